@@ -1,0 +1,224 @@
+"""Codes to values and numbers to codes, by arrays. `fields.unpack` is the definition of a code, one at a time."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.formats.codes import Codes, codes_of, container_dtype, element
+from hwsim.formats.exact import Exact, exact, numbers_of
+from hwsim.formats.format import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats.rounding import Bools, Ints, Rounding, compare_half, grows, split
+
+
+class Overflow(StrEnum):
+    """What a number becomes that, rounded with an unbounded exponent, is beyond the largest; infinities too."""
+
+    SATURATE = "saturate"
+    INFINITY = "infinity"
+    NAN = "nan"
+
+
+class Missing(StrEnum):
+    """What a number becomes that the format has nothing for: NaN, or a sign, or a zero that it lacks."""
+
+    ERROR = "error"
+    NAN = "nan"
+    ZERO = "zero"
+    SATURATE = "saturate"
+
+
+def decode(fmt: Format, codes: Any) -> NDArray[np.float64]:
+    """The exact value of every code, in the argument's shape (0-d for a scalar). NaNs and infinities are float64's.
+
+    codes: as `codes_of` takes them; its errors.
+    """
+    checked = codes_of(fmt, codes)
+    return np.asarray(_table(fmt)[checked] if fmt.container_bits <= 16 else _values(fmt, checked))
+
+
+@lru_cache(maxsize=64)
+def _table(fmt: Format) -> NDArray[np.float64]:
+    table = _values(fmt, np.arange(1 << fmt.container_bits, dtype=container_dtype(fmt)))
+    table.setflags(write=False)
+    return table
+
+
+def _values(fmt: Format, codes: Codes) -> NDArray[np.float64]:
+    """`decode` by arithmetic. Every step is exact: a format's values are float64s."""
+    code = codes.astype(np.int64) >> fmt.padding
+    if isinstance(fmt, FixedFormat):
+        return _scaled(code - (code >> (fmt.bits - 1) << fmt.bits), -fmt.fraction_bits)
+    if isinstance(fmt, ExponentFormat):
+        return np.where(np.isin(code, fmt.nan), np.nan, _scaled(1, code - fmt.bias))
+    magnitude = code & (fmt.sign_bit - 1)
+    bexp, frac = magnitude >> fmt.fraction_bits, magnitude & ((1 << fmt.fraction_bits) - 1)
+    hidden = (bexp > 0) | (not fmt.subnormals) & (frac > 0)
+    top = (bexp == fmt.top_bexp) & fmt.infinities
+    exp = np.where(top, 0, np.maximum(bexp, fmt.least_bexp) - fmt.bias - fmt.fraction_bits)
+    value = _scaled(frac + (hidden.astype(np.int64) << fmt.fraction_bits), exp)
+    value = np.where(top, np.inf, value)
+    value = np.where(code & fmt.sign_bit, -value, value)
+    nan = top & (frac > 0) if fmt.nan == "ieee" else np.isin(code, fmt.nan)
+    return np.where(nan, np.nan, value)
+
+
+def _scaled(sig: Ints | int, exp: Ints | int) -> NDArray[np.float64]:
+    return np.asarray(np.ldexp(np.asarray(sig, dtype=np.float64), np.asarray(exp, dtype=np.intc)))
+
+
+def encode(fmt: Format, x: Any, rounding: str = "rne", overflow: str = "saturate", missing: str = "error") -> Codes:
+    """The code of every number, each rounded once from its exact value, as `container_dtype` in x's shape (0-d for
+    a scalar).
+
+    x: float16, float32, float64 or ml_dtypes floats, integers, Python numbers, Fractions, or (nested) sequences of
+    them. Integers are numbers here, not codes.
+    rounding: `rne`, `rna`, `rz`, `ru`, `rd`, `rto` (`Rounding`).
+    overflow: judged after rounding with an unbounded exponent, in every rounding: `saturate` gives the largest
+    number of the sign, for infinities too; `infinity` and `nan` give those, and infinities stay infinite in a format
+    that has them. A fixed format can only saturate; its negative end is -2^(bits - 1).
+    missing: what becomes of a number that the format has nothing for: a NaN (e3m2, e2m3, e2m1, mxint8), any negative
+    number other than zero in an unsigned format, and in e8m0 zero and what rounds to less than its least number.
+    `error` raises, `nan` gives the canonical NaN, `zero` gives code 0, `saturate` the largest number for a NaN and the
+    smallest of an unsigned format for the others.
+
+    A NaN gives the canonical NaN, without its sign. A zero, or what rounds to zero, keeps its sign where the format
+    has a signed zero. In a format without subnormals the numbers next to zero are +-(1 + 2^-fraction_bits) * 2^-bias.
+    Raises ValueError for a policy that does not exist or that asks the format for an infinity, a NaN or a zero that
+    it lacks, whatever x is; for a missing number under `error`. TypeError for what is no real number.
+    """
+    mode = _choice("rounding", Rounding, rounding)
+    beyond = _choice("overflow", Overflow, overflow, _overflows(fmt), fmt)
+    absent = _choice("missing", Missing, missing, _missings(fmt), fmt)
+    given = numbers_of(x)
+    number = exact(given)
+    if isinstance(fmt, FloatFormat):
+        codes, lacking = _float_codes(fmt, number, mode, beyond)
+    elif isinstance(fmt, FixedFormat):
+        codes, lacking = _fixed_codes(fmt, number, mode)
+    else:
+        codes, lacking = _exponent_codes(fmt, number, mode, beyond)
+    if lacking.any():
+        if absent is Missing.ERROR:
+            others = " or ".join(f"missing={name.value!r}" for name in _missings(fmt)[1:])
+            raise ValueError(
+                f"{element('x', given, lacking.reshape(given.shape))}, for which {fmt.name} has no code; "
+                f"{others} gives it one"
+            )
+        codes = np.where(lacking, _substitute(fmt, number, absent), codes)
+    return codes.astype(container_dtype(fmt)).reshape(given.shape)
+
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def _choice(
+    key: str, kind: type[_Choice], name: str, allowed: list[_Choice] | None = None, fmt: Format | None = None
+) -> _Choice:
+    """The member of that name. Raises ValueError, naming the choices that the format has."""
+    known = [member.value for member in kind]
+    if name not in known:
+        raise ValueError(f"{key} must be one of {', '.join(known)}, not {name!r}")
+    if allowed is not None and name not in allowed and fmt is not None:
+        raise ValueError(f"{key} must be one of {', '.join(allowed)} for {fmt.name}, not {str(name)!r}")
+    return kind(name)
+
+
+def _overflows(fmt: Format) -> list[Overflow]:
+    names = [Overflow.SATURATE, *[Overflow.INFINITY] * fmt.infinities, *[Overflow.NAN] * fmt.has_nan]
+    return [Overflow.SATURATE] if isinstance(fmt, FixedFormat) else names
+
+
+def _missings(fmt: Format) -> list[Missing]:
+    has_zero = not isinstance(fmt, ExponentFormat)
+    return [Missing.ERROR, *[Missing.NAN] * fmt.has_nan, *[Missing.ZERO] * has_zero, Missing.SATURATE]
+
+
+def _substitute(fmt: Format, x: Exact, missing: Missing) -> Ints:
+    """The codes that stand for missing numbers."""
+    code = np.zeros(x.sig.shape, dtype=np.int64)
+    if missing is Missing.NAN and not isinstance(fmt, FixedFormat):
+        code += fmt.canonical_nan or 0
+    elif missing is Missing.SATURATE:
+        if isinstance(fmt, ExponentFormat):
+            return np.where(x.nan, fmt.max_code, fmt.min_code)
+        largest = fmt.max_magnitude << fmt.padding if isinstance(fmt, FloatFormat) else (1 << fmt.bits - 1) - 1
+        return np.where(x.nan, largest, 0)
+    return code
+
+
+def _float_codes(fmt: FloatFormat, x: Exact, rounding: Rounding, overflow: Overflow) -> tuple[Ints, Bools]:
+    """Codes, and which numbers are missing. A magnitude that grows past its fraction carries into its exponent."""
+    steps = _float_steps(fmt, x, rounding)
+    over = steps > fmt.max_magnitude
+    nan = x.nan
+    if overflow is Overflow.SATURATE:
+        steps = np.where(over, fmt.max_magnitude, steps)
+    else:
+        infinite = over if overflow is Overflow.INFINITY else x.infinite & fmt.infinities
+        nan = nan | over & ~infinite
+        steps = np.where(infinite, fmt.infinity_magnitude or 0, steps)
+    signed = x.negative & ((steps != 0) | fmt.signed_zero)
+    codes = (np.where(signed, fmt.sign_bit, 0) | steps) << fmt.padding
+    lacking = np.zeros(nan.shape, dtype=bool) if fmt.has_nan else x.nan
+    if not fmt.signed:
+        lacking = lacking | x.negative & (x.sig != 0)
+    return np.where(nan, fmt.canonical_nan or 0, codes), lacking
+
+
+def _float_steps(fmt: FloatFormat, x: Exact, rounding: Rounding) -> Ints:
+    """How many numbers up from zero each magnitude comes to stand, as if the exponent had no upper end."""
+    exp = _binade(fmt, x)
+    kept, rest = split(x.sig, 52 - fmt.fraction_bits + exp - x.exp)
+    steps = ((exp - fmt.emin) << fmt.fraction_bits) + kept
+    if not fmt.subnormals:
+        # Fraction 0 of the lowest binade is zero, so the least number stands alone above it.
+        sig, least_exp = _least(fmt)
+        tiny = ~_at_least(x, sig, least_exp)
+        half = _at_least(x, sig, least_exp - 1)
+        over_half = half & ~((x.exp == least_exp - 1) & (x.sig == sig))
+        steps = np.where(tiny, 0, steps - (1 << fmt.fraction_bits))
+        rest = np.where(tiny, compare_half(x.sig != 0, half, over_half), rest)
+    return steps + grows(rounding, rest, (steps & 1) == 1, x.negative)
+
+
+def _binade(fmt: FloatFormat, x: Exact) -> Ints:
+    """The exponent that sets a number's ulp: its own, or emin below the normal numbers."""
+    return np.maximum(x.exp, fmt.emin)
+
+
+def _least(fmt: FloatFormat) -> tuple[int, int]:
+    """sig, as in `Exact`, and exponent of the least number of a format without subnormals."""
+    if fmt.fraction_bits == 0:
+        return 1 << 52, fmt.emin + 1
+    return ((1 << fmt.fraction_bits) + 1) << (52 - fmt.fraction_bits), fmt.emin
+
+
+def _at_least(x: Exact, sig: int, exp: int) -> Bools:
+    answer: Bools = (x.exp > exp) | (x.exp == exp) & (x.sig >= sig)
+    return answer
+
+
+def _fixed_codes(fmt: FixedFormat, x: Exact, rounding: Rounding) -> tuple[Ints, Bools]:
+    """Codes, and which numbers are missing."""
+    # At a shift of 12 everything kept is 2^40 or more, beyond every end.
+    kept, rest = split(x.sig, np.maximum(52 - fmt.fraction_bits - x.exp, 12))
+    steps = kept + grows(rounding, rest, (kept & 1) == 1, x.negative)
+    steps = np.minimum(steps, np.where(x.negative, 1 << fmt.bits - 1, (1 << fmt.bits - 1) - 1))
+    return np.where(x.negative, -steps, steps) & ((1 << fmt.bits) - 1), x.nan
+
+
+def _exponent_codes(fmt: ExponentFormat, x: Exact, rounding: Rounding, overflow: Overflow) -> tuple[Ints, Bools]:
+    """Codes, and which numbers are missing."""
+    steps = x.exp + fmt.bias
+    _, rest = split(x.sig, np.full(x.sig.shape, 52))
+    steps = steps + grows(rounding, rest, (steps & 1) == 1, x.negative)
+    over = steps > fmt.max_code
+    nan = x.nan | over if overflow is Overflow.NAN else x.nan
+    codes = np.where(nan, fmt.canonical_nan or 0, np.minimum(steps, fmt.max_code))
+    lacking = x.negative | (steps < fmt.min_code)
+    return codes, lacking & ~x.nan if fmt.has_nan else lacking

@@ -1,0 +1,108 @@
+"""Numbers of every kind that `encode` takes, as integers that lose nothing that a rounding needs."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.formats.rounding import Bools, Ints
+
+# Exponents of zero, which is below every number, and of infinity, which is above.
+ZERO_EXP, INFINITY_EXP = -(1 << 20), 1 << 20
+
+
+class Exact(NamedTuple):
+    """Numbers as (-1)^negative * sig * 2^(exp - 52); arrays of one dimension.
+
+    sig: in [2^52, 2^53), or 0 for zeros and NaNs. A number with more than 53 bits (a Fraction, a large int) is cut
+    with a jam: its last bit is 1 where anything was cut off. Formats keep at most 32 bits, so no rounding can tell.
+    exp: exponent of the leading one; ZERO_EXP for zeros and NaNs, INFINITY_EXP for infinities.
+    """
+
+    negative: Bools
+    sig: Ints
+    exp: Ints
+    infinite: Bools
+    nan: Bools
+
+
+def numbers_of(x: Any) -> NDArray[Any]:
+    """x as a float64 or object array of its shape, with every value kept.
+
+    x: an array of float16, float32, float64, of an ml_dtypes float, or of integers; a Python number; a Fraction; or
+    (nested) sequences or an object array of those.
+    Raises TypeError for what is no real number: booleans, complex numbers, strings, longer floats, ragged lists.
+    """
+    if not (isinstance(x, np.ndarray) or hasattr(x, "__array__")):
+        given = np.array(x, dtype=object)
+        return (
+            given.astype(np.float64) if all(issubclass(kind, float) for kind in set(map(type, given.flat))) else given
+        )
+    given = np.asarray(x)
+    if _is_float(given.dtype):
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            return given.astype(np.float64)
+    if given.dtype.kind in "iu":
+        small = given.dtype.itemsize < 8 or bool(np.all((given >= -(1 << 53)) & (given <= 1 << 53)))
+        return given.astype(np.float64 if small else object)
+    if given.dtype == object:
+        return given
+    raise TypeError(f"x must hold real numbers of at most 64 bits, not {given.dtype.name}")
+
+
+def exact(given: NDArray[Any]) -> Exact:
+    """The numbers of an array from `numbers_of`, flattened.
+
+    Raises TypeError for an object that is no real number.
+    """
+    if given.dtype == object:
+        parts = [_parts(value) for value in given.flat]
+        columns = zip(*parts, strict=True) if parts else [[]] * 5
+        kinds = (np.bool_, np.int64, np.int64, np.bool_, np.bool_)
+        return Exact(*(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)))
+    values = given.ravel()
+    nan, infinite = np.isnan(values), np.isinf(values)
+    # frexp and ldexp move bits and never round: sig has the 53 bits of a float64.
+    fraction, exp = np.frexp(np.where(nan | infinite, 0.0, np.abs(values)))
+    sig = np.where(infinite, 1 << 52, np.ldexp(fraction, 53).astype(np.int64))
+    exp = np.where(infinite, INFINITY_EXP, np.where(sig == 0, ZERO_EXP, exp.astype(np.int64) - 1))
+    return Exact(np.signbit(values) & ~nan, sig, exp, infinite, nan)
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether float64 holds every value of a dtype: NumPy's floats, and those of ml_dtypes, by name."""
+    name = dtype.name
+    return name in {"float16", "float32", "float64", "bfloat16"} or name.startswith(("float8_", "float6_", "float4_"))
+
+
+def _parts(value: Any) -> tuple[bool, int, int, bool, bool]:
+    """One number's fields of `Exact`."""
+    if isinstance(value, numbers.Rational) and not isinstance(value, bool):
+        return _ratio(int(value.numerator), int(value.denominator), value < 0)
+    if not (isinstance(value, float) or (isinstance(value, np.generic) and _is_float(value.dtype))):
+        raise TypeError(f"x must hold real numbers (floats, ints, Fractions), not {type(value).__name__}")
+    value = float(value)
+    if math.isnan(value):
+        return False, 0, ZERO_EXP, False, True
+    negative = math.copysign(1, value) < 0
+    if math.isinf(value):
+        return negative, 1 << 52, INFINITY_EXP, True, False
+    numerator, denominator = value.as_integer_ratio()
+    return _ratio(numerator, denominator, negative)
+
+
+def _ratio(numerator: int, denominator: int, negative: bool) -> tuple[bool, int, int, bool, bool]:
+    """numerator / denominator as fields of `Exact`; denominator > 0."""
+    numerator = abs(numerator)
+    if numerator == 0:
+        return negative, 0, ZERO_EXP, False, False
+    exp = numerator.bit_length() - denominator.bit_length()
+    if numerator << max(-exp, 0) < denominator << max(exp, 0):
+        exp -= 1
+    shift = 52 - exp
+    sig, rest = divmod(numerator << max(shift, 0), denominator << max(-shift, 0))
+    return negative, sig | (rest != 0), min(max(exp, ZERO_EXP + 1), INFINITY_EXP), False, False

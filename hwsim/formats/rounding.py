@@ -1,0 +1,69 @@
+"""The rounding decision, on integers: what is kept, what is cut off, and whether the kept part grows by one."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class Rounding(StrEnum):
+    """To which of the two codes around a number it goes; a number that has a code always goes to it.
+
+    IEEE 754-2019, section 4.3, and round to odd (Boldo and Melquiond 2008), on codes: "even" and "odd" are the
+    code's last bit. That is the significand's last bit, except where there is no fraction (e8m0).
+    """
+
+    RNE = "rne"  # nearest, ties to the even code
+    RNA = "rna"  # nearest, ties away from zero
+    RZ = "rz"  # towards zero
+    RU = "ru"  # towards +infinity
+    RD = "rd"  # towards -infinity
+    RTO = "rto"  # to the odd code: jam
+
+
+# The part cut off, against half of the last place kept.
+NOTHING, BELOW_HALF, HALF, ABOVE_HALF = range(4)
+
+
+def split(sig: Ints, shift: Ints) -> tuple[Ints, Ints]:
+    """sig >> shift, and how the bits shifted out compare with half: NOTHING to ABOVE_HALF.
+
+    sig in [0, 2^53); shift at least 1, and without an upper end.
+    """
+    shift = np.minimum(shift, 54)  # everything out, and less than half
+    half = np.left_shift(1, shift - 1)
+    out = sig & (2 * half - 1)
+    return sig >> shift, compare_half(out > 0, out >= half, out > half)
+
+
+def compare_half(some: Bools, at_least_half: Bools, above_half: Bools) -> Ints:
+    """NOTHING to ABOVE_HALF, from three comparisons of what is cut off."""
+    return some.astype(np.int64) + at_least_half + above_half
+
+
+def grows(rounding: Rounding, rest: Ints, odd: Bools, negative: Bools) -> Bools:
+    """Whether a magnitude goes to the next larger code.
+
+    rest: NOTHING to ABOVE_HALF. odd: of the code below the magnitude. negative: of the number.
+    """
+    inexact: Bools = rest != NOTHING
+    up: Bools
+    match rounding:
+        case Rounding.RNE:
+            up = (rest == ABOVE_HALF) | (rest == HALF) & odd
+        case Rounding.RNA:
+            up = rest >= HALF
+        case Rounding.RZ:
+            up = np.zeros(rest.shape, dtype=bool)
+        case Rounding.RU:
+            up = inexact & ~negative
+        case Rounding.RD:
+            up = inexact & negative
+        case Rounding.RTO:
+            up = inexact & ~odd
+    return up

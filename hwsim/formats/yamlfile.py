@@ -1,0 +1,89 @@
+"""YAML read with the line of every key, so that an error can say where it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Location = tuple[str | int, ...]
+
+
+class SpecError(ValueError):
+    """A specification that breaks a rule. The message names file, line, key, rule and value."""
+
+
+class RuleError(ValueError):
+    """A rule between keys that a value breaks; `where` is the key's path in the file."""
+
+    def __init__(self, where: str, rule: str):
+        super().__init__(f"{where} {rule}")
+        self.where: Location = tuple(where.split("."))
+
+
+class Document:
+    """One YAML mapping, as plain data, with the line of every key.
+
+    data: the mapping. lines: from the path of a key to its line, counted from 1.
+    """
+
+    def __init__(self, path: Path, data: dict[str, Any], lines: dict[Location, int]):
+        self.path, self.data, self.lines = path, data, lines
+
+    def where(self, location: Location) -> str:
+        """`file:line`, for the deepest part of `location` that the file holds."""
+        for end in range(len(location), -1, -1):
+            if location[:end] in self.lines:
+                return f"{self.path}:{self.lines[location[:end]]}"
+        return f"{self.path}:1"
+
+
+def read(path: Path) -> Document:
+    """The mapping in a YAML file, with lines.
+
+    Raises SpecError for a file that cannot be read, is not YAML, repeats a key, or holds no mapping.
+    """
+    try:
+        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else 1
+        raise SpecError(f"{path}:{line}: not YAML: {getattr(error, 'problem', error)}") from error
+    if not isinstance(node, yaml.MappingNode):
+        raise SpecError(f"{path}:1: must be a YAML mapping of keys to values")
+    lines: dict[Location, int] = {(): 1}
+    try:
+        data = _build(node, (), lines, path)
+    except RecursionError:
+        raise SpecError(f"{path}:1: holds an alias of something that it stands in") from None
+    return Document(path, data, lines)
+
+
+def _build(node: yaml.Node, at: Location, lines: dict[Location, int], path: Path) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        mapping: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise SpecError(f"{path}:{line}: a key must be a word, not a {key_node.id}")
+            key = str(key_node.value)
+            if key in mapping:
+                raise SpecError(f"{path}:{line}: {'.'.join(map(str, (*at, key)))} stands twice")
+            lines[(*at, key)] = line
+            mapping[key] = _build(value_node, (*at, key), lines, path)
+        return mapping
+    if isinstance(node, yaml.SequenceNode):
+        for index, child in enumerate(node.value):
+            lines[(*at, index)] = child.start_mark.line + 1
+        return [_build(child, (*at, index), lines, path) for index, child in enumerate(node.value)]
+    constructor = yaml.SafeLoader("")
+    try:
+        return constructor.construct_object(node)
+    except yaml.constructor.ConstructorError as error:
+        problem = error.problem or "cannot be read"
+    except (ValueError, LookupError, AttributeError) as error:  # a date that is none, !!bool and !!timestamp of a word
+        problem = str(error) if isinstance(error, ValueError) else f"{node.value!r} is no {node.tag.rpartition(':')[2]}"
+    raise SpecError(f"{path}:{node.start_mark.line + 1}: {'.'.join(map(str, at))}: {problem}")

@@ -1,0 +1,31 @@
+"""Beats: what enters a unit in one cycle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """One group of products.
+
+    a, b: a code for each lane. scale_a, scale_b: a code for each block of the beat; empty for an unscaled unit.
+    c: the addend's code; counts only where `first`. first: opens a sum in its context. last: closes it.
+    """
+
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    c: int = 0
+    scale_a: tuple[int, ...] = ()
+    scale_b: tuple[int, ...] = ()
+    first: bool = True
+    last: bool = True
+    context: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What leaves a unit: a code in the result's container, and the context that it belongs to."""
+
+    code: int
+    context: int

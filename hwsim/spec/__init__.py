@@ -1,0 +1,19 @@
+"""Unit specifications: what a unit returns (`Unit`) and how hardware builds it (`Pipeline`)."""
+
+from hwsim.spec.catalog import as_yaml, load_unit, presets
+from hwsim.spec.implementation import Pipeline, pipeline, steps
+from hwsim.spec.rules import NotImplementedYet, refuse_unimplemented, refuse_unimplemented_in_hardware
+from hwsim.spec.unit import Unit
+
+__all__ = [
+    "NotImplementedYet",
+    "Pipeline",
+    "Unit",
+    "as_yaml",
+    "load_unit",
+    "pipeline",
+    "presets",
+    "refuse_unimplemented",
+    "refuse_unimplemented_in_hardware",
+    "steps",
+]

@@ -1,0 +1,65 @@
+"""Units by name, and from a user's own YAML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from hwsim.formats.catalog import explain_invalid, looks_like_path, nearest
+from hwsim.formats.yamlfile import Document, SpecError, read
+from hwsim.spec.unit import Unit
+
+PRESETS = Path(__file__).with_name("units")
+
+
+def presets() -> list[str]:
+    """The names of the units that ship with hwsim."""
+    return sorted(path.stem for path in PRESETS.glob("*.yaml"))
+
+
+def load_unit(name: str | Path | Unit) -> Unit:
+    """The unit of that name, or in that YAML file.
+
+    name: a name that `hwsim units` lists, a path to a YAML file (docs/units.md), or a unit. A file may name formats
+    of its own by paths that start where the file is.
+    Raises SpecError (a ValueError) for an unknown name, naming the nearest, and for a file that breaks a rule,
+    naming file, line, key, rule and value.
+    """
+    if isinstance(name, Unit):
+        return name
+    if isinstance(name, Path) or looks_like_path(name):
+        return _from(Path(name))
+    if name not in presets():
+        raise SpecError(nearest("unit", name, presets()))
+    return _from(PRESETS / f"{name}.yaml")
+
+
+def _from(path: Path) -> Unit:
+    document = read(path)
+    _resolve_paths(document)
+    try:
+        return Unit.model_validate(document.data)
+    except ValidationError as error:
+        raise explain_invalid(error, document) from None
+
+
+def _resolve_paths(document: Document) -> None:
+    """Make the paths of format files relative to the file that names them."""
+
+    def walk(mapping: dict[str, Any]) -> None:
+        for key, value in mapping.items():
+            if isinstance(value, dict):
+                walk(value)
+            elif isinstance(value, str) and key in {"a", "b", "addend", "format", "convert"} and looks_like_path(value):
+                mapping[key] = str(document.path.parent / value)
+
+    walk(document.data)
+
+
+def as_yaml(unit: Unit) -> str:
+    """A unit as a YAML file that `load_unit` reads back."""
+    data = unit.model_dump(mode="json", exclude_unset=True)
+    return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)

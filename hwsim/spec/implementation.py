@@ -1,0 +1,88 @@
+"""How hardware builds a unit: where registers cut it, and how many sums it interleaves.
+
+Every pipeline of one unit returns the same bits; only the cycles differ.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from hwsim.spec.unit import Unit
+
+
+def _levels(name: str, count: int) -> list[str]:
+    depth = max(1, (count - 1).bit_length())
+    return [*(f"{name}.{level}" for level in range(1, depth)), name]
+
+
+def terms(unit: Unit) -> int:
+    """Terms of one fused sum: a term for each lane, and the addend."""
+    return unit.instruction.lanes + 1
+
+
+def steps(unit: Unit) -> tuple[str, ...]:
+    """The places where a register can cut a unit's datapath, in order.
+
+    `maximum.1` and `sum.1` are inside the trees that find the maximum and the sum.
+    """
+    arithmetic = [
+        "decode",
+        "multiply",
+        *_levels("maximum", terms(unit)),
+        "distance",
+        "align",
+        *_levels("sum", terms(unit)),
+        "magnitude",
+        "normalize",
+        "round",
+    ]
+    promotion = [f"promote.{step}" for step in ("decode", "align", "sum", "magnitude", "normalize")] + ["promote"]
+    return (*arithmetic, *(promotion if unit.promotion else []))
+
+
+class Pipeline(BaseModel):
+    """Registers and contexts of one implementation.
+
+    cuts: the steps (`steps(unit)`) after which there is a register; the last step always has one.
+    contexts: sums that can be open at once. As many as there are cuts keep the unit busy in every cycle.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cuts: tuple[str, ...]
+    contexts: int = Field(ge=1, le=256)
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the beat that is accepted to its result."""
+        return len(self.cuts)
+
+    @property
+    def context_bits(self) -> int:
+        """Width of a context's number; a single context has a field of one bit, to keep the port."""
+        return max(1, (self.contexts - 1).bit_length())
+
+    @model_validator(mode="after")
+    def _has_an_output_register(self) -> Pipeline:
+        if not self.cuts:
+            raise ValueError("cuts must hold the last step: the output is registered")
+        return self
+
+
+DEFAULT_CUTS = ("multiply", "align", "sum")
+
+
+def pipeline(unit: Unit, cuts: tuple[str, ...] | None = None, contexts: int | None = None) -> Pipeline:
+    """A pipeline that fits a unit; four register stages (five with promotion) unless `cuts` says otherwise.
+
+    cuts: in any order; the last step is added. contexts: as many as there are cuts, unless given.
+    Raises ValueError for a cut that the unit does not have.
+    """
+    known = steps(unit)
+    chosen = {*(DEFAULT_CUTS if cuts is None else cuts), known[-1]}
+    if cuts is None and unit.promotion:
+        chosen.add("round")
+    if unknown := sorted(chosen - set(known)):
+        raise ValueError(f"cuts must be steps of {unit.name} ({', '.join(known)}), not {', '.join(unknown)}")
+    ordered = tuple(step for step in known if step in chosen)
+    return Pipeline(cuts=ordered, contexts=len(ordered) if contexts is None else contexts)

@@ -1,0 +1,195 @@
+"""What a dot-product unit returns, bit for bit: the specification and its rules.
+
+It says nothing of registers or cycles: that is `hwsim.spec.implementation.Pipeline`. The arithmetic that these
+settings choose is in docs/arithmetic.md.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from hwsim.blocks import BlockScale
+from hwsim.blocks.geometry import FormatField
+from hwsim.spec.rules import check
+
+Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]
+Lost = Literal["truncate", "floor", "jam", "rne", "rna"]
+Positive = Annotated[int, Field(ge=1)]
+Bits = Annotated[int, Field(ge=0, le=256)]
+
+
+def _none(value: Any) -> Any:
+    """YAML's word for nothing here is `none`."""
+    return None if value == "none" else value
+
+
+NoneWord = BeforeValidator(_none)
+
+
+class Part(BaseModel):
+    """A part of a specification: frozen, with no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Operands(Part):
+    """Formats of the factors and of the addend.
+
+    convert: a format that both factors are converted to, exactly, before they are multiplied.
+    daz: subnormal factors count as zero.
+    """
+
+    a: FormatField
+    b: FormatField
+    addend: Annotated[FormatField | None, NoneWord] = None
+    convert: FormatField | None = None
+    daz: bool = False
+
+
+class Scale(Part):
+    """Shared scales of both factors. at: where they enter the arithmetic."""
+
+    a: BlockScale
+    b: BlockScale
+    at: Literal["product", "subgroup", "promotion"] = "product"
+
+
+class Order(Part):
+    """Which terms form a group: those whose index modulo `modulo` is in the group's list."""
+
+    modulo: Positive
+    groups: tuple[tuple[int, ...], ...]
+
+
+class Instruction(Part):
+    """What one instruction takes.
+
+    k: its products. lanes: the products of one group. start: what the first group's addend is.
+    chain: whether a longer K takes one instruction's result as the next one's addend, or is refused.
+    """
+
+    k: Positive
+    lanes: Positive
+    order: Literal["sequential"] | Order = "sequential"
+    start: Literal["addend", "zero"] = "addend"
+    chain: Annotated[Literal["addend"] | None, NoneWord] = "addend"
+
+
+class Combine(Part):
+    """How the two sums of `even-odd` become one."""
+
+    fraction_bits: Bits
+    lost: Lost
+
+
+class Subgroup(Part):
+    """Sums inside a group that are scaled before they are aligned."""
+
+    lanes: Positive
+    method: Literal["exact"]
+    exponent: Literal["scales"]
+
+
+class Sum(Part):
+    """How the terms of a group are summed.
+
+    fraction_bits: bits of the window below 2^max_exp. lost: what happens to the bits below it, per term.
+    zero_terms: `skip`: a zero term has no part in max_exp. max_exp_floor: the least max_exp, or none.
+    zero: the sign of a sum that is exactly zero.
+    """
+
+    method: Literal["aligned", "sequential", "pairwise", "even-odd", "exact"]
+    fraction_bits: Bits | None = None
+    lost: Lost = "truncate"
+    addend: Annotated[Literal["aligned", "late"] | None, NoneWord] = "aligned"
+    zero_terms: Literal["skip", "count"] = "skip"
+    max_exp_floor: Annotated[int | None, NoneWord] = None
+    zero: Literal["positive", "ieee"] = "positive"
+    combine: Combine | None = None
+    subgroup: Subgroup | None = None
+    product: Literal["rounded", "fused"] | None = None
+    format: FormatField | None = None
+    rounding: Rounding | None = None
+    flush: bool = False
+
+
+class Late(Part):
+    """How an addend that is not aligned with the terms is added."""
+
+    operation: Literal["add", "window"]
+    format: FormatField | None = None
+    rounding: Rounding | None = None
+    sum_bits: Bits | None = None
+    addend_bits: Bits | None = None
+    lost: Lost | None = None
+    drop_below: int | None = None
+
+
+class Result(Part):
+    """The format that a group's sum is rounded to, once.
+
+    overflow: judged after rounding with unbounded exponent. nan: the code of NaN, `canonical` for the format's own.
+    tiny: the sign of a sum other than zero that rounds to zero. subnormals: kept, or flushed to zero.
+    """
+
+    format: FormatField
+    rounding: Rounding
+    overflow: Literal["infinity", "nan", "saturate"] = "infinity"
+    nan: Literal["canonical", "any"] | int = "canonical"
+    tiny: Literal["signed", "positive"] = "signed"
+    subnormals: Literal["keep", "flush"] = "keep"
+
+
+class Promotion(Part):
+    """A register that the partial sum is added to every `interval` products, and at the end of K."""
+
+    interval: Positive
+    format: FormatField
+    operation: Literal["add", "fma"] = "add"
+    rounding: Rounding = "rne"
+
+
+class Unit(Part):
+    """A dot-product unit. `hwsim units NAME` prints one as YAML."""
+
+    unit: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    summary: str = ""
+    evidence: Literal["captured", "published", "documented", "designed"] = "designed"
+    source: tuple[str, ...] = ()
+    operands: Operands
+    scale: Annotated[Scale | None, NoneWord] = None
+    instruction: Instruction
+    sum: Sum
+    late: Late | None = None
+    result: Result
+    promotion: Annotated[Promotion | None, NoneWord] = None
+
+    @model_validator(mode="after")
+    def _rules(self) -> Unit:
+        check(self)
+        return self
+
+    @property
+    def name(self) -> str:
+        """The unit's name."""
+        return self.unit
+
+    @property
+    def output(self) -> Any:
+        """The format of what the unit returns: the promotion register's, where there is one."""
+        return self.promotion.format if self.promotion else self.result.format
+
+    @property
+    def nan(self) -> int:
+        """The container's code of the NaN that the unit returns."""
+        if self.promotion is None and isinstance(self.result.nan, int):
+            return self.result.nan
+        code = self.output.canonical_nan
+        return code if code is not None else 0
+
+    @property
+    def promotion_beats(self) -> int | None:
+        """Groups between promotions."""
+        return self.promotion.interval // self.instruction.lanes if self.promotion else None

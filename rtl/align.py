@@ -1,0 +1,168 @@
+"""Align: the largest exponent, each term's distance below it, and the shift into the window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+
+from .layouts import max_exp_layout, products_layout, shifts_layout, window_layout
+from .numbers import Numbers
+from .step import Step
+
+
+def larger(m: Module, candidates: Sequence[Value], name: str) -> Value:
+    """The largest of two candidates, by one comparison."""
+    if len(candidates) == 1:
+        return candidates[0]
+    first, second = candidates
+    result = Signal.like(first, name=name)
+    m.d.comb += result.eq(Mux(second > first, second, first))
+    return result
+
+
+def tree_maximum(m: Module, candidates: Sequence[Value], levels: int) -> list[Value]:
+    """What is left of `candidates` after `levels` rounds of a knock-out by comparison."""
+    left = list(candidates)
+    for level in range(levels):
+        left = [larger(m, left[at : at + 2], f"larger{level}_{at // 2}") for at in range(0, len(left), 2)]
+    return left
+
+
+def bitwise_maximum(m: Module, candidates: Sequence[Value]) -> Value:
+    """The largest of `candidates`, from the top bit down: who lacks a bit that another has is out.
+
+    Smaller than a tree of comparisons, and deeper.
+    """
+    width = len(candidates[0])
+    result = Signal(width, name="largest")
+    alive: list[Value] = [Const(1)] * len(candidates)
+    for bit in reversed(range(width)):
+        has = Signal(len(candidates), name=f"has{bit}")
+        m.d.comb += [
+            has.eq(Cat(candidate[bit] & alive[at] for at, candidate in enumerate(candidates))),
+            result[bit].eq(has.any()),
+        ]
+        still = Signal(len(candidates), name=f"alive{bit}")
+        m.d.comb += still.eq(Cat(alive[at] & (has[at] | ~result[bit]) for at in range(len(candidates))))
+        alive = list(still)
+    return result
+
+
+class TreeMaximum(Step):
+    """Some levels of the tree that finds the products' largest exponent."""
+
+    def __init__(self, n: Numbers, name: str, before: int, levels: int):
+        self.levels = levels
+        after = before
+        for _ in range(levels):
+            after = -(-after // 2)
+        self.after = after
+        super().__init__(name, products_layout(n, 0 if before == n.lanes else before), products_layout(n, after))
+
+    def compute(self, m: Module) -> None:
+        """Drive the candidates that are left."""
+        first = "maxima" not in self.i.shape().members
+        candidates = [term.exp for term in self.i.terms] if first else list(self.i.maxima)
+        for at, left in enumerate(tree_maximum(m, candidates, self.levels)):
+            m.d.comb += self.o.maxima[at].eq(left)
+
+
+class Maximum(Step):
+    """max_exp: the largest exponent of all terms that are not zero, the addend among them.
+
+    Without a cut inside it works bit by bit; behind `TreeMaximum` it ends the tree.
+    """
+
+    def __init__(self, n: Numbers, maxima: int = 0):
+        super().__init__("maximum", products_layout(n, maxima), max_exp_layout(n))
+
+    def compute(self, m: Module) -> None:
+        """Drive max_exp."""
+        if "maxima" in self.i.shape().members:
+            candidates = list(self.i.maxima)
+            (products,) = tree_maximum(m, candidates, (len(candidates) - 1).bit_length())
+        else:
+            products = bitwise_maximum(m, [term.exp for term in self.i.terms])
+        addend = self.i.addend
+        wins = addend.sig.any() & (~products.any() | (addend.exp > products))
+        m.d.comb += self.o.max_exp.eq(Mux(wins, addend.exp, products))
+
+
+def clamp(distance: Value, bits: int) -> Value:
+    """A distance in `bits` bits: all ones if it needs more. It is not negative where it matters."""
+    if len(distance) <= bits:
+        return distance
+    return distance[:bits] | distance[bits:].any().replicate(bits)
+
+
+class Distance(Step):
+    """How far below max_exp each term is, clamped to what shifts everything out."""
+
+    def __init__(self, n: Numbers):
+        self.n = n
+        super().__init__("distance", max_exp_layout(n), shifts_layout(n))
+
+    def compute(self, m: Module) -> None:
+        """Drive the shifts."""
+        for lane, term in enumerate([*self.i.terms, self.i.addend]):
+            difference = Signal.like(self.i.max_exp - term.exp, name=f"difference{lane}")
+            m.d.comb += [
+                difference.eq(self.i.max_exp - term.exp),
+                self.o.shifts[lane].eq(clamp(difference, self.n.distance_bits)),
+            ]
+            out = self.o.addend if lane == self.n.lanes else self.o.terms[lane]
+            m.d.comb += [out.sign.eq(term.sign), out.sig.eq(term.sig)]
+
+
+def truncated(window: Value, sign: Value, shift: Value, drop: int) -> tuple[Value, Value]:
+    """Ones' complement and carry of a magnitude, shifted right and truncated.
+
+    Complementing before an arithmetic shift truncates the magnitude, and needs no bit that is shifted out.
+    """
+    signed_window = Cat(window ^ sign.replicate(len(window)), sign).as_signed()
+    return (signed_window >> shift)[drop:].as_signed(), sign
+
+
+def rounded(window: Value, sign: Value, shift: Value, drop: int, lost: str) -> tuple[Value, Value]:
+    """Ones' complement and carry of a magnitude, shifted right, the lost bits floored, jammed or rounded."""
+    below = drop + (1 << len(shift)) - 1
+    wide = Cat(Const(0, below - drop), window) >> shift
+    kept, guard, sticky = wide[below:], wide[below - 1], wide[: below - 1].any()
+    if lost == "floor":
+        return complement(kept, sign), sign & ~(guard | sticky)
+    if lost == "jam":
+        return complement(kept | guard | sticky, sign), sign
+    up = guard & (sticky | kept[0]) if lost == "rne" else guard
+    return complement(kept, sign), sign ^ up
+
+
+def complement(magnitude: Value, sign: Value) -> Value:
+    """The ones' complement of a magnitude, where `sign` is set."""
+    return Cat(magnitude ^ sign.replicate(len(magnitude)), sign).as_signed()
+
+
+class Align(Step):
+    """Each term shifted into the window, what falls out of it lost by the unit's rule."""
+
+    def __init__(self, n: Numbers):
+        self.n = n
+        super().__init__("align", shifts_layout(n), window_layout(n))
+
+    def compute(self, m: Module) -> None:
+        """Drive the aligned terms."""
+        n = self.n
+        for lane, term in enumerate([*self.i.terms, self.i.addend]):
+            fraction_bits = n.addend_fraction_bits if lane == n.lanes else n.product_fraction_bits
+            place = max(n.fraction_bits, fraction_bits)
+            window = Cat(Const(0, place - fraction_bits), term.sig)
+            drop = place - n.fraction_bits
+            ones, carry = self.lose(window, term.sign, self.i.shifts[lane], drop)
+            m.d.comb += [self.o.aligned[lane].ones.eq(ones), self.o.aligned[lane].carry.eq(carry)]
+
+    def lose(self, window: Value, sign: Value, shift: Value, drop: int) -> tuple[Value, Value]:
+        """One term of the window, by the unit's rule for lost bits."""
+        lost = self.n.unit.sum.lost
+        if lost == "truncate":
+            return truncated(window, sign, shift, drop)
+        return rounded(window, sign, shift, drop, lost)

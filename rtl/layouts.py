@@ -1,0 +1,115 @@
+"""What crosses each step of the datapath. Field names are the model's."""
+
+from __future__ import annotations
+
+from amaranth.hdl import signed, unsigned
+from amaranth.lib.data import ArrayLayout, Layout, StructLayout
+
+from hwsim.formats import FloatFormat
+
+from .numbers import Numbers, signed_shape
+
+SPECIAL = StructLayout({"nan": 1, "positive": 1, "negative": 1})
+
+
+def factor_layout(fmt: FloatFormat) -> StructLayout:
+    """A decoded number: (-1)^sign * sig * 2^(bexp - bias - fraction_bits); bexp counts from 1."""
+    return StructLayout(
+        {"sign": 1, "bexp": unsigned(fmt.exponent_bits + (not fmt.subnormals)), "sig": fmt.precision, "nan": 1, "inf": 1}
+    )
+
+
+def operands_layout(n: Numbers) -> StructLayout:
+    """Codes, lane 0 in the low bits; `chain`: the addend is the partial sum, not `c`."""
+    a_scales, b_scales = n.scale_blocks
+    scales = n.scales
+    fields: dict[str, object] = {
+        "a": ArrayLayout(unsigned(n.a.container_bits), n.lanes),
+        "b": ArrayLayout(unsigned(n.b.container_bits), n.lanes),
+    }
+    if scales:
+        fields["scale_a"] = ArrayLayout(unsigned(scales[0].bits), a_scales)
+        fields["scale_b"] = ArrayLayout(unsigned(scales[1].bits), b_scales)
+    if n.window_addend is not None:
+        fields["c"] = unsigned(n.window_addend.container_bits)
+    return StructLayout({**fields, "partial": unsigned(n.result.bits), "chain": 1})
+
+
+def addend_layout(n: Numbers) -> StructLayout:
+    """The addend as a term of the window; exp is in the product domain."""
+    return StructLayout({"sign": 1, "exp": signed_shape(*n.addend_exp), "sig": unsigned(n.addend_fraction_bits + 1)})
+
+
+def decoded_layout(n: Numbers) -> StructLayout:
+    """After decode. scale_exp: the sum of both scales' codes, for each lane."""
+    fields: dict[str, Layout] = {
+        "a": ArrayLayout(factor_layout(n.a), n.lanes),
+        "b": ArrayLayout(factor_layout(n.b), n.lanes),
+        "addend": addend_layout(n),
+        "special": SPECIAL,
+    }
+    if n.scales:
+        fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes)
+    return StructLayout(fields)
+
+
+def term_layout(n: Numbers) -> StructLayout:
+    """A product. exp is 0 for a zero product, else at least 1."""
+    return StructLayout(
+        {"sign": 1, "exp": unsigned(n.product_most.bit_length()), "sig": unsigned(n.a.precision + n.b.precision)}
+    )
+
+
+def products_layout(n: Numbers, maxima: int = 0) -> StructLayout:
+    """After multiply, and inside the tree that finds the maximum, of which `maxima` candidates are left."""
+    fields: dict[str, Layout] = {
+        "terms": ArrayLayout(term_layout(n), n.lanes),
+        "addend": addend_layout(n),
+        "special": SPECIAL,
+    }
+    if maxima:
+        fields["maxima"] = ArrayLayout(unsigned(n.product_most.bit_length()), maxima)
+    return StructLayout(fields)
+
+
+def max_exp_layout(n: Numbers) -> StructLayout:
+    """After maximum."""
+    members = products_layout(n).members
+    return StructLayout({**members, "max_exp": signed_shape(*n.max_exp)})
+
+
+def shifts_layout(n: Numbers) -> StructLayout:
+    """After distance. shift: how far below max_exp a term is, clamped; the addend's is the last."""
+    term = StructLayout({"sign": 1, "sig": unsigned(n.a.precision + n.b.precision)})
+    addend = StructLayout({"sign": 1, "sig": unsigned(n.addend_fraction_bits + 1)})
+    return StructLayout(
+        {
+            "terms": ArrayLayout(term, n.lanes),
+            "addend": addend,
+            "shifts": ArrayLayout(unsigned(n.distance_bits), n.lanes + 1),
+            "max_exp": signed_shape(*n.max_exp),
+            "special": SPECIAL,
+        }
+    )
+
+
+def window_layout(n: Numbers) -> StructLayout:
+    """After align. A term is `ones + carry`, in units of 2^(max_exp - fraction_bits); the addend is the last.
+
+    `ones` is the ones' complement of a negative magnitude: the +1 that completes it is left to the sum.
+    """
+    term = StructLayout({"ones": signed(n.fraction_bits + 3), "carry": 1})
+    return StructLayout(
+        {"aligned": ArrayLayout(term, n.lanes + 1), "max_exp": signed_shape(*n.max_exp), "special": SPECIAL}
+    )
+
+
+def sums_layout(n: Numbers, sums: int) -> StructLayout:
+    """Inside the tree that sums, of which `sums` partial sums are left; the last is `total`."""
+    last = {"total": n.total} if sums == 1 else {"sums": ArrayLayout(n.total, sums)}
+    return StructLayout({**last, "max_exp": signed_shape(*n.max_exp), "special": SPECIAL})
+
+
+def result_layout(fmt: FloatFormat) -> StructLayout:
+    """After round: a code without its padding, and whether it is NaN (whose padding is ones)."""
+    return StructLayout({"code": unsigned(fmt.bits), "nan": 1})

@@ -1,0 +1,229 @@
+"""Normalise and round: an integer and its exponent to a code, rounded once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, unsigned
+from amaranth.lib.data import StructLayout
+
+from hwsim.formats import FloatFormat
+
+from .layouts import SPECIAL, result_layout
+from .numbers import Numbers, signed_shape
+from .step import Step
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a sum is rounded to, and the ranges of the sum.
+
+    total: the sum's shape. offset: what, added to max_exp, is the biased exponent that the total's top bit would have.
+    max_exp: least and largest max_exp. zero_sign: the sum brings the sign of an exact zero with it.
+    """
+
+    fmt: FloatFormat
+    rounding: str
+    overflow: str
+    tiny: str
+    total: Shape
+    max_exp: tuple[int, int]
+    offset: int
+    nan: int = 0
+    zero_sign: bool = False
+
+    @classmethod
+    def of(cls, n: Numbers) -> Target:
+        """The target of a group's sum."""
+        rule = n.unit.result
+        top = n.total.width - 2 - n.fraction_bits
+        offset = top - n.product_bias + n.result.bias
+        return cls(n.result, rule.rounding, rule.overflow, rule.tiny, n.total, n.max_exp, offset, n.nan)
+
+    @property
+    def magnitude_bits(self) -> int:
+        """Bits of the sum's magnitude."""
+        return self.total.width - 1
+
+    @property
+    def bits(self) -> int:
+        """Bits of the normalised magnitude: no fewer than a significand has, and one to round with."""
+        return max(self.magnitude_bits, self.fmt.precision + 1)
+
+    @property
+    def top_bexp(self) -> tuple[int, int]:
+        """Least and largest biased exponent of the total's top bit."""
+        return self.max_exp[0] + self.offset, self.max_exp[1] + self.offset
+
+    @property
+    def bexp(self) -> Shape:
+        """Biased exponents of results, those that overflow included."""
+        return unsigned(max(self.top_bexp[1], 1).bit_length())
+
+    def before(self) -> StructLayout:
+        """The sum."""
+        zero = {"zero_sign": 1} if self.zero_sign else {}
+        return StructLayout({"total": self.total, "max_exp": signed_shape(*self.max_exp), "special": SPECIAL, **zero})
+
+    def magnitude(self) -> StructLayout:
+        """After magnitude."""
+        return StructLayout(
+            {
+                "sign": 1,
+                "magnitude": unsigned(self.magnitude_bits),
+                "top_bexp": signed_shape(*self.top_bexp),
+                "special": SPECIAL,
+            }
+        )
+
+    def normalized(self) -> StructLayout:
+        """After normalize. sig: the leading one on top unless subnormal; bexp: 0 if subnormal or zero."""
+        return StructLayout(
+            {"sign": 1, "sig": unsigned(self.bits), "sticky": 1, "bexp": self.bexp, "special": SPECIAL}
+        )
+
+
+class Magnitude(Step):
+    """The sum's sign and magnitude, and the biased exponent of its top bit."""
+
+    def __init__(self, target: Target, name: str = "magnitude"):
+        self.target = target
+        super().__init__(name, target.before(), target.magnitude())
+
+    def compute(self, m: Module) -> None:
+        """Drive sign, magnitude and exponent."""
+        total, negative = self.i.total, self.i.total[-1]
+        flipped = total[:-1] ^ negative.replicate(len(total) - 1)
+        sign = negative
+        if self.target.zero_sign:
+            sign = Mux(total.any(), negative, self.i.zero_sign)
+        m.d.comb += [
+            self.o.sign.eq(sign),
+            self.o.magnitude.eq(flipped + negative),
+            self.o.top_bexp.eq(self.i.max_exp + self.target.offset),
+        ]
+
+
+def leading_zeros(m: Module, value: Value) -> Signal:
+    """How many zeros stand above the leading one; the width for zero."""
+    width = len(value)
+    count = Signal(range(width + 1), name="leading_zeros")
+    m.d.comb += count.eq(width)
+    for position in range(width):
+        with m.If(value[position]):
+            m.d.comb += count.eq(width - 1 - position)
+    return count
+
+
+class Normalize(Step):
+    """The leading one moved to the top, but no further than the least exponent allows."""
+
+    def __init__(self, target: Target, name: str = "normalize"):
+        self.target = target
+        super().__init__(name, target.magnitude(), target.normalized())
+
+    def compute(self, m: Module) -> None:
+        """Drive the normalised significand and its exponent."""
+        target = self.target
+        magnitude = Cat(Const(0, target.bits - target.magnitude_bits), self.i.magnitude)
+        zeros = leading_zeros(m, self.i.magnitude)
+        least = target.top_bexp[0]
+        room = Signal(signed_shape(least - 1, target.top_bexp[1]), name="room")
+        m.d.comb += room.eq(self.i.top_bexp - 1)
+        shift = Signal(zeros.shape(), name="shift")
+        m.d.comb += shift.eq(Mux(room < zeros, room, zeros))
+        sticky: Value = Const(0)
+        if least < 1:
+            magnitude, sticky = self._denormalize(m, magnitude, room)
+            with m.If(room < 0):
+                m.d.comb += shift.eq(0)
+        sig = Signal(target.bits, name="shifted")
+        m.d.comb += [
+            sig.eq(magnitude << shift),
+            self.o.sig.eq(sig),
+            self.o.sticky.eq(sticky),
+            self.o.bexp.eq(Mux(sig[-1], self.i.top_bexp - shift, 0)),
+        ]
+
+    def _denormalize(self, m: Module, magnitude: Value, room: Signal) -> tuple[Value, Value]:
+        """The magnitude shifted right where its top bit is below the least exponent."""
+        bits = len(magnitude)
+        right = Signal(range(bits + 2), name="right")
+        with m.If(room < -(bits + 1)):
+            m.d.comb += right.eq(bits + 1)
+        with m.Elif(room < 0):
+            m.d.comb += right.eq(-room)
+        wide = Signal(2 * bits + 1, name="denormalized")
+        m.d.comb += wide.eq(Cat(Const(0, bits + 1), magnitude) >> right)
+        return wide[bits + 1 :], wide[: bits + 1].any()
+
+
+def increment(rounding: str, sign: Value, last: Value, guard: Value, sticky: Value) -> Value:
+    """Whether a rounding adds one ulp to a magnitude."""
+    if rounding == "rne":
+        return guard & (sticky | last)
+    if rounding == "rna":
+        return guard
+    if rounding == "ru":
+        return ~sign & (guard | sticky)
+    if rounding == "rd":
+        return sign & (guard | sticky)
+    return Const(0)
+
+
+class Round(Step):
+    """The code: rounded, overflow and special values by the unit's rules."""
+
+    def __init__(self, target: Target, name: str = "round"):
+        self.target = target
+        super().__init__(name, target.normalized(), result_layout(target.fmt))
+
+    def compute(self, m: Module) -> None:
+        """Drive the code."""
+        target, fmt, sign = self.target, self.target.fmt, self.i.sign
+        drop = target.bits - fmt.precision
+        kept, guard, below = self.i.sig[drop:], self.i.sig[drop - 1], self.i.sig[: drop - 1]
+        sticky = below.any() | self.i.sticky
+        last = kept[0] | guard | sticky if target.rounding == "rto" else kept[0]
+        # A carry out of the fraction runs into the exponent field, as it should.
+        magnitude = Signal(fmt.fraction_bits + len(self.i.bexp) + 1, name="magnitude")
+        m.d.comb += magnitude.eq(
+            Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp)
+            + increment(target.rounding, sign, kept[0], guard, sticky)
+        )
+        overflow = Signal()
+        if target.top_bexp[1] + 1 >= fmt.max_magnitude >> fmt.fraction_bits:
+            m.d.comb += overflow.eq(magnitude > fmt.max_magnitude)
+        if target.tiny == "positive" or not fmt.signed_zero:
+            sign = sign & magnitude.any()
+        finite = Cat(magnitude[: fmt.bits - 1], sign)
+        self._choose(m, finite, overflow)
+
+    def _choose(self, m: Module, finite: Value, overflow: Value) -> None:
+        fmt, special = self.target.fmt, self.i.special
+        infinite = Signal()
+        sign = Signal()
+        m.d.comb += [infinite.eq(special.positive | special.negative), sign.eq(Mux(infinite, special.negative, self.i.sign))]
+        m.d.comb += self.o.code.eq(finite)
+        with m.If(infinite | overflow):
+            self._overflow(m, infinite, sign)
+        if fmt.canonical_nan is not None:
+            with m.If(special.nan | (special.positive & special.negative)):
+                self._not_a_number(m)
+
+    def _not_a_number(self, m: Module) -> None:
+        m.d.comb += [self.o.code.eq(self.target.nan >> self.target.fmt.padding), self.o.nan.eq(1)]
+
+    def _overflow(self, m: Module, infinite: Value, sign: Value) -> None:
+        target, fmt = self.target, self.target.fmt
+        if target.overflow == "saturate":
+            m.d.comb += self.o.code.eq(Cat(Const(fmt.max_magnitude, fmt.bits - 1), sign))
+            return
+        infinity = Cat(Const(fmt.infinity_magnitude or 0, fmt.bits - 1), sign)
+        if target.overflow == "infinity":
+            m.d.comb += self.o.code.eq(infinity)
+            return
+        self._not_a_number(m)
+        if fmt.infinities:
+            with m.If(infinite):
+                m.d.comb += [self.o.code.eq(infinity), self.o.nan.eq(0)]

@@ -1,0 +1,121 @@
+"""The ranges of a unit's integers, from which every width in the RTL follows.
+
+Exponents live in the *product domain*: the sum of the factors' exponent fields, before any bias is taken off. It is
+never negative, a product's is at least 1 (so that 0 can say "no product"), and the addend's is moved into it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Shape
+
+from hwsim.formats import ExponentFormat, FloatFormat
+from hwsim.spec import Unit, refuse_unimplemented_in_hardware
+
+
+def signed_shape(low: int, high: int) -> Shape:
+    """The narrowest shape that holds low..high."""
+    return Shape.cast(range(low, high + 1))
+
+
+@dataclass(frozen=True)
+class FieldRange:
+    """The exponent field of one float format, counted so that the least is 1.
+
+    bias: exp = field - bias. most: the largest field of a finite number.
+    """
+
+    bias: int
+    most: int
+
+    @classmethod
+    def of(cls, fmt: FloatFormat) -> FieldRange:
+        """A format's."""
+        lift = 1 - fmt.least_bexp
+        return cls(fmt.bias + lift, fmt.emax + fmt.bias + lift)
+
+
+class Numbers:
+    """The ranges of one unit.
+
+    Raises NotImplementedYet for a unit that the RTL cannot build.
+    """
+
+    def __init__(self, unit: Unit):
+        refuse_unimplemented_in_hardware(unit)
+        self.unit = unit
+        a, b, result, addend = unit.operands.a, unit.operands.b, unit.result.format, unit.operands.addend
+        assert isinstance(a, FloatFormat) and isinstance(b, FloatFormat) and isinstance(result, FloatFormat)
+        assert addend is None or isinstance(addend, FloatFormat)
+        self.a, self.b, self.result, self.addend = a, b, result, addend
+        self.lanes = unit.instruction.lanes
+        self.fraction_bits = unit.sum.fraction_bits or 0
+        self.product_fraction_bits = a.fraction_bits + b.fraction_bits
+        self._exponents()
+        self._window()
+
+    def _exponents(self) -> None:
+        fields = (FieldRange.of(self.a), FieldRange.of(self.b))
+        self.product_bias = sum(field.bias for field in fields) + sum(fmt.bias for fmt in self.scales)
+        self.scale_most = sum(fmt.max_code for fmt in self.scales)
+        self.product_most = sum(field.most for field in fields) + self.scale_most
+        sources = [fmt for fmt in (self.window_addend, self.result) if fmt is not None]
+        moved = [(FieldRange.of(fmt), self.product_bias - FieldRange.of(fmt).bias) for fmt in sources]
+        self.addend_exp = (min(0, *(1 + by for _, by in moved)), max(field.most + by for field, by in moved))
+        self.max_exp = (self.addend_exp[0], max(self.product_most, self.addend_exp[1]))
+
+    @property
+    def window_addend(self) -> FloatFormat | None:
+        """The format of the addend that enters the window: none where it goes to the promotion register."""
+        return None if self.unit.promotion else self.addend
+
+    @property
+    def nan(self) -> int:
+        """The container's code of a group's NaN."""
+        rule = self.unit.result.nan
+        return rule if isinstance(rule, int) else self.result.canonical_nan or 0
+
+    @property
+    def scales(self) -> list[ExponentFormat]:
+        """The formats of the shared scales."""
+        scale = self.unit.scale
+        if scale is None:
+            return []
+        assert isinstance(scale.a.format, ExponentFormat) and isinstance(scale.b.format, ExponentFormat)
+        return [scale.a.format, scale.b.format]
+
+    @property
+    def scale_blocks(self) -> tuple[int, int]:
+        """Scales of a and of b that one beat carries."""
+        scale = self.unit.scale
+        if scale is None:
+            return 0, 0
+        return -(-self.lanes // scale.a.block[1]), -(-self.lanes // scale.b.block[0])
+
+    @property
+    def addend_fraction_bits(self) -> int:
+        """Fraction bits of an addend in the window: the more of the addend's format and the result's."""
+        return max(fmt.fraction_bits for fmt in (self.window_addend, self.result) if fmt is not None)
+
+    def _window(self) -> None:
+        a_most = (2 << self.a.fraction_bits) - 1
+        b_most = (2 << self.b.fraction_bits) - 1
+        term = self._most_in_window(a_most * b_most, self.product_fraction_bits)
+        addend = self._most_in_window((2 << self.addend_fraction_bits) - 1, self.addend_fraction_bits)
+        self.sum_most = self.lanes * term + addend
+
+    def _most_in_window(self, sig: int, fraction_bits: int) -> int:
+        shift = fraction_bits - self.fraction_bits
+        return sig << -shift if shift <= 0 else -(-sig >> shift)
+
+    @property
+    def total(self) -> Shape:
+        """The sum of a window."""
+        return signed_shape(-self.sum_most, self.sum_most)
+
+    @property
+    def distance_bits(self) -> int:
+        """Bits of a shift amount that can shift everything out of the window, its half included."""
+        half = self.unit.sum.lost in {"rne", "rna"}
+        return (self.fraction_bits + 2 + half).bit_length()

@@ -1,0 +1,145 @@
+"""Promote: an adder that rounds once, for the register that partial sums are added to."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal
+from amaranth.lib.data import StructLayout
+
+from hwsim.formats import FloatFormat
+from hwsim.spec import Unit
+
+from .align import clamp, rounded
+from .decode import FloatDecode
+from .layouts import SPECIAL, factor_layout
+from .normalize import Magnitude, Normalize, Round, Target
+from .numbers import FieldRange, signed_shape
+from .step import Step
+
+# Bits below the last place of the larger operand: guard, round, and sticky, into which all others are jammed.
+BELOW = 3
+
+
+class Adder:
+    """The ranges of an adder of two numbers: the register's, and a partial sum that the register's format holds."""
+
+    def __init__(self, unit: Unit):
+        assert unit.promotion is not None
+        fmt, partial = unit.promotion.format, unit.result.format
+        assert isinstance(fmt, FloatFormat) and isinstance(partial, FloatFormat)
+        self.fmt, self.partial, self.rounding = fmt, partial, unit.promotion.rounding
+        self.fraction_bits = fmt.fraction_bits + BELOW
+        self.most = FieldRange.of(fmt).most
+        bits = self.fraction_bits + 1
+        largest = 2 * ((1 << bits) - 1)
+        self.total = signed_shape(-largest, largest)
+        self.shift_bits = (self.fraction_bits + 2).bit_length()
+        top = self.total.width - 2 - self.fraction_bits
+        nan = fmt.canonical_nan or 0
+        self.target = Target(
+            fmt, self.rounding, "infinity", "signed", self.total, (0, self.most), top, nan, zero_sign=True
+        )
+
+    def operands(self) -> StructLayout:
+        """Codes of the register and the partial sum, both without padding."""
+        return StructLayout({"register": self.fmt.bits, "partial": self.partial.bits})
+
+    def decoded(self) -> StructLayout:
+        """Both operands, as numbers of the register's format."""
+        factor = factor_layout(self.fmt)
+        return StructLayout({"register": factor, "partial": factor})
+
+    def aligned(self) -> StructLayout:
+        """Both operands in units of 2^(max_exp - fraction_bits), as `ones + carry`."""
+        fields: dict[str, object] = {}
+        for name in ("register", "partial"):
+            fields[f"{name}_ones"] = Shape(self.fraction_bits + 2, signed=True)
+            fields[f"{name}_carry"] = 1
+        return StructLayout(
+            {**fields, "max_exp": signed_shape(0, self.most), "zero_sign": 1, "special": SPECIAL}
+        )
+
+
+class PromoteDecode(Step):
+    """Both codes decoded; the partial's exponent moved into the register's format."""
+
+    def __init__(self, adder: Adder):
+        self.adder = adder
+        super().__init__("promote.decode", adder.operands(), adder.decoded())
+
+    def compute(self, m: Module) -> None:
+        """Drive both numbers."""
+        fmt, partial = self.adder.fmt, self.adder.partial
+        m.submodules.register = register = FloatDecode(fmt, padded=False)
+        m.submodules.partial = decode = FloatDecode(partial, padded=False)
+        move = FieldRange.of(fmt).bias - FieldRange.of(partial).bias
+        m.d.comb += [
+            register.code.eq(self.i.register),
+            decode.code.eq(self.i.partial),
+            self.o.register.eq(register.o),
+            self.o.partial.sign.eq(decode.o.sign),
+            self.o.partial.bexp.eq(decode.o.bexp + move),
+            self.o.partial.sig.eq(Cat(Const(0, fmt.fraction_bits - partial.fraction_bits), decode.o.sig)),
+            self.o.partial.nan.eq(decode.o.nan),
+            self.o.partial.inf.eq(decode.o.inf),
+        ]
+
+
+class PromoteAlign(Step):
+    """The smaller operand shifted right, its lost bits jammed."""
+
+    def __init__(self, adder: Adder):
+        self.adder = adder
+        super().__init__("promote.align", adder.decoded(), adder.aligned())
+
+    def compute(self, m: Module) -> None:
+        """Drive both aligned operands."""
+        register, partial = self.i.register, self.i.partial
+        register_larger = Signal()
+        max_exp = Signal.like(register.bexp)
+        m.d.comb += [
+            register_larger.eq(register.bexp > partial.bexp),
+            max_exp.eq(Mux(register_larger, register.bexp, partial.bexp)),
+            self.o.max_exp.eq(max_exp),
+        ]
+        for name, operand in (("register", register), ("partial", partial)):
+            difference = Signal.like(max_exp, name=f"{name}_difference")
+            m.d.comb += difference.eq(max_exp - operand.bexp)
+            window = Cat(Const(0, BELOW), operand.sig)
+            ones, carry = rounded(window, operand.sign, clamp(difference, self.adder.shift_bits), 0, "jam")
+            m.d.comb += [self.o[f"{name}_ones"].eq(ones), self.o[f"{name}_carry"].eq(carry)]
+        self._specials(m)
+
+    def _specials(self, m: Module) -> None:
+        register, partial = self.i.register, self.i.partial
+        same = register.sign == partial.sign
+        m.d.comb += [
+            # IEEE 754-2019, 6.3: an exact zero sum of opposite signs is +0, and -0 when rounding down.
+            self.o.zero_sign.eq(Mux(same, register.sign, int(self.adder.rounding == "rd"))),
+            self.o.special.nan.eq(register.nan | partial.nan),
+            self.o.special.positive.eq((register.inf & ~register.sign) | (partial.inf & ~partial.sign)),
+            self.o.special.negative.eq((register.inf & register.sign) | (partial.inf & partial.sign)),
+        ]
+
+
+class PromoteSum(Step):
+    """The exact sum of both aligned operands."""
+
+    def __init__(self, adder: Adder):
+        super().__init__("promote.sum", adder.aligned(), adder.target.before())
+
+    def compute(self, m: Module) -> None:
+        """Drive the total."""
+        i = self.i
+        m.d.comb += self.o.total.eq(i.register_ones + i.partial_ones + i.register_carry + i.partial_carry)
+
+
+def promotion_steps(adder: Adder) -> list[Step]:
+    """The adder's steps, in order."""
+    return [
+        PromoteDecode(adder),
+        PromoteAlign(adder),
+        PromoteSum(adder),
+        Magnitude(adder.target, "promote.magnitude"),
+        Normalize(adder.target, "promote.normalize"),
+        Round(adder.target, "promote"),
+    ]

@@ -1,0 +1,290 @@
+"""What encode must return, found by search among the values of the codes: no rounding arithmetic, nothing of the codec.
+
+A format is a ladder: rung 0 is zero, rung i the i-th number above it, and the rung above the largest is the first that
+an unbounded exponent would add. Two witnesses climb it: one by exact rationals, a number at a time, in any format; one
+by comparisons of float64s, in bulk, in formats whose values and midpoints are float64s.
+"""
+
+import bisect
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, formats, parse
+
+ROUNDINGS = ["rne", "rna", "rz", "ru", "rd", "rto"]
+BELOW = 2100  # rungs under code 0 of an exponent format
+
+# Formats that do not ship, but that ml_dtypes has or that IBM published.
+USER = {
+    "e4m3fnuz": {"exponent_bits": 4, "fraction_bits": 3, "bias": 8, "nan": [0x80], "signed_zero": False},
+    "e5m2fnuz": {"exponent_bits": 5, "fraction_bits": 2, "bias": 16, "nan": [0x80], "signed_zero": False},
+    "e4m3b11fnuz": {"exponent_bits": 4, "fraction_bits": 3, "bias": 11, "nan": [0x80], "signed_zero": False},
+    "e4m3ieee": {"exponent_bits": 4, "fraction_bits": 3, "bias": 7, "nan": "ieee", "infinities": True},
+    "e3m4": {"exponent_bits": 3, "fraction_bits": 4, "bias": 3, "nan": "ieee", "infinities": True},
+    "e3m4fn": {"exponent_bits": 3, "fraction_bits": 4, "bias": 3, "nan": [0x7F, 0xFF]},
+    "hfp8": {"exponent_bits": 4, "fraction_bits": 3, "bias": 11, "subnormals": False},
+    "dlfloat16": {
+        "exponent_bits": 6, "fraction_bits": 9, "bias": 31, "subnormals": False, "nan": [0x7FFF, 0xFFFF],
+    },
+    "ue4m3": {
+        "exponent_bits": 4, "fraction_bits": 3, "bias": 7, "nan": [0x7F], "signed": False, "signed_zero": False,
+    },
+    "ue5m3": {
+        "exponent_bits": 5, "fraction_bits": 3, "bias": 15, "nan": [0xFF], "signed": False, "signed_zero": False,
+    },
+    "e5m0": {"exponent_bits": 5, "fraction_bits": 0, "bias": 15, "infinities": True},
+    "e5m0nosub": {"exponent_bits": 5, "fraction_bits": 0, "bias": 15, "subnormals": False},
+}  # fmt: skip
+USER_FORMATS = {name: parse({"name": name, "kind": "float", **fields}) for name, fields in USER.items()}
+USER_FORMATS["fixed5"] = parse({"name": "fixed5", "kind": "fixed", "integer_bits": 3, "fraction_bits": 1})
+USER_FORMATS["e4m0"] = parse({"name": "e4m0", "kind": "exponent", "exponent_bits": 4, "bias": 5, "nan": [0, 1]})
+EVERY = {**formats(), **USER_FORMATS}
+
+
+def float_value(fmt, magnitude):
+    """The value of magnitude bits, by the definition of a binary format; also past the largest."""
+    bexp, frac = divmod(magnitude, 1 << fmt.fraction_bits)
+    unit = Fraction(1, 1 << fmt.fraction_bits)
+    if bexp == 0 and fmt.subnormals:
+        return frac * unit * Fraction(2) ** (1 - fmt.bias)
+    if magnitude == 0:
+        return Fraction(0)
+    return (1 + frac * unit) * Fraction(2) ** (bexp - fmt.bias)
+
+
+def rung_value(fmt, rung):
+    """The value of a rung, as an exact rational."""
+    if isinstance(fmt, FloatFormat):
+        return float_value(fmt, rung)
+    if isinstance(fmt, FixedFormat):
+        return Fraction(rung, 1 << fmt.fraction_bits)
+    return Fraction(2) ** (rung - BELOW - fmt.bias) if rung else Fraction(0)
+
+
+def largest_rung(fmt, negative):
+    """The rung of the largest number of a sign, found by looking at every code, or from the format's definition."""
+    if isinstance(fmt, FloatFormat):
+        magnitudes = 1 << (fmt.exponent_bits + fmt.fraction_bits)
+        if fmt.infinities:
+            return magnitudes - 1 - (1 << fmt.fraction_bits)
+        return max(m for m in range(magnitudes - len(fmt.nan) - 1, magnitudes) if m not in fmt.nan)
+    if isinstance(fmt, FixedFormat):
+        return (1 << (fmt.bits - 1)) - (not negative)
+    return max(code for code in range(1 << fmt.bits) if code not in fmt.nan) + BELOW
+
+
+def odd(fmt, rung):
+    """Whether the code of a rung is odd."""
+    return (rung - BELOW if isinstance(fmt, ExponentFormat) else rung) % 2 == 1
+
+
+GO_UP = {  # from (x - lower) against (upper - x): -1, 0, 1; whether lower is odd; whether x is negative
+    "rne": lambda side, odd, negative: side > 0 or (side == 0 and odd),
+    "rna": lambda side, odd, negative: side >= 0,
+    "rz": lambda side, odd, negative: False,
+    "ru": lambda side, odd, negative: not negative,
+    "rd": lambda side, odd, negative: negative,
+    "rto": lambda side, odd, negative: not odd,
+}
+
+
+def rung_of(fmt, magnitude, negative, rounding):
+    """The rung that a magnitude (a Fraction) rounds to; the rung after the largest for all that overflows."""
+    end = largest_rung(fmt, negative) + 1
+    lower = bisect.bisect_right(range(end + 1), magnitude, key=lambda rung: rung_value(fmt, rung)) - 1
+    below = rung_value(fmt, lower)
+    if below == magnitude or lower >= end:
+        return lower
+    above = rung_value(fmt, lower + 1)
+    twice = magnitude - below - (above - magnitude)
+    side = (twice > 0) - (twice < 0)
+    return lower + bool(GO_UP[rounding](side, odd(fmt, lower), negative))
+
+
+def code_of(fmt, rung, negative):
+    """The container's code of a rung with a sign."""
+    if isinstance(fmt, FixedFormat):
+        return (-rung if negative else rung) % (1 << fmt.bits)
+    if isinstance(fmt, ExponentFormat):
+        return rung - BELOW
+    sign = negative and (rung > 0 or fmt.signed_zero)
+    return (sign << (fmt.exponent_bits + fmt.fraction_bits) | rung) << (fmt.container_bits - fmt.bits)
+
+
+def infinity_code(fmt, negative):
+    """The container's code of an infinity."""
+    top = (1 << fmt.exponent_bits) - 1
+    return (negative << (fmt.bits - 1) | top << fmt.fraction_bits) << (fmt.container_bits - fmt.bits)
+
+
+def expected(fmt, x, rounding="rne", overflow="saturate"):
+    """The code that encode must give a number (a float or a Fraction), or None for one that the format lacks.
+
+    Canonical NaNs are taken from the format: a test of its own has their values.
+    """
+    if x != x:
+        return fmt.canonical_nan if fmt.has_nan else None
+    infinite = x in (float("inf"), float("-inf"))
+    negative = bool(np.signbit(x)) if isinstance(x, float) else x < 0
+    unsigned = isinstance(fmt, ExponentFormat) or (isinstance(fmt, FloatFormat) and not fmt.signed)
+    if unsigned and negative and (x != 0 or isinstance(fmt, ExponentFormat)):
+        return None
+    end = largest_rung(fmt, negative) + 1
+    rung = end if infinite else rung_of(fmt, abs(Fraction(x)), negative, rounding)
+    if isinstance(fmt, ExponentFormat) and rung - BELOW < min(set(range(1 << fmt.bits)) - set(fmt.nan)):
+        return None
+    if rung < end:
+        return code_of(fmt, rung, negative)
+    if overflow == "saturate":
+        return code_of(fmt, end - 1, negative)
+    return (
+        infinity_code(fmt, negative) if overflow == "infinity" or (infinite and fmt.infinities) else fmt.canonical_nan
+    )
+
+
+def overflows(fmt):
+    """The overflow policies that a format has."""
+    if isinstance(fmt, FixedFormat):
+        return ["saturate"]
+    return ["saturate"] + ["infinity"] * fmt.infinities + ["nan"] * bool(fmt.has_nan)
+
+
+# In bulk, by float64 comparisons.
+
+
+@lru_cache(maxsize=4)
+def rungs(name, negative):
+    """Every rung's value as a float64, to the one past the largest, and its oddness; exponents from 2^-160."""
+    fmt = EVERY[name]
+    index = np.arange(largest_rung(fmt, negative) + 2)
+    if isinstance(fmt, FixedFormat):
+        return index / (1 << fmt.fraction_bits), index % 2 == 1, index
+    if isinstance(fmt, ExponentFormat):
+        index = index[BELOW + fmt.bias - 160 :]
+        code = index - BELOW
+        return 2.0 ** (code - fmt.bias), code % 2 == 1, index
+    bexp, frac = index >> fmt.fraction_bits, index % (1 << fmt.fraction_bits)
+    hidden = (bexp > 0) | (not fmt.subnormals) & (index > 0)
+    exp = np.maximum(bexp, 1 if fmt.subnormals else 0) - fmt.bias - fmt.fraction_bits
+    return np.ldexp((frac + (hidden << fmt.fraction_bits)).astype(float), exp), index % 2 == 1, index
+
+
+def bulk_neighbours(name, magnitude, negative):
+    """Lower rung, its value, the value above, its oddness, for float64 magnitudes of one sign."""
+    if name == "f32":
+        with np.errstate(over="ignore"):
+            near = magnitude.astype(np.float32)
+        near = np.minimum(near, np.finfo(np.float32).max)
+        lower = np.where(near > magnitude, np.nextafter(near, np.float32(0)), near)
+        lower = np.maximum(lower, np.float32(0))
+        bits = lower.view(np.uint32).astype(np.int64)
+        with np.errstate(over="ignore"):
+            above = np.nextafter(lower, np.float32(np.inf)).astype(float)
+        above = np.where(bits == 0x7F7FFFFF, 2.0**128, above)
+        over = magnitude >= 2.0**128
+        return (
+            np.where(over, 0x7F800000, bits),
+            np.where(over, magnitude, lower.astype(float)),
+            above,
+            bits % 2 == 1,
+        )
+    values, oddness, index = rungs(name, negative)
+    at = np.searchsorted(values, magnitude, side="right") - 1
+    next_at = np.minimum(at + 1, len(values) - 1)
+    lower = np.where(at == len(values) - 1, magnitude, values[at])
+    return index[at], lower, values[next_at], oddness[at]
+
+
+def bulk_rung(name, magnitude, negative, rounding):
+    """`rung_of` for an array of float64 magnitudes of one sign."""
+    rung, lower, above, is_odd = bulk_neighbours(name, magnitude, negative)
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle = lower / 2 + above / 2
+    up = {
+        "rne": (magnitude > middle) | (magnitude == middle) & is_odd,
+        "rna": magnitude >= middle,
+        "rz": np.zeros(magnitude.shape, bool),
+        "ru": np.full(magnitude.shape, not negative),
+        "rd": np.full(magnitude.shape, negative),
+        "rto": ~is_odd,
+    }[rounding]
+    return rung + (up & (lower != magnitude))
+
+
+def bulk_expected(name, x, rounding, overflow):
+    """`expected` for a float64 array of numbers that the format has something for, or NaN."""
+    fmt = EVERY[name]
+    out = np.zeros(x.shape, np.int64)
+    for negative in (False, True):
+        mine = (np.signbit(x) == negative) & np.isfinite(x)
+        end = largest_rung(fmt, negative) + 1
+        rung = bulk_rung(name, np.abs(x[mine]), negative, rounding)
+        infinity = np.inf if not negative else -np.inf
+        beyond = expected(fmt, infinity, rounding, overflow)
+        if overflow == "nan":
+            beyond = fmt.canonical_nan
+        if isinstance(fmt, FixedFormat):
+            codes = (-rung if negative else rung) % (1 << fmt.bits)
+        elif isinstance(fmt, ExponentFormat):
+            codes = rung - BELOW
+        else:
+            sign = (negative and fmt.signed_zero) | (negative & (rung > 0))
+            codes = (np.asarray(sign, np.int64) << (fmt.bits - 1) | rung) << (fmt.container_bits - fmt.bits)
+        out[mine] = np.where(rung >= end, beyond, codes) if mine.any() else 0
+        if np.any(x == infinity):
+            out[x == infinity] = expected(fmt, infinity, rounding, overflow)
+    if np.isnan(x).any():
+        out[np.isnan(x)] = fmt.canonical_nan
+    return out
+
+
+# Inputs.
+
+
+@lru_cache(maxsize=4)
+def inputs(name, seed=0):
+    """About 40,000 float64s, more for wide formats: codes, midpoints, one and two ulps to each side, and random.
+
+    Every code and midpoint of a format of up to 16 bits; of a wider one, those next to every power of two, and a
+    random choice. The ulps are binary32's, and float64's too where binary32 is too coarse. In both signs, where the
+    format has them; nothing that the format lacks, except underflow in e8m0.
+    """
+    fmt, random = EVERY[name], np.random.default_rng(seed)
+    both = isinstance(fmt, FixedFormat) or (isinstance(fmt, FloatFormat) and fmt.signed)
+    if name == "f32":
+        bits = random.integers(0, 0x7F800000, 4000)
+        bits = np.concatenate([bits, *[np.arange(b << 23, (b << 23) + 3) for b in range(255)], [0x7F7FFFFF]])
+        values = bits.astype(np.uint32).view(np.float32).astype(float)
+        above = np.append((bits[:-1] + 1).astype(np.uint32).view(np.float32).astype(float), 2.0**128)
+    else:
+        values, _, _ = rungs(name, False)
+        take = np.arange(len(values) - 1)
+        if len(take) > 1 << 16:
+            powers = (np.arange(fmt.top_bexp)[:, None] << fmt.fraction_bits) + np.arange(-2, 3)
+            chosen = np.concatenate([powers.ravel(), random.integers(0, len(take), 3000), [0, len(take) - 1]])
+            take = np.unique(chosen[(chosen >= 0) & (chosen < len(take))])
+        values, above = values[take], values[take + 1]
+    centres = np.concatenate([values, values / 2 + above / 2, above[-1:]])
+    near = [centres]
+    for dtype in (np.float64, np.float32):
+        for towards in (0, np.inf):
+            with np.errstate(over="ignore"):
+                step = centres.astype(dtype)
+            for _ in range(2):
+                with np.errstate(all="ignore"):
+                    step = np.nextafter(step, dtype(towards))
+                near.append(step.astype(float))
+    with np.errstate(over="ignore"):
+        some = float(values[1]) if values[0] == 0 else float(values[0])
+        spread = np.exp2(random.uniform(np.log2(some) - 3, np.log2(float(above[-1])) + 1, 8000 if both else 90_000))
+        single = random.integers(0, 0x7F800000, 4000).astype(np.uint32).view(np.float32).astype(float)
+        wild = random.integers(0, 0x7FF << 52, 4000).view(float)
+        plain = random.normal(0, min(float(values[-1]) / 3, 1e30), 8000)
+    x = np.concatenate([*near, spread, single, wild, np.abs(plain), [0.0, np.inf]])
+    if isinstance(fmt, ExponentFormat):
+        least = 2.0 ** (min(set(range(1 << fmt.bits)) - set(fmt.nan)) - fmt.bias)
+        return np.append(x[x >= least], np.nan)
+    x = np.concatenate([x, -x]) if both else x
+    return np.append(x, np.nan) if fmt.has_nan else x

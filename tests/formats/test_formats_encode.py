@@ -1,0 +1,255 @@
+"""Every number goes to the code that the witness finds, in every rounding and overflow policy."""
+
+import math
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+from formats_witness import EVERY, ROUNDINGS, bulk_expected, expected, inputs, overflows
+from gfloat import RoundMode, encode_ndarray, round_ndarray
+from gfloat import formats as gf
+
+from hwsim.formats import codec, exact, get_format, rounding
+
+# Which ml_dtypes cast, and how it treats what is too large. It rounds binary32 to nearest even, e8m0 ties up.
+CASTS = {
+    "e4m3": (ml_dtypes.float8_e4m3fn, "nan"),
+    "e5m2": (ml_dtypes.float8_e5m2, "infinity"),
+    "e3m2": (ml_dtypes.float6_e3m2fn, "saturate"),
+    "e2m3": (ml_dtypes.float6_e2m3fn, "saturate"),
+    "e2m1": (ml_dtypes.float4_e2m1fn, "saturate"),
+    "bf16": (ml_dtypes.bfloat16, "infinity"),
+    "f16": (np.float16, "infinity"),
+    "e4m3fnuz": (ml_dtypes.float8_e4m3fnuz, "nan"),
+    "e5m2fnuz": (ml_dtypes.float8_e5m2fnuz, "nan"),
+    "e4m3b11fnuz": (ml_dtypes.float8_e4m3b11fnuz, "nan"),
+    "e4m3ieee": (ml_dtypes.float8_e4m3, "infinity"),
+    "e3m4": (ml_dtypes.float8_e3m4, "infinity"),
+}
+GFLOAT = {
+    "e4m3": gf.format_info_ocp_e4m3,
+    "e5m2": gf.format_info_ocp_e5m2,
+    "e3m2": gf.format_info_ocp_e3m2,
+    "e2m3": gf.format_info_ocp_e2m3,
+    "e2m1": gf.format_info_ocp_e2m1,
+    "f16": gf.format_info_binary16,
+    "bf16": gf.format_info_bfloat16,
+}
+GFLOAT_MODES = {
+    "rne": RoundMode.TiesToEven,
+    "rna": RoundMode.TiesToAway,
+    "rz": RoundMode.TowardZero,
+    "ru": RoundMode.TowardPositive,
+    "rd": RoundMode.TowardNegative,
+}
+
+
+def check(name, mode, overflow, x=None):
+    """encode against the witness, in bulk. Raises AssertionError with the first number that differs."""
+    x = inputs(name) if x is None else x
+    got = EVERY[name].encode(x, mode, overflow).astype(np.int64)
+    want = bulk_expected(name, x, mode, overflow)
+    wrong = np.flatnonzero(got != want)
+    assert not len(wrong), (
+        f"{len(wrong)} of {len(x)}: {x[wrong[0]].hex()} {mode} {overflow} gave {got[wrong[0]]:#x}, not "
+        f"{want[wrong[0]]:#x}"
+    )
+
+
+def binary32(name):
+    """The inputs as float32, for casts that start from it."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return inputs(name).astype(np.float32)
+
+
+def cases():
+    return [(name, mode, overflow) for name in EVERY for mode in ROUNDINGS for overflow in overflows(EVERY[name])]
+
+
+@pytest.mark.parametrize(("name", "mode", "overflow"), cases())
+def test_encode_is_what_the_witness_finds(name, mode, overflow):
+    assert len(inputs(name)) > 40_000
+    check(name, mode, overflow)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_two_witnesses_agree(name):
+    few = np.random.default_rng(2).choice(inputs(name), 60)
+    for mode in ROUNDINGS:
+        for overflow in overflows(EVERY[name]):
+            want = [expected(EVERY[name], float(x), mode, overflow) for x in few]
+            assert bulk_expected(name, few, mode, overflow).tolist() == want
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_code_comes_back(name):
+    fmt = EVERY[name]
+    wide = fmt.container_bits > 16
+    codes = np.arange(1 << 16, dtype=np.uint32) << 16 if wide else np.arange(1 << fmt.container_bits)
+    values = fmt.decode(codes)
+    codes, values = codes[~np.isnan(values)], values[~np.isnan(values)]
+    overflow = "infinity" if fmt.infinities else "saturate"
+    for mode in ROUNDINGS:
+        assert np.array_equal(fmt.encode(values, mode, overflow), codes)
+
+
+@pytest.mark.parametrize("name", CASTS)
+def test_encode_of_binary32_is_the_cast_of_ml_dtypes_or_numpy(name):
+    dtype, overflow = CASTS[name]
+    x = binary32(name)
+    x = x[~np.isnan(x)]
+    got = EVERY[name].encode(x, overflow=overflow)
+    with np.errstate(over="ignore", under="ignore"):
+        want = x.astype(dtype)
+    nan = np.isnan(want.astype(np.float64))  # whose code they choose by the sign
+    assert np.array_equal(got[~nan], want.view(got.dtype)[~nan])
+    assert np.array_equal(np.isnan(EVERY[name].decode(got)), nan)
+
+
+def test_e8m0_is_the_cast_of_ml_dtypes_with_ties_away_and_missing_as_nan():
+    x = binary32("e8m0")
+    x = np.concatenate([x, -x[:500], np.array([0, -0.0, np.nan, np.inf, -np.inf], np.float32)])
+    x = x[~((np.abs(x) > 0) & (np.abs(x) < 2.0**-126))]  # ml_dtypes 0.6.0 rounds 1.25 * 2^-127 up, and 2^-149 too
+    got = get_format("e8m0").encode(x, "rna", "nan", "nan")
+    assert np.array_equal(got, x.astype(ml_dtypes.float8_e8m0fnu).view(np.uint8))
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("f16", np.float16), ("f32", np.float32)])
+def test_encode_of_binary64_is_the_cast_of_numpy(name, dtype):
+    x = inputs(name)
+    x = x[~np.isnan(x)]
+    got = EVERY[name].encode(x, overflow="infinity")
+    with np.errstate(over="ignore", under="ignore"):
+        assert np.array_equal(got, x.astype(dtype).view(got.dtype))
+        few = x[np.isfinite(x)][:: len(x) // 2000]
+        assert EVERY[name].encode([Fraction(v) for v in few], overflow="infinity").tolist() == (
+            (few + 0.0).astype(dtype).view(got.dtype).tolist()  # + 0.0: a Fraction has no -0
+        )
+
+
+@pytest.mark.parametrize("mode", GFLOAT_MODES)
+@pytest.mark.parametrize("name", GFLOAT)
+def test_saturating_encode_is_that_of_gfloat(name, mode):
+    x = inputs(name)[:60_000]
+    x = x[np.isfinite(x)]
+    want = encode_ndarray(GFLOAT[name], round_ndarray(GFLOAT[name], x, GFLOAT_MODES[mode], sat=True))
+    assert np.array_equal(EVERY[name].encode(x, mode), want)
+
+
+def test_e8m0_is_that_of_gfloat_with_ties_to_even():
+    x = inputs("e8m0")
+    x = x[x <= 2.0**127]  # without NaN too
+    info = gf.format_info_ocp_e8m0
+    want = encode_ndarray(info, round_ndarray(info, x, RoundMode.TiesToEven))
+    assert np.array_equal(get_format("e8m0").encode(x), want)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_narrower_floats_are_taken_at_their_value(name):
+    x = inputs(name)[::7]
+    for dtype in (np.float16, np.float32, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            narrow = x.astype(dtype)
+        narrow = narrow[np.isfinite(narrow.astype(float)) & (narrow.astype(float) != 0)]
+        if name == "e8m0":
+            narrow = narrow[narrow.astype(float) >= 2.0**-127]
+        if name == "e4m0":
+            narrow = narrow[narrow.astype(float) >= 2.0**-3]
+        assert np.array_equal(EVERY[name].encode(narrow), EVERY[name].encode(narrow.astype(np.float64)))
+
+
+# Encoders with a fault, that `check` must see.
+
+
+def grows_with(mode, decide):
+    """The rounding decision with one mode's rule replaced."""
+    right = rounding.grows
+    return lambda given, rest, odd, negative: (
+        decide(rest, odd, negative) if given == mode else right(given, rest, odd, negative)
+    )
+
+
+def split_with(change):
+    """`split` with what it says of the bits cut off changed."""
+
+    def faulty(sig, shift):
+        kept, rest = rounding.split(sig, shift)
+        return kept, change(rest)
+
+    return faulty
+
+
+def binary32_first(x):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return exact.numbers_of(x).astype(np.float32).astype(np.float64)
+
+
+def jam_after_eight_bits(sig, shift):
+    cut = np.clip(shift - 8, 0, 50)
+    return rounding.split(sig >> cut << cut, shift)
+
+
+def flush_subnormals(fmt, x):
+    return np.where(x.exp < fmt.emin, x.exp + 40, np.maximum(x.exp, fmt.emin))
+
+
+NEVER = np.zeros_like
+FAULTS = {
+    "rz floors": ("e4m3", "rz", "grows", grows_with("rz", lambda rest, odd, neg: (rest > 0) & neg)),
+    "rd truncates": ("e4m3", "rd", "grows", grows_with("rd", lambda rest, odd, neg: NEVER(neg))),
+    "ru ignores the sign": ("e5m2", "ru", "grows", grows_with("ru", lambda rest, odd, neg: rest > 0)),
+    "ties up": ("e2m1", "rne", "grows", grows_with("rne", lambda rest, odd, neg: rest >= 2)),
+    "ties down": ("e2m1", "rne", "grows", grows_with("rne", lambda rest, odd, neg: rest > 2)),
+    "ties to odd": ("e8m0", "rne", "grows", grows_with("rne", lambda rest, odd, neg: (rest > 2) | (rest == 2) & ~odd)),
+    "ties to even for rna": ("f16", "rna", "grows", grows_with("rna", lambda r, odd, neg: (r > 2) | (r == 2) & odd)),
+    "rto only above half": ("e3m2", "rto", "grows", grows_with("rto", lambda rest, odd, neg: (rest > 2) & ~odd)),
+    "sticky dropped above half": ("e4m3", "rne", "split", split_with(lambda rest: np.where(rest == 3, 2, rest))),
+    "sticky dropped below half": ("e4m3", "ru", "split", split_with(lambda rest: np.where(rest == 1, 0, rest))),
+    "eight bits looked at": ("e4m3", "rne", "split", jam_after_eight_bits),
+    "subnormals begin late": ("e5m2", "rne", "_binade", lambda fmt, x: np.maximum(x.exp, fmt.emin + 1)),
+    "subnormals begin early": ("e5m2", "rne", "_binade", lambda fmt, x: np.maximum(x.exp, fmt.emin - 1)),
+    "no subnormals": ("e4m3", "rne", "_binade", flush_subnormals),
+    "the least number is half": ("hfp8", "rne", "_least", lambda fmt: (1 << 52, fmt.emin)),
+    "by way of binary32": ("e4m3", "rne", "numbers_of", binary32_first),
+    "sign lost": ("e4m3", "rz", "exact", lambda x: exact.exact(np.abs(x))),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_faulty_encoder_is_seen(monkeypatch, fault):
+    name, mode, attribute, replacement = FAULTS[fault]
+    check(name, mode, "saturate")
+    monkeypatch.setattr(codec, attribute, replacement)
+    with pytest.raises(AssertionError):
+        check(name, mode, "saturate")
+
+
+def test_overflow_that_depends_on_the_rounding_is_seen(monkeypatch):
+    # IEEE 754 gives the largest number for an overflow under rz: not here.
+    right = codec._float_steps
+    monkeypatch.setattr(codec, "_float_steps", lambda fmt, x, mode: np.minimum(right(fmt, x, mode), fmt.max_magnitude))
+    check("e5m2", "rz", "saturate")
+    with pytest.raises(AssertionError):
+        check("e5m2", "rz", "infinity")
+
+
+def test_a_fraction_cut_without_a_jam_is_seen(monkeypatch):
+    just_above = Fraction(17, 16) + Fraction(1, 2**200)
+    assert get_format("e4m3").encode(just_above) == expected(get_format("e4m3"), just_above) == 0x39
+    right = exact._ratio
+    monkeypatch.setattr(exact, "_ratio", lambda *given: [part & -2 if part > 1 else part for part in right(*given)])
+    assert get_format("e4m3").encode(just_above) == 0x38
+
+
+@pytest.mark.parametrize("mode", ROUNDINGS)
+@pytest.mark.parametrize("name", EVERY)
+def test_fractions_that_no_float64_holds(name, mode):
+    fmt = EVERY[name]
+    some = [float(x) for x in np.random.default_rng(3).choice(inputs(name), 25) if 0 < abs(x) < math.inf]
+    nudges = [Fraction(sign, 2**shift) for sign in (-1, 1) for shift in (60, 200, 1300)]
+    for x in [Fraction(value) * (1 + nudge) for value in some for nudge in nudges]:
+        for overflow in overflows(fmt):
+            want = expected(fmt, x, mode, overflow)
+            if want is not None:
+                assert fmt.encode(x, mode, overflow) == want
