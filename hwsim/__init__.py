@@ -1,1 +1,29 @@
-"""hwsim."""
+"""Bit-accurate simulation of FP8 and Microscaling (MX) dot-product units.
+
+>>> import hwsim
+>>> unit = hwsim.load_unit("hopper-wgmma-e4m3-f32")
+>>> hwsim.dot(unit, [[0x38, 0x40]], [[0x38, 0x38]])  # 1 x 1 + 2 x 1
+array([3.], dtype=float32)
+"""
+
+from importlib.metadata import version
+
+from hwsim.formats import get_format
+from hwsim.formats.yamlfile import SpecError
+from hwsim.gemm import gemm
+from hwsim.model import Explained, dot, explain
+from hwsim.spec import NotImplementedYet, load_unit
+
+__version__ = version("hwsim")
+
+__all__ = [
+    "Explained",
+    "NotImplementedYet",
+    "SpecError",
+    "__version__",
+    "dot",
+    "explain",
+    "gemm",
+    "get_format",
+    "load_unit",
+]

@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from .layouts import max_exp_layout, products_layout, shifts_layout, window_layout
 from .numbers import Numbers
-from .step import Step
+from .step import Step, fields
 
 
 def larger(m: Module, candidates: Sequence[Value], name: str) -> Value:
@@ -62,7 +62,7 @@ class TreeMaximum(Step):
 
     def compute(self, m: Module) -> None:
         """Drive the candidates that are left."""
-        first = "maxima" not in self.i.shape().members
+        first = "maxima" not in fields(self.i)
         candidates = [term.exp for term in self.i.terms] if first else list(self.i.maxima)
         for at, left in enumerate(tree_maximum(m, candidates, self.levels)):
             m.d.comb += self.o.maxima[at].eq(left)
@@ -79,7 +79,7 @@ class Maximum(Step):
 
     def compute(self, m: Module) -> None:
         """Drive max_exp."""
-        if "maxima" in self.i.shape().members:
+        if "maxima" in fields(self.i):
             candidates = list(self.i.maxima)
             (products,) = tree_maximum(m, candidates, (len(candidates) - 1).bit_length())
         else:

@@ -78,7 +78,7 @@ class Decode(Step):
             for lane in range(self.n.lanes):
                 decode = FloatDecode(fmt)
                 m.submodules[f"{side}{lane}"] = decode
-                m.d.comb += [decode.code.eq(self.i[side][lane]), self.o[side][lane].eq(decode.o)]
+                m.d.comb += [decode.code.eq(getattr(self.i, side)[lane]), getattr(self.o, side)[lane].eq(decode.o)]
         scale_nan = self._scales(m)
         addend = self._addend(m)
         m.d.comb += [
@@ -96,7 +96,7 @@ class Decode(Step):
             decoders = [ScaleDecode(fmt) for _ in range(blocks)]
             for index, decode in enumerate(decoders):
                 m.submodules[f"scale_{side}{index}"] = decode
-                m.d.comb += decode.code.eq(self.i[f"scale_{side}"][index])
+                m.d.comb += decode.code.eq(getattr(self.i, f"scale_{side}")[index])
                 nan |= decode.nan
             length = -(-self.n.lanes // blocks)
             fields.append([decoders[lane // length].bexp for lane in range(self.n.lanes)])

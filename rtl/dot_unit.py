@@ -14,7 +14,7 @@ from hwsim.spec import Pipeline, Unit
 
 from .datapath import datapath, promotion
 from .numbers import Numbers
-from .step import Chain
+from .step import Chain, fields
 
 
 def beat_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
@@ -151,9 +151,11 @@ class DotUnit(wiring.Component):
         self.partials = self._per_context("partial", unsigned(self.numbers.result.bits))
         m.d.comb += [path.enable.eq(advance), path.i.chain.eq(chained)]
         m.d.comb += path.i.partial.eq(select(self.partials, payload.context))
-        for field in path.i.shape().members:
-            if field not in {"partial", "chain"}:
-                m.d.comb += path.i[field].eq(payload[field])
+        for field, signal in fields(path.i).items():
+            if field == "c":
+                m.d.comb += signal.eq(payload.c)
+            elif field not in {"partial", "chain"}:
+                m.d.comb += [element.eq(payload[field][index]) for index, element in enumerate(signal)]
 
     def _write_back(self, m: Module, path: Chain, advance: Value, stages: list[View[Layout]]) -> None:
         """A group's result becomes its context's partial sum as soon as it is known."""

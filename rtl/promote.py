@@ -13,7 +13,7 @@ from .decode import FloatDecode
 from .layouts import SPECIAL, factor_layout
 from .normalize import Magnitude, Normalize, Round, Target
 from .numbers import FieldRange, signed_shape
-from .step import Step
+from .step import Step, fields
 
 # Bits below the last place of the larger operand: guard, round, and sticky, into which all others are jammed.
 BELOW = 3
@@ -106,7 +106,8 @@ class PromoteAlign(Step):
             m.d.comb += difference.eq(max_exp - operand.bexp)
             window = Cat(Const(0, BELOW), operand.sig)
             ones, carry = rounded(window, operand.sign, clamp(difference, self.adder.shift_bits), 0, "jam")
-            m.d.comb += [self.o[f"{name}_ones"].eq(ones), self.o[f"{name}_carry"].eq(carry)]
+            made = fields(self.o)
+            m.d.comb += [made[f"{name}_ones"].eq(ones), made[f"{name}_carry"].eq(carry)]
         self._specials(m)
 
     def _specials(self, m: Module) -> None:

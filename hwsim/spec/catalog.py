@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +27,21 @@ def load_unit(name: str | Path | Unit) -> Unit:
     name: a name that `hwsim units` lists, a path to a YAML file (docs/units.md), or a unit. A file may name formats
     of its own by paths that start where the file is.
     Raises SpecError (a ValueError) for an unknown name, naming the nearest, and for a file that breaks a rule,
-    naming file, line, key, rule and value.
+    naming file, line, key, rule and value; TypeError for what is none of the three.
     """
     if isinstance(name, Unit):
         return name
+    if not isinstance(name, (str, Path)):
+        raise TypeError(f"unit must be a unit's name, a path or a unit, not {type(name).__name__}")
     if isinstance(name, Path) or looks_like_path(name):
         return _from(Path(name))
     if name not in presets():
         raise SpecError(nearest("unit", name, presets()))
+    return _preset(name)
+
+
+@cache
+def _preset(name: str) -> Unit:
     return _from(PRESETS / f"{name}.yaml")
 
 
@@ -61,5 +69,16 @@ def _resolve_paths(document: Document) -> None:
 
 def as_yaml(unit: Unit) -> str:
     """A unit as a YAML file that `load_unit` reads back."""
-    data = unit.model_dump(mode="json", exclude_unset=True)
+    data = _say_none(unit.model_dump(mode="json", exclude_unset=True))
     return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
+
+
+# Keys whose absence a file may state, with YAML's word for nothing here: none.
+MAY_BE_NONE = {"addend", "scale", "chain", "max_exp_floor", "promotion"}
+
+
+def _say_none(data: dict[str, Any]) -> dict[str, Any]:
+    """The mapping with `none` for None, and without the other keys that hold nothing."""
+    kept = {key: value for key, value in data.items() if value is not None or key in MAY_BE_NONE}
+    said = {key: "none" if value is None else value for key, value in kept.items()}
+    return {key: _say_none(value) if isinstance(value, dict) else value for key, value in said.items()}

@@ -40,6 +40,9 @@ def steps(unit: Unit) -> tuple[str, ...]:
     return (*arithmetic, *(promotion if unit.promotion else []))
 
 
+MAX_CONTEXTS = 256
+
+
 class Pipeline(BaseModel):
     """Registers and contexts of one implementation.
 
@@ -50,7 +53,7 @@ class Pipeline(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     cuts: tuple[str, ...]
-    contexts: int = Field(ge=1, le=256)
+    contexts: int = Field(ge=1, le=MAX_CONTEXTS)
 
     @property
     def latency(self) -> int:
@@ -76,7 +79,7 @@ def pipeline(unit: Unit, cuts: tuple[str, ...] | None = None, contexts: int | No
     """A pipeline that fits a unit; four register stages (five with promotion) unless `cuts` says otherwise.
 
     cuts: in any order; the last step is added. contexts: as many as there are cuts, unless given.
-    Raises ValueError for a cut that the unit does not have.
+    Raises ValueError for a cut that the unit does not have, and for a number of contexts out of range.
     """
     known = steps(unit)
     chosen = {*(DEFAULT_CUTS if cuts is None else cuts), known[-1]}
@@ -84,5 +87,7 @@ def pipeline(unit: Unit, cuts: tuple[str, ...] | None = None, contexts: int | No
         chosen.add("round")
     if unknown := sorted(chosen - set(known)):
         raise ValueError(f"cuts must be steps of {unit.name} ({', '.join(known)}), not {', '.join(unknown)}")
+    if contexts is not None and not 1 <= contexts <= MAX_CONTEXTS:
+        raise ValueError(f"contexts must be 1 to {MAX_CONTEXTS}, not {contexts}")
     ordered = tuple(step for step in known if step in chosen)
     return Pipeline(cuts=ordered, contexts=len(ordered) if contexts is None else contexts)

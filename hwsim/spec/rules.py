@@ -37,6 +37,15 @@ def _check_instruction(unit: Unit) -> None:
     k, lanes = unit.instruction.k, unit.instruction.lanes
     if k % lanes:
         raise RuleError("instruction.lanes", f"must divide instruction.k ({k}), not {lanes}")
+    order = unit.instruction.order
+    if order == "sequential":
+        return
+    if k % order.modulo:
+        raise RuleError("instruction.order.modulo", f"must divide instruction.k ({k}), not {order.modulo}")
+    if sorted(index for group in order.groups for index in group) != list(range(order.modulo)):
+        raise RuleError("instruction.order.groups", f"must hold each of 0 to {order.modulo - 1} once")
+    if any(len(group) * k // order.modulo != lanes for group in order.groups):
+        raise RuleError("instruction.order.groups", f"must make groups of instruction.lanes ({lanes}) products")
 
 
 def _check_sum(unit: Unit) -> None:
@@ -45,6 +54,31 @@ def _check_sum(unit: Unit) -> None:
         raise RuleError("sum.fraction_bits", f"is missing: method {method} needs it")
     if method in {"sequential", "pairwise", "exact"} and fraction_bits is not None:
         raise RuleError("sum.fraction_bits", f"has no meaning for method {method}")
+    for key, methods in METHOD_KEYS.items():
+        if getattr(unit.sum, key) not in (None, False) and method not in methods:
+            raise RuleError(f"sum.{key}", f"has no meaning for method {method}")
+    if method == "even-odd" and unit.sum.combine is None:
+        raise RuleError("sum.combine", "is missing: method even-odd needs it")
+    if unit.sum.subgroup is not None and unit.instruction.lanes % unit.sum.subgroup.lanes:
+        rule = f"must divide instruction.lanes ({unit.instruction.lanes}), not {unit.sum.subgroup.lanes}"
+        raise RuleError("sum.subgroup.lanes", rule)
+    _check_addend(unit)
+
+
+# Keys of `sum` that only some methods have.
+METHOD_KEYS = {
+    "combine": {"even-odd"},
+    "subgroup": {"aligned"},
+    "product": {"sequential", "pairwise"},
+    "format": {"sequential", "pairwise"},
+    "rounding": {"sequential", "pairwise"},
+    "flush": {"sequential", "pairwise"},
+}
+
+
+def _check_addend(unit: Unit) -> None:
+    if unit.sum.addend is None and unit.operands.addend is not None:
+        raise RuleError("sum.addend", f"must not be none: operands.addend is {unit.operands.addend.name}")
     if unit.sum.addend == "late" and unit.late is None:
         raise RuleError("late", "is missing: sum.addend is late")
     if unit.late is not None and unit.sum.addend != "late":
@@ -63,10 +97,16 @@ def _check_result(unit: Unit) -> None:
         raise RuleError("result.format", f"must have a NaN, because the inputs have; {result.name} has none")
     if isinstance(unit.result.nan, int) and not 0 <= unit.result.nan < 1 << result.container_bits:
         raise RuleError("result.nan", f"must be a code of {result.container_bits} bits, not {unit.result.nan:#x}")
-    if isinstance(unit.result.nan, int) and not result.is_nan(unit.result.nan >> result.padding):
+    if isinstance(unit.result.nan, int) and not _is_nan(result, unit.result.nan):
         raise RuleError("result.nan", f"must be a NaN of {result.name}, not {unit.result.nan:#x}")
     if any(fmt.infinities for fmt in _inputs(unit)) and not result.infinities and unit.result.overflow == "infinity":
         raise RuleError("result.format", f"must have an infinity, because the inputs have; {result.name} has none")
+
+
+def _is_nan(fmt: FloatFormat, code: int) -> bool:
+    """Whether a code of the container is NaN: its padding zero, or the canonical NaN."""
+    padded = code & ((1 << fmt.padding) - 1)
+    return code == fmt.canonical_nan or (not padded and fmt.is_nan(code >> fmt.padding))
 
 
 def _inputs(unit: Unit) -> list[Format]:
@@ -91,6 +131,8 @@ def _check_scale(unit: Unit) -> None:
             raise RuleError(f"scale.{key}.block", f"must divide or be a multiple of {lanes} lanes along K, not {length}")
     if unit.scale.at == "promotion" and unit.promotion is None:
         raise RuleError("scale.at", "must not be promotion: there is none")
+    if unit.scale.at == "subgroup" and unit.sum.subgroup is None:
+        raise RuleError("scale.at", "must not be subgroup: there is no sum.subgroup")
 
 
 def _check_promotion(unit: Unit) -> None:
@@ -103,8 +145,8 @@ def _check_promotion(unit: Unit) -> None:
             f"must be a multiple of instruction.lanes ({unit.instruction.lanes}), not {promotion.interval}",
         )
     register, result = promotion.format, unit.result.format
-    if not isinstance(register, FloatFormat) or not (register.infinities and register.has_nan and register.signed):
-        raise RuleError("promotion.format", f"must be a float format with infinities and NaN, not {register.name}")
+    if not isinstance(register, FloatFormat) or not (register.has_nan and register.signed):
+        raise RuleError("promotion.format", f"must be a signed float format with a NaN, not {register.name}")
     if not embeds(result, register):
         raise RuleError("promotion.format", f"must hold every {result.name}, the result's format; {register.name} doesn't")
     if unit.operands.addend is not None and not embeds(unit.operands.addend, register):
@@ -146,6 +188,7 @@ def refuse_unimplemented(unit: Unit) -> None:
         "promotion formats without subnormals": unit.promotion is not None
         and isinstance(unit.promotion.format, FloatFormat)
         and not unit.promotion.format.subnormals,
+        "promotion formats without infinities": unit.promotion is not None and not unit.promotion.format.infinities,
         "unsigned factors": any(
             isinstance(fmt, FloatFormat) and not fmt.signed for fmt in (unit.operands.a, unit.operands.b)
         ),

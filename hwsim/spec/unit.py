@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, model_validator
 
 from hwsim.blocks import BlockScale
 from hwsim.blocks.geometry import FormatField
@@ -16,8 +16,10 @@ from hwsim.spec.rules import check
 
 Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]
 Lost = Literal["truncate", "floor", "jam", "rne", "rna"]
-Positive = Annotated[int, Field(ge=1)]
-Bits = Annotated[int, Field(ge=0, le=256)]
+Positive = Annotated[int, Strict(), Field(ge=1)]
+Bits = Annotated[int, Strict(), Field(ge=0, le=256)]
+Whole = Annotated[int, Strict()]
+Flag = Annotated[bool, Strict()]
 
 
 def _none(value: Any) -> Any:
@@ -45,7 +47,7 @@ class Operands(Part):
     b: FormatField
     addend: Annotated[FormatField | None, NoneWord] = None
     convert: FormatField | None = None
-    daz: bool = False
+    daz: Flag = False
 
 
 class Scale(Part):
@@ -60,7 +62,17 @@ class Order(Part):
     """Which terms form a group: those whose index modulo `modulo` is in the group's list."""
 
     modulo: Positive
-    groups: tuple[tuple[int, ...], ...]
+    groups: tuple[tuple[Whole, ...], ...]
+
+
+def _order(value: Any) -> Any:
+    """One message for a union, whichever branch was meant."""
+    if value == "sequential":
+        return value
+    try:
+        return Order.model_validate(value)
+    except ValidationError:
+        raise ValueError("must be sequential or {modulo: M, groups: [[...], ...]}, of integers") from None
 
 
 class Instruction(Part):
@@ -72,7 +84,7 @@ class Instruction(Part):
 
     k: Positive
     lanes: Positive
-    order: Literal["sequential"] | Order = "sequential"
+    order: Annotated[Literal["sequential"] | Order, BeforeValidator(_order)] = "sequential"
     start: Literal["addend", "zero"] = "addend"
     chain: Annotated[Literal["addend"] | None, NoneWord] = "addend"
 
@@ -105,14 +117,14 @@ class Sum(Part):
     lost: Lost = "truncate"
     addend: Annotated[Literal["aligned", "late"] | None, NoneWord] = "aligned"
     zero_terms: Literal["skip", "count"] = "skip"
-    max_exp_floor: Annotated[int | None, NoneWord] = None
+    max_exp_floor: Annotated[Whole | None, NoneWord] = None
     zero: Literal["positive", "ieee"] = "positive"
     combine: Combine | None = None
     subgroup: Subgroup | None = None
     product: Literal["rounded", "fused"] | None = None
     format: FormatField | None = None
     rounding: Rounding | None = None
-    flush: bool = False
+    flush: Flag = False
 
 
 class Late(Part):
@@ -124,7 +136,7 @@ class Late(Part):
     sum_bits: Bits | None = None
     addend_bits: Bits | None = None
     lost: Lost | None = None
-    drop_below: int | None = None
+    drop_below: Whole | None = None
 
 
 class Result(Part):
@@ -137,7 +149,7 @@ class Result(Part):
     format: FormatField
     rounding: Rounding
     overflow: Literal["infinity", "nan", "saturate"] = "infinity"
-    nan: Literal["canonical", "any"] | int = "canonical"
+    nan: Literal["canonical", "any"] | Whole = "canonical"
     tiny: Literal["signed", "positive"] = "signed"
     subnormals: Literal["keep", "flush"] = "keep"
 

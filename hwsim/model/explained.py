@@ -1,0 +1,220 @@
+"""One dot product with every stage's integers, under the names that the RTL and the documents use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hwsim.formats import Fields, FloatFormat
+from hwsim.model.definition import Explanation, Group, Promoted
+from hwsim.model.rounding import Rounded
+from hwsim.model.terms import Term
+from hwsim.spec import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedGroup:
+    """One fused sum, stage by stage.
+
+    unit: whose. index: its place in the dot product. first: the index along K of its lane 0.
+    codes_a, codes_b: the factors' codes, a lane each. used: lanes that hold products; the others fill the group.
+    stages: the definition's record, whose parts the properties name.
+    """
+
+    unit: Unit
+    index: int
+    first: int
+    codes_a: tuple[int, ...]
+    codes_b: tuple[int, ...]
+    used: int
+    stages: Group
+
+    @property
+    def a(self) -> tuple[Fields, ...]:
+        """The decoded factors a: sign, exp, sig, class."""
+        return self.stages.a
+
+    @property
+    def b(self) -> tuple[Fields, ...]:
+        """The decoded factors b: sign, exp, sig, class."""
+        return self.stages.b
+
+    @property
+    def scale_exp(self) -> tuple[int | None, ...]:
+        """The exponent that the shared scales add to each product; None where a scale is NaN."""
+        return self.stages.scale_exp
+
+    @property
+    def products(self) -> tuple[Term, ...]:
+        """The exact products, not normalised, at their reference exponents."""
+        return self.stages.products
+
+    @property
+    def addend(self) -> Term | None:
+        """The addend c, or the previous group's result; None where the unit has none."""
+        return self.stages.addend
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The products, and the addend last."""
+        return self.products if self.addend is None else (*self.products, self.addend)
+
+    @property
+    def special(self) -> Term | None:
+        """The NaN or infinity that the result is; None for finite terms."""
+        return self.stages.special
+
+    @property
+    def max_exp(self) -> int | None:
+        """The largest exponent of the terms other than zero; None when all are zero."""
+        return self.stages.max_exp
+
+    @property
+    def fraction_bits(self) -> int:
+        """Bits of the window below 2^max_exp."""
+        return self.unit.sum.fraction_bits or 0
+
+    @property
+    def aligned(self) -> tuple[int, ...]:
+        """The terms in units of 2^(max_exp - fraction_bits)."""
+        return self.stages.aligned
+
+    @property
+    def total(self) -> int:
+        """The sum of the aligned terms, exact."""
+        return self.stages.total
+
+    @property
+    def sum(self) -> int:
+        """`total`."""
+        return self.total
+
+    @property
+    def growth(self) -> int | None:
+        """Places that the sum's leading one stands above max_exp (negative: below); None for a sum of zero."""
+        return self.stages.growth(self.fraction_bits)
+
+    @property
+    def rounded(self) -> Rounded:
+        """The result with its flags: overflow, inexact, tiny."""
+        return self.stages.rounded
+
+    @property
+    def overflow(self) -> bool:
+        """Whether the rounded sum was too large for the result format."""
+        return self.stages.overflow
+
+    @property
+    def result(self) -> int:
+        """The code of the group's result, in the result format's container."""
+        return self.stages.code
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One dot product: its groups in order, its promotions, its result.
+
+    `products` to `overflow` are those of the last group, which for a short dot product is the only one.
+    record: the definition's. codes_a, codes_b: the factors' codes, filled with zeros to whole groups.
+    c: the addend's code. k: products, without the fill.
+    """
+
+    record: Explanation
+    codes_a: tuple[int, ...]
+    codes_b: tuple[int, ...]
+    c: int
+    k: int
+
+    @property
+    def unit(self) -> Unit:
+        """The unit that was asked."""
+        return self.record.unit
+
+    @property
+    def groups(self) -> tuple[ExplainedGroup, ...]:
+        """The fused sums, in order."""
+        lanes = self.unit.instruction.lanes
+        return tuple(
+            ExplainedGroup(
+                unit=self.unit,
+                index=index,
+                first=index * lanes,
+                codes_a=self.codes_a[index * lanes : (index + 1) * lanes],
+                codes_b=self.codes_b[index * lanes : (index + 1) * lanes],
+                used=min(lanes, self.k - index * lanes),
+                stages=stages,
+            )
+            for index, stages in enumerate(self.record.groups)
+        )
+
+    @property
+    def promotions(self) -> Mapping[int, Promoted]:
+        """Additions into the promotion register, by the index of the group that each follows."""
+        return self.record.promotions
+
+    @property
+    def result(self) -> int:
+        """The result's code, in the container of the unit's output."""
+        return self.record.code
+
+    @property
+    def value(self) -> float:
+        """The result's value."""
+        fmt = self.unit.output
+        assert isinstance(fmt, FloatFormat)
+        return float(fmt.decode(self.result))
+
+    @property
+    def products(self) -> tuple[Term, ...]:
+        """The last group's products."""
+        return self.groups[-1].products
+
+    @property
+    def addend(self) -> Term | None:
+        """The last group's addend."""
+        return self.groups[-1].addend
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The last group's products, and its addend last."""
+        return self.groups[-1].terms
+
+    @property
+    def special(self) -> Term | None:
+        """The NaN or infinity that the last group's result is; None for finite terms."""
+        return self.groups[-1].special
+
+    @property
+    def max_exp(self) -> int | None:
+        """The last group's largest exponent."""
+        return self.groups[-1].max_exp
+
+    @property
+    def aligned(self) -> tuple[int, ...]:
+        """The last group's aligned terms."""
+        return self.groups[-1].aligned
+
+    @property
+    def total(self) -> int:
+        """The last group's sum."""
+        return self.groups[-1].total
+
+    @property
+    def sum(self) -> int:
+        """The last group's sum."""
+        return self.groups[-1].total
+
+    @property
+    def growth(self) -> int | None:
+        """The last group's growth."""
+        return self.groups[-1].growth
+
+    @property
+    def overflow(self) -> bool:
+        """Whether any group's sum was too large for the result format."""
+        return any(group.overflow for group in self.groups)
+
+    def __str__(self) -> str:
+        from hwsim.model.picture import text
+
+        return text(self)

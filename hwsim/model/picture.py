@@ -1,0 +1,273 @@
+"""How an explained dot product reads: its operands as rows, its window as a picture of bits, its result in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hwsim.formats import Class, Fields, FloatFormat, Format, unpack
+from hwsim.model.definition import Promoted
+from hwsim.model.explained import Explained, ExplainedGroup
+from hwsim.model.terms import Term
+
+LOST_SHOWN = 16  # columns below the window; what is further down is only counted
+EMPTY = "."
+
+
+@dataclass(frozen=True, slots=True)
+class BitRow:
+    """One row of the picture.
+
+    kept: a character for each place of the window, the highest first. lost: the same for the places below it.
+    aligned: the integer that the row stands for. note: what the row does not show.
+    """
+
+    label: str
+    sign: str
+    kept: str
+    lost: str
+    aligned: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The aligned terms under the window.
+
+    top, last: exponents of the first and the last place of the window. rows: the terms other than zero, sum, result.
+    """
+
+    top: int
+    max_exp: int
+    last: int
+    rows: tuple[BitRow, ...]
+
+    @property
+    def ruler(self) -> str:
+        """A mark over max_exp, as wide as `kept`."""
+        return " " * (self.top - self.max_exp) + "v" + " " * (self.max_exp - self.last)
+
+    @property
+    def caption(self) -> str:
+        """What the places weigh."""
+        return f"window 2^{self.top} to 2^{self.last}; v: 2^max_exp = 2^{self.max_exp}; right of |: lost"
+
+
+def code_text(fmt: Format, code: int) -> str:
+    """A code in hexadecimal, as wide as its container."""
+    return f"{code:#0{2 + -(-fmt.container_bits // 4)}x}"
+
+
+def value_text(fmt: Format, code: int) -> str:
+    """A code's value, in decimal."""
+    return number_text(float(fmt.decode(code)))
+
+
+def number_text(value: float) -> str:
+    """A number as short as it can be, 3 rather than 3.0."""
+    return repr(int(value)) if value == int_or_none(value) and str(value) != "-0.0" else repr(value)
+
+
+def int_or_none(value: float) -> int | None:
+    """A number that is whole and short, as an integer."""
+    return int(value) if abs(value) < 1e15 and value == value // 1 else None
+
+
+def term_text(term: Term) -> str:
+    """A term as sign, significand and exponent: `-11 * 2^-3`."""
+    if term.cls in (Class.NAN, Class.INFINITY):
+        return "NaN" if term.cls is Class.NAN else "-Inf" if term.sign else "+Inf"
+    if term.cls is Class.ZERO:
+        return "-0" if term.sign else "+0"
+    return f"{'-' if term.sign else '+'}{term.sig} * 2^{term.exp - term.fraction_bits}"
+
+
+def operand_header(group: ExplainedGroup) -> list[str]:
+    """The columns of `operand_rows`."""
+    scale = ["scale"] if group.unit.scale else []
+    return ["term", "a", "", "b", "", *scale, "product", "exp", "distance", "aligned"]
+
+
+def operand_rows(group: ExplainedGroup) -> Iterator[list[str]]:
+    """A row for every lane in use, and for the addend: codes, values, the product, its distance and what is left."""
+    fmt_a, fmt_b = group.unit.operands.a, group.unit.operands.b
+    for lane in range(group.used):
+        a, b = group.codes_a[lane], group.codes_b[lane]
+        scale = group.scale_exp[lane]
+        yield [
+            str(group.first + lane),
+            code_text(fmt_a, a),
+            _class_text(fmt_a, a, group.a[lane]),
+            code_text(fmt_b, b),
+            _class_text(fmt_b, b, group.b[lane]),
+            *(["NaN" if scale is None else f"2^{scale}"] if group.unit.scale else []),
+            *_term_cells(group, lane),
+        ]
+    if group.addend is not None:
+        blank = [""] * (5 if group.unit.scale else 4)
+        yield ["addend", *blank, *_term_cells(group, len(group.products))]
+
+
+def _class_text(fmt: Format, code: int, fields: Fields) -> str:
+    return f"{value_text(fmt, code)}{' sub' if fields.cls is Class.SUBNORMAL else ''}"
+
+
+def _term_cells(group: ExplainedGroup, index: int) -> list[str]:
+    term = group.terms[index]
+    if term.cls is not Class.NORMAL or group.max_exp is None:
+        return [term_text(term), "", "", "" if group.special else "0"]
+    aligned = "" if group.special else str(group.aligned[index])
+    return [term_text(term), str(term.exp), str(group.max_exp - term.exp), aligned]
+
+
+def picture(group: ExplainedGroup) -> Picture | None:
+    """The window of a group; None where it has none: terms that are all zero, NaN or infinite."""
+    if group.max_exp is None or group.special is not None:
+        return None
+    last = group.max_exp - group.fraction_bits
+    shown = [(index, term) for index, term in enumerate(group.terms) if term.cls is Class.NORMAL]
+    result, result_unit = _result_bits(group)
+    tops = [
+        *(term.sig.bit_length() - 1 + term.exp - term.fraction_bits for _, term in shown),
+        abs(group.total).bit_length() - 1 + last,
+        result.bit_length() - 1 + result_unit if result else last,
+    ]
+    top = max(group.max_exp, *tops)
+    least = min([last, *(_lowest(term) for _, term in shown)])
+    depth = min(last - least, LOST_SHOWN)
+    rows = [_term_row(group, index, term, top, last, depth) for index, term in shown]
+    kept, _, _ = _places(abs(group.total), last, top, last, 0)
+    growth = "" if group.growth is None else f"growth {group.growth:+d}"
+    rows.append(BitRow("sum", "-" if group.total < 0 else "+", kept, " " * depth, str(group.total), growth))
+    if result:
+        rows.append(_result_row(group, result, result_unit, (top, last, depth)))
+    return Picture(top, group.max_exp, last, tuple(rows))
+
+
+def _lowest(term: Term) -> int:
+    """The exponent of a term's last one."""
+    return (term.sig & -term.sig).bit_length() - 1 + term.exp - term.fraction_bits
+
+
+def _term_row(group: ExplainedGroup, index: int, term: Term, top: int, last: int, depth: int) -> BitRow:
+    kept, lost, further = _places(term.sig, term.exp - term.fraction_bits, top, last, depth)
+    label = "addend" if index == len(group.products) else str(group.first + index)
+    note = f"and {further} lost places further down" if further > 0 else ""
+    return BitRow(label, "-" if term.sign else "+", kept, lost, str(group.aligned[index]), note)
+
+
+def _places(sig: int, unit_exp: int, top: int, last: int, depth: int) -> tuple[str, str, int]:
+    """The bits of sig * 2^unit_exp from its leading one to its last place: in the window, below it, and how many more.
+
+    depth: places below the window that are shown.
+    """
+    leading = sig.bit_length() - 1 + unit_exp
+
+    def bit(exp: int) -> str:
+        return str(sig >> (exp - unit_exp) & 1) if unit_exp <= exp <= leading else EMPTY
+
+    kept = "".join(bit(exp) for exp in range(top, last - 1, -1))
+    lost = "".join(bit(exp) for exp in range(last - 1, last - 1 - depth, -1))
+    ones_end = (sig & -sig).bit_length() - 1 + unit_exp if sig else last
+    return kept, lost, last - depth - ones_end
+
+
+def _result_bits(group: ExplainedGroup) -> tuple[int, int]:
+    """A finite result's significand, and the exponent of its last place; 0 for zero, NaN and infinity."""
+    fmt = group.unit.result.format
+    assert isinstance(fmt, FloatFormat)
+    fields = unpack(fmt, group.result)
+    return fields.sig, fields.exp - fmt.fraction_bits
+
+
+def _result_row(group: ExplainedGroup, sig: int, unit_exp: int, window: tuple[int, int, int]) -> BitRow:
+    fmt, rule = group.unit.result.format, group.unit.result
+    top, last, depth = window
+    kept, lost, _ = _places(sig, unit_exp, top, last, depth)
+    sign = "-" if group.total < 0 else "+"
+    note = "overflow" if group.overflow else f"{rule.rounding} to {fmt.name}"
+    return BitRow("result", sign, kept, lost.replace(EMPTY, " "), "", note)
+
+
+def title(explained: Explained) -> str:
+    """What was multiplied, in a line."""
+    unit = explained.unit
+    addend = f" + {unit.operands.addend.name}" if unit.operands.addend else ""
+    return (
+        f"{unit.name}: {explained.k} products {unit.operands.a.name} x {unit.operands.b.name}{addend}"
+        f" -> {unit.output.name}, in groups of {unit.instruction.lanes}"
+    )
+
+
+def group_title(group: ExplainedGroup) -> str:
+    """`group 0: products 0 to 31`."""
+    return f"group {group.index}: products {group.first} to {group.first + group.used - 1}"
+
+
+def outcome(group: ExplainedGroup) -> str:
+    """A group's result, in a line."""
+    fmt, code = group.unit.result.format, group.result
+    result = f"result {code_text(fmt, code)} = {value_text(fmt, code)} ({fmt.name})"
+    if group.special is not None:
+        return f"{result}, because {_reason(group)}"
+    if group.max_exp is None:
+        return f"{result}: every term is zero"
+    exactness = "overflow" if group.overflow else "rounded" if group.rounded.inexact else "exact"
+    return f"max_exp {group.max_exp}, sum {group.total} * 2^{group.max_exp - group.fraction_bits}; {result}, {exactness}"
+
+
+def _reason(group: ExplainedGroup) -> str:
+    names = ["addend" if i == len(group.products) else f"product {group.first + i}" for i in range(len(group.terms))]
+    found = [
+        f"{name} is {term_text(term)}"
+        for name, term in zip(names, group.terms, strict=True)
+        if term.cls in (Class.NAN, Class.INFINITY)
+    ]
+    return ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
+
+
+def promotion_text(explained: Explained, promoted: Promoted) -> str:
+    """One addition into the promotion register, in a line."""
+    rule, inner = explained.unit.promotion, explained.unit.result.format
+    assert rule is not None
+    register, result = (
+        f"{code_text(rule.format, code)} ({value_text(rule.format, code)})" for code in (promoted.register, promoted.code)
+    )
+    partial = f"{code_text(inner, promoted.partial)} ({value_text(inner, promoted.partial)})"
+    return f"promotion: register {register} + partial {partial} = {result}, {rule.rounding} to {rule.format.name}"
+
+
+def result_text(explained: Explained) -> str:
+    """The whole dot product's result, in a line."""
+    fmt = explained.unit.output
+    return f"= {code_text(fmt, explained.result)} = {value_text(fmt, explained.result)} ({fmt.name})"
+
+
+def columns(rows: list[list[str]]) -> list[str]:
+    """Rows of cells as lines, the cells of a column right-aligned."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def picture_lines(shown: Picture) -> list[str]:
+    """The picture as lines."""
+    labels = max(len(row.label) for row in shown.rows)
+    numbers = max(len(row.aligned) for row in shown.rows)
+    lines = [shown.caption, f"{'':{labels}}   {shown.ruler}"]
+    for row in shown.rows:
+        bar = "|" if row.lost.strip() or row.label != "result" else " "
+        lines.append(f"{row.label:>{labels}} {row.sign} {row.kept}{bar}{row.lost}  {row.aligned:>{numbers}}  {row.note}")
+    return [line.rstrip() for line in lines]
+
+
+def text(explained: Explained) -> str:
+    """Everything, as plain text."""
+    lines = [title(explained)]
+    for group in explained.groups:
+        lines += ["", group_title(group), *columns([operand_header(group), *operand_rows(group)])]
+        shown = picture(group)
+        lines += ["", *picture_lines(shown)] if shown else []
+        lines += [outcome(group)]
+        if group.index in explained.promotions:
+            lines += [promotion_text(explained, explained.promotions[group.index])]
+    return "\n".join([*lines, "", result_text(explained)])

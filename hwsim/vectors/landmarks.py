@@ -1,0 +1,96 @@
+"""The codes of a format at which something begins or ends, by name, and exact numbers as codes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
+
+
+def zeros(fmt: Format) -> list[int]:
+    """Every code of zero."""
+    if isinstance(fmt, FloatFormat) and fmt.signed and fmt.signed_zero:
+        return [0, fmt.sign_bit << fmt.padding]
+    return [0]
+
+
+def nans(fmt: Format) -> list[int]:
+    """NaN codes: all of a format that lists them; of the others signalling, quiet and canonical, in both signs."""
+    if not isinstance(fmt, FloatFormat):
+        return [code << fmt.padding for code in range(1 << fmt.bits) if fmt.is_nan(code)] if fmt.has_nan else []
+    if fmt.nan != "ieee":
+        return [code << fmt.padding for code in fmt.nan]
+    top, last = fmt.top_bexp << fmt.fraction_bits, (1 << fmt.fraction_bits) - 1
+    found = {(top | frac) << fmt.padding for frac in (1, (last + 1) >> 1, last) if frac}
+    signed = {code | fmt.sign_bit << fmt.padding for code in found} if fmt.signed else set()
+    return sorted(found | signed | ({fmt.canonical_nan} if fmt.canonical_nan is not None else set()))
+
+
+def infinities(fmt: Format) -> list[int]:
+    """The codes of +Inf and, of a signed format, -Inf; none where the format has no infinity."""
+    if not isinstance(fmt, FloatFormat) or fmt.infinity_magnitude is None:
+        return []
+    plus = fmt.infinity_magnitude << fmt.padding
+    return [plus, plus | fmt.sign_bit << fmt.padding] if fmt.signed else [plus]
+
+
+@lru_cache(maxsize=64)
+def numbers(fmt: Format) -> dict[str, int]:
+    """Positive codes by name: the ends of the subnormals and of the normal numbers, and what lies between."""
+    if isinstance(fmt, FixedFormat):
+        largest = (1 << fmt.bits - 1) - 1
+        named = {"least": 1, "one": 1 << fmt.fraction_bits, "mixed": largest * 5 // 7, "largest": largest}
+    else:
+        assert isinstance(fmt, FloatFormat)
+        hidden, most = 1 << fmt.fraction_bits, fmt.max_magnitude
+        first = hidden if fmt.subnormals else 1
+        named = {
+            "first-normal": first,
+            "normal": min(((fmt.bias << fmt.fraction_bits) + hidden * 5 // 7) | 1, most),
+            "one": min(max(fmt.bias << fmt.fraction_bits, first), most),
+            "largest": most,
+        }
+        if fmt.subnormals and fmt.fraction_bits:
+            below = {"least": 1, "last-subnormal": hidden - 1, "subnormal": max(hidden // 2, 1)}
+            named = {**below, **named}
+    seen: dict[int, str] = {}
+    for name, code in named.items():
+        if 0 < code:
+            seen.setdefault(code << fmt.padding, name)
+    return {name: code for code, name in seen.items()}
+
+
+def negate(fmt: Format, code: int) -> int | None:
+    """The code of the number of the other sign, or None where the format has none."""
+    if isinstance(fmt, FixedFormat):
+        return None if code == 1 << fmt.bits - 1 else -code & ((1 << fmt.bits) - 1)
+    if not isinstance(fmt, FloatFormat) or not fmt.signed:
+        return None
+    if not fmt.signed_zero and code & ((fmt.sign_bit - 1) << fmt.padding) == 0:
+        return None
+    return code ^ fmt.sign_bit << fmt.padding
+
+
+def is_finite(fmt: Format, code: int) -> bool:
+    """Whether a code is a number, zero counted."""
+    return unpack(fmt, code).cls not in (Class.NAN, Class.INFINITY)
+
+
+def exact_code(fmt: FloatFormat, sign: int, sig: int, unit_exp: int) -> int | None:
+    """The code of (-1)^sign * sig * 2^unit_exp, or None where the format has none. sig > 0."""
+    if sign and not fmt.signed:
+        return None
+    binade = max(sig.bit_length() - 1 + unit_exp, fmt.emin)
+    shift = binade - fmt.fraction_bits - unit_exp
+    if shift > 0 and sig & ((1 << shift) - 1):
+        return None
+    kept = sig >> shift if shift > 0 else sig << -shift
+    magnitude = ((binade - fmt.emin) << fmt.fraction_bits) + kept
+    if not fmt.subnormals:
+        # Biased exponent 0 is an ordinary binade, except its first code, which is zero.
+        magnitude -= 1 << fmt.fraction_bits
+        if magnitude <= 0:
+            return None
+    if magnitude > fmt.max_magnitude:
+        return None
+    return (sign * fmt.sign_bit | magnitude) << fmt.padding

@@ -1,0 +1,129 @@
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+import yaml
+from formats_witness import EVERY
+from gfloat import decode_float
+from gfloat import formats as gf
+
+from hwsim.formats import formats, get_format, tables
+
+FOLDER = Path(__file__).parents[2] / "vectors" / "codecs"
+DTYPES = {
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "e5m2": ml_dtypes.float8_e5m2,
+    "e3m2": ml_dtypes.float6_e3m2fn,
+    "e2m3": ml_dtypes.float6_e2m3fn,
+    "e2m1": ml_dtypes.float4_e2m1fn,
+    "e8m0": ml_dtypes.float8_e8m0fnu,
+    "mxint8": np.int8,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    **dict.fromkeys(["tf32", "e8m13", "f32"], np.float32),
+}
+GFLOAT = {
+    "e4m3": gf.format_info_ocp_e4m3,
+    "e5m2": gf.format_info_ocp_e5m2,
+    "e3m2": gf.format_info_ocp_e3m2,
+    "e2m3": gf.format_info_ocp_e2m3,
+    "e2m1": gf.format_info_ocp_e2m1,
+    "e8m0": gf.format_info_ocp_e8m0,
+    "mxint8": gf.format_info_ocp_int8,
+}
+
+
+def committed(name):
+    lines = (FOLDER / f"{name}.csv").read_text().splitlines()
+    return lines[0].split(","), [line.split(",") for line in lines[1:]]
+
+
+def test_committed_tables_are_what_the_generator_writes(tmp_path):
+    tables.write(tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == sorted(path.name for path in FOLDER.iterdir())
+    assert names == sorted(["manifest.yaml", *(f"{name}.csv" for name in formats())])
+    for name in names:
+        assert (FOLDER / name).read_bytes() == (tmp_path / name).read_bytes(), name
+
+
+def test_the_manifest_has_every_file_with_its_sum_and_rows():
+    manifest = yaml.safe_load((FOLDER / "manifest.yaml").read_text())
+    assert (manifest["generator"], manifest["version"]) == ("hwsim.formats.tables", tables.VERSION)
+    assert sorted(manifest["files"]) == sorted(path.name for path in FOLDER.glob("*.csv"))
+    for name, said in manifest["files"].items():
+        data = (FOLDER / name).read_bytes()
+        assert said == {"rows": data.count(b"\n") - 1, "sha256": hashlib.sha256(data).hexdigest()}
+
+
+@pytest.mark.parametrize("name", formats())
+def test_committed_values_are_those_of_other_decoders(name):
+    header, rows = committed(name)
+    assert header == ["code", "class", "sign", "exp", "sig", "value"]
+    fmt, codes = get_format(name), np.array([int(row[0], 16) for row in rows])
+    values = np.array([float.fromhex(row[5]) for row in rows])
+    if fmt.container_bits <= 16:
+        assert codes.tolist() == list(range(1 << fmt.container_bits))
+    with np.errstate(invalid="ignore"):
+        container = f"u{max(1, fmt.container_bits // 8)}"
+        theirs = codes.astype(container).view(DTYPES[name]).astype(np.float64) / (64 if name == "mxint8" else 1)
+    assert np.array_equal(values, theirs, equal_nan=True)
+    assert np.array_equal(np.signbit(values)[values == 0], np.signbit(theirs)[values == 0])
+    assert np.array_equal(values, fmt.decode(codes), equal_nan=True)
+    if name in GFLOAT:
+        assert np.array_equal(values, [decode_float(GFLOAT[name], int(code)).fval for code in codes], equal_nan=True)
+
+
+@pytest.mark.parametrize("name", formats())
+def test_committed_fields_make_the_value(name):
+    unit = {"e8m0": 0}.get(name, getattr(get_format(name), "fraction_bits", 0))
+    for code, cls, sign, exp, sig, value in committed(name)[1]:
+        if cls in ("nan", "infinity"):
+            assert value == {"nan": "nan", "infinity": "-inf" if sign == "1" else "inf"}[cls], code
+        else:
+            want = float.fromhex(value)
+            assert abs(want) == int(sig) * 2.0 ** (int(exp) - unit), code
+            assert value.startswith("-") == (sign == "1"), code
+            assert (cls == "zero") == (want == 0), code
+
+
+@pytest.mark.parametrize("name", ["tf32", "e8m13", "f32"])
+def test_boundary_codes_of_a_wide_format(name):
+    fmt = get_format(name)
+    codes = {int(row[0], 16) for row in committed(name)[1]}
+    step = 1 << fmt.padding
+    wanted = {0, step, 0x00800000 - step, 0x00800000, 0x3F800000 - step, 0x3F800000, 0x7F800000 - step}
+    wanted |= {0x7F800000, 0x7F800000 + step, 0x7FC00000, 0x7F800000 | (0x800000 - step)}
+    wanted |= {bexp << 23 for bexp in range(256)} | {(bexp << 23) - step for bexp in range(1, 256)}
+    assert wanted | {code | 0x80000000 for code in wanted} <= codes
+    assert 0x7FFFFFFF in codes
+
+
+@pytest.mark.parametrize("fields", [{"integer_bits": 3, "fraction_bits": 20}, {"integer_bits": 15, "fraction_bits": 0}])
+def test_a_fixed_format_of_the_user_has_a_table(fields):
+    fmt = type(get_format("mxint8"))(name="fixed", **fields)
+    rows = tables.rows(fmt)
+    codes = [int(row.code, 16) for row in rows]
+    assert {0, 1, (1 << fmt.bits) - 1, 1 << (fmt.bits - 1), (1 << (fmt.bits - 1)) - 1} <= set(codes)
+    assert [float.fromhex(row.value) for row in rows] == fmt.decode(codes).tolist()
+
+
+def test_formats_of_the_user_can_be_written(tmp_path):
+    tables.write(tmp_path, [EVERY["ue4m3"], EVERY["dlfloat16"]])
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["dlfloat16.csv", "manifest.yaml", "ue4m3.csv"]
+    assert (tmp_path / "ue4m3.csv").read_text().splitlines()[1:3] == [
+        "0x00,zero,0,-6,0,0x0.0p+0",
+        "0x01,subnormal,0,-6,1,0x1.0000000000000p-9",
+    ]
+
+
+def test_the_module_runs_as_a_program(tmp_path):
+    run = [sys.executable, "-m", "hwsim.formats.tables"]
+    assert subprocess.run([*run, tmp_path / "codecs"], check=False).returncode == 0
+    assert (tmp_path / "codecs" / "e4m3.csv").read_bytes() == (FOLDER / "e4m3.csv").read_bytes()
+    bare = subprocess.run(run, check=False, capture_output=True, text=True)
+    assert (bare.returncode, bare.stderr) == (2, "usage: python -m hwsim.formats.tables DIR\n")

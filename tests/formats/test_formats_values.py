@@ -1,0 +1,357 @@
+"""Single values at which codecs have been seen to go wrong, and every named policy. One claim each."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+from formats_witness import EVERY, ROUNDINGS
+
+from hwsim.formats import Missing, Overflow, Rounding, get_format
+
+INF, NAN = math.inf, math.nan
+AFTER_464 = float(np.nextafter(np.float32(464), np.float32(np.inf)))
+
+
+def code(name, x, *policy, **policies):
+    return int(EVERY[name].encode(x, *policy, **policies))
+
+
+# Overflow. The values' derivation: the largest number, the first that an unbounded exponent would add, their midpoint.
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "overflow", "want"),
+    [
+        ("e4m3", 464, "nan", 0x7E),  # midpoint of 448 and 480: a tie, down to even
+        ("e4m3", 464, "saturate", 0x7E),
+        ("e4m3", AFTER_464, "nan", 0x7F),
+        ("e4m3", AFTER_464, "saturate", 0x7E),
+        ("e4m3", -AFTER_464, "nan", 0x7F),  # the canonical NaN has no sign
+        ("e4m3", -AFTER_464, "saturate", 0xFE),
+        ("e4m3", INF, "nan", 0x7F),
+        ("e4m3", INF, "saturate", 0x7E),
+        ("e4m3", -INF, "saturate", 0xFE),
+        ("e5m2", 61439, "infinity", 0x7B),
+        ("e5m2", 61440, "infinity", 0x7C),  # midpoint of 57344 and 65536: a tie, up to even
+        ("e5m2", 61440, "nan", 0x7F),
+        ("e5m2", 61440, "saturate", 0x7B),
+        ("e5m2", -61440, "infinity", 0xFC),
+        ("e5m2", INF, "infinity", 0x7C),
+        ("e5m2", INF, "nan", 0x7C),  # no overflow: infinity has a code
+        ("e5m2", -INF, "nan", 0xFC),
+        ("e5m2", INF, "saturate", 0x7B),
+        ("e3m2", 30, "saturate", 0x1F),
+        ("e3m2", -INF, "saturate", 0x3F),
+        ("e2m3", 1e300, "saturate", 0x1F),
+        ("e2m1", INF, "saturate", 0x7),
+        ("e2m1", -INF, "saturate", 0xF),
+        ("mxint8", 2.0, "saturate", 0x7F),
+        ("mxint8", INF, "saturate", 0x7F),
+        ("mxint8", -2.0, "saturate", 0x80),  # exists
+        ("mxint8", -2.5, "saturate", 0x80),
+        ("mxint8", -INF, "saturate", 0x80),
+        ("e8m0", 2.0**128, "saturate", 0xFE),
+        ("e8m0", 2.0**128, "nan", 0xFF),
+        ("e8m0", INF, "saturate", 0xFE),
+        ("e8m0", INF, "nan", 0xFF),
+        ("e8m0", 1.5 * 2.0**127, "nan", 0xFE),  # a tie, down to the even code
+        ("f16", 65519.99, "infinity", 0x7BFF),
+        ("f16", 65520, "infinity", 0x7C00),
+        ("f16", 65520, "saturate", 0x7BFF),
+        ("bf16", 511 * 2.0**119, "infinity", 0x7F80),
+        ("tf32", 4095 * 2.0**116, "infinity", 0x7F800000),
+        ("tf32", INF, "saturate", 0x7F7FE000),
+        ("e8m13", 32767 * 2.0**113, "infinity", 0x7F800000),
+        ("e8m13", INF, "saturate", 0x7F7FFC00),
+        ("f32", (2**25 - 1) * 2.0**103, "infinity", 0x7F800000),
+        ("f32", (2**25 - 1.5) * 2.0**103, "infinity", 0x7F7FFFFF),
+        ("e4m3fnuz", 247, "nan", 0x7F),  # 240
+        ("e4m3fnuz", 248, "nan", 0x80),
+        ("e4m3b11fnuz", 30.9, "nan", 0x7F),
+        ("e4m3b11fnuz", 31, "nan", 0x80),
+        ("e4m3ieee", 247, "infinity", 0x77),  # 240
+        ("e4m3ieee", 248, "infinity", 0x78),
+        ("e3m4", 15.74, "infinity", 0x6F),  # 15.5
+        ("e3m4", 15.75, "infinity", 0x70),
+        ("e3m4fn", 30, "nan", 0x7E),
+    ],
+)
+def test_overflow(name, x, overflow, want):
+    assert code(name, x, overflow=overflow) == want
+
+
+def test_dlfloat16_overflows_at_a_tie_under_half_up():
+    # Midpoint of the largest, 0x7FFE, and of what 0x7FFF would be.
+    assert code("dlfloat16", 8577351680, "rna", "nan") == 0x7FFF
+    assert code("dlfloat16", 8577351679, "rna", "nan") == 0x7FFE
+    assert code("dlfloat16", 8577351680, "rne", "nan") == 0x7FFE
+
+
+@pytest.mark.parametrize(("mode", "want"), [("rz", 448), ("rd", 448), ("rne", 448), ("rna", NAN), ("ru", NAN)])
+def test_overflow_is_judged_after_rounding(mode, want):
+    # 464 lies between 448 and 480, which only an unbounded exponent has.
+    got = get_format("e4m3").decode(code("e4m3", 464, mode, "nan"))
+    assert got == want or (math.isnan(got) and math.isnan(want))
+
+
+@pytest.mark.parametrize("mode", ROUNDINGS)
+def test_overflow_is_judged_in_every_rounding(mode):
+    # IEEE 754 would give the largest number for 1e6 under rz, and for -1e6 under ru.
+    assert code("e5m2", 1e6, mode, "infinity") == 0x7C
+    assert code("e5m2", -1e6, mode, "infinity") == 0xFC
+    assert code("e5m2", 1e6, mode, "nan") == 0x7F
+
+
+# NaN and what a format lacks.
+
+
+@pytest.mark.parametrize(
+    ("name", "want"),
+    [
+        *[("e4m3", 0x7F), ("e5m2", 0x7F), ("f16", 0x7FFF), ("bf16", 0x7FFF), ("tf32", 0x7FFFFFFF)],
+        *[("e8m13", 0x7FFFFFFF), ("f32", 0x7FFFFFFF), ("e8m0", 0xFF), ("e4m3fnuz", 0x80), ("ue4m3", 0x7F), ("e4m0", 0)],
+    ],
+)
+def test_canonical_nan(name, want):
+    assert code(name, NAN) == want
+    assert code(name, -NAN, missing="saturate") == want
+    assert code(name, np.array(0xFF800001, np.uint32).view(np.float32)) == want  # signalling, negative
+
+
+@pytest.mark.parametrize("name", ["e3m2", "e2m3", "e2m1", "mxint8"])
+def test_nan_where_there_is_none(name):
+    fmt = get_format(name)
+    with pytest.raises(ValueError, match=rf"^x\[1\] is nan, for which {name} has no code; missing='zero' or missing="):
+        fmt.encode([1.0, NAN])
+    assert code(name, NAN, missing="zero") == 0
+    assert fmt.decode(code(name, NAN, missing="saturate")) == fmt.decode(np.arange(1 << fmt.bits)).max()
+    with pytest.raises(ValueError, match=f"missing must be one of error, zero, saturate for {name}, not 'nan'"):
+        fmt.encode(1.0, missing="nan")
+
+
+@pytest.mark.parametrize("x", [0.0, -0.0, -1.0, -INF, 2.0**-129, Fraction(1, 2**2000), -Fraction(1, 2**2000)])
+def test_what_e8m0_lacks(x):
+    e8m0 = get_format("e8m0")
+    with pytest.raises(
+        ValueError, match=r"^x\[0, 1\] is .*, for which e8m0 has no code; missing='nan' or missing='sat"
+    ):
+        e8m0.encode([[1.0, x]])
+    assert code("e8m0", x, missing="nan") == 0xFF
+    assert code("e8m0", x, missing="saturate") == 0x00
+    with pytest.raises(ValueError, match="missing must be one of error, nan, saturate for e8m0, not 'zero'"):
+        e8m0.encode(1.0, missing="zero")
+
+
+@pytest.mark.parametrize(
+    ("x", "mode", "want"),
+    [
+        (0.75, "rna", 0x7F),  # ml_dtypes
+        (0.75, "rne", 0x7E),  # gfloat
+        (3.0, "rna", 0x81),
+        (3.0, "rne", 0x80),
+        (3.0, "rto", 0x81),
+        (3.9, "rz", 0x80),
+        (3.9, "rd", 0x80),
+        (2.1, "ru", 0x81),
+        (2.0, "ru", 0x80),
+        (2.9999, "rna", 0x80),
+        (3.0001, "rne", 0x81),
+        (2.0**-127, "rne", 0x00),
+        (1.5 * 2.0**-128, "rna", 0x00),  # up to 2^-127
+        (1.5 * 2.0**-128, "rne", 0x00),  # a tie between code 0 and the odd code -1
+        (2.0**-127 + 2.0**-149, "ru", 0x01),
+    ],
+)
+def test_e8m0_rounding(x, mode, want):
+    assert code("e8m0", x, mode) == want
+
+
+def test_e8m0_down_to_less_than_its_least_number_is_missing():
+    assert code("e8m0", 1.9 * 2.0**-128, "ru") == 0
+    assert code("e8m0", 1.9 * 2.0**-128, "rz", missing="nan") == 0xFF
+
+
+def test_an_exponent_format_without_nan():
+    bare = EVERY["e8m0"].model_copy(update={"nan": (), "name": "bare"})
+    assert int(bare.encode(INF)) == 0xFF
+    assert int(bare.encode(NAN, missing="saturate")) == 0xFF
+    with pytest.raises(ValueError, match=r"x is nan, for which bare has no code; missing='saturate' gives it one"):
+        bare.encode(NAN)
+
+
+@pytest.mark.parametrize("x", [-1.0, -INF, -1e-30, Fraction(-1, 3)])
+def test_negative_numbers_in_an_unsigned_format(x):
+    with pytest.raises(ValueError, match="for which ue4m3 has no code"):
+        EVERY["ue4m3"].encode(x, "rz")
+    assert code("ue4m3", x, missing="nan") == 0x7F
+    assert code("ue4m3", x, missing="zero") == 0
+    assert code("ue4m3", x, missing="saturate") == 0
+
+
+# Rounding.
+
+
+@pytest.mark.parametrize(
+    ("x", "rne", "rna"),
+    [(5, 4, 6), (0.25, 0, 0.5), (0.75, 1, 1), (1.25, 1, 1.5), (1.75, 2, 2), (2.5, 2, 3), (3.5, 4, 4)],
+)
+def test_e2m1_ties(x, rne, rna):
+    e2m1 = get_format("e2m1")
+    assert e2m1.decode(e2m1.encode([x, -x])).tolist() == [rne, -rne]
+    assert e2m1.decode(e2m1.encode([x, -x], "rna")).tolist() == [rna, -rna]
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "want"),
+    [
+        ("e4m3", 1 + 2.0**-4 + 2.0**-40, 1.125),  # by way of binary32: 1.0
+        ("e4m3", -431.99999999999994, -416.0),
+        ("e2m1", 2.5 + 2.0**-45, 3.0),
+        ("e2m1", 0.24999998509883880, 0.0),  # just below half the least subnormal
+        ("e2m1", 0.25000002980232239, 0.5),
+        ("e4m3", 0.015, 0.015625),  # up to the least normal number
+        ("e4m3", 2.0**-10, 0.0),
+        ("e4m3", 2.0**-10 * (1 + 2.0**-52), 2.0**-9),
+        ("f16", 2.0**-25, 0.0),
+        ("f16", 1 + 2.0**-11 + 2.0**-52, 1 + 2.0**-10),
+        ("bf16", 1 + 2.0**-8 + 2.0**-40, 1 + 2.0**-7),
+        ("tf32", 1 + 2.0**-11 + 2.0**-50, 1 + 2.0**-10),
+        ("e8m13", 1 + 2.0**-14 + 2.0**-50, 1 + 2.0**-13),
+        ("f32", 2.0**-150, 0.0),
+        ("f32", 2.0**-126 - 2.0**-150, 2.0**-126),  # a tie: up, from the largest subnormal to the least normal
+        ("mxint8", 2.0**-7, 0.0),
+        ("mxint8", 3 * 2.0**-7, 2.0**-5),
+    ],
+)
+def test_rounded_once(name, x, want):
+    fmt = get_format(name)
+    assert fmt.decode(fmt.encode(x)) == want
+    assert fmt.decode(fmt.encode(Fraction(x))) == want
+
+
+@pytest.mark.parametrize(
+    ("mode", "up", "down"),
+    [("rne", 1, -1), ("rna", 1, -1), ("rz", 1, -1), ("ru", 1.125, -1), ("rd", 1, -1.125), ("rto", 1.125, -1.125)],
+)
+def test_directions(mode, up, down):
+    # Between 1 (0x38) and 1.125 (0x39), next to 1.
+    e4m3 = get_format("e4m3")
+    assert e4m3.decode(e4m3.encode([1 + 2.0**-52, -1 - 2.0**-52], mode)).tolist() == [up, down]
+
+
+@pytest.mark.parametrize("name", ["e4m3", "e5m2", "e2m1", "f16", "e8m13", "hfp8"])
+def test_negative_zero_keeps_its_sign(name):
+    fmt = EVERY[name]
+    sign = 1 << (fmt.container_bits - 1)
+    assert fmt.encode([-0.0, 0.0, -1e-300]).tolist() == [sign, 0, sign]
+    assert code(name, -1e-300, "ru") == sign
+
+
+@pytest.mark.parametrize("name", ["e4m3fnuz", "e5m2fnuz", "mxint8"])
+def test_negative_zero_is_zero_where_there_is_none(name):
+    assert EVERY[name].encode([-0.0, 0.0, -1e-300]).tolist() == [0, 0, 0]
+
+
+def test_unsigned_zero():
+    assert code("ue4m3", -0.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "mode", "want"),
+    [  # The least number of hfp8 is 1.125 * 2^-11, and nothing lies between it and zero.
+        ("hfp8", 2.0**-11, "rne", 1.125),
+        ("hfp8", 0.5625 * 2.0**-11, "rne", 0),  # half of it: code 0 is even
+        ("hfp8", 0.5625 * 2.0**-11, "rna", 1.125),
+        ("hfp8", 0.5626 * 2.0**-11, "rne", 1.125),
+        ("hfp8", 1.1 * 2.0**-11, "rz", 0),
+        ("hfp8", 2.0**-60, "rto", 1.125),
+        ("hfp8", 2.0**-60, "ru", 1.125),
+        ("hfp8", 1.1875 * 2.0**-11, "rne", 1.25),
+        ("e5m0nosub", 2.0**-15, "rz", 0),  # the least is 2^-14
+        ("e5m0nosub", 2.0**-15, "rna", 2.0**-3),
+    ],
+)
+def test_formats_without_subnormals(name, x, mode, want):
+    fmt = EVERY[name]
+    assert fmt.decode(fmt.encode(x, mode)) == want * 2.0**-11
+
+
+# What an argument may be.
+
+
+def test_numbers_of_every_kind():
+    e4m3 = get_format("e4m3")
+    third = Fraction(1, 3)
+    assert e4m3.encode([1, 1.0, Fraction(1), np.float32(1), np.int8(1), ml_dtypes.bfloat16(1)]).tolist() == [0x38] * 6
+    assert e4m3.encode([[third, 10**400], [-third, -(10**400)]]).tolist() == [[0x2B, 0x7E], [0xAB, 0xFE]]
+    assert e4m3.encode(np.array([third, None][:1])).tolist() == [0x2B]
+    for dtype in (np.float16, np.float32, np.float64, np.int8, np.uint64, ml_dtypes.float8_e5m2, ">f4"):
+        assert e4m3.encode(np.array([1, 2]).astype(dtype)).tolist() == [0x38, 0x40]
+
+
+def test_large_integers_are_exact():
+    f32 = get_format("f32")
+    tie = 2**60 + 2**36  # between 2^60 and 2^60 + 2^37
+    for x in ([tie, tie + 1], np.array([tie, tie + 1]), np.array([tie, tie + 1], np.uint64), [tie, Fraction(tie + 1)]):
+        assert f32.encode(x).tolist() == [0x5D800000, 0x5D800001]
+    assert f32.encode([0.5, tie + 1]).tolist() == [0x3F000000, 0x5D800001]
+
+
+def test_shape_and_dtype():
+    for name, dtype in (("e4m3", np.uint8), ("e2m1", np.uint8), ("f16", np.uint16), ("tf32", np.uint32)):
+        fmt = get_format(name)
+        for x, shape in ((1.0, ()), ([], (0,)), (np.ones((2, 0)), (2, 0)), (np.ones((2, 3, 4)), (2, 3, 4))):
+            assert isinstance(fmt.encode(x), np.ndarray)
+            assert (fmt.encode(x).dtype, fmt.encode(x).shape) == (dtype, shape)
+
+
+def test_the_argument_is_left_alone():
+    x = np.arange(6.0).reshape(2, 3)
+    assert get_format("e4m3").encode(x.T).tolist() == get_format("e4m3").encode(x).T.tolist()
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize(
+    "x",
+    [True, [1.0, True], np.array([True]), "1", ["1"], None, 1j, np.ones(2, complex), [[1, 2], [3]], [[1.0], [[2.0]]]],
+)
+def test_what_is_no_number_is_a_type_error(x):
+    with pytest.raises(TypeError, match="x must hold real numbers"):
+        get_format("e4m3").encode(x)
+
+
+@pytest.mark.parametrize("x", [np.longdouble(1), [np.longdouble(1)], Decimal(1), np.ones(1, "M8[s]"), object()])
+def test_longer_floats_and_other_objects_are_refused(x):
+    with pytest.raises(TypeError, match="x must hold real numbers"):
+        get_format("e4m3").encode(x)
+
+
+# Policies by name.
+
+
+@pytest.mark.parametrize(
+    ("name", "policy", "message"),
+    [
+        ("e4m3", {"rounding": "nearest"}, "rounding must be one of rne, rna, rz, ru, rd, rto, not 'nearest'"),
+        ("e4m3", {"rounding": "RNE"}, "rounding must be one of rne, .*, not 'RNE'"),
+        ("e4m3", {"rounding": None}, "rounding must be one of rne, .*, not None"),
+        ("e4m3", {"overflow": "wrap"}, "overflow must be one of saturate, infinity, nan, not 'wrap'"),
+        ("e4m3", {"missing": "skip"}, "missing must be one of error, nan, zero, saturate, not 'skip'"),
+        ("e4m3", {"overflow": "infinity"}, "overflow must be one of saturate, nan for e4m3, not 'infinity'"),
+        ("e2m1", {"overflow": "nan"}, "overflow must be one of saturate for e2m1, not 'nan'"),
+        ("mxint8", {"overflow": "infinity"}, "overflow must be one of saturate for mxint8, not 'infinity'"),
+        ("e8m0", {"overflow": "infinity"}, "overflow must be one of saturate, nan for e8m0, not 'infinity'"),
+    ],
+)
+def test_a_policy_that_is_none(name, policy, message):
+    with pytest.raises(ValueError, match=message):
+        get_format(name).encode(1.0, **policy)  # whatever the data
+
+
+def test_policies_are_words_or_members():
+    e5m2 = get_format("e5m2")
+    assert e5m2.encode(1e9, Rounding.RZ, Overflow.INFINITY, Missing.NAN) == e5m2.encode(1e9, "rz", "infinity", "nan")
+    assert list(Rounding) == ROUNDINGS
