@@ -5,6 +5,21 @@ Nothing here imports the model: that the two agree is what the testbenches show.
 
 from .datapath import datapath, promotion
 from .dot_unit import DotUnit, beat_layout, result_port_layout
-from .verilog import field_table, top_name, verilog
+from .format_bench import FormatBench, decode_fields, port_names, product_fields
+from .verilog import convert, field_table, top_name, verilog
 
-__all__ = ["DotUnit", "beat_layout", "datapath", "field_table", "promotion", "result_port_layout", "top_name", "verilog"]
+__all__ = [
+    "DotUnit",
+    "FormatBench",
+    "beat_layout",
+    "convert",
+    "datapath",
+    "decode_fields",
+    "field_table",
+    "port_names",
+    "product_fields",
+    "promotion",
+    "result_port_layout",
+    "top_name",
+    "verilog",
+]

@@ -150,7 +150,8 @@ class DotUnit(wiring.Component):
         payload = self.i.payload
         self.partials = self._per_context("partial", unsigned(self.numbers.result.bits))
         m.d.comb += [path.enable.eq(advance), path.i.chain.eq(chained)]
-        m.d.comb += path.i.partial.eq(select(self.partials, payload.context))
+        # Gated, so that a register that was never written cannot be seen, not even as an X.
+        m.d.comb += path.i.partial.eq(Mux(chained, select(self.partials, payload.context), 0))
         for field, signal in fields(path.i).items():
             if field == "c":
                 m.d.comb += signal.eq(payload.c)

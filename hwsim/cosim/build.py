@@ -16,6 +16,7 @@ from pathlib import Path
 import cocotb_tools.config
 
 from hwsim.cosim import processes
+from hwsim.cosim.bench import TOP, bench
 from hwsim.cosim.ports import PortMap
 from hwsim.cosim.tools import Verilator, cache_folder, find_icarus, find_verilator
 
@@ -32,19 +33,16 @@ class BuildFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Design:
-    """Verilog to simulate. ports: None for a design that only cocotb drives, all of whose ports are then public."""
+    """Verilog for cocotb to drive. public: the ports of `top`."""
 
     top: str
     verilog: str
-    ports: PortMap | None
     public: tuple[str, ...]
 
 
-def design(verilog: str, ports: PortMap) -> Design:
-    """A unit to simulate."""
-    i, o = ports.input, ports.output
-    public = (ports.clock, ports.reset, ports.misuse, i.payload, i.valid, i.ready, o.payload, o.valid, o.ready)
-    return Design(ports.top, verilog, ports, public)
+def unit_design(verilog: str, ports: PortMap) -> Design:
+    """A unit in its bench."""
+    return Design(TOP, bench(ports) + verilog, ("clk", "drive", "seen", "result"))
 
 
 def _key(*parts: str) -> str:
@@ -97,7 +95,7 @@ def _compile(tool: Verilator, sources: list[Path], into: Path, log: Path, flags:
 
 def _runtime(tool: Verilator, trace: bool) -> list[str]:
     """Verilator's own C++, compiled once for all designs."""
-    flags = [OPTIMIZE, f"-DVM_TRACE={int(trace)}", "-DVM_COVERAGE=0"]
+    flags = _flags(trace)
     wanted = [name for name in RUNTIME if trace or "vcd" not in name]
     sources = [tool.root / "include" / f"{name}.cpp" for name in wanted]
     key = _key("runtime", str(tool.root), _version(tool), *flags)
@@ -129,49 +127,62 @@ def _defines(ports: PortMap) -> list[str]:
     return [f"-DHWSIM_{key}={verilated_name(name)}" for key, name in names.items()]
 
 
-@dataclass(frozen=True)
-class VerilatorBuild:
-    """What Verilator made: a program that cocotb drives, and, for a unit, a library for the bulk driver."""
-
-    program: Path
-    library: Path | None
-
-
-def verilator_build(made: Design, *, trace: bool = False) -> VerilatorBuild:
-    """Build a design with Verilator. Raises ToolMissing or BuildFailed."""
+def verilator_build(made: Design, *, trace: bool = False) -> Path:
+    """The program that Verilator makes of a design, for cocotb. Raises ToolMissing or BuildFailed."""
     tool = find_verilator()
-    defines = _defines(made.ports) if made.ports else []
+    libs = str(cocotb_tools.config.libs_dir)
     key = _key(
-        "verilator", _version(tool), made.verilog, made.top, *made.public, *defines, BULK.read_text(), OPTIMIZE,
-        str(trace), version("cocotb"), str(cocotb_tools.config.libs_dir),
+        "cocotb", _version(tool), made.verilog, made.top, *made.public, OPTIMIZE, str(trace), version("cocotb"), libs
     )
-    folder = _cached(key, lambda into, log: _verilate(tool, made, into, log, trace, defines))
-    return VerilatorBuild(folder / "sim", folder / "bulk.so" if made.ports else None)
+
+    def make(into: Path, log: Path) -> None:
+        control = into / "public.vlt"
+        lines = [f'public_flat_rw -module "{made.top}" -var "{name}"' for name in made.public]
+        control.write_text("\n".join(["`verilator_config", *lines, ""]))
+        objects = _verilate(tool, made.top, made.verilog, into, log, trace, ["--vpi", str(control)])
+        main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
+        start = _compile(tool, [main], into, log, _flags(trace))
+        link = [f"-Wl,-rpath,{libs}", f"-L{libs}", "-lcocotbvpi_verilator", "-lpthread"]
+        _run(["g++", "-o", str(into / "sim"), *start, *objects, *link], log, {}, into)
+        _tidy(into)
+
+    return _cached(key, make) / "sim"
 
 
-def _verilate(tool: Verilator, made: Design, into: Path, log: Path, trace: bool, defines: list[str]) -> None:
-    source, control = into / f"{made.top}.v", into / "public.vlt"
-    source.write_text(made.verilog)
-    lines = [f'public_flat_rw -module "{made.top}" -var "{name}"' for name in made.public]
-    control.write_text("\n".join(["`verilator_config", *lines, ""]))
+def bulk_build(verilog: str, ports: PortMap) -> Path:
+    """The shared library that Verilator makes of a unit, for the bulk driver. Raises ToolMissing or BuildFailed."""
+    tool = find_verilator()
+    defines = _defines(ports)
+    key = _key("bulk", _version(tool), verilog, ports.top, *defines, BULK.read_text(), OPTIMIZE)
+
+    def make(into: Path, log: Path) -> None:
+        objects = _verilate(tool, ports.top, verilog, into, log, False, [])
+        driver = _compile(tool, [BULK], into, log, ["-O2", *_flags(False)[1:], *defines])
+        _run(["g++", "-shared", "-o", str(into / "bulk.so"), *driver, *objects, "-lpthread"], log, {}, into)
+        _tidy(into)
+
+    return _cached(key, make) / "bulk.so"
+
+
+def _flags(trace: bool) -> list[str]:
+    return [OPTIMIZE, f"-DVM_TRACE={int(trace)}", "-DVM_COVERAGE=0", "-DVM_TRACE_FST=0"]
+
+
+def _verilate(
+    tool: Verilator, top: str, verilog: str, into: Path, log: Path, trace: bool, options: list[str]
+) -> list[str]:
+    """Verilog to object files, Verilator's own among them."""
+    source = into / f"{top}.sv"
+    source.write_text(verilog)
     command = [
-        tool.program, "-cc", "--vpi", "-Mdir", str(into), "--prefix", "Vtop", "--top-module", made.top,
-        "--output-split", "0", "--timescale", TIMESCALE, "-Wno-fatal", *(["--trace"] if trace else []),
-        str(control), str(source),
+        tool.program, "-cc", "-Mdir", str(into), "--prefix", "Vtop", "--top-module", top, "--output-split", "0",
+        "--timescale", TIMESCALE, "-Wno-fatal", *(["--trace"] if trace else []), *options, str(source),
     ]
     _run(command, log, tool.environment, into)
-    flags = [OPTIMIZE, f"-DVM_TRACE={int(trace)}", "-DVM_COVERAGE=0", "-DVM_TRACE_FST=0"]
-    main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
-    objects = _compile(tool, sorted(into.glob("Vtop*.cpp")), into, log, flags)
-    runtime = _runtime(tool, trace)
-    libs = str(cocotb_tools.config.libs_dir)
-    link = [f"-Wl,-rpath,{libs}", f"-L{libs}", "-lcocotbvpi_verilator", "-lpthread"]
-    [start] = _compile(tool, [main], into, log, flags)
-    _run(["g++", "-o", str(into / "sim"), start, *objects, *runtime, *link], log, {}, into)
-    if made.ports:
-        [bulk] = _compile(tool, [BULK], into, log, ["-O2", *flags[1:], *defines])
-        library = str(into / "bulk.so")
-        _run(["g++", "-shared", "-o", library, bulk, *objects, *runtime, "-lpthread"], log, {}, into)
+    return _compile(tool, sorted(into.glob("Vtop*.cpp")), into, log, _flags(trace)) + _runtime(tool, trace)
+
+
+def _tidy(into: Path) -> None:
     for leftover in {*into.glob("*.o"), *into.glob("Vtop*")}:
         leftover.unlink()
 
@@ -191,7 +202,7 @@ def icarus_build(made: Design, *, trace: bool = False) -> Path:
     key = _key("icarus", made.verilog, made.top, str(trace))
 
     def make(into: Path, log: Path) -> None:
-        source, timescale = into / f"{made.top}.v", into / "timescale.f"
+        source, timescale = into / f"{made.top}.sv", into / "timescale.f"
         source.write_text(made.verilog)
         timescale.write_text(f"+timescale+{TIMESCALE}\n")
         roots, sources = ["-s", made.top], [str(source)]

@@ -7,12 +7,12 @@ turns it into a trace once; cocotb and the bulk driver play the same trace.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hwsim.cosim.ports import PortMap
-from hwsim.pipeline import Beat, PipelinedUnit
+from hwsim.pipeline import Beat, PipelinedUnit, Result
 from hwsim.spec import Pipeline, Unit
 from hwsim.vectors.case import Case, beats
 
@@ -53,6 +53,14 @@ class Trace:
     def cycles(self) -> int:
         """Clock cycles, reset included."""
         return len(self.drive)
+
+    def answered(self, codes: Sequence[int], ports: PortMap) -> Trace:
+        """The same cycles, with each case's result as something else returned it."""
+        results = []
+        for case, payload in self.results:
+            context = ports.unpack(payload).context
+            results.append((case, ports.pack_result(Result(codes[case], context))))
+        return replace(self, results=tuple(results))
 
 
 @dataclass(frozen=True)
@@ -129,6 +137,58 @@ def record(
             tick()
     recorder.drain()
     return recorder.trace(suite, tuple(case.id for case in cases), order)
+
+
+def record_handshake(
+    unit: Unit, pipeline: Pipeline, ports: PortMap, cases: Sequence[Case], rng: np.random.Generator
+) -> Trace:
+    """What traffic alone does not bring: a bubble at each stage, a standstill with every stage full, reset in flight
+    and while a result waits, a sum given up for a new one in its context, and misuse at the end.
+    """
+    recorder = _Recorder(PipelinedUnit(unit, pipeline), ports, FULL, rng)
+    order: list[Tagged] = []
+
+    def offer(item: Tagged) -> None:
+        order.append(item)
+        recorder.offer(len(order) - 1, item)
+
+    def one_beat(number: int, context: int = 0, *, last: bool = True) -> Tagged:
+        first = next(tag(unit, number % len(cases), cases[number % len(cases)], context))
+        return replace(first, beat=replace(first.beat, last=last))
+
+    latency, contexts = pipeline.latency, pipeline.contexts
+    recorder.reset()
+    for bubble in range(latency + 2):
+        offer(one_beat(bubble, bubble % contexts))
+        for _ in range(bubble):
+            recorder.cycle(-1, None)
+    recorder.drain()
+    for held in range(latency + 2):
+        for number in range(held):
+            offer(one_beat(number, number % contexts))
+        recorder.held = 2 * latency
+        offer(one_beat(held, held % contexts))
+        recorder.drain()
+    for filled in range(1, latency + 2):
+        for number in range(filled):
+            offer(one_beat(number, number % contexts, last=number % 2 == 0))
+        recorder.held = filled % 3
+        recorder.cycle(-1, None)
+        recorder.reset()
+        # What was in flight is gone: nothing leaves, and no context is busy.
+        for context in range(contexts):
+            offer(one_beat(context, context))
+        recorder.drain()
+    for number in range(2 * latency):
+        # A sum that is given up: `first` never waits, and what is still in flight must not disturb the new sum.
+        offer(one_beat(number, 0, last=False))
+        for item in tag(unit, number % len(cases), cases[number % len(cases)], 0):
+            offer(item)
+    recorder.drain()
+    stray = one_beat(0, 0)
+    offer(replace(stray, beat=replace(stray.beat, first=False)))
+    recorder.drain()
+    return recorder.trace("handshake and reset", tuple(case.id for case in cases), tuple(order))
 
 
 class _Recorder:

@@ -1,0 +1,77 @@
+"""The bench: a little Verilog around a device, so that one write and one or two reads play a cycle.
+
+A testbench in Python costs what crosses between it and the simulator. Payloads are hundreds of bits wide, so they
+wait in a memory of the bench, which the simulator fills from a file; what crosses is an index.
+"""
+
+from __future__ import annotations
+
+from hwsim.cosim.ports import PortMap
+
+TOP = "hwsim_bench"
+DEPTH = 1 << 17  # beats that one run can hold
+
+TEMPLATE = """// Plays payloads into {top}, one index a cycle.
+module {bench} (
+  input clk,
+  input [31:0] drive,   // bit 0: the input is valid; 1: the output is ready; 2: reset; from 3 on: which payload
+  output [31:0] seen,     // bit 0: the input is ready; 1: the output is valid; 2: misuse; 3: an unknown bit; from 4: context
+  output [31:0] result
+);
+  reg [{input_high}:0] payloads [0:{depth_high}];
+  integer last;
+  initial if ($value$plusargs("last=%d", last)) $readmemh("payloads.hex", payloads, 0, last);
+
+  wire input_ready, output_valid, misuse;
+  wire [{output_high}:0] out;
+  {top} dut (
+    .{clock}(clk),
+    .{reset}(drive[2]),
+    .{input_payload}(payloads[drive[{index_high}:3]]),
+    .{input_valid}(drive[0]),
+    .{input_ready}(input_ready),
+    .{output_payload}(out),
+    .{output_valid}(output_valid),
+    .{output_ready}(drive[1]),
+    .{misuse}(misuse)
+  );
+  // A result that is not valid may be anything; an unknown bit anywhere else is a fault.
+  wire unknown = (^{{input_ready, output_valid, misuse}} === 1'bx) | (output_valid & (^out === 1'bx));
+  wire [{output_high}:0] known = (output_valid & !unknown) ? out : {output_width}'d0;
+  wire [{context_high_}:0] owner = known[{context_high}:{context_low}];
+  assign seen = unknown ? 32'd8 : {{ {seen_padding}'d0, owner, 1'b0, misuse, output_valid, input_ready }};
+  assign result = {{ {result_padding}known[{result_high}:{result_low}] }};
+endmodule
+"""
+
+
+def bench(ports: PortMap) -> str:
+    """The bench's Verilog."""
+    i, o = ports.input, ports.output
+    fields = {field.name: field for field in o.fields}
+    result, context = fields["result"], fields["context"]
+    return TEMPLATE.format(
+        bench=TOP,
+        top=ports.top,
+        clock=ports.clock,
+        reset=ports.reset,
+        misuse=ports.misuse,
+        input_payload=i.payload,
+        input_valid=i.valid,
+        input_ready=i.ready,
+        output_payload=o.payload,
+        output_valid=o.valid,
+        output_ready=o.ready,
+        input_high=i.width - 1,
+        output_high=o.width - 1,
+        output_width=o.width,
+        depth_high=DEPTH - 1,
+        index_high=2 + (DEPTH - 1).bit_length(),
+        result_high=result.offset + result.bits - 1,
+        result_low=result.offset,
+        result_padding=f"{32 - result.bits}'d0, " if result.bits < 32 else "",
+        context_high=context.offset + context.bits - 1,
+        context_low=context.offset,
+        context_high_=context.bits - 1,
+        seen_padding=28 - context.bits,
+    )

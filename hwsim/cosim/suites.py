@@ -1,0 +1,137 @@
+"""The plan: which cases a unit is put through on which driver."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+
+import numpy as np
+
+from hwsim.cosim.ports import PortMap
+from hwsim.cosim.trace import FULL, Tagged, Trace, Traffic, interleave, record, record_handshake
+from hwsim.spec import Pipeline, Unit
+from hwsim.vectors.captured import captured_cases
+from hwsim.vectors.case import Case
+from hwsim.vectors.directed import directed
+from hwsim.vectors.matrices import gemm_cases, gemm_problem
+from hwsim.vectors.pairs import pair_cases
+from hwsim.vectors.stochastic import random_cases
+
+BUSY = Traffic(offer=0.75, take=0.7, bursts=True)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much a driver is given. gemm: rows, columns and K. captured: at most so many cases."""
+
+    random: int
+    gemm: tuple[int, int, int]
+    captured: int
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A trace, and the cases that it plays."""
+
+    trace: Trace
+    cases: Sequence[Case]
+
+    @property
+    def name(self) -> str:
+        """The suite's name."""
+        return self.trace.suite
+
+    @property
+    def planned(self) -> int:
+        """Results that must be compared."""
+        return len(self.trace.results)
+
+
+SIZES = {
+    "verilator": Size(random=3000, gemm=(32, 32, 512), captured=4000),
+    "icarus": Size(random=300, gemm=(6, 6, 512), captured=200),
+}
+BULK_RANDOM = 20_000
+
+
+class Planner:
+    """Makes one unit's suites.
+
+    seed: of everything random. tick: called now and then while cases are worked out.
+    """
+
+    def __init__(self, unit: Unit, pipeline: Pipeline, ports: PortMap, seed: int, tick: Callable[[], None]):
+        self.unit, self.pipeline, self.ports, self.seed, self.tick = unit, pipeline, ports, seed, tick
+
+    def _rng(self, name: str) -> np.random.Generator:
+        entropy = [self.seed, zlib.crc32(self.unit.name.encode()), zlib.crc32(name.encode())]
+        return np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
+
+    def _suite(self, name: str, cases: Sequence[Case], traffic: Traffic, *, shuffled: bool = False) -> Suite:
+        rng = self._rng(name)
+        order = interleave(self.unit, cases, self.pipeline.contexts, rng if shuffled else None)
+        return self._recorded(name, cases, order, traffic, rng)
+
+    def _recorded(
+        self, name: str, cases: Sequence[Case], order: Iterable[Tagged], traffic: Traffic, rng: np.random.Generator
+    ) -> Suite:
+        trace = record(name, self.unit, self.pipeline, self.ports, cases, order, traffic, rng, self.tick)
+        return Suite(trace, cases)
+
+    def cocotb(self, simulator: str, cases: int | None) -> Iterator[Suite]:
+        """What cocotb plays, every cycle of it checked."""
+        size = SIZES[simulator]
+        count = size.random if cases is None else cases
+        yield self._suite("dot directed", directed(self.unit, self.seed), FULL)
+        drawn = random_cases(self.unit, count, self.seed)
+        half = len(drawn) // 2
+        if drawn[:half]:
+            yield self._suite("dot random", drawn[:half], FULL)
+        yield self._suite("dot random, gaps and back-pressure", drawn[half:], BUSY, shuffled=True)
+        yield self._handshake(drawn)
+        yield self.gemm(size.gemm)
+        captured = self.captured(size.captured)
+        if captured is not None:
+            yield captured
+
+    def bulk(self, cases: int | None) -> Iterator[Suite]:
+        """What the bulk driver plays: too many for cocotb."""
+        yield self._suite("code pairs through every lane", list(pair_cases(self.unit)), FULL)
+        count = BULK_RANDOM if cases is None else cases
+        drawn = random_cases(self.unit, count, self.seed + 1)
+        yield self._suite("dot random, many", drawn, Traffic(offer=0.9, take=0.9, bursts=True), shuffled=True)
+
+    def _handshake(self, cases: Sequence[Case]) -> Suite:
+        rng = self._rng("handshake")
+        some = list(islice(chain(cases, directed(self.unit, self.seed)), 64))
+        trace = record_handshake(self.unit, self.pipeline, self.ports, some, rng)
+        return Suite(trace, some)
+
+    def gemm(self, shape: tuple[int, int, int]) -> Suite:
+        """A matrix product, an element a case, streamed with interleaved contexts."""
+        m, n, k = shape
+        problem = gemm_problem(self.unit, m, n, k, self.seed)
+        return self._suite(f"GEMM {m} x {n} x {k}", gemm_cases(self.unit, problem), FULL)
+
+    def captured(self, most: int) -> Suite | None:
+        """What hardware was asked; None where no captures of this unit are at hand."""
+        folder = captured_folder()
+        known = captured_cases(self.unit, folder)
+        if not known:
+            return None
+        step = max(1, len(known) // most)
+        chosen = known[::step][:most]
+        suite = self._suite("captured", [case for case, _ in chosen], FULL)
+        # The device is held against what the GPU returned, not against the model.
+        return Suite(suite.trace.answered([code for _, code in chosen], self.ports), suite.cases)
+
+
+def captured_folder() -> Path | None:
+    """Where captures are: HWSIM_SILICON, or nowhere."""
+    named = os.environ.get("HWSIM_SILICON")
+    return Path(named) if named else None
+

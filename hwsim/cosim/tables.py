@@ -1,0 +1,163 @@
+"""Codec tables and products: the RTL's decoders and multipliers, exhaustively, against the golden tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hwsim.cosim.build import Design
+from hwsim.formats import Class, ExponentFormat, FloatFormat, Format, get_format, unpack
+from hwsim.model.terms import product
+from hwsim.rtl import FormatBench, convert, decode_fields, port_names, product_fields
+from hwsim.spec import Unit
+
+ELEMENTS = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "e8m0")
+PAIRS = (("e4m3", "e4m3"), ("e5m2", "e5m2"), ("e4m3", "e5m2"), ("e3m2", "e3m2"), ("e2m3", "e2m3"), ("e2m1", "e2m1"))
+MOST_CODEC_BITS, MOST_PAIR_BITS = 16, 8
+TOP = "hwsim_formats"
+
+Fields = dict[str, int]
+Decodable = FloatFormat | ExponentFormat
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of codes and, for each port, what it must say.
+
+    a, b: int64[rows]. expected, mask: int64[ports, rows]; a row's answer counts where its mask has ones.
+    """
+
+    name: str
+    ports: list[str]
+    a: np.ndarray
+    b: np.ndarray
+    expected: np.ndarray
+    mask: np.ndarray
+
+    @property
+    def planned(self) -> int:
+        """Answers that must be compared."""
+        return int(np.count_nonzero(self.mask))
+
+
+def bench_formats(units: Iterable[Unit]) -> tuple[list[Decodable], list[tuple[FloatFormat, FloatFormat]]]:
+    """Every element format and pair: those of the field, and those that the units bring along."""
+    formats: list[Decodable] = []
+    pairs: list[tuple[FloatFormat, FloatFormat]] = []
+
+    def add(fmt: Format) -> None:
+        if isinstance(fmt, (FloatFormat, ExponentFormat)) and fmt.container_bits <= MOST_CODEC_BITS:
+            formats.extend([fmt] if fmt not in formats else [])
+
+    def add_pair(a: Format, b: Format) -> None:
+        if isinstance(a, FloatFormat) and isinstance(b, FloatFormat):
+            narrow = max(a.container_bits, b.container_bits) <= MOST_PAIR_BITS
+            pairs.extend([(a, b)] if narrow and (a, b) not in pairs else [])
+
+    for name in ELEMENTS:
+        add(get_format(name))
+    for one, other in PAIRS:
+        add_pair(get_format(one), get_format(other))
+    for unit in units:
+        for fmt in (unit.operands.a, unit.operands.b):
+            add(fmt)
+        add_pair(unit.operands.a, unit.operands.b)
+    return formats, pairs
+
+
+def tables_design(formats: Sequence[Decodable], pairs: Sequence[tuple[FloatFormat, FloatFormat]]) -> Design:
+    """The decoders and multipliers as Verilog."""
+    decodes, products = port_names(formats, pairs)
+    return Design(TOP, convert(FormatBench(formats, pairs), TOP), ("a", "b", *decodes, *products))
+
+
+def codec_table(formats: Sequence[Decodable]) -> Table:
+    """Every code of every format through its decoder."""
+    rows = max(1 << fmt.container_bits for fmt in formats)
+    answers = [[expected_decode(fmt, code) for code in range(1 << fmt.container_bits)] for fmt in formats]
+    layouts = [list(decode_fields(fmt)) for fmt in formats]
+    codes = np.arange(rows)
+    return _table("codec tables", port_names(formats, ())[0], codes, np.zeros(rows, np.int64), answers, layouts)
+
+
+def product_table(pairs: Sequence[tuple[FloatFormat, FloatFormat]]) -> Table:
+    """Every pair of codes through its multiplier."""
+    side = max(1 << fmt.container_bits for pair in pairs for fmt in pair)
+    a, b = np.divmod(np.arange(side * side), side)
+    answers, layouts = [], []
+    for one, other in pairs:
+        inside = (a < 1 << one.container_bits) & (b < 1 << other.container_bits)
+        rows: list[Fields] = [{} for _ in range(side * side)]
+        for row in np.flatnonzero(inside).tolist():
+            rows[row] = expected_product(one, other, row // side, row % side)
+        answers.append(rows)
+        layouts.append(list(product_fields(one, other)))
+    return _table("products", port_names((), pairs)[1], a, b, answers, layouts)
+
+
+def _table(
+    name: str,
+    ports: list[str],
+    a: np.ndarray,
+    b: np.ndarray,
+    answers: Sequence[Sequence[Fields]],
+    layouts: Sequence[Sequence[tuple[str, int]]],
+) -> Table:
+    expected = np.zeros((len(ports), len(a)), np.int64)
+    mask = np.zeros_like(expected)
+    for port, (rows, layout) in enumerate(zip(answers, layouts, strict=True)):
+        for row, fields in enumerate(rows):
+            expected[port, row], mask[port, row] = _packed(fields, layout)
+    return Table(name, ports, np.asarray(a, np.int64), np.asarray(b, np.int64), expected, mask)
+
+
+def _packed(fields: Fields, layout: Sequence[tuple[str, int]]) -> tuple[int, int]:
+    word = mask = offset = 0
+    for name, bits in layout:
+        if name in fields:
+            word |= (fields[name] & ((1 << bits) - 1)) << offset
+            mask |= ((1 << bits) - 1) << offset
+        offset += bits
+    return word, mask
+
+
+def expected_decode(fmt: Decodable, code: int) -> Fields:
+    """What a decoder must say of a code; fields that are left out may be anything.
+
+    A NaN's and an infinity's exponent and significand mean nothing.
+    """
+    sign, exp, sig, cls = unpack(fmt, code)
+    if isinstance(fmt, ExponentFormat):
+        return {"nan": 1} if cls is Class.NAN else {"bexp": exp + fmt.bias, "nan": 0}
+    special = {"nan": int(cls is Class.NAN), "inf": int(cls is Class.INFINITY)}
+    if cls is Class.NAN:
+        return {"nan": 1}
+    if cls is Class.INFINITY:
+        return {"sign": sign, **special}
+    return {"sign": sign, "bexp": exp + fmt.bias + 1 - fmt.least_bexp, "sig": sig, **special}
+
+
+def expected_product(a: FloatFormat, b: FloatFormat, code_a: int, code_b: int) -> Fields:
+    """What a multiplier must say of two codes. A zero product's exponent is 0."""
+    term = product(unpack(a, code_a), unpack(b, code_b), a.fraction_bits + b.fraction_bits)
+    special = {"nan": int(term.cls is Class.NAN), "positive": 0, "negative": 0}
+    if term.cls is Class.NAN:
+        return {"nan": 1}
+    if term.cls is Class.INFINITY:
+        return {**special, "positive": 1 - term.sign, "negative": term.sign}
+    lift = sum(fmt.bias + 1 - fmt.least_bexp for fmt in (a, b))
+    exp = term.exp + lift if term.cls is Class.NORMAL else 0
+    return {"sign": term.sign, "exp": exp, "sig": term.sig, **special}
+
+
+def write_tables(folder: Path, tables: Sequence[Table]) -> None:
+    """Write a job for `hwsim.tb.tables`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [{"name": table.name, "ports": table.ports} for table in tables]
+    (folder / "job.json").write_text(json.dumps({"suites": names}))
+    for index, table in enumerate(tables):
+        np.savez(folder / f"suite{index}.npz", a=table.a, b=table.b, expected=table.expected, mask=table.mask)

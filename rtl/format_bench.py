@@ -1,0 +1,103 @@
+"""Every decoder and multiplier on its own, side by side, for exhaustive tests of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from amaranth.hdl import Cat, Module, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hwsim.formats import ExponentFormat, FloatFormat
+from hwsim.spec import Unit
+
+from .decode import FloatDecode, ScaleDecode
+from .layouts import SPECIAL, factor_layout, term_layout
+from .multiply import Product
+from .numbers import Numbers
+
+
+def pair_unit(a: FloatFormat, b: FloatFormat) -> Unit:
+    """The least unit that multiplies these formats."""
+    return Unit.model_validate(
+        {
+            "unit": "pair",
+            "operands": {"a": a, "b": b, "addend": None},
+            "instruction": {"k": 1, "lanes": 1},
+            "sum": {"method": "aligned", "fraction_bits": 0, "addend": None},
+            "result": {"format": "f32", "rounding": "rz"},
+        }
+    )
+
+
+def port_names(
+    formats: Sequence[FloatFormat | ExponentFormat], pairs: Sequence[tuple[FloatFormat, FloatFormat]]
+) -> tuple[list[str], list[str]]:
+    """The ports of the decoders and of the multipliers; numbered, for two formats may share a name."""
+    decodes = [f"decode{index}_{_identifier(fmt.name)}" for index, fmt in enumerate(formats)]
+    products = [
+        f"product{index}_{_identifier(a.name)}_{_identifier(b.name)}" for index, (a, b) in enumerate(pairs)
+    ]
+    return decodes, products
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"\W", "_", name)
+
+
+class FormatBench(wiring.Component):
+    """Codes in, fields out, combinational.
+
+    Ports: `a` and `b` (codes, in the low bits), and `port_names`: for each format its decoded fields from the low bits
+    up (sign, bexp, sig, nan, inf; a scale's: bexp, nan), for each pair its product's (sign, exp, sig, nan, positive,
+    negative).
+    """
+
+    def __init__(self, formats: Sequence[FloatFormat | ExponentFormat], pairs: Sequence[tuple[FloatFormat, FloatFormat]]):
+        self.formats, self.pairs = list(formats), list(pairs)
+        width = max(fmt.container_bits for fmt in formats)
+        ports = {"a": In(width), "b": In(width)}
+        self.decodes, self.products = port_names(formats, pairs)
+        for name, fmt in zip(self.decodes, formats, strict=True):
+            ports[name] = Out(sum(bits for _, bits in decode_fields(fmt)))
+        for name, pair in zip(self.products, pairs, strict=True):
+            ports[name] = Out(sum(bits for _, bits in product_fields(*pair)))
+        super().__init__(ports)
+
+    def elaborate(self, platform: object) -> Module:
+        """The decoders and multipliers."""
+        m = Module()
+        for name, fmt in zip(self.decodes, self.formats, strict=True):
+            m.submodules[name] = decode = self._decoder(m, fmt, self.a)
+            fields = Cat(decode.o) if isinstance(fmt, FloatFormat) else Cat(decode.bexp, decode.nan)
+            m.d.comb += getattr(self, name).eq(fields)
+        for name, (a, b) in zip(self.products, self.pairs, strict=True):
+            m.submodules[name] = product = Product(Numbers(pair_unit(a, b)))
+            m.submodules[f"{name}_a"] = decode_a = self._decoder(m, a, self.a)
+            m.submodules[f"{name}_b"] = decode_b = self._decoder(m, b, self.b)
+            m.d.comb += [
+                product.a.eq(decode_a.o),
+                product.b.eq(decode_b.o),
+                getattr(self, name).eq(Cat(product.term, product.special)),
+            ]
+        return m
+
+    def _decoder(self, m: Module, fmt: FloatFormat | ExponentFormat, code: Value) -> FloatDecode | ScaleDecode:
+        decode = FloatDecode(fmt) if isinstance(fmt, FloatFormat) else ScaleDecode(fmt)
+        m.d.comb += decode.code.eq(code)
+        return decode
+
+
+def decode_fields(fmt: FloatFormat | ExponentFormat) -> Iterator[tuple[str, int]]:
+    """Names and widths of a decoder's fields, from the low bits up."""
+    if isinstance(fmt, ExponentFormat):
+        yield from (("bexp", fmt.bits), ("nan", 1))
+    else:
+        yield from ((name, field.width) for name, field in factor_layout(fmt))
+
+
+def product_fields(a: FloatFormat, b: FloatFormat) -> Iterator[tuple[str, int]]:
+    """Names and widths of a multiplier's fields, from the low bits up."""
+    yield from ((name, field.width) for name, field in term_layout(Numbers(pair_unit(a, b))))
+    yield from ((name, field.width) for name, field in SPECIAL)
