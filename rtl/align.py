@@ -93,7 +93,7 @@ def clamp(distance: Value, bits: int) -> Value:
     """A distance in `bits` bits: all ones if it needs more. It is not negative where it matters."""
     if len(distance) <= bits:
         return distance
-    return distance[:bits] | distance[bits:].any().replicate(bits)
+    return Mux(distance[bits:].any(), (1 << bits) - 1, distance[:bits])
 
 
 class Distance(Step):
@@ -120,8 +120,9 @@ def truncated(window: Value, sign: Value, shift: Value, drop: int) -> tuple[Valu
 
     Complementing before an arithmetic shift truncates the magnitude, and needs no bit that is shifted out.
     """
-    signed_window = Cat(window ^ sign.replicate(len(window)), sign).as_signed()
-    return (signed_window >> shift)[drop:].as_signed(), sign
+    high = (1 << len(shift)) - 1  # zeros above the window, for the sign to be shifted in from
+    wide = Cat(window, Const(0, high))
+    return (Mux(sign, ~wide, wide) >> shift)[drop : len(window) + 1].as_signed(), sign
 
 
 def rounded(window: Value, sign: Value, shift: Value, drop: int, lost: str) -> tuple[Value, Value]:
@@ -139,7 +140,7 @@ def rounded(window: Value, sign: Value, shift: Value, drop: int, lost: str) -> t
 
 def complement(magnitude: Value, sign: Value) -> Value:
     """The ones' complement of a magnitude, where `sign` is set."""
-    return Cat(magnitude ^ sign.replicate(len(magnitude)), sign).as_signed()
+    return Cat(Mux(sign, ~magnitude, magnitude), sign).as_signed()
 
 
 class Align(Step):

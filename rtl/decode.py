@@ -11,7 +11,7 @@ from hwsim.formats import ExponentFormat, FloatFormat
 
 from .layouts import decoded_layout, factor_layout, operands_layout
 from .numbers import FieldRange, Numbers
-from .step import Step
+from .step import Step, assign
 
 
 def is_any_of(value: Value, codes: tuple[int, ...]) -> Value:
@@ -78,7 +78,7 @@ class Decode(Step):
             for lane in range(self.n.lanes):
                 decode = FloatDecode(fmt)
                 m.submodules[f"{side}{lane}"] = decode
-                m.d.comb += [decode.code.eq(getattr(self.i, side)[lane]), getattr(self.o, side)[lane].eq(decode.o)]
+                m.d.comb += [decode.code.eq(getattr(self.i, side)[lane]), *assign(getattr(self.o, side)[lane], decode.o)]
         scale_nan = self._scales(m)
         addend = self._addend(m)
         m.d.comb += [

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .layouts import SPECIAL, decoded_layout, factor_layout, products_layout, term_layout
 from .numbers import Numbers
-from .step import Step
+from .step import Step, assign
 
 
 class Product(wiring.Component):
@@ -39,7 +39,7 @@ class Product(wiring.Component):
             term.sig.eq(a.sig * b.sig),
             exp.eq(a.bexp + b.bexp + self.scale_exp if self.n.scales else a.bexp + b.bexp),
             # A zero product has exponent 0, below every other, so that it never sets the maximum.
-            term.exp.eq(exp & (~(zero_a | zero_b)).replicate(len(exp))),
+            term.exp.eq(Mux(zero_a | zero_b, 0, exp)),
             inf.eq(a.inf | b.inf),
             special.nan.eq(a.nan | b.nan | (a.inf & zero_b) | (b.inf & zero_a)),
             special.positive.eq(inf & ~term.sign),
@@ -61,14 +61,14 @@ class Multiply(Step):
         for lane, product in enumerate(products):
             m.submodules[f"lane{lane}"] = product
             m.d.comb += [
-                product.a.eq(self.i.a[lane]),
-                product.b.eq(self.i.b[lane]),
-                self.o.terms[lane].eq(product.term),
+                *assign(product.a, self.i.a[lane]),
+                *assign(product.b, self.i.b[lane]),
+                *assign(self.o.terms[lane], product.term),
             ]
             if self.n.scales:
                 m.d.comb += product.scale_exp.eq(self.i.scale_exp[lane])
         gathered = {
-            field: Cat(self.i.special[field], *(product.special[field] for product in products)).any()
+            field: Cat(getattr(self.i.special, field), *(product.special[field] for product in products)).any()
             for field in SPECIAL.members
         }
         m.d.comb += [

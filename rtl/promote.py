@@ -13,7 +13,7 @@ from .decode import FloatDecode
 from .layouts import SPECIAL, factor_layout
 from .normalize import Magnitude, Normalize, Round, Target
 from .numbers import FieldRange, signed_shape
-from .step import Step, fields
+from .step import Step, assign, fields
 
 # Bits below the last place of the larger operand: guard, round, and sticky, into which all others are jammed.
 BELOW = 3
@@ -75,7 +75,7 @@ class PromoteDecode(Step):
         m.d.comb += [
             register.code.eq(self.i.register),
             decode.code.eq(self.i.partial),
-            self.o.register.eq(register.o),
+            *assign(self.o.register, register.o),
             self.o.partial.sign.eq(decode.o.sign),
             self.o.partial.bexp.eq(decode.o.bexp + move),
             self.o.partial.sig.eq(Cat(Const(0, fmt.fraction_bits - partial.fraction_bits), decode.o.sig)),

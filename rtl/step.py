@@ -7,20 +7,23 @@ from typing import Any
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
-from amaranth.lib.data import ArrayLayout, StructLayout
-from amaranth.lib.wiring import In, Out, PureInterface
+from amaranth.lib.data import ArrayLayout, StructLayout, View
+from amaranth.lib.wiring import Flow, In, Member, Out, PureInterface
 
 
-def bundle(layout: StructLayout) -> wiring.Signature:
-    """A signal for each field, and for each element of an array.
+def _member(shape: Any, flow: Flow) -> Member:
+    if isinstance(shape, ArrayLayout):
+        return _member(shape.elem_shape, flow).array(shape.length)
+    return Out(bundle(shape, flow)) if isinstance(shape, StructLayout) else flow(shape)
+
+
+def bundle(layout: StructLayout, flow: Flow = Out) -> wiring.Signature:
+    """A signal for each field, for each element of an array, and for each field of those.
 
     One packed struct would be slower to simulate, and would look like a loop to a simulator that does not split it.
+    flow: of every signal; Amaranth cannot flip an array of bundles afterwards.
     """
-    members = {}
-    for field, shape in layout.members.items():
-        is_array = isinstance(shape, ArrayLayout)
-        members[field] = Out(shape.elem_shape).array(shape.length) if is_array else Out(shape)
-    return wiring.Signature(members)
+    return wiring.Signature({field: _member(shape, flow) for field, shape in layout.members.items()})
 
 
 def fields(interface: PureInterface) -> dict[str, Any]:
@@ -28,15 +31,23 @@ def fields(interface: PureInterface) -> dict[str, Any]:
     return {field: getattr(interface, field) for field in interface.signature.members}
 
 
-def flat(interface: PureInterface) -> dict[str, Any]:
-    """The signals of a bundle, each element of an array by a name of its own."""
-    signals = {}
+def flat(interface: PureInterface) -> dict[str, Signal]:
+    """The signals of a bundle, each by a name of its own."""
+    signals: dict[str, Signal] = {}
     for field, value in fields(interface).items():
-        if isinstance(value, Sequence):
-            signals |= {f"{field}{index}": element for index, element in enumerate(value)}
-        else:
-            signals[field] = value
+        elements = {f"{field}{at}": one for at, one in enumerate(value)} if isinstance(value, Sequence) else {field: value}
+        for name, element in elements.items():
+            if isinstance(element, PureInterface):
+                signals |= {f"{name}_{inner}": signal for inner, signal in flat(element).items()}
+            else:
+                signals[name] = element
     return signals
+
+
+def assign(to: PureInterface | View[StructLayout], source: PureInterface | View[StructLayout]) -> list[Any]:
+    """Every field of a bundle or a struct from the one of the same name."""
+    names = to.signature.members if isinstance(to, PureInterface) else to.shape().members
+    return [getattr(to, name).eq(getattr(source, name)) for name in names]
 
 
 class Step(wiring.Component):
@@ -49,7 +60,7 @@ class Step(wiring.Component):
 
     def __init__(self, name: str, i: StructLayout, o: StructLayout):
         self.name, self.layout = name, o
-        super().__init__({"i": In(bundle(i)), "o": Out(bundle(o))})
+        super().__init__({"i": Out(bundle(i, In)), "o": Out(bundle(o))})
 
     def compute(self, m: Module) -> None:
         """Drive what this step makes."""
@@ -77,7 +88,7 @@ class Chain(wiring.Component):
         self.steps = list(steps)
         self.cuts = [step.name for step in steps if step.name in cuts]
         last = steps[-1].o.signature
-        super().__init__({"enable": In(1), "i": In(steps[0].i.signature.flip()), "o": Out(last), "next": Out(last)})
+        super().__init__({"enable": In(1), "i": Out(steps[0].i.signature), "o": Out(last), "next": Out(last)})
 
     @property
     def latency(self) -> int:

@@ -56,6 +56,7 @@ SIZES = {
     "icarus": Size(random=300, gemm=(6, 6, 512), captured=200),
 }
 BULK_RANDOM = 20_000
+MOST_CASES = 20_000
 
 
 class Planner:
@@ -89,9 +90,8 @@ class Planner:
         yield self._suite("dot directed", directed(self.unit, self.seed), FULL)
         drawn = random_cases(self.unit, count, self.seed)
         half = len(drawn) // 2
-        if drawn[:half]:
-            yield self._suite("dot random", drawn[:half], FULL)
-        yield self._suite("dot random, gaps and back-pressure", drawn[half:], BUSY, shuffled=True)
+        yield from self._parts("dot random", drawn[:half], FULL)
+        yield from self._parts("dot random, gaps and back-pressure", drawn[half:], BUSY, shuffled=True)
         yield self._handshake(drawn)
         yield self.gemm(size.gemm)
         captured = self.captured(size.captured)
@@ -103,7 +103,15 @@ class Planner:
         yield self._suite("code pairs through every lane", list(pair_cases(self.unit)), FULL)
         count = BULK_RANDOM if cases is None else cases
         drawn = random_cases(self.unit, count, self.seed + 1)
-        yield self._suite("dot random, many", drawn, Traffic(offer=0.9, take=0.9, bursts=True), shuffled=True)
+        yield from self._parts("dot random, many", drawn, Traffic(offer=0.9, take=0.9, bursts=True), shuffled=True)
+
+    def _parts(
+        self, name: str, cases: Sequence[Case], traffic: Traffic, *, shuffled: bool = False
+    ) -> Iterator[Suite]:
+        """Suites of no more cases than one run holds well."""
+        for number, first in enumerate(range(0, len(cases), MOST_CASES)):
+            part = f"{name}, part {number + 1}" if len(cases) > MOST_CASES else name
+            yield self._suite(part, cases[first : first + MOST_CASES], traffic, shuffled=shuffled)
 
     def _handshake(self, cases: Sequence[Case]) -> Suite:
         rng = self._rng("handshake")

@@ -17,6 +17,7 @@ from hwsim.model.definition import Definition
 from hwsim.model.explained import Explained
 from hwsim.spec import Unit, load_unit
 
+
 @lru_cache(maxsize=16)
 def definition_of(unit: Unit) -> Definition:
     """A unit's definition, kept for the next call. Raises NotImplementedYet."""
@@ -104,8 +105,8 @@ def explain(
     k = len(codes_a)
     check_length(unit, k)
     code_c = int(addends(unit, c, (), "c"))
-    given = [_row(scale, f"scale_{side}") for side, scale in (("a", scale_a), ("b", scale_b))]
-    scales = [side[0].tolist() for side in dot_scales(unit, *given, 1, k)]
+    given_a, given_b = _row(scale_a, "scale_a"), _row(scale_b, "scale_b")
+    scales = [side[0].tolist() for side in dot_scales(unit, given_a, given_b, 1, k)]
     row_a, row_b = (pad(codes[None], unit.instruction.lanes, 0)[0].tolist() for codes in (codes_a, codes_b))
     return Explained(definition.dot(row_a, row_b, code_c, *scales), tuple(row_a), tuple(row_b), code_c, k)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hwsim.formats import Fields, FloatFormat
+from hwsim.formats import Fields, FloatFormat, Format
 from hwsim.model.definition import Explanation, Group, Promoted
 from hwsim.model.rounding import Rounded
 from hwsim.model.terms import Term
@@ -18,6 +18,7 @@ class ExplainedGroup:
 
     unit: whose. index: its place in the dot product. first: the index along K of its lane 0.
     codes_a, codes_b: the factors' codes, a lane each. used: lanes that hold products; the others fill the group.
+    addend_format, addend_code: where the addend comes from: c, or the previous group's result.
     stages: the definition's record, whose parts the properties name.
     """
 
@@ -27,6 +28,8 @@ class ExplainedGroup:
     codes_a: tuple[int, ...]
     codes_b: tuple[int, ...]
     used: int
+    addend_format: Format
+    addend_code: int
     stages: Group
 
     @property
@@ -133,18 +136,26 @@ class Explained:
     @property
     def groups(self) -> tuple[ExplainedGroup, ...]:
         """The fused sums, in order."""
-        lanes = self.unit.instruction.lanes
-        return tuple(
-            ExplainedGroup(
-                unit=self.unit,
-                index=index,
-                first=index * lanes,
-                codes_a=self.codes_a[index * lanes : (index + 1) * lanes],
-                codes_b=self.codes_b[index * lanes : (index + 1) * lanes],
-                used=min(lanes, self.k - index * lanes),
-                stages=stages,
-            )
-            for index, stages in enumerate(self.record.groups)
+        return tuple(self._group(index, stages) for index, stages in enumerate(self.record.groups))
+
+    def _group(self, index: int, stages: Group) -> ExplainedGroup:
+        lanes, result = self.unit.instruction.lanes, self.unit.result.format
+        beats = self.unit.promotion_beats
+        fmt, code = result, self.record.groups[index - 1].code if index else 0
+        if beats is not None and index % beats == 0:
+            code = 0
+        elif index == 0:
+            fmt, code = self.unit.operands.addend or result, self.c
+        return ExplainedGroup(
+            unit=self.unit,
+            index=index,
+            first=index * lanes,
+            codes_a=self.codes_a[index * lanes : (index + 1) * lanes],
+            codes_b=self.codes_b[index * lanes : (index + 1) * lanes],
+            used=min(lanes, self.k - index * lanes),
+            addend_format=fmt,
+            addend_code=code,
+            stages=stages,
         )
 
     @property

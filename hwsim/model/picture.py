@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,6 +29,11 @@ class BitRow:
     lost: str
     aligned: str
     note: str = ""
+
+    @property
+    def bar(self) -> str:
+        """The end of the window; the result has none, unless it reaches below."""
+        return "|" if self.label != "result" or self.lost.strip() else " "
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +71,8 @@ def value_text(fmt: Format, code: int) -> str:
 
 def number_text(value: float) -> str:
     """A number as short as it can be, 3 rather than 3.0."""
-    return repr(int(value)) if value == int_or_none(value) and str(value) != "-0.0" else repr(value)
-
-
-def int_or_none(value: float) -> int | None:
-    """A number that is whole and short, as an integer."""
-    return int(value) if abs(value) < 1e15 and value == value // 1 else None
+    short = abs(value) < 1e15 and value.is_integer() and (value != 0 or math.copysign(1, value) > 0)
+    return str(int(value)) if short else repr(value)
 
 
 def term_text(term: Term) -> str:
@@ -104,8 +106,9 @@ def operand_rows(group: ExplainedGroup) -> Iterator[list[str]]:
             *_term_cells(group, lane),
         ]
     if group.addend is not None:
-        blank = [""] * (5 if group.unit.scale else 4)
-        yield ["addend", *blank, *_term_cells(group, len(group.products))]
+        fmt, code = group.addend_format, group.addend_code
+        blank = [""] * (3 if group.unit.scale else 2)
+        yield ["addend", code_text(fmt, code), value_text(fmt, code), *blank, *_term_cells(group, len(group.products))]
 
 
 def _class_text(fmt: Format, code: int, fields: Fields) -> str:
@@ -212,8 +215,8 @@ def outcome(group: ExplainedGroup) -> str:
         return f"{result}, because {_reason(group)}"
     if group.max_exp is None:
         return f"{result}: every term is zero"
-    exactness = "overflow" if group.overflow else "rounded" if group.rounded.inexact else "exact"
-    return f"max_exp {group.max_exp}, sum {group.total} * 2^{group.max_exp - group.fraction_bits}; {result}, {exactness}"
+    rounding = "overflow" if group.overflow else "rounded" if group.rounded.inexact else "without rounding"
+    return f"max_exp {group.max_exp}, sum {group.total} * 2^{group.max_exp - group.fraction_bits}; {result}, {rounding}"
 
 
 def _reason(group: ExplainedGroup) -> str:
@@ -231,7 +234,8 @@ def promotion_text(explained: Explained, promoted: Promoted) -> str:
     rule, inner = explained.unit.promotion, explained.unit.result.format
     assert rule is not None
     register, result = (
-        f"{code_text(rule.format, code)} ({value_text(rule.format, code)})" for code in (promoted.register, promoted.code)
+        f"{code_text(rule.format, code)} ({value_text(rule.format, code)})"
+        for code in (promoted.register, promoted.code)
     )
     partial = f"{code_text(inner, promoted.partial)} ({value_text(inner, promoted.partial)})"
     return f"promotion: register {register} + partial {partial} = {result}, {rule.rounding} to {rule.format.name}"
@@ -255,8 +259,8 @@ def picture_lines(shown: Picture) -> list[str]:
     numbers = max(len(row.aligned) for row in shown.rows)
     lines = [shown.caption, f"{'':{labels}}   {shown.ruler}"]
     for row in shown.rows:
-        bar = "|" if row.lost.strip() or row.label != "result" else " "
-        lines.append(f"{row.label:>{labels}} {row.sign} {row.kept}{bar}{row.lost}  {row.aligned:>{numbers}}  {row.note}")
+        bits = f"{row.kept}{row.bar}{row.lost}"
+        lines.append(f"{row.label:>{labels}} {row.sign} {bits}  {row.aligned:>{numbers}}  {row.note}")
     return [line.rstrip() for line in lines]
 
 

@@ -128,7 +128,9 @@ def _check_scale(unit: Unit) -> None:
     lanes = unit.instruction.lanes
     for key, length in (("a", unit.scale.a.block[1]), ("b", unit.scale.b.block[0])):
         if length % lanes and lanes % length:
-            raise RuleError(f"scale.{key}.block", f"must divide or be a multiple of {lanes} lanes along K, not {length}")
+            raise RuleError(
+                f"scale.{key}.block", f"must divide or be a multiple of {lanes} lanes along K, not {length}"
+            )
     if unit.scale.at == "promotion" and unit.promotion is None:
         raise RuleError("scale.at", "must not be promotion: there is none")
     if unit.scale.at == "subgroup" and unit.sum.subgroup is None:
@@ -148,7 +150,9 @@ def _check_promotion(unit: Unit) -> None:
     if not isinstance(register, FloatFormat) or not (register.has_nan and register.signed):
         raise RuleError("promotion.format", f"must be a signed float format with a NaN, not {register.name}")
     if not embeds(result, register):
-        raise RuleError("promotion.format", f"must hold every {result.name}, the result's format; {register.name} doesn't")
+        raise RuleError(
+            "promotion.format", f"must hold every {result.name}, the result's format; {register.name} doesn't"
+        )
     if unit.operands.addend is not None and not embeds(unit.operands.addend, register):
         raise RuleError("promotion.format", f"must hold every {unit.operands.addend.name}, the addend's format")
 
@@ -203,7 +207,9 @@ def refuse_unimplemented_in_hardware(unit: Unit) -> None:
     refuse_unimplemented(unit)
     for key, fmt in (("a", unit.operands.a), ("b", unit.operands.b)):
         if isinstance(fmt, FixedFormat):
-            raise NotImplementedYet(f"unit {unit.name}: operands.{key}: {fmt.name} is in the model, but not in the RTL yet")
+            raise NotImplementedYet(
+                f"unit {unit.name}: operands.{key}: {fmt.name} is in the model, but not in the RTL yet"
+            )
     if unit.promotion is not None and unit.operands.addend not in (None, unit.promotion.format):
         raise NotImplementedYet(
             f"unit {unit.name}: operands.addend other than promotion.format is in the model, but not in the RTL yet"

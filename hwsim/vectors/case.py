@@ -55,6 +55,14 @@ def block_lengths(unit: Unit) -> tuple[int, int]:
     return unit.scale.a.block[1], unit.scale.b.block[0]
 
 
+def term_scales(unit: Unit, case: Case) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """A case's scale codes of a and of b, one for each term, as `Definition.dot` takes them; empty where unscaled."""
+    if unit.scale is None:
+        return (), ()
+    (length_a, length_b), terms = block_lengths(unit), range(len(case.a))
+    return tuple(case.scale_a[i // length_a] for i in terms), tuple(case.scale_b[i // length_b] for i in terms)
+
+
 def beat_scales(unit: Unit, side: int, scales: tuple[int, ...], index: int) -> tuple[int, ...]:
     """The scales that one beat of a case carries: at least one, even where a block spans several beats."""
     if unit.scale is None:

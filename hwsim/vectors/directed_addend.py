@@ -18,7 +18,7 @@ def distance(bench: Bench) -> None:
     fractions = {"ones": (2 << last) - 1, "zero": 1 << last, "one": 1 << last | 1}
     for d, above in cross(range(bench.window + 5), (True, False)):
         for (name, sig), signs in cross(fractions.items(), SIGN_PAIRS):
-            if (name == "one" and signs[0]) or not (d or above):
+            if (name != "ones" and signs[0]) or not (d or above):
                 continue
             _at_distance(bench, f"addend/{'above' if above else 'below'}{d:02}-{name}-{word(*signs)}", d, signs, sig)
 
@@ -27,8 +27,7 @@ def _at_distance(bench: Bench, name: str, d: int, signs: tuple[int, int], sig: i
     """A product, and an addend d places above or below it. signs: of the higher and of the lower one."""
     above = "/above" in name
     sign, other = signs if above else signs[::-1]
-    exps = [exp for exp in bench.palette.exps if bench.palette.of(other, exp)]
-    for exp in bench.rng.sample(exps, len(exps)):
+    for exp in bench.shuffled(other):
         at = exp + d if above else exp - d
         added = bench.addend(sign, sig, at - (bench.addend_bits - 1))
         if added and added.term.exp == at and bench.one(name, (bench.rng.choice(bench.palette.of(other, exp)),), added):

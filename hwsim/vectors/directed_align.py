@@ -49,7 +49,7 @@ def _lane_and_addend(bench: Bench, i: int, sign: int, above: bool) -> None:
             return
 
 
-def fields(places: int) -> dict[str, int | None]:
+def fields(places: int) -> dict[str, int]:
     """Patterns of bits that are lost, by name; the named ones that differ from those before."""
     half, ones = 1 << places - 1, (1 << places) - 1
     patterns = {"zero": 0, "half": half, "ones": ones, "one": 1, "below": half - 1, "above": half + 1}
@@ -82,12 +82,12 @@ def _lost_under_addend(bench: Bench, d: int, name: str, signs: tuple[int, int], 
 
 
 def lost_addend(bench: Bench) -> None:
-    """Each field of lost bits of the addend below a product."""
+    """Each field of lost bits of the addend below a product, added and subtracted."""
     fraction_bits = bench.addend_bits - 1
-    for places in range(1, fraction_bits + 4):
+    for places in range(1, fraction_bits + 4) if bench.addend_bits else ():
         d = bench.window - fraction_bits + places
         for (name, value), signs in cross(fields(places).items(), SIGN_PAIRS):
-            if d < 0 or (places > fraction_bits + 1 and value):
+            if d < 0 or (places > fraction_bits + 1 and value) or signs[0] != places % 2:
                 continue
             sig = 1 << fraction_bits | value if places <= fraction_bits else value
             _addend_under(bench, d, f"lost/addend-s{places:02}-{name}-{word(*signs)}", signs, sig or 1 << fraction_bits)
@@ -96,7 +96,7 @@ def lost_addend(bench: Bench) -> None:
 def _addend_under(bench: Bench, d: int, name: str, signs: tuple[int, int], sig: int) -> None:
     """An addend of significand `sig` at a distance below a product."""
     unit = bench.addend_bits - 1
-    for exp in reversed(bench.palette.exps):
+    for exp in bench.tries:
         high = bench.palette.of(signs[0], exp)
         added = bench.addend(signs[1], sig, exp - d - unit) if high else None
         if added and added.term.exp == exp - d:
@@ -141,7 +141,7 @@ def edge(bench: Bench) -> None:
 
 
 def _bit_under_product(bench: Bench, place: int, name: str, signs: tuple[int, int]) -> None:
-    for exp in reversed(bench.palette.exps):
+    for exp in bench.tries:
         high = bench.palette.of(signs[0], exp)
         low = [one for one in bench.palette.powers(signs[1], exp - bench.window + place) if one.exp <= exp]
         if high and low and bench.one(name, (bench.rng.choice(high), bench.rng.choice(low))):
@@ -149,7 +149,7 @@ def _bit_under_product(bench: Bench, place: int, name: str, signs: tuple[int, in
 
 
 def _bit_under_addend(bench: Bench, place: int, name: str, signs: tuple[int, int]) -> None:
-    for exp in bench.palette.exps:
+    for exp in reversed(bench.tries):
         for low in bench.palette.powers(signs[1], exp):
             top = exp + bench.window - place
             added = bench.addend(signs[0], 1, top) if low.exp <= top else None
@@ -158,7 +158,7 @@ def _bit_under_addend(bench: Bench, place: int, name: str, signs: tuple[int, int
 
 
 def _addend_bit(bench: Bench, place: int, name: str, signs: tuple[int, int]) -> None:
-    for exp in reversed(bench.palette.exps):
+    for exp in bench.tries:
         high = bench.palette.of(signs[0], exp)
         added = bench.addend(signs[1], 1, exp - bench.window + place) if high else None
         if added and bench.one(name, (bench.rng.choice(high),), added):

@@ -55,7 +55,7 @@ def numbers(fmt: Format) -> dict[str, int]:
             named = {**below, **named}
     seen: dict[int, str] = {}
     for name, code in named.items():
-        if 0 < code:
+        if code > 0:
             seen.setdefault(code << fmt.padding, name)
     return {name: code for code, name in seen.items()}
 
@@ -66,6 +66,8 @@ def negate(fmt: Format, code: int) -> int | None:
         return None if code == 1 << fmt.bits - 1 else -code & ((1 << fmt.bits) - 1)
     if not isinstance(fmt, FloatFormat) or not fmt.signed:
         return None
+    if code & ((1 << fmt.padding) - 1):
+        return None  # the canonical NaN, whose padding is not zero
     if not fmt.signed_zero and code & ((fmt.sign_bit - 1) << fmt.padding) == 0:
         return None
     return code ^ fmt.sign_bit << fmt.padding

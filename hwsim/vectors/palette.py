@@ -74,9 +74,13 @@ class Palette:
 
         None where the search (largest first) finds none.
         """
+        finest = self.exps[0] - self.fraction_bits - lsb
+        if finest > 0 and total & ((1 << finest) - 1):
+            return None
         rest, found = total, list[Product]()
         while rest or not found:
-            if len(found) == count:
+            most = self._ladder(int(rest < 0), top, lsb, False)[0][-1:]
+            if not most or abs(rest) > most[0] * (count - len(found)):
                 return None
             values, products = self._ladder(int(rest < 0), top, lsb, not found)
             index = bisect_right(values, abs(rest)) - 1
@@ -130,8 +134,8 @@ def _pairs(a: _Factors, b: _Factors) -> NDArray[np.int64]:
     for total in range(min(groups_a) + min(groups_b), max(groups_a) + max(groups_b) + 1):
         reachable = [exp for exp in groups_a if total - exp in groups_b]
         # One split in the middle, and the two ends, where subnormals are.
-        for exp in {reachable[len(reachable) // 2], reachable[0], reachable[-1]} if reachable else ():
-            parts.append(_outer(groups_a[exp], groups_b[total - exp]))
+        splits = {reachable[len(reachable) // 2], reachable[0], reachable[-1]} if reachable else set()
+        parts += [_outer(groups_a[exp], groups_b[total - exp]) for exp in sorted(splits)]
     return np.concatenate(parts)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from hwsim.formats import Class, ExponentFormat, FloatFormat
+from hwsim.formats import ExponentFormat, FloatFormat
 from hwsim.model.definition import Definition, Group
 from hwsim.model.terms import Term
 from hwsim.spec import Unit
@@ -16,7 +16,7 @@ from hwsim.vectors.landmarks import exact_code
 from hwsim.vectors.palette import Palette, Product
 
 Pair = tuple[int, int]
-MANY_DISTANCES = 96
+MANY_DISTANCES = MANY_EXPONENTS = 96
 
 
 class Filling(NamedTuple):
@@ -62,10 +62,11 @@ class Solver:
         self.result = self.definition.result
         self.lanes = unit.instruction.lanes
         self.window = unit.sum.fraction_bits or 0
-        low, high = self._scale_ends
+        low, high = self.scale_ends
         self.neutral = min(max(0, low), high)
         self.palette = Palette(unit.operands.a, unit.operands.b, self.neutral)
         self.rng = random.Random(seed)
+        self.result_exps = (self.result.emin, self.result.emax)
         self._addends: dict[tuple[int, int, int], Addend | None] = {}
 
     @cached_property
@@ -102,21 +103,48 @@ class Solver:
         return [d for d in every if d <= most or d % 32 == 0 or d >= every[-1] - 1]
 
     @cached_property
+    def inside(self) -> list[int]:
+        """Exponents of products that stay well inside the result's range, ascending; all where there is none."""
+        least, most = self.result_exps
+        exps = [exp for exp in self.palette.exps if least + 2 <= exp <= most - 3]
+        return exps or self.palette.exps
+
+    @cached_property
+    def tries(self) -> list[int]:
+        """Exponents to try products of: those inside the result's range, from the largest down, and then the others.
+
+        All; of very many, some of each end and of the middle.
+        """
+        found = []
+        for exps in (self.inside, sorted(set(self.palette.exps) - set(self.inside))):
+            many, n = len(self.palette.exps) > MANY_EXPONENTS, len(exps)
+            found += [exp for i, exp in enumerate(reversed(exps)) if not many or i % 16 == 0 or i < 6 or n - i < 6]
+        return found
+
+    @cached_property
     def growths(self) -> int:
         """The most places that a sum's leading one can stand above max_exp."""
-        largest = max(product.sig for sign in (0, 1) for exp in self.palette.exps for product in self.palette.of(sign, exp))
+        largest = max(
+            products[-1].sig for exp in self.palette.exps for products in [self.palette.of(0, exp)] if products
+        )
         most = self.lanes * largest + (2 << self.palette.fraction_bits)
         return most.bit_length() - 1 - self.palette.fraction_bits
 
     # Scales.
 
     @cached_property
-    def _scale_ends(self) -> tuple[int, int]:
+    def scale_ends(self) -> tuple[int, int]:
         """The least and the greatest exponent that scales can add."""
         if self.unit.scale is None:
             return 0, 0
+        (low_a, high_a), (low_b, high_b) = self._scale_sides
+        return low_a + low_b, high_a + high_b
+
+    @cached_property
+    def _scale_sides(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The least and the greatest exponent of each side's scales."""
         a, b = self.scale_formats
-        return a.min_code - a.bias + b.min_code - b.bias, a.max_code - a.bias + b.max_code - b.bias
+        return (a.min_code - a.bias, a.max_code - a.bias), (b.min_code - b.bias, b.max_code - b.bias)
 
     @property
     def scale_formats(self) -> tuple[ExponentFormat, ExponentFormat]:
@@ -142,14 +170,14 @@ class Solver:
 
     def can_shift(self, shift: int) -> bool:
         """Whether scales can add `shift` to the exponents that the palette has."""
-        return self._scale_ends[0] <= self.neutral + shift <= self._scale_ends[1]
+        return self.scale_ends[0] <= self.neutral + shift <= self.scale_ends[1]
 
     def scale_codes(self, shift: int) -> Pair:
         """One code for each side that together shift the palette's exponents by `shift`."""
         a, b = self.scale_formats
+        (low_a, high_a), (low_b, high_b) = self._scale_sides
         total = self.neutral + shift
-        least = max(a.min_code - a.bias, total - (b.max_code - b.bias))
-        most = min(a.max_code - a.bias, total - (b.min_code - b.bias))
+        least, most = max(low_a, total - high_b), min(high_a, total - low_b)
         exp = min(max(total // 2, least), most)
         if not self.spanning and self.rng.random() < 0.5:
             exp = min(max(exp + self.rng.randint(-9, 9), least), most)
@@ -175,17 +203,21 @@ class Solver:
         signs: of the high and of the low one. lost: whether it has bits below the window, or None for either.
         field: what those bits are, as a number.
         """
-        exps = [exp for exp in self.palette.exps if self.palette.of(signs[0], exp)]
-        for exp in self.rng.sample(exps, len(exps)):
+        for exp in self.shuffled(signs[0]):
             below = self.lost_bits(distance)
             low = [
-                product
-                for product in self.palette.of(signs[1], exp - distance)
-                if (lost is None or lost == bool(product.sig & below)) and (field is None or product.sig & below == field)
+                one
+                for one in self.palette.of(signs[1], exp - distance)
+                if (lost is None or lost == bool(one.sig & below)) and (field is None or one.sig & below == field)
             ]
             if low:
                 return self.rng.choice(self.palette.of(signs[0], exp)), self.rng.choice(low)
         return None
+
+    def shuffled(self, sign: int) -> list[int]:
+        """The exponents to try, those inside the result's range first, each part in an order of its own."""
+        exps = [exp for exp in self.rng.sample(self.tries, len(self.tries)) if self.palette.of(sign, exp)]
+        return sorted(exps, key=lambda exp: not self.inside[0] <= exp <= self.inside[-1])
 
     def lost_bits(self, distance: int, fraction_bits: int | None = None) -> int:
         """A mask of a significand's bits that are below the window at a distance; of a product's unless said."""
@@ -197,14 +229,16 @@ class Solver:
         return max(0, distance + self.palette.fraction_bits - self.window)
 
     def sign_of(self, sign: int) -> Iterator[Product]:
-        """Every product of a sign, from the largest exponent down."""
-        for exp in reversed(self.palette.exps):
+        """The products of a sign, from the largest exponent that is tried down."""
+        for exp in self.tries:
             yield from self.palette.of(sign, exp)
 
     # Addends.
 
     def addend(self, sign: int, sig: int, unit_exp: int) -> Addend | None:
-        """The addend (-1)^sign * sig * 2^unit_exp, or None where the unit cannot be given it. sig > 0."""
+        """The addend (-1)^sign * sig * 2^unit_exp, or None where the unit cannot be given it, or sig is not above 0."""
+        if sig <= 0:
+            return None
         zeros = (sig & -sig).bit_length() - 1
         key = (sign, sig >> zeros, unit_exp + zeros)
         if key not in self._addends:
@@ -254,8 +288,10 @@ class Solver:
         """Exponents of products, in an order to try them as max_exp: those whose sum is a normal result."""
         exps = self.palette.exps
         middle = exps[0] + 3 * (exps[-1] - exps[0]) // 4
-        usable = [exp for exp in exps if self.result.emin <= exp + growth < self.result.emax]
-        return sorted(usable, key=lambda exp: (abs(exp - middle), exp))[:8]
+        least, most = self.result_exps
+        usable = [exp for exp in exps if least <= exp + growth < most]
+        # Scales bring any product to any exponent, so that a scaled unit needs few.
+        return sorted(usable, key=lambda exp: (abs(exp - middle), exp))[: 2 if self.unit.scale else 8]
 
     def total(self, total: int, tops: Iterable[int], addend: bool = False) -> Found | None:
         """Terms whose window sum is `total`, and whose max_exp is one of `tops`.
@@ -273,19 +309,22 @@ class Solver:
         return (group.total, group.max_exp) == (total, top)
 
     def _at(self, total: int, top: int) -> Iterator[Found]:
-        """Products alone, in all ways that are tried; of a scaled unit any exponents, brought to `top` by the scales."""
-        exps = self.palette.exps
-        middle = exps[0] + 3 * (exps[-1] - exps[0]) // 4
-        here = [top]
-        if self.unit.scale is not None:
-            # Beats of one block cannot have scales of their own, so that they should need none.
-            here = sorted(exps, key=lambda exp: (self.spanning and exp != top, abs(exp - middle)))[:4]
-        for exp in here:
+        """Products alone; of a scaled unit of several exponents, which the scales bring to `top`."""
+        for exp in self._sources(top):
             shift = top - exp
             if self.can_shift(shift):
                 products = self.palette.decompose(total, exp, exp - self.window, self.lanes)
                 if products is not None:
                     yield Found(products, None, shift)
+
+    def _sources(self, top: int) -> list[int]:
+        """Exponents of the palette that can be brought to `top`."""
+        exps = self.palette.exps
+        if self.unit.scale is None:
+            return [top]
+        middle = exps[0] + 3 * (exps[-1] - exps[0]) // 4
+        # Beats of one block cannot have scales of their own, so that they should need none.
+        return sorted(exps, key=lambda exp: (self.spanning and exp != top, abs(exp - middle)))[:4]
 
     def _with_addend(self, total: int, top: int) -> Found | None:
         """An addend that carries the low bits, and products for the others."""

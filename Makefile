@@ -1,0 +1,46 @@
+# hwsim: `make cosim` runs the main job, `make test` the tests; each sets up what it needs first.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+# Outputs captured from real GPUs, where they are at hand; suites that need them say so where they are not.
+HWSIM_SILICON ?= $(wildcard $(abspath ../shared/silicon))
+export HWSIM_SILICON
+
+.DEFAULT_GOAL := help
+.PHONY: help setup cosim test soak lint bench vectors clean
+
+help:            ## say what there is
+	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+setup: $(READY)  ## set up: a virtual environment in .venv, and the simulators
+
+$(READY): pyproject.toml .ci/system-packages
+	@PYTHON=$(PYTHON) sh .ci/system-packages
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing hwsim and its dependencies into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,synthesis]'
+	@touch $@
+
+cosim: $(READY)  ## the main job: model and RTL agree, on Verilator and Icarus
+	@$(BIN)/hwsim cosim $(ARGS)
+
+test: $(READY)   ## the tests
+	@$(BIN)/python -m pytest -n 2 -q -m "not soak" $(ARGS)
+
+soak: $(READY)   ## the long, exhaustive tests
+	@$(BIN)/python -m pytest -n 2 -q -m soak $(ARGS)
+
+lint: $(READY)   ## ruff, mypy and the direction of imports
+	@$(BIN)/python -m pytest -q tests/test_quality.py
+
+bench: $(READY)  ## measure, side by side
+	@$(BIN)/python benchmarks/simulation.py
+
+vectors: $(READY) ## write the golden files under vectors/ again
+	@$(BIN)/python -m hwsim.formats.tables vectors/codecs
+	@$(BIN)/python -m hwsim.vectors.matrices vectors/gemm
+
+clean:           ## remove what was built here
+	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,51 @@
+"""The application that commands add themselves to."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import hwsim
+
+# Rich's markup in help texts would reflow the examples.
+app = typer.Typer(
+    name="hwsim",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hwsim {hwsim.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Print the traceback of an error (also HWSIM_DEBUG=1).")
+    ] = False,
+) -> None:
+    """Bit-accurate simulation of FP8 and Microscaling (MX) dot-product units, and their RTL.
+
+    \b
+    hwsim units                                     every unit that ships with hwsim
+    hwsim encode e4m3 1.3 0x1.8p3 1/3               numbers to codes
+    hwsim explain hopper-wgmma-e4m3-f32             one dot product, stage by stage
+    hwsim rtl hopper-wgmma-e4m3-f32 -o build/       its Verilog
+    hwsim cosim                                     model and RTL agree, on Verilator and Icarus
+
+    \b
+    Exit status: 0 all is well; 1 a mismatch; 2 bad usage or input; 3 a tool is missing; 130 interrupted.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(2)

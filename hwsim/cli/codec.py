@@ -1,0 +1,87 @@
+"""`hwsim decode` and `hwsim encode`."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from hwsim.cli import parse
+from hwsim.cli.app import app
+from hwsim.cli.output import print_table
+from hwsim.formats import Missing, Overflow, Rounding, codes_of, get_format, unpack
+from hwsim.model.picture import code_text, number_text
+
+# Numbers may be negative, and must not be taken for options.
+NEGATIVE = {"ignore_unknown_options": True}
+
+FormatName = Annotated[str, typer.Argument(metavar="FORMAT", help="A format's name, or the path of its YAML file.")]
+
+
+@app.command(context_settings=NEGATIVE)
+def decode(
+    format: FormatName,
+    codes: Annotated[list[str], typer.Argument(metavar="CODE...", help="Decimal, 0x... or 0b...")],
+) -> None:
+    """Say what codes are: class, sign, exponent, significand and exact value.
+
+    \b
+    hwsim decode e4m3 0x38 0x7e 0xff
+    hwsim decode e8m0 127 0
+    hwsim decode ./my-format.yaml 0b1010
+    """
+    fmt = get_format(format)
+    array = codes_of(fmt, [parse.code(text) for text in codes])
+    rows = []
+    for code, value in zip(array.tolist(), fmt.decode(array).tolist(), strict=True):
+        fields = unpack(fmt, code)
+        finite = math.isfinite(value)
+        sig = f"{fields.sig} * 2^-{fmt.fraction_bits}" if finite else ""
+        exp = str(fields.exp) if finite else ""
+        rows.append(
+            [code_text(fmt, code), fields.cls.value, str(fields.sign), exp, sig, number_text(value), value.hex()]
+        )
+    print_table(["code", "class", "sign", "exp", "sig", "value", "hex"], rows, right=(3, 4, 5))
+
+
+@app.command(context_settings=NEGATIVE)
+def encode(
+    format: FormatName,
+    values: Annotated[
+        list[str], typer.Argument(metavar="VALUE...", help="1.5, -2e-3, 0x1.8p3, 1/3, inf, nan; rounded once.")
+    ],
+    rounding: Annotated[str, typer.Option(help=", ".join(Rounding))] = "rne",
+    overflow: Annotated[str, typer.Option(help=", ".join(Overflow))] = "saturate",
+    missing: Annotated[
+        str, typer.Option(help=f"What a number becomes that the format has no code for: {', '.join(Missing)}")
+    ] = "error",
+) -> None:
+    """Give the codes of numbers, each rounded once from what was typed, exactly.
+
+    \b
+    hwsim encode e4m3 1.3 1/3 0x1.8p3
+    hwsim encode e5m2 --rounding rz --overflow infinity 61440
+    hwsim encode e2m1 --missing zero nan -0.2
+    """
+    fmt = get_format(format)
+    exact = [parse.number(text) for text in values]
+    given = np.empty(len(exact), dtype=object)
+    given[:] = exact
+    codes = fmt.encode(given, rounding, overflow, missing)
+    rows = [
+        [text, code_text(fmt, code), number_text(value), _exactness(number, value)]
+        for text, number, code, value in zip(values, exact, codes.tolist(), fmt.decode(codes).tolist(), strict=True)
+    ]
+    print_table(["given", "code", "value", ""], rows, right=(0, 2))
+
+
+def _exactness(number: parse.Number, value: float) -> str:
+    """`exact` where the code is the number itself, else the direction in which it lies."""
+    if not isinstance(number, Fraction) and not math.isfinite(number):
+        return "exact" if number == value or (math.isnan(number) and math.isnan(value)) else "replaced"
+    if not math.isfinite(value):
+        return "overflow"
+    return "exact" if number == Fraction(value) else "rounded up" if Fraction(value) > number else "rounded down"

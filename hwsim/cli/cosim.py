@@ -1,0 +1,185 @@
+"""`hwsim cosim`."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import time
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from hwsim.cli.app import app
+from hwsim.cli.output import print_error, print_table, say
+from hwsim.spec import load_unit, pipeline
+
+if TYPE_CHECKING:
+    from hwsim.cosim.report import Row
+
+DEFAULT_UNITS = ("hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32")
+MOST_REPORTS = 3
+MISMATCH = 1
+
+
+class Simulators(StrEnum):
+    """What `--sim` takes."""
+
+    VERILATOR = "verilator"
+    ICARUS = "icarus"
+    BOTH = "both"
+
+
+@app.command()
+def cosim(
+    units: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[UNIT]...", help="Units, or paths of YAML files; three presets unless given."),
+    ] = None,
+    sim: Annotated[Simulators, typer.Option(help="The simulators to run on.")] = Simulators.BOTH,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**32 - 1, help="Of everything random; drawn and printed unless given.")
+    ] = None,
+    cases: Annotated[int | None, typer.Option(min=1, help="Random cases for each unit and driver.")] = None,
+    waves: Annotated[bool, typer.Option("--waves", help="Record dump.vcd beside the results.")] = False,
+    cuts: Annotated[str | None, typer.Option(help="Steps after which there is a register, with commas.")] = None,
+    contexts: Annotated[int | None, typer.Option(help="Sums that can be open at once.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where results go.")] = Path(
+        "build/cosim"
+    ),
+) -> None:
+    """Show that the model and the RTL agree: bit for bit, and cycle for cycle.
+
+    \b
+    hwsim cosim                                            three presets, both simulators
+    hwsim cosim mxfp4-e2m1-f32 --sim verilator             one unit, one simulator
+    hwsim cosim my-unit.yaml --seed 7 --cases 100000       your own unit, many random cases
+    hwsim cosim hopper-wgmma-e4m3-f32 --sim icarus --waves
+    hwsim cosim hopper-wgmma-e4m3-f32 --cuts maximum.2,sum.3 --contexts 8
+
+    \b
+    Suites: every code of every format, every product, directed and random dot products under gaps and
+    back-pressure, resets in flight, a matrix product, and what GPUs returned (HWSIM_SILICON names the folder).
+    Exit status: 0 all equal; 1 a mismatch, or fewer cases than planned; 2 bad input; 3 a simulator is missing.
+    """
+    from hwsim.cosim.build import BuildFailed
+    from hwsim.cosim.run import Options, run
+
+    chosen = [load_unit(name) for name in units or DEFAULT_UNITS]
+    steps = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
+    options = Options(
+        units=tuple((unit, pipeline(unit, steps, contexts)) for unit in chosen),
+        simulators=("verilator", "icarus") if sim is Simulators.BOTH else (sim.value,),
+        seed=secrets.randbelow(2**32) if seed is None else seed,
+        cases=cases,
+        waves=waves,
+        folder=output,
+    )
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    started = time.monotonic()
+    try:
+        with shown_progress() as progress:
+            report = run(options, progress)
+    except BuildFailed as error:
+        say(str(error))
+        print_error("a simulator refused the design: this is a defect of hwsim, please report it with the lines above")
+        raise typer.Exit(MISMATCH) from None
+    show(report.rows)
+    failed = [row for row in report.rows if not row.passed]
+    for row in failed[:MOST_REPORTS]:
+        say()
+        say("MISMATCH " + "\n".join(row.report), style="red")
+    say()
+    total = sum(row.compared for row in report.rows)
+    verdict = f"{len(failed)} of {len(report.rows)} suites failed" if failed else "all equal"
+    say(f"{verdict}: {total:,} comparisons in {time.monotonic() - started:.0f} s, seed {options.seed}")
+    say(f"JUnit XML: {output / 'results.xml'}; logs{' and waveforms' if waves else ''}: {output}/")
+    say(f"again: {again(units, sim, options.seed, cases, cuts, contexts)}")
+    if not report.passed:
+        raise typer.Exit(MISMATCH)
+
+
+def again(
+    units: Sequence[str] | None,
+    sim: Simulators,
+    seed: int,
+    cases: int | None,
+    cuts: str | None,
+    contexts: int | None,
+) -> str:
+    """The command that runs the same again."""
+    words = ["hwsim cosim", *(units or ())]
+    if sim is not Simulators.BOTH:
+        words.append(f"--sim {sim.value}")
+    words.append(f"--seed {seed}")
+    words += [
+        f"--{name} {value}" for name, value in (("cases", cases), ("cuts", cuts), ("contexts", contexts)) if value
+    ]
+    return " ".join(words)
+
+
+def show(rows: Sequence[Row]) -> None:
+    """The table of a run."""
+    print_table(
+        ["unit", "suite", "simulator", "cases", "mismatches", "cycles", "cases/s", ""],
+        [
+            [
+                row.unit,
+                row.suite,
+                row.driver,
+                f"{row.compared:,}" if row.compared == row.planned else f"{row.compared:,} of {row.planned:,}",
+                f"{row.mismatches:,}",
+                f"{row.cycles:,}",
+                f"{row.rate:,.0f}",
+                "ok" if row.passed else "FAILED",
+            ]
+            for row in rows
+        ],
+        right=[3, 4, 5, 6],
+    )
+
+
+class shown_progress:  # noqa: N801 - used as a context manager, as a function would be
+    """A progress bar on the standard error, where that is a terminal; a line for each step where it is not."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True)
+        self.total = self.done = 0
+        self.bar = Bar(
+            SpinnerColumn(),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}"),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+        )
+        self.task = self.bar.add_task("specifications and cases", total=None)
+
+    def __enter__(self) -> shown_progress:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def plan(self, steps: int) -> None:
+        """There are so many steps."""
+        self.total = steps
+        self.bar.update(self.task, total=steps)
+
+    def step(self, what: str) -> None:
+        """A step is done."""
+        self.done += 1
+        self.bar.update(self.task, advance=1, description=what)
+        if self.bar.disable:
+            self.console.print(f"[{self.done}/{self.total}] {what}", highlight=False, markup=False)
+
+    def tick(self) -> None:
+        """Still at work; the bar moves by itself."""

@@ -1,0 +1,183 @@
+"""`hwsim explain`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.text import Text
+
+from hwsim.cli import parse
+from hwsim.cli.app import app
+from hwsim.cli.output import note, print_table, say
+from hwsim.formats import ExponentFormat, Format
+from hwsim.model import Explained
+from hwsim.model import explain as explain_dot
+from hwsim.model.explained import ExplainedGroup
+from hwsim.model.picture import (
+    EMPTY,
+    BitRow,
+    Picture,
+    group_title,
+    operand_header,
+    operand_rows,
+    outcome,
+    picture,
+    promotion_text,
+    result_text,
+    title,
+)
+from hwsim.spec import Unit, load_unit
+
+CODES = "Codes, with commas between them."
+VALUES = "Numbers, with commas between them; rounded to the format, ties to even."
+
+
+@app.command()
+def explain(
+    unit: Annotated[str, typer.Argument(metavar="UNIT", help="A unit, or the path of its YAML file.")],
+    a: Annotated[str | None, typer.Option("--a", help=CODES)] = None,
+    b: Annotated[str | None, typer.Option("--b", help=CODES)] = None,
+    c: Annotated[str | None, typer.Option("--c", help="The addend's code; +0 unless given.")] = None,
+    a_values: Annotated[str | None, typer.Option("--a-values", help=VALUES)] = None,
+    b_values: Annotated[str | None, typer.Option("--b-values", help=VALUES)] = None,
+    c_value: Annotated[str | None, typer.Option("--c-value", help="The addend as a number.")] = None,
+    scale_a: Annotated[str | None, typer.Option("--scale-a", help="Codes of a's shared scales, one a block.")] = None,
+    scale_b: Annotated[str | None, typer.Option("--scale-b", help="Codes of b's shared scales, one a block.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="A random example, where no operands are given.")] = None,
+    products: Annotated[int | None, typer.Option(min=1, help="Its number of products; one group unless given.")] = None,
+    group: Annotated[int | None, typer.Option(min=0, help="Show this group only.")] = None,
+) -> None:
+    """Explain one dot product, stage by stage: operands, products, the window as bits, sum and result.
+
+    \b
+    hwsim explain hopper-wgmma-e4m3-f32
+    hwsim explain hopper-wgmma-e4m3-f32 --a 0x38,0x40 --b 0x7e,0x01 --c 0x3f800000
+    hwsim explain ada-mma-e5m2-f32 --a-values 1,2.5,-0x1p-14 --b-values 3,1/3,1 --c-value 0.1
+    hwsim explain mxfp8-e4m3-f32 --seed 7
+    """
+    specified = load_unit(unit)
+    operands = [a, b, c, a_values, b_values, c_value, scale_a, scale_b]
+    at_random = all(operand is None for operand in operands)
+    if at_random:
+        arguments = example(specified, seed or 0, products)
+    elif seed is not None or products is not None:
+        raise ValueError("--seed and --products choose a random example; they do not go with operands")
+    else:
+        arguments = {
+            "a": _operand("a", specified.operands.a, a, a_values),
+            "b": _operand("b", specified.operands.b, b, b_values),
+            "c": _addend(specified, c, c_value),
+            "scale_a": None if scale_a is None else parse.codes(scale_a, "--scale-a"),
+            "scale_b": None if scale_b is None else parse.codes(scale_b, "--scale-b"),
+        }
+    explained = explain_dot(specified, **arguments)
+    if at_random:
+        note(f"a random example, --seed {seed or 0}; --a and --b give operands")
+    _print(explained, group)
+
+
+def _operand(name: str, fmt: Format, codes: str | None, values: str | None) -> Any:
+    """One factor's codes, from the option that has them."""
+    if (codes is None) == (values is None):
+        wrong = (
+            f"--{name} or --{name}-values is missing" if codes is None else f"--{name} does not go with --{name}-values"
+        )
+        raise ValueError(wrong)
+    if codes is not None:
+        return parse.codes(codes, f"--{name}")
+    return _encoded(fmt, parse.numbers(values or "", f"--{name}-values"))
+
+
+def _addend(unit: Unit, code: str | None, value: str | None) -> Any:
+    if code is not None and value is not None:
+        raise ValueError("--c does not go with --c-value")
+    if code is not None:
+        return parse.code(code, "--c")
+    if value is None:
+        return None
+    if unit.operands.addend is None:
+        raise ValueError(f"--c-value must not be given, because {unit.name} has operands.addend none")
+    return _encoded(unit.operands.addend, [parse.number(value, "--c-value")])[0]
+
+
+def _encoded(fmt: Format, numbers: list[parse.Number]) -> Any:
+    given = np.empty(len(numbers), dtype=object)
+    given[:] = numbers
+    return fmt.encode(given)
+
+
+def example(unit: Unit, seed: int, products: int | None) -> dict[str, Any]:
+    """Random finite operands, as arguments of `hwsim.explain`."""
+    random = np.random.default_rng(seed)
+    k = unit.instruction.lanes if products is None else products
+    arguments = {
+        "a": random.choice(_finite(unit.operands.a), k),
+        "b": random.choice(_finite(unit.operands.b), k),
+    }
+    if unit.operands.addend is not None:
+        arguments["c"] = unit.operands.addend.encode(float(random.normal()))
+    if unit.scale is not None:
+        for side, length in (("a", unit.scale.a.block[1]), ("b", unit.scale.b.block[0])):
+            fmt = getattr(unit.scale, side).format
+            if isinstance(fmt, ExponentFormat):
+                near = np.clip(fmt.bias + random.integers(-3, 4, -(-k // length)), fmt.min_code, fmt.max_code)
+                arguments[f"scale_{side}"] = near
+    return arguments
+
+
+def _finite(fmt: Format) -> Any:
+    """The finite codes of a format, of a wide one some of them."""
+    step = 1 << max(0, fmt.container_bits - 16)
+    codes = np.arange(0, 1 << fmt.container_bits, max(step, 1 << fmt.padding))
+    return codes[np.isfinite(fmt.decode(codes))]
+
+
+def _print(explained: Explained, only: int | None) -> None:
+    groups = explained.groups
+    if only is not None and only >= len(groups):
+        raise ValueError(f"--group must be less than the number of groups ({len(groups)}), not {only}")
+    say(title(explained), style="bold")
+    for group in groups:
+        if only is None or group.index == only:
+            say()
+            _print_group(group)
+            if group.index in explained.promotions:
+                say(promotion_text(explained, explained.promotions[group.index]))
+    say()
+    say(result_text(explained), style="bold")
+
+
+def _print_group(group: ExplainedGroup) -> None:
+    say(group_title(group), style="bold")
+    header = operand_header(group)
+    print_table(header, operand_rows(group), right=range(len(header)))
+    shown = picture(group)
+    if shown is not None:
+        say()
+        _print_picture(shown)
+    say(outcome(group))
+
+
+def _print_picture(shown: Picture) -> None:
+    say(shown.caption, style="dim")
+    labels = max(len(row.label) for row in shown.rows)
+    numbers = max(len(row.aligned) for row in shown.rows)
+    say(Text(f"{'':{labels}}   {shown.ruler.rstrip()}", style="cyan"))
+    for row in shown.rows:
+        say(_bits(row, labels, numbers))
+
+
+def _bits(row: BitRow, labels: int, numbers: int) -> Text:
+    """One row of the picture, lost ones in red."""
+    summary = row.label in {"sum", "result"}
+    line = Text(f"{row.label:>{labels}} {row.sign} ", style="bold" if summary else "")
+    for character in row.kept:
+        line.append(character, style="dim" if character == EMPTY else "green")
+    line.append(row.bar, style="cyan")
+    for character in row.lost:
+        line.append(character, style="bold red" if character == "1" else "dim")
+    line.append(f"  {row.aligned:>{numbers}}  {row.note}")
+    line.rstrip()
+    return line

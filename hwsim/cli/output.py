@@ -1,0 +1,59 @@
+"""What commands print with: plain columns, nothing cut off where the output is no terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+UNLIMITED = 10_000  # columns of an output that is a file or a pipe
+
+
+def console() -> Console:
+    """The standard output."""
+    return _console(stderr=False)
+
+
+def _console(stderr: bool) -> Console:
+    plain = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if plain.is_terminal or os.environ.get("COLUMNS"):
+        return plain
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=UNLIMITED)
+
+
+def say(text: str | Text = "", style: str | None = None) -> None:
+    """Print a line, whatever its length."""
+    console().print(text, style=style, soft_wrap=True)
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
+    """Print columns without lines between them, and no blanks at the ends of lines.
+
+    header: all empty for none. right: the columns that are aligned to the right.
+    """
+    at_right = set(right)
+    made = Table(box=None, pad_edge=False, show_header=any(header), header_style="bold")
+    for index, name in enumerate(header):
+        made.add_column(Text(name), justify="right" if index in at_right else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*map(Text, row))
+    out = console()
+    with out.capture() as captured:
+        out.print(made)
+    for line in captured.get().splitlines():
+        sys.stdout.write(line.rstrip() + "\n")
+
+
+def print_error(message: str) -> None:
+    """`error: MESSAGE`, in red, on one line of the standard error."""
+    line = " ".join(message.split())
+    _console(stderr=True).print(Text(f"error: {line}", style="red"), soft_wrap=True)
+
+
+def note(message: str) -> None:
+    """`note: MESSAGE` on the standard error, which leaves the standard output to be read by programs."""
+    _console(stderr=True).print(Text(f"note: {message}", style="yellow"), soft_wrap=True)

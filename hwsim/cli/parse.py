@@ -1,0 +1,73 @@
+"""Codes and numbers as people type them."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+Number = Fraction | float
+
+MAX_EXPONENT = 9999  # of a number that is typed: beyond every format, and still a small integer
+
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e([+-]?\d+))?", re.ASCII | re.IGNORECASE)
+_HEX = re.compile(r"([+-]?)0x([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d+))?", re.ASCII | re.IGNORECASE)
+_RATIO = re.compile(r"[+-]?\d+/\d+", re.ASCII)
+_SPECIAL = re.compile(r"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
+
+
+def code(text: str, what: str = "a code") -> int:
+    """A code: decimal, 0x..., 0o... or 0b.... Raises ValueError."""
+    try:
+        return int(text.strip(), 0)
+    except ValueError:
+        raise ValueError(f"{what} must be an integer such as 56, 0x38 or 0b111000, not {text.strip()!r}") from None
+
+
+def codes(text: str, what: str) -> list[int]:
+    """Codes, with commas between them."""
+    return [code(part, what) for part in text.split(",")]
+
+
+def numbers(text: str, what: str) -> list[Number]:
+    """Numbers, with commas between them."""
+    return [number(part, what) for part in text.split(",")]
+
+
+def number(text: str, what: str = "a value") -> Number:
+    """The exact number that a text says, so that it is rounded once, to the format.
+
+    Decimals, hexadecimal floats (0x1.8p3), fractions (1/3), nan, inf; a zero with a minus sign is -0.0.
+    Raises ValueError.
+    """
+    said = text.strip()
+    if _SPECIAL.fullmatch(said):
+        return float(said)
+    exact = _exact(said)
+    if exact is None:
+        raise ValueError(f"{what} must be a number such as 1.5, -2e-3, 0x1.8p3, 1/3, inf or nan, not {said!r}")
+    return -0.0 if exact == 0 and said.startswith("-") else exact
+
+
+def _exact(said: str) -> Fraction | None:
+    if match := _DECIMAL.fullmatch(said):
+        _check_exponent(match[1], said)
+        return Fraction(said)
+    if _RATIO.fullmatch(said):
+        above, below = said.split("/")
+        if int(below) == 0:
+            raise ValueError(f"a fraction must not have the denominator 0: {said!r}")
+        return Fraction(int(above), int(below))
+    match = _HEX.fullmatch(said)
+    if match is None or not (match[2] or match[3]):
+        return None
+    _check_exponent(match[4], said)
+    fraction = match[3] or ""
+    exact = Fraction(int(match[2] + fraction, 16)) * Fraction(2) ** (int(match[4] or 0) - 4 * len(fraction))
+    return -exact if match[1] == "-" else exact
+
+
+def _check_exponent(exponent: str | None, said: str) -> None:
+    if exponent is not None and (
+        len(exponent.lstrip("+-0")) > len(str(MAX_EXPONENT)) or abs(int(exponent)) > MAX_EXPONENT
+    ):
+        raise ValueError(f"an exponent must be -{MAX_EXPONENT} to {MAX_EXPONENT}: {said!r}")

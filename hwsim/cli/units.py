@@ -1,0 +1,97 @@
+"""`hwsim units`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from hwsim.cli.app import app
+from hwsim.cli.output import print_table, say
+from hwsim.spec import (
+    NotImplementedYet,
+    Unit,
+    as_yaml,
+    load_unit,
+    pipeline,
+    presets,
+    refuse_unimplemented,
+    refuse_unimplemented_in_hardware,
+    steps,
+)
+
+
+@app.command()
+def units(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A unit, or the path of its YAML file.")] = None,
+) -> None:
+    """List the units, or show one: its specification, and how to read it.
+
+    \b
+    hwsim units
+    hwsim units hopper-wgmma-e4m3-f32 > my-unit.yaml      then change it
+    hwsim units my-unit.yaml                              check it
+
+    Evidence: captured (its outputs were compared with real hardware's), published, documented, designed.
+    """
+    if name is None:
+        loaded = [load_unit(preset) for preset in presets()]
+        print_table(["name", "evidence", "summary"], [[unit.name, unit.evidence, unit.summary] for unit in loaded])
+        return
+    unit = load_unit(name)
+    say(as_yaml(unit).rstrip())
+    say()
+    for sentence in reading(unit):
+        say(f"# {sentence}")
+
+
+LOST = {
+    "truncate": "bits below are cut off each term's magnitude",
+    "floor": "terms are rounded down to it",
+    "jam": "lost ones are OR-ed into each term's last bit",
+    "rne": "terms are rounded to it, ties to even",
+    "rna": "terms are rounded to it, ties away from zero",
+}
+
+
+def reading(unit: Unit) -> Iterator[str]:
+    """A unit in sentences."""
+    operands, instruction, result = unit.operands, unit.instruction, unit.result
+    addend = f" and an addend in {operands.addend.name}" if operands.addend else ", no addend"
+    yield (
+        f"One instruction takes {instruction.k} products {operands.a.name} x {operands.b.name}{addend}, "
+        f"summed in groups of {instruction.lanes}."
+    )
+    if unit.scale is not None:
+        a, b = unit.scale.a, unit.scale.b
+        yield (
+            f"Blocks of {a.block[0]} x {a.block[1]} of A share a scale in {a.format.name}, "
+            f"blocks of {b.block[0]} x {b.block[1]} of B one in {b.format.name}."
+        )
+    if unit.sum.method == "aligned":
+        yield (
+            f"A group keeps {unit.sum.fraction_bits} bits below its largest exponent; {LOST[unit.sum.lost]}; "
+            "it is summed exactly."
+        )
+    yield f"The sum is rounded once, {result.rounding}, to {result.format.name}; overflow gives {result.overflow}."
+    longer = (
+        "is refused" if instruction.chain is None else "takes the result of one instruction as the next one's addend"
+    )
+    yield f"A longer K {longer}; a shorter one is filled with zero terms, which take no part."
+    if unit.promotion is not None:
+        yield (
+            f"Every {unit.promotion.interval} products, and at the end, the partial sum goes into a register in "
+            f"{unit.promotion.format.name}, {unit.promotion.rounding}."
+        )
+    yield from _availability(unit)
+
+
+def _availability(unit: Unit) -> Iterator[str]:
+    try:
+        refuse_unimplemented(unit)
+        refuse_unimplemented_in_hardware(unit)
+    except NotImplementedYet as error:
+        yield f"Refused: {error}."
+        return
+    yield f"hwsim rtl --cuts: any of {', '.join(steps(unit))}; {','.join(pipeline(unit).cuts)} unless said."

@@ -1,0 +1,169 @@
+"""Which stage differs first: one case through the RTL's own steps, beside the model's.
+
+The steps run without registers in Amaranth's simulator, fed with the partial sums that the model says. Where every
+stage agrees, the fault is in the control: registers, contexts, handshake.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from amaranth.sim import Simulator
+
+from hwsim.formats import Class, Fields, FloatFormat
+from hwsim.model.definition import Definition, Group
+from hwsim.pipeline import Beat, PipelinedUnit
+from hwsim.rtl import datapath, promotion
+from hwsim.spec import Pipeline, Unit
+from hwsim.vectors.case import Case, beats
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first stage that differs. where: beat, and lane or field. expected, got: integers as the model names them."""
+
+    stage: str
+    where: str
+    expected: object
+    got: object
+
+    def __str__(self) -> str:
+        return f"{self.stage}, {self.where}: expected {self.expected}, got {self.got}"
+
+
+Checkpoint = tuple[str, str, object, object]
+
+
+def first_difference(unit: Unit, pipeline: Pipeline, case: Case) -> Difference | None:
+    """The first stage at which the RTL's arithmetic leaves the model's; None where it never does."""
+    definition = Definition(unit)
+    scales = PipelinedUnit(unit, pipeline).lane_scales
+    stream = list(beats(unit, case))
+    explained = _explain(definition, stream, scales, case)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for index, (beat, group) in enumerate(zip(stream, explained.groups, strict=True)):
+            partial = explained.groups[index - 1].code if index else 0
+            restarts = unit.promotion_beats is not None and index % unit.promotion_beats == 0
+            inputs = _inputs(unit, beat, partial, chain=bool(index) and not restarts)
+            for stage, where, expected, got in _group_checkpoints(unit, inputs, group):
+                if expected != got:
+                    return Difference(stage, f"beat {index}, {where}" if where else f"beat {index}", expected, got)
+            if index in explained.promotions:
+                promoted = explained.promotions[index]
+                got = _promote(unit, promoted.register, promoted.partial)
+                if got != promoted.code:
+                    return Difference("promote", f"beat {index}", hex(promoted.code), hex(got))
+    return None
+
+
+def _explain(definition: Definition, stream: Sequence[Beat], scales: Any, case: Case) -> Any:
+    lane_scales = [scales(beat) for beat in stream]
+    scale_a = [code for a, _ in lane_scales for code in a]
+    scale_b = [code for _, b in lane_scales for code in b]
+    return definition.dot(case.a, case.b, case.c, scale_a, scale_b)
+
+
+def _inputs(unit: Unit, beat: Beat, partial: int, *, chain: bool) -> dict[str, Any]:
+    result = unit.result.format
+    inputs: dict[str, Any] = {"a": beat.a, "b": beat.b, "chain": int(chain), "partial": partial >> result.padding}
+    if unit.scale is not None:
+        inputs |= {"scale_a": beat.scale_a, "scale_b": beat.scale_b}
+    if unit.operands.addend is not None and unit.promotion is None:
+        inputs["c"] = beat.c
+    if not chain:
+        inputs["partial"] = 0
+    return inputs
+
+
+def _run(chain: Any, inputs: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What every step of a chain makes of its inputs: by step and field, integers."""
+    made: dict[str, dict[str, Any]] = {}
+
+    async def bench(ctx: Any) -> None:
+        for field, value in inputs.items():
+            signal = getattr(chain.i, field)
+            if isinstance(value, Sequence):
+                for element, code in zip(signal, value, strict=True):
+                    ctx.set(element, code)
+            else:
+                ctx.set(signal, value)
+        await ctx.delay(1e-9)
+        for step in chain.steps:
+            made[step.name] = {
+                field: _read(ctx, getattr(step.o, field)) for field in step.o.signature.members
+            }
+
+    simulator = Simulator(chain)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return made
+
+
+def _read(ctx: Any, signal: Any) -> Any:
+    if isinstance(signal, Sequence):
+        return [_read(ctx, element) for element in signal]
+    value = ctx.get(signal)
+    if hasattr(value, "shape") and hasattr(value.shape(), "members"):
+        return {name: int(value[name]) for name in value.shape().members}
+    return int(value)
+
+
+def _promote(unit: Unit, register: int, partial: int) -> int:
+    chain = promotion(unit, ())
+    result = unit.result.format
+    made = _run(chain, {"register": register, "partial": partial >> result.padding})[chain.steps[-1].name]
+    fmt = unit.promotion.format if unit.promotion else result
+    nan = fmt.canonical_nan or 0  # type: ignore[union-attr]
+    return nan if made["nan"] else int(made["code"]) << fmt.padding
+
+
+def _group_checkpoints(unit: Unit, inputs: dict[str, Any], group: Group) -> Iterator[Checkpoint]:
+    made = _run(datapath(unit, ()), inputs)
+    for side, factors, fmt in (("a", group.a, unit.operands.a), ("b", group.b, unit.operands.b)):
+        assert isinstance(fmt, FloatFormat)
+        yield from _decoded(side, factors, made["decode"][side], fmt)
+    if group.special is None:
+        yield from _terms(unit, group, made)
+    if unit.result.nan != "any":
+        result = unit.result.format
+        nan = unit.result.nan if isinstance(unit.result.nan, int) else (result.canonical_nan or 0)
+        rounded = made["round"]
+        yield "round", "", hex(group.code), hex(nan if rounded["nan"] else rounded["code"] << result.padding)
+
+
+def _decoded(side: str, factors: Sequence[Fields], made: Sequence[dict[str, int]], fmt: FloatFormat) -> Iterator[Checkpoint]:
+    bias = fmt.bias + 1 - fmt.least_bexp
+    for lane, (factor, got) in enumerate(zip(factors, made, strict=True)):
+        special = {Class.NAN: (1, 0), Class.INFINITY: (0, 1)}.get(factor.cls, (0, 0))
+        yield "decode", f"{side}, lane {lane}, NaN and infinity", special, (got["nan"], got["inf"])
+        if special == (0, 0):
+            expected = (factor.sign, factor.exp, factor.sig)
+            yield "decode", f"{side}, lane {lane}, sign exp sig", expected, (got["sign"], got["bexp"] - bias, got["sig"])
+
+
+def _terms(unit: Unit, group: Group, made: dict[str, Any]) -> Iterator[Checkpoint]:
+    bias = _product_bias(unit)
+    for lane, (term, got) in enumerate(zip(group.products, made["multiply"]["terms"], strict=True)):
+        expected = (term.sign, term.exp if term.sig else None, term.sig)
+        yield "multiply", f"lane {lane}, sign exp sig", expected, (
+            got["sign"], got["exp"] - bias if got["exp"] else None, got["sig"],
+        )
+    if group.max_exp is not None:
+        yield "maximum", "max_exp", group.max_exp, made["maximum"]["max_exp"] - bias
+        for lane, expected_term in enumerate(group.aligned):
+            got = made["align"]["aligned"][lane]
+            where = "addend" if lane == len(group.products) else f"lane {lane}"
+            yield "align", where, expected_term, got["ones"] + got["carry"]
+        yield "sum", "total", group.total, made["sum"]["total"]
+
+
+def _product_bias(unit: Unit) -> int:
+    a, b = unit.operands.a, unit.operands.b
+    assert isinstance(a, FloatFormat) and isinstance(b, FloatFormat)
+    factors = sum(fmt.bias + 1 - fmt.least_bexp for fmt in (a, b))
+    scales = (unit.scale.a.format.bias + unit.scale.b.format.bias) if unit.scale else 0  # type: ignore[union-attr]
+    return int(factors + scales)

@@ -1,0 +1,332 @@
+"""A run: units, simulators and suites, from specification to verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from hwsim.cosim import processes
+from hwsim.cosim.build import Design, bulk_build, unit_design
+from hwsim.cosim.bulk import BulkUnit
+from hwsim.cosim.compare import compare
+from hwsim.cosim.bench import DEPTH, TOP
+from hwsim.cosim.diagnose import first_difference
+from hwsim.cosim.ports import PortMap, port_map
+from hwsim.cosim.report import MOST_LINES, Row, mismatch_lines, write_junit
+from hwsim.cosim.simulate import command, simulate
+from hwsim.cosim.suites import Planner, Suite
+from hwsim.cosim.tables import TOP as TABLES_TOP
+from hwsim.cosim.tables import Table, bench_formats, codec_table, product_table, tables_design, write_tables
+from hwsim.cosim.tools import require
+from hwsim.cosim.trace import words_of
+from hwsim.rtl import verilog
+from hwsim.spec import Pipeline, Unit, refuse_unimplemented_in_hardware
+from hwsim.tb.job import Mismatch, Outcome, Script, read_outcome, write_job
+from hwsim.vectors.case import Case
+
+MARK = "hwsim-cosim"
+WORKERS = 2
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to run. cases: random cases a suite, or None for the usual number. folder: where results are written."""
+
+    units: tuple[tuple[Unit, Pipeline], ...]
+    simulators: tuple[str, ...] = ("verilator", "icarus")
+    seed: int = 1
+    cases: int | None = None
+    waves: bool = False
+    folder: Path = Path("build/cosim")
+    tables: bool = True
+    bulk: bool = True
+
+
+class Progress(Protocol):
+    """How far a run is."""
+
+    def plan(self, steps: int) -> None:
+        """There are so many steps."""
+
+    def step(self, what: str) -> None:
+        """A step is done: `what`."""
+
+    def tick(self) -> None:
+        """Still at work."""
+
+
+class Silence:
+    """Progress that is not shown."""
+
+    def plan(self, steps: int) -> None:
+        """Nothing."""
+
+    def step(self, what: str) -> None:
+        """Nothing."""
+
+    def tick(self) -> None:
+        """Nothing."""
+
+
+@dataclass
+class Report:
+    """What a run found. folder: holds results.xml, and a folder for each unit and simulator."""
+
+    rows: list[Row] = field(default_factory=list)
+    folder: Path = Path()
+
+    @property
+    def passed(self) -> bool:
+        """Whether there was something to run, and all of it passed."""
+        return bool(self.rows) and all(row.passed for row in self.rows)
+
+
+def run(options: Options, progress: Progress | None = None) -> Report:
+    """Run everything, or stop everything: when this returns or raises, no simulator runs and no file is half written.
+
+    Raises ToolMissing for a simulator that is missing, NotImplementedYet for a unit that the RTL cannot build,
+    BuildFailed for a design that a simulator refuses, and ValueError for a folder that holds something else.
+    """
+    for simulator in options.simulators:
+        require(simulator)
+    for unit, _ in options.units:
+        refuse_unimplemented_in_hardware(unit)
+    if options.cases is not None and options.cases < 1:
+        raise ValueError(f"cases must be at least 1, not {options.cases}: a run of none proves nothing")
+    with _results(options.folder) as folder:
+        report = _Run(options, progress or Silence(), folder).all()
+        write_junit(folder / "results.xml", report.rows)
+    report.folder = options.folder
+    return report
+
+
+@contextlib.contextmanager
+def _results(folder: Path) -> Iterator[Path]:
+    """A folder to write in, which takes its place whole at the end, or not at all."""
+    if folder.exists() and not (folder / MARK).exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{folder} holds something else than a run's results; name another folder")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent)).absolute()
+    try:
+        (scratch / MARK).write_text("The results of `hwsim cosim`; the next run replaces them.\n")
+        yield scratch
+        if folder.exists():
+            shutil.rmtree(folder)
+        scratch.chmod(0o755)
+        scratch.rename(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+class _Run:
+    def __init__(self, options: Options, progress: Progress, folder: Path):
+        self.options, self.progress, self.folder = options, progress, folder
+        self._lock = threading.Lock()
+
+    def all(self) -> Report:
+        """Every unit on every simulator."""
+        processes.start()
+        pool = ThreadPoolExecutor(WORKERS)
+        try:
+            pending = list(self._submit(pool))
+            rows = [row for future in pending for row in future.result()]
+        except BaseException:
+            processes.stop()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+        return Report(rows)
+
+    def _submit(self, pool: ThreadPoolExecutor) -> Iterator[Future[list[Row]]]:
+        options = self.options
+        bulk = options.bulk and "verilator" in options.simulators
+        steps = len(options.units) * (2 * len(options.simulators) + bulk) + 2 * options.tables * len(options.simulators)
+        self.progress.plan(steps)
+        if options.tables:
+            yield from self._submit_tables(pool)
+        devices = []
+        for unit, pipeline in options.units:
+            ports = port_map(unit, pipeline)
+            text = pool.submit(verilog, unit, pipeline)
+            builds = {
+                simulator: pool.submit(self._build, simulator, unit, ports, text) for simulator in options.simulators
+            }
+            devices.append((unit, pipeline, ports, text, builds))
+        for unit, pipeline, ports, text, builds in devices:
+            planner = Planner(unit, pipeline, ports, options.seed, self.progress.tick)
+            for simulator in options.simulators:
+                suites = list(planner.cocotb(simulator, options.cases))
+                yield pool.submit(self._cocotb, simulator, unit, pipeline, ports, suites, builds[simulator])
+            if bulk:
+                suites = list(planner.bulk(options.cases))
+                yield pool.submit(self._bulk, unit, pipeline, ports, suites, text)
+
+    def _build(self, simulator: str, unit: Unit, ports: PortMap, text: Future[str]) -> list[str]:
+        made = command(simulator, unit_design(text.result(), ports), trace=self.options.waves)
+        self.progress.step(f"{unit.name}: built for {simulator}")
+        return made
+
+    def _submit_tables(self, pool: ThreadPoolExecutor) -> Iterator[Future[list[Row]]]:
+        formats, pairs = bench_formats(unit for unit, _ in self.options.units)
+        design = tables_design(formats, pairs)
+        tables = [codec_table(formats), product_table(pairs)]
+        for simulator in self.options.simulators:
+            yield pool.submit(self._tables, simulator, design, tables)
+
+    def _tables(self, simulator: str, design: Design, tables: Sequence[Table]) -> list[Row]:
+        job = self.folder / f"formats-{simulator}"
+        write_tables(job, tables)
+        program = command(simulator, design, trace=self.options.waves)
+        self.progress.step(f"formats: built for {simulator}")
+        simulate(simulator, program, TABLES_TOP, "hwsim.tb.tables", job, self.options.seed)
+        rows = []
+        for index, table in enumerate(tables):
+            outcome = read_outcome(job, index) or Outcome(table.name)
+            row = _row("all formats", simulator, table.name, table.planned, outcome)
+            for mismatch in outcome.mismatches[:3]:
+                row.report.append(
+                    f"  {mismatch.kind} of codes {mismatch.got_context:#x}, {mismatch.expected_context:#x}: "
+                    f"expected {mismatch.expected:#x}, got {mismatch.got:#x}"
+                )
+            self._finish(row, job)
+            rows.append(row)
+        self.progress.step(f"formats: tables on {simulator}")
+        return rows
+
+    def _cocotb(
+        self,
+        simulator: str,
+        unit: Unit,
+        pipeline: Pipeline,
+        ports: PortMap,
+        suites: Sequence[Suite],
+        build: Future[list[str]],
+    ) -> list[Row]:
+        rows = []
+        for number, part in enumerate(_fitting(suites)):
+            job = self.folder / "-".join([unit.name, simulator, *([str(number)] if number else [])])
+            arguments = write_job(job, [_script(suite, ports) for suite in part], ports.input.width)
+            simulate(simulator, [*build.result(), *arguments], TOP, "hwsim.tb.dot_unit", job, self.options.seed)
+            (job / "payloads.hex").unlink()
+            for index, suite in enumerate(part):
+                outcome = read_outcome(job, index) or Outcome(suite.name)
+                rows.append(self._judge(unit, pipeline, simulator, suite, outcome, job))
+        self.progress.step(f"{unit.name}: suites on {simulator}")
+        return rows
+
+    def _bulk(
+        self, unit: Unit, pipeline: Pipeline, ports: PortMap, suites: Sequence[Suite], text: Future[str]
+    ) -> list[Row]:
+        rows = []
+        library = bulk_build(text.result(), ports)
+        for suite in suites:
+            trace = suite.trace
+            words = words_of([ports.pack(item.beat) for item in trace.beats], ports.input.words)
+            with BulkUnit(library, ports) as device:
+                started = time.perf_counter()
+                seen = device.run(trace.drive, trace.offered, words)
+                seconds = time.perf_counter() - started
+            outcome = compare(trace, seen, ports)
+            outcome.seconds = seconds
+            rows.append(self._judge(unit, pipeline, "verilator, bulk", suite, outcome, self.folder))
+        self.progress.step(f"{unit.name}: bulk suites")
+        return rows
+
+    def _judge(
+        self, unit: Unit, pipeline: Pipeline, driver: str, suite: Suite, outcome: Outcome, job: Path
+    ) -> Row:
+        row = _row(unit.name, driver, suite.name, suite.planned, outcome)
+        if outcome.mismatches:
+            first = outcome.mismatches[0]
+            case = _case(suite, first)
+            with self._lock:
+                stage = _stage(unit, pipeline, case, first)
+            row.report = [
+                f"{unit.name} · {driver} · {suite.name} · case {case.id if case else '?'}",
+                *mismatch_lines(unit, first, case, stage),
+                f"  at cycle {first.cycle}, result {first.index} of {suite.planned}; "
+                f"{outcome.count} mismatches in this suite",
+            ]
+        self._finish(row, job)
+        return row
+
+    def _finish(self, row: Row, job: Path) -> None:
+        """What every report ends with."""
+        if row.passed:
+            return
+        if not row.report:
+            row.report = [
+                f"{row.unit} · {row.driver} · {row.suite}: {row.compared} of {row.planned} compared; the end of its log:",
+                *_log_end(job),
+            ]
+        driver = row.driver.split(",")[0]
+        units = "" if row.unit == "all formats" else f" {row.unit}"
+        cases = f" --cases {self.options.cases}" if self.options.cases is not None else ""
+        waves = f"{self.options.folder / job.name / 'dump.vcd'}" if self.options.waves else "none; add --waves"
+        row.report = [
+            *row.report[: MOST_LINES - 2],
+            f"  seed {self.options.seed}; waveform: {waves}",
+            f"  again: hwsim cosim{units} --sim {driver} --seed {self.options.seed}{cases}",
+        ]
+
+
+def _row(unit: str, driver: str, suite: str, planned: int, outcome: Outcome) -> Row:
+    return Row(unit, suite, driver, planned, outcome.results, outcome.count, outcome.cycles, outcome.seconds)
+
+
+def _log_end(job: Path) -> list[str]:
+    log = job / "simulation.log"
+    return [f"  {line}" for line in log.read_text(errors="replace").splitlines()[-8:]] if log.exists() else []
+
+
+def _fitting(suites: Sequence[Suite]) -> Iterator[list[Suite]]:
+    """Suites in parts whose beats the bench can hold."""
+    part: list[Suite] = []
+    held = 0
+    for suite in suites:
+        beats = len(suite.trace.beats)
+        if part and held + beats > DEPTH:
+            yield part
+            part, held = [], 0
+        part.append(suite)
+        held += beats
+    if part:
+        yield part
+
+
+def _script(suite: Suite, ports: PortMap) -> Script:
+    trace = suite.trace
+    results = [ports.unpack(payload) for _, payload in trace.results]
+    return Script(
+        name=suite.name,
+        drive=trace.drive,
+        offered=trace.offered,
+        expect=trace.expect,
+        payloads=[ports.pack(item.beat) for item in trace.beats],
+        results=[(result.context, result.code) for result in results],
+    )
+
+
+def _case(suite: Suite, mismatch: Mismatch) -> Case | None:
+    index = mismatch.index
+    if not 0 <= index < len(suite.trace.results):
+        return None
+    return suite.cases[suite.trace.results[index][0]]
+
+
+def _stage(unit: Unit, pipeline: Pipeline, case: Case | None, mismatch: Mismatch) -> str:
+    if case is None:
+        return "control (no result was due)"
+    difference = first_difference(unit, pipeline, case)
+    if difference is not None:
+        return str(difference)
+    return "control: alone, the case is right in every stage; see registers, contexts and handshake"
+

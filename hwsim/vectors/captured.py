@@ -1,0 +1,53 @@
+"""Cases captured from real GPUs (Khattak and Mikaitis, MATLAB-tensor-core), with the GPU's results.
+
+The data is not part of hwsim: a folder with `captured.npz` is named by the caller, or by HWSIM_SILICON.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from hwsim.spec import Unit
+from hwsim.vectors.case import Case
+
+VARIABLE = "HWSIM_SILICON"
+FILE = "captured.npz"
+
+# Which captures show what a unit returns: GPUs, the factors' format in the file, and the result's.
+CAPTURES: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "hopper-wgmma-e4m3-f32": (("h100", "h200"), "e4m3", "f32"),
+    "hopper-wgmma-e5m2-f32": (("h100", "h200"), "e5m2", "f32"),
+    "ada-mma-e4m3-f32": (("ada",), "e4m3", "f32"),
+    "ada-mma-e5m2-f32": (("ada",), "e5m2", "f32"),
+}
+
+
+def silicon(folder: str | Path | None = None) -> Path | None:
+    """The file of captured results in a folder, or in that which HWSIM_SILICON names; None where there is none."""
+    named = folder if folder is not None else os.environ.get(VARIABLE)
+    path = Path(named) / FILE if named else None
+    return path if path is not None and path.is_file() else None
+
+
+def captured_cases(unit: Unit, folder: str | Path | None = None) -> list[tuple[Case, int]]:
+    """Every captured case of a unit, and the code that the GPU returned; empty without data, or for other units.
+
+    folder: where the data is; without it, the folder that the environment's HWSIM_SILICON names.
+    """
+    path = silicon(folder)
+    if path is None or unit.name not in CAPTURES:
+        return []
+    gpus, factors, result = CAPTURES[unit.name]
+    found: list[tuple[Case, int]] = []
+    with np.load(path, allow_pickle=False) as data:
+        for gpu in gpus:
+            names = ("a", "b", f"c_{result}", f"d_{result}")
+            a, b, c, d = (data[f"{gpu}/{factors}/{name}"].tolist() for name in names)
+            found += [
+                (Case(f"{gpu}/{index:04}", tuple(row), tuple(column), addend), code)
+                for index, (row, column, addend, code) in enumerate(zip(a, b, c, d, strict=True))
+            ]
+    return found

@@ -1,0 +1,25 @@
+"""How the tests of the command line run it, and what an error must look like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Done(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+def fails(done: Done, message: str, status: int = 2) -> None:
+    """The run must end with one line of error, no traceback, and this status."""
+    assert done.status == status, done
+    assert done.err.count("\n") == 1, done.err
+    assert done.err.startswith("error: ")
+    assert re.search(message, done.err), done.err
+    assert "Traceback" not in done.out + done.err

@@ -1,0 +1,160 @@
+"""formats, units, decode, encode: what they print."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from cli_run import Run, fails
+
+import hwsim
+from hwsim.cli import parse
+from hwsim.formats import formats
+from hwsim.spec import as_yaml, load_unit, presets
+
+HOPPER = "hopper-wgmma-e4m3-f32"
+
+
+def test_formats_lists_every_format(run: Run) -> None:
+    done = run("formats")
+    assert done.status == 0
+    assert [line.split()[0] for line in done.out.splitlines()] == ["name", *formats()]
+
+
+def test_formats_shows_one(run: Run) -> None:
+    out = run("formats", "e4m3").out
+    for words in (
+        "biased exponent 4 (bias 7), fraction 3",
+        "largest        448 = 0x1.c000000000000p+8 (0x7e)",
+        "min normal     0.015625 = 0x1.0000000000000p-6 (0x08)",
+        "min subnormal  0.001953125 = 0x1.0000000000000p-9 (0x01)",
+        "infinity       none",
+        "NaN            0x7f, 0xff",
+    ):
+        assert words in out
+    # Every code of the positive half, with its value.
+    pairs = dict(re.findall(r"(0x[0-9a-f]{2})\s+(\S+)", out.split("\n\n")[1]))
+    fmt = hwsim.get_format("e4m3")
+    for code in range(127):
+        assert float(pairs[f"{code:#04x}"]) == fmt.decode(code)
+    assert pairs["0x7f"] == "nan"
+
+
+@pytest.mark.parametrize("name", formats())
+def test_formats_shows_each(run: Run, name: str) -> None:
+    done = run("formats", name)
+    assert done.status == 0
+    bits = hwsim.get_format(name).bits
+    assert ("\n\n0x0" in done.out) == (bits <= 8)
+    assert all(line == line.rstrip() for line in done.out.splitlines())
+
+
+def test_formats_shows_a_users_own(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "e3m4.yaml"
+    file.write_text("kind: float\nexponent_bits: 3\nfraction_bits: 4\nbias: 3\n")
+    assert "largest        31 = " in run("formats", str(file)).out
+    file.write_text("kind: float\nexponent_bits: 3\nbias: 3\n")
+    fails(run("formats", str(file)), r"e3m4\.yaml:1: fraction_bits is missing")
+
+
+def test_units_lists_evidence(run: Run) -> None:
+    rows = [line.split()[:2] for line in run("units").out.splitlines()]
+    assert rows[0] == ["name", "evidence"]
+    assert rows[1:] == [[name, load_unit(name).evidence] for name in presets()]
+
+
+@pytest.mark.parametrize("name", presets())
+def test_units_prints_a_file_that_loads(run: Run, tmp_path: Path, name: str) -> None:
+    done = run("units", name)
+    assert done.status == 0
+    file = tmp_path / "unit.yaml"
+    file.write_text(done.out)
+    # The reading that follows is comments.
+    assert load_unit(file) == load_unit(name)
+    assert done.out.startswith(as_yaml(load_unit(name)))
+    assert run("units", str(file)).out == done.out
+
+
+def test_units_says_what_is_wrong_in_a_file(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "unit.yaml"
+    file.write_text(as_yaml(load_unit(HOPPER)).replace("lanes: 32", "lanes: 12"))
+    fails(run("units", str(file)), r"unit\.yaml:\d+: instruction\.lanes must divide instruction\.k \(32\), not 12")
+
+
+def test_units_says_what_is_refused(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "unit.yaml"
+    file.write_text(as_yaml(load_unit(HOPPER)).replace("start: addend", "start: zero"))
+    assert (
+        "Refused: unit hopper-wgmma-e4m3-f32: instruction.start: zero is not implemented yet"
+        in run("units", str(file)).out
+    )
+    fails(run("explain", str(file)), "instruction.start: zero is not implemented yet")
+
+
+def test_decode(run: Run) -> None:
+    rows = [line.split() for line in run("decode", "e4m3", "0x38", "0b1", "254", "0x80", "0x7f").out.splitlines()]
+    assert rows[1] == ["0x38", "normal", "0", "0", "8", "*", "2^-3", "1", "0x1.0000000000000p+0"]
+    assert rows[2] == ["0x01", "subnormal", "0", "-6", "1", "*", "2^-3", "0.001953125", "0x1.0000000000000p-9"]
+    assert rows[3][:4] == ["0xfe", "normal", "1", "8"]
+    assert rows[4][-2:] == ["-0.0", "-0x0.0p+0"]
+    assert rows[5] == ["0x7f", "nan", "0", "nan", "nan"]
+    assert run("decode", "mxint8", "-128").out.split()[-2:] == ["-2", "-0x1.0000000000000p+1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "codes"),
+    [
+        (["e4m3", "1.3", "-1.3", "-0", "+2"], "3a ba 80 40"),
+        (["e4m3", "0x1.8p3", "-0x.8", "0X1P-9", "0x10"], "54 b0 01 58"),
+        (["e4m3", "464", "464.0000000000000000000000001", "1e400", "-inf", "nan"], "7e 7e 7e fe 7f"),
+        (["e4m3", "464", "464.0000000000000000000000001", "inf", "--overflow", "nan"], "7e 7f 7f"),
+        # 1 + 2^-4 and a little, far below binary64: a tie if it were rounded twice.
+        (["e4m3", "1.0625", "1.06250000000000000000000000000001", "17/16", "1700000001/1600000000"], "38 39 38 39"),
+        (["e4m3", "--rounding", "rna", "1.0625"], "39"),
+        (["e5m2", "--rounding", "rz", "--overflow", "infinity", "61440", "70000", "-Infinity"], "7b 7c fc"),
+        (["e2m1", "--missing", "zero", "nan", "2.5"], "0x0 0x4"),
+        (["mxint8", "-2", "-0.015625", "9"], "80 ff 7f"),
+        (["f32", "0.1", "1/3", "1e-45", "-.5"], "3dcccccd 3eaaaaab 00000001 bf000000"),
+        (["e8m0", "1", "0x1p-127"], "7f 00"),
+    ],
+)
+def test_encode_rounds_once(run: Run, arguments: list[str], codes: str) -> None:
+    done = run("encode", *arguments)
+    assert done.status == 0, done
+    got = [line.split()[1].removeprefix("0x") for line in done.out.splitlines()[1:]]
+    assert got == [code.removeprefix("0x") for code in codes.split()]
+
+
+def test_encode_says_whether_it_rounded(run: Run) -> None:
+    lines = run("encode", "e5m2", "1", "1.1", "1.2", "inf", "1e9", "--overflow", "infinity").out.splitlines()
+    said = [" ".join(line.split()[3:]) for line in lines[1:]]
+    assert said == ["exact", "rounded down", "rounded up", "exact", "overflow"]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1.5", Fraction(3, 2)),
+        ("-2e-3", Fraction(-1, 500)),
+        (".5", Fraction(1, 2)),
+        ("5.", Fraction(5)),
+        ("0x1.8p3", Fraction(12)),
+        ("-0x.1", Fraction(-1, 16)),
+        ("0xA.8P-1", Fraction(21, 4)),
+        ("-7/2", Fraction(-7, 2)),
+        (" 3 ", Fraction(3)),
+        ("1e9999", Fraction(10) ** 9999),
+    ],
+)
+def test_numbers_are_exact(text: str, number: Fraction) -> None:
+    assert parse.number(text) == number
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "1.2.3", "0x", "0x.p1", "1/", "/2", "1/2/3", "1.5/2", "--1", "1e", "1_0", "٣"]
+)
+def test_what_is_no_number(text: str) -> None:
+    with pytest.raises(ValueError, match="a value must be a number such as"):
+        parse.number(text)

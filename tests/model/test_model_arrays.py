@@ -1,0 +1,243 @@
+"""What hwsim.dot and hwsim.gemm take, what they refuse and what they return."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from model_units import ODD, spec, unit
+
+import hwsim
+from hwsim.spec import Unit, as_yaml
+
+HOPPER, MX = "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32"
+random = np.random.default_rng(11)
+A = random.integers(0, 256, (6, 40), dtype=np.uint8)
+B = random.integers(0, 256, (6, 40), dtype=np.uint8)
+C = random.normal(size=6).astype(np.float32)
+
+
+def same(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any]) -> bool:
+    return got.dtype == want.dtype and got.shape == want.shape and got.tobytes() == want.tobytes()
+
+
+WANT = hwsim.dot(HOPPER, A, B, C)
+
+
+def test_a_unit_is_named_loaded_or_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "unit.yaml"
+    file.write_text(as_yaml(hwsim.load_unit(HOPPER)))
+    for given in (hwsim.load_unit(HOPPER), file, str(file)):
+        assert same(hwsim.dot(given, A, B, C), WANT)
+    with pytest.raises(TypeError, match=r"unit must be a unit's name, a path or a unit, not int"):
+        hwsim.dot(3, A, B)  # type: ignore[arg-type]
+    with pytest.raises(hwsim.SpecError, match=r"did you mean hopper-wgmma-e4m3-f32"):
+        hwsim.dot("hopper-wgmma-e4m3", A, B)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.uint16, np.int32, np.int64, np.uint64, ">u2", "list", object])
+def test_integers_of_any_dtype_are_codes(dtype: Any) -> None:
+    a, b = A & 0x7F, B & 0x7F
+    want = hwsim.dot(HOPPER, a, b)
+    given = [side.tolist() if dtype == "list" else side.astype(dtype) for side in (a, b)]
+    assert same(hwsim.dot(HOPPER, *given), want)
+
+
+def test_floats_of_the_own_dtype_are_taken_by_their_bits() -> None:
+    a, b = A.view(ml_dtypes.float8_e4m3fn), B.view(ml_dtypes.float8_e4m3fn)
+    assert same(hwsim.dot(HOPPER, a, b, C.view(np.uint32)), WANT)
+    scales = random.integers(120, 135, (6, 1), dtype=np.uint8)
+    want = hwsim.dot(MX, A[:, :32], B[:, :32], C, scales, scales)
+    e8m0 = scales.view(ml_dtypes.float8_e8m0fnu)
+    assert same(hwsim.dot(MX, a[:, :32], b[:, :32], C, e8m0, e8m0), want)
+    fp4 = (A[:, :32] & 15).view(np.uint8)
+    want = hwsim.dot("mxfp4-e2m1-f32", fp4, fp4, None, scales, scales)
+    small = fp4.astype(np.uint8).view(ml_dtypes.float4_e2m1fn)
+    assert same(hwsim.dot("mxfp4-e2m1-f32", small, small, None, scales, scales), want)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, bool, complex, "U4", ml_dtypes.float8_e5m2])
+def test_any_other_dtype_is_a_type_error(dtype: Any) -> None:
+    wrong = np.zeros((6, 40), dtype=dtype)
+    with pytest.raises(TypeError, match=r"^a must be integer e4m3 codes or a float8_e4m3fn array, not "):
+        hwsim.dot(HOPPER, wrong, B)
+    with pytest.raises(TypeError, match=r"^b must be"):
+        hwsim.dot(HOPPER, A, wrong)
+    with pytest.raises(TypeError, match=r"^A must be"):
+        hwsim.gemm(HOPPER, wrong, B.T)
+
+
+def test_values_are_not_codes() -> None:
+    with pytest.raises(TypeError, match=r"^c must be integer f32 codes or a float32 array, not float64"):
+        hwsim.dot(HOPPER, A, B, np.zeros(6))
+    with pytest.raises(TypeError, match=r"^a must be integer e4m3 codes"):
+        hwsim.dot(HOPPER, [[1.0, 2.0]], [[1.0, 2.0]])
+    with pytest.raises(TypeError, match=r"^scale_a must be integer e8m0 codes"):
+        hwsim.dot(MX, A[:, :32], B[:, :32], None, np.ones((6, 1)), np.full((6, 1), 127))
+
+
+ONE = np.full((6, 1), 127)
+WIDE = [[0] * 17]
+BAD: list[tuple[str, tuple[Any, ...], str]] = [
+    (HOPPER, ([[256]], [[0]]), r"^a\[0, 0\] is 256: e4m3 codes are 0 to 255"),
+    (HOPPER, ([[0]], [[-1]]), r"^b\[0, 0\] is -1: e4m3 codes are 0 to 255"),
+    ("mxint8-f32", ([[-129] * 32], [[0] * 32], None, [[127]], [[127]]), r"^a\[0, 0\] is -129: .* -128 to 255"),
+    (MX, (A[:, :32], B[:, :32], None, ONE + 200, ONE), r"^scale_a\[0, 0\] is 327: e8m0 codes are 0 to 255"),
+    (HOPPER, (A, B, [2**32] * 6), r"^c\[0\] is 4294967296: f32 codes"),
+    (HOPPER, (A[0], B[0]), r"^a must have shape \(n, K\), not \(40,\)"),
+    (HOPPER, (A[None], B[None]), r"^a must have shape \(n, K\), not \(1, 6, 40\)"),
+    (HOPPER, (A, B[:, :39]), r"^b must have shape \(6, 40\), as a, not \(6, 39\)"),
+    (HOPPER, (A, B[:5]), r"^b must have shape \(6, 40\), as a, not \(5, 40\)"),
+    (HOPPER, (A, B, C[:5]), r"^c must have shape \(6,\), not \(5,\)"),
+    (HOPPER, (A, B, C[:, None]), r"^c must have shape \(6,\), not \(6, 1\)"),
+    (HOPPER, (A, B, 0), r"^c must have shape \(6,\), not \(\)"),
+    (HOPPER, (A[:, :0], B[:, :0]), r"^K, the number of products, must be at least 1, not 0"),
+    (MX, (A, B, None, ONE, ONE), r"^K, .* must be a multiple of scale\.a\.block along K \(32\), not 40"),
+    (MX, (A[:, :32], B[:, :32]), r"^scale_a is missing: mxfp8-e4m3-f32 takes .* shape \(6, 1\)"),
+    (MX, (A[:, :32], B[:, :32], None, ONE), r"^scale_b is missing"),
+    (MX, (A[:, :32], B[:, :32], None, ONE[0], ONE), r"^scale_a must have shape \(6, 1\), not \(1,\)"),
+    (MX, (A[:, :32], B[:, :32], None, ONE, ONE[:5]), r"^scale_b must have shape \(6, 1\), not \(5, 1\)"),
+    (HOPPER, (A, B, None, ONE), r"^scale_a must be None, because hopper-wgmma-e4m3-f32 has scale none"),
+    (HOPPER, (A, B, None, None, ONE), r"^scale_b must be None"),
+    ("jam-rto", (A[:, :16], B[:, :16], C), r"^c must be None, because odd has operands\.addend none"),
+    ("jam-rto", (WIDE, WIDE), r"^K, .* must be at most instruction\.k \(16\), because odd has .*chain none, not 17"),
+    ("tf32-factors", ([[1 << 12]], [[0]]), r"^a\[0, 0\] is 0x1000: the low 13 bits .* tf32.* must be zero"),
+    ("tf32-factors", ([[0]], [[0]], np.array([1e-3], np.float32)), r"^c\[0\] is .*: the low 13 bits"),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "message"), BAD, ids=[bad[2].lstrip("^")[:30] for bad in BAD])
+def test_what_does_not_fit_is_a_value_error(name: str, arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        hwsim.dot(unit(name), *arguments)
+
+
+def test_what_is_not_implemented_is_refused_by_name() -> None:
+    other = Unit.model_validate(spec() | {"instruction": {"k": 4, "lanes": 4, "start": "zero"}})
+    with pytest.raises(hwsim.NotImplementedYet, match=r"unit odd: instruction\.start: zero is not implemented yet"):
+        hwsim.dot(other, A, B)
+
+
+RESULTS = [("f32", np.float32), ("e8m13", np.float32), ("tf32", np.float32), ("f16", np.float16), ("bf16", np.uint16)]
+
+
+@pytest.mark.parametrize(("fmt", "dtype"), [*RESULTS, ("e5m2", np.uint8), ("e4m3", np.uint8)])
+def test_results_are_floats_where_numpy_has_the_container(fmt: str, dtype: type[Any]) -> None:
+    other = Unit.model_validate(spec(result=fmt, overflow="saturate"))
+    for got, shape in ((hwsim.dot(other, A, B), (6,)), (hwsim.gemm(other, A, B.T), (6, 6))):
+        assert got.dtype == dtype
+        assert got.shape == shape
+
+
+def test_a_promoted_result_is_in_the_promotion_format() -> None:
+    assert hwsim.dot(unit("promoted-f16"), A, B).dtype == np.float32
+
+
+def test_nans_keep_their_payload() -> None:
+    nan = [[0x7F]]
+    assert hwsim.dot(HOPPER, nan, nan).view(np.uint32).tolist() == [0x7FFFFFFF]
+    assert hwsim.dot(unit("jam-rto"), nan, nan).view(np.uint32).tolist() == [0x7FC00000]
+    assert hwsim.dot(unit("floor-f16-rne"), nan, nan).view(np.uint16).tolist() == [0x7FFF]
+
+
+def test_no_rows_give_no_results() -> None:
+    assert hwsim.dot(HOPPER, A[:0], B[:0], C[:0]).shape == (0,)
+    assert hwsim.gemm(HOPPER, A[:0], B.T).shape == (0, 6)
+
+
+def test_arguments_stay_as_they_are() -> None:
+    a, b, c = A.copy(), B.copy(), C.copy()
+    for array in (a, b, c):
+        array.setflags(write=False)
+    assert same(hwsim.dot(HOPPER, a, b, c), WANT)
+    assert a.tobytes() == A.tobytes()
+
+
+@pytest.mark.parametrize("name", [HOPPER, "ada-mma-e5m2-f32", "deepseek-v3-e4m3-f32", "floor-f16-rne"])
+def test_zero_terms_that_fill_a_group_take_no_part(name: str) -> None:
+    used = unit(name)
+    lanes = used.instruction.lanes
+    for k in (1, lanes - 1, lanes, lanes + 1):
+        a, b = A[:, :k] & 0x7B, B[:, :k] & 0x7B
+        fill = ((0, 0), (0, -k % lanes))
+        whole = hwsim.dot(used, np.pad(a, fill), np.pad(b, fill))
+        assert same(hwsim.dot(used, a, b), whole)
+
+
+def test_scales_of_the_fill_are_one() -> None:
+    # Blocks of 4 and 2 in groups of 8 lanes: K = 4 leaves 4 lanes, for which no scale is given.
+    used = unit("blocks-shorter")
+    a, b = A[:, :4] & 0x7B, B[:, :4] & 7
+    scale_a, scale_b = random.integers(120, 130, (6, 1)), random.integers(120, 130, (6, 2))
+    fill = ((0, 0), (0, 4))
+    for other in (127, 0, 254):
+        padded = [np.pad(s, ((0, 0), (0, s.shape[1])), constant_values=other) for s in (scale_a, scale_b)]
+        want = hwsim.dot(used, np.pad(a, fill), np.pad(b, fill), None, *padded)
+        assert same(hwsim.dot(used, a, b, None, scale_a, scale_b), want)
+
+
+def test_a_scale_format_without_one_fills_with_its_least() -> None:
+    # bias 300: codes 0 to 254 are 2^-300 to 2^-46, and a zero term is zero at any scale.
+    fmt = {"kind": "exponent", "name": "tiny", "exponent_bits": 8, "bias": 300, "nan": [255]}
+    side = {"format": fmt, "block": [1, 1]}
+    used = Unit.model_validate(spec(lanes=4, scale={"a": side, "b": side}))
+    assert hwsim.dot(used, [[0x38]], [[0x38]], None, [[254]], [[254]]).tolist() == [2.0**-92]
+
+
+@pytest.mark.parametrize("name", [HOPPER, "deepseek-v3-e4m3-f32", "rne-bf16-ru", "e4m3-saturate"])
+def test_gemm_is_dot_of_rows_and_columns(name: str) -> None:
+    used = unit(name)
+    matrix = random.integers(0, 256, (40, 5), dtype=np.uint8)
+    addends = None
+    if used.operands.addend is not None:
+        addends = random.integers(0, 0x3F00, (6, 5)) << (used.operands.addend.container_bits - 16)
+    got = hwsim.gemm(used, A, matrix, addends)
+    for i in range(6):
+        for j in range(5):
+            c = None if addends is None else addends[i, j][None]
+            assert same(got[i, j][None], hwsim.dot(used, A[i][None], matrix[:, j][None], c))
+
+
+@pytest.mark.parametrize(("block_a", "block_b"), [((1, 32), (32, 1)), ((2, 16), (32, 3)), ((4, 64), (16, 128))])
+def test_gemm_finds_the_scale_of_every_block(block_a: tuple[int, int], block_b: tuple[int, int]) -> None:
+    # 5 rows and 7 columns are not multiples of the blocks; 64 products are.
+    e8m0 = {"format": "e8m0"}
+    scale = {"a": {**e8m0, "block": list(block_a)}, "b": {**e8m0, "block": list(block_b)}}
+    used = Unit.model_validate(spec(lanes=32, bits=25, scale=scale))
+    m, k, n = 5, 64, 7
+    a, b = (random.integers(0, 120, shape) for shape in ((m, k), (k, n)))
+    scale_a = random.integers(110, 140, (-(-m // block_a[0]), k // block_a[1]))
+    scale_b = random.integers(110, 140, (k // block_b[0], -(-n // block_b[1])))
+    got = hwsim.gemm(used, a, b, None, scale_a, scale_b)
+    for i in range(m):
+        for j in range(n):
+            row, column = scale_a[i // block_a[0]], scale_b[:, j // block_b[1]]
+            assert same(got[i, j][None], hwsim.dot(used, a[i][None], b[None, :, j], None, row[None], column[None]))
+    with pytest.raises(ValueError, match=r"^scale_a must have shape"):
+        hwsim.gemm(used, a, b, None, scale_a[:, :0], scale_b)
+    with pytest.raises(ValueError, match=r"^scale_b must have shape"):
+        hwsim.gemm(used, a, b, None, scale_a, scale_b.T[:0])
+
+
+GEMM_BAD: list[tuple[tuple[Any, ...], str]] = [
+    ((A[0], B.T), r"^A must have shape \(M, K\), not \(40,\)"),
+    ((A, B), r"^B must have shape \(40, N\), because A has 40 columns, not \(6, 40\)"),
+    ((A, B.T, C), r"^C must have shape \(6, 6\), not \(6,\)"),
+    ((A, B.T, None, ONE), r"^scale_a must be None"),
+    ((A[:, :0], B.T[:0]), r"^K, .* at least 1"),
+    ((A, B.T.astype(int) + 256), r"^B\[0, 0\] is \d+: e4m3 codes"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), GEMM_BAD)
+def test_gemm_refuses_what_does_not_fit(arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        hwsim.gemm(HOPPER, *arguments)
+
+
+def test_the_odd_units_are_odd() -> None:
+    # Their point is to differ from every preset; the lists of names must not run empty.
+    assert len(ODD) >= 15

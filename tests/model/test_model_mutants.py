@@ -1,0 +1,183 @@
+"""The witness must catch a wrong model: each mutant is one mistake, and the cases that pass without it must fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from model_units import Case, cases, expected, run, unit
+
+from hwsim.formats import Class, FloatFormat
+from hwsim.model import definition as model
+from hwsim.model import window
+from hwsim.model.arrays import definition_of
+from hwsim.model.definition import Definition
+from hwsim.model.rounding import round_to
+from hwsim.model.terms import Term, product
+from hwsim.model.window import align, max_exponent
+from hwsim.spec import Unit
+
+Patch = pytest.MonkeyPatch
+HOPPER, ADA, DEEPSEEK, MX = "hopper-wgmma-e4m3-f32", "ada-mma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"
+COUNT, SEED = 120, 3
+
+real_add, real_scale = model.add, model._scale_exponent
+real_group, real_dot = Definition.group, Definition.dot
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """Definitions keep products that they have seen: none from before a mutant, none of a mutant's."""
+    definition_of.cache_clear()
+    yield
+    definition_of.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def suites() -> dict[str, tuple[list[Case], list[int]]]:
+    """Cases of the units that mutants are tried on, with the witness's results."""
+    names = [HOPPER, ADA, DEEPSEEK, MX, "hopper-wgmma-e5m2-f32", "e4m3-saturate", "e4m3-nan", "promoted-rd"]
+    given = {name: list(cases(name, COUNT, SEED)) for name in names}
+    given[MX].append(Case([0xB8] + [0] * 31, [0x38] + [0] * 31, 0, [0], [0]))  # -2^-254
+    return {name: (chosen, expected(name, chosen)) for name, chosen in given.items()}
+
+
+def lost_as(rounding: str) -> Callable[[Patch], None]:
+    return lambda patch: patch.setitem(window.LOST, "truncate", rounding)
+
+
+def patched(name: str, function: object) -> Callable[[Patch], None]:
+    return lambda patch: patch.setattr(model, name, function)
+
+
+def method(name: str, function: object) -> Callable[[Patch], None]:
+    return lambda patch: patch.setattr(Definition, name, function)
+
+
+def narrow_align(term: Term, max_exp: int, bits: int, lost: str) -> int:
+    return 2 * align(term, max_exp, bits - 1, lost)
+
+
+def late_shift(term: Term, max_exp: int, bits: int, lost: str) -> int:
+    far = max_exp - term.exp >= 8
+    return align(term, max_exp + far, bits, lost)
+
+
+def wrapped_shift(term: Term, max_exp: int, bits: int, lost: str) -> int:
+    return align(term, term.exp + (max_exp - term.exp) % 16, bits, lost)
+
+
+def leading_one(terms: list[Term]) -> int | None:
+    normal = [term for term in terms if term.cls is Class.NORMAL]
+    return max((term.exp + term.sig.bit_length() - 1 - term.fraction_bits for term in normal), default=None)
+
+
+def zeros_count(terms: list[Term]) -> int | None:
+    return None if max_exponent(terms) is None else max(term.exp for term in terms)
+
+
+def without_lane(self: Definition, a: list[int], b: list[int], *rest: Any) -> Any:
+    return real_group(self, [*a[:-1], 0], b, *rest)
+
+
+def normal_subnormals(a: Any, b: Any, bits: int) -> Term:
+    term = product(a, b, bits)
+    return term._replace(exp=term.exp - (Class.SUBNORMAL in (a.cls, b.cls)))
+
+
+def flushed_subnormals(a: Any, b: Any, bits: int) -> Term:
+    term = product(a, b, bits)
+    return term._replace(sig=0, cls=Class.ZERO) if Class.SUBNORMAL in (a.cls, b.cls) else term
+
+
+def infinite_zero(a: Any, b: Any, bits: int) -> Term:
+    pair = {a.cls, b.cls}
+    return Term(0, 0, 0, bits, Class.ZERO) if pair == {Class.INFINITY, Class.ZERO} else product(a, b, bits)
+
+
+def rounding_as(mode: str) -> Callable[..., Any]:
+    return lambda fmt, sign, sig, exp, _, overflow, tiny="signed": round_to(fmt, sign, sig, exp, mode, overflow, tiny)
+
+
+def overflow_as(policy: str) -> Callable[..., Any]:
+    return lambda fmt, sign, sig, exp, mode, _, tiny="signed": round_to(fmt, sign, sig, exp, mode, policy, tiny)
+
+
+def tiny_as(tiny: str) -> Callable[..., Any]:
+    return lambda fmt, sign, sig, exp, mode, over, _="signed": round_to(fmt, sign, sig, exp, mode, over, tiny)
+
+
+def first_infinity(terms: list[Term]) -> Term | None:
+    return next((term for term in terms if term.cls in (Class.NAN, Class.INFINITY)), None)
+
+
+def add_as(mode: str) -> Callable[..., int]:
+    return lambda fmt, terms, _: real_add(fmt, terms, mode)
+
+
+def no_tail(self: Definition, *arguments: Any) -> Any:
+    made = real_dot(self, *arguments)
+    last = len(made.groups) - 1
+    whole = (last + 1) % (self.unit.promotion_beats or 1) == 0
+    code = made.code if whole else made.promotions[last].register
+    return model.Explanation(made.unit, made.groups, made.promotions, code)
+
+
+def one_scale_less(a: Any, x: int, b: Any, y: int) -> int | None:
+    exp = real_scale(a, x, b, y)
+    return None if exp is None else exp - (x >= 128)
+
+
+ZERO = Term(0, 0, 0, 23, Class.ZERO)
+MUTANTS = {
+    "floor for truncate": (HOPPER, lost_as("rd")),
+    "jam for truncate": (HOPPER, lost_as("rto")),
+    "nearest for truncate": (HOPPER, lost_as("rne")),
+    "one window bit less": (HOPPER, patched("align", narrow_align)),
+    "shift off by one from distance 8": (HOPPER, patched("align", late_shift)),
+    "shift amount of four bits": (HOPPER, patched("align", wrapped_shift)),
+    "max_exp of leading ones": (HOPPER, patched("max_exponent", leading_one)),
+    "zero terms take part in max_exp": (HOPPER, patched("max_exponent", zeros_count)),
+    "dropped lane": (HOPPER, method("group", without_lane)),
+    "dropped addend": (HOPPER, method("addend", lambda self, code: ZERO)),
+    "dropped partial": (ADA, method("partial", lambda self, code: ZERO)),
+    "exponent of subnormals": (HOPPER, patched("product", normal_subnormals)),
+    "subnormals flushed": (HOPPER, patched("product", flushed_subnormals)),
+    "infinity times zero is zero": ("hopper-wgmma-e5m2-f32", patched("product", infinite_zero)),
+    "infinities of both signs are one": ("hopper-wgmma-e5m2-f32", patched("combine_specials", first_infinity)),
+    "nearest for towards zero": (HOPPER, patched("round_to", rounding_as("rne"))),
+    "down for towards zero": (HOPPER, patched("round_to", rounding_as("rd"))),
+    "saturate for infinity": (MX, patched("round_to", overflow_as("saturate"))),
+    "saturate for NaN": ("e4m3-nan", patched("round_to", overflow_as("saturate"))),
+    "NaN for saturate": ("e4m3-saturate", patched("round_to", overflow_as("nan"))),
+    "tiny results lose their sign": (MX, patched("round_to", tiny_as("positive"))),
+    "another NaN": (HOPPER, lambda patch: patch.setattr(FloatFormat, "canonical_nan", 0x7FC00000)),
+    "promotion towards zero": (DEEPSEEK, patched("add", add_as("rz"))),
+    "promotion to nearest for down": ("promoted-rd", patched("add", add_as("rne"))),
+    "no promotion of the tail": (DEEPSEEK, method("dot", no_tail)),
+    "scales of one and more are one less": (MX, patched("_scale_exponent", one_scale_less)),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_the_witness_catches(mutant: str, suites: dict[str, tuple[list[Case], list[int]]], monkeypatch: Patch) -> None:
+    name, mutate = MUTANTS[mutant]
+    given, want = suites[name]
+    assert run(name, given) == want, "without the mutant"
+    definition_of.cache_clear()
+    mutate(monkeypatch)
+    try:
+        caught = sum(got != code for got, code in zip(run(name, given), want, strict=True))
+    finally:
+        monkeypatch.undo()
+    assert caught, f"none of {len(given)} cases tells"
+
+
+@pytest.mark.parametrize("bits", [12, 14])
+@pytest.mark.parametrize("name", [HOPPER, "hopper-wgmma-e5m2-f32", ADA])
+def test_the_witness_tells_a_window_of_another_width(name: str, bits: int) -> None:
+    given = list(cases(name, COUNT, SEED))
+    original = unit(name)
+    other = Unit.model_validate(original.model_dump() | {"sum": original.sum.model_dump() | {"fraction_bits": bits}})
+    assert run(other, given) != expected(name, given)

@@ -1,0 +1,137 @@
+"""hwsim.dot against the witness in exact rationals, bit for bit."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from model_units import NAMES, Case, cases, expected, run, spec, unit
+from model_witness import FORMS, Witness
+
+import hwsim
+from hwsim.spec import Unit
+
+SEED = int(os.environ.get("HWSIM_SEED", "1"))
+COUNT = 180
+
+
+def differences(name: str, given: list[Case]) -> list[str]:
+    """What to print of the cases in which model and witness differ."""
+    pairs = zip(given, run(name, given), expected(name, given), strict=True)
+    return [f"{case} got {got:#x} expected {want:#x}" for case, got, want in pairs if got != want]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_random_operands_give_the_witness_bits(name: str) -> None:
+    wrong = differences(name, list(cases(name, COUNT, SEED)))
+    assert not wrong, f"seed {SEED}: {len(wrong)} of {COUNT} differ, first: {wrong[0]}"
+
+
+def test_the_random_operands_reach_what_they_are_meant_to() -> None:
+    # A suite of zeros and NaNs would agree with anything.
+    for name in NAMES:
+        results = run(name, list(cases(name, COUNT, SEED)))
+        finite = np.isfinite(unit(name).output.decode(np.array(results)))
+        assert len(set(results)) > COUNT // 5, name
+        assert finite.mean() > 0.3, name
+
+
+FP4 = {
+    # Both lose bits: products of e2m1 span exponents 0 to 4 and have 4 significand bits, at most 2 fraction bits.
+    "window": spec("e2m1", "e2m1", "none", lanes=2, bits=2, result="f16", rounding="rne"),
+    # 6 x 6 + 6 x 6 = 72 is far beyond 6, and 0.25 below the least number: rounding, saturation and -0.
+    "result": spec("e2m1", "e2m1", "none", lanes=2, bits=8, result="e2m1", rounding="rne", overflow="saturate"),
+}
+
+
+@pytest.mark.parametrize("which", FP4)
+def test_every_pair_of_fp4_products(which: str) -> None:
+    index = np.arange(1 << 16)
+    a = np.stack([index & 15, index >> 4 & 15], axis=1)
+    b = np.stack([index >> 8 & 15, index >> 12], axis=1)
+    got = hwsim.dot(Unit.model_validate(FP4[which]), a, b)
+    bits = got.view(np.uint16) if got.dtype == np.float16 else got
+    witness = Witness(FP4[which])
+    want = [witness.dot(x, y, 0, (), ()) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    np.testing.assert_array_equal(bits, want)
+
+
+@pytest.mark.parametrize("lost", ["truncate", "floor", "jam", "rne", "rna"])
+@pytest.mark.parametrize("rounding", ["rne", "rna", "rz", "ru", "rd", "rto"])
+@pytest.mark.parametrize(("result", "overflow"), [("e5m2", "infinity"), ("e4m3", "nan"), ("e4m3", "saturate")])
+def test_every_lost_rounding_and_overflow(lost: str, rounding: str, result: str, overflow: str) -> None:
+    mapping = spec("e5m2", "e4m3", "f16", 3, bits=4, lost=lost, result=result, rounding=rounding, overflow=overflow)
+    random = np.random.default_rng([SEED, len(lost), len(rounding)])
+    # Operands about 1, so that products lie up to 8 places apart, and some about the largest, so that results overflow.
+    a = random.integers(0x2C, 0x4C, (40, 3)) | random.integers(0, 2, (40, 3)) << 7
+    b = random.integers(0x28, 0x48, (40, 3)) | random.integers(0, 2, (40, 3)) << 7
+    a[30:], b[30:] = a[30:] + 0x14, b[30:] + 0x20
+    c = random.integers(0x2C00, 0x4C00, 40) | random.integers(0, 2, 40) << 15
+    got = hwsim.dot(Unit.model_validate(mapping), a, b, c)
+    witness = Witness(mapping)
+    want = [witness.dot(*row, (), ()) for row in zip(a.tolist(), b.tolist(), c.tolist(), strict=True)]
+    assert got.tolist() == want
+
+
+# Directed: what section 2 says of zeros, signs, subnormals and specials, one claim a row. Codes of e4m3: 0x38 is 1,
+# 0x01 is 2^-9, 0x7e 448, 0x7f NaN; of e5m2: 0x3c is 1, 0x7c infinity; c in f32.
+HOPPER, HOPPER5 = "hopper-wgmma-e4m3-f32", "hopper-wgmma-e5m2-f32"
+CLAIMS = [
+    ("a zero product takes no part in max_exp", HOPPER, [0x00, 0x01], [0x7E, 0x01], 0, 0x36800000),
+    ("only negative zeros give +0", HOPPER, [0x80], [0x38], 0x80000000, 0),
+    ("exact cancellation gives +0", HOPPER, [0x38, 0xB8], [0x38, 0x38], 0, 0),
+    ("the addend is one of the terms", HOPPER, [0x38], [0x38], 0x3F800000, 0x40000000),
+    # 1 + 2^-18: the window at max_exp 0 ends at 2^-13.
+    ("bits below the window are lost", HOPPER, [0x38, 0x01], [0x38, 0x01], 0, 0x3F800000),
+    ("a negative term below the window is truncated, not floored", HOPPER, [0x38, 0x81], [0x38, 0x01], 0, 0x3F800000),
+    # 2^-6 x 1 and 2^-9 x 1 are aligned from emin = -6: nothing is normalised.
+    ("subnormals keep emin", HOPPER, [0x08, 0x01], [0x38, 0x38], 0, 0x3C900000),
+    ("an addend far above hides the products", HOPPER, [0x7E], [0x7E], 0x7F000000, 0x7F000000),
+    ("an addend below the largest passes cut", HOPPER, [0x00], [0x00], 0x3F800001, 0x3F800000),
+    ("NaN wins", HOPPER, [0x7F, 0x38], [0x00, 0x38], 0, 0x7FFFFFFF),
+    ("a NaN addend gives the canonical NaN", HOPPER, [0x38], [0x38], 0xFF800001, 0x7FFFFFFF),
+    ("infinity times zero is NaN", HOPPER5, [0x7C], [0x00], 0, 0x7FFFFFFF),
+    ("infinities of both signs are NaN", HOPPER5, [0x7C, 0xFC], [0x3C, 0x3C], 0, 0x7FFFFFFF),
+    ("an infinity against the addend's is NaN", HOPPER5, [0x7C], [0x3C], 0xFF800000, 0x7FFFFFFF),
+    ("an infinity wins over finite terms", HOPPER5, [0xFC, 0x7B], [0x3C, 0x7B], 0x7F7FFFFF, 0xFF800000),
+    ("the result of one group is the next one's addend", "ada-mma-e4m3-f32", [0x38] * 17, [0x38] * 17, 0, 0x41880000),
+    ("the register starts at c, the partial at +0", "deepseek-v3-e4m3-f32", [0x00], [0x00], 0x3F800001, 0x3F800001),
+    ("-0 in the register and +0 make +0", "deepseek-v3-e4m3-f32", [0x80], [0x38], 0x80000000, 0),
+]
+
+
+@pytest.mark.parametrize(("name", "a", "b", "c", "code"), [claim[1:] for claim in CLAIMS], ids=[c[0] for c in CLAIMS])
+def test_directed(name: str, a: list[int], b: list[int], c: int, code: int) -> None:
+    case = Case(a, b, c, [], [])
+    assert [f"{got:#x}" for got in run(name, [case])] == [f"{code:#x}"]
+    assert expected(name, [case]) == [code]
+
+
+def test_scales_add_exponents_and_do_not_overflow_before_the_sum() -> None:
+    # 2^127 x 2^-127 is 1, and 2^127 x 2^127 overflows binary32, whose largest exponent is 127.
+    unit_codes = [[0x38] + [0] * 31]
+    assert hwsim.dot("mxfp8-e4m3-f32", unit_codes, unit_codes, None, [[254]], [[0]]).tolist() == [1.0]
+    assert hwsim.dot("mxfp8-e4m3-f32", unit_codes, unit_codes, None, [[254]], [[254]]).tolist() == [np.inf]
+    # Code 0 is 2^-127, a binary32 subnormal, and not zero.
+    got = hwsim.dot("mxfp8-e4m3-f32", unit_codes, unit_codes, None, [[0]], [[127]])
+    assert got.view(np.uint32).tolist() == [0x00400000]
+    # -2^-254 rounds to zero, towards zero, and keeps its sign; NVIDIA's units would drop it.
+    negative = [[0xB8] + [0] * 31]
+    got = hwsim.dot("mxfp8-e4m3-f32", negative, unit_codes, None, [[0]], [[0]])
+    assert got.view(np.uint32).tolist() == [0x80000000]
+    got = hwsim.dot("mxfp8-e4m3-f32", unit_codes, unit_codes, None, [[255]], [[127]])
+    assert got.view(np.uint32).tolist() == [0x7FFFFFFF]
+
+
+def test_mxint8_products_reach_four() -> None:
+    # -2 x -2 is the one product that is 4 and not below.
+    got = hwsim.dot("mxint8-f32", [[-128] * 32], [[-128] * 32], None, [[127]], [[127]])
+    assert got.tolist() == [128.0]
+
+
+def test_the_witness_has_every_format_of_the_presets() -> None:
+    for name in NAMES:
+        used = unit(name)
+        for fmt in (used.operands.a, used.operands.b, used.result.format, used.output):
+            assert FORMS[fmt.name].container == fmt.container_bits

@@ -1,0 +1,259 @@
+"""A unit's file: what is wrong in it is named by file, line, key, rule and value."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from spec_examples import DLFLOAT16, REFUSED, RVBNA, UE4M3
+
+import hwsim
+from hwsim.formats import FloatFormat
+from hwsim.spec import as_yaml, load_unit, presets
+
+GOOD = """\
+unit: mine
+summary: a unit
+evidence: designed
+source: [here]
+operands:
+  a: e4m3
+  b: e5m2
+  addend: f32
+scale: none
+instruction:
+  k: 32
+  lanes: 16
+  order: sequential
+  start: addend
+  chain: addend
+sum:
+  method: aligned
+  fraction_bits: 13
+  lost: truncate
+  addend: aligned
+result:
+  format: e8m13
+  rounding: rz
+  overflow: infinity
+  nan: canonical
+promotion:
+  interval: 64
+  format: f32
+  operation: add
+  rounding: rne
+"""
+
+
+def write(folder: Path, text: str, name: str = "unit.yaml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def failure(folder: Path, text: str) -> str:
+    """The message for a file, which must begin with the file."""
+    path = write(folder, text)
+    with pytest.raises(hwsim.SpecError) as caught:
+        load_unit(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}:")
+    assert "\n" not in message
+    return message.removeprefix(f"{path}:")
+
+
+def test_the_good_file_is_good(tmp_path: Path) -> None:
+    unit = load_unit(write(tmp_path, GOOD))
+    assert (unit.name, unit.instruction.lanes, unit.promotion_beats) == ("mine", 16, 4)
+
+
+SCALE = "scale: {{a: {{format: e8m0, block: {}}}, b: {{format: e8m0, block: {}}}}}"
+
+# What is replaced in GOOD (the whole line), by what, and the message: line, key, rule, value.
+BROKEN = [
+    ("unit: mine", "unit: my unit", "1: unit must match pattern .*, not 'my unit'"),
+    ("unit: mine", "", "1: unit is missing"),
+    ("evidence: designed", "evidence: guessed", "3: evidence must be 'captured', .* or 'designed', not 'guessed'"),
+    ("source: [here]", "source: here", "4: source must be .*, not 'here'"),
+    ("  a: e4m3", "  a: e4m4", "6: operands.a .*did you mean e4m3.*, not 'e4m4'"),
+    ("  a: e4m3", "  a: 43", "6: operands.a must be the name of a format.*, not 43"),
+    ("  a: e4m3", "  a: e8m0", "6: operands.a must be a float or fixed format, not a power of two"),
+    ("  a: e4m3", "  a: no.yaml", "6: operands.a .*no.yaml: cannot be read: No such file"),
+    ("  a: e4m3", "  c: e4m3", "5: operands.a is missing|6: operands.c is not a key here"),
+    ("  b: e5m2", "  b: [e5m2]", "7: operands.b must be the name of a format"),
+    ("  addend: f32", "  addend: mxint8", "8: operands.addend must be a float format or none, not mxint8"),
+    ("  addend: f32", "  addend: f32\n  daz: 1", "9: operands.daz must be a valid boolean, not 1"),
+    ("scale: none", "scale: e8m0", "9: scale must be .*, not 'e8m0'"),
+    ("scale: none", SCALE.format("[1, 24]", "[32, 1]"), "9: scale.a.block must divide .* 16 lanes along K, not 24"),
+    ("scale: none", SCALE.format("[1, 32]", "[24, 1]"), "9: scale.b.block must divide .* 16 lanes along K, not 24"),
+    ("scale: none", SCALE.format("[1]", "[32, 1]"), "9: scale.a.block.1 is missing"),
+    ("scale: none", SCALE.format("[1, 0]", "[32, 1]"), "9: scale.a.block.1 must be greater than .*, not 0"),
+    ("scale: none", SCALE.format("[1, '32']", "[32, 1]"), "9: scale.a.block.1 must be a valid integer, not '32'"),
+    ("scale: none", "scale: {a: {format: e8m0, block: [1, 32]}}", "9: scale.b is missing"),
+    (
+        "scale: none",
+        SCALE.format("[1, 32]", "[32, 1]")[:-1] + ", at: subgroup}",
+        "9: scale.at must not be subgroup: there is no sum.subgroup",
+    ),
+    ("  k: 32", "  k: 0", "11: instruction.k must be greater than or equal to 1, not 0"),
+    ("  k: 32", "  k: '32'", "11: instruction.k must be a valid integer, not '32'"),
+    ("  k: 32", "  k: true", "11: instruction.k must be a valid integer, not True"),
+    ("  k: 32", "  k: 32.5", "11: instruction.k must be a valid integer, not 32.5"),
+    ("  lanes: 16", "  lanes: 12", r"12: instruction.lanes must divide instruction.k \(32\), not 12"),
+    ("  lanes: 16", "  lanes:", "12: instruction.lanes must be a valid integer, not None"),
+    ("  lanes: 16", "  lane: 16", "1[02]: instruction.lanes? is (missing|not a key here)"),
+    ("  order: sequential", "  order: backwards", "13: instruction.order must be sequential or {.*, not 'backwards'"),
+    ("  order: sequential", "  order: {modulo: 4}", "13: instruction.order must be sequential or {"),
+    (
+        "  order: sequential",
+        "  order: {modulo: 4, groups: [[0, 1], [2, 2]]}",
+        "13: instruction.order.groups must hold each of 0 to 3 once",
+    ),
+    (
+        "  order: sequential",
+        "  order: {modulo: 4, groups: [[0], [1, 2, 3]]}",
+        r"13: instruction.order.groups must make groups of instruction.lanes \(16\) products",
+    ),
+    (
+        "  order: sequential",
+        "  order: {modulo: 3, groups: [[0], [1], [2]]}",
+        r"13: instruction.order.modulo must divide instruction.k \(32\), not 3",
+    ),
+    ("  start: addend", "  start: one", "14: instruction.start must be 'addend' or 'zero', not 'one'"),
+    ("  chain: addend", "  chain: link", "15: instruction.chain must be 'addend', not 'link'"),
+    ("  method: aligned", "  method: fast", "17: sum.method must be 'aligned', .*, not 'fast'"),
+    ("  method: aligned", "  method: exact", "18: sum.fraction_bits has no meaning for method exact"),
+    ("  method: aligned", "  method: even-odd", "16: sum.combine is missing: method even-odd needs it"),
+    ("  fraction_bits: 13", "", "16: sum.fraction_bits is missing: method aligned needs it"),
+    ("  fraction_bits: 13", "  fraction_bits: -1", "18: sum.fraction_bits must be greater than .*, not -1"),
+    ("  fraction_bits: 13", "  fraction_bits: 257", "18: sum.fraction_bits must be less than .*, not 257"),
+    ("  lost: truncate", "  lost: round", "19: sum.lost must be 'truncate', .*, not 'round'"),
+    ("  addend: aligned", "  addend: late", "1: late is missing: sum.addend is late"),
+    ("  addend: aligned", "  addend: none", "20: sum.addend must not be none: operands.addend is f32"),
+    ("  addend: aligned", "  format: f32", "20: sum.format has no meaning for method aligned"),
+    ("  addend: aligned", "  flush: true", "20: sum.flush has no meaning for method aligned"),
+    (
+        "  addend: aligned",
+        "  subgroup: {lanes: 5, method: exact, exponent: scales}",
+        r"20: sum.subgroup.lanes must divide instruction.lanes \(16\), not 5",
+    ),
+    ("  addend: aligned", "  addends: aligned", "20: sum.addends is not a key here"),
+    ("result:", "late: {operation: add}\nresult:", "21: late has no meaning with sum.addend aligned"),
+    ("  format: e8m13", "  format: e4m3", "24: result.overflow must be nan or saturate, not infinity: e4m3 has none"),
+    ("  format: e8m13", "  format: mxint8", "22: result.format must be a signed float format, not mxint8"),
+    ("  format: e8m13", "", "21: result.format is missing"),
+    ("  rounding: rz", "  rounding: up", "23: result.rounding must be 'rne', .*, not 'up'"),
+    ("  overflow: infinity", "  overflow: wrap", "24: result.overflow must be 'infinity', .*, not 'wrap'"),
+    ("  nan: canonical", "  nan: 0x7F800000", "25: result.nan must be a NaN of e8m13, not 0x7f800000"),
+    ("  nan: canonical", "  nan: 0x7FC00001", "25: result.nan must be a NaN of e8m13, not 0x7fc00001"),
+    ("  nan: canonical", "  nan: 0x1FFFFFFFF", "25: result.nan must be a code of 32 bits, not 0x1ffffffff"),
+    ("  nan: canonical", "  nan: quiet", "25: result.nan must be 'canonical' or 'any', not 'quiet'"),
+    ("  interval: 64", "  interval: 40", r"27: promotion.interval must be a multiple of .* \(16\), not 40"),
+    ("  format: f32", "  format: f16", "28: promotion.format must hold every e8m13, the result's format"),
+    ("  format: f32", "  format: mxint8", "28: promotion.format must be a signed float format with a NaN, not mxint8"),
+    ("  operation: add", "  operation: sub", "29: promotion.operation must be 'add' or 'fma', not 'sub'"),
+    ("  rounding: rne", "  rounding: rne\n  every: 3", "31: promotion.every is not a key here"),
+    ("  rounding: rne", "  rounding: rne\nresults: 3", "31: results is not a key here"),
+    ("  rounding: rne", "  rounding: rne\nunit: twice", "31: unit stands twice"),
+    ("  rounding: rne", "  rounding: rne\n  rounding: rz", "31: promotion.rounding stands twice"),
+    ("  rounding: rne", "  rounding: [rne", "30: not YAML: .*"),
+]
+
+
+@pytest.mark.parametrize(("line", "instead", "message"), BROKEN, ids=[broken[1].strip()[:40] for broken in BROKEN])
+def test_what_is_wrong_is_named(tmp_path: Path, line: str, instead: str, message: str) -> None:
+    lines = GOOD.splitlines()
+    assert line in lines
+    text = "\n".join(instead if row == line else row for row in lines)
+    assert re.match(f"(?:{message})", failure(tmp_path, text)), failure(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "1: must be a YAML mapping of keys to values"),
+        ("- unit\n", "1: must be a YAML mapping"),
+        ("unit: x\n", "1: operands is missing"),
+        ("\t", "1: not YAML"),
+    ],
+)
+def test_what_is_no_unit(tmp_path: Path, text: str, message: str) -> None:
+    assert failure(tmp_path, text).startswith(message)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(hwsim.SpecError, match=r"gone\.yaml: cannot be read: No such file"):
+        load_unit(tmp_path / "gone.yaml")
+    with pytest.raises(hwsim.SpecError, match=r"cannot be read"):
+        load_unit(str(tmp_path) + "/")
+
+
+@pytest.mark.parametrize("name", presets())
+def test_presets_survive_being_written(name: str, tmp_path: Path) -> None:
+    unit = load_unit(name)
+    text = as_yaml(unit)
+    assert load_unit(write(tmp_path, text)) == unit
+    assert as_yaml(load_unit(tmp_path / "unit.yaml")) == text
+    assert "null" not in text
+    assert yaml.safe_load(text)["unit"] == name
+
+
+def test_every_preset_has_a_source_and_its_own_name() -> None:
+    for name in presets():
+        unit = load_unit(name)
+        assert unit.name == name
+        assert unit.source
+        assert unit.summary
+
+
+def test_a_format_of_ones_own_is_found_beside_the_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "formats").mkdir()
+    (tmp_path / "units").mkdir()
+    write(tmp_path / "formats", "kind: float\nexponent_bits: 3\nfraction_bits: 4\nbias: 3\n", "e3m4.yaml")
+    path = write(tmp_path / "units", GOOD.replace("  a: e4m3", "  a: ../formats/e3m4.yaml"))
+    unit = load_unit(path)
+    assert isinstance(unit.operands.a, FloatFormat)
+    assert (unit.operands.a.name, unit.operands.a.fraction_bits) == ("e3m4", 4)
+    # Its largest is (2 - 2^-4) x 2^4: no code is special.
+    assert hwsim.dot(unit, [[0x7F]], [[0x3C]]).tolist() == [31.0]
+    # Written out, the format stands in the unit's file, which then stands alone.
+    alone = write(tmp_path, as_yaml(unit), "alone.yaml")
+    assert load_unit(alone) == unit
+    # A path starts at the file, wherever the caller is.
+    monkeypatch.chdir(tmp_path / "formats")
+    assert load_unit("../units/unit.yaml") == unit
+    write(tmp_path / "formats", "kind: float\nexponent_bits: 0\nfraction_bits: 4\nbias: 3\n", "e3m4.yaml")
+    with pytest.raises(hwsim.SpecError, match=r"unit\.yaml:6: operands\.a .*e3m4\.yaml:2: exponent_bits must be"):
+        load_unit(path)
+
+
+def test_a_format_that_is_written_out(tmp_path: Path) -> None:
+    inline = "  a: {name: e3m4, kind: float, exponent_bits: 3, fraction_bits: 4, bias: 3}"
+    unit = load_unit(write(tmp_path, GOOD.replace("  a: e4m3", inline)))
+    assert unit.operands.a.fraction_bits == 4
+    wrong = failure(tmp_path, GOOD.replace("  a: e4m3", inline.replace("exponent_bits: 3", "exponent_bits: 0")))
+    assert wrong.startswith("6: operands.a must be a format: exponent_bits: Input should be greater than")
+    assert "6: operands.a must be a format" in failure(tmp_path, GOOD.replace("  a: e4m3", "  a: {bits: 3}"))
+
+
+@pytest.mark.parametrize("which", REFUSED)
+def test_hard_examples_parse_and_are_refused_by_name(which: str, tmp_path: Path) -> None:
+    text, key = REFUSED[which]
+    write(tmp_path, UE4M3, "ue4m3.yaml")
+    write(tmp_path, DLFLOAT16, "dlfloat16.yaml")
+    unit = load_unit(write(tmp_path, text))
+    assert load_unit(write(tmp_path, as_yaml(unit), "again.yaml")) == unit
+    message = re.escape(f"unit {unit.name}: {key} is not implemented yet")
+    for use in (hwsim.dot, hwsim.gemm, hwsim.explain):
+        with pytest.raises(hwsim.NotImplementedYet, match=message):
+            use(unit, [[0]], [[0]])
+
+
+def test_rvbna_is_implemented(tmp_path: Path) -> None:
+    unit = load_unit(write(tmp_path, RVBNA))
+    assert hwsim.dot(unit, [[0x38] * 16], [[0x38] * 16]).tolist() == [16.0]
+    assert hwsim.dot(unit, [[0x38]], [[0x38]]).tolist() == [1.0]
+    with pytest.raises(ValueError, match=r"K, .* at most instruction.k \(16\)"):
+        hwsim.dot(unit, [[0x38] * 17], [[0x38] * 17])

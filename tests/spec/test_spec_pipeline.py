@@ -1,0 +1,148 @@
+"""Steps, cuts and contexts; and what is refused, key by key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hwsim.spec import (
+    NotImplementedYet,
+    Pipeline,
+    Unit,
+    load_unit,
+    pipeline,
+    presets,
+    refuse_unimplemented,
+    refuse_unimplemented_in_hardware,
+    steps,
+)
+
+HOPPER = load_unit("hopper-wgmma-e4m3-f32")
+DEEPSEEK = load_unit("deepseek-v3-e4m3-f32")
+
+
+def test_steps_of_a_tree_have_a_level_for_each_doubling() -> None:
+    # 33 terms, with the addend: six levels; 17: five.
+    for name, levels in (("hopper-wgmma-e4m3-f32", 6), ("ada-mma-e4m3-f32", 5)):
+        known = steps(load_unit(name))
+        for tree in ("maximum", "sum"):
+            assert [step for step in known if step.startswith(tree)] == [
+                *(f"{tree}.{level}" for level in range(1, levels)),
+                tree,
+            ]
+    order = ["decode", "multiply", "maximum", "distance", "align", "sum", "magnitude", "normalize", "round"]
+    assert [step for step in steps(HOPPER) if "." not in step] == order
+
+
+def test_promotion_comes_last() -> None:
+    assert steps(HOPPER)[-1] == "round"
+    assert steps(DEEPSEEK)[: len(steps(HOPPER))] == steps(HOPPER)
+    assert steps(DEEPSEEK)[-1] == "promote"
+
+
+def test_a_pipeline_has_four_registers_unless_said() -> None:
+    built = pipeline(HOPPER)
+    assert (built.cuts, built.latency, built.contexts) == (("multiply", "align", "sum", "round"), 4, 4)
+    assert pipeline(DEEPSEEK).cuts == ("multiply", "align", "sum", "round", "promote")
+
+
+def test_cuts_are_put_in_order_and_the_last_is_added() -> None:
+    built = pipeline(HOPPER, cuts=("sum", "decode", "sum"))
+    assert (built.cuts, built.contexts) == (("decode", "sum", "round"), 3)
+    assert pipeline(HOPPER, cuts=()).cuts == ("round",)
+    assert pipeline(HOPPER, cuts=steps(HOPPER), contexts=1).latency == len(steps(HOPPER))
+
+
+@pytest.mark.parametrize(("contexts", "bits"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (256, 8)])
+def test_context_bits(contexts: int, bits: int) -> None:
+    assert pipeline(HOPPER, contexts=contexts).context_bits == bits
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"cuts": ("multiply", "promote")}, r"cuts must be steps of hopper-wgmma-e4m3-f32 \(decode, .*\), not promote"),
+        ({"cuts": ("b", "a")}, r"not a, b$"),
+        ({"contexts": 0}, r"^contexts must be 1 to 256, not 0$"),
+        ({"contexts": 257}, r"^contexts must be 1 to 256, not 257$"),
+    ],
+)
+def test_a_pipeline_that_does_not_fit(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        pipeline(HOPPER, **arguments)
+
+
+def test_a_pipeline_without_an_output_register() -> None:
+    with pytest.raises(ValueError, match=r"cuts must hold the last step"):
+        Pipeline(cuts=(), contexts=1)
+
+
+def changed(**parts: dict[str, Any]) -> Unit:
+    """Hopper's unit with other keys in some parts."""
+    data = HOPPER.model_dump(exclude_unset=True)
+    data["scale"] = parts.pop("scale", None)
+    promotion = parts.pop("promotion", None)
+    data = {key: {**value, **parts.get(key, {})} if isinstance(value, dict) else value for key, value in data.items()}
+    return Unit.model_validate({**data, "promotion": promotion} if promotion else data)
+
+
+E8M0 = {"format": "e8m0", "block": [32, 32]}
+# The same with a fraction; no subnormals; no sign.
+BARE = {"kind": "float", "name": "bare", "exponent_bits": 6, "fraction_bits": 9, "bias": 31, "subnormals": False}
+POSITIVE = {"kind": "float", "name": "ue4m3", "exponent_bits": 4, "fraction_bits": 3, "bias": 7, "signed": False}
+REFUSED: list[tuple[dict[str, dict[str, Any]], str]] = [
+    ({"operands": {"convert": "f16"}}, "operands.convert"),
+    ({"operands": {"daz": True}}, "operands.daz: true"),
+    ({"operands": {"a": {**POSITIVE, "signed_zero": False}}}, "unsigned factors"),
+    ({"scale": {"a": {"format": "f32", "block": [1, 32]}, "b": E8M0}}, "scale formats other than a power of two"),
+    ({"instruction": {"start": "zero"}}, "instruction.start: zero"),
+    ({"instruction": {"order": {"modulo": 1, "groups": [[0]]}}}, "instruction.order other than sequential"),
+    ({"sum": {"method": "exact", "fraction_bits": None}}, "sum.method: exact"),
+    ({"sum": {"zero_terms": "count"}}, "sum.zero_terms: count"),
+    ({"sum": {"max_exp_floor": -133}}, "sum.max_exp_floor"),
+    ({"sum": {"zero": "ieee"}}, "sum.zero: ieee"),
+    ({"sum": {"subgroup": {"lanes": 16, "method": "exact", "exponent": "scales"}}}, "sum.subgroup"),
+    ({"result": {"nan": "any"}}, "result.nan: any"),
+    ({"result": {"subnormals": "flush"}}, "result.subnormals: flush"),
+    (
+        {"result": {"format": {**BARE, "nan": [0x7FFF, 0xFFFF]}, "overflow": "nan"}},
+        "result formats without subnormals",
+    ),
+    ({"promotion": {"interval": 128, "format": "f32", "operation": "fma"}}, "promotion.operation: fma"),
+]
+
+
+@pytest.mark.parametrize(("parts", "what"), REFUSED, ids=[refused[1] for refused in REFUSED])
+def test_what_is_in_the_schema_and_not_in_the_model(parts: dict[str, dict[str, Any]], what: str) -> None:
+    unit = changed(**parts)
+    with pytest.raises(NotImplementedYet) as caught:
+        refuse_unimplemented(unit)
+    assert str(caught.value) == f"unit hopper-wgmma-e4m3-f32: {what} is not implemented yet"
+
+
+def test_every_preset_is_in_the_model() -> None:
+    for name in presets():
+        refuse_unimplemented(load_unit(name))
+
+
+def test_what_is_in_the_model_and_not_in_the_rtl() -> None:
+    with pytest.raises(NotImplementedYet, match=r"operands\.a: mxint8 is in the model, but not in the RTL yet"):
+        refuse_unimplemented_in_hardware(load_unit("mxint8-f32"))
+    for name in presets():
+        if name != "mxint8-f32":
+            refuse_unimplemented_in_hardware(load_unit(name))
+
+
+def test_the_output_is_what_the_promotion_leaves() -> None:
+    assert HOPPER.output.name == "e8m13"
+    assert DEEPSEEK.output.name == "f32"
+    assert (HOPPER.promotion_beats, DEEPSEEK.promotion_beats) == (None, 4)
+    assert HOPPER.nan == DEEPSEEK.nan == 0x7FFFFFFF
+    assert changed(result={"nan": 0x7FC00000}).nan == 0x7FC00000
+
+
+def test_a_unit_is_frozen_and_hashable() -> None:
+    assert hash(changed()) == hash(changed())
+    with pytest.raises(ValueError, match="frozen"):
+        HOPPER.unit = "other"  # type: ignore[misc]
