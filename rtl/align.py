@@ -93,7 +93,7 @@ def clamp(distance: Value, bits: int) -> Value:
     """A distance in `bits` bits: all ones if it needs more. It is not negative where it matters."""
     if len(distance) <= bits:
         return distance
-    return Mux(distance[bits:].any(), (1 << bits) - 1, distance[:bits])
+    return distance[:bits] | distance[bits:].any().replicate(bits)
 
 
 class Distance(Step):
@@ -105,14 +105,20 @@ class Distance(Step):
 
     def compute(self, m: Module) -> None:
         """Drive the shifts."""
+        n = self.n
+        # Where max_exp is negative there are no products.
+        positive = self.i.max_exp[: n.max_exp[1].bit_length()]
+        near = Signal(min(n.product_exp_bits, len(positive)))
+        m.d.comb += near.eq(clamp(positive, len(near)))
         for lane, term in enumerate([*self.i.terms, self.i.addend]):
-            difference = Signal.like(self.i.max_exp - term.exp, name=f"difference{lane}")
+            is_addend = lane == n.lanes
+            largest = self.i.max_exp if is_addend else near
+            bits = (n.max_exp[1] - n.addend_exp[0]).bit_length() if is_addend else len(near)
+            difference = Signal(bits, name=f"difference{lane}")
             m.d.comb += [
-                difference.eq(self.i.max_exp - term.exp),
-                self.o.shifts[lane].eq(clamp(difference, self.n.distance_bits)),
+                difference.eq(largest - term.exp),
+                self.o.shifts[lane].eq(clamp(difference, n.distance_bits)),
             ]
-            out = self.o.addend if lane == self.n.lanes else self.o.terms[lane]
-            m.d.comb += [out.sign.eq(term.sign), out.sig.eq(term.sig)]
 
 
 def truncated(window: Value, sign: Value, shift: Value, drop: int) -> tuple[Value, Value]:
@@ -120,9 +126,8 @@ def truncated(window: Value, sign: Value, shift: Value, drop: int) -> tuple[Valu
 
     Complementing before an arithmetic shift truncates the magnitude, and needs no bit that is shifted out.
     """
-    high = (1 << len(shift)) - 1  # zeros above the window, for the sign to be shifted in from
-    wide = Cat(window, Const(0, high))
-    return (Mux(sign, ~wide, wide) >> shift)[drop : len(window) + 1].as_signed(), sign
+    wide = Cat(window, Const(0, 1 << len(shift)))  # the sign bit of the result, and all that is shifted in
+    return ((wide ^ sign.replicate(len(wide))) >> shift)[drop : len(window) + 1].as_signed(), sign
 
 
 def rounded(window: Value, sign: Value, shift: Value, drop: int, lost: str) -> tuple[Value, Value]:
@@ -140,7 +145,7 @@ def rounded(window: Value, sign: Value, shift: Value, drop: int, lost: str) -> t
 
 def complement(magnitude: Value, sign: Value) -> Value:
     """The ones' complement of a magnitude, where `sign` is set."""
-    return Cat(Mux(sign, ~magnitude, magnitude), sign).as_signed()
+    return Cat(magnitude ^ sign.replicate(len(magnitude)), sign).as_signed()
 
 
 class Align(Step):

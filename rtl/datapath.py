@@ -38,10 +38,10 @@ def _maximum(n: Numbers, cuts: tuple[str, ...]) -> list[Step]:
 
 def _sum(n: Numbers, cuts: tuple[str, ...]) -> list[Step]:
     parts: list[Step] = []
-    terms = n.lanes + 1
+    sums, inside = n.lanes + 1, 1
     for name, levels in _levels(n.unit, cuts, "sum"):
-        part = Sum(n, name, terms, 1 << levels)
-        terms = part.after
+        part = Sum(n, name, sums, 1 << levels, inside)
+        sums, inside = part.after, part.terms
         parts.append(part)
     return parts
 

@@ -45,10 +45,17 @@ class FloatDecode(wiring.Component):
         if fmt.nan == "ieee":
             m.d.comb += o.nan.eq(field.all() & frac.any())
         else:
-            m.d.comb += o.nan.eq(is_any_of(code, fmt.nan))
+            m.d.comb += o.nan.eq(self._is_listed_nan(code))
         if fmt.infinity_magnitude is not None:
             m.d.comb += o.inf.eq(magnitude == Const(fmt.infinity_magnitude, len(magnitude)))
         return m
+
+    def _is_listed_nan(self, code: Value) -> Value:
+        """Whether a code is among the format's NaNs; where both signs are, the sign does not matter."""
+        codes, sign = self.fmt.nan, self.fmt.sign_bit if self.fmt.signed else 0
+        both = tuple(nan for nan in codes if sign and not nan & sign and nan | sign in codes)
+        alone = tuple(nan for nan in codes if nan & ~sign not in both)
+        return is_any_of(code[:-1], both) | is_any_of(code, alone)
 
 
 class ScaleDecode(wiring.Component):

@@ -104,9 +104,9 @@ def window_layout(n: Numbers) -> StructLayout:
     )
 
 
-def sums_layout(n: Numbers, sums: int) -> StructLayout:
-    """Inside the tree that sums, of which `sums` partial sums are left; the last is `total`."""
-    last = {"total": n.total} if sums == 1 else {"sums": ArrayLayout(n.total, sums)}
+def sums_layout(n: Numbers, sums: int, terms: int) -> StructLayout:
+    """Inside the tree that sums, of which `sums` partial sums of up to `terms` terms are left; the last is `total`."""
+    last = {"total": n.total} if sums == 1 else {"sums": ArrayLayout(n.sum_of(terms), sums)}
     return StructLayout({**last, "max_exp": signed_shape(*n.max_exp), "special": SPECIAL})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -39,7 +39,7 @@ class Product(wiring.Component):
             term.sig.eq(a.sig * b.sig),
             exp.eq(a.bexp + b.bexp + self.scale_exp if self.n.scales else a.bexp + b.bexp),
             # A zero product has exponent 0, below every other, so that it never sets the maximum.
-            term.exp.eq(Mux(zero_a | zero_b, 0, exp)),
+            term.exp.eq(exp & (~(zero_a | zero_b)).replicate(len(exp))),
             inf.eq(a.inf | b.inf),
             special.nan.eq(a.nan | b.nan | (a.inf & zero_b) | (b.inf & zero_a)),
             special.positive.eq(inf & ~term.sign),

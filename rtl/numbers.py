@@ -98,11 +98,17 @@ class Numbers:
         """Fraction bits of an addend in the window: the more of the addend's format and the result's."""
         return max(fmt.fraction_bits for fmt in (self.window_addend, self.result) if fmt is not None)
 
+    def sum_of(self, terms: int) -> Shape:
+        """The sum of some terms of the window."""
+        most = min(terms * self.term_most, self.sum_most)
+        return signed_shape(-most, most)
+
     def _window(self) -> None:
         a_most = (2 << self.a.fraction_bits) - 1
         b_most = (2 << self.b.fraction_bits) - 1
         term = self._most_in_window(a_most * b_most, self.product_fraction_bits)
         addend = self._most_in_window((2 << self.addend_fraction_bits) - 1, self.addend_fraction_bits)
+        self.term_most = max(term, addend)
         self.sum_most = self.lanes * term + addend
 
     def _most_in_window(self, sig: int, fraction_bits: int) -> int:
@@ -119,3 +125,8 @@ class Numbers:
         """Bits of a shift amount that can shift everything out of the window, its half included."""
         half = self.unit.sum.lost in {"rne", "rna"}
         return (self.fraction_bits + 2 + half).bit_length()
+
+    @property
+    def product_exp_bits(self) -> int:
+        """Bits of a max_exp as products see it: all ones is so far above every product that it shifts them all out."""
+        return (self.product_most + (1 << self.distance_bits) - 1).bit_length()

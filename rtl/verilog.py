@@ -33,6 +33,10 @@ write_verilog -sv -noattr -norename
 """
 
 
+# Equal parts of a concatenation, side by side: short to write as a repetition, and fast to simulate.
+REPEATED = re.compile(r"(?<=[{,] )([^,{}]+)((?:, \1)+)(?=,| })")
+
+
 def top_name(unit: Unit) -> str:
     """The module's name: the unit's, with what Verilog allows."""
     return re.sub(r"[^A-Za-z0-9_]", "_", unit.name)
@@ -46,7 +50,12 @@ def convert(component: Component, name: str) -> str:
     )
     if done.returncode:
         raise RuntimeError(f"Yosys could not write {name}: {done.stderr.strip()[-2000:]}")
-    return done.stdout
+    return REPEATED.sub(_repetition, done.stdout)
+
+
+def _repetition(found: re.Match[str]) -> str:
+    part, others = found.groups()
+    return f"{{{1 + others.count(',')}{{{part}}}}}"
 
 
 def verilog(unit: Unit, pipeline: Pipeline) -> str:

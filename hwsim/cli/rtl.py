@@ -37,17 +37,20 @@ def rtl(
     hwsim rtl my-unit.yaml -o my_unit.v --cuts multiply,align,sum --contexts 8
     hwsim rtl hopper-wgmma-e4m3-f32 -o - | less
     """
-    _need_yosys()
-    # Amaranth takes a while to import, which the other commands need not wait for.
-    from hwsim.rtl.verilog import top_name, verilog
-
     specified = load_unit(unit)
     refuse_unimplemented_in_hardware(specified)
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     built = pipeline(specified, chosen, contexts)
+    _need_yosys()
+    # Amaranth takes a while to import, which bad input and the other commands need not wait for.
+    from hwsim.rtl.verilog import top_name, verilog
+
     top = top_name(specified)
     target = None if output == "-" else _target(output, top)
-    text = verilog(specified, built)
+    try:
+        text = verilog(specified, built)
+    except (TypeError, ValueError) as error:  # nothing that was typed: that has been checked
+        raise RuntimeError(f"{specified.name} cannot be built: {error}") from error
     if target is None:
         sys.stdout.write(text)
         return

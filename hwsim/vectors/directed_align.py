@@ -117,13 +117,17 @@ def many(bench: Bench) -> None:
 
 
 def _losing_most(bench: Bench) -> tuple[Product, Product] | None:
-    """A product, and one below it with as much as can be of its value lost."""
-    for places in range(bench.palette.fraction_bits + 1, 0, -1):
-        d = bench.window - bench.palette.fraction_bits + places
-        pair = bench.pair(d, (0, 0), field=(1 << places) - 1) or bench.pair(d, (0, 0), lost=True) if d >= 0 else None
-        if pair:
-            return pair
-    return None
+    """A product, and one below it that loses as much of a window place as can be."""
+    best, most = None, 0.0
+    for d in bench.distances:
+        places = bench.lost_place(d)
+        for exp in bench.tries[:8] if 0 < places <= bench.palette.fraction_bits + 2 else ():
+            high = bench.palette.of(0, exp)
+            for low in bench.palette.of(0, exp - d) if high else ():
+                part = (low.sig & bench.lost_bits(d)) / (1 << places)
+                if part > most:
+                    best, most = (high[-1], low), part
+    return best
 
 
 def _negative(bench: Bench, one: Product) -> Product:

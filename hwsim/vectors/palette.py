@@ -45,6 +45,7 @@ class Palette:
         self._rows, self._places = _table(a, b)
         self._of: dict[tuple[int, int], tuple[Product, ...]] = {}
         self._ladders: dict[tuple[int, int, int, bool], tuple[list[int], list[Product]]] = {}
+        self._largest: dict[int, list[Product | None]] = {}
         self.exps = sorted({exp + offset for _, exp in self._places})
 
     def of(self, sign: int, exp: int) -> tuple[Product, ...]:
@@ -60,6 +61,19 @@ class Palette:
         products = self.of(sign, exp)
         index = bisect_left(products, sig, key=lambda product: product.sig)
         return products[index] if index < len(products) and products[index].sig == sig else None
+
+    def largest(self, sign: int, exp: int) -> Product | None:
+        """The product of the largest magnitude among those of at most this reference exponent."""
+        if sign not in self._largest:
+            best: Product | None = None
+            self._largest[sign] = []
+            for below in self.exps:
+                for one in self.of(sign, below)[-1:]:
+                    if best is None or one.sig << one.exp - best.exp >= best.sig:
+                        best = one
+                self._largest[sign].append(best)
+        index = bisect_right(self.exps, exp) - 1
+        return self._largest[sign][index] if index >= 0 else None
 
     def powers(self, sign: int, exponent: int) -> list[Product]:
         """The products of value (-1)^sign * 2^exponent, that of the largest reference exponent first."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hwsim.formats import Class, FloatFormat, unpack
+from hwsim.formats import Class, FloatFormat
 from hwsim.model.terms import Term, addend_term
 from hwsim.model.window import align
 from hwsim.spec import Unit
@@ -152,7 +152,7 @@ def _of_top(bench: Bench, sign: int, top: int, addend: Addend | None) -> Iterato
     least, most = (end - bench.neutral for end in bench.scale_ends)
     # Scales bring one of the largest exponents to `top`, as far as they go.
     for shift in {min(max(top - exp, least), most) for exp in bench.palette.exps[-3:]}:
-        largest = _largest_product(bench, sign, top - shift)
+        largest = bench.palette.largest(sign, top - shift)
         first = largest
         if addend is None or addend.term.exp != top:
             at_top = bench.palette.of(sign, top - shift)
@@ -165,15 +165,6 @@ def _of_top(bench: Bench, sign: int, top: int, addend: Addend | None) -> Iterato
         rounded = bench.definition.round(total, top)
         magnitude = rounded.code >> bench.result.padding & (bench.result.sign_bit - 1)
         yield _Largest(magnitude, Found(products, addend, shift), rounded.overflow)
-
-
-def _largest_product(bench: Bench, sign: int, exp: int) -> Product | None:
-    """The product of the largest magnitude among those of at most this reference exponent."""
-    able = [bench.palette.of(sign, below)[-1] for below in range(exp, exp - 3, -1) if bench.palette.of(sign, below)]
-    if not able:
-        below = [one for one in bench.palette.exps if one < exp and bench.palette.of(sign, one)]
-        able = [bench.palette.of(sign, below[-1])[-1]] if below else []
-    return max(able, key=lambda one: (one.sig << one.exp - exp + 3, one.exp), default=None) if able else None
 
 
 def _term(bench: Bench, one: Product, shift: int) -> Term:
@@ -192,11 +183,7 @@ def _underflow(bench: Bench) -> tuple[bool, str, Case | None]:
     unit_exp, why = _granule(bench)
     least = bench.result.emin
     if unit_exp >= least:
-        return (
-            False,
-            f"underflow: every sum with a product is a multiple of 2^{unit_exp}, {why}; normal from 2^{least}",
-            None,
-        )
+        return False, f"underflow: every sum with a product is a multiple of 2^{unit_exp} >= 2^{least}, {why}", None
     for found in _tiny(bench, unit_exp):
         group = bench.measure(found)
         if group.rounded.tiny and any(group.aligned[: len(found.products)]):
@@ -232,6 +219,10 @@ def _tiny(bench: Bench, unit_exp: int) -> Iterator[Found]:
                 addend = bench.addend(1, size, unit)
                 if addend and not addend.before:
                     yield Found((one,), addend)
+        one, little = bench.palette.of(0, exps[0])[0], bench.addend(0, 1, place)
+        back = bench.palette.find(1, one.exp, one.sig)
+        if back and little and not little.before and bench.lanes > 1:
+            yield Found((one, back), little)
         found = solved(bench, 1, place)
         if found is not None and not (found.addend and found.addend.before):
             yield found

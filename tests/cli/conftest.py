@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cli_run import Done, Run
+from cli.cli_run import Done, Run
 
 from hwsim.cli import main
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from cli_run import Run, fails
+from cli.cli_run import Run, fails
 
 import hwsim
 from hwsim.cli import parse

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_run import Run, fails
+from cli.cli_run import Run, fails
 
 import hwsim
 from hwsim.cli.app import app

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from cli_run import Run, fails
+from cli.cli_run import Run, fails
 
 import hwsim
 from hwsim.spec import as_yaml, load_unit, presets

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from formats_witness import EVERY
+from formats.formats_witness import EVERY
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, formats, get_format, parse
 from hwsim.formats.yamlfile import SpecError

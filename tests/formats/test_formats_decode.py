@@ -1,7 +1,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from formats_witness import EVERY, float_value
+from formats.formats_witness import EVERY, float_value
 from gfloat import decode_ndarray
 from gfloat import formats as gf
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from formats_witness import EVERY, ROUNDINGS, bulk_expected, expected, inputs, overflows
+from formats.formats_witness import EVERY, ROUNDINGS, bulk_expected, expected, inputs, overflows
 from gfloat import RoundMode, encode_ndarray, round_ndarray
 from gfloat import formats as gf
 

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import yaml
-from formats_witness import EVERY
+from formats.formats_witness import EVERY
 from gfloat import decode_float
 from gfloat import formats as gf
 

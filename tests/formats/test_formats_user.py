@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from formats_witness import EVERY, ROUNDINGS, expected, largest_rung, overflows, rung_value
+from formats.formats_witness import EVERY, ROUNDINGS, expected, largest_rung, overflows, rung_value
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError

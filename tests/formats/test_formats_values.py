@@ -7,7 +7,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from formats_witness import EVERY, ROUNDINGS
+from formats.formats_witness import EVERY, ROUNDINGS
 
 from hwsim.formats import Missing, Overflow, Rounding, get_format
 

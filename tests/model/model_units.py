@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
-from model_witness import FORMS, Witness
+from model.model_witness import FORMS, Witness
 
 import hwsim
 from hwsim.spec import Unit, presets

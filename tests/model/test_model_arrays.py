@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from model_units import ODD, spec, unit
+from model.model_units import ODD, spec, unit
 
 import hwsim
 from hwsim.spec import Unit, as_yaml

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from model_units import NAMES, cases, run, unit
+from model.model_units import NAMES, cases, run, unit
 
 import hwsim
 from hwsim.formats import Class

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from model_units import Case, cases, expected, run, unit
+from model.model_units import Case, cases, expected, run, unit
 
 from hwsim.formats import Class, FloatFormat
 from hwsim.model import definition as model

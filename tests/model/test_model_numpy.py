@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from model_units import spec
+from model.model_units import spec
 from numpy.typing import NDArray
 
 import hwsim

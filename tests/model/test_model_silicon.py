@@ -1,36 +1,28 @@
 """hwsim.dot against outputs captured from real GPUs: every case, every bit.
 
-The captures stand outside the project: HWSIM_SILICON names their folder, ../shared/silicon beside the project unless
-given. Without them these tests are skipped, and fail where CI is true.
+The captures stand outside the project; tests/conftest.py finds them. Without them these tests are skipped, and fail
+where CI is true.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from model_units import spec
+from model.model_units import spec
 
 import hwsim
 from hwsim.spec import Unit
 
-FOLDER = Path(os.environ.get("HWSIM_SILICON") or Path(__file__).parents[2].parent / "shared" / "silicon")
 CASES = 1000  # in every file of the source
 
 
 @pytest.fixture(scope="module")
-def captured() -> Mapping[str, Any]:
-    file = FOLDER / "captured.npz"
-    if not file.is_file():
-        reason = f"no captured outputs at {file}; set HWSIM_SILICON to their folder"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    loaded: Mapping[str, Any] = np.load(file)
+def captured(silicon: Path) -> Mapping[str, Any]:
+    loaded: Mapping[str, Any] = np.load(silicon / "captured.npz")
     return loaded
 
 

@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 import pytest
-from model_units import NAMES, Case, cases, expected, run, spec, unit
-from model_witness import FORMS, Witness
+from model.model_units import NAMES, Case, cases, expected, run, spec, unit
+from model.model_witness import FORMS, Witness
 
 import hwsim
 from hwsim.spec import Unit

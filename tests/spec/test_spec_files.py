@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from spec_examples import DLFLOAT16, REFUSED, RVBNA, UE4M3
+from spec.spec_examples import DLFLOAT16, REFUSED, RVBNA, UE4M3
 
 import hwsim
 from hwsim.formats import FloatFormat

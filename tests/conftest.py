@@ -1,0 +1,48 @@
+"""What every test has at hand: simulators and captured results, demanded in CI and asked for elsewhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hwsim.cosim.tools import find_icarus, find_verilator
+from hwsim.errors import ToolMissing
+
+ROOT = Path(__file__).parents[1]
+SILICON = ROOT.parent / "shared" / "silicon"
+
+if not os.environ.get("HWSIM_SILICON") and SILICON.is_dir():
+    os.environ["HWSIM_SILICON"] = str(SILICON)
+
+
+def missing(reason: str) -> None:
+    """Skip, saying why; in CI, fail."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def verilator() -> None:
+    try:
+        find_verilator()
+    except ToolMissing as error:
+        missing(str(error))
+
+
+@pytest.fixture(scope="session")
+def icarus() -> None:
+    try:
+        find_icarus()
+    except ToolMissing as error:
+        missing(str(error))
+
+
+@pytest.fixture(scope="session")
+def silicon() -> Path:
+    named = os.environ.get("HWSIM_SILICON")
+    if not named or not (Path(named) / "captured.npz").is_file():
+        missing("no captured results: HWSIM_SILICON names no folder with captured.npz")
+    return Path(str(named))

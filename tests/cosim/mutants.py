@@ -1,0 +1,181 @@
+"""Deliberate faults in the RTL, each of which the suites must catch.
+
+A fault is an edit of the source of one function of the RTL, so that it says itself what it breaks. Only the RTL is
+edited; the model is never touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+from hwsim.rtl import align, decode, dot_unit, multiply, normalize
+from hwsim.rtl import sum as sums
+from hwsim.spec import Unit
+
+HOPPER, DEEPSEEK, MXFP8 = "hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"
+DIRECTED, RANDOM, BUSY = "dot directed", "dot random", "dot random, gaps and back-pressure"
+HANDSHAKE = "handshake and reset"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A fault.
+
+    function: of the RTL, whose text `old`, which stands in it once, becomes `new`. spec: instead, keys of the
+    specification that the RTL is built from, with other values. caught_by: suites all of which must catch it.
+    """
+
+    name: str
+    unit: str
+    caught_by: tuple[str, ...]
+    function: Any = None
+    old: str = ""
+    new: str = ""
+    spec: tuple[tuple[str, str, Any], ...] = ()
+
+    def built_from(self, unit: Unit) -> Unit:
+        """The specification that the faulty RTL is built from."""
+        if not self.spec:
+            return unit
+        data = unit.model_dump(mode="json", exclude_unset=True)
+        for part, key, value in self.spec:
+            data[part][key] = value
+        return Unit.model_validate(data)
+
+    @contextlib.contextmanager
+    def applied(self) -> Iterator[None]:
+        """The RTL is faulty inside."""
+        if self.function is None:
+            yield
+            return
+        module = sys.modules[self.function.__module__]
+        source = textwrap.dedent(inspect.getsource(self.function))
+        assert source.count(self.old) == 1, f"{self.name}: {self.old!r} must stand once in {self.function.__qualname__}"
+        *owners, name = self.function.__qualname__.split(".")
+        owner = getattr(module, owners[0]) if owners else module
+        made: dict[str, Any] = {}
+        exec(compile(source.replace(self.old, self.new), f"<{self.name}>", "exec"), vars(module), made)
+        with mock.patch.object(owner, name, made[name]):
+            yield
+
+
+MUTANTS = [
+    Mutant(
+        "zeroed output", HOPPER, (DIRECTED, RANDOM, BUSY),
+        dot_unit.DotUnit._output, "Mux(path.o.nan, nan, padded)", "0",
+    ),
+    Mutant(
+        "dropped lane", HOPPER, (DIRECTED, RANDOM),
+        align.Align.compute, "ones.eq(ones)", "ones.eq(0 if lane == 5 else ones)",
+    ),
+    Mutant(
+        "dropped addend", HOPPER, (DIRECTED, RANDOM),
+        align.Align.compute, "ones.eq(ones)", "ones.eq(0 if lane == n.lanes else ones)",
+    ),
+    Mutant(
+        "floor for truncate", HOPPER, (DIRECTED, RANDOM),
+        align.Align.lose, "truncated(window, sign, shift, drop)", 'rounded(window, sign, shift, drop, "floor")',
+    ),
+    Mutant(
+        "one window bit less", HOPPER, (DIRECTED, RANDOM),
+        align.Align.compute, "ones.eq(ones)", "ones.eq(Cat(term.sign, ones[1:]))",
+    ),
+    Mutant("one window bit more", HOPPER, (DIRECTED, RANDOM), spec=(("sum", "fraction_bits", 14),)),
+    Mutant(
+        "shift off by one in a lane", HOPPER, (DIRECTED, RANDOM),
+        align.Distance.compute, "clamp(difference, ", "clamp((difference + (lane == 3))[: len(difference)], ",
+    ),
+    Mutant(
+        "addend takes no part in the maximum", HOPPER, (DIRECTED, RANDOM),
+        align.Maximum.compute, "wins = addend.sig.any() & ", "wins = Const(0) & ",
+    ),
+    Mutant(
+        "zero product sets the maximum", HOPPER, (DIRECTED,),
+        multiply.Product.elaborate, "~(zero_a | zero_b)", "~(zero_a & zero_b)",
+    ),
+    Mutant(
+        "subnormal with the exponent of zero", HOPPER, (DIRECTED, RANDOM),
+        decode.FloatDecode.elaborate, "field[0] | ~hidden", "field[0]",
+    ),
+    Mutant(
+        "sum one bit narrower", HOPPER, (DIRECTED,),
+        sums.Sum.compute, "out.eq(balanced(self._values(first, end)))",
+        "out.eq(balanced(self._values(first, end))[: len(out) - 1].as_signed())",
+    ),
+    Mutant(
+        "rounded for truncated result", HOPPER, (DIRECTED, RANDOM),
+        normalize.increment, "return Const(0)", "return guard",
+    ),
+    Mutant(
+        "sign of zero", MXFP8, (DIRECTED,),
+        normalize.Magnitude.compute, "sign = negative\n", "sign = negative | ~total.any()\n",
+    ),
+    Mutant(
+        "NaN lost in one lane", HOPPER, (DIRECTED,),
+        multiply.Multiply.compute, "product.special[field] for product in products",
+        "product.special[field] for product in products[:-1]",
+    ),
+    Mutant(
+        "scale ignored", MXFP8, (DIRECTED, RANDOM),
+        decode.Decode._scales, "eq(a + b)", "eq(a + 127)",
+    ),
+    Mutant(
+        "NaN scale ignored", MXFP8, (DIRECTED,),
+        decode.Decode._scales, "nan |= decode.nan", "nan |= decode.nan & 0",
+    ),
+    Mutant(
+        "overflow goes on", MXFP8, (DIRECTED,),
+        normalize.Round.compute, "overflow.eq(magnitude > fmt.max_magnitude)", "overflow.eq(0)",
+    ),
+    Mutant("promotion one beat late", DEEPSEEK, (DIRECTED, RANDOM), spec=(("promotion", "interval", 160),)),
+    Mutant("promotion one beat early", DEEPSEEK, (DIRECTED, RANDOM), spec=(("promotion", "interval", 96),)),
+    Mutant(
+        "tie rounded down in the promotion", DEEPSEEK, (DIRECTED,),
+        normalize.increment, "guard & (sticky | last)", "guard & sticky",
+    ),
+    Mutant(
+        "sticky bit lost in the promotion", DEEPSEEK, (DIRECTED,),
+        align.rounded, "complement(kept | guard | sticky, sign), sign", "complement(kept | guard, sign), sign",
+    ),
+    Mutant(
+        "context mixed up at the output", HOPPER, (DIRECTED, RANDOM),
+        dot_unit.DotUnit._flight, "self.o.payload.context.eq(stages[-1].context)",
+        "self.o.payload.context.eq(stages[-1].context & ~1)",
+    ),
+    Mutant(
+        "partial sum of another context", HOPPER, (RANDOM, BUSY),
+        dot_unit.DotUnit._operands, "select(self.partials, payload.context)",
+        "select(self.partials, payload.context ^ 1)",
+    ),
+    Mutant(
+        "beat does not wait for its context", HOPPER, (HANDSHAKE, BUSY),
+        dot_unit.DotUnit._ready, "advance & (payload.first | ~waits)", "advance",
+    ),
+    Mutant(
+        "first beat waits for its context", HOPPER, (HANDSHAKE,),
+        dot_unit.DotUnit._ready, "payload.first | ~waits", "~waits",
+    ),
+    Mutant(
+        "result not held under back-pressure", HOPPER, (BUSY, HANDSHAKE),
+        dot_unit.DotUnit._operands, "path.enable.eq(advance)", "path.enable.eq(1)",
+    ),
+    Mutant(
+        "reset leaves a valid bit", HOPPER, (HANDSHAKE,),
+        dot_unit.DotUnit._flight, 'Signal(name=f"valid{stage}")', 'Signal(name=f"valid{stage}", reset_less=stage == 2)',
+    ),
+    Mutant(
+        "reset leaves a sum open", HOPPER, (HANDSHAKE,),
+        dot_unit.DotUnit._misuse, "Signal(self.pipeline.contexts)", "Signal(self.pipeline.contexts, reset_less=True)",
+    ),
+    Mutant(
+        "misuse not flagged", HOPPER, (HANDSHAKE,),
+        dot_unit.DotUnit._misuse, "self.misuse.eq(1)", "self.misuse.eq(0)",
+    ),
+]

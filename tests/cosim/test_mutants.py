@@ -1,0 +1,99 @@
+"""Every deliberate fault is caught by every suite that claims to see it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from cosim.mutants import DIRECTED, MUTANTS, Mutant
+
+from hwsim.cosim.build import bulk_build
+from hwsim.cosim.bulk import BulkUnit
+from hwsim.cosim.compare import compare
+from hwsim.cosim.diagnose import first_difference
+from hwsim.cosim.ports import port_map
+from hwsim.cosim.suites import Planner, Suite
+from hwsim.cosim.trace import words_of
+from hwsim.rtl import verilog
+from hwsim.spec import load_unit, pipeline
+from hwsim.tb.job import Outcome
+
+pytestmark = pytest.mark.simulator
+SEED = 20261121
+
+
+@cache
+def suites(name: str) -> dict[str, Suite]:
+    unit = load_unit(name)
+    built = pipeline(unit)
+    planner = Planner(unit, built, port_map(unit, built), SEED, lambda: None)
+    wanted = list(planner.cocotb("icarus", 600))
+    return {suite.name: suite for suite in wanted}
+
+
+def played(mutant: Mutant | None, name: str) -> dict[str, Outcome]:
+    """What the suites say of a unit whose RTL has a fault, or none."""
+    unit = load_unit(name)
+    built = pipeline(unit)
+    ports = port_map(unit, built)
+    if mutant is None:
+        text = verilog(unit, built)
+    else:
+        with mutant.applied():
+            text = verilog(mutant.built_from(unit), built)
+    library = bulk_build(text, ports)
+    outcomes = {}
+    for suite in suites(name).values():
+        trace = suite.trace
+        words = words_of([ports.pack(item.beat) for item in trace.beats], ports.input.words)
+        with BulkUnit(library, ports) as device:
+            outcomes[suite.name] = compare(trace, device.run(trace.drive, trace.offered, words), ports)
+    return outcomes
+
+
+@pytest.mark.parametrize("name", sorted({mutant.unit for mutant in MUTANTS}))
+def test_without_a_fault_nothing_is_caught(verilator: None, name: str) -> None:
+    outcomes = played(None, name)
+    assert {outcome.count for outcome in outcomes.values()} == {0}
+    assert all(outcome.results == suites(name)[suite].planned for suite, outcome in outcomes.items())
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_fault_is_caught(verilator: None, mutant: Mutant) -> None:
+    outcomes = played(mutant, mutant.unit)
+    missed = [suite for suite in mutant.caught_by if outcomes[suite].count == 0]
+    assert not missed, f"{mutant.name} survived {missed}; caught by {[s for s, o in outcomes.items() if o.count]}"
+
+
+STAGES = {
+    "dropped lane": "align",
+    "dropped addend": "align",
+    "floor for truncate": "align",
+    "shift off by one in a lane": "align",
+    "addend takes no part in the maximum": "maximum",
+    "zero product sets the maximum": "multiply",
+    "subnormal with the exponent of zero": "decode",
+    "sum one bit narrower": "sum",
+    "rounded for truncated result": "round",
+    "tie rounded down in the promotion": "promote",
+    "sticky bit lost in the promotion": "promote",
+}
+
+
+@pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.name in STAGES], ids=lambda mutant: mutant.name)
+def test_the_report_names_the_stage_that_is_wrong(verilator: None, mutant: Mutant) -> None:
+    suite = suites(mutant.unit)[DIRECTED]
+    mismatch = next(m for m in played(mutant, mutant.unit)[DIRECTED].mismatches if m.kind == "result")
+    case = suite.cases[suite.trace.results[mismatch.index][0]]
+    unit = load_unit(mutant.unit)
+    with mutant.applied():
+        difference = first_difference(unit, pipeline(unit), case)
+    assert difference is not None
+    assert difference.stage == STAGES[mutant.name]
+
+
+def test_without_a_fault_no_stage_differs() -> None:
+    for name in ("hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"):
+        unit = load_unit(name)
+        for case in suites(name)[DIRECTED].cases[::400]:
+            assert first_difference(unit, pipeline(unit), case) is None
