@@ -5,48 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import PureInterface
 
 from .layouts import max_exp_layout, products_layout, shifts_layout, window_layout
 from .numbers import Numbers
 from .step import Step, fields
 
 
-def larger(m: Module, candidates: Sequence[Value], name: str) -> Value:
-    """The largest of two candidates, by one comparison."""
-    if len(candidates) == 1:
-        return candidates[0]
-    first, second = candidates
+def larger(m: Module, pair: Sequence[Value], name: str) -> Value:
+    """The largest of one or two values, by one comparison."""
+    if len(pair) == 1:
+        return pair[0]
+    first, second = pair
     result = Signal.like(first, name=name)
     m.d.comb += result.eq(Mux(second > first, second, first))
     return result
 
 
-def tree_maximum(m: Module, candidates: Sequence[Value], levels: int) -> list[Value]:
-    """What is left of `candidates` after `levels` rounds of a knock-out by comparison."""
-    left = list(candidates)
+def candidates(i: PureInterface) -> list[Value]:
+    """The exponents that can still be the largest: every product's, or what the tree has left."""
+    return list(i.maxima) if "maxima" in fields(i) else [term.exp for term in i.terms]
+
+
+def tree_maximum(m: Module, left: list[Value], levels: int) -> list[Value]:
+    """What remains of `left` after `levels` rounds of a knock-out by comparison."""
     for level in range(levels):
         left = [larger(m, left[at : at + 2], f"larger{level}_{at // 2}") for at in range(0, len(left), 2)]
     return left
-
-
-def bitwise_maximum(m: Module, candidates: Sequence[Value]) -> Value:
-    """The largest of `candidates`, from the top bit down: who lacks a bit that another has is out.
-
-    Smaller than a tree of comparisons, and deeper.
-    """
-    width = len(candidates[0])
-    result = Signal(width, name="largest")
-    alive: list[Value] = [Const(1)] * len(candidates)
-    for bit in reversed(range(width)):
-        has = Signal(len(candidates), name=f"has{bit}")
-        m.d.comb += [
-            has.eq(Cat(candidate[bit] & alive[at] for at, candidate in enumerate(candidates))),
-            result[bit].eq(has.any()),
-        ]
-        still = Signal(len(candidates), name=f"alive{bit}")
-        m.d.comb += still.eq(Cat(alive[at] & (has[at] | ~result[bit]) for at in range(len(candidates))))
-        alive = list(still)
-    return result
 
 
 class TreeMaximum(Step):
@@ -62,28 +47,20 @@ class TreeMaximum(Step):
 
     def compute(self, m: Module) -> None:
         """Drive the candidates that are left."""
-        first = "maxima" not in fields(self.i)
-        candidates = [term.exp for term in self.i.terms] if first else list(self.i.maxima)
-        for at, left in enumerate(tree_maximum(m, candidates, self.levels)):
+        for at, left in enumerate(tree_maximum(m, candidates(self.i), self.levels)):
             m.d.comb += self.o.maxima[at].eq(left)
 
 
 class Maximum(Step):
-    """max_exp: the largest exponent of all terms that are not zero, the addend among them.
-
-    Without a cut inside it works bit by bit; behind `TreeMaximum` it ends the tree.
-    """
+    """max_exp: the largest exponent of all terms that are not zero, the addend among them. Ends the tree."""
 
     def __init__(self, n: Numbers, maxima: int = 0):
         super().__init__("maximum", products_layout(n, maxima), max_exp_layout(n))
 
     def compute(self, m: Module) -> None:
         """Drive max_exp."""
-        if "maxima" in fields(self.i):
-            candidates = list(self.i.maxima)
-            (products,) = tree_maximum(m, candidates, (len(candidates) - 1).bit_length())
-        else:
-            products = bitwise_maximum(m, [term.exp for term in self.i.terms])
+        left = candidates(self.i)
+        (products,) = tree_maximum(m, left, (len(left) - 1).bit_length())
         addend = self.i.addend
         wins = addend.sig.any() & (~products.any() | (addend.exp > products))
         m.d.comb += self.o.max_exp.eq(Mux(wins, addend.exp, products))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 
 from hwsim.formats import ExponentFormat, FloatFormat
@@ -20,10 +19,13 @@ def is_any_of(value: Value, codes: tuple[int, ...]) -> Value:
 
 
 class FloatDecode(wiring.Component):
-    """One code of a float format. A NaN's and an infinity's `sig` mean nothing."""
+    """One code of a float format. A NaN's and an infinity's `sig` mean nothing.
 
-    def __init__(self, fmt: FloatFormat, *, padded: bool = True):
-        self.fmt = fmt
+    lifted: None, or how many fraction bits count, and subnormals get a hidden bit at exponent field 0.
+    """
+
+    def __init__(self, fmt: FloatFormat, *, padded: bool = True, lifted: int | None = None):
+        self.fmt, self.lifted = fmt, lifted
         self.padding = fmt.padding if padded else 0
         super().__init__({"code": In(fmt.bits + self.padding), "o": Out(factor_layout(fmt))})
 
@@ -35,7 +37,10 @@ class FloatDecode(wiring.Component):
         frac = code[: fmt.fraction_bits]
         field = code[fmt.fraction_bits : fmt.fraction_bits + fmt.exponent_bits]
         magnitude = code[: fmt.fraction_bits + fmt.exponent_bits]
-        if fmt.subnormals:
+        if self.lifted is not None:
+            hidden = magnitude[max(0, fmt.fraction_bits - self.lifted) :].any()
+            m.d.comb += o.bexp.eq(field)
+        elif fmt.subnormals:
             hidden = field.any()
             m.d.comb += o.bexp.eq(Cat(field[0] | ~hidden, field[1:]))
         else:
@@ -89,9 +94,9 @@ class Decode(Step):
         scale_nan = self._scales(m)
         addend = self._addend(m)
         m.d.comb += [
-            self.o.special.nan.eq(addend.nan | scale_nan),
-            self.o.special.positive.eq(addend.inf & ~addend.sign),
-            self.o.special.negative.eq(addend.inf & addend.sign),
+            self.o.special.nan.eq(addend["nan"] | scale_nan),
+            self.o.special.positive.eq(addend["inf"] & ~addend["sign"]),
+            self.o.special.negative.eq(addend["inf"] & addend["sign"]),
         ]
 
     def _scales(self, m: Module) -> Value:
@@ -111,31 +116,35 @@ class Decode(Step):
             m.d.comb += self.o.scale_exp[lane].eq(a + b)
         return nan
 
-    def _addend(self, m: Module) -> View[StructLayout]:
+    def _addend(self, m: Module) -> dict[str, Value]:
         """Drive the addend; its sign and class."""
-        partial = self._decode_addend(m, "partial", self.n.result, self.i.partial)
-        if self.n.window_addend is None:
-            chosen = partial
-            gate = self.i.chain
+        n, partial, c = self.n, self.i.partial, self.n.window_addend
+        if c is None:
+            chosen = self._decode_addend(m, "partial", n.result, Mux(self.i.chain, partial, 0))
+        elif alike(c, n.result):
+            fmt = max(c, n.result, key=lambda one: one.fraction_bits)
+            partial = Cat(Const(0, fmt.fraction_bits - n.result.fraction_bits), partial)
+            code = Cat(Const(0, fmt.fraction_bits - c.fraction_bits), self.i.c[c.padding :])
+            chosen = self._decode_addend(m, "addend", fmt, Mux(self.i.chain, partial, code))
         else:
-            c = self._decode_addend(m, "c", self.n.window_addend, self.i.c)
-            chosen = {key: Mux(self.i.chain, partial[key], c[key]) for key in partial}
-            gate = Const(1)
-        addend = Signal(StructLayout({"sign": 1, "nan": 1, "inf": 1}), name="addend_class")
-        m.d.comb += [
-            self.o.addend.sign.eq(chosen["sign"]),
-            self.o.addend.exp.eq(chosen["exp"]),
-            self.o.addend.sig.eq(Mux(gate, chosen["sig"], 0)),
-            addend.sign.eq(chosen["sign"]),
-            addend.nan.eq(chosen["nan"] & gate),
-            addend.inf.eq(chosen["inf"] & gate),
-        ]
-        return addend
+            other = self._decode_addend(m, "partial", n.result, partial)
+            chosen = self._decode_addend(m, "c", c, self.i.c[c.padding :])
+            chosen = {key: Mux(self.i.chain, other[key], chosen[key]) for key in chosen}
+        m.d.comb += [getattr(self.o.addend, field).eq(chosen[field]) for field in ("sign", "exp", "sig")]
+        return chosen
 
     def _decode_addend(self, m: Module, name: str, fmt: FloatFormat, code: Value) -> dict[str, Value]:
-        decode = FloatDecode(fmt, padded=name == "c")
-        m.submodules[name] = decode
+        n = self.n
+        lifted = None if n.subnormal_sums else n.addend_fraction_bits
+        m.submodules[name] = decode = FloatDecode(fmt, padded=False, lifted=lifted)
         exp = Signal(self.o.addend.exp.shape(), name=f"{name}_exp")
-        m.d.comb += [decode.code.eq(code), exp.eq(decode.o.bexp + (self.n.product_bias - FieldRange.of(fmt).bias))]
-        sig = Cat(Const(0, self.n.addend_fraction_bits - fmt.fraction_bits), decode.o.sig)
+        m.d.comb += [decode.code.eq(code), exp.eq(decode.o.bexp + (n.product_bias - FieldRange.of(fmt).bias))]
+        missing = n.addend_fraction_bits - fmt.fraction_bits
+        sig = Cat(Const(0, max(0, missing)), decode.o.sig[max(0, -missing) :])
         return {"sign": decode.o.sign, "exp": exp, "sig": sig, "nan": decode.o.nan, "inf": decode.o.inf}
+
+
+def alike(one: FloatFormat, other: FloatFormat) -> bool:
+    """Whether two formats differ in fraction bits alone, so that zeros below turn one's codes into the other's."""
+    same = ("exponent_bits", "bias", "subnormals", "infinities", "signed", "nan")
+    return one.nan == "ieee" and all(getattr(one, field) == getattr(other, field) for field in same)

@@ -20,6 +20,7 @@ class Target:
 
     total: the sum's shape. offset: what, added to max_exp, is the biased exponent that the total's top bit would have.
     max_exp: least and largest max_exp. zero_sign: the sum brings the sign of an exact zero with it.
+    subnormals, overflows: whether sums can be subnormal, and too large.
     """
 
     fmt: FloatFormat
@@ -31,6 +32,8 @@ class Target:
     offset: int
     nan: int = 0
     zero_sign: bool = False
+    subnormals: bool = True
+    overflows: bool = True
 
     @classmethod
     def of(cls, n: Numbers) -> Target:
@@ -38,7 +41,10 @@ class Target:
         rule = n.unit.result
         top = n.total.width - 2 - n.fraction_bits
         offset = top - n.product_bias + n.result.bias
-        return cls(n.result, rule.rounding, rule.overflow, rule.tiny, n.total, n.max_exp, offset, n.nan)
+        return cls(
+            n.result, rule.rounding, rule.overflow, rule.tiny, n.total, n.max_exp, offset, n.nan,
+            subnormals=n.subnormal_sums, overflows=n.overflows,
+        )
 
     @property
     def magnitude_bits(self) -> int:
@@ -58,7 +64,8 @@ class Target:
     @property
     def bexp(self) -> Shape:
         """Biased exponents of results, those that overflow included."""
-        return unsigned(max(self.top_bexp[1], 1).bit_length())
+        most = self.top_bexp[1] if self.overflows else self.fmt.max_magnitude >> self.fmt.fraction_bits
+        return unsigned(max(most, 1).bit_length())
 
     def before(self) -> StructLayout:
         """The sum."""
@@ -104,15 +111,19 @@ class Magnitude(Step):
         ]
 
 
-def leading_zeros(m: Module, value: Value) -> Signal:
-    """How many zeros stand above the leading one; the width for zero."""
-    width = len(value)
-    count = Signal(range(width + 1), name="leading_zeros")
-    m.d.comb += count.eq(width)
-    for position in range(width):
-        with m.If(value[position]):
-            m.d.comb += count.eq(width - 1 - position)
-    return count
+def leading_zeros(m: Module, value: Value) -> tuple[Value, Value]:
+    """How many zeros stand above the leading one, and the value without them. The count of a zero means nothing."""
+    width, count = len(value), []
+    for power in reversed(range((width - 1).bit_length())):
+        step = 1 << power
+        empty, shifted = Signal(name=f"empty{power}"), Signal(width, name=f"shifted{power}")
+        m.d.comb += [
+            empty.eq(~value[width - step :].any()),
+            shifted.eq(Mux(empty, Cat(Const(0, step), value[: width - step]), value)),
+        ]
+        value = shifted
+        count.insert(0, empty)
+    return Cat(*count), value
 
 
 class Normalize(Step):
@@ -126,24 +137,26 @@ class Normalize(Step):
         """Drive the normalised significand and its exponent."""
         target = self.target
         magnitude = Cat(Const(0, target.bits - target.magnitude_bits), self.i.magnitude)
-        zeros = leading_zeros(m, self.i.magnitude)
+        shift, sig = leading_zeros(m, magnitude)
+        if target.subnormals:
+            shift, sig = self._limit(m, magnitude, shift)
+        m.d.comb += [self.o.sig.eq(sig), self.o.bexp.eq(Mux(sig[-1], self.i.top_bexp - shift, 0))]
+
+    def _limit(self, m: Module, magnitude: Value, zeros: Value) -> tuple[Value, Value]:
+        """The shift that the least exponent allows, and what it makes of the magnitude; drive what is lost."""
+        target = self.target
         least = target.top_bexp[0]
         room = Signal(signed_shape(least - 1, target.top_bexp[1]), name="room")
-        m.d.comb += room.eq(self.i.top_bexp - 1)
         shift = Signal(zeros.shape(), name="shift")
-        m.d.comb += shift.eq(Mux(room < zeros, room, zeros))
-        sticky: Value = Const(0)
+        m.d.comb += [room.eq(self.i.top_bexp - 1), shift.eq(Mux(room < zeros, room, zeros))]
         if least < 1:
             magnitude, sticky = self._denormalize(m, magnitude, room)
+            m.d.comb += self.o.sticky.eq(sticky)
             with m.If(room < 0):
                 m.d.comb += shift.eq(0)
-        sig = Signal(target.bits, name="shifted")
-        m.d.comb += [
-            sig.eq(magnitude << shift),
-            self.o.sig.eq(sig),
-            self.o.sticky.eq(sticky),
-            self.o.bexp.eq(Mux(sig[-1], self.i.top_bexp - shift, 0)),
-        ]
+        sig = Signal(target.bits, name="limited")
+        m.d.comb += sig.eq(magnitude << shift)
+        return shift, sig
 
     def _denormalize(self, m: Module, magnitude: Value, room: Signal) -> tuple[Value, Value]:
         """The magnitude shifted right where its top bit is below the least exponent."""
@@ -192,7 +205,7 @@ class Round(Step):
             + increment(target.rounding, sign, kept[0], guard, sticky)
         )
         overflow = Signal()
-        if target.top_bexp[1] + 1 >= fmt.max_magnitude >> fmt.fraction_bits:
+        if target.overflows and target.top_bexp[1] + 1 >= fmt.max_magnitude >> fmt.fraction_bits:
             m.d.comb += overflow.eq(magnitude > fmt.max_magnitude)
         if target.tiny == "positive" or not fmt.signed_zero:
             sign = sign & magnitude.any()

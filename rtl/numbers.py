@@ -60,10 +60,44 @@ class Numbers:
         self.product_bias = sum(field.bias for field in fields) + sum(fmt.bias for fmt in self.scales)
         self.scale_most = sum(fmt.max_code for fmt in self.scales)
         self.product_most = sum(field.most for field in fields) + self.scale_most
-        sources = [fmt for fmt in (self.window_addend, self.result) if fmt is not None]
-        moved = [(FieldRange.of(fmt), self.product_bias - FieldRange.of(fmt).bias) for fmt in sources]
-        self.addend_exp = (min(0, *(1 + by for _, by in moved)), max(field.most + by for field, by in moved))
+        self.subnormal_sums = self._has_subnormal_sums()
+        moved = [(FieldRange.of(fmt), self.product_bias - FieldRange.of(fmt).bias) for fmt in self.addends]
+        least = 1 if self.subnormal_sums else 0
+        self.addend_exp = (min(0, *(least + by for _, by in moved)), max(field.most + by for field, by in moved))
         self.max_exp = (self.addend_exp[0], max(self.product_most, self.addend_exp[1]))
+
+    def _has_subnormal_sums(self) -> bool:
+        """Whether a sum can be subnormal in the result's format, other than an addend that nothing was added to.
+
+        Where none can, subnormal addends are *lifted*: they get a hidden bit at exponent field 0, and the result is
+        the same code. Beside a product the window's last bit weighs at least 2^(emin + 1), so that a sum is zero or
+        normal, and both the addend and the lifted one are less than half that bit, which every rule for lost bits
+        treats alike. Without a product the lifted addend keeps its place, and its field 0 and fraction leave as they
+        came; only if some fraction bits are cut off can it be zero instead: these may not count, which truncation allows.
+        """
+        alike = all(fmt.subnormals and fmt.bias == self.result.bias for fmt in self.addends)
+        whole = self.unit.sum.lost == "truncate" or all(fmt.fraction_bits <= self.fraction_bits for fmt in self.addends)
+        least_product = 2 + sum(fmt.min_code for fmt in self.scales)
+        last_bit = least_product - self.product_bias + self.result.bias - self.fraction_bits
+        return not (alike and whole and last_bit >= 2)
+
+    @property
+    def overflows(self) -> bool:
+        """Whether a finite sum can be too large for the result's format.
+
+        An addend so large that the window truncates every product to zero passes, or is truncated, itself. Any other is
+        less than the largest product times 2^(fraction_bits + 1), and a product is less than 2^(product_most + 2).
+        """
+        kept = min(self.fraction_bits, max(fmt.fraction_bits for fmt in self.addends))
+        exact = self.unit.result.rounding == "rz" or kept <= self.result.fraction_bits
+        passes = self.unit.sum.lost == "truncate" and exact and all(fmt.emax <= self.result.emax for fmt in self.addends)
+        growth = max(self.fraction_bits + 1, self.lanes.bit_length())
+        return not passes or self.product_most + 2 + growth + 1 - self.product_bias > self.result.emax
+
+    @property
+    def addends(self) -> list[FloatFormat]:
+        """The formats of what is added to the products: c, where it enters the window, and the partial sum."""
+        return [fmt for fmt in (self.window_addend, self.result) if fmt is not None]
 
     @property
     def window_addend(self) -> FloatFormat | None:
@@ -95,8 +129,10 @@ class Numbers:
 
     @property
     def addend_fraction_bits(self) -> int:
-        """Fraction bits of an addend in the window: the more of the addend's format and the result's."""
-        return max(fmt.fraction_bits for fmt in (self.window_addend, self.result) if fmt is not None)
+        """Fraction bits of an addend that count: of a lifted one no more than the window has, if these are truncated."""
+        most = max(fmt.fraction_bits for fmt in self.addends)
+        cut = not self.subnormal_sums and self.unit.sum.lost == "truncate"
+        return min(most, self.fraction_bits) if cut else most
 
     def sum_of(self, terms: int) -> Shape:
         """The sum of some terms of the window."""

@@ -123,10 +123,11 @@ def apart(bench: Bench) -> None:
         return
     bits = promotion.format.fraction_bits
     _, most = ends(bench)
+    exp = bench.definition.partial(bench.measure(Found((most,))).code).exp
     distances = sorted({1, 2, 12, bits - 1, bits, bits + 1, bits + 2, 2 * bits, 60})
     for places, sign, above in cross(distances, (0, 1), (True, False)):
         for name, sig in (("one", 1), ("ones", (1 << fmt.fraction_bits + 1) - 1)):
-            unit = most.exp + (places if above else -places) - sig.bit_length() + 1
+            unit = exp + (places if above else -places) - sig.bit_length() + 1
             c = exact_code(fmt, sign, sig, unit)
             if c is not None:
                 word = f"{'above' if above else 'below'}{places:02}-{name}-{'neg' if sign else 'pos'}"
