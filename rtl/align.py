@@ -18,7 +18,7 @@ def larger(m: Module, pair: Sequence[Value], name: str) -> Value:
         return pair[0]
     first, second = pair
     result = Signal.like(first, name=name)
-    m.d.comb += result.eq(Mux(second > first, second, first))
+    m.d.comb += result.eq(Mux(first < second, second, first))
     return result
 
 

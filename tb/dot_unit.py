@@ -52,7 +52,8 @@ class Scoreboard:
         kinds = {SEEN_READY: "ready", SEEN_VALID: "valid", SEEN_MISUSE: "misuse"}
         for bit, kind in kinds.items():
             if wrong & bit:
-                self.outcome.note(Mismatch(kind, cycle, self.outcome.results, int(seen & bit > 0), int(expect & bit > 0)))
+                got, expected = int(seen & bit > 0), int(expect & bit > 0)
+                self.outcome.note(Mismatch(kind, cycle, self.outcome.results, got, expected))
         if seen & SEEN_UNKNOWN:
             self.outcome.note(Mismatch("unknown", cycle, self.outcome.results, -1, 0))
         self.timing += 1

@@ -24,7 +24,8 @@ async def play(dut: Any, table: dict[str, np.ndarray], ports: list[str], outcome
     """
     handles = [getattr(dut, port) for port in ports]
     a, b, settle = dut.a, dut.b, Timer(1, "ns")
-    rows = zip(table["a"].tolist(), table["b"].tolist(), table["expected"].T.tolist(), table["mask"].T.tolist(), strict=True)
+    columns = (table["a"], table["b"], table["expected"].T, table["mask"].T)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     for row, (code_a, code_b, expected, masks) in enumerate(rows):
         a.value, b.value = code_a, code_b
         await settle

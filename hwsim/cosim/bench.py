@@ -14,8 +14,10 @@ DEPTH = 1 << 17  # beats that one run can hold
 TEMPLATE = """// Plays payloads into {top}, one index a cycle.
 module {bench} (
   input clk,
-  input [31:0] drive,   // bit 0: the input is valid; 1: the output is ready; 2: reset; from 3 on: which payload
-  output [31:0] seen,     // bit 0: the input is ready; 1: the output is valid; 2: misuse; 3: an unknown bit; from 4: context
+  // bit 0: the input is valid; 1: the output is ready; 2: reset; from 3 on: which payload
+  input [31:0] drive,
+  // bit 0: the input is ready; 1: the output is valid; 2: misuse; 3: an unknown bit; from 4 on: the context
+  output [31:0] seen,
   output [31:0] result
 );
   reg [{input_high}:0] payloads [0:{depth_high}];

@@ -113,12 +113,11 @@ def _read(ctx: Any, signal: Any) -> Any:
 
 
 def _promote(unit: Unit, register: int, partial: int) -> int:
-    chain = promotion(unit, ())
-    result = unit.result.format
-    made = _run(chain, {"register": register, "partial": partial >> result.padding})[chain.steps[-1].name]
-    fmt = unit.promotion.format if unit.promotion else result
-    nan = fmt.canonical_nan or 0  # type: ignore[union-attr]
-    return nan if made["nan"] else int(made["code"]) << fmt.padding
+    assert unit.promotion is not None and isinstance(unit.promotion.format, FloatFormat)
+    chain, fmt = promotion(unit, ()), unit.promotion.format
+    partial_code = partial >> unit.result.format.padding
+    made = _run(chain, {"register": register >> fmt.padding, "partial": partial_code})[chain.steps[-1].name]
+    return (fmt.canonical_nan or 0) if made["nan"] else int(made["code"]) << fmt.padding
 
 
 def _group_checkpoints(unit: Unit, inputs: dict[str, Any], group: Group) -> Iterator[Checkpoint]:
@@ -128,21 +127,22 @@ def _group_checkpoints(unit: Unit, inputs: dict[str, Any], group: Group) -> Iter
         yield from _decoded(side, factors, made["decode"][side], fmt)
     if group.special is None:
         yield from _terms(unit, group, made)
-    if unit.result.nan != "any":
-        result = unit.result.format
-        nan = unit.result.nan if isinstance(unit.result.nan, int) else (result.canonical_nan or 0)
-        rounded = made["round"]
-        yield "round", "", hex(group.code), hex(nan if rounded["nan"] else rounded["code"] << result.padding)
+    result, rounded = unit.result.format, made["round"]
+    nan = Definition(unit).nan
+    yield "round", "", hex(group.code), hex(nan if rounded["nan"] else rounded["code"] << result.padding)
 
 
-def _decoded(side: str, factors: Sequence[Fields], made: Sequence[dict[str, int]], fmt: FloatFormat) -> Iterator[Checkpoint]:
+def _decoded(
+    side: str, factors: Sequence[Fields], made: Sequence[dict[str, int]], fmt: FloatFormat
+) -> Iterator[Checkpoint]:
     bias = fmt.bias + 1 - fmt.least_bexp
     for lane, (factor, got) in enumerate(zip(factors, made, strict=True)):
         special = {Class.NAN: (1, 0), Class.INFINITY: (0, 1)}.get(factor.cls, (0, 0))
         yield "decode", f"{side}, lane {lane}, NaN and infinity", special, (got["nan"], got["inf"])
         if special == (0, 0):
             expected = (factor.sign, factor.exp, factor.sig)
-            yield "decode", f"{side}, lane {lane}, sign exp sig", expected, (got["sign"], got["bexp"] - bias, got["sig"])
+            actual = (got["sign"], got["bexp"] - bias, got["sig"])
+            yield "decode", f"{side}, lane {lane}, sign exp sig", expected, actual
 
 
 def _terms(unit: Unit, group: Group, made: dict[str, Any]) -> Iterator[Checkpoint]:

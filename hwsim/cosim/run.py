@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Protocol
 
 from hwsim.cosim import processes
+from hwsim.cosim.bench import DEPTH, TOP
 from hwsim.cosim.build import Design, bulk_build, unit_design
 from hwsim.cosim.bulk import BulkUnit
 from hwsim.cosim.compare import compare
-from hwsim.cosim.bench import DEPTH, TOP
 from hwsim.cosim.diagnose import first_difference
 from hwsim.cosim.ports import PortMap, port_map
 from hwsim.cosim.report import MOST_LINES, Row, mismatch_lines, write_junit
@@ -264,7 +264,8 @@ class _Run:
             return
         if not row.report:
             row.report = [
-                f"{row.unit} · {row.driver} · {row.suite}: {row.compared} of {row.planned} compared; the end of its log:",
+                f"{row.unit} · {row.driver} · {row.suite}",
+                f"  {row.compared} of {row.planned} results compared; the end of the simulation's log:",
                 *_log_end(job),
             ]
         driver = row.driver.split(",")[0]

@@ -1,7 +1,7 @@
 """The units that the directed suites are measured on."""
 
 import pytest
-from vectors_measure import NAMES, Suite, suite
+from vectors.vectors_measure import NAMES, Suite, suite
 
 
 @pytest.fixture(params=NAMES)

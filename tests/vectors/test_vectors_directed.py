@@ -1,7 +1,7 @@
 """Directed suites as a whole: well formed, the same every time, and each of its groups there."""
 
 import pytest
-from vectors_measure import NAMES, SEED, suite, unit_of
+from vectors.vectors_measure import NAMES, SEED, suite, unit_of
 
 from hwsim.formats import parse, unpack
 from hwsim.pipeline import PipelinedUnit

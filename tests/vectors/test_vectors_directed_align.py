@@ -1,7 +1,7 @@
 """Every alignment bin that a unit's factors reach is hit, and measured, not taken from a case's name."""
 
 import pytest
-from vectors_measure import suite
+from vectors.vectors_measure import suite
 
 from hwsim.vectors.directed_align import fields
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from vectors_measure import suite, value
+from vectors.vectors_measure import suite, value
 
 from hwsim.formats import Class, unpack
 from hwsim.model.terms import addend_term

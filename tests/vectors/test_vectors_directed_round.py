@@ -1,7 +1,7 @@
 """Guard and sticky bits, ties, and the ends of the result's range, measured."""
 
 import pytest
-from vectors_measure import suite
+from vectors.vectors_measure import suite
 
 from hwsim.formats import Class, unpack
 

@@ -3,7 +3,7 @@
 from itertools import product
 
 import pytest
-from vectors_measure import suite
+from vectors.vectors_measure import suite
 
 from hwsim.formats import Class, FloatFormat, unpack
 from hwsim.vectors.landmarks import infinities, nans

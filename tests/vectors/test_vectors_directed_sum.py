@@ -1,7 +1,7 @@
 """Cancellation, normalisation, growth and carries, measured."""
 
 import pytest
-from vectors_measure import value
+from vectors.vectors_measure import value
 
 
 def test_every_left_shift_in_both_signs(measured):

@@ -1,7 +1,7 @@
 """The directed suite tells wrong units from the right one."""
 
 import pytest
-from vectors_measure import suite, unit_of
+from vectors.vectors_measure import suite, unit_of
 
 from hwsim.model.definition import Definition
 from hwsim.model.window import align, max_exponent

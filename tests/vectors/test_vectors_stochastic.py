@@ -1,0 +1,98 @@
+"""Random cases: the same every time, of the shapes and the mixture that they say."""
+
+from collections import Counter
+
+import pytest
+from vectors.vectors_measure import NAMES, suite, unit_of
+
+from hwsim.formats import Class, unpack
+from hwsim.vectors.case import block_lengths, term_scales
+from hwsim.vectors.stochastic import CHUNK, most_beats, random_cases
+from hwsim.vectors.streams import normals, stream
+
+COUNT = 480
+
+
+@pytest.fixture(params=NAMES)
+def unit(request):
+    return unit_of(request.param)
+
+
+@pytest.mark.parametrize("n", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 100])
+def test_the_first_cases_do_not_depend_on_how_many_there_are(unit, n):
+    assert random_cases(unit, n, 5) == random_cases(unit, COUNT, 5)[:n]
+
+
+def test_seeds_and_units_have_streams_of_their_own():
+    hopper, ada = unit_of(NAMES[0]), unit_of("ada-mma-e4m3-f32")
+    first = [random_cases(unit, 9, seed)[0].a[:16] for unit in (hopper, ada) for seed in (0, 1)]
+    assert len(set(first)) == 4
+
+
+def test_a_stream_is_the_same_on_every_machine():
+    """Philox keyed by the seed, and by CRC-32 of the names: written down here once."""
+    rng = stream(7, "unit", "suite", 3)
+    assert rng.integers(0, 1 << 32, 4).tolist() == [1386387496, 822744226, 3050041694, 1852035601]
+    assert normals(stream(7, "x"), (3,)).tolist() == [0.6073760986328125, 1.3802337646484375, 1.21197509765625]
+
+
+def test_cases_are_whole_beats_of_valid_codes(unit):
+    seen = Counter()
+    for case in random_cases(unit, COUNT, 1):
+        for fmt, codes in ((unit.operands.a, set(case.a)), (unit.operands.b, set(case.b))):
+            for code in codes:
+                unpack(fmt, code)
+        unpack(unit.operands.addend, case.c)
+        beats, rest = divmod(len(case.a), unit.instruction.lanes)
+        assert (rest, len(case.b)) == (0, len(case.a))
+        seen[beats] += 1
+        if unit.scale:
+            blocks = [-(-len(case.a) // length) for length in block_lengths(unit)]
+            assert [len(case.scale_a), len(case.scale_b)] == blocks
+    assert set(seen) == set(range(1, most_beats(unit) + 1))
+
+
+def test_a_third_of_each_kind_and_ids_are_unique(unit):
+    cases = random_cases(unit, COUNT, 1)
+    assert len({case.id for case in cases}) == COUNT
+    kinds = Counter(case.id.rpartition("-")[2] for case in cases)
+    assert kinds == {"uniform": COUNT // 3, "normal": COUNT // 3, "cancelling": COUNT // 3}
+
+
+def test_specials_are_rare_and_there(unit):
+    definition = suite(unit.name).definition
+    codes = [
+        definition.dot(case.a, case.b, case.c, *term_scales(unit, case)).code for case in random_cases(unit, COUNT, 2)
+    ]
+    classes = Counter(unpack(unit.output, code).cls for code in codes)
+    assert 0 < classes[Class.NAN] < COUNT // 8
+    assert classes[Class.NORMAL] > COUNT * 3 // 4
+
+
+def test_cancelling_sums_have_left_shifts(unit):
+    """At a place or more below the largest term, in most beats."""
+    definition, window = suite(unit.name).definition, unit.sum.fraction_bits
+    shifts = Counter()
+    for case in random_cases(unit, COUNT, 3)[2::3]:
+        for group in definition.dot(case.a, case.b, case.c, *term_scales(unit, case)).groups:
+            growth = group.growth(window)
+            shifts[growth is None or growth < 0] += 1
+    assert shifts[True] > sum(shifts.values()) // 4
+
+
+def test_addends_are_of_every_kind(unit):
+    classes = Counter()
+    for case in random_cases(unit, COUNT * 4, 4):
+        sign, _, _, cls = unpack(unit.operands.addend, case.c)
+        classes[cls, sign] += 1
+    assert {cls for cls, _ in classes} == set(Class)
+    assert classes[Class.NORMAL, 0] > COUNT
+    assert classes[Class.ZERO, 1]
+
+
+def test_scales_are_near_one_another_and_at_times_not():
+    unit = unit_of("mxfp8-e4m3-f32")
+    sums = [case.scale_a[0] + case.scale_b[0] - 254 for case in random_cases(unit, COUNT, 6)]
+    assert sum(abs(total) <= 30 for total in sums) > COUNT // 2
+    assert max(sums) > 127
+    assert min(sums) < -126
