@@ -93,7 +93,8 @@ class Distance(Step):
             bits = (n.max_exp[1] - n.addend_exp[0]).bit_length() if is_addend else len(near)
             difference = Signal(bits, name=f"difference{lane}")
             m.d.comb += [
-                difference.eq(largest - term.exp),
+                # largest - exp, in which the one complement serves every lane.
+                difference.eq(~(term.exp + ~largest)),
                 self.o.shifts[lane].eq(clamp(difference, n.distance_bits)),
             ]
 

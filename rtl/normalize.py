@@ -20,7 +20,7 @@ class Target:
 
     total: the sum's shape. offset: what, added to max_exp, is the biased exponent that the total's top bit would have.
     max_exp: least and largest max_exp. zero_sign: the sum brings the sign of an exact zero with it.
-    subnormals, overflows: whether sums can be subnormal, and too large.
+    subnormals, overflows, vanishes: whether sums can be subnormal, be too large, and round to zero (not being zero).
     """
 
     fmt: FloatFormat
@@ -34,6 +34,7 @@ class Target:
     zero_sign: bool = False
     subnormals: bool = True
     overflows: bool = True
+    vanishes: bool = True
 
     @classmethod
     def of(cls, n: Numbers) -> Target:
@@ -43,7 +44,7 @@ class Target:
         offset = top - n.product_bias + n.result.bias
         return cls(
             n.result, rule.rounding, rule.overflow, rule.tiny, n.total, n.max_exp, offset, n.nan,
-            subnormals=n.subnormal_sums, overflows=n.overflows,
+            subnormals=n.subnormal_sums, overflows=n.overflows, vanishes=n.vanishes,
         )
 
     @property
@@ -111,19 +112,16 @@ class Magnitude(Step):
         ]
 
 
-def leading_zeros(m: Module, value: Value) -> tuple[Value, Value]:
-    """How many zeros stand above the leading one, and the value without them. The count of a zero means nothing."""
-    width, count = len(value), []
-    for power in reversed(range((width - 1).bit_length())):
-        step = 1 << power
-        empty, shifted = Signal(name=f"empty{power}"), Signal(width, name=f"shifted{power}")
-        m.d.comb += [
-            empty.eq(~value[width - step :].any()),
-            shifted.eq(Mux(empty, Cat(Const(0, step), value[: width - step]), value)),
-        ]
-        value = shifted
-        count.insert(0, empty)
-    return Cat(*count), value
+def leading_zeros(value: Value) -> tuple[Value, list[Value]]:
+    """Whether a value is zero; and if not, how many zeros stand above its leading one, the low bit first."""
+    if len(value) == 1:
+        return ~value, []
+    low_bits = len(value) - (1 << (len(value) - 1).bit_length() - 1)
+    high_is_zero, in_high = leading_zeros(value[low_bits:])
+    low_is_zero, in_low = leading_zeros(value[:low_bits])
+    padded = in_low + [Const(0)] * (len(in_high) - len(in_low))
+    count = [Mux(high_is_zero, low, high) for low, high in zip(padded, in_high, strict=True)]
+    return high_is_zero & low_is_zero, [*count, high_is_zero]
 
 
 class Normalize(Step):
@@ -137,13 +135,21 @@ class Normalize(Step):
         """Drive the normalised significand and its exponent."""
         target = self.target
         magnitude = Cat(Const(0, target.bits - target.magnitude_bits), self.i.magnitude)
-        shift, sig = leading_zeros(m, magnitude)
+        _, count = leading_zeros(magnitude)
+        shift = Signal(len(count), name="zeros")
+        m.d.comb += shift.eq(Cat(count))
         if target.subnormals:
-            shift, sig = self._limit(m, magnitude, shift)
+            magnitude, shift = self._limit(m, magnitude, shift)
+        sig: Value = magnitude
+        # The high bits of the count are known first.
+        for place in reversed(range(len(shift))):
+            shifted = Signal(target.bits, name=f"shifted{place}")
+            m.d.comb += shifted.eq(Mux(shift[place], Cat(Const(0, 1 << place), sig), sig))
+            sig = shifted
         m.d.comb += [self.o.sig.eq(sig), self.o.bexp.eq(Mux(sig[-1], self.i.top_bexp - shift, 0))]
 
     def _limit(self, m: Module, magnitude: Value, zeros: Value) -> tuple[Value, Value]:
-        """The shift that the least exponent allows, and what it makes of the magnitude; drive what is lost."""
+        """The magnitude and the shift that the least exponent allows; drive what is lost."""
         target = self.target
         least = target.top_bexp[0]
         room = Signal(signed_shape(least - 1, target.top_bexp[1]), name="room")
@@ -154,9 +160,7 @@ class Normalize(Step):
             m.d.comb += self.o.sticky.eq(sticky)
             with m.If(room < 0):
                 m.d.comb += shift.eq(0)
-        sig = Signal(target.bits, name="limited")
-        m.d.comb += sig.eq(magnitude << shift)
-        return shift, sig
+        return magnitude, shift
 
     def _denormalize(self, m: Module, magnitude: Value, room: Signal) -> tuple[Value, Value]:
         """The magnitude shifted right where its top bit is below the least exponent."""
@@ -207,7 +211,7 @@ class Round(Step):
         overflow = Signal()
         if target.overflows and target.top_bexp[1] + 1 >= fmt.max_magnitude >> fmt.fraction_bits:
             m.d.comb += overflow.eq(magnitude > fmt.max_magnitude)
-        if target.tiny == "positive" or not fmt.signed_zero:
+        if target.vanishes and (target.tiny == "positive" or not fmt.signed_zero):
             sign = sign & magnitude.any()
         finite = Cat(magnitude[: fmt.bits - 1], sign)
         self._choose(m, finite, overflow)

@@ -95,6 +95,11 @@ class Numbers:
         return not passes or self.product_most + 2 + growth + 1 - self.product_bias > self.result.emax
 
     @property
+    def vanishes(self) -> bool:
+        """Whether a sum other than zero can round to zero: one that is subnormal, or a lifted addend's fraction."""
+        return self.subnormal_sums or self.addend_fraction_bits > self.result.fraction_bits
+
+    @property
     def addends(self) -> list[FloatFormat]:
         """The formats of what is added to the products: c, where it enters the window, and the partial sum."""
         return [fmt for fmt in (self.window_addend, self.result) if fmt is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Value
 
 from .layouts import sums_layout, window_layout
 from .numbers import Numbers
@@ -18,6 +18,19 @@ def balanced(values: Sequence[Value]) -> Value:
         return values[0]
     half = len(values) // 2
     return balanced(values[:half]) + balanced(values[half:])
+
+
+def terms_sum(terms: Sequence[Any]) -> Value:
+    """The sum of some terms, without an adder for their sign bits.
+    
+    A term is its low bits, less 2^bits if negative, plus its carry: the low bits, and one correction, whose high
+    part counts the terms that are not negative, less all. Truncation carries where a term is negative.
+    """
+    bits = len(terms[0].ones) - 1
+    carries = balanced([term.carry for term in terms])
+    others = balanced([~term.ones[-1] for term in terms])
+    correction = Cat(carries, Const(0, bits - len(carries)), others)
+    return balanced([*(term.ones[:-1] for term in terms), correction]) - (len(terms) << bits)
 
 
 class Sum(Step):
@@ -39,21 +52,5 @@ class Sum(Step):
         for at in range(self.after):
             taken = slice(at * self.fan_in, min((at + 1) * self.fan_in, self.before))
             out = self.o.total if self.after == 1 else self.o.sums[at]
-            total = balanced(made["sums"][taken]) if "sums" in made else self._terms(m, made["aligned"][taken], at)
+            total = balanced(made["sums"][taken]) if "sums" in made else terms_sum(made["aligned"][taken])
             m.d.comb += out.eq(total)
-
-    def _terms(self, m: Module, terms: Sequence[Any], at: int) -> Value:
-        """The sum of some terms, without an adder for their sign bits.
-
-        A term is its low bits, less 2^bits if negative, plus its carry. Truncation carries where a term is negative:
-        then one count of the signs serves twice.
-        """
-        bits = len(terms[0].ones) - 1
-        negative = Signal(range(len(terms) + 1), name=f"negative{at}")
-        carries = negative if self.n.unit.sum.lost == "truncate" else balanced([term.carry for term in terms])
-        low = Signal(range((len(terms) << bits) + 1), name=f"low{at}")
-        m.d.comb += [
-            negative.eq(balanced([term.ones[-1] for term in terms])),
-            low.eq(balanced([term.ones[:-1] for term in terms]) + carries),
-        ]
-        return Cat(low[:bits], low[bits:] - negative).as_signed()

@@ -25,7 +25,8 @@ SCRIPT = """read_rtlil <<rtlil
 rtlil
 proc -noopt -norom
 flatten -separator _
-opt_clean
+opt_merge
+opt_clean -purge
 attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove amaranth.decoding \
 -remove init -remove keep_hierarchy
 attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hierarchy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 import signal
 import time
 from collections.abc import Sequence
@@ -79,8 +80,9 @@ def cosim(
         cases=cases,
         waves=waves,
         folder=output,
+        called=tuple(units or DEFAULT_UNITS),
     )
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, terminated)
     started = time.monotonic()
     try:
         with shown_progress() as progress:
@@ -104,6 +106,11 @@ def cosim(
         raise typer.Exit(MISMATCH)
 
 
+def terminated(*_: object) -> None:
+    """End as Ctrl-C does, also where a shell in the background has SIGINT ignored."""
+    raise KeyboardInterrupt
+
+
 def again(
     units: Sequence[str] | None,
     sim: Simulators,
@@ -113,14 +120,13 @@ def again(
     contexts: int | None,
 ) -> str:
     """The command that runs the same again."""
-    words = ["hwsim cosim", *(units or ())]
+    words = ["hwsim", "cosim", *(units or ())]
     if sim is not Simulators.BOTH:
-        words.append(f"--sim {sim.value}")
-    words.append(f"--seed {seed}")
-    words += [
-        f"--{name} {value}" for name, value in (("cases", cases), ("cuts", cuts), ("contexts", contexts)) if value
-    ]
-    return " ".join(words)
+        words += ["--sim", sim.value]
+    words += ["--seed", str(seed)]
+    for name, value in (("cases", cases), ("cuts", cuts), ("contexts", contexts)):
+        words += [f"--{name}", str(value)] if value is not None else []
+    return shlex.join(words)
 
 
 def show(rows: Sequence[Row]) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from amaranth.hdl import Value
+from amaranth.lib.wiring import PureInterface
 from amaranth.sim import Simulator
 
 from hwsim.formats import Class, Fields, FloatFormat
@@ -104,12 +106,12 @@ def _run(chain: Any, inputs: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _read(ctx: Any, signal: Any) -> Any:
+    """A signal's value; of an array a list, of a bundle a dictionary."""
     if isinstance(signal, Sequence):
         return [_read(ctx, element) for element in signal]
-    value = ctx.get(signal)
-    if hasattr(value, "shape") and hasattr(value.shape(), "members"):
-        return {name: int(value[name]) for name in value.shape().members}
-    return int(value)
+    if isinstance(signal, PureInterface):
+        return {name: _read(ctx, getattr(signal, name)) for name in signal.signature.members}
+    return int(ctx.get(Value.cast(signal)))
 
 
 def _promote(unit: Unit, register: int, partial: int) -> int:

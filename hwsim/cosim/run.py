@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import shutil
 import tempfile
 import threading
@@ -29,6 +30,7 @@ from hwsim.cosim.tools import require
 from hwsim.cosim.trace import words_of
 from hwsim.rtl import verilog
 from hwsim.spec import Pipeline, Unit, refuse_unimplemented_in_hardware
+from hwsim.spec import pipeline as usual_pipeline
 from hwsim.tb.job import Mismatch, Outcome, Script, read_outcome, write_job
 from hwsim.vectors.case import Case
 
@@ -38,7 +40,11 @@ WORKERS = 2
 
 @dataclass(frozen=True)
 class Options:
-    """What to run. cases: random cases a suite, or None for the usual number. folder: where results are written."""
+    """What to run.
+
+    cases: random cases a suite, or None for the usual number. folder: where results are written.
+    called: what a command line calls each unit, to run it again; its name unless given.
+    """
 
     units: tuple[tuple[Unit, Pipeline], ...]
     simulators: tuple[str, ...] = ("verilator", "icarus")
@@ -48,6 +54,7 @@ class Options:
     folder: Path = Path("build/cosim")
     tables: bool = True
     bulk: bool = True
+    called: tuple[str, ...] = ()
 
 
 class Progress(Protocol):
@@ -93,12 +100,16 @@ def run(options: Options, progress: Progress | None = None) -> Report:
     """Run everything, or stop everything: when this returns or raises, no simulator runs and no file is half written.
 
     Raises ToolMissing for a simulator that is missing, NotImplementedYet for a unit that the RTL cannot build,
-    BuildFailed for a design that a simulator refuses, and ValueError for a folder that holds something else.
+    BuildFailed for a design that a simulator refuses, and ValueError for two units of one name and for a folder that
+    holds something else.
     """
     for simulator in options.simulators:
         require(simulator)
+    names = [unit.name for unit, _ in options.units]
     for unit, _ in options.units:
         refuse_unimplemented_in_hardware(unit)
+        if names.count(unit.name) > 1:
+            raise ValueError(f"units must have names of their own, not {unit.name} more than once")
     if options.cases is not None and options.cases < 1:
         raise ValueError(f"cases must be at least 1, not {options.cases}: a run of none proves nothing")
     with _results(options.folder) as folder:
@@ -113,8 +124,9 @@ def _results(folder: Path) -> Iterator[Path]:
     """A folder to write in, which takes its place whole at the end, or not at all."""
     if folder.exists() and not (folder / MARK).exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} holds something else than a run's results; name another folder")
+    folder = folder.resolve()
     folder.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent)).absolute()
+    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         (scratch / MARK).write_text("The results of `hwsim cosim`; the next run replaces them.\n")
         yield scratch
@@ -268,15 +280,27 @@ class _Run:
                 f"  {row.compared} of {row.planned} results compared; the end of the simulation's log:",
                 *_log_end(job),
             ]
-        driver = row.driver.split(",")[0]
-        units = "" if row.unit == "all formats" else f" {row.unit}"
-        cases = f" --cases {self.options.cases}" if self.options.cases is not None else ""
         waves = f"{self.options.folder / job.name / 'dump.vcd'}" if self.options.waves else "none; add --waves"
         row.report = [
             *row.report[: MOST_LINES - 2],
             f"  seed {self.options.seed}; waveform: {waves}",
-            f"  again: hwsim cosim{units} --sim {driver} --seed {self.options.seed}{cases}",
+            f"  again: {self._again(row)}",
         ]
+
+    def _again(self, row: Row) -> str:
+        """The command that runs a row's suite again; for a table, that of all formats."""
+        options = self.options
+        called = options.called or [unit.name for unit, _ in options.units]
+        known = list(zip(called, options.units, strict=True))
+        chosen = [one for one in known if one[1][0].name == row.unit] or known
+        words = ["hwsim", "cosim", *(name for name, _ in chosen), "--sim", row.driver.split(",")[0]]
+        words += ["--seed", str(options.seed)]
+        if options.cases is not None:
+            words += ["--cases", str(options.cases)]
+        unit, built = chosen[0][1]
+        if built != usual_pipeline(unit):
+            words += ["--cuts", ",".join(built.cuts), "--contexts", str(built.contexts)]
+        return shlex.join(words)
 
 
 def _row(unit: str, driver: str, suite: str, planned: int, outcome: Outcome) -> Row:

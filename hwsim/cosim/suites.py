@@ -9,6 +9,7 @@ from itertools import chain, islice
 
 import numpy as np
 
+from hwsim.cosim.bench import DEPTH
 from hwsim.cosim.ports import PortMap
 from hwsim.cosim.trace import FULL, Tagged, Trace, Traffic, interleave, record, record_handshake
 from hwsim.formats import codes_of
@@ -61,6 +62,7 @@ SIZES = {
 }
 BULK_RANDOM = 20_000
 MOST_CASES = 20_000
+MOST_GEMM_BEATS = 1 << 15
 
 
 class Planner:
@@ -91,13 +93,13 @@ class Planner:
         """What cocotb plays, every cycle of it checked."""
         size = SIZES[simulator]
         count = size.random if cases is None else cases
-        yield self._suite("dot directed", directed(self.unit, self.seed), FULL)
+        yield from self._parts("dot directed", directed(self.unit, self.seed), FULL)
         drawn = random_cases(self.unit, count, self.seed)
         half = len(drawn) // 2
         yield from self._parts("dot random", drawn[:half], FULL)
         yield from self._parts("dot random, gaps and back-pressure", drawn[half:], BUSY, shuffled=True)
         yield self._handshake(drawn)
-        yield self.gemm(size.gemm)
+        yield self.gemm(self._within(size.gemm))
         captured = self.captured(size.captured)
         if captured is not None:
             yield captured
@@ -112,16 +114,37 @@ class Planner:
     def _parts(
         self, name: str, cases: Sequence[Case], traffic: Traffic, *, shuffled: bool = False
     ) -> Iterator[Suite]:
-        """Suites of no more cases than one run holds well."""
-        for number, first in enumerate(range(0, len(cases), MOST_CASES)):
-            part = f"{name}, part {number + 1}" if len(cases) > MOST_CASES else name
-            yield self._suite(part, cases[first : first + MOST_CASES], traffic, shuffled=shuffled)
+        """Suites of no more cases, and no more beats, than one run holds well."""
+        parts = list(self._split(cases))
+        for number, part in enumerate(parts):
+            called = f"{name}, part {number + 1}" if len(parts) > 1 else name
+            yield self._suite(called, part, traffic, shuffled=shuffled)
+
+    def _split(self, cases: Sequence[Case]) -> Iterator[list[Case]]:
+        part: list[Case] = []
+        held = 0
+        for case in cases:
+            beats = len(case.a) // self.unit.instruction.lanes
+            if part and (len(part) == MOST_CASES or held + beats > DEPTH):
+                yield part
+                part, held = [], 0
+            part.append(case)
+            held += beats
+        if part:
+            yield part
 
     def _handshake(self, cases: Sequence[Case]) -> Suite:
         rng = self._rng("handshake")
         some = list(islice(chain(cases, directed(self.unit, self.seed)), 64))
         trace = record_handshake(self.unit, self.pipeline, self.ports, some, rng)
         return Suite(trace, some)
+
+    def _within(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """A matrix product's shape, with K no longer than the unit and the time of a run allow."""
+        m, n, k = shape
+        instruction = self.unit.instruction
+        most = instruction.lanes * (MOST_GEMM_BEATS // (m * n))
+        return m, n, min(k, most, k if instruction.chain else instruction.k)
 
     def gemm(self, shape: tuple[int, int, int]) -> Suite:
         """A matrix product, an element a case, streamed with interleaved contexts; it must equal `hwsim.gemm`."""

@@ -82,11 +82,12 @@ def far(bench: Bench) -> None:
     ends = {"top": fmt.emax - 1, "one": 0, "least-normal": fmt.emin, "least": fmt.emin - fmt.fraction_bits}
     ends |= {"most": fmt.emax, "below-least": fmt.emin - fmt.fraction_bits - 1}
     for (name, target), sign in cross(ends.items(), (0, 1)):
-        for exp in {exps[0], exps[-1]}:
-            products = bench.palette.of(sign, exp)
-            if products and bench.can_shift(target - exp):
-                word = f"{'small' if exp == exps[0] else 'large'}-{'neg' if sign else 'pos'}"
-                bench.one(f"scale/far-{name}-{word}", products[:1], shift=target - exp)
+        for size, exp in (("small", exps[0]), ("large", exps[-1])):
+            for one in bench.palette.of(sign, exp)[:1]:
+                # Its leading one comes to stand at the target.
+                shift = target - (exp - bench.palette.fraction_bits + one.sig.bit_length() - 1)
+                if bench.can_shift(shift):
+                    bench.one(f"scale/far-{name}-{size}-{'neg' if sign else 'pos'}", (one,), shift=shift)
     for d in bench.distances:
         _cancelled(bench, d)
 

@@ -1,5 +1,7 @@
 """Every alignment bin that a unit's factors reach is hit, and measured, not taken from a case's name."""
 
+from itertools import product
+
 import pytest
 from vectors.vectors_measure import suite
 
@@ -19,9 +21,9 @@ def test_every_distance_between_products_added_and_subtracted(measured):
     for d in range(max(measured.reference) - min(measured.reference) + 1):
         mask = (1 << measured.places(d)) - 1
         for low in measured.apart(d):
-            for sign, sig in measured.reference[low]:
-                for high in {sign for sign, _ in measured.reference[low + d]}:
-                    wanted.add((d, high, sign, bool(sig & mask)))
+            lows = {(sign, bool(sig & mask)) for sign, sig in measured.reference[low]}
+            highs = {sign for sign, _ in measured.reference[low + d]}
+            wanted |= {(d, high, sign, lost) for high, (sign, lost) in product(highs, lows)}
     hit = {(one.distance(low), high.sign, low.sign, bool(one.lost(low))) for one, high, low in two_products(measured)}
     # Two products of one exponent may stand in either order.
     assert hit | {(0, s, h, lost) for d, h, s, lost in hit if d == 0} == wanted

@@ -7,7 +7,11 @@ import pytest
 from vectors.vectors_measure import suite, value
 
 from hwsim.formats import Class, unpack
+from hwsim.model.definition import Definition
 from hwsim.model.terms import addend_term
+from hwsim.spec import Unit
+from hwsim.vectors.case import term_scales
+from hwsim.vectors.directed import directed
 
 CANONICAL = 0x7FFFFFFF
 
@@ -139,3 +143,18 @@ def test_nan_comes_out_canonical(deepseek):
         if unpack(deepseek.unit.output, one.explanation.code).cls is Class.NAN
     }
     assert codes == {CANONICAL}
+
+
+def test_a_scaled_partial_sum_overflows_the_register_and_just_not():
+    """The largest register, and partial sums of an eighth of its last place to twice that: a half rounds up."""
+    data = suite("mxfp8-e4m3-f32").unit.model_dump(mode="json")
+    unit = Unit.model_validate(data | {"promotion": {"interval": 64, "format": "f32"}})
+    definition, hit = Definition(unit), {}
+    for case in directed(unit, 0):
+        if case.id.startswith("promotion/overflow"):
+            codes = definition.dot(case.a, case.b, case.c, *term_scales(unit, case))
+            [step] = codes.promotions.values()
+            partial = value(definition.partial(step.partial)) / 2 ** (127 - 23)
+            hit[partial] = unpack(unit.output, codes.code).cls
+    assert {cls for part, cls in hit.items() if part < Fraction(1, 2)} == {Class.NORMAL}
+    assert {cls for part, cls in hit.items() if part >= Fraction(1, 2)} == {Class.INFINITY}

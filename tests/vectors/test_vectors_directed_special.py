@@ -1,11 +1,15 @@
 """Operand classes, zeros, subnormals, NaN, infinities and scales, measured."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 from vectors.vectors_measure import suite
 
 from hwsim.formats import Class, FloatFormat, unpack
+from hwsim.model.definition import Definition
+from hwsim.spec import Unit
+from hwsim.vectors.case import term_scales
+from hwsim.vectors.directed import directed
 from hwsim.vectors.landmarks import infinities, nans
 
 
@@ -159,7 +163,7 @@ def test_scales_at_their_ends_crossed_and_nan(name):
 def test_scales_far_beyond_the_range_with_the_sum_inside(name):
     inside = [
         sum(scales) - 254
-        for one in suite(name).of("scale")
+        for one in suite(name).of("scale/far")
         if len(scales := one.case.scale_a + one.case.scale_b) == 2
         and 255 not in scales
         and unpack(one.unit.result.format, one.explanation.code).cls is Class.NORMAL
@@ -168,3 +172,56 @@ def test_scales_far_beyond_the_range_with_the_sum_inside(name):
     assert min(inside) < -126
     # A product of e4m3 can be 2^-18, one of e2m1 2^-2; sums that cancel leave less.
     assert max(inside) > 127
+
+
+def test_scales_put_terms_beyond_the_range_that_cancel():
+    """Two e4m3 products above binary32's largest, and a third below it that remains, at every distance."""
+    measured = suite("mxfp8-e4m3-f32")
+    hit = {
+        max(one.distance(term) for term in one.products)
+        for one in measured.of("scale/far-cancelled")
+        if one.group.max_exp > 120 and unpack(one.unit.result.format, one.group.code).cls is not Class.INFINITY
+    }
+    assert hit >= set(range(7, 26))
+
+
+def test_blocks_of_one_beat_have_scales_of_their_own():
+    """32 lanes with a scale for every 8 of a: distances that the factors alone do not make, from each block."""
+    unit = suite("mxfp8-e4m3-f32").unit
+    side = {"format": "e8m0", "block": (1, 8)}
+    data = unit.model_dump(mode="json") | {"scale": {"a": side, "b": {"format": "e8m0", "block": (32, 1)}}}
+    narrow = Unit.model_validate(data)
+    definition, hit = Definition(narrow), set()
+    for case in directed(narrow, 0):
+        if case.id.startswith("scale/block"):
+            group = definition.dot(case.a, case.b, case.c, *term_scales(narrow, case)).groups[-1]
+            lanes = [lane for lane, term in enumerate(group.products) if term.sig]
+            exps = [group.products[lane].exp for lane in lanes]
+            signs = {group.products[lane].sign for lane in lanes}
+            hit.add((lanes[exps.index(max(exps))] // 8, max(exps) - min(exps), len(signs)))
+    assert hit >= {(block, d, signs) for block in range(4) for d in range(1, 32) for signs in (1, 2)}
+
+
+def test_beats_have_scales_of_their_own(measured):
+    """Rising and falling from one beat to the next, and to infinity, from which nothing comes back."""
+    if measured.unit.scale is not None:
+        chains = measured.of("scale/beats")
+        steps = {
+            b - a for one in chains for a, b in pairwise(map(sum, zip(one.case.scale_a, one.case.scale_b, strict=True)))
+        }
+        assert steps & set(range(1, 30))
+        assert steps & set(range(-30, 0))
+        assert any(one.explanation.groups[1].overflow for one in chains)
+
+
+def test_addends_at_the_ends_of_their_format(measured):
+    """Subnormal, smallest normal, largest, in both signs: alone, and beside the smallest and the largest product."""
+    fmt, hit = measured.unit.operands.addend, set()
+    for one in measured.of("extreme"):
+        low = one.case.c & (fmt.sign_bit - 1)
+        beside = {term.exp for term in one.products}
+        hit.add((low, one.case.c >= fmt.sign_bit, min(beside, default=None)))
+    if measured.unit.promotion is None:
+        ends = [1, (1 << fmt.fraction_bits) - 1, 1 << fmt.fraction_bits, fmt.max_magnitude]
+        products = [None, min(measured.reference), max(measured.reference)]
+        assert hit >= set(product(ends, (False, True), products))

@@ -111,13 +111,9 @@ class Suite:
         return self.definition.dot(case.a, case.b, case.c, *term_scales(self.unit, case))
 
     def of(self, *prefixes: str) -> list[Measured]:
-        """The cases of these groups."""
-        return [one for one in self.measured if one.case.id.startswith(tuple(f"{prefix}/" for prefix in prefixes))]
-
-    @property
-    def addends(self) -> bool:
-        """Whether a window can have an addend: c, or a partial sum."""
-        return True
+        """The cases of these groups: of `distance`, or of a part of one, as `scale/far`."""
+        starts = tuple(prefix if "/" in prefix else f"{prefix}/" for prefix in prefixes)
+        return [one for one in self.measured if one.case.id.startswith(starts)]
 
     @cached_property
     def reference(self) -> dict[int, set[tuple[int, int]]]:

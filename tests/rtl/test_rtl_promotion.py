@@ -1,0 +1,206 @@
+"""The promotion adder against NumPy, which rounds once too, and against exact fractions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from amaranth.sim import Simulator
+from cosim.odd_units import lanes, odd
+from numpy.typing import NDArray
+
+from hwsim.rtl import promotion
+from hwsim.spec import Unit
+
+NAN32, NAN16 = 0x7FFFFFFF, 0x7FFF
+
+
+def adder_of(result: str, fmt: str, rounding: str = "rne") -> Unit:
+    return odd(
+        "adder",
+        operands={"a": "e4m3", "b": "e4m3", "addend": fmt},
+        instruction=lanes(1),
+        result={"format": result, "rounding": "rz"},
+        promotion={"interval": 1, "format": fmt, "rounding": rounding},
+    )
+
+
+def add(unit: Unit, register: Sequence[int], partial: Sequence[int]) -> list[int]:
+    """register + partial, each pair of codes, by the RTL's steps."""
+    chain = promotion(unit, ())
+    partial_padding, sums = unit.result.format.padding, []
+    assert unit.promotion is not None
+    fmt: Any = unit.promotion.format
+
+    async def bench(ctx: Any) -> None:
+        for one, other in zip(register, partial, strict=True):
+            ctx.set(chain.i.register, one >> fmt.padding)
+            ctx.set(chain.i.partial, other >> partial_padding)
+            await ctx.delay(1e-9)
+            sums.append(fmt.canonical_nan if ctx.get(chain.o.nan) else ctx.get(chain.o.code) << fmt.padding)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        simulator = Simulator(chain)
+        simulator.add_testbench(bench)
+        simulator.run()
+    return sums
+
+
+def numpy_sum(register: NDArray[Any], partial: NDArray[Any], dtype: Any, nan: int) -> list[int]:
+    """The sums as NumPy's, NaNs as the canonical one."""
+    with np.errstate(all="ignore"):
+        total = (register.view(dtype) + partial.view(dtype)).astype(dtype)
+    return np.where(np.isnan(total), nan, total.view(register.dtype)).tolist()
+
+
+# Zeros, subnormals, the ends of the normal range, ones and their neighbours, halves of an ulp, infinities, NaNs.
+MAGNITUDES = (
+    0x00000000, 0x00000001, 0x00000002, 0x003FFFFF, 0x00400000, 0x007FFFFF, 0x00800000, 0x00800001, 0x00FFFFFF,
+    0x01000000, 0x33800000, 0x33800001, 0x337FFFFF, 0x34000000, 0x34400000, 0x34800000, 0x3F7FFFFF, 0x3F800000,
+    0x3F800001, 0x3FFFFFFF, 0x40000000, 0x4B800000, 0x4C000000, 0x72FFFFFF, 0x73000000, 0x73000001, 0x73800000,
+    0x7EFFFFFF, 0x7F000000, 0x7F7FFFFE, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF,
+)  # fmt: skip
+
+
+def corner_pairs() -> tuple[NDArray[Any], NDArray[Any]]:
+    corners = np.array([magnitude | sign for magnitude in MAGNITUDES for sign in (0, 1 << 31)], np.uint32)
+    register, partial = np.meshgrid(corners, corners)
+    return register.ravel(), partial.ravel()
+
+
+def near_pairs(rng: np.random.Generator, count: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Numbers of any exponent, with another of up to 27 binades less or more; few ones in their fractions, for ties."""
+    exponents = rng.integers(0, 255, count)
+    others = np.clip(exponents + rng.integers(-27, 28, count), 0, 254)
+    fractions = rng.integers(0, 1 << 23, (2, count))
+    sparse = rng.random((2, count)) < 0.5
+    fractions = np.where(sparse, fractions & rng.integers(0, 1 << 23, (2, count)) & 0x700007, fractions)
+    signs = rng.integers(0, 2, (2, count)) << 31
+    return tuple(
+        (signs[side] | exponent << 23 | fractions[side]).astype(np.uint32)
+        for side, exponent in enumerate((exponents, others))
+    )  # type: ignore[return-value]
+
+
+def test_f32_corners_are_numpys() -> None:
+    register, partial = corner_pairs()
+    assert len(register) == (2 * len(MAGNITUDES)) ** 2
+    expected = numpy_sum(register, partial, np.float32, NAN32)
+    assert add(adder_of("f32", "f32"), register.tolist(), partial.tolist()) == expected
+    # What the corners bring about: overflow, cancellation to zero, subnormal sums, -0.
+    codes = set(expected)
+    assert {0x7F800000, 0xFF800000, NAN32, 0x80000000, 0x00000001} <= codes
+
+
+def test_random_f32_pairs_are_numpys() -> None:
+    register, partial = near_pairs(np.random.default_rng(11), 2000)
+    expected = numpy_sum(register, partial, np.float32, NAN32)
+    assert add(adder_of("f32", "f32"), register.tolist(), partial.tolist()) == expected
+
+
+def test_every_alignment_distance_and_every_cancellation() -> None:
+    # 2^d +- (1 + j ulp) and its like: guard, round and sticky bits alone and together, and each left shift.
+    register, partial = [], []
+    for distance in range(28):
+        for low in (0, 1, 2, 0x400000, 0x400001, 0x7FFFFF):
+            for high in (0, 0x7FFFFF):
+                for sign in (0, 1 << 31):
+                    register.append((100 + distance) << 23 | high)
+                    partial.append(sign | 100 << 23 | low)
+    expected = numpy_sum(np.array(register, np.uint32), np.array(partial, np.uint32), np.float32, NAN32)
+    assert add(adder_of("f32", "f32"), register, partial) == expected
+    assert add(adder_of("f32", "f32"), partial, register) == expected
+
+
+def test_the_partial_sums_format_is_narrower() -> None:
+    # e8m13 in a binary32 container: the same numbers, with ten zeros below.
+    register, partial = corner_pairs()
+    keep = (partial & 0x3FF == 0) | (partial == NAN32)
+    register, partial = register[keep], partial[keep]
+    near_register, near_partial = near_pairs(np.random.default_rng(12), 500)
+    register = np.concatenate([register, near_register])
+    partial = np.concatenate([partial, near_partial & np.uint32(0xFFFFFC00)])
+    expected = numpy_sum(register, partial, np.float32, NAN32)
+    assert add(adder_of("e8m13", "f32"), register.tolist(), partial.tolist()) == expected
+
+
+def f16_pairs(count: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    rng = np.random.default_rng(13)
+    register, partial = rng.integers(0, 1 << 16, (2, count)).astype(np.uint16)
+    # In a half of them, the same exponent or a neighbour.
+    close = (register & 0x7C00).astype(np.int64) + (rng.integers(-3, 4, count) << 10)
+    partial[::2] = (partial[::2] & 0x83FF) | np.clip(close[::2], 0, 0x7800).astype(np.uint16)
+    return register, partial
+
+
+def test_f16_pairs_are_numpys() -> None:
+    register, partial = f16_pairs(2000)
+    expected = numpy_sum(register, partial, np.float16, NAN16)
+    assert add(adder_of("f16", "f16"), register.tolist(), partial.tolist()) == expected
+
+
+@pytest.mark.parametrize("rounding", ["rz", "ru", "rd", "rna", "rto"])
+def test_other_roundings_are_those_of_exact_fractions(rounding: str) -> None:
+    register, partial = f16_pairs(500)
+    got = add(adder_of("f16", "f16", rounding), register.tolist(), partial.tolist())
+    values = [Fraction(float(value)) if np.isfinite(value) else None for value in ALL_F16]
+    checked = 0
+    for one, other, code in zip(register.tolist(), partial.tolist(), got, strict=True):
+        x, y = values[one], values[other]
+        if x is not None and y is not None and x + y:
+            assert code == rounded(x + y, rounding), (hex(one), hex(other))
+            checked += 1
+    assert checked > 300
+
+
+ALL_F16 = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+
+
+def rounded(exact: Fraction, rounding: str) -> int:
+    """The f16 code of a number that is not zero, by looking at both neighbours."""
+    magnitude, sign = abs(exact), 0x8000 * (exact < 0)
+    # Magnitudes of f16 are in the order of their codes; 2^16 stands for infinity, as in IEEE 754-2019, 4.3.
+    low = int(np.searchsorted(FINITE, float(magnitude), side="right")) - 1
+    while Fraction(FINITE[low]) > magnitude:
+        low -= 1
+    if low == 0x7C00 or Fraction(FINITE[low]) == magnitude:
+        return sign | low
+    below, above = Fraction(FINITE[low]), Fraction(FINITE[low + 1])
+    up = {
+        "rz": False,
+        "ru": exact > 0,
+        "rd": exact < 0,
+        "rna": magnitude - below >= above - magnitude,
+        "rto": low % 2 == 0,
+    }[rounding]
+    return sign | (low + up)
+
+
+FINITE = [*map(float, ALL_F16[:0x7C00]), 65536.0]
+
+
+@pytest.mark.parametrize(("rounding", "zero"), [("rne", 0), ("rz", 0), ("ru", 0), ("rna", 0), ("rd", 0x80000000)])
+def test_an_exact_zero_of_opposite_signs(rounding: str, zero: int) -> None:
+    # IEEE 754-2019, 6.3.
+    unit = adder_of("f32", "f32", rounding)
+    one, minus_one, minus_zero = 0x3F800000, 0xBF800000, 0x80000000
+    pairs = [(0, minus_zero, zero), (one, minus_one, zero), (minus_one, one, zero), (0, 0, 0)]
+    pairs.append((minus_zero, minus_zero, minus_zero))
+    register, partial, expected = zip(*pairs, strict=True)
+    assert add(unit, register, partial) == list(expected)
+
+
+@pytest.mark.parametrize("bits", [1, 2])
+def test_a_narrower_adder_is_caught(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Without the sticky bit, or without guard and sticky: the pairs above must tell.
+    from hwsim.rtl import promote
+
+    monkeypatch.setattr(promote, "BELOW", 3 - bits)
+    register, partial = near_pairs(np.random.default_rng(11), 500)
+    expected = numpy_sum(register, partial, np.float32, NAN32)
+    assert add(adder_of("f32", "f32"), register.tolist(), partial.tolist()) != expected

