@@ -22,7 +22,7 @@ def balanced(values: Sequence[Value]) -> Value:
 
 def terms_sum(terms: Sequence[Any]) -> Value:
     """The sum of some terms, without an adder for their sign bits.
-    
+
     A term is its low bits, less 2^bits if negative, plus its carry: the low bits, and one correction, whose high
     part counts the terms that are not negative, less all. Truncation carries where a term is negative.
     """

@@ -46,6 +46,7 @@ def units(
         say(f"# {sentence}")
 
 
+OVERFLOW = {"infinity": "overflow gives infinity", "nan": "overflow gives NaN", "saturate": "overflow saturates"}
 LOST = {
     "truncate": "bits below are cut off each term's magnitude",
     "floor": "terms are rounded down to it",
@@ -74,7 +75,7 @@ def reading(unit: Unit) -> Iterator[str]:
             f"A group keeps {unit.sum.fraction_bits} bits below its largest exponent; {LOST[unit.sum.lost]}; "
             "it is summed exactly."
         )
-    yield f"The sum is rounded once, {result.rounding}, to {result.format.name}; overflow gives {result.overflow}."
+    yield f"The sum is rounded once, {result.rounding}, to {result.format.name}; {OVERFLOW[result.overflow]}."
     longer = (
         "is refused" if instruction.chain is None else "takes the result of one instruction as the next one's addend"
     )

@@ -42,12 +42,13 @@ class Row:
 
 
 def number(fmt: Format, code: int) -> str:
-    """A code and its value."""
+    """A code, in all its digits, and its value."""
+    digits = f"{code:#0{2 + -(-fmt.container_bits // 4)}x}" if code >= 0 else "unknown"
     try:
         value = float(fmt.decode([code])[0])
     except ValueError:
-        return f"{code:#x} (no code of {fmt.name})"
-    return f"{code:#x} ({value:.9g})"
+        return f"{digits} (no code of {fmt.name})"
+    return f"{digits} ({value:.9g})"
 
 
 def ulps(fmt: Format, got: int, expected: int) -> str:

@@ -280,7 +280,12 @@ class _Run:
                 f"  {row.compared} of {row.planned} results compared; the end of the simulation's log:",
                 *_log_end(job),
             ]
-        waves = f"{self.options.folder / job.name / 'dump.vcd'}" if self.options.waves else "none; add --waves"
+        if not self.options.waves:
+            waves = "none; add --waves"
+        elif job == self.folder:
+            waves = "none: the bulk driver records none"
+        else:
+            waves = str(self.options.folder / job.name / "dump.vcd")
         row.report = [
             *row.report[: MOST_LINES - 2],
             f"  seed {self.options.seed}; waveform: {waves}",

@@ -48,7 +48,8 @@ def explain_invalid(error: ValidationError, document: Document, prefix: Location
         location = location[:-1]
     key = ".".join(map(str, (*prefix, *location))) or "the file"
     rule = _rule(first["type"], first["msg"])
-    value = "" if first["type"] in {"missing", "extra_forbidden"} else f", not {first['input']!r}"
+    said = first["type"] in {"missing", "extra_forbidden"} or repr(first["input"]) in rule
+    value = "" if said else f", not {first['input']!r}"
     return SpecError(f"{document.where((*prefix, *location))}: {key} {rule}{value}")
 
 
