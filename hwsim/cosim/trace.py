@@ -174,7 +174,7 @@ def record_handshake(
             offer(one_beat(number, number % contexts, last=number % 2 == 0))
         recorder.held = filled % 3
         recorder.cycle(-1, None)
-        recorder.reset()
+        recorder.reset(1)
         # What was in flight is gone: nothing leaves, and no context is busy.
         for context in range(contexts):
             offer(one_beat(context, context))
@@ -185,9 +185,15 @@ def record_handshake(
         for item in tag(unit, number % len(cases), cases[number % len(cases)], 0):
             offer(item)
     recorder.drain()
-    stray = one_beat(0, 0)
-    offer(replace(stray, beat=replace(stray.beat, first=False)))
-    recorder.drain()
+    stray = one_beat(0, 0, last=False)
+    stray = replace(stray, beat=replace(stray.beat, first=False))
+    for opened in (False, True):
+        # A beat that continues no sum: none was open, or reset has closed it.
+        if opened:
+            offer(one_beat(0, 0, last=False))
+        recorder.reset(1)
+        offer(stray)
+        recorder.drain()
     return recorder.trace("handshake and reset", tuple(case.id for case in cases), tuple(order))
 
 
@@ -210,9 +216,9 @@ class _Recorder:
             self.draws = self.rng.random(4096).tolist()
         return self.draws.pop()
 
-    def reset(self) -> None:
-        """Hold reset, with nothing promised."""
-        for _ in range(RESET_CYCLES):
+    def reset(self, cycles: int = RESET_CYCLES) -> None:
+        """Hold reset, with nothing promised. One cycle must be enough."""
+        for _ in range(cycles):
             self.drive.append(RESET)
             self.offered.append(-1)
             self.expect.append(0)

@@ -18,33 +18,16 @@ from hwsim.spec import Pipeline, Unit
 from hwsim.tb.job import Outcome
 
 
-def amaranth_play(unit: Unit, built: Pipeline, trace: Trace) -> Outcome:
-    """What comparing every cycle of a trace with the RTL finds."""
+def amaranth_play(unit: Unit, built: Pipeline, *traces: Trace) -> list[Outcome]:
+    """What comparing every cycle of some traces, one after another, with the RTL finds."""
     ports = port_map(unit, built)
-    return compare(trace, amaranth_seen(unit, built, trace, ports), ports)
-
-
-def amaranth_seen(unit: Unit, built: Pipeline, trace: Trace, ports: PortMap) -> Seen:
-    """What the RTL answers, cycle by cycle."""
     m = Module()
     m.domains.sync = clock = ClockDomain()
     m.submodules.dut = dut = DotUnit(unit, built)
-    payloads = [ports.pack(item.beat) for item in trace.beats]
-    flags: list[int] = []
-    results: list[int] = []
+    seen: list[Seen] = []
 
     async def bench(ctx: Any) -> None:
-        for drive, offered in zip(trace.drive.tolist(), trace.offered.tolist(), strict=True):
-            ctx.set(clock.rst, bool(drive & RESET))
-            ctx.set(dut.i.valid, drive & VALID)
-            ctx.set(dut.o.ready, bool(drive & READY))
-            if offered >= 0:
-                ctx.set(dut.i.payload.as_value(), payloads[offered])
-            seen = SEEN_READY * ctx.get(dut.i.ready) | SEEN_VALID * ctx.get(dut.o.valid)
-            flags.append(seen | SEEN_MISUSE * ctx.get(dut.misuse))
-            if ctx.get(dut.o.valid) and drive & (READY | RESET) == READY:
-                results.append(ctx.get(dut.o.payload.as_value()))
-            await ctx.tick()
+        seen.extend([await _play(ctx, dut, clock.rst, trace, ports) for trace in traces])
 
     simulator = Simulator(m)
     simulator.add_clock(1e-9)
@@ -52,4 +35,23 @@ def amaranth_seen(unit: Unit, built: Pipeline, trace: Trace, ports: PortMap) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         simulator.run()
+    return [compare(trace, answers, ports) for trace, answers in zip(traces, seen, strict=True)]
+
+
+async def _play(ctx: Any, dut: DotUnit, reset: Any, trace: Trace, ports: PortMap) -> Seen:
+    """What the RTL answers, cycle by cycle."""
+    payloads = [ports.pack(item.beat) for item in trace.beats]
+    flags: list[int] = []
+    results: list[int] = []
+    for drive, offered in zip(trace.drive.tolist(), trace.offered.tolist(), strict=True):
+        ctx.set(reset, bool(drive & RESET))
+        ctx.set(dut.i.valid, drive & VALID)
+        ctx.set(dut.o.ready, bool(drive & READY))
+        if offered >= 0:
+            ctx.set(dut.i.payload.as_value(), payloads[offered])
+        leaves = ctx.get(dut.o.valid)
+        flags.append(SEEN_READY * ctx.get(dut.i.ready) | SEEN_VALID * leaves | SEEN_MISUSE * ctx.get(dut.misuse))
+        if leaves and drive & (READY | RESET) == READY:
+            results.append(ctx.get(dut.o.payload.as_value()))
+        await ctx.tick()
     return Seen(np.array(flags, np.uint8), words_of(results, ports.output.words))

@@ -62,8 +62,16 @@ class Mutant:
         owner = getattr(module, owners[0]) if owners else module
         made: dict[str, Any] = {}
         exec(compile(source.replace(self.old, self.new), f"<{self.name}>", "exec"), vars(module), made)
-        with mock.patch.object(owner, name, made[name]):
+        holders = [owner] if owners else [m for m in _rtl_modules() if getattr(m, name, None) is self.function]
+        with contextlib.ExitStack() as stack:
+            for holder in holders:
+                stack.enter_context(mock.patch.object(holder, name, made[name]))
             yield
+
+
+def _rtl_modules() -> list[Any]:
+    """Every module of the RTL: a function is known by name in those that import it."""
+    return [module for name, module in sys.modules.items() if name.startswith("hwsim.rtl.")]
 
 
 MUTANTS = [

@@ -121,17 +121,18 @@ def dot(unit: Unit, case: Case) -> int:
     return definition(unit).dot(case.a, case.b, case.c, *term_scales(unit, case)).code
 
 
-def some_cases(unit: Unit, count: int, rng: np.random.Generator, most_beats: int = 5) -> list[Case]:
+def some_cases(unit: Unit, number: int, rng: np.random.Generator, most_beats: int = 5) -> list[Case]:
     """Cases of random codes."""
     lanes, fmt = unit.instruction.lanes, unit.operands.a
     cases = []
-    for index in range(count):
+    for index in range(number):
         terms = lanes * int(rng.integers(1, most_beats + 1))
         if unit.scale is not None:
             terms = -(-terms // 4) * 4
         a, b = rng.integers(0, 1 << fmt.bits, (2, terms)).tolist()
         c = int(rng.integers(0, 0x6000)) | int(rng.integers(0, 2)) << 15
-        scales = [tuple(rng.integers(122, 132, terms // block).tolist()) for block in (2, 4)] if unit.scale else [(), ()]
+        blocks = (terms // 2, terms // 4) if unit.scale else (0, 0)
+        scales = [tuple(rng.integers(122, 132, count).tolist()) for count in blocks]
         cases.append(Case(str(index), tuple(a), tuple(b), c, *scales))
     return cases
 

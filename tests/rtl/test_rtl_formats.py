@@ -71,7 +71,7 @@ def test_every_pair_of_small_formats(pair: tuple[str, str]) -> None:
 
 
 def test_every_pair_of_a_users_formats(tmp_path: Path) -> None:
-    ieee, finite, powers = own(tmp_path)
+    _, finite, powers = own(tmp_path)
     pairs = [(finite, powers), (powers, powers), (finite, finite)]
     assert differences([finite, powers], pairs, product_table(pairs)) == 0
 

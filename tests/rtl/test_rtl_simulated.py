@@ -2,35 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 from cosim.amaranth_play import amaranth_play
+from cosim.mutants import Mutant
 from cosim.odd_units import ODD, TINY, TINY_PROMOTED, odd_pipelines
 
 from hwsim.cosim.ports import port_map
-from hwsim.cosim.suites import Planner, Suite
-from hwsim.cosim.trace import VALID
-from hwsim.pipeline import PipelinedUnit
+from hwsim.cosim.trace import (
+    FULL,
+    READY,
+    RESET,
+    SEEN_MISUSE,
+    SEEN_READY,
+    SEEN_VALID,
+    VALID,
+    Trace,
+    Traffic,
+    interleave,
+    record,
+    record_handshake,
+)
 from hwsim.rtl import dot_unit
 from hwsim.spec import Pipeline, Unit, pipeline
+from hwsim.vectors.stochastic import random_cases
 
 UNITS = {unit.name: unit for unit in (TINY, TINY_PROMOTED, *ODD.values())}
 SMALL = (TINY.name, TINY_PROMOTED.name, "one-lane-e5m2", "no-addend-e4m3")
-BUSY, HANDSHAKE = "dot random, gaps and back-pressure", "handshake and reset"
+RANDOM, BUSY, HANDSHAKE = "back to back", "gaps and back-pressure", "handshake"
 
 
-def suites(unit: Unit, built: Pipeline, count: int) -> Iterator[Suite]:
+def traces(unit: Unit, built: Pipeline, count: int) -> dict[str, Trace]:
     """Random sums back to back, under gaps and back-pressure, and the handshake."""
-    planner = Planner(unit, built, port_map(unit, built), 7, lambda: None)
-    wanted = ("dot random", BUSY, HANDSHAKE)
-    for suite in planner.cocotb("icarus", count):
-        if suite.name in wanted:
-            yield suite
-        if suite.name == wanted[-1]:
-            return
+    ports, rng, cases = port_map(unit, built), np.random.default_rng(7), random_cases(unit, count, 7)
+    turns, shuffled = (list(interleave(unit, cases, built.contexts, order)) for order in (None, rng))
+    return {
+        RANDOM: record(RANDOM, unit, built, ports, cases, turns, FULL, rng),
+        BUSY: record(BUSY, unit, built, ports, cases, shuffled, Traffic(0.75, 0.7, bursts=True), rng),
+        HANDSHAKE: record_handshake(unit, built, ports, cases[:16], rng),
+    }
+
+
+def agree(unit: Unit, built: Pipeline, played: dict[str, Trace]) -> None:
+    """Every cycle and every result of every trace."""
+    for trace, outcome in zip(played.values(), amaranth_play(unit, built, *played.values()), strict=True):
+        assert outcome.mismatches == []
+        assert outcome.results == len(trace.results) > 0
 
 
 @pytest.mark.parametrize("cut", ["usual", "trees, 3 contexts", "one register"])
@@ -38,27 +58,19 @@ def suites(unit: Unit, built: Pipeline, count: int) -> Iterator[Suite]:
 def test_every_cycle_is_the_models(name: str, cut: str) -> None:
     unit = UNITS[name]
     built = odd_pipelines(unit)[cut]
-    played = {}
-    for suite in suites(unit, built, 80 if name in SMALL else 16):
-        outcome = amaranth_play(unit, built, suite.trace)
-        assert outcome.mismatches == []
-        assert outcome.results == suite.planned > 0
-        played[suite.name] = outcome.cycles
-    assert len(played) == 3
+    agree(unit, built, traces(unit, built, 48 if name in SMALL else 20))
 
 
 @pytest.mark.parametrize("contexts", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("cuts", [("decode",), ("multiply", "maximum", "align", "sum", "magnitude", "normalize")])
 def test_every_number_of_contexts(contexts: int, cuts: tuple[str, ...]) -> None:
     built = pipeline(TINY_PROMOTED, cuts=(*cuts, "promote.align"), contexts=contexts)
-    for suite in suites(TINY_PROMOTED, built, 40):
-        outcome = amaranth_play(TINY_PROMOTED, built, suite.trace)
-        assert (outcome.mismatches, outcome.results) == ([], suite.planned)
+    agree(TINY_PROMOTED, built, traces(TINY_PROMOTED, built, 30))
 
 
 @cache
-def tiny_suites() -> dict[str, Suite]:
-    return {suite.name: suite for suite in suites(TINY, pipeline(TINY), 60)}
+def tiny_traces() -> dict[str, Trace]:
+    return traces(TINY, pipeline(TINY), 60)
 
 
 # Faults in the control, and the suites that must see them.
@@ -67,34 +79,31 @@ FAULTS = {
     "first waits": ("_ready", "payload.first | ~waits", "~waits", (HANDSHAKE,)),
     "no hold": ("_operands", "path.enable.eq(advance)", "path.enable.eq(1)", (BUSY, HANDSHAKE)),
     "misuse": ("_misuse", "self.misuse.eq(1)", "self.misuse.eq(0)", (HANDSHAKE,)),
-    "context": ("_flight", "eq(stages[-1].context)", "eq(0)", ("dot random", BUSY, HANDSHAKE)),
+    "context": ("_flight", "eq(stages[-1].context)", "eq(0)", (RANDOM, BUSY, HANDSHAKE)),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_faulty_unit_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cosim.mutants import Mutant
-
+def test_a_faulty_unit_is_caught(fault: str) -> None:
     method, old, new, catching = FAULTS[fault]
     mutant = Mutant(fault, TINY.name, catching, getattr(dot_unit.DotUnit, method), old, new)
     with mutant.applied():
-        for name in catching:
-            assert amaranth_play(TINY, pipeline(TINY), tiny_suites()[name].trace).count > 0
+        outcomes = amaranth_play(TINY, pipeline(TINY), *(tiny_traces()[name] for name in catching))
+    assert all(outcome.count > 0 for outcome in outcomes)
 
 
 def test_a_zeroed_result_is_caught() -> None:
-    suite = tiny_suites()["dot random"]
-    zeroed = replace(suite.trace, results=tuple((case, 0) for case, _ in suite.trace.results))
-    assert amaranth_play(TINY, pipeline(TINY), zeroed).count > 0
+    trace = tiny_traces()[RANDOM]
+    zeroed = replace(trace, results=tuple((case, 0) for case, _ in trace.results))
+    assert amaranth_play(TINY, pipeline(TINY), zeroed)[0].count > 0
 
 
 def test_the_handshake_suite_has_what_it_promises() -> None:
     # Every register full and held, resets in flight, and misuse at the end: not a suite that any unit would pass.
-    suite = tiny_suites()[HANDSHAKE]
-    trace, latency = suite.trace, pipeline(TINY).latency
-    resets = int((trace.drive & 4 > 0).sum())
-    assert resets >= 2 * latency
-    assert trace.expect[-1] & 4 and not (trace.expect[:-20] & 4).any()
-    refused = (trace.drive & VALID > 0) & (trace.expect & 1 == 0)
+    trace, latency = tiny_traces()[HANDSHAKE], pipeline(TINY).latency
+    begins = np.flatnonzero(np.diff(trace.drive & RESET, prepend=0) == RESET)
+    # One at the start, and one for each number of beats in flight, of 1 to all and one more.
+    assert len(begins) == 1 + latency + 1
+    assert trace.expect[-1] & SEEN_MISUSE and not (trace.expect[: -2 * latency - 2] & SEEN_MISUSE).any()
+    refused = (trace.drive & (VALID | READY) == VALID) & (trace.expect & (SEEN_READY | SEEN_VALID) == SEEN_VALID)
     assert refused.any()
-    assert PipelinedUnit(TINY, pipeline(TINY)).misuse is False

@@ -1,0 +1,172 @@
+"""The bulk driver: a Verilated unit in this process, against the cycle-level model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cosim.odd_units import ODD, TINY, odd_pipelines
+
+from hwsim.cosim.build import bulk_build
+from hwsim.cosim.bulk import BulkUnit
+from hwsim.cosim.compare import compare
+from hwsim.cosim.ports import port_map
+from hwsim.cosim.trace import (
+    FULL,
+    READY,
+    RESET,
+    SEEN_VALID,
+    VALID,
+    Trace,
+    Traffic,
+    interleave,
+    record,
+    record_handshake,
+    words_of,
+)
+from hwsim.rtl import verilog
+from hwsim.spec import Pipeline, Unit, load_unit, pipeline
+from hwsim.tb.job import Outcome
+from hwsim.vectors.stochastic import random_cases
+
+pytestmark = [pytest.mark.simulator, pytest.mark.usefixtures("verilator")]
+
+# Those that tests/cosim/mutants.py does not build.
+PRESETS = (
+    "hopper-wgmma-e5m2-f32",
+    "hopper-wgmma-e4m3xe5m2-f32",
+    "ada-mma-e4m3-f32",
+    "mxfp4-e2m1-f32",
+    "mxfp6-e2m3-f32",
+)
+
+
+def traces(unit: Unit, built: Pipeline, count: int) -> Iterator[Trace]:
+    ports, rng = port_map(unit, built), np.random.default_rng(21)
+    cases = random_cases(unit, count, 21)
+    full, busy = (list(interleave(unit, cases, built.contexts, order)) for order in (None, rng))
+    yield record("full", unit, built, ports, cases, full, FULL, rng)
+    yield record("busy", unit, built, ports, cases, busy, Traffic(0.7, 0.6, bursts=True), rng)
+    yield record_handshake(unit, built, ports, cases[:32], rng)
+
+
+def played(device: BulkUnit, trace: Trace) -> Outcome:
+    words = words_of([device.ports.pack(item.beat) for item in trace.beats], device.ports.input.words)
+    return compare(trace, device.run(trace.drive, trace.offered, words), device.ports)
+
+
+def agree(unit: Unit, built: Pipeline, count: int) -> None:
+    ports = port_map(unit, built)
+    with BulkUnit(bulk_build(verilog(unit, built), ports), ports) as device:
+        for trace in traces(unit, built, count):
+            outcome = played(device, trace)
+            assert outcome.mismatches == []
+            assert outcome.results == len(trace.results) > 0
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_return_the_models_bits_in_the_models_cycles(name: str) -> None:
+    unit = load_unit(name)
+    agree(unit, pipeline(unit), 240)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_units(name: str) -> None:
+    agree(ODD[name], pipeline(ODD[name]), 480)
+
+
+@pytest.mark.parametrize("cut", ["trees, 3 contexts", "one register"])
+@pytest.mark.parametrize("name", ["jam-5-lanes-f16", "promoted-scaled"])
+def test_odd_pipelines(name: str, cut: str) -> None:
+    agree(ODD[name], odd_pipelines(ODD[name])[cut], 480)
+
+
+@pytest.mark.parametrize("contexts", [1, 8])
+def test_fewer_and_more_contexts_than_registers(contexts: int) -> None:
+    agree(TINY, pipeline(TINY, contexts=contexts), 960)
+
+
+@pytest.fixture
+def tiny() -> Iterator[BulkUnit]:
+    built = pipeline(TINY)
+    ports = port_map(TINY, built)
+    with BulkUnit(bulk_build(verilog(TINY, built), ports), ports) as device:
+        yield device
+
+
+@pytest.mark.parametrize(
+    ("cycles", "offered", "shape", "message"),
+    [
+        (2, [0, 0], (1, 3), r"words must have 2 columns, not shape \(1, 3\)"),
+        (2, [0, 0], (2,), r"words must have 2 columns, not shape \(2,\)"),
+        (3, [0, 0], (1, 2), "offered must have 3 cycles, as drive has, not 2"),
+        (2, [0, 1], (1, 2), r"offered must name rows of words \(1\), not 1"),
+        (1, [0], (0, 2), r"offered must name rows of words \(0\), not 0"),
+    ],
+)
+def test_arguments_that_do_not_fit(
+    tiny: BulkUnit, cycles: int, offered: list[int], shape: tuple[int, ...], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        tiny.run(np.zeros(cycles, np.uint8), np.array(offered, np.int32), np.zeros(shape, np.uint32))
+
+
+def test_no_cycles_are_nothing(tiny: BulkUnit) -> None:
+    seen = tiny.run(np.zeros(0, np.uint8), np.zeros(0, np.int32), np.zeros((0, 2), np.uint32))
+    assert (seen.flags.shape, seen.results.shape) == ((0,), (0, 1))
+
+
+def test_arrays_of_other_types_and_strides_are_taken(tiny: BulkUnit) -> None:
+    trace = next(traces(TINY, pipeline(TINY), 30))
+    words = words_of([tiny.ports.pack(item.beat) for item in trace.beats], 2)
+    usual = tiny.run(trace.drive, trace.offered, words)
+    strided = np.repeat(trace.drive.astype(np.int64), 2)[::2]
+    other = tiny.run(strided, trace.offered.astype(np.int64), np.asfortranarray(words))
+    assert (other.flags[2:] == usual.flags[2:]).all() and (other.results == usual.results).all()
+
+
+def test_the_state_stays_from_one_run_to_the_next(tiny: BulkUnit) -> None:
+    trace = next(traces(TINY, pipeline(TINY), 30))
+    words = words_of([tiny.ports.pack(item.beat) for item in trace.beats], 2)
+    whole = tiny.run(trace.drive, trace.offered, words)
+    parts = []
+    for first in range(0, trace.cycles, 7):
+        here = slice(first, first + 7)
+        parts.append(tiny.run(trace.drive[here], trace.offered[here], words))
+    assert (np.concatenate([part.flags for part in parts])[2:] == whole.flags[2:]).all()
+    assert (np.concatenate([part.results for part in parts]) == whole.results).all()
+
+
+def test_two_units_of_one_library_do_not_share_state() -> None:
+    built = pipeline(TINY)
+    ports = port_map(TINY, built)
+    library = bulk_build(verilog(TINY, built), ports)
+    full, busy, _ = traces(TINY, built, 30)
+    with BulkUnit(library, ports) as one, BulkUnit(library, ports) as other:
+        for trace in (full, busy):
+            # Half a trace into the other, which must not disturb the one.
+            half = slice(0, busy.cycles // 2)
+            words = words_of([ports.pack(item.beat) for item in busy.beats], 2)
+            other.run(busy.drive[half], busy.offered[half], words)
+            assert played(one, trace).count == 0
+
+
+def test_an_offer_of_minus_one_keeps_what_stands_there(tiny: BulkUnit) -> None:
+    # The same beat, 1 * 1, three times; its row is named once.
+    words = words_of([0x22 | 0x02 << 8 | 0b11 << 32], 2)
+    drive = np.array([RESET, *[VALID | READY] * 3, *[READY] * 5], np.uint8)
+    offered = np.array([-1, 0, *[-1] * 7], np.int32)
+    seen = tiny.run(drive, offered, words)
+    assert (seen.flags & SEEN_VALID > 0).tolist() == [False] * 5 + [True] * 3 + [False]
+    assert seen.results[:, 0].tolist() == [0x3C00] * 3
+
+
+def test_wrong_answers_are_caught(tiny: BulkUnit) -> None:
+    trace = next(traces(TINY, pipeline(TINY), 30))
+    assert played(tiny, trace).count == 0
+    zeroed = replace(trace, results=tuple((case, 0) for case, _ in trace.results))
+    assert played(tiny, zeroed).count > 20
+    late = replace(trace, expect=np.roll(trace.expect, 1))
+    assert played(tiny, late).count > 0

@@ -1,0 +1,94 @@
+"""Beats and results as the bits of a port."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from cosim.odd_units import ODD, TINY, odd_pipelines
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hwsim.cosim.bench import bench
+from hwsim.cosim.ports import Field, PortMap, port_map
+from hwsim.cosim.trace import words_of
+from hwsim.pipeline import Beat, Result
+from hwsim.rtl import beat_layout
+from hwsim.spec import load_unit, pipeline, presets
+
+UNITS = {**{name: load_unit(name) for name in presets() if name != "mxint8-f32"}, **ODD}
+
+
+def unpacked(ports: PortMap, word: int) -> Beat:
+    """The beat that a payload is, field by field."""
+    values: dict[str, object] = {}
+    for field in ports.input.fields:
+        elements = tuple(word >> field.offset + index * field.bits & (1 << field.bits) - 1 for index in range(field.count))
+        vector = field.name in {"a", "b", "scale_a", "scale_b"}
+        values[field.name] = elements if vector else elements[0]
+    return Beat(**values)  # type: ignore[arg-type]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_beat_is_packed_without_loss(data: st.DataObject) -> None:
+    unit = UNITS[data.draw(st.sampled_from(sorted(UNITS)))]
+    ports = port_map(unit, data.draw(st.sampled_from(list(odd_pipelines(unit).values()))))
+    word = data.draw(st.integers(0, (1 << ports.input.width) - 1))
+    beat = unpacked(ports, word)
+    assert ports.pack(beat) == word
+    assert len(beat.a) == len(beat.b) == unit.instruction.lanes
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_every_bit_of_the_input_belongs_to_one_field(name: str) -> None:
+    unit = UNITS[name]
+    ports = port_map(unit, pipeline(unit))
+    bits = [bit for field in ports.input.fields for bit in range(field.offset, field.offset + field.count * field.bits)]
+    assert bits == list(range(ports.input.width))
+    assert ports.input.width == beat_layout(unit, pipeline(unit)).size
+    assert {field.name for field in ports.input.fields} <= {field.name for field in fields(Beat)}
+
+
+@pytest.mark.parametrize("contexts", [1, 2, 3, 8, 256])
+def test_a_result_is_packed_without_loss(contexts: int) -> None:
+    ports = port_map(TINY, pipeline(TINY, contexts=contexts))
+    for code in (0, 1, 0x7C00, 0xFFFF):
+        for context in {0, 1 % contexts, contexts - 1}:
+            word = ports.pack_result(Result(code, context))
+            assert ports.unpack(word) == Result(code, context)
+            assert word < 1 << ports.output.width
+
+
+def test_a_payload_by_hand() -> None:
+    # Two FP4 codes each of a and b, an f16 addend, first, last, and a context of two bits.
+    ports = port_map(TINY, pipeline(TINY))
+    beat = Beat((0x1, 0x2), (0x3, 0x4), 0xABCD, first=True, last=False, context=2)
+    assert ports.pack(beat) == 0x21 | 0x43 << 8 | 0xABCD << 16 | 1 << 32 | 0 << 33 | 2 << 34
+    assert ports.unpack(0x3_1234) == Result(0x1234, 3)
+    assert (ports.top, ports.input.width, ports.input.words, ports.output.width) == ("tiny", 36, 2, 18)
+
+
+def test_a_field_takes_what_it_placed() -> None:
+    field = Field("x", offset=3, bits=5)
+    assert field.place([0b10110]) == 0b10110_000
+    assert field.take(field.place([0b10110]) | 0b111 | 1 << 8) == 0b10110
+
+
+def test_words_are_low_first() -> None:
+    words = words_of([0x1_0000_0002, 0xFFFF_FFFF_0000_0000, 0], 2)
+    assert (words.dtype, words.tolist()) == (np.uint32, [[2, 1], [0, 0xFFFFFFFF], [0, 0]])
+    assert words_of([], 3).shape == (0, 3)
+    with pytest.raises(OverflowError):
+        words_of([1 << 64], 2)
+
+
+def test_the_bench_is_for_these_ports() -> None:
+    unit = load_unit("mxfp8-e4m3-f32")
+    ports = port_map(unit, pipeline(unit))
+    text = bench(ports)
+    assert "mxfp8_e4m3_f32 dut (" in text
+    assert f"reg [{ports.input.width - 1}:0] payloads" in text
+    for port in ("clk", "rst", "i__payload", "i__valid", "i__ready", "o__payload", "o__valid", "o__ready", "misuse"):
+        assert text.count(f".{port}(") == 1

@@ -1,0 +1,242 @@
+"""Traces: every beat once, in a context of its own, and what the cycle-level model says of each cycle."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from cosim.odd_units import ODD, TINY, TINY_PROMOTED, odd_pipelines
+
+from hwsim.cosim.bulk import Seen
+from hwsim.cosim.compare import compare
+from hwsim.cosim.ports import port_map
+from hwsim.cosim.trace import (
+    FULL,
+    READY,
+    RESET,
+    RESET_CYCLES,
+    SEEN_MISUSE,
+    SEEN_READY,
+    SEEN_VALID,
+    VALID,
+    Tagged,
+    Trace,
+    Traffic,
+    interleave,
+    record,
+    record_handshake,
+    tag,
+    words_of,
+)
+from hwsim.pipeline import PipelinedUnit
+from hwsim.spec import Pipeline, Unit, pipeline
+from hwsim.vectors.case import beats
+from hwsim.vectors.stochastic import random_cases
+
+BUSY = Traffic(0.6, 0.5, bursts=True)
+UNITS = {unit.name: unit for unit in (TINY, TINY_PROMOTED, ODD["blocks-in-a-beat"], ODD["no-addend-e4m3"])}
+
+
+def rng(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def recorded(unit: Unit, built: Pipeline, traffic: Traffic, count: int = 30) -> Trace:
+    cases = random_cases(unit, count, 1)
+    shuffle = None if traffic is FULL else rng()
+    order = interleave(unit, cases, built.contexts, shuffle)
+    return record("suite", unit, built, port_map(unit, built), cases, order, traffic, rng())
+
+
+@pytest.mark.parametrize("order", [None, 5])
+@pytest.mark.parametrize("contexts", [1, 2, 3, 8, 50])
+@pytest.mark.parametrize("name", UNITS)
+def test_every_beat_of_every_case_comes_once_and_in_order(name: str, contexts: int, order: int | None) -> None:
+    unit = UNITS[name]
+    cases = random_cases(unit, 20, 3)
+    stream = list(interleave(unit, cases, contexts, None if order is None else rng(order)))
+    by_case: dict[int, list[Tagged]] = defaultdict(list)
+    open_in: dict[int, int] = {}
+    for item in stream:
+        by_case[item.case].append(item)
+        context = item.beat.context
+        assert context < contexts
+        # A context holds one sum at a time.
+        assert item.beat.first == (context not in open_in)
+        assert open_in.setdefault(context, item.case) == item.case
+        if item.beat.last:
+            del open_in[context]
+    assert not open_in
+    for number, case in enumerate(cases):
+        items = by_case[number]
+        assert [item.index for item in items] == list(range(len(items)))
+        assert [item.beat for item in items] == list(beats(unit, case, items[0].beat.context))
+
+
+def test_contexts_take_turns() -> None:
+    cases = [case for case in random_cases(TINY, 60, 1) if len(case.a) == 4 * TINY.instruction.lanes][:6]
+    stream = list(interleave(TINY, cases, 3, None))
+    assert [item.beat.context for item in stream] == [0, 1, 2] * 8
+    assert [item.case for item in stream] == [0, 1, 2] * 4 + [3, 4, 5] * 4
+    drawn = list(interleave(TINY, cases, 3, rng()))
+    assert [item.beat.context for item in drawn] != [item.beat.context for item in stream]
+
+
+def test_no_case_is_no_beat() -> None:
+    assert list(interleave(TINY, [], 4, None)) == []
+
+
+@pytest.mark.parametrize("traffic", [FULL, BUSY], ids=["full", "busy"])
+@pytest.mark.parametrize("cut", ["usual", "trees, 3 contexts", "one register"])
+@pytest.mark.parametrize("name", UNITS)
+def test_a_trace_is_what_the_model_does(name: str, cut: str, traffic: Traffic) -> None:
+    unit = UNITS[name]
+    built = odd_pipelines(unit)[cut]
+    trace = recorded(unit, built, traffic)
+    results, result_cycles, accepted = replayed(unit, built, trace)
+    assert [payload for _, payload in trace.results] == results
+    assert trace.result_cycles.tolist() == result_cycles
+    # Every beat was accepted once, in order, and every case has its result.
+    assert accepted == list(range(len(trace.beats)))
+    assert sorted(case for case, _ in trace.results) == list(range(30))
+    assert trace.cycles == len(trace.drive) == len(trace.offered) == len(trace.expect)
+
+
+def replayed(unit: Unit, built: Pipeline, trace: Trace) -> tuple[list[int], list[int], list[int]]:
+    """Play what a trace drives into a model of its own, and compare every cycle. Results, their cycles, beats."""
+    model, ports = PipelinedUnit(unit, built), port_map(unit, built)
+    results, result_cycles, accepted = [], [], []
+    rows = zip(trace.drive.tolist(), trace.offered.tolist(), trace.expect.tolist(), strict=True)
+    for cycle, (drive, offered, expect) in enumerate(rows):
+        if drive & RESET:
+            assert expect == 0
+            model.reset()
+            continue
+        take, beat = bool(drive & READY), trace.beats[offered].beat if drive & VALID else None
+        assert bool(expect & SEEN_VALID) == model.valid
+        assert bool(expect & SEEN_MISUSE) == model.misuse
+        ready = beat is not None and model.ready(beat.first, beat.context, take)
+        assert bool(expect & SEEN_READY) == ready
+        if take and model.result is not None:
+            results.append(ports.pack_result(model.result))
+            result_cycles.append(cycle)
+        if model.tick(beat, take):
+            accepted.append(offered)
+    return results, result_cycles, accepted
+
+
+@pytest.mark.parametrize("cut", ["usual", "trees, 3 contexts", "one register"])
+@pytest.mark.parametrize("name", UNITS)
+def test_the_handshake_trace_is_what_the_model_does(name: str, cut: str) -> None:
+    unit = UNITS[name]
+    built = odd_pipelines(unit)[cut]
+    trace = record_handshake(unit, built, port_map(unit, built), random_cases(unit, 16, 1), rng())
+    results, result_cycles, _ = replayed(unit, built, trace)
+    assert [payload for _, payload in trace.results] == results
+    assert trace.result_cycles.tolist() == result_cycles
+    assert trace.expect[-1] & SEEN_MISUSE
+
+
+def test_a_trace_begins_with_reset_and_ends_in_silence() -> None:
+    built = pipeline(TINY)
+    trace = recorded(TINY, built, FULL)
+    assert trace.drive[:RESET_CYCLES].tolist() == [RESET] * RESET_CYCLES
+    # Nothing is driven while the last results leave, and then nothing leaves.
+    quiet = built.latency + 1
+    assert (trace.offered[-quiet:] == -1).all()
+    assert not trace.expect[-quiet:].any()
+
+
+def test_full_traffic_keeps_a_unit_with_enough_contexts_busy() -> None:
+    trace = recorded(TINY, pipeline(TINY), FULL)
+    offered = np.flatnonzero(trace.drive & VALID)
+    refused = np.count_nonzero(trace.expect[offered] & SEEN_READY == 0)
+    assert (np.diff(offered) == 1).all()
+    # At the very end fewer sums are left than contexts.
+    assert refused <= 3 * pipeline(TINY).latency
+
+
+def test_busy_traffic_has_gaps_and_back_pressure() -> None:
+    trace = recorded(TINY, pipeline(TINY), BUSY)
+    held = (trace.expect & SEEN_VALID > 0) & (trace.drive & READY == 0)
+    idle = trace.drive & (VALID | RESET) == 0
+    assert held.sum() > 10 and idle.sum() > 10
+    # A result that is held does not change, which is why only its last cycle counts.
+    assert len(trace.results) == np.count_nonzero((trace.expect & SEEN_VALID > 0) & (trace.drive & READY > 0))
+
+
+def test_the_same_seed_gives_the_same_trace() -> None:
+    built = pipeline(TINY)
+    one, other = recorded(TINY, built, BUSY), recorded(TINY, built, BUSY)
+    for name in ("drive", "offered", "expect", "result_cycles"):
+        assert (getattr(one, name) == getattr(other, name)).all()
+    assert (one.beats, one.results) == (other.beats, other.results)
+
+
+def test_a_trace_can_be_held_against_other_answers() -> None:
+    built = pipeline(TINY)
+    ports, trace = port_map(TINY, built), recorded(TINY, built, FULL)
+    answered = trace.answered(list(range(100, 130)), ports)
+    for (case, payload), (_, before) in zip(answered.results, trace.results, strict=True):
+        assert ports.unpack(payload).code == 100 + case
+        assert ports.unpack(payload).context == ports.unpack(before).context
+
+
+def test_a_tag_names_case_and_place() -> None:
+    case = next(case for case in random_cases(TINY, 60, 1) if len(case.a) == 3 * TINY.instruction.lanes)
+    assert [(item.case, item.index) for item in tag(TINY, 7, case, 2)] == [(7, 0), (7, 1), (7, 2)]
+
+
+def perfect(trace: Trace) -> Seen:
+    """The answers of a device that is right."""
+    ports = port_map(TINY, pipeline(TINY))
+    return Seen(trace.expect.copy(), words_of([payload for _, payload in trace.results], ports.output.words).copy())
+
+
+def test_right_answers_are_all_compared() -> None:
+    trace = recorded(TINY, pipeline(TINY), BUSY)
+    outcome = compare(trace, perfect(trace), port_map(TINY, pipeline(TINY)))
+    assert (outcome.count, outcome.results, outcome.cycles) == (0, 30, trace.cycles)
+
+
+@pytest.mark.parametrize(("bit", "kind"), [(SEEN_READY, "ready"), (SEEN_VALID, "valid"), (SEEN_MISUSE, "misuse")])
+def test_a_flag_that_is_wrong_in_one_cycle_is_seen(bit: int, kind: str) -> None:
+    trace = recorded(TINY, pipeline(TINY), BUSY)
+    ports = port_map(TINY, pipeline(TINY))
+    cycle = int(np.flatnonzero(trace.drive & VALID)[20])
+    seen = perfect(trace)
+    seen.flags[cycle] ^= bit
+    outcome = compare(trace, seen, ports)
+    (mismatch,) = outcome.mismatches
+    expected = int(trace.expect[cycle] & bit > 0)
+    assert (mismatch.kind, mismatch.cycle, mismatch.got, mismatch.expected) == (kind, cycle, 1 - expected, expected)
+    # Results count as compared only up to there.
+    assert outcome.results == int((trace.result_cycles < cycle).sum()) < 30
+
+
+def test_what_is_not_promised_is_not_compared() -> None:
+    trace = recorded(TINY, pipeline(TINY), BUSY)
+    seen = perfect(trace)
+    seen.flags[trace.drive & VALID == 0] ^= SEEN_READY
+    seen.flags[trace.drive & RESET > 0] ^= SEEN_VALID | SEEN_MISUSE
+    assert compare(trace, seen, port_map(TINY, pipeline(TINY))).count == 0
+
+
+def test_a_result_that_is_wrong_in_one_bit_is_seen() -> None:
+    trace = recorded(TINY, pipeline(TINY), BUSY)
+    ports = port_map(TINY, pipeline(TINY))
+    for bit in range(ports.output.width):
+        seen = perfect(trace)
+        seen.results[11, 0] ^= 1 << bit
+        outcome = compare(trace, seen, ports)
+        (mismatch,) = outcome.mismatches
+        assert (mismatch.kind, mismatch.index, mismatch.cycle) == ("result", 11, trace.result_cycles[11])
+        got, expected = (mismatch.got, mismatch.got_context), (mismatch.expected, mismatch.expected_context)
+        assert (got[0] ^ expected[0]) | (got[1] ^ expected[1]) << 16 == 1 << bit
+
+
+def test_a_result_too_few_is_not_compared() -> None:
+    trace = recorded(TINY, pipeline(TINY), FULL)
+    seen = perfect(trace)
+    assert compare(trace, Seen(seen.flags, seen.results[:-1]), port_map(TINY, pipeline(TINY))).results == 29
