@@ -60,9 +60,12 @@ class Maximum(Step):
     def compute(self, m: Module) -> None:
         """Drive max_exp."""
         left = candidates(self.i)
-        (products,) = tree_maximum(m, left, (len(left) - 1).bit_length())
+        pair = tree_maximum(m, left, max(1, (len(left) - 1).bit_length()) - 1)
+        products = larger(m, pair, "products")
         addend = self.i.addend
-        wins = addend.sig.any() & (~products.any() | (addend.exp > products))
+        # Behind a cut the addend is compared with both that are left, so as not to wait for the larger.
+        rivals = pair if "maxima" in fields(self.i) else [products]
+        wins = addend.sig.any() & Cat((addend.exp > one) | ~one.any() for one in rivals).all()
         m.d.comb += self.o.max_exp.eq(Mux(wins, addend.exp, products))
 
 

@@ -50,14 +50,14 @@ class FloatDecode(wiring.Component):
         if fmt.nan == "ieee":
             m.d.comb += o.nan.eq(field.all() & frac.any())
         else:
-            m.d.comb += o.nan.eq(self._is_listed_nan(code))
+            m.d.comb += o.nan.eq(self._is_listed_nan(code, fmt.nan))
         if fmt.infinity_magnitude is not None:
             m.d.comb += o.inf.eq(magnitude == Const(fmt.infinity_magnitude, len(magnitude)))
         return m
 
-    def _is_listed_nan(self, code: Value) -> Value:
+    def _is_listed_nan(self, code: Value, codes: tuple[int, ...]) -> Value:
         """Whether a code is among the format's NaNs; where both signs are, the sign does not matter."""
-        codes, sign = self.fmt.nan, self.fmt.sign_bit if self.fmt.signed else 0
+        sign = self.fmt.sign_bit if self.fmt.signed else 0
         both = tuple(nan for nan in codes if sign and not nan & sign and nan | sign in codes)
         alone = tuple(nan for nan in codes if nan & ~sign not in both)
         return is_any_of(code[:-1], both) | is_any_of(code, alone)
@@ -90,7 +90,8 @@ class Decode(Step):
             for lane in range(self.n.lanes):
                 decode = FloatDecode(fmt)
                 m.submodules[f"{side}{lane}"] = decode
-                m.d.comb += [decode.code.eq(getattr(self.i, side)[lane]), *assign(getattr(self.o, side)[lane], decode.o)]
+                m.d.comb += decode.code.eq(getattr(self.i, side)[lane])
+                m.d.comb += assign(getattr(self.o, side)[lane], decode.o)
         scale_nan = self._scales(m)
         addend = self._addend(m)
         m.d.comb += [

@@ -142,7 +142,7 @@ class DotUnit(wiring.Component):
             entering.promotes.eq(promotes),
         ]
         if self.numbers.addend is not None:
-            m.d.comb += entering.c.eq(payload.c)
+            m.d.comb += entering.c.eq(payload.c[self._register_format.padding :])
         self._store(m, counts, accept, payload.context, Mux(promotes, 0, index + 1))
         return index != 0
 

@@ -54,7 +54,9 @@ class FormatBench(wiring.Component):
     negative).
     """
 
-    def __init__(self, formats: Sequence[FloatFormat | ExponentFormat], pairs: Sequence[tuple[FloatFormat, FloatFormat]]):
+    def __init__(
+        self, formats: Sequence[FloatFormat | ExponentFormat], pairs: Sequence[tuple[FloatFormat, FloatFormat]]
+    ):
         self.formats, self.pairs = list(formats), list(pairs)
         width = max(fmt.container_bits for fmt in formats)
         ports = {"a": In(width), "b": In(width)}

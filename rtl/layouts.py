@@ -14,9 +14,8 @@ SPECIAL = StructLayout({"nan": 1, "positive": 1, "negative": 1})
 
 def factor_layout(fmt: FloatFormat) -> StructLayout:
     """A decoded number: (-1)^sign * sig * 2^(bexp - bias - fraction_bits); bexp counts from 1."""
-    return StructLayout(
-        {"sign": 1, "bexp": unsigned(fmt.exponent_bits + (not fmt.subnormals)), "sig": fmt.precision, "nan": 1, "inf": 1}
-    )
+    bexp = unsigned(fmt.exponent_bits + (not fmt.subnormals))
+    return StructLayout({"sign": 1, "bexp": bexp, "sig": fmt.precision, "nan": 1, "inf": 1})
 
 
 def operands_layout(n: Numbers) -> StructLayout:

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from .layouts import SPECIAL, decoded_layout, factor_layout, products_layout, term_layout
 from .numbers import Numbers
-from .step import Step, assign, assign
+from .step import Step, assign
 
 
 class Product(wiring.Component):

@@ -220,8 +220,11 @@ class Round(Step):
         fmt, special = self.target.fmt, self.i.special
         infinite = Signal()
         sign = Signal()
-        m.d.comb += [infinite.eq(special.positive | special.negative), sign.eq(Mux(infinite, special.negative, self.i.sign))]
-        m.d.comb += self.o.code.eq(finite)
+        m.d.comb += [
+            infinite.eq(special.positive | special.negative),
+            sign.eq(Mux(infinite, special.negative, self.i.sign)),
+            self.o.code.eq(finite),
+        ]
         with m.If(infinite | overflow):
             self._overflow(m, infinite, sign)
         if fmt.canonical_nan is not None:

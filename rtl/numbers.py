@@ -73,7 +73,8 @@ class Numbers:
         the same code. Beside a product the window's last bit weighs at least 2^(emin + 1), so that a sum is zero or
         normal, and both the addend and the lifted one are less than half that bit, which every rule for lost bits
         treats alike. Without a product the lifted addend keeps its place, and its field 0 and fraction leave as they
-        came; only if some fraction bits are cut off can it be zero instead: these may not count, which truncation allows.
+        came. Only fraction bits that the window cuts off could make the one zero and the other not: truncation
+        allows to leave them out of account, and other rules must have none.
         """
         alike = all(fmt.subnormals and fmt.bias == self.result.bias for fmt in self.addends)
         whole = self.unit.sum.lost == "truncate" or all(fmt.fraction_bits <= self.fraction_bits for fmt in self.addends)
@@ -90,7 +91,8 @@ class Numbers:
         """
         kept = min(self.fraction_bits, max(fmt.fraction_bits for fmt in self.addends))
         exact = self.unit.result.rounding == "rz" or kept <= self.result.fraction_bits
-        passes = self.unit.sum.lost == "truncate" and exact and all(fmt.emax <= self.result.emax for fmt in self.addends)
+        fits = exact and all(fmt.emax <= self.result.emax for fmt in self.addends)
+        passes = fits and self.unit.sum.lost == "truncate"
         growth = max(self.fraction_bits + 1, self.lanes.bit_length())
         return not passes or self.product_most + 2 + growth + 1 - self.product_bias > self.result.emax
 
@@ -134,7 +136,7 @@ class Numbers:
 
     @property
     def addend_fraction_bits(self) -> int:
-        """Fraction bits of an addend that count: of a lifted one no more than the window has, if these are truncated."""
+        """Fraction bits of an addend that count: where it is lifted and truncated, no more than the window has."""
         most = max(fmt.fraction_bits for fmt in self.addends)
         cut = not self.subnormal_sums and self.unit.sum.lost == "truncate"
         return min(most, self.fraction_bits) if cut else most

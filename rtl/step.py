@@ -35,8 +35,9 @@ def flat(interface: PureInterface) -> dict[str, Signal]:
     """The signals of a bundle, each by a name of its own."""
     signals: dict[str, Signal] = {}
     for field, value in fields(interface).items():
-        elements = {f"{field}{at}": one for at, one in enumerate(value)} if isinstance(value, Sequence) else {field: value}
-        for name, element in elements.items():
+        is_array = isinstance(value, Sequence)
+        elements = [(f"{field}{at}", one) for at, one in enumerate(value)] if is_array else [(field, value)]
+        for name, element in elements:
             if isinstance(element, PureInterface):
                 signals |= {f"{name}_{inner}": signal for inner, signal in flat(element).items()}
             else:

@@ -20,17 +20,32 @@ def balanced(values: Sequence[Value]) -> Value:
     return balanced(values[:half]) + balanced(values[half:])
 
 
-def terms_sum(terms: Sequence[Any]) -> Value:
-    """The sum of some terms, without an adder for their sign bits.
+def all_terms(terms: Sequence[Any], truncated: bool) -> Value:
+    """The sum of all terms, small: the sign bits are counted, and the count is taken from the high part alone.
 
-    A term is its low bits, less 2^bits if negative, plus its carry: the low bits, and one correction, whose high
-    part counts the terms that are not negative, less all. Truncation carries where a term is negative.
+    A term is its low bits, plus its carry, less 2^bits if negative. Truncation carries where a term is negative, so
+    that one count serves for both.
+    """
+    bits = len(terms[0].ones) - 1
+    negative = balanced([term.ones[-1] for term in terms])
+    carries = negative if truncated else balanced([term.carry for term in terms])
+    low = balanced([term.ones[:-1] for term in terms]) + carries
+    return Cat(low[:bits], low[bits:] - negative).as_signed()
+
+
+def some_terms(terms: Sequence[Any]) -> Value:
+    """The sum of some terms, fast: carries, and in the high part signs, are one more number to add.
+
+    Those that are not negative are counted, less all: nothing is subtracted after the sum.
     """
     bits = len(terms[0].ones) - 1
     carries = balanced([term.carry for term in terms])
     others = balanced([~term.ones[-1] for term in terms])
+    low = [term.ones[:-1] for term in terms]
+    if len(carries) > bits:  # a window so narrow that both do not fit into one number
+        return balanced([*low, carries, Cat(Const(0, bits), others)]) - (len(terms) << bits)
     correction = Cat(carries, Const(0, bits - len(carries)), others)
-    return balanced([*(term.ones[:-1] for term in terms), correction]) - (len(terms) << bits)
+    return balanced([*low, correction]) - (len(terms) << bits)
 
 
 class Sum(Step):
@@ -49,8 +64,14 @@ class Sum(Step):
     def compute(self, m: Module) -> None:
         """Drive the partial sums, or the total."""
         made = fields(self.i)
+        truncated = self.n.unit.sum.lost == "truncate"
         for at in range(self.after):
             taken = slice(at * self.fan_in, min((at + 1) * self.fan_in, self.before))
+            if "sums" in made:
+                total = balanced(made["sums"][taken])
+            elif self.after == 1:
+                total = all_terms(made["aligned"], truncated)
+            else:
+                total = some_terms(made["aligned"][taken])
             out = self.o.total if self.after == 1 else self.o.sums[at]
-            total = balanced(made["sums"][taken]) if "sums" in made else terms_sum(made["aligned"][taken])
             m.d.comb += out.eq(total)

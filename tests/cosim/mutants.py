@@ -87,10 +87,7 @@ MUTANTS = [
         "dropped addend", HOPPER, (DIRECTED, RANDOM),
         align.Align.compute, "ones.eq(ones)", "ones.eq(0 if lane == n.lanes else ones)",
     ),
-    Mutant(
-        "floor for truncate", HOPPER, (DIRECTED, RANDOM),
-        align.Align.lose, "truncated(window, sign, shift, drop)", 'rounded(window, sign, shift, drop, "floor")',
-    ),
+    Mutant("floor for truncate", HOPPER, (DIRECTED, RANDOM), spec=(("sum", "lost", "floor"),)),
     Mutant(
         "one window bit less", HOPPER, (DIRECTED, RANDOM),
         align.Align.compute, "ones.eq(ones)", "ones.eq(Cat(term.sign, ones[1:]))",
@@ -114,8 +111,7 @@ MUTANTS = [
     ),
     Mutant(
         "sum one bit narrower", HOPPER, (DIRECTED,),
-        sums.Sum.compute, "out.eq(balanced(self._values(first, end)))",
-        "out.eq(balanced(self._values(first, end))[: len(out) - 1].as_signed())",
+        sums.Sum.compute, "out.eq(total)", "out.eq(total[: len(out) - 1].as_signed())",
     ),
     Mutant(
         "rounded for truncated result", HOPPER, (DIRECTED, RANDOM),

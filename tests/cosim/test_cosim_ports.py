@@ -24,7 +24,8 @@ def unpacked(ports: PortMap, word: int) -> Beat:
     """The beat that a payload is, field by field."""
     values: dict[str, object] = {}
     for field in ports.input.fields:
-        elements = tuple(word >> field.offset + index * field.bits & (1 << field.bits) - 1 for index in range(field.count))
+        places = range(field.offset, field.offset + field.count * field.bits, field.bits)
+        elements = tuple(word >> place & (1 << field.bits) - 1 for place in places)
         vector = field.name in {"a", "b", "scale_a", "scale_b"}
         values[field.name] = elements if vector else elements[0]
     return Beat(**values)  # type: ignore[arg-type]

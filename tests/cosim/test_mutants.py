@@ -68,7 +68,6 @@ def test_a_fault_is_caught(verilator: None, mutant: Mutant) -> None:
 STAGES = {
     "dropped lane": "align",
     "dropped addend": "align",
-    "floor for truncate": "align",
     "shift off by one in a lane": "align",
     "addend takes no part in the maximum": "maximum",
     "zero product sets the maximum": "multiply",

@@ -1,0 +1,74 @@
+"""Runs of `hwsim cosim` that are small enough for a test."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cosim.mutants import MUTANTS, Mutant
+from cosim.odd_units import TINY
+
+from hwsim.cosim import suites, tables
+from hwsim.cosim.report import Row
+from hwsim.cosim.run import Options, Report, run
+from hwsim.spec import Pipeline, Unit, pipeline
+
+CASES = 24
+SEED = 3
+SUITES = {"dot directed", "dot random", "dot random, gaps and back-pressure", "handshake and reset", "GEMM 3 x 3 x 64"}
+BULK_SUITES = {"code pairs through every lane", "dot random, many"}
+
+
+def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small matrices, every fifth directed case, few captured ones, and tables of FP4 only."""
+    every = suites.directed
+    monkeypatch.setattr(suites, "directed", lambda unit, seed: every(unit, seed)[::5])
+    monkeypatch.setattr(suites, "SIZES", {name: suites.Size(CASES, (3, 3, 64), 40) for name in suites.SIZES})
+    monkeypatch.setattr(tables, "ELEMENTS", ("e2m1",))
+    monkeypatch.setattr(tables, "PAIRS", (("e2m1", "e2m1"),))
+
+
+def options(folder: Path, *units: tuple[Unit, Pipeline], **more: Any) -> Options:
+    """One small unit, without tables, unless said."""
+    chosen = units or ((TINY, pipeline(TINY)),)
+    return Options(**{"units": chosen, "seed": SEED, "cases": CASES, "folder": folder, "tables": False, **more})
+
+
+def small_run(folder: Path, *units: tuple[Unit, Pipeline], **more: Any) -> Report:
+    return run(options(folder, *units, **more))
+
+
+def figures(rows: list[Row]) -> list[tuple[object, ...]]:
+    """What of a run must not change from one to the next."""
+    return [(r.unit, r.suite, r.driver, r.planned, r.compared, r.mismatches, r.cycles) for r in rows]
+
+
+def mutant(name: str) -> Mutant:
+    (found,) = [one for one in MUTANTS if one.name == name]
+    return found
+
+
+def processes_in(folder: Path) -> list[str]:
+    """Command lines of processes that work in a folder or name it."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if process.name != str(os.getpid()) and (
+                str(folder) in command or str((process / "cwd").readlink()).startswith(str(folder))
+            ):
+                found.append(f"{process.name} {command}")
+    return found
+
+
+def wait_for(happened: Callable[[], Any], seconds: float = 120) -> None:
+    """Wait until something happens; fail where it never does."""
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)

