@@ -87,7 +87,9 @@ def measured(unit: Unit, rounds: int) -> dict[str, float]:
     text = verilog(unit, built)
     library = bulk_build(text, ports)
     long, short = made(unit, built, ports, 8000), made(unit, built, ports, 600)
-    programs = {simulator: command(simulator, unit_design(text, ports), trace=False) for simulator in ("verilator", "icarus")}
+    programs = {
+        simulator: command(simulator, unit_design(text, ports), trace=False) for simulator in ("verilator", "icarus")
+    }
     drivers: dict[str, Callable[[], float]] = {
         "bulk": lambda: bulk(long, ports, library, compared=False),
         "bulk, compared": lambda: bulk(long, ports, library, compared=True),
@@ -109,7 +111,9 @@ def main() -> None:
     arguments = parser.parse_args()
     unit = load_unit(arguments.unit)
     best = measured(unit, arguments.rounds)
-    table = Table("driver", "beats/s", "to cocotb on icarus", "aim", title=f"{unit.name}, {unit.instruction.lanes} lanes")
+    table = Table(
+        "driver", "beats/s", "to cocotb on icarus", "aim", title=f"{unit.name}, {unit.instruction.lanes} lanes"
+    )
     for name, rate in best.items():
         aim = f"{TARGETS[name]:,}" if TARGETS[name] else ""
         table.add_row(name, f"{rate:,.0f}", f"{rate / best['cocotb on icarus']:,.0f}x", aim)

@@ -46,7 +46,9 @@ def cosim(
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**32 - 1, help="Of everything random; drawn and printed unless given.")
     ] = None,
-    cases: Annotated[int | None, typer.Option(min=1, help="Random cases for each unit and driver, instead of 3,000, 300 and 20,000.")] = None,
+    cases: Annotated[
+        int | None, typer.Option(min=1, help="Random cases for each unit and driver, instead of 3,000, 300 and 20,000.")
+    ] = None,
     waves: Annotated[bool, typer.Option("--waves", help="Record dump.vcd beside the results.")] = False,
     cuts: Annotated[str | None, typer.Option(help="Steps after which there is a register, with commas.")] = None,
     contexts: Annotated[int | None, typer.Option(help="Sums that can be open at once.")] = None,

@@ -120,9 +120,15 @@ def verilated_name(port: str) -> str:
 def _defines(ports: PortMap) -> list[str]:
     i, o = ports.input, ports.output
     names = {
-        "INPUT_PAYLOAD": i.payload, "INPUT_VALID": i.valid, "INPUT_READY": i.ready,
-        "OUTPUT_PAYLOAD": o.payload, "OUTPUT_VALID": o.valid, "OUTPUT_READY": o.ready,
-        "CLOCK": ports.clock, "RESET": ports.reset, "MISUSE": ports.misuse,
+        "INPUT_PAYLOAD": i.payload,
+        "INPUT_VALID": i.valid,
+        "INPUT_READY": i.ready,
+        "OUTPUT_PAYLOAD": o.payload,
+        "OUTPUT_VALID": o.valid,
+        "OUTPUT_READY": o.ready,
+        "CLOCK": ports.clock,
+        "RESET": ports.reset,
+        "MISUSE": ports.misuse,
     }
     return [f"-DHWSIM_{key}={verilated_name(name)}" for key, name in names.items()]
 
@@ -175,8 +181,22 @@ def _verilate(
     source = into / f"{top}.sv"
     source.write_text(verilog)
     command = [
-        tool.program, "-cc", "-Mdir", str(into), "--prefix", "Vtop", "--top-module", top, "--output-split", "0",
-        "--timescale", TIMESCALE, "-Wno-fatal", *(["--trace"] if trace else []), *options, str(source),
+        tool.program,
+        "-cc",
+        "-Mdir",
+        str(into),
+        "--prefix",
+        "Vtop",
+        "--top-module",
+        top,
+        "--output-split",
+        "0",
+        "--timescale",
+        TIMESCALE,
+        "-Wno-fatal",
+        *(["--trace"] if trace else []),
+        *options,
+        str(source),
     ]
     _run(command, log, tool.environment, into)
     return _compile(tool, sorted(into.glob("Vtop*.cpp")), into, log, _flags(trace)) + _runtime(tool, trace)
@@ -211,8 +231,6 @@ def icarus_build(made: Design, *, trace: bool = False) -> Path:
             dump.write_text(DUMP.format(top=made.top))
             roots += ["-s", "hwsim_dump"]
             sources.append(str(dump))
-        _run(
-            [compiler, "-g2012", "-f", str(timescale), *roots, "-o", str(into / "sim.vvp"), *sources], log, {}, into
-        )
+        _run([compiler, "-g2012", "-f", str(timescale), *roots, "-o", str(into / "sim.vvp"), *sources], log, {}, into)
 
     return _cached(key, make) / "sim.vvp"

@@ -53,8 +53,15 @@ class BulkUnit:
         seen = np.zeros(len(drive), np.uint8)
         results = np.zeros((len(drive), self.ports.output.words), np.uint32)
         count = self._library.hwsim_run(
-            self._bench, ctypes.c_int64(len(drive)), _at(drive), _at(offered), _at(words),
-            ctypes.c_int64(words.shape[1]), _at(seen), _at(results), ctypes.c_int64(results.shape[1]),
+            self._bench,
+            ctypes.c_int64(len(drive)),
+            _at(drive),
+            _at(offered),
+            _at(words),
+            ctypes.c_int64(words.shape[1]),
+            _at(seen),
+            _at(results),
+            ctypes.c_int64(results.shape[1]),
         )
         return Seen(seen, results[:count])
 

@@ -38,8 +38,13 @@ def compare(trace: Trace, seen: Seen, ports: PortMap) -> Outcome:
         got_result = ports.unpack(int.from_bytes(seen.results[index].tobytes(), "little"))
         outcome.note(
             Mismatch(
-                "result", int(trace.result_cycles[index]), index,
-                got_result.code, want.code, got_result.context, want.context,
+                "result",
+                int(trace.result_cycles[index]),
+                index,
+                got_result.code,
+                want.code,
+                got_result.context,
+                want.context,
             )
         )
     outcome.mismatches.sort(key=lambda mismatch: mismatch.cycle)

@@ -95,9 +95,7 @@ def _run(chain: Any, inputs: dict[str, Any]) -> dict[str, dict[str, Any]]:
                 ctx.set(signal, value)
         await ctx.delay(1e-9)
         for step in chain.steps:
-            made[step.name] = {
-                field: _read(ctx, getattr(step.o, field)) for field in step.o.signature.members
-            }
+            made[step.name] = {field: _read(ctx, getattr(step.o, field)) for field in step.o.signature.members}
 
     simulator = Simulator(chain)
     simulator.add_testbench(bench)
@@ -151,8 +149,15 @@ def _terms(unit: Unit, group: Group, made: dict[str, Any]) -> Iterator[Checkpoin
     bias = _product_bias(unit)
     for lane, (term, got) in enumerate(zip(group.products, made["multiply"]["terms"], strict=True)):
         expected = (term.sign, term.exp if term.sig else None, term.sig)
-        yield "multiply", f"lane {lane}, sign exp sig", expected, (
-            got["sign"], got["exp"] - bias if got["exp"] else None, got["sig"],
+        yield (
+            "multiply",
+            f"lane {lane}, sign exp sig",
+            expected,
+            (
+                got["sign"],
+                got["exp"] - bias if got["exp"] else None,
+                got["sig"],
+            ),
         )
     if group.max_exp is not None:
         yield "maximum", "max_exp", group.max_exp, made["maximum"]["max_exp"] - bias

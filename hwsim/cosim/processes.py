@@ -27,8 +27,13 @@ def run(command: Sequence[str], log: Path, environment: Mapping[str, str], cwd: 
             if _stopped.is_set():
                 raise Stopped
             child = subprocess.Popen(
-                list(command), cwd=cwd, env=dict(environment), stdout=output, stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL, start_new_session=True,
+                list(command),
+                cwd=cwd,
+                env=dict(environment),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
             )
             _running.add(child)
         try:

@@ -252,9 +252,7 @@ class _Run:
         self.progress.step(f"{unit.name}: bulk suites")
         return rows
 
-    def _judge(
-        self, unit: Unit, pipeline: Pipeline, driver: str, suite: Suite, outcome: Outcome, job: Path
-    ) -> Row:
+    def _judge(self, unit: Unit, pipeline: Pipeline, driver: str, suite: Suite, outcome: Outcome, job: Path) -> Row:
         row = _row(unit.name, driver, suite.name, suite.planned, outcome)
         if outcome.mismatches:
             first = outcome.mismatches[0]
@@ -359,4 +357,3 @@ def _stage(unit: Unit, pipeline: Pipeline, case: Case | None, mismatch: Mismatch
     if difference is not None:
         return str(difference)
     return "control: alone, the case is right in every stage; see registers, contexts and handshake"
-

@@ -111,9 +111,7 @@ class Planner:
         drawn = random_cases(self.unit, count, self.seed + 1)
         yield from self._parts("dot random, many", drawn, Traffic(offer=0.9, take=0.9, bursts=True), shuffled=True)
 
-    def _parts(
-        self, name: str, cases: Sequence[Case], traffic: Traffic, *, shuffled: bool = False
-    ) -> Iterator[Suite]:
+    def _parts(self, name: str, cases: Sequence[Case], traffic: Traffic, *, shuffled: bool = False) -> Iterator[Suite]:
         """Suites of no more cases, and no more beats, than one run holds well."""
         parts = list(self._split(cases))
         for number, part in enumerate(parts):
