@@ -15,6 +15,7 @@ from amaranth.lib.wiring import Component
 from hwsim.spec import Pipeline, Unit, as_yaml
 
 from .dot_unit import DotUnit, beat_layout, result_port_layout
+from .keywords import KEYWORDS
 from .widen import widen
 
 # Amaranth's own Yosys, so that the bytes do not depend on what a machine has installed.
@@ -39,8 +40,9 @@ REPEATED = re.compile(r"(?<=[{,] )([^,{}]+)((?:, \1)+)(?=,| })")
 
 
 def top_name(unit: Unit) -> str:
-    """The module's name: the unit's, with what Verilog allows."""
-    return re.sub(r"[^A-Za-z0-9_]", "_", unit.name)
+    """The module's name: the unit's, with what Verilog allows, and `unit_` before what would be none."""
+    name = re.sub(r"[^A-Za-z0-9_]", "_", unit.name)
+    return f"unit_{name}" if name[0].isdigit() or name in KEYWORDS else name
 
 
 def convert(component: Component, name: str) -> str:

@@ -78,14 +78,15 @@ def test_odd_units(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "cut"), [("jam-5-lanes-f16", "one register"), ("promoted-scaled", "trees, 3 contexts")]
+    ("unit", "built"),
+    [
+        (ODD["promoted-scaled"], odd_pipelines(ODD["promoted-scaled"])["trees, 3 contexts"]),
+        (TINY, pipeline(TINY, cuts=(), contexts=8)),
+    ],
+    ids=["trees, 3 contexts", "one register, 8 contexts"],
 )
-def test_odd_pipelines(name: str, cut: str) -> None:
-    agree(ODD[name], odd_pipelines(ODD[name])[cut], 480)
-
-
-def test_more_contexts_than_registers() -> None:
-    agree(TINY, pipeline(TINY, contexts=8), 960)
+def test_odd_pipelines(unit: Unit, built: Pipeline) -> None:
+    agree(unit, built, 480)
 
 
 @pytest.fixture

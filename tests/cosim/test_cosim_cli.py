@@ -24,9 +24,7 @@ Cosim = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def cosim(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Cosim:
+def cosim(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cosim:
     """`hwsim cosim` with these arguments, in a folder that holds tiny.yaml: status, output, error."""
     shrink(monkeypatch)
     monkeypatch.chdir(tmp_path)
@@ -85,9 +83,7 @@ def test_a_mismatch_is_status_1_with_its_report(icarus: None, cosim: Cosim) -> N
 
 
 @pytest.mark.simulator
-def test_fewer_results_than_planned_are_status_1(
-    icarus: None, cosim: Cosim, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fewer_results_than_planned_are_status_1(icarus: None, cosim: Cosim, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "read_outcome", lambda folder, index: None)
     status, out, _ = cosim("./tiny.yaml", "--sim", "icarus", "--seed", "5", "--cases", "8")
     assert status == 1

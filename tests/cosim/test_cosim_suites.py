@@ -42,9 +42,11 @@ def planner(unit: Unit, seed: int = 1) -> Planner:
 def test_every_suite_expects_what_the_definition_returns(unit: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
     shrink(monkeypatch)
     plan, definition = planner(unit), Definition(unit)
-    made = [*plan.cocotb("icarus", 24), *plan.bulk(24)]
+    # Every pair of FP4 codes is soon worked out; the 65,536 of FP8 take a while.
+    bulk = BULK_SUITES if unit.operands.a.bits == 4 else set()
+    made = [*plan.cocotb("icarus", 24), *(plan.bulk(24) if bulk else [])]
     names = {suite.name for suite in made}
-    assert names - {"GEMM 3 x 3 x 64", "GEMM 3 x 3 x 16"} == (SUITES | BULK_SUITES) - {"GEMM 3 x 3 x 64"}
+    assert names - {"GEMM 3 x 3 x 64", "GEMM 3 x 3 x 16"} == (SUITES | bulk) - {"GEMM 3 x 3 x 64"}
     assert len(made) == len(names)
     for suite in made:
         assert suite.planned == len(suite.trace.results) > 0

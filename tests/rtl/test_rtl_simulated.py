@@ -20,6 +20,7 @@ from hwsim.cosim.trace import (
     SEEN_READY,
     SEEN_VALID,
     VALID,
+    Tagged,
     Trace,
     Traffic,
     interleave,
@@ -28,6 +29,7 @@ from hwsim.cosim.trace import (
 )
 from hwsim.rtl import dot_unit
 from hwsim.spec import Pipeline, Unit, pipeline
+from hwsim.vectors.case import beats
 from hwsim.vectors.stochastic import random_cases
 
 UNITS = {unit.name: unit for unit in (TINY, TINY_PROMOTED, *ODD.values())}
@@ -92,6 +94,19 @@ def test_a_faulty_unit_is_caught(fault: str) -> None:
     assert all(outcome.count > 0 for outcome in outcomes)
 
 
+@pytest.mark.parametrize("contexts", [3, 5])
+def test_a_context_that_is_none_is_misuse(contexts: int) -> None:
+    built = pipeline(TINY, contexts=contexts)
+    ports, cases = port_map(TINY, built), random_cases(TINY, 12, 7)
+    stray = [Tagged(replace(next(beats(TINY, cases[0])), last=True, context=contexts), 0, 0)]
+    order = [*interleave(TINY, cases, contexts, None), *stray]
+    trace = record("stray", TINY, built, ports, cases, order, FULL, np.random.default_rng(1))
+    flagged = np.flatnonzero(trace.expect & SEEN_MISUSE)
+    offered = np.flatnonzero(trace.offered == len(order) - 1)
+    assert flagged.tolist() == list(range(offered[-1] + 1, trace.cycles))
+    agree(TINY, built, {"stray": trace})
+
+
 def test_a_zeroed_result_is_caught() -> None:
     trace = tiny_traces()[RANDOM]
     zeroed = replace(trace, results=tuple((case, 0) for case, _ in trace.results))
@@ -102,8 +117,10 @@ def test_the_handshake_suite_has_what_it_promises() -> None:
     # Every register full and held, resets in flight, and misuse at the end: not a suite that any unit would pass.
     trace, latency = tiny_traces()[HANDSHAKE], pipeline(TINY).latency
     begins = np.flatnonzero(np.diff(trace.drive & RESET, prepend=0) == RESET)
-    # One at the start, and one for each number of beats in flight, of 1 to all and one more.
-    assert len(begins) == 1 + latency + 1
-    assert trace.expect[-1] & SEEN_MISUSE and not (trace.expect[: -2 * latency - 2] & SEEN_MISUSE).any()
+    # One at the start, one for each number of beats in flight, of 1 to all and one more, and two before misuse.
+    assert len(begins) == 1 + latency + 1 + 2
+    assert not (trace.expect[: begins[-2]] & SEEN_MISUSE).any()
+    for end in (begins[-1], trace.cycles):
+        assert trace.expect[end - 1] & SEEN_MISUSE
     refused = (trace.drive & (VALID | READY) == VALID) & (trace.expect & (SEEN_READY | SEEN_VALID) == SEEN_VALID)
     assert refused.any()
