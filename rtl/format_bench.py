@@ -36,9 +36,7 @@ def port_names(
 ) -> tuple[list[str], list[str]]:
     """The ports of the decoders and of the multipliers; numbered, for two formats may share a name."""
     decodes = [f"decode{index}_{_identifier(fmt.name)}" for index, fmt in enumerate(formats)]
-    products = [
-        f"product{index}_{_identifier(a.name)}_{_identifier(b.name)}" for index, (a, b) in enumerate(pairs)
-    ]
+    products = [f"product{index}_{_identifier(a.name)}_{_identifier(b.name)}" for index, (a, b) in enumerate(pairs)]
     return decodes, products
 
 

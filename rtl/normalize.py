@@ -43,8 +43,17 @@ class Target:
         top = n.total.width - 2 - n.fraction_bits
         offset = top - n.product_bias + n.result.bias
         return cls(
-            n.result, rule.rounding, rule.overflow, rule.tiny, n.total, n.max_exp, offset, n.nan,
-            subnormals=n.subnormal_sums, overflows=n.overflows, vanishes=n.vanishes,
+            n.result,
+            rule.rounding,
+            rule.overflow,
+            rule.tiny,
+            n.total,
+            n.max_exp,
+            offset,
+            n.nan,
+            subnormals=n.subnormal_sums,
+            overflows=n.overflows,
+            vanishes=n.vanishes,
         )
 
     @property
@@ -86,9 +95,7 @@ class Target:
 
     def normalized(self) -> StructLayout:
         """After normalize. sig: the leading one on top unless subnormal; bexp: 0 if subnormal or zero."""
-        return StructLayout(
-            {"sign": 1, "sig": unsigned(self.bits), "sticky": 1, "bexp": self.bexp, "special": SPECIAL}
-        )
+        return StructLayout({"sign": 1, "sig": unsigned(self.bits), "sticky": 1, "bexp": self.bexp, "special": SPECIAL})
 
 
 class Magnitude(Step):

@@ -54,9 +54,7 @@ class Adder:
         for name in ("register", "partial"):
             fields[f"{name}_ones"] = Shape(self.fraction_bits + 2, signed=True)
             fields[f"{name}_carry"] = 1
-        return StructLayout(
-            {**fields, "max_exp": signed_shape(0, self.most), "zero_sign": 1, "special": SPECIAL}
-        )
+        return StructLayout({**fields, "max_exp": signed_shape(0, self.most), "zero_sign": 1, "special": SPECIAL})
 
 
 class PromoteDecode(Step):

@@ -40,9 +40,12 @@ REPEATED = re.compile(r"(?<=[{,] )([^,{}]+)((?:, \1)+)(?=,| })")
 
 
 def top_name(unit: Unit) -> str:
-    """The module's name: the unit's, with what Verilog allows, and `unit_` before what would be none."""
+    """The module's name: the unit's, with what Verilog allows, and `unit_` before what would be none.
+
+    Names that begin with hwsim_ are those of the benches.
+    """
     name = re.sub(r"[^A-Za-z0-9_]", "_", unit.name)
-    return f"unit_{name}" if name[0].isdigit() or name in KEYWORDS else name
+    return f"unit_{name}" if name[0].isdigit() or name in KEYWORDS or name.startswith("hwsim_") else name
 
 
 def convert(component: Component, name: str) -> str:

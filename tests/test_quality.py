@@ -35,14 +35,30 @@ def test_ruff_finds_nothing() -> None:
 
 
 def test_mypy_finds_nothing(tree: Path) -> None:
-    run("-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache"), "-p",
-        "hwsim", cwd=tree)
+    run(
+        "-m",
+        "mypy",
+        "--config-file",
+        str(ROOT / "pyproject.toml"),
+        "--cache-dir",
+        str(ROOT / ".mypy_cache"),
+        "-p",
+        "hwsim",
+        cwd=tree,
+    )
 
 
 def test_imports_point_one_way(tree: Path) -> None:
     config = str(ROOT / "pyproject.toml")
-    run("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()", "--config", config,
-        "--no-cache", cwd=tree, path=tree)
+    run(
+        "-c",
+        "from importlinter.cli import lint_imports_command; lint_imports_command()",
+        "--config",
+        config,
+        "--no-cache",
+        cwd=tree,
+        path=tree,
+    )
 
 
 def test_a_backward_import_is_found(tree: Path, tmp_path: Path) -> None:

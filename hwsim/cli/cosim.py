@@ -84,7 +84,8 @@ def cosim(
         folder=output,
         called=tuple(units or DEFAULT_UNITS),
     )
-    signal.signal(signal.SIGTERM, terminated)
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, terminated)
     started = time.monotonic()
     try:
         with shown_progress() as progress:

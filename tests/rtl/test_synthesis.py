@@ -109,7 +109,10 @@ def test_what_the_ranges_leave_out_is_not_missed(unit: Unit) -> None:
     pairs = [(0, 0), (1, 1), (1, 0x81), (0x7E, 0x7E), (0x7E, 0xFE), (0x38, 0x01)]
     cases = [
         Case(f"{a} {b} {c | sign:#x}", a, b, c | sign)
-        for a in pairs for b in pairs for c in edges for sign in (0, 1 << 31)
+        for a in pairs
+        for b in pairs
+        for c in edges
+        for sign in (0, 1 << 31)
     ]
     built = pipeline(unit)
     ports = port_map(unit, built)

@@ -29,7 +29,11 @@ UNITS = [name for name in presets() if buildable(name)]
 def test_every_preset_agrees_on_many_cases(verilator: None, tmp_path: Path, name: str, seed: int) -> None:
     unit = load_unit(name)
     options = Options(
-        units=((unit, pipeline(unit)),), simulators=("verilator",), seed=seed, cases=40_000, folder=tmp_path / "out",
+        units=((unit, pipeline(unit)),),
+        simulators=("verilator",),
+        seed=seed,
+        cases=40_000,
+        folder=tmp_path / "out",
         tables=False,
     )
     report = run(options)
