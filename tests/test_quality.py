@@ -34,6 +34,10 @@ def test_ruff_finds_nothing() -> None:
     run("-m", "ruff", "check", ".")
 
 
+def test_ruff_would_format_nothing() -> None:
+    run("-m", "ruff", "format", "--check", ".")
+
+
 def test_mypy_finds_nothing(tree: Path) -> None:
     run(
         "-m",

@@ -18,7 +18,7 @@ from rich.progress import Progress as Bar
 
 from hwsim.cli.app import app
 from hwsim.cli.output import print_error, print_table, say
-from hwsim.spec import load_unit, pipeline
+from hwsim.spec import Unit, load_unit, pipeline
 
 if TYPE_CHECKING:
     from hwsim.cosim.report import Row
@@ -100,6 +100,8 @@ def cosim(
         say()
         say("MISMATCH " + "\n".join(row.report), style="red")
     say()
+    for unit in chosen:
+        say(f"{unit.name}: {ranges(unit)}")
     total = sum(row.compared for row in report.rows)
     verdict = f"{len(failed)} of {len(report.rows)} suites failed" if failed else "all equal"
     say(f"{verdict}: {total:,} comparisons in {time.monotonic() - started:.0f} s, seed {options.seed}")
@@ -107,6 +109,21 @@ def cosim(
     say(f"again: {again(units, sim, options.seed, cases, cuts, contexts)}")
     if not report.passed:
         raise typer.Exit(MISMATCH)
+
+
+def ranges(unit: Unit) -> str:
+    """Whether results of the unit can overflow or underflow."""
+    from hwsim.vectors.reachable import range_report
+
+    found = range_report(unit)
+    overflow, underflow = (
+        "proved unreachable" if not possible else "reachable" if witness is not None else "not excluded"
+        for possible, witness in (
+            (found.overflow, found.overflow_witness),
+            (found.underflow, found.underflow_witness),
+        )
+    )
+    return f"overflow of a result: {overflow}; underflow: {underflow}"
 
 
 def terminated(*_: object) -> None:
