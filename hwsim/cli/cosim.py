@@ -71,6 +71,7 @@ def cosim(
     Exit status: 0 all equal; 1 a mismatch, or fewer cases than planned; 2 bad input; 3 a simulator is missing.
     """
     from hwsim.cosim.build import BuildFailed
+    from hwsim.cosim.processes import Stopped
     from hwsim.cosim.run import Options, run
 
     chosen = [load_unit(name) for name in units or DEFAULT_UNITS]
@@ -84,12 +85,15 @@ def cosim(
         folder=output,
         called=tuple(units or DEFAULT_UNITS),
     )
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, terminated)
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(ending) is not signal.SIG_IGN:
+            signal.signal(ending, terminated)
     started = time.monotonic()
     try:
         with shown_progress() as progress:
             report = run(options, progress)
+    except Stopped:
+        raise KeyboardInterrupt from None
     except BuildFailed as error:
         say(str(error))
         print_error("a simulator refused the design: this is a defect of hwsim, please report it with the lines above")
@@ -127,7 +131,13 @@ def ranges(unit: Unit) -> str:
 
 
 def terminated(*_: object) -> None:
-    """End as Ctrl-C does, also where a shell in the background has SIGINT ignored."""
+    """End as Ctrl-C does, also where a shell in the background has SIGINT ignored.
+
+    The children are stopped first: should a library swallow the exception, the run ends all the same.
+    """
+    from hwsim.cosim import processes
+
+    processes.stop()
     raise KeyboardInterrupt
 
 

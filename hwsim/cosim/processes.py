@@ -16,7 +16,7 @@ class Stopped(Exception):
 
 
 _running: set[subprocess.Popen[bytes]] = set()
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal handler may stop while this thread starts a child
 _stopped = threading.Event()
 
 
