@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,8 @@ def silicon() -> Path:
     if not named or not (Path(named) / "captured.npz").is_file():
         missing("no captured results: HWSIM_SILICON names no folder with captured.npz")
     return Path(str(named))
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's background job ignores SIGINT, and so would every process that a test starts to interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)

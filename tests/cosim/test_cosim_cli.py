@@ -172,7 +172,8 @@ def start(folder: Path, *arguments: str, ignore_sigint: bool = False) -> subproc
     environment = {name: value for name, value in os.environ.items() if name not in {"FORCE_COLOR", "HWSIM_DEBUG"}}
 
     def ignore() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Whatever ran the tests may itself ignore SIGINT, and children inherit that.
+        signal.signal(signal.SIGINT, signal.SIG_IGN if ignore_sigint else signal.SIG_DFL)
 
     return subprocess.Popen(
         [sys.executable, "-m", "hwsim", "cosim", "./tiny.yaml", "--seed", "1", "-o", "out", *arguments],
@@ -182,7 +183,7 @@ def start(folder: Path, *arguments: str, ignore_sigint: bool = False) -> subproc
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=ignore if ignore_sigint else None,
+        preexec_fn=ignore,
     )
 
 
