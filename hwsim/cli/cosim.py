@@ -106,7 +106,7 @@ def cosim(
     say()
     for unit in chosen:
         say(f"{unit.name}: {ranges(unit)}")
-    total = sum(row.compared for row in report.rows)
+    total = sum(row.outcome.results for row in report.rows)
     verdict = f"{len(failed)} of {len(report.rows)} suites failed" if failed else "all equal"
     say(f"{verdict}: {total:,} comparisons in {time.monotonic() - started:.0f} s, seed {options.seed}")
     say(f"JUnit XML: {output / 'results.xml'}; logs{' and waveforms' if waves else ''}: {output}/")
@@ -161,23 +161,22 @@ def again(
 
 def show(rows: Sequence[Row]) -> None:
     """The table of a run."""
-    print_table(
-        ["unit", "suite", "simulator", "cases", "mismatches", "cycles", "cases/s", ""],
-        [
-            [
-                row.unit,
-                row.suite,
-                row.driver,
-                f"{row.compared:,}" if row.compared == row.planned else f"{row.compared:,} of {row.planned:,}",
-                f"{row.mismatches:,}",
-                f"{row.cycles:,}",
-                f"{row.rate:,.0f}",
-                "ok" if row.passed else "FAILED",
-            ]
-            for row in rows
-        ],
-        right=[3, 4, 5, 6],
-    )
+    heads = ["unit", "suite", "simulator", "cases", "mismatches", "cycles", "cases/s", ""]
+    print_table(heads, [_cells(row) for row in rows], right=[3, 4, 5, 6])
+
+
+def _cells(row: Row) -> list[str]:
+    outcome = row.outcome
+    return [
+        row.unit,
+        row.suite,
+        row.driver,
+        f"{outcome.results:,}" + ("" if outcome.results == row.planned else f" of {row.planned:,}"),
+        f"{outcome.count:,}",
+        f"{outcome.cycles:,}",
+        f"{row.rate:,.0f}",
+        "ok" if row.passed else "FAILED",
+    ]
 
 
 class shown_progress:  # noqa: N801 - used as a context manager, as a function would be

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hwsim.formats import FloatFormat, Format
 from hwsim.spec import Unit
-from hwsim.tb.job import Mismatch
+from hwsim.tb.job import Mismatch, Outcome
 from hwsim.vectors.case import Case
 
 MOST_LINES = 15
@@ -18,27 +18,24 @@ MOST_OPERANDS = 6
 
 @dataclass
 class Row:
-    """One suite on one driver."""
+    """One suite on one driver: what was planned and what came of it."""
 
     unit: str
     suite: str
     driver: str
     planned: int
-    compared: int = 0
-    mismatches: int = 0
-    cycles: int = 0
-    seconds: float = 0.0
+    outcome: Outcome
     report: list[str] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
         """Whether everything that was planned was compared, and agreed."""
-        return self.planned > 0 and self.compared == self.planned and self.mismatches == 0
+        return self.planned > 0 and self.outcome.results == self.planned and self.outcome.count == 0
 
     @property
     def rate(self) -> float:
         """Results compared a second."""
-        return self.compared / self.seconds if self.seconds else 0.0
+        return self.outcome.results / self.outcome.seconds if self.outcome.seconds else 0.0
 
 
 def number(fmt: Format, code: int) -> str:
@@ -121,10 +118,10 @@ def write_junit(path: Path, rows: Sequence[Row]) -> None:
         )
         for row in members:
             case = ElementTree.SubElement(
-                suite, "testcase", classname=f"{unit}.{driver}", name=row.suite, time=f"{row.seconds:.3f}"
+                suite, "testcase", classname=f"{unit}.{driver}", name=row.suite, time=f"{row.outcome.seconds:.3f}"
             )
             if not row.passed:
-                message = f"{row.mismatches} mismatches; {row.compared} of {row.planned} compared"
+                message = f"{row.outcome.count} mismatches; {row.outcome.results} of {row.planned} compared"
                 ElementTree.SubElement(case, "failure", message=message).text = "\n".join(row.report)
     ElementTree.indent(root)
     ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hwsim.cosim import processes
-from hwsim.cosim.bench import DEPTH, TOP
+from hwsim.cosim.bench import TOP
 from hwsim.cosim.build import Design, bulk_build, unit_design
 from hwsim.cosim.bulk import BulkUnit
 from hwsim.cosim.compare import compare
@@ -23,7 +23,7 @@ from hwsim.cosim.diagnose import first_difference
 from hwsim.cosim.ports import PortMap, port_map
 from hwsim.cosim.report import MOST_LINES, Row, mismatch_lines, write_junit
 from hwsim.cosim.simulate import command, simulate
-from hwsim.cosim.suites import Planner, Suite
+from hwsim.cosim.suites import Planner, Suite, fitting
 from hwsim.cosim.tables import TOP as TABLES_TOP
 from hwsim.cosim.tables import Table, bench_formats, codec_table, product_table, tables_design, write_tables
 from hwsim.cosim.tools import require
@@ -202,7 +202,7 @@ class _Run:
         rows = []
         for index, table in enumerate(tables):
             outcome = read_outcome(job, index) or Outcome(table.name)
-            row = _row("all formats", simulator, table.name, table.planned, outcome)
+            row = Row("all formats", table.name, simulator, table.planned, outcome)
             for mismatch in outcome.mismatches[:3]:
                 row.report.append(
                     f"  {mismatch.kind} of codes {mismatch.got_context:#x}, {mismatch.expected_context:#x}: "
@@ -223,7 +223,7 @@ class _Run:
         build: Future[list[str]],
     ) -> list[Row]:
         rows = []
-        for number, part in enumerate(_fitting(suites)):
+        for number, part in enumerate(fitting(suites, lambda suite: len(suite.trace.beats), len(suites))):
             job = self.folder / "-".join([unit.name, simulator, *([str(number)] if number else [])])
             arguments = write_job(job, [_script(suite, ports) for suite in part], ports.input.width)
             simulate(simulator, [*build.result(), *arguments], TOP, "hwsim.tb.dot_unit", job, self.options.seed)
@@ -253,7 +253,7 @@ class _Run:
         return rows
 
     def _judge(self, unit: Unit, pipeline: Pipeline, driver: str, suite: Suite, outcome: Outcome, job: Path) -> Row:
-        row = _row(unit.name, driver, suite.name, suite.planned, outcome)
+        row = Row(unit.name, suite.name, driver, suite.planned, outcome)
         if outcome.mismatches:
             first = outcome.mismatches[0]
             case = _case(suite, first)
@@ -275,7 +275,7 @@ class _Run:
         if not row.report:
             row.report = [
                 f"{row.unit} · {row.driver} · {row.suite}",
-                f"  {row.compared} of {row.planned} results compared; the end of the simulation's log:",
+                f"  {row.outcome.results} of {row.planned} results compared; the end of the simulation's log:",
                 *_log_end(job),
             ]
         if not self.options.waves:
@@ -306,28 +306,9 @@ class _Run:
         return shlex.join(words)
 
 
-def _row(unit: str, driver: str, suite: str, planned: int, outcome: Outcome) -> Row:
-    return Row(unit, suite, driver, planned, outcome.results, outcome.count, outcome.cycles, outcome.seconds)
-
-
 def _log_end(job: Path) -> list[str]:
     log = job / "simulation.log"
     return [f"  {line}" for line in log.read_text(errors="replace").splitlines()[-8:]] if log.exists() else []
-
-
-def _fitting(suites: Sequence[Suite]) -> Iterator[list[Suite]]:
-    """Suites in parts whose beats the bench can hold."""
-    part: list[Suite] = []
-    held = 0
-    for suite in suites:
-        beats = len(suite.trace.beats)
-        if part and held + beats > DEPTH:
-            yield part
-            part, held = [], 0
-        part.append(suite)
-        held += beats
-    if part:
-        yield part
 
 
 def _script(suite: Suite, ports: PortMap) -> Script:

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import TypeVar
 
 import numpy as np
 
@@ -64,6 +65,22 @@ BULK_RANDOM = 20_000
 MOST_CASES = 20_000
 MOST_GEMM_BEATS = 1 << 15
 
+T = TypeVar("T")
+
+
+def fitting(items: Iterable[T], beats: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """Items in parts of at most `most`, and of no more beats than the bench can hold."""
+    part: list[T] = []
+    held = 0
+    for item in items:
+        if part and (len(part) == most or held + beats(item) > DEPTH):
+            yield part
+            part, held = [], 0
+        part.append(item)
+        held += beats(item)
+    if part:
+        yield part
+
 
 class Planner:
     """Makes one unit's suites.
@@ -113,23 +130,11 @@ class Planner:
 
     def _parts(self, name: str, cases: Sequence[Case], traffic: Traffic, *, shuffled: bool = False) -> Iterator[Suite]:
         """Suites of no more cases, and no more beats, than one run holds well."""
-        parts = list(self._split(cases))
+        lanes = self.unit.instruction.lanes
+        parts = list(fitting(cases, lambda case: len(case.a) // lanes, MOST_CASES))
         for number, part in enumerate(parts):
             called = f"{name}, part {number + 1}" if len(parts) > 1 else name
             yield self._suite(called, part, traffic, shuffled=shuffled)
-
-    def _split(self, cases: Sequence[Case]) -> Iterator[list[Case]]:
-        part: list[Case] = []
-        held = 0
-        for case in cases:
-            beats = len(case.a) // self.unit.instruction.lanes
-            if part and (len(part) == MOST_CASES or held + beats > DEPTH):
-                yield part
-                part, held = [], 0
-            part.append(case)
-            held += beats
-        if part:
-            yield part
 
     def _handshake(self, cases: Sequence[Case]) -> Suite:
         rng = self._rng("handshake")

@@ -42,14 +42,8 @@ def dot(
     """
     unit = load_unit(unit)
     definition = definition_of(unit)
-    codes_a = codes_of(unit.operands.a, a, "a")
-    codes_b = codes_of(unit.operands.b, b, "b")
-    if codes_a.ndim != 2:
-        raise shape_error("a", "(n, K)", codes_a.shape)
-    if codes_b.shape != codes_a.shape:
-        raise shape_error("b", f"{codes_a.shape}, as a", codes_b.shape)
+    codes_a, codes_b = _factors(unit, a, b, ("n", "K"))
     n, k = codes_a.shape
-    check_length(unit, k)
     codes_c = addends(unit, c, (n,), "c")
     lanes = unit.instruction.lanes
     scales = dot_scales(unit, scale_a, scale_b, n, k)
@@ -61,6 +55,18 @@ def dot(
         strict=True,
     )
     return result_array(unit, [definition.dot(*row).code for row in rows], (n,))
+
+
+def _factors(unit: Unit, a: Any, b: Any, axes: tuple[str, ...]) -> tuple[Codes, Codes]:
+    """The codes of a and b, of one shape with these axes; the last is K."""
+    codes_a = codes_of(unit.operands.a, a, "a")
+    codes_b = codes_of(unit.operands.b, b, "b")
+    if codes_a.ndim != len(axes):
+        raise shape_error("a", f"({', '.join(axes)}{',' * (len(axes) == 1)})", codes_a.shape)
+    if codes_b.shape != codes_a.shape:
+        raise shape_error("b", f"{codes_a.shape}, as a", codes_b.shape)
+    check_length(unit, codes_a.shape[-1])
+    return codes_a, codes_b
 
 
 def dot_scales(unit: Unit, scale_a: Any, scale_b: Any, n: int, k: int) -> tuple[Codes, Codes]:
@@ -96,14 +102,8 @@ def explain(
     """
     unit = load_unit(unit)
     definition = definition_of(unit)
-    codes_a = codes_of(unit.operands.a, a, "a")
-    codes_b = codes_of(unit.operands.b, b, "b")
-    if codes_a.ndim != 1:
-        raise shape_error("a", "(K,)", codes_a.shape)
-    if codes_b.shape != codes_a.shape:
-        raise shape_error("b", f"{codes_a.shape}, as a", codes_b.shape)
+    codes_a, codes_b = _factors(unit, a, b, ("K",))
     k = len(codes_a)
-    check_length(unit, k)
     code_c = int(addends(unit, c, (), "c"))
     given_a, given_b = _row(scale_a, "scale_a"), _row(scale_b, "scale_b")
     scales = [side[0].tolist() for side in dot_scales(unit, given_a, given_b, 1, k)]

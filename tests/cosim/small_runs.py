@@ -45,7 +45,10 @@ def small_run(folder: Path, *units: tuple[Unit, Pipeline], **more: Any) -> Repor
 
 def figures(rows: list[Row]) -> list[tuple[object, ...]]:
     """What of a run must not change from one to the next."""
-    return [(r.unit, r.suite, r.driver, r.planned, r.compared, r.mismatches, r.cycles) for r in rows]
+    return [
+        (row.unit, row.suite, row.driver, row.planned, row.outcome.results, row.outcome.count, row.outcome.cycles)
+        for row in rows
+    ]
 
 
 def mutant(name: str) -> Mutant:

@@ -57,7 +57,9 @@ def test_model_and_rtl_agree_on_both_simulators(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     report = small_run(folder, (TINY, pipeline(TINY)), (MXFP4, pipeline(MXFP4)), tables=True)
     assert report.passed
-    assert all(row.planned == row.compared > 0 and row.mismatches == 0 and not row.report for row in report.rows)
+    assert all(
+        row.planned == row.outcome.results > 0 and row.outcome.count == 0 and not row.report for row in report.rows
+    )
     expected = {
         (unit, suite, driver)
         for unit in (TINY.name, MXFP4.name)
@@ -117,7 +119,7 @@ def test_a_fault_is_reported_by_every_driver(tmp_path: Path) -> None:
     assert [row.driver for row in directed] == ["verilator", "icarus"]
     assert {row.driver for row in report.rows if not row.passed} == {"verilator", "icarus", "verilator, bulk"}
     for row in directed:
-        assert row.mismatches > 0
+        assert row.outcome.count > 0
         assert len(row.report) <= MOST_LINES
         text = "\n".join(row.report)
         assert row.report[0].startswith(f"tiny · {row.driver} · dot directed · case ")
@@ -125,10 +127,10 @@ def test_a_fault_is_reported_by_every_driver(tmp_path: Path) -> None:
             assert words in text
         assert row.report[-1] == f"  again: hwsim cosim tiny --sim {row.driver} --seed {SEED} --cases {CASES}"
         failure = failures[f"tiny.{row.driver}/dot directed"]
-        assert failure.get("message").startswith(f"{row.mismatches} mismatches; ")
+        assert failure.get("message").startswith(f"{row.outcome.count} mismatches; ")
         assert failure.text == text
     # Both simulators see the same.
-    assert directed[0].mismatches == directed[1].mismatches
+    assert directed[0].outcome.count == directed[1].outcome.count
 
 
 @simulated
@@ -178,8 +180,8 @@ def test_fewer_results_than_planned_are_a_failure(
     report = small_run(tmp_path / "out", simulators=("icarus",))
     assert not report.passed
     (failed,) = [row for row in report.rows if not row.passed]
-    assert (failed.suite, failed.mismatches, failed.planned - failed.compared) == ("dot random", 0, missing)
-    assert f"{failed.compared} of {failed.planned} results compared" in failed.report[1]
+    assert (failed.suite, failed.outcome.count, failed.planned - failed.outcome.results) == ("dot random", 0, missing)
+    assert f"{failed.outcome.results} of {failed.planned} results compared" in failed.report[1]
     assert len(failed.report) <= MOST_LINES
     assert sum(failure is not None for failure in junit(tmp_path / "out").values()) == 1
 
@@ -191,16 +193,19 @@ def test_a_simulator_that_dies_is_a_failure(icarus: None, tmp_path: Path, monkey
     monkeypatch.setattr(run, "command", lambda *_, **__: dying)
     report = small_run(tmp_path / "out", simulators=("icarus",))
     assert len(report.rows) == len(SUITES)
-    assert not any(row.passed or row.compared for row in report.rows)
+    assert not any(row.passed or row.outcome.results for row in report.rows)
     assert all("  out of luck" in row.report for row in report.rows)
 
 
 def test_no_rows_are_no_success() -> None:
     assert not Report([]).passed
-    assert not Row("unit", "suite", "driver", planned=0).passed
-    assert not Row("unit", "suite", "driver", planned=2, compared=1).passed
-    assert not Row("unit", "suite", "driver", planned=2, compared=2, mismatches=1).passed
-    assert Row("unit", "suite", "driver", planned=2, compared=2).passed
+    for planned, outcome in (
+        (0, Outcome("suite")),
+        (2, Outcome("suite", results=1)),
+        (2, Outcome("suite", results=2, count=1)),
+    ):
+        assert not Row("unit", "suite", "driver", planned, outcome).passed
+    assert Row("unit", "suite", "driver", 2, Outcome("suite", results=2)).passed
 
 
 @pytest.mark.simulator
@@ -274,7 +279,7 @@ def quick(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str = "suite") ->
     """A run that is over at once."""
     with monkeypatch.context() as patched:
         patched.setattr(run, "require", lambda _: None)
-        patched.setattr(run._Run, "all", lambda self: Report([Row("tiny", name, "none", 1, 1)]))
+        patched.setattr(run._Run, "all", lambda self: Report([Row("tiny", name, "none", 1, Outcome(name, results=1))]))
         assert run.run(options(folder)).passed
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from cosim.odd_units import ODD, TINY, lanes, odd
 from cosim.small_runs import BULK_SUITES, SUITES, shrink
@@ -11,8 +9,7 @@ from cosim.small_runs import BULK_SUITES, SUITES, shrink
 from hwsim.cosim import suites
 from hwsim.cosim.bench import DEPTH
 from hwsim.cosim.ports import port_map
-from hwsim.cosim.run import _fitting
-from hwsim.cosim.suites import SIZES, Planner, Suite
+from hwsim.cosim.suites import SIZES, Planner, Suite, fitting
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit, pipeline
 from hwsim.vectors.case import term_scales
@@ -94,23 +91,21 @@ def test_many_cases_are_several_suites(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(suite.cases) for suite in made] == [7, 7, 6]
 
 
-class Beats:
-    """A suite as `_fitting` sees it."""
-
-    def __init__(self, count: int):
-        self.trace: Any = self
-        self.beats = range(count)
-
-
 @pytest.mark.parametrize(
     ("counts", "parts"),
-    [([], []), ([5], [1]), ([DEPTH, 1], [1, 1]), ([DEPTH - 1, 1, 1], [2, 1]), ([1, DEPTH, 1, 2], [1, 1, 2])],
+    [
+        ([], []),
+        ([5], [1]),
+        ([DEPTH, 1], [1, 1]),
+        ([DEPTH - 1, 1, 1], [2, 1]),
+        ([1, DEPTH, 1, 2], [1, 1, 2]),
+        ([2, 2, 2, 2, 2, DEPTH], [3, 2, 1]),
+    ],
 )
-def test_suites_share_a_simulation_while_the_bench_holds_them(counts: list[int], parts: list[int]) -> None:
-    several: Any = [Beats(count) for count in counts]
-    made = list(_fitting(several))
+def test_what_the_bench_holds_shares_a_simulation(counts: list[int], parts: list[int]) -> None:
+    made = list(fitting(counts, lambda count: count, 3))
     assert [len(part) for part in made] == parts
-    assert [suite for part in made for suite in part] == several
+    assert [count for part in made for count in part] == counts
 
 
 def described(suite: Suite) -> tuple[object, ...]:
