@@ -19,15 +19,14 @@ from hwsim.model.picture import (
     EMPTY,
     BitRow,
     Picture,
+    after_group,
     group_title,
-    operand_header,
-    operand_rows,
     outcome,
     picture,
-    promotion_text,
     result_text,
     title,
 )
+from hwsim.model.rows import operand_header, operand_rows
 from hwsim.spec import Unit, load_unit
 
 CODES = "Codes, with commas between them."
@@ -46,7 +45,7 @@ def explain(
     scale_a: Annotated[str | None, typer.Option("--scale-a", help="Codes of a's shared scales, one a block.")] = None,
     scale_b: Annotated[str | None, typer.Option("--scale-b", help="Codes of b's shared scales, one a block.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="A random example, where no operands are given.")] = None,
-    products: Annotated[int | None, typer.Option(min=1, help="Its number of products; one group unless given.")] = None,
+    products: Annotated[int | None, typer.Option(min=1, help="Its products; one group or instruction of them.")] = None,
     group: Annotated[int | None, typer.Option(min=0, help="Show this group only.")] = None,
 ) -> None:
     """Explain one dot product, stage by stage: operands, products, the window as bits, sum and result.
@@ -111,11 +110,8 @@ def _encoded(fmt: Format, numbers: list[parse.Number]) -> Any:
 def example(unit: Unit, seed: int, products: int | None) -> dict[str, Any]:
     """Random finite operands, as arguments of `hwsim.explain`."""
     random = np.random.default_rng(seed)
-    k = unit.instruction.lanes if products is None else products
-    arguments = {
-        "a": random.choice(_finite(unit.operands.a), k),
-        "b": random.choice(_finite(unit.operands.b), k),
-    }
+    k = unit.instruction.fill if products is None else products
+    arguments = {"a": _factors(random, unit.operands.a, k), "b": _factors(random, unit.operands.b, k)}
     if unit.operands.addend is not None:
         arguments["c"] = unit.operands.addend.encode(float(random.normal()))
     if unit.scale is not None:
@@ -127,11 +123,15 @@ def example(unit: Unit, seed: int, products: int | None) -> dict[str, Any]:
     return arguments
 
 
-def _finite(fmt: Format) -> Any:
-    """The finite codes of a format, of a wide one some of them."""
-    step = 1 << max(0, fmt.container_bits - 16)
-    codes = np.arange(0, 1 << fmt.container_bits, max(step, 1 << fmt.padding))
-    return codes[np.isfinite(fmt.decode(codes))]
+NARROW_BITS = 8
+
+
+def _factors(random: np.random.Generator, fmt: Format, k: int) -> Any:
+    """Any finite codes of a narrow format; of a wide one, whose exponents are too far apart, normal numbers."""
+    if fmt.bits > NARROW_BITS:
+        return fmt.encode(random.normal(size=k))
+    codes = np.arange(0, 1 << fmt.bits)
+    return random.choice(codes[np.isfinite(fmt.decode(codes))], k)
 
 
 def _print(explained: Explained, only: int | None) -> None:
@@ -143,8 +143,8 @@ def _print(explained: Explained, only: int | None) -> None:
         if only is None or group.index == only:
             say()
             _print_group(group)
-            if group.index in explained.promotions:
-                say(promotion_text(explained, explained.promotions[group.index]))
+            for line in after_group(explained, group.index):
+                say(line)
     say()
     say(result_text(explained), style="bold")
 

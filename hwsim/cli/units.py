@@ -20,6 +20,7 @@ from hwsim.spec import (
     refuse_unimplemented_in_hardware,
     steps,
 )
+from hwsim.spec.unit import Instruction, Sum
 
 
 @app.command()
@@ -64,6 +65,11 @@ def reading(unit: Unit) -> Iterator[str]:
         f"One instruction takes {instruction.k} products {operands.a.name} x {operands.b.name}{addend}, "
         f"summed in groups of {instruction.lanes}."
     )
+    yield from _order(instruction)
+    if operands.convert is not None:
+        yield f"Factors are converted to {operands.convert.name}, exactly, before they are multiplied."
+    if operands.daz:
+        yield f"Subnormal factors{' of ' + operands.convert.name if operands.convert else ''} count as zero."
     if unit.scale is not None:
         a, b = unit.scale.a, unit.scale.b
         yield (
@@ -75,11 +81,20 @@ def reading(unit: Unit) -> Iterator[str]:
             f"A group keeps {unit.sum.fraction_bits} bits below its largest exponent; {LOST[unit.sum.lost]}; "
             "it is summed exactly."
         )
+        yield from _zeros(unit.sum)
     yield f"The sum is rounded once, {result.rounding}, to {result.format.name}; {OVERFLOW[result.overflow]}."
+    if result.subnormals == "flush":
+        yield "A subnormal result becomes zero."
+    if unit.late is not None and unit.late.format is not None:
+        yield (
+            f"After an instruction's last group the addend is added to its sum, {unit.late.rounding} to "
+            f"{unit.late.format.name}: that is the result."
+        )
     longer = (
         "is refused" if instruction.chain is None else "takes the result of one instruction as the next one's addend"
     )
-    yield f"A longer K {longer}; a shorter one is filled with zero terms, which take no part."
+    part = "" if unit.sum.zero_terms == "count" or unit.sum.zero == "ieee" else ", which take no part"
+    yield f"A longer K {longer}; a shorter one is filled with zero terms{part}."
     if unit.promotion is not None:
         yield (
             f"Every {unit.promotion.interval} products, and at the end, the partial sum goes into a register in "
@@ -88,11 +103,35 @@ def reading(unit: Unit) -> Iterator[str]:
     yield from _availability(unit)
 
 
+def _order(instruction: Instruction) -> Iterator[str]:
+    """Which products form a group, and what the first one starts from, where it is not the usual."""
+    order = instruction.order
+    if order != "sequential":
+        groups = ", then ".join(f"those with index mod {order.modulo} in {sorted(group)}" for group in order.groups)
+        yield f"Groups, in order: {groups}."
+    if instruction.start == "zero":
+        yield "The first group of an instruction starts from +0, any other from the result of the group before."
+
+
+def _zeros(rule: Sum) -> Iterator[str]:
+    """What is unusual about zeros and max_exp."""
+    if rule.zero_terms == "count":
+        yield "Zero terms count for the largest exponent, a zero factor and a zero addend with its format's least."
+    if rule.max_exp_floor is not None:
+        yield f"The largest exponent is at least {rule.max_exp_floor}."
+    if rule.zero == "ieee":
+        yield "A sum of zero has the sign that IEEE 754 gives it."
+
+
 def _availability(unit: Unit) -> Iterator[str]:
     try:
         refuse_unimplemented(unit)
-        refuse_unimplemented_in_hardware(unit)
     except NotImplementedYet as error:
         yield f"Refused: {error}."
+        return
+    try:
+        refuse_unimplemented_in_hardware(unit)
+    except NotImplementedYet as error:
+        yield f"hwsim rtl and hwsim cosim refuse it: {error}."
         return
     yield f"hwsim rtl --cuts: any of {', '.join(steps(unit))}; {','.join(pipeline(unit).cuts)} unless said."

@@ -16,7 +16,8 @@ from amaranth.lib.wiring import PureInterface
 from amaranth.sim import Simulator
 
 from hwsim.formats import Class, Fields, FloatFormat
-from hwsim.model.definition import Definition, Group
+from hwsim.model.definition import Definition
+from hwsim.model.stages import Group
 from hwsim.pipeline import Beat, PipelinedUnit
 from hwsim.rtl import datapath, promotion
 from hwsim.spec import Pipeline, Unit

@@ -42,8 +42,8 @@ def gemm(
     check_length(unit, k)
     addend = addends(unit, C, (m, n), "C").tolist()
     scales_a, scales_b = (side.tolist() for side in term_scales(unit, scale_a, scale_b, (m, k, n)))
-    lanes = unit.instruction.lanes
-    rows, columns = pad(codes_a, lanes, 0).tolist(), pad(codes_b.T, lanes, 0).tolist()
+    whole = unit.instruction.fill
+    rows, columns = pad(codes_a, whole, 0).tolist(), pad(codes_b.T, whole, 0).tolist()
     codes = [
         definition.dot(rows[i], columns[j], addend[i][j], scales_a[i], scales_b[j]).code
         for i in range(m)
@@ -53,7 +53,7 @@ def gemm(
 
 
 def term_scales(unit: Unit, scale_a: Any, scale_b: Any, size: tuple[int, int, int]) -> tuple[Codes, Codes]:
-    """The scales' codes of every element along K, padded to the lanes: of A (M, terms), of B (N, terms).
+    """The scales' codes of every element along K, padded as the elements are: of A (M, terms), of B (N, terms).
 
     size: M, K, N. Empty rows for an unscaled unit.
     """
@@ -65,8 +65,8 @@ def term_scales(unit: Unit, scale_a: Any, scale_b: Any, size: tuple[int, int, in
     given_b = scale_codes(unit, "b", scale_b, scale_shape(k, n, b.block))
     of_a = _elements(given_a, a.block)[:m, :k]
     of_b = _elements(given_b, b.block)[:k, :n].T
-    lanes = unit.instruction.lanes
-    return pad(of_a, lanes, one_code(a.format)), pad(of_b, lanes, one_code(b.format))
+    whole = unit.instruction.fill
+    return pad(of_a, whole, one_code(a.format)), pad(of_b, whole, one_code(b.format))
 
 
 def _elements(scales: Codes, block: tuple[int, int]) -> Codes:

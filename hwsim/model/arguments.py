@@ -76,6 +76,6 @@ def one_code(fmt: Format) -> int:
     return fmt.bias if 0 <= fmt.bias < 1 << fmt.bits and not fmt.is_nan(fmt.bias) else fmt.min_code
 
 
-def pad(codes: Codes, lanes: int, fill: int) -> Codes:
-    """Codes (n, K), filled up along K to a multiple of the lanes."""
-    return np.pad(codes, ((0, 0), (0, -codes.shape[1] % lanes)), constant_values=fill)
+def pad(codes: Codes, multiple: int, fill: int) -> Codes:
+    """Codes (n, K), filled up along K to a multiple of `multiple`."""
+    return np.pad(codes, ((0, 0), (0, -codes.shape[1] % multiple)), constant_values=fill)

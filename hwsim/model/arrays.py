@@ -31,8 +31,8 @@ def dot(
 
     unit: a unit, a preset's name or the path of a unit's file.
     a, b: (n, K) codes of the unit's factors, or floats of the format's own dtype, which are taken by their bits. K at
-    least 1, and a multiple of the scales' blocks; up to a multiple of the lanes it is filled with zero terms, which
-    take no part.
+    least 1, and a multiple of the scales' blocks; it is filled with zero terms up to whole groups, or whole
+    instructions (docs/arithmetic.md).
     c: (n,) codes, or floats, of `operands.addend`; None is +0.
     scale_a, scale_b: (n, K / block) codes of the shared scales, block being that along K; None for an unscaled unit.
     Returns (n,) float32 or float16 with exact bits, where the result stands in a binary32 or binary16 container
@@ -45,11 +45,11 @@ def dot(
     codes_a, codes_b = _factors(unit, a, b, ("n", "K"))
     n, k = codes_a.shape
     codes_c = addends(unit, c, (n,), "c")
-    lanes = unit.instruction.lanes
+    whole = unit.instruction.fill
     scales = dot_scales(unit, scale_a, scale_b, n, k)
     rows = zip(
-        pad(codes_a, lanes, 0).tolist(),
-        pad(codes_b, lanes, 0).tolist(),
+        pad(codes_a, whole, 0).tolist(),
+        pad(codes_b, whole, 0).tolist(),
         codes_c.tolist(),
         *(side.tolist() for side in scales),
         strict=True,
@@ -70,7 +70,7 @@ def _factors(unit: Unit, a: Any, b: Any, axes: tuple[str, ...]) -> tuple[Codes, 
 
 
 def dot_scales(unit: Unit, scale_a: Any, scale_b: Any, n: int, k: int) -> tuple[Codes, Codes]:
-    """The scales' codes for every term, padded to the lanes: (n, terms) each; (n, 0) for an unscaled unit."""
+    """The scales' codes for every term, padded as the terms are: (n, terms) each; (n, 0) for an unscaled unit."""
     sides = []
     for side, given in (("a", scale_a), ("b", scale_b)):
         if unit.scale is None:
@@ -80,7 +80,7 @@ def dot_scales(unit: Unit, scale_a: Any, scale_b: Any, n: int, k: int) -> tuple[
         scale = getattr(unit.scale, side)
         length = scale.block[1] if side == "a" else scale.block[0]
         codes = scale_codes(unit, side, given, (n, k // length))
-        sides.append(pad(per_term(codes, length, k), unit.instruction.lanes, one_code(scale.format)))
+        sides.append(pad(per_term(codes, length, k), unit.instruction.fill, one_code(scale.format)))
     return sides[0], sides[1]
 
 
@@ -107,7 +107,7 @@ def explain(
     code_c = int(addends(unit, c, (), "c"))
     given_a, given_b = _row(scale_a, "scale_a"), _row(scale_b, "scale_b")
     scales = [side[0].tolist() for side in dot_scales(unit, given_a, given_b, 1, k)]
-    row_a, row_b = (pad(codes[None], unit.instruction.lanes, 0)[0].tolist() for codes in (codes_a, codes_b))
+    row_a, row_b = (pad(codes[None], unit.instruction.fill, 0)[0].tolist() for codes in (codes_a, codes_b))
     return Explained(definition.dot(row_a, row_b, code_c, *scales), tuple(row_a), tuple(row_b), code_c, k)
 
 

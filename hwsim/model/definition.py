@@ -1,78 +1,25 @@
 """The definition: what a unit of method `aligned` returns, stage by stage, in integers.
 
-`Definition.group` is one fused sum, `Definition.promote` one addition into the promotion register, and
-`Definition.dot` a whole dot product. Each returns every stage. Nothing here knows of cycles.
+`Definition.group` is one fused sum, `Definition.promote` one addition into the promotion register,
+`Definition.add_late` the addition of an addend that comes late, and `Definition.dot` a whole dot product. Each returns
+every stage. Nothing here knows of cycles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property, lru_cache, partial
 
-from hwsim.formats import Class, ExponentFormat, Fields, FloatFormat, Format, unpack
-from hwsim.model.rounding import Rounded, infinity_code, pack, round_to
-from hwsim.model.terms import Term, addend_term, product
+from hwsim.formats import Class, ExponentFormat, FloatFormat, Format
+from hwsim.model.addition import add, combine_specials, zero_sign
+from hwsim.model.rounding import Rounded, flush, infinity_code, pack, round_to
+from hwsim.model.stages import Added, Explanation, Group, Promoted
+from hwsim.model.terms import Term, addend_term, factor, product
 from hwsim.model.window import align, max_exponent
 from hwsim.spec import Unit, refuse_unimplemented
 
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """One fused sum, stage by stage.
-
-    a, b: decoded factors. scale_exp: the exponent that shared scales add to each product, or None where one is NaN.
-    terms: the products, and the addend last (None where there is none). special: NaN or infinite, else None.
-    max_exp: None when every term is zero. aligned: the terms in units of 2^(max_exp - fraction_bits).
-    total: their sum. code: the result, in the result format's container.
-    """
-
-    a: tuple[Fields, ...]
-    b: tuple[Fields, ...]
-    scale_exp: tuple[int | None, ...]
-    products: tuple[Term, ...]
-    addend: Term | None
-    special: Term | None
-    max_exp: int | None
-    aligned: tuple[int, ...]
-    total: int
-    rounded: Rounded
-
-    @property
-    def code(self) -> int:
-        """The result, in the result format's container."""
-        return self.rounded.code
-
-    @property
-    def overflow(self) -> bool:
-        """Whether the rounded sum was too large for the result format."""
-        return self.rounded.overflow
-
-    def growth(self, fraction_bits: int) -> int | None:
-        """Places that the sum's leading one stands above max_exp (negative: below); None for a zero sum."""
-        return abs(self.total).bit_length() - 1 - fraction_bits if self.total else None
-
-
-@dataclass(frozen=True, slots=True)
-class Promoted:
-    """One addition into the promotion register: the codes of its operands and of its result."""
-
-    register: int
-    partial: int
-    code: int
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """A whole dot product: its groups, its promotions by the group that they follow, and its result's code."""
-
-    unit: Unit
-    groups: tuple[Group, ...]
-    promotions: dict[int, Promoted]
-    code: int
-
-
-Scales = Sequence[Sequence[int]]
+# Decoded factors and their products are kept, as far as they are few: all pairs of codes of 16 bits together.
+MOST_FACTORS, MOST_PRODUCT_BITS = 1 << 16, 16
 
 
 class Definition:
@@ -88,17 +35,20 @@ class Definition:
         assert isinstance(result, FloatFormat)
         self.result = result
         operands = unit.operands
-        self._factor_a = cache(partial(unpack, operands.a))
-        self._factor_b = cache(partial(unpack, operands.b))
+        a, b = operands.multiplied
+        self._fraction_bits = a.fraction_bits + b.fraction_bits
+        self._factor_a = lru_cache(MOST_FACTORS)(partial(factor, operands.a, a, operands.daz))
+        self._factor_b = lru_cache(MOST_FACTORS)(partial(factor, operands.b, b, operands.daz))
         self._products: dict[tuple[int, int], Term] = {}
+        self._keeps = operands.a.bits + operands.b.bits <= MOST_PRODUCT_BITS
 
     def product(self, a: int, b: int, scale_exp: int | None = 0) -> Term:
         """The term of two factors' codes; `scale_exp` None is a NaN scale."""
         term = self._products.get((a, b))
         if term is None:
-            fraction_bits = self.unit.operands.a.fraction_bits + self.unit.operands.b.fraction_bits
-            term = product(self._factor_a(a), self._factor_b(b), fraction_bits)
-            self._products[a, b] = term
+            term = product(self._factor_a(a), self._factor_b(b), self._fraction_bits)
+            if self._keeps:
+                self._products[a, b] = term
         if scale_exp is None:
             return Term(0, 0, 0, term.fraction_bits, Class.NAN)
         return term._replace(exp=term.exp + scale_exp) if scale_exp else term
@@ -128,14 +78,16 @@ class Definition:
         products = tuple(map(self.product, a, b, scale_exp))
         terms = products if addend is None else (*products, addend)
         special = combine_specials(terms)
-        max_exp = max_exponent(terms)
+        rule = self.unit.sum
+        max_exp = max_exponent(terms, rule.zero_terms, rule.max_exp_floor)
         total, aligned, rounded = 0, (0,) * len(terms), self._special(special)
         if special is None:
             if max_exp is not None:
-                bits, lost = self.unit.sum.fraction_bits or 0, self.unit.sum.lost
+                bits, lost = rule.fraction_bits or 0, rule.lost
                 aligned = tuple(align(term, max_exp, bits, lost) for term in terms)
             total = sum(aligned)
-            rounded = self.round(total, max_exp)
+            sign = zero_sign(terms, self.unit.result.rounding) if rule.zero == "ieee" else 0
+            rounded = self.round(total, max_exp, sign)
         return Group(
             a=tuple(map(self._factor_a, a)),
             b=tuple(map(self._factor_b, b)),
@@ -149,13 +101,14 @@ class Definition:
             rounded=rounded,
         )
 
-    def round(self, total: int, max_exp: int | None) -> Rounded:
-        """The window's sum, rounded to the result format; +0 for a sum of zero."""
+    def round(self, total: int, max_exp: int | None, sign: int = 0) -> Rounded:
+        """The window's sum, rounded to the result format. sign: of a sum of zero."""
         if total == 0 or max_exp is None:
-            return Rounded(0, None)
+            return Rounded(pack(self.result, sign & self.result.signed_zero, 0), None)
         rule = self.unit.result
         unit_exp = max_exp - (self.unit.sum.fraction_bits or 0)
-        return round_to(self.result, int(total < 0), abs(total), unit_exp, rule.rounding, rule.overflow, rule.tiny)
+        rounded = round_to(self.result, int(total < 0), abs(total), unit_exp, rule.rounding, rule.overflow, rule.tiny)
+        return flush(self.result, rounded, rule.tiny) if rule.subnormals == "flush" else rounded
 
     def _special(self, special: Term | None) -> Rounded:
         if special is None:
@@ -197,60 +150,53 @@ class Definition:
             return 0
         return code if addend == rule.format else add(rule.format, (addend_term(addend, code),), rule.rounding)
 
+    def add_late(self, c: int, before: Added | None, partial: int) -> Added:
+        """The addend + partial, rounded to the format of late additions.
+
+        c: a code of the addend's format. before: the addition before, whose result takes the place of c, if any.
+        partial: a code of the result format.
+        """
+        rule, fmt = self.unit.late, self.unit.operands.addend
+        assert rule is not None and isinstance(rule.format, FloatFormat) and rule.rounding is not None
+        assert fmt is not None
+        if before is not None:
+            fmt, c = rule.format, before.code
+        code = add(rule.format, (addend_term(fmt, c), self.partial(partial)), rule.rounding)
+        return Added(fmt, c, partial, self.unit.nan if code == rule.format.canonical_nan else code)
+
     def dot(
         self, a: Sequence[int], b: Sequence[int], c: int = 0, scale_a: Sequence[int] = (), scale_b: Sequence[int] = ()
     ) -> Explanation:
-        """A dot product of any length that is a multiple of the lanes.
+        """A dot product of any length that is a multiple of `instruction.fill`.
 
         a, b: codes. c: a code of the addend's format. scale_a, scale_b: a code for each term.
         """
-        lanes, beats = self.unit.instruction.lanes, self.unit.promotion_beats
+        unit, instruction, beats = self.unit, self.unit.instruction, self.unit.promotion_beats
+        count = len(a) // instruction.lanes
         groups: list[Group] = []
         promotions: dict[int, Promoted] = {}
-        register = self.register(c) if beats else 0
-        count = len(a) // lanes
+        additions: dict[int, Added] = {}
+        register, added = self.register(c) if beats else 0, None
         for index in range(count):
-            here = slice(index * lanes, (index + 1) * lanes)
-            restarted = beats is not None and index % beats == 0
-            if index and not restarted:
-                addend: Term | None = self.partial(groups[-1].code)
-            else:
-                addend = self.partial(0) if beats else self.addend(c)
-            groups.append(self.group(a[here], b[here], addend, scale_a[here], scale_b[here]))
+            here = instruction.indices(index)
+            factors = [a[i] for i in here], [b[i] for i in here]
+            scales = ([scale_a[i] for i in here], [scale_b[i] for i in here]) if unit.scale else ((), ())
+            groups.append(self.group(*factors, self._addend_of(index, groups, c), *scales))
+            partial = groups[-1].code
             if beats and (index % beats == beats - 1 or index == count - 1):
-                promotions[index] = self.promote(register, groups[-1].code)
+                promotions[index] = self.promote(register, partial)
                 register = promotions[index].code
-        return Explanation(self.unit, tuple(groups), promotions, register if beats else groups[-1].code)
+            if unit.late is not None and index % instruction.groups == instruction.groups - 1:
+                added = additions[index] = self.add_late(c, added, partial)
+        code = register if beats else groups[-1].code if added is None else added.code
+        return Explanation(unit, tuple(groups), promotions, code, additions)
 
-
-def combine_specials(terms: Sequence[Term]) -> Term | None:
-    """NaN if any term is, or if infinities of both signs meet; else an infinity if there is one; else None."""
-    infinity: Term | None = None
-    for term in terms:
-        if term.cls is Class.NAN:
-            return term
-        if term.cls is Class.INFINITY:
-            if infinity is not None and infinity.sign != term.sign:
-                return Term(0, 0, 0, term.fraction_bits, Class.NAN)
-            infinity = term
-    # A NaN may still follow an infinity; the loop above has then returned.
-    return infinity
-
-
-def add(fmt: FloatFormat, terms: Sequence[Term], rounding: str) -> int:
-    """The exact sum of one or two terms, rounded once to `fmt`; IEEE 754-2019's signs of zero."""
-    special = combine_specials(terms)
-    if special is not None:
-        if special.cls is Class.NAN:
-            return fmt.canonical_nan or 0
-        return infinity_code(fmt, special.sign, "infinity")
-    unit_exp = min(term.exp - term.fraction_bits for term in terms)
-    total = sum((-1) ** term.sign * term.sig << term.exp - term.fraction_bits - unit_exp for term in terms)
-    if total == 0:
-        signs = {term.sign for term in terms}
-        sign = signs.pop() if len(signs) == 1 and all(term.sig == 0 for term in terms) else int(rounding == "rd")
-        return pack(fmt, sign, 0)
-    return round_to(fmt, int(total < 0), abs(total), unit_exp, rounding, "infinity").code
+    def _addend_of(self, index: int, groups: Sequence[Group], c: int) -> Term | None:
+        """What a group adds to its products: the result of the one before, +0 where the sum restarts, or c."""
+        restart = self.unit.restart
+        if restart is not None and index % restart == 0:
+            return self.partial(0)
+        return self.partial(groups[-1].code) if index else self.addend(c)
 
 
 def _scale_exponent(a: Format, x: int, b: Format, y: int) -> int | None:

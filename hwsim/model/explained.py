@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hwsim.formats import Fields, FloatFormat, Format
-from hwsim.model.definition import Explanation, Group, Promoted
 from hwsim.model.rounding import Rounded
+from hwsim.model.stages import Added, Explanation, Group, Promoted
 from hwsim.model.terms import Term
 from hwsim.spec import Unit
 
@@ -16,15 +16,15 @@ from hwsim.spec import Unit
 class ExplainedGroup:
     """One fused sum, stage by stage.
 
-    unit: whose. index: its place in the dot product. first: the index along K of its lane 0.
+    unit: whose. index: its place in the dot product. indices: the index along K of each lane's product.
     codes_a, codes_b: the factors' codes, a lane each. used: lanes that hold products; the others fill the group.
-    addend_format, addend_code: where the addend comes from: c, or the previous group's result.
+    addend_format, addend_code: where the addend comes from: c, the previous group's result, or +0.
     stages: the definition's record, whose parts the properties name.
     """
 
     unit: Unit
     index: int
-    first: int
+    indices: tuple[int, ...]
     codes_a: tuple[int, ...]
     codes_b: tuple[int, ...]
     used: int
@@ -33,13 +33,18 @@ class ExplainedGroup:
     stages: Group
 
     @property
+    def first(self) -> int:
+        """The index along K of lane 0."""
+        return self.indices[0]
+
+    @property
     def a(self) -> tuple[Fields, ...]:
-        """The decoded factors a: sign, exp, sig, class."""
+        """The factors a, decoded and made ready to multiply: sign, exp, sig, class."""
         return self.stages.a
 
     @property
     def b(self) -> tuple[Fields, ...]:
-        """The decoded factors b: sign, exp, sig, class."""
+        """The factors b, decoded and made ready to multiply: sign, exp, sig, class."""
         return self.stages.b
 
     @property
@@ -54,7 +59,7 @@ class ExplainedGroup:
 
     @property
     def addend(self) -> Term | None:
-        """The addend c, or the previous group's result; None where the unit has none."""
+        """The addend c, the previous group's result, or +0; None where the unit has none."""
         return self.stages.addend
 
     @property
@@ -69,7 +74,7 @@ class ExplainedGroup:
 
     @property
     def max_exp(self) -> int | None:
-        """The largest exponent of the terms other than zero; None when all are zero."""
+        """The largest exponent of the terms that count, as `sum` says; None when all are zero."""
         return self.stages.max_exp
 
     @property
@@ -115,10 +120,10 @@ class ExplainedGroup:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """One dot product: its groups in order, its promotions, its result.
+    """One dot product: its groups in order, its promotions or late additions, its result.
 
     `products` to `overflow` are those of the last group, which for a short dot product is the only one.
-    record: the definition's. codes_a, codes_b: the factors' codes, filled with zeros to whole groups.
+    record: the definition's. codes_a, codes_b: the factors' codes, filled with zeros to whole groups or instructions.
     c: the addend's code. k: products, without the fill.
     """
 
@@ -139,20 +144,20 @@ class Explained:
         return tuple(self._group(index, stages) for index, stages in enumerate(self.record.groups))
 
     def _group(self, index: int, stages: Group) -> ExplainedGroup:
-        lanes, result = self.unit.instruction.lanes, self.unit.result.format
-        beats = self.unit.promotion_beats
+        unit, result = self.unit, self.unit.result.format
         fmt, code = result, self.record.groups[index - 1].code if index else 0
-        if beats is not None and index % beats == 0:
+        if unit.restart is not None and index % unit.restart == 0:
             code = 0
         elif index == 0:
-            fmt, code = self.unit.operands.addend or result, self.c
+            fmt, code = unit.operands.addend or result, self.c
+        indices = unit.instruction.indices(index)
         return ExplainedGroup(
-            unit=self.unit,
+            unit=unit,
             index=index,
-            first=index * lanes,
-            codes_a=self.codes_a[index * lanes : (index + 1) * lanes],
-            codes_b=self.codes_b[index * lanes : (index + 1) * lanes],
-            used=min(lanes, self.k - index * lanes),
+            indices=indices,
+            codes_a=tuple(self.codes_a[i] for i in indices),
+            codes_b=tuple(self.codes_b[i] for i in indices),
+            used=sum(i < self.k for i in indices),
             addend_format=fmt,
             addend_code=code,
             stages=stages,
@@ -162,6 +167,11 @@ class Explained:
     def promotions(self) -> Mapping[int, Promoted]:
         """Additions into the promotion register, by the index of the group that each follows."""
         return self.record.promotions
+
+    @property
+    def additions(self) -> Mapping[int, Added]:
+        """Late additions of the addend, by the index of the group that each follows."""
+        return self.record.additions
 
     @property
     def result(self) -> int:

@@ -1,14 +1,13 @@
-"""How an explained dot product reads: its operands as rows, its window as a picture of bits, its result in words."""
+"""How an explained dot product reads: its window as a picture of bits, its result in words."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hwsim.formats import Class, Fields, FloatFormat, Format, unpack
-from hwsim.model.definition import Promoted
+from hwsim.formats import Class, FloatFormat, unpack
 from hwsim.model.explained import Explained, ExplainedGroup
+from hwsim.model.rows import code_text, operand_header, operand_rows, term_text, value_text
+from hwsim.model.stages import Added, Promoted
 from hwsim.model.terms import Term
 
 LOST_SHOWN = 16  # columns below the window; what is further down is only counted
@@ -59,70 +58,6 @@ class Picture:
         return f"window 2^{self.top} to 2^{self.last}; v: 2^max_exp = 2^{self.max_exp}; right of |: lost"
 
 
-def code_text(fmt: Format, code: int) -> str:
-    """A code in hexadecimal, as wide as its container."""
-    return f"{code:#0{2 + -(-fmt.container_bits // 4)}x}"
-
-
-def value_text(fmt: Format, code: int) -> str:
-    """A code's value, in decimal."""
-    return number_text(float(fmt.decode(code)))
-
-
-def number_text(value: float) -> str:
-    """A number as short as it can be, 3 rather than 3.0."""
-    short = abs(value) < 1e15 and value.is_integer() and (value != 0 or math.copysign(1, value) > 0)
-    return str(int(value)) if short else repr(value)
-
-
-def term_text(term: Term) -> str:
-    """A term as sign, significand and exponent: `-11 * 2^-3`."""
-    if term.cls in (Class.NAN, Class.INFINITY):
-        return "NaN" if term.cls is Class.NAN else "-Inf" if term.sign else "+Inf"
-    if term.cls is Class.ZERO:
-        return "-0" if term.sign else "+0"
-    return f"{'-' if term.sign else '+'}{term.sig} * 2^{term.exp - term.fraction_bits}"
-
-
-def operand_header(group: ExplainedGroup) -> list[str]:
-    """The columns of `operand_rows`."""
-    scale = ["scale"] if group.unit.scale else []
-    return ["term", "a", "", "b", "", *scale, "product", "exp", "distance", "aligned"]
-
-
-def operand_rows(group: ExplainedGroup) -> Iterator[list[str]]:
-    """A row for every lane in use, and for the addend: codes, values, the product, its distance and what is left."""
-    fmt_a, fmt_b = group.unit.operands.a, group.unit.operands.b
-    for lane in range(group.used):
-        a, b = group.codes_a[lane], group.codes_b[lane]
-        scale = group.scale_exp[lane]
-        yield [
-            str(group.first + lane),
-            code_text(fmt_a, a),
-            _class_text(fmt_a, a, group.a[lane]),
-            code_text(fmt_b, b),
-            _class_text(fmt_b, b, group.b[lane]),
-            *(["NaN" if scale is None else f"2^{scale}"] if group.unit.scale else []),
-            *_term_cells(group, lane),
-        ]
-    if group.addend is not None:
-        fmt, code = group.addend_format, group.addend_code
-        blank = [""] * (3 if group.unit.scale else 2)
-        yield ["addend", code_text(fmt, code), value_text(fmt, code), *blank, *_term_cells(group, len(group.products))]
-
-
-def _class_text(fmt: Format, code: int, fields: Fields) -> str:
-    return f"{value_text(fmt, code)}{' sub' if fields.cls is Class.SUBNORMAL else ''}"
-
-
-def _term_cells(group: ExplainedGroup, index: int) -> list[str]:
-    term = group.terms[index]
-    if term.cls is not Class.NORMAL or group.max_exp is None:
-        return [term_text(term), "", "", "" if group.special else "0"]
-    aligned = "" if group.special else str(group.aligned[index])
-    return [term_text(term), str(term.exp), str(group.max_exp - term.exp), aligned]
-
-
 def picture(group: ExplainedGroup) -> Picture | None:
     """The window of a group; None where it has none: terms that are all zero, NaN or infinite."""
     if group.max_exp is None or group.special is not None:
@@ -154,7 +89,7 @@ def _lowest(term: Term) -> int:
 
 def _term_row(group: ExplainedGroup, index: int, term: Term, top: int, last: int, depth: int) -> BitRow:
     kept, lost, further = _places(term.sig, term.exp - term.fraction_bits, top, last, depth)
-    label = "addend" if index == len(group.products) else str(group.first + index)
+    label = "addend" if index == len(group.products) else str(group.indices[index])
     note = f"and {further} lost places further down" if further > 0 else ""
     return BitRow(label, "-" if term.sign else "+", kept, lost, str(group.aligned[index]), note)
 
@@ -196,15 +131,20 @@ def title(explained: Explained) -> str:
     """What was multiplied, in a line."""
     unit = explained.unit
     addend = f" + {unit.operands.addend.name}" if unit.operands.addend else ""
+    converted = f" as {unit.operands.convert.name}" if unit.operands.convert else ""
     return (
-        f"{unit.name}: {explained.k} products {unit.operands.a.name} x {unit.operands.b.name}{addend}"
+        f"{unit.name}: {explained.k} products {unit.operands.a.name} x {unit.operands.b.name}{converted}{addend}"
         f" -> {unit.output.name}, in groups of {unit.instruction.lanes}"
     )
 
 
 def group_title(group: ExplainedGroup) -> str:
-    """`group 0: products 0 to 31`."""
-    return f"group {group.index}: products {group.first} to {group.first + group.used - 1}"
+    """`group 0: products 0 to 31`, or, where they do not follow one another, `group 0: products 0, 1, 4, 5`."""
+    used = group.indices[: group.used]
+    if not used:
+        return f"group {group.index}: no products"
+    listed = f"{used[0]} to {used[-1]}" if used[-1] - used[0] == len(used) - 1 else ", ".join(map(str, used))
+    return f"group {group.index}: products {listed}"
 
 
 def outcome(group: ExplainedGroup) -> str:
@@ -220,7 +160,7 @@ def outcome(group: ExplainedGroup) -> str:
 
 
 def _reason(group: ExplainedGroup) -> str:
-    names = ["addend" if i == len(group.products) else f"product {group.first + i}" for i in range(len(group.terms))]
+    names = [*(f"product {index}" for index in group.indices), "addend"][: len(group.terms)]
     found = [
         f"{name} is {term_text(term)}"
         for name, term in zip(names, group.terms, strict=True)
@@ -239,6 +179,22 @@ def promotion_text(explained: Explained, promoted: Promoted) -> str:
     )
     partial = f"{code_text(inner, promoted.partial)} ({value_text(inner, promoted.partial)})"
     return f"promotion: register {register} + partial {partial} = {result}, {rule.rounding} to {rule.format.name}"
+
+
+def late_text(explained: Explained, added: Added) -> str:
+    """One late addition, in a line."""
+    rule, inner, outer = explained.unit.late, explained.unit.result.format, explained.unit.output
+    assert rule is not None
+    parts = ((added.addend_format, added.addend), (inner, added.partial), (outer, added.code))
+    addend, partial, result = (f"{code_text(fmt, code)} ({value_text(fmt, code)})" for fmt, code in parts)
+    return f"late: addend {addend} + partial {partial} = {result}, {rule.rounding} to {outer.name}"
+
+
+def after_group(explained: Explained, index: int) -> list[str]:
+    """What happens to the sum after a group: a promotion, or a late addition, in a line each."""
+    promoted, added = explained.promotions.get(index), explained.additions.get(index)
+    lines = [] if promoted is None else [promotion_text(explained, promoted)]
+    return lines if added is None else [*lines, late_text(explained, added)]
 
 
 def result_text(explained: Explained) -> str:
@@ -271,7 +227,5 @@ def text(explained: Explained) -> str:
         lines += ["", group_title(group), *columns([operand_header(group), *operand_rows(group)])]
         shown = picture(group)
         lines += ["", *picture_lines(shown)] if shown else []
-        lines += [outcome(group)]
-        if group.index in explained.promotions:
-            lines += [promotion_text(explained, explained.promotions[group.index])]
+        lines += [outcome(group), *after_group(explained, group.index)]
     return "\n".join([*lines, "", result_text(explained)])

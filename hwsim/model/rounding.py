@@ -45,6 +45,15 @@ def round_to(
     return Rounded(pack(fmt, sign, magnitude), exp, inexact=inexact, tiny=exp < fmt.emin)
 
 
+def flush(fmt: FloatFormat, rounded: Rounded, tiny: str) -> Rounded:
+    """A rounded result; where it is subnormal, zero instead, with its sign unless `tiny` is `positive`."""
+    code = rounded.code >> fmt.padding
+    if not 0 < code & (fmt.sign_bit - 1) < 1 << fmt.fraction_bits:
+        return rounded
+    sign = int(bool(code & fmt.sign_bit) and tiny == "signed" and fmt.signed_zero)
+    return rounded._replace(code=pack(fmt, sign, 0), inexact=True)
+
+
 def pack(fmt: FloatFormat, sign: int, magnitude: int) -> int:
     """A container's code from a sign and the bits of a magnitude."""
     return (sign * fmt.sign_bit | magnitude) << fmt.padding

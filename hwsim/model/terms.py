@@ -1,10 +1,10 @@
-"""Decode and multiply: codes become terms, exactly."""
+"""Decode, convert and multiply: codes become terms, exactly."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from hwsim.formats import Class, Fields, Format, unpack
+from hwsim.formats import Class, Fields, FloatFormat, Format, unpack
 
 
 class Term(NamedTuple):
@@ -20,6 +20,38 @@ class Term(NamedTuple):
     sig: int
     fraction_bits: int
     cls: Class
+
+
+def factor(fmt: Format, to: Format, daz: bool, code: int) -> Fields:
+    """A factor's code, decoded and made ready to multiply.
+
+    to: the format that is multiplied; `fmt` itself, or a float format that holds every number of it.
+    daz: whether a subnormal of that format counts as a zero of its sign.
+    """
+    fields = unpack(fmt, code)
+    if to is not fmt:
+        assert isinstance(to, FloatFormat)
+        fields = convert(fields, fmt.fraction_bits, to)
+    if daz and fields.cls is Class.SUBNORMAL:
+        return fields._replace(sig=0, cls=Class.ZERO)
+    return fields
+
+
+def convert(fields: Fields, fraction_bits: int, to: FloatFormat) -> Fields:
+    """A decoded number in another format that holds it, as that format has it: subnormal there, or normal.
+
+    fraction_bits: those of the format that it was decoded from.
+    """
+    if fields.cls in (Class.NAN, Class.INFINITY):
+        return fields
+    if fields.sig == 0:
+        return fields._replace(exp=to.emin)
+    leading = fields.sig.bit_length() - 1 + fields.exp - fraction_bits
+    exp = max(leading, to.emin)
+    shift = fields.exp - fraction_bits - (exp - to.fraction_bits)
+    # Exact: the format holds the number, so that a shift to the right loses zeros.
+    sig = fields.sig << shift if shift >= 0 else fields.sig >> -shift
+    return Fields(fields.sign, exp, sig, Class.NORMAL if leading >= to.emin else Class.SUBNORMAL)
 
 
 def product(a: Fields, b: Fields, fraction_bits: int, scale_exp: int = 0) -> Term:

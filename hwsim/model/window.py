@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from hwsim.formats import Class
 from hwsim.model.terms import Term
 
 
-def max_exponent(terms: Iterable[Term]) -> int | None:
-    """The largest reference exponent of the terms other than zero; None when all are zero."""
-    return max((term.exp for term in terms if term.cls is Class.NORMAL), default=None)
+def max_exponent(terms: Sequence[Term], zero_terms: str = "skip", floor: int | None = None) -> int | None:
+    """The largest reference exponent of the terms other than zero; None when all are zero.
+
+    zero_terms: `count`: beside a term other than zero, zero terms count with the exponents that they have.
+    floor: the least that it is.
+    """
+    largest = max((term.exp for term in terms if term.cls is Class.NORMAL), default=None)
+    if largest is None:
+        return None
+    if zero_terms == "count":
+        largest = max([largest, *(term.exp for term in terms if term.cls is Class.ZERO)])
+    return largest if floor is None else max(largest, floor)
 
 
 def round_magnitude(sig: int, shift: int, sign: int, rounding: str) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hwsim.model.definition import Definition
 from hwsim.model.terms import Term
 from hwsim.pipeline.beat import Beat, Result
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Unit, refuse_unimplemented_in_pipeline
 
 
 @dataclass(slots=True)
@@ -36,9 +36,11 @@ class PipelinedUnit:
     """A unit, cycle by cycle.
 
     In each cycle: look at `valid`, `result` and `ready`, then `tick`. Cycle 0 is the first after reset is released.
+    Raises NotImplementedYet for a unit whose arithmetic is not that of one beat after the other yet.
     """
 
     def __init__(self, unit: Unit, pipeline: Pipeline):
+        refuse_unimplemented_in_pipeline(unit)
         self.unit, self.pipeline = unit, pipeline
         self.definition = Definition(unit)
         self.reset()

@@ -2,7 +2,12 @@
 
 from hwsim.spec.catalog import as_yaml, load_unit, presets
 from hwsim.spec.implementation import Pipeline, pipeline, steps
-from hwsim.spec.rules import NotImplementedYet, refuse_unimplemented, refuse_unimplemented_in_hardware
+from hwsim.spec.refusals import (
+    NotImplementedYet,
+    refuse_unimplemented,
+    refuse_unimplemented_in_hardware,
+    refuse_unimplemented_in_pipeline,
+)
 from hwsim.spec.unit import Unit
 
 __all__ = [
@@ -15,5 +20,6 @@ __all__ = [
     "presets",
     "refuse_unimplemented",
     "refuse_unimplemented_in_hardware",
+    "refuse_unimplemented_in_pipeline",
     "steps",
 ]

@@ -1,4 +1,4 @@
-"""Rules between the keys of a specification, and what this version does not implement."""
+"""Rules between the keys of a specification."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from hwsim.formats.yamlfile import RuleError
 
 if TYPE_CHECKING:
     from hwsim.spec.unit import Unit
-
-
-class NotImplementedYet(ValueError):
-    """A valid specification asks for something that this version of hwsim does not have."""
 
 
 def check(unit: Unit) -> None:
@@ -31,6 +27,17 @@ def _check_operands(unit: Unit) -> None:
             raise RuleError(f"operands.{key}", "must be a float or fixed format, not a power of two")
     if unit.operands.addend is not None and not isinstance(unit.operands.addend, FloatFormat):
         raise RuleError("operands.addend", f"must be a float format or none, not {unit.operands.addend.name}")
+    convert = unit.operands.convert
+    if convert is None:
+        return
+    if not isinstance(convert, FloatFormat):
+        raise RuleError("operands.convert", f"must be a float format, not {convert.name}")
+    for key in ("a", "b"):
+        factor = getattr(unit.operands, key)
+        if not holds(factor, convert):
+            raise RuleError(
+                "operands.convert", f"must hold every {factor.name}, the format of {key}; {convert.name} doesn't"
+            )
 
 
 def _check_instruction(unit: Unit) -> None:
@@ -83,6 +90,45 @@ def _check_addend(unit: Unit) -> None:
         raise RuleError("late", "is missing: sum.addend is late")
     if unit.late is not None and unit.sum.addend != "late":
         raise RuleError("late", f"has no meaning with sum.addend {unit.sum.addend or 'none'}")
+    _check_late(unit)
+    _check_start(unit)
+
+
+# Keys of `late` that only one operation has.
+LATE_KEYS = {"add": ("format", "rounding"), "window": ("sum_bits", "addend_bits", "lost", "drop_below")}
+
+
+def _check_late(unit: Unit) -> None:
+    late = unit.late
+    if late is None:
+        return
+    if unit.operands.addend is None:
+        raise RuleError("sum.addend", "must not be late: operands.addend is none")
+    for operation, keys in LATE_KEYS.items():
+        for key in keys:
+            if operation != late.operation and getattr(late, key) is not None:
+                raise RuleError(f"late.{key}", f"has no meaning for operation {late.operation}")
+    if late.operation != "add":
+        return
+    for key in LATE_KEYS["add"]:
+        if getattr(late, key) is None:
+            raise RuleError(f"late.{key}", "is missing: operation add needs it")
+    _check_register("late.format", late.format)
+
+
+def _check_start(unit: Unit) -> None:
+    """What an instruction starts from and what becomes of the addend, and of the sum so far, must agree."""
+    start, addend = unit.instruction.start, unit.operands.addend
+    if unit.sum.addend == "late":
+        if start != "zero":
+            raise RuleError("instruction.start", f"must be zero, because sum.addend is late, not {start}")
+        return
+    if start == "zero" and addend is not None:
+        rule = f"must not be zero unless sum.addend is late: nothing else adds operands.addend ({addend.name})"
+        raise RuleError("instruction.start", rule)
+    if start == "zero" and unit.instruction.chain is not None:
+        rule = "must not be zero unless instruction.chain is none: a longer K would lose what came before"
+        raise RuleError("instruction.start", rule)
 
 
 def _check_result(unit: Unit) -> None:
@@ -97,8 +143,11 @@ def _check_result(unit: Unit) -> None:
         raise RuleError("result.format", f"must have a NaN, because the inputs have; {result.name} has none")
     if isinstance(unit.result.nan, int) and not 0 <= unit.result.nan < 1 << result.container_bits:
         raise RuleError("result.nan", f"must be a code of {result.container_bits} bits, not {unit.result.nan:#x}")
-    if isinstance(unit.result.nan, int) and not _is_nan(result, unit.result.nan):
-        raise RuleError("result.nan", f"must be a NaN of {result.name}, not {unit.result.nan:#x}")
+    returned = unit.late.format if unit.late is not None and unit.late.format is not None else result
+    for fmt in (result, returned):
+        assert isinstance(fmt, FloatFormat)
+        if isinstance(unit.result.nan, int) and not _is_nan(fmt, unit.result.nan):
+            raise RuleError("result.nan", f"must be a NaN of {fmt.name}, not {unit.result.nan:#x}")
     if any(fmt.infinities for fmt in _inputs(unit)) and not result.infinities and unit.result.overflow == "infinity":
         raise RuleError("result.format", f"must have an infinity, because the inputs have; {result.name} has none")
 
@@ -147,8 +196,7 @@ def _check_promotion(unit: Unit) -> None:
             f"must be a multiple of instruction.lanes ({unit.instruction.lanes}), not {promotion.interval}",
         )
     register, result = promotion.format, unit.result.format
-    if not isinstance(register, FloatFormat) or not (register.has_nan and register.signed):
-        raise RuleError("promotion.format", f"must be a signed float format with a NaN, not {register.name}")
+    _check_register("promotion.format", register)
     if not embeds(result, register):
         raise RuleError(
             "promotion.format", f"must hold every {result.name}, the result's format; {register.name} doesn't"
@@ -157,60 +205,48 @@ def _check_promotion(unit: Unit) -> None:
         raise RuleError("promotion.format", f"must hold every {unit.operands.addend.name}, the addend's format")
 
 
-def embeds(inner: Format, outer: Format) -> bool:
-    """Whether every finite number of `inner` is one of `outer`."""
-    if not isinstance(inner, FloatFormat) or not isinstance(outer, FloatFormat):
+def _check_register(key: str, fmt: Format | None) -> None:
+    if not isinstance(fmt, FloatFormat) or not (fmt.has_nan and fmt.signed):
+        raise RuleError(key, f"must be a signed float format with a NaN, not {fmt and fmt.name}")
+
+
+def holds(inner: Format, outer: FloatFormat) -> bool:
+    """Whether `outer` has everything that `inner` has: its numbers, negative zero, infinities and NaN."""
+    if isinstance(inner, FloatFormat) and inner.signed_zero and not outer.signed_zero:
         return False
-    quantum = inner.emin - inner.fraction_bits >= outer.emin - outer.fraction_bits
-    most = (inner.emax, inner.max_magnitude & ((1 << inner.fraction_bits) - 1) << 64 >> inner.fraction_bits)
-    room = (outer.emax, outer.max_magnitude & ((1 << outer.fraction_bits) - 1) << 64 >> outer.fraction_bits)
-    return inner.fraction_bits <= outer.fraction_bits and quantum and most <= room
+    if (inner.infinities and not outer.infinities) or (inner.has_nan and not outer.has_nan):
+        return False
+    signed = not isinstance(inner, FloatFormat) or inner.signed
+    return embeds(inner, outer) and (outer.signed or not signed)
 
 
-def refuse_unimplemented(unit: Unit) -> None:
-    """Raise NotImplementedYet, naming the key, for a setting that is in the schema but not yet in the model."""
-    refused = {
-        "operands.convert": unit.operands.convert is not None,
-        "operands.daz: true": unit.operands.daz,
-        f"scale.at: {unit.scale and unit.scale.at}": unit.scale is not None and unit.scale.at != "product",
-        "scale formats other than a power of two": unit.scale is not None
-        and not all(isinstance(side.format, ExponentFormat) for side in (unit.scale.a, unit.scale.b)),
-        "instruction.order other than sequential": unit.instruction.order != "sequential",
-        "instruction.start: zero": unit.instruction.start == "zero" and unit.operands.addend is not None,
-        f"sum.method: {unit.sum.method}": unit.sum.method != "aligned",
-        "sum.addend: late": unit.sum.addend == "late",
-        "sum.zero_terms: count": unit.sum.zero_terms == "count",
-        "sum.max_exp_floor": unit.sum.max_exp_floor is not None,
-        "sum.zero: ieee": unit.sum.zero == "ieee",
-        "sum.subgroup": unit.sum.subgroup is not None,
-        "result.nan: any": unit.result.nan == "any",
-        "result.subnormals: flush": unit.result.subnormals == "flush",
-        "promotion.operation: fma": unit.promotion is not None and unit.promotion.operation == "fma",
-        "result formats without a fraction": unit.result.format.fraction_bits == 0,
-        "result formats without subnormals": isinstance(unit.result.format, FloatFormat)
-        and not unit.result.format.subnormals,
-        "promotion formats without subnormals": unit.promotion is not None
-        and isinstance(unit.promotion.format, FloatFormat)
-        and not unit.promotion.format.subnormals,
-        "promotion formats without infinities": unit.promotion is not None and not unit.promotion.format.infinities,
-        "unsigned factors": any(
-            isinstance(fmt, FloatFormat) and not fmt.signed for fmt in (unit.operands.a, unit.operands.b)
-        ),
-    }
-    for what, present in refused.items():
-        if present:
-            raise NotImplementedYet(f"unit {unit.name}: {what} is not implemented yet")
+def embeds(inner: Format, outer: Format) -> bool:
+    """Whether the magnitude of every finite number of `inner` is that of one of `outer`."""
+    if not isinstance(outer, FloatFormat) or isinstance(inner, ExponentFormat):
+        return False
+    quantum = _quantum(inner)
+    if isinstance(inner, FixedFormat):
+        # Magnitudes below 2^(bits - 1) in units of the quantum, and that power of two itself.
+        fits, most = inner.bits - 1 <= outer.precision, (inner.integer_bits, 0)
+    else:
+        fits, most = inner.precision <= outer.precision, _most(inner)
+    return fits and quantum >= _quantum(outer) and _reaches_down(inner, outer) and most <= _most(outer)
 
 
-def refuse_unimplemented_in_hardware(unit: Unit) -> None:
-    """Raise NotImplementedYet for what the model has and the RTL does not."""
-    refuse_unimplemented(unit)
-    for key, fmt in (("a", unit.operands.a), ("b", unit.operands.b)):
-        if isinstance(fmt, FixedFormat):
-            raise NotImplementedYet(
-                f"unit {unit.name}: operands.{key}: {fmt.name} is in the model, but not in the RTL yet"
-            )
-    if unit.promotion is not None and unit.operands.addend not in (None, unit.promotion.format):
-        raise NotImplementedYet(
-            f"unit {unit.name}: operands.addend other than promotion.format is in the model, but not in the RTL yet"
-        )
+def _quantum(fmt: FloatFormat | FixedFormat) -> int:
+    """The exponent of what every number is a multiple of."""
+    return -fmt.fraction_bits if isinstance(fmt, FixedFormat) else fmt.emin - fmt.fraction_bits
+
+
+def _most(fmt: FloatFormat) -> tuple[int, int]:
+    """The largest number, in a form that compares: its exponent, and its fraction in units of 2^-64."""
+    return fmt.emax, fmt.max_magnitude & ((1 << fmt.fraction_bits) - 1) << 64 >> fmt.fraction_bits
+
+
+def _reaches_down(inner: FloatFormat | FixedFormat, outer: FloatFormat) -> bool:
+    """Whether no number of `inner` is below all of `outer`, whose numbers, without subnormals, begin above 2^emin."""
+    if outer.subnormals:
+        return True
+    if isinstance(inner, FloatFormat) and not inner.subnormals:
+        return inner.emin >= outer.emin
+    return _quantum(inner) > outer.emin

@@ -40,7 +40,7 @@ class Operands(Part):
     """Formats of the factors and of the addend.
 
     convert: a format that both factors are converted to, exactly, before they are multiplied.
-    daz: subnormal factors count as zero.
+    daz: factors that are subnormal in the format that is multiplied count as zero.
     """
 
     a: FormatField
@@ -48,6 +48,11 @@ class Operands(Part):
     addend: Annotated[FormatField | None, NoneWord] = None
     convert: FormatField | None = None
     daz: Flag = False
+
+    @property
+    def multiplied(self) -> tuple[Any, Any]:
+        """The formats that are multiplied: those of the factors, or what they are converted to."""
+        return (self.a, self.b) if self.convert is None else (self.convert, self.convert)
 
 
 class Scale(Part):
@@ -59,7 +64,7 @@ class Scale(Part):
 
 
 class Order(Part):
-    """Which terms form a group: those whose index modulo `modulo` is in the group's list."""
+    """Which products of an instruction form a group: those whose index modulo `modulo` is in the group's list."""
 
     modulo: Positive
     groups: tuple[tuple[Whole, ...], ...]
@@ -78,7 +83,9 @@ def _order(value: Any) -> Any:
 class Instruction(Part):
     """What one instruction takes.
 
-    k: its products. lanes: the products of one group. start: what the first group's addend is.
+    k: its products. lanes: the products of one group. order: which products form a group, and which group comes first.
+    start: what the first group's addend is; `zero` goes with an addend that is added late. Any other group's is the
+    result of the group before.
     chain: whether a longer K takes one instruction's result as the next one's addend, or is refused.
     """
 
@@ -87,6 +94,24 @@ class Instruction(Part):
     order: Annotated[Literal["sequential"] | Order, BeforeValidator(_order)] = "sequential"
     start: Literal["addend", "zero"] = "addend"
     chain: Annotated[Literal["addend"] | None, NoneWord] = "addend"
+
+    @property
+    def groups(self) -> int:
+        """Groups of one instruction."""
+        return self.k // self.lanes
+
+    @property
+    def fill(self) -> int:
+        """What K is filled up to a multiple of, with zero terms: whole groups, or instructions where those differ."""
+        return self.lanes if self.order == "sequential" and self.start == "addend" else self.k
+
+    def indices(self, group: int) -> tuple[int, ...]:
+        """The indices along K of the products of a group, counted through all instructions: a lane each, ascending."""
+        if not isinstance(self.order, Order):
+            return tuple(range(group * self.lanes, (group + 1) * self.lanes))
+        instruction, place = divmod(group, self.groups)
+        first, listed = instruction * self.k, self.order.groups[place]
+        return tuple(index for index in range(first, first + self.k) if (index - first) % self.order.modulo in listed)
 
 
 class Combine(Part):
@@ -108,8 +133,9 @@ class Sum(Part):
     """How the terms of a group are summed.
 
     fraction_bits: bits of the window below 2^max_exp. lost: what happens to the bits below it, per term.
+    addend: aligned with the terms, or added after an instruction's last group, as the key `late` says.
     zero_terms: `skip`: a zero term has no part in max_exp. max_exp_floor: the least max_exp, or none.
-    zero: the sign of a sum that is exactly zero.
+    zero: the sign of a sum that is exactly zero: positive, or that of IEEE 754.
     """
 
     method: Literal["aligned", "sequential", "pairwise", "even-odd", "exact"]
@@ -128,7 +154,11 @@ class Sum(Part):
 
 
 class Late(Part):
-    """How an addend that is not aligned with the terms is added."""
+    """How an addend that is not aligned with the terms is added, after an instruction's last group.
+
+    operation: `add`: one addition, addend + partial sum, rounded to `format` as `rounding` says; that is the result.
+    `window` and its keys sum_bits, addend_bits, lost and drop_below: both floored in a window of their own.
+    """
 
     operation: Literal["add", "window"]
     format: FormatField | None = None
@@ -142,7 +172,10 @@ class Late(Part):
 class Result(Part):
     """The format that a group's sum is rounded to, once.
 
-    overflow: judged after rounding with unbounded exponent. nan: the code of NaN, `canonical` for the format's own.
+    The other rules are of that rounding, and not of a late addition or a promotion, which are additions of IEEE 754.
+
+    overflow: judged after rounding with unbounded exponent. nan: the code of NaN, `canonical` for the format's own;
+    `any`: no bit of it is promised.
     tiny: the sign of a sum other than zero that rounds to zero. subnormals: kept, or flushed to zero.
     """
 
@@ -190,8 +223,10 @@ class Unit(Part):
 
     @property
     def output(self) -> Any:
-        """The format of what the unit returns: the promotion register's, where there is one."""
-        return self.promotion.format if self.promotion else self.result.format
+        """The format of what the unit returns: the promotion register's or the late addition's, where there is one."""
+        if self.promotion is not None:
+            return self.promotion.format
+        return self.result.format if self.late is None or self.late.format is None else self.late.format
 
     @property
     def nan(self) -> int:
@@ -205,3 +240,10 @@ class Unit(Part):
     def promotion_beats(self) -> int | None:
         """Groups between promotions."""
         return self.promotion.interval // self.instruction.lanes if self.promotion else None
+
+    @property
+    def restart(self) -> int | None:
+        """Groups after which the partial sum starts again at +0, as it did at first; None where it never does."""
+        if self.promotion is not None:
+            return self.promotion_beats
+        return self.instruction.groups if self.instruction.start == "zero" else None

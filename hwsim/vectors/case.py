@@ -13,7 +13,7 @@ from hwsim.spec import Unit
 class Case:
     """One dot product.
 
-    id: its name, unique in its suite. a, b: codes, a multiple of the lanes of them. c: the addend's code.
+    id: its name, unique in its suite. a, b: codes, a multiple of `instruction.fill` of them. c: the addend's code.
     scale_a, scale_b: a code for each block along K; empty for an unscaled unit.
     """
 

@@ -61,7 +61,7 @@ def directed(unit: Unit, seed: int) -> list[Case]:
 
     A case's id is its group and a name in it. seed: of choices between operands that serve as well: lanes, signs that
     cancel out, what idle lanes hold. A boundary that no operands of the unit reach has no case.
-    Raises NotImplementedYet for a unit that the model does not have.
+    Raises NotImplementedYet for a unit that the cycle-level model does not have.
     """
     bench = Bench(unit, seed)
     for generate in GENERATORS:

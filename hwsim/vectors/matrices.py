@@ -121,10 +121,10 @@ def _quantised(values: Floats, fmt: Format, side: BlockScale) -> tuple[Floats, C
 
 
 def gemm_cases(unit: Unit, problem: GemmProblem) -> list[Case]:
-    """Every element of a matrix problem as a case `d[i,j]`, row by row. K is padded with zeros to the lanes."""
+    """Every element of a matrix problem as a case `d[i,j]`, row by row. K is padded with zeros to whole groups."""
     m, k = problem.A.shape
     n = problem.B.shape[1]
-    padding = (0,) * (-k % unit.instruction.lanes)
+    padding = (0,) * (-k % unit.instruction.fill)
     rows = [(*row, *padding) for row in problem.A.tolist()]
     columns = [(*column, *padding) for column in problem.B.T.tolist()]
     addends = problem.C.tolist() if problem.C is not None else [[0] * n] * m

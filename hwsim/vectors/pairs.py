@@ -16,7 +16,7 @@ def pair_cases(unit: Unit) -> Iterator[Case]:
 
     Formats of more than 8 bits have too many pairs: of those every 2^(bits - 8)-th code.
     """
-    lanes = unit.instruction.lanes
+    lanes = unit.instruction.fill
     scales: tuple[tuple[int, ...], ...] = ((), ())
     count = lanes
     if unit.scale is not None:

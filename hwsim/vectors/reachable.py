@@ -44,7 +44,7 @@ class RangeReport:
 def range_report(unit: Unit) -> RangeReport:
     """Whether a unit's result format can overflow and underflow.
 
-    Raises NotImplementedYet for a unit that the model does not have.
+    Raises NotImplementedYet for a unit that the cycle-level model does not have.
     """
     bench = Bench(unit, 0)
     overflow, why_overflow, large = _overflow(bench)

@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from hwsim.formats import ExponentFormat, FloatFormat
-from hwsim.model.definition import Definition, Group
+from hwsim.model.definition import Definition
+from hwsim.model.stages import Group
 from hwsim.model.terms import Term
-from hwsim.spec import Unit
+from hwsim.spec import Unit, refuse_unimplemented_in_pipeline
 from hwsim.vectors.case import block_lengths
 from hwsim.vectors.landmarks import exact_code
 from hwsim.vectors.palette import Palette, Product
@@ -54,9 +55,11 @@ class Solver:
 
     palette: its products; their exponents include the neutral scales', so that they compare with an addend's.
     rng: for choices between solutions that are as good.
+    Raises NotImplementedYet for a unit that the cycle-level model does not have.
     """
 
     def __init__(self, unit: Unit, seed: int):
+        refuse_unimplemented_in_pipeline(unit)
         self.unit, self.seed = unit, seed
         self.definition = Definition(unit)
         self.result = self.definition.result

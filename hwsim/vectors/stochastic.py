@@ -34,7 +34,8 @@ def random_cases(unit: Unit, count: int, seed: int) -> list[Case]:
     """`count` random cases: a third of uniform finite codes, of normal values and of cancelling sums each.
 
     The first n cases of a longer list are those of a list of n. NaN and infinities are in a few cases in a hundred.
-    Sums have 1 to 4 beats; those of a unit with promotion, up to two intervals and one beat.
+    Sums have 1 to 4 beats, up to whole instructions where the unit takes only those; with promotion, up to two
+    intervals and one beat.
     Raises NotImplementedYet for a unit that the model does not have.
     """
     refuse_unimplemented(unit)
@@ -50,14 +51,20 @@ def most_beats(unit: Unit) -> int:
     """The longest sum, in beats, that random cases have."""
     instruction = unit.instruction
     most = 2 * unit.promotion_beats + 1 if unit.promotion_beats else 4
-    return most if instruction.chain else min(most, instruction.k // instruction.lanes)
+    most = most if instruction.chain else min(most, instruction.groups)
+    return -(-most // _whole(unit)) * _whole(unit)
+
+
+def _whole(unit: Unit) -> int:
+    """The beats of which a sum has a multiple."""
+    return unit.instruction.fill // unit.instruction.lanes
 
 
 def _chunk(unit: Unit, seed: int, chunk: int) -> list[Case]:
     """Cases CHUNK * chunk and those that follow; case i is of kind i % 3."""
     rng = stream(seed, unit.name, "random", chunk)
     lanes, most = unit.instruction.lanes, most_beats(unit)
-    beats = rng.integers(1, most + 1, CHUNK)
+    beats = -(-rng.integers(1, most + 1, CHUNK) // _whole(unit)) * _whole(unit)
     a, b = np.zeros((2, CHUNK, most * lanes), dtype=np.int64)
     for kind, draw in enumerate((_uniform, _normal, _cancelling)):
         here = slice(kind, CHUNK, len(KINDS))

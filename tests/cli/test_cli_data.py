@@ -85,12 +85,43 @@ def test_units_says_what_is_wrong_in_a_file(run: Run, tmp_path: Path) -> None:
 
 def test_units_says_what_is_refused(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "unit.yaml"
-    file.write_text(as_yaml(load_unit(HOPPER)).replace("start: addend", "start: zero"))
+    file.write_text(as_yaml(load_unit(HOPPER)).replace("method: aligned, fraction_bits: 13", "method: exact"))
     assert (
-        "Refused: unit hopper-wgmma-e4m3-f32: instruction.start: zero is not implemented yet"
+        "# Refused: unit hopper-wgmma-e4m3-f32: sum.method: exact is not implemented yet.\n"
         in run("units", str(file)).out
     )
-    fails(run("explain", str(file)), "instruction.start: zero is not implemented yet")
+    fails(run("explain", str(file)), "sum.method: exact is not implemented yet")
+    message = r"unit hopper-mma-e4m3-f16: operands\.convert is in the model, but not in the RTL yet"
+    assert re.search(f"# hwsim rtl and hwsim cosim refuse it: {message}\\.\n", run("units", "hopper-mma-e4m3-f16").out)
+    fails(run("rtl", "hopper-mma-e4m3-f16", "-o", "-"), message)
+    fails(run("cosim", "hopper-mma-e4m3-f16"), message)
+
+
+def test_units_puts_every_setting_in_words(run: Run, tmp_path: Path) -> None:
+    out = run("units", "blackwell-mma-e4m3-f32").out
+    for words in (
+        "32 products e4m3 x e4m3 and an addend in f32, summed in groups of 16.",
+        "Groups, in order: those with index mod 4 in [0, 1], then those with index mod 4 in [2, 3].",
+        "The first group of an instruction starts from +0, any other from the result of the group before.",
+        "Factors are converted to f16, exactly, before they are multiplied.",
+        "After an instruction's last group the addend is added to its sum, rne to f32: that is the result.",
+        "a shorter one is filled with zero terms, which take no part.",
+    ):
+        assert f"{words}\n" in out
+    file = tmp_path / "unit.yaml"
+    text = as_yaml(load_unit(HOPPER)).replace("addend: f32", "addend: f32, convert: f16, daz: true")
+    text = text.replace("addend: aligned", "addend: aligned, zero_terms: count, max_exp_floor: -133, zero: ieee")
+    file.write_text(text.replace("tiny: positive", "tiny: positive, subnormals: flush"))
+    out = run("units", str(file)).out
+    for words in (
+        "Subnormal factors of f16 count as zero.",
+        "Zero terms count for the largest exponent, a zero factor and a zero addend with its format's least.",
+        "The largest exponent is at least -133.",
+        "A sum of zero has the sign that IEEE 754 gives it.",
+        "A subnormal result becomes zero.",
+        "a shorter one is filled with zero terms.",
+    ):
+        assert f"{words}\n" in out
 
 
 def test_decode(run: Run) -> None:

@@ -44,6 +44,25 @@ def test_explain_shows_promotions_and_one_group(run: Run) -> None:
     fails(run("explain", HOPPER, "--a", "1", "--b", "1", "--group", "1"), r"--group must be less than .* \(1\), not 1")
 
 
+def test_explain_shows_a_late_addend(run: Run) -> None:
+    name = "hopper-mma-e4m3-f16"
+    whole = run("explain", name, "--products", "40", "--seed", "3")
+    assert [line for line in whole.out.splitlines() if line.startswith("group")] == [
+        "group 0: products 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29",
+        "group 1: products 2, 3, 6, 7, 10, 11, 14, 15, 18, 19, 22, 23, 26, 27, 30, 31",
+        "group 2: products 32, 33, 36, 37",
+        "group 3: products 34, 35, 38, 39",
+    ]
+    assert whole.out.count("late: addend") == 2
+    assert run("explain", name, "--products", "40", "--seed", "3", "--group", "2").out.count("late: addend") == 0
+    one = run("explain", name, "--products", "40", "--seed", "3", "--group", "3").out
+    assert one.count("late: addend") == 1
+    assert one.splitlines()[-1] == whole.out.splitlines()[-1]
+    # Without a number of products: an instruction of a unit that takes whole ones, else a group.
+    assert run("explain", name).out.count("\ngroup") == 2
+    assert run("explain", "ada-mma-e4m3-f32").out.count("\ngroup") == 1
+
+
 def test_explain_takes_scales(run: Run) -> None:
     ones = ",".join(["0x38"] * 32)
     done = run("explain", "mxfp8-e4m3-f32", "--a", ones, "--b", ones, "--scale-a", "128", "--scale-b", "127")

@@ -6,6 +6,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from built_presets import BUILDABLE
 from cosim.odd_units import ODD, TINY, odd_pipelines
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,9 +16,9 @@ from hwsim.cosim.ports import Field, PortMap, port_map
 from hwsim.cosim.trace import words_of
 from hwsim.pipeline import Beat, Result
 from hwsim.rtl import beat_layout
-from hwsim.spec import load_unit, pipeline, presets
+from hwsim.spec import load_unit, pipeline
 
-UNITS = {**{name: load_unit(name) for name in presets() if name != "mxint8-f32"}, **ODD}
+UNITS = {**{name: load_unit(name) for name in BUILDABLE}, **ODD}
 
 
 def unpacked(ports: PortMap, word: int) -> Beat:

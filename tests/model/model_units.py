@@ -29,22 +29,39 @@ def spec(
     rounding: str = "rz",
     **more: Any,
 ) -> dict[str, Any]:
-    """A unit's mapping, as its YAML file holds it. more: other keys of `result`, or top-level ones."""
-    top: dict[str, Any] = {key: more.pop(key) for key in ("scale", "promotion") if key in more}
-    chain = more.pop("chain", "addend")
+    """A unit's mapping, as its YAML file holds it. more: other keys of any part, or top-level ones."""
+
+    def taken(*keys: str) -> dict[str, Any]:
+        return {key: more.pop(key) for key in keys if key in more}
+
+    top = taken("scale", "promotion", "late")
+    late = {"addend": "late"} if "late" in top else {}
     return {
         "unit": "odd",
-        "operands": {"a": a, "b": b, "addend": addend},
-        "instruction": {"k": k or lanes, "lanes": lanes, "chain": chain},
-        "sum": {"method": "aligned", "fraction_bits": bits, "lost": lost},
+        "operands": {"a": a, "b": b, "addend": addend, **taken("convert", "daz")},
+        "instruction": {"k": k or lanes, "lanes": lanes, "chain": "addend", **taken("chain", "order", "start")},
+        "sum": {
+            "method": "aligned", "fraction_bits": bits, "lost": lost, **late,
+            **taken("zero_terms", "max_exp_floor", "zero"),
+        },
         "result": {"format": result, "rounding": rounding, **more},
         **top,
-    }
+    }  # fmt: skip
 
 
 def scale(block_a: int, block_b: int) -> dict[str, Any]:
     """Shared E8M0 scales."""
     return {"a": {**E8M0, "block": [1, block_a]}, "b": {**E8M0, "block": [block_b, 1]}}
+
+
+def late(fmt: str, rounding: str) -> dict[str, Any]:
+    """The keys of a unit that adds its addend late."""
+    return {"start": "zero", "late": {"operation": "add", "format": fmt, "rounding": rounding}}
+
+
+def order(modulo: int, *groups: list[int]) -> dict[str, Any]:
+    """Which products form a group."""
+    return {"modulo": modulo, "groups": list(groups)}
 
 
 ODD = {
@@ -79,6 +96,45 @@ ODD = {
     ),
     "f16-factors": spec("f16", "bf16", "f32", lanes=4, bits=24, rounding="rz"),
     "tf32-factors": spec("tf32", "tf32", "tf32", lanes=4, bits=24, result="tf32", rounding="rne"),
+    "emulated": spec(
+        "e4m3", "e5m2", "f16", lanes=4, k=8, bits=6, result="f16", rounding="rne", nan=0x7E00, convert="f16",
+        order=order(4, [0, 1], [2, 3]), **late("f16", "rne"),
+    ),
+    "emulated-backwards": spec(
+        "e5m2", "e4m3", "f32", lanes=2, k=6, bits=9, lost="floor", result="e8m13", convert="bf16",
+        order=order(3, [2], [0], [1]), **late("bf16", "ru"),
+    ),
+    "late-sequential": spec("e4m3", "e4m3", "bf16", lanes=3, k=6, bits=8, zero_terms="count", **late("f16", "rd")),
+    "ordered-chain": spec("e4m3", "e4m3", "f32", lanes=3, k=6, bits=8, order=order(2, [1], [0])),
+    "ordered-promoted": spec(
+        lanes=2, k=4, bits=9, result="e8m13", order=order(2, [1], [0]), promotion={"interval": 6, "format": "f32"}
+    ),
+    "ordered-blocks": spec(
+        "e2m1", "e4m3", "f32", lanes=4, k=8, bits=9, order=order(4, [3, 0], [1, 2]), scale=scale(4, 2),
+        zero_terms="count",
+    ),
+    "bare-from-zero": spec(
+        addend="none", lanes=3, k=9, bits=7, result="f16", rounding="rne", start="zero", chain="none", zero="ieee"
+    ),
+    "converted": spec("e4m3", "e4m3", "none", lanes=4, bits=4, convert="f16"),
+    "daz": spec("e5m2", "e4m3", "f32", bits=20, rounding="rne", daz=True),
+    "daz-converted": spec("e4m3", "e5m2", "f32", bits=16, convert="f16", daz=True),
+    "fixed-converted": spec(
+        "mxint8", "e5m2", "f32", lanes=4, bits=9, lost="jam", convert="f16", rounding="ru", zero_terms="count"
+    ),
+    "zeros-count": spec("e5m2", "e4m3", "f16", lanes=2, bits=4, result="f16", rounding="rne", zero_terms="count"),
+    "zeros-count-promoted": spec(
+        bits=8, result="e8m13", zero_terms="count", promotion={"interval": 10, "format": "f32"}, daz=True
+    ),
+    "floored": spec(bits=9, lost="rna", rounding="rne", max_exp_floor=3),
+    "floored-count": spec("e5m2", "e5m2", "f16", bits=6, result="f16", max_exp_floor=-20, zero_terms="count"),
+    "ieee-zero": spec("e2m1", "e2m1", "f16", lanes=2, bits=8, result="f16", rounding="rne", zero="ieee"),
+    "ieee-zero-rd": spec("e2m1", "e2m1", "f16", lanes=2, bits=8, result="f16", rounding="rd", zero="ieee"),
+    "flush-signed": spec("e5m2", "e5m2", "f16", bits=16, result="f16", rounding="rne", subnormals="flush"),
+    "flush-positive": spec(
+        "e5m2", "e5m2", "none", bits=16, result="f16", rounding="rd", subnormals="flush", tiny="positive"
+    ),
+    "nan-any": spec("e5m2", "e4m3", "f16", bits=9, result="f16", rounding="rne", nan="any"),
 }  # fmt: skip
 
 
@@ -133,7 +189,7 @@ def cases(name: str, count: int, seed: int) -> Iterator[Case]:
     """Random operands of every profile, one to four groups long, tails included."""
     random = np.random.default_rng([seed, *name.encode()])
     witness = Witness(mapping(name))
-    longest = 1 if mapping(name)["instruction"].get("chain") == "none" else 4
+    longest = witness.k // witness.lanes if mapping(name)["instruction"].get("chain") == "none" else 4
     for index in range(count):
         profile = PROFILES[index % len(PROFILES)]
         k = int(random.integers(1, longest * witness.lanes + 1))

@@ -146,12 +146,22 @@ class Witness:
     def __init__(self, spec: dict[str, Any]):
         operands, instruction, result = spec["operands"], spec["instruction"], spec["result"]
         self.a, self.b = operands["a"], operands["b"]
+        self.convert, self.daz = operands.get("convert"), operands.get("daz", False)
         self.c = None if operands.get("addend", "none") == "none" else operands["addend"]
-        self.lanes = instruction["lanes"]
-        self.fraction_bits, self.lost = spec["sum"]["fraction_bits"], spec["sum"].get("lost", "truncate")
+        self.k, self.lanes = instruction["k"], instruction["lanes"]
+        self.order = instruction.get("order", "sequential")
+        self.from_zero = instruction.get("start") == "zero"
+        rule = spec["sum"]
+        self.fraction_bits, self.lost = rule["fraction_bits"], rule.get("lost", "truncate")
+        self.zeros_count, self.ieee_zero = rule.get("zero_terms") == "count", rule.get("zero") == "ieee"
+        floor = rule.get("max_exp_floor", "none")
+        self.floor: int | None = None if floor == "none" else floor
+        self.late: dict[str, Any] = spec.get("late", {})
         self.out, self.rounding = result["format"], result["rounding"]
         self.overflow, self.tiny = result.get("overflow", "infinity"), result.get("tiny", "signed")
-        self.nan: int = result["nan"] if isinstance(result.get("nan"), int) else FORMS[self.out].nan
+        self.flush = result.get("subnormals") == "flush"
+        self.own_nan: int | None = result["nan"] if isinstance(result.get("nan"), int) else None
+        self.nan = self.own_nan or FORMS[self.out].nan
         promotion = spec.get("promotion", "none")
         self.promotion: dict[str, Any] = {} if promotion == "none" else promotion
         scale = spec.get("scale", "none")
@@ -160,15 +170,45 @@ class Witness:
     def dot(self, a: Sequence[int], b: Sequence[int], c: int, scale_a: Sequence[int], scale_b: Sequence[int]) -> int:
         """The result's code. scale_a, scale_b: a code a block."""
         products = [self.product(i, x, y, scale_a, scale_b) for i, (x, y) in enumerate(zip(a, b, strict=True))]
-        groups = [products[i : i + self.lanes] for i in range(0, len(products), self.lanes)]
-        if not self.promotion:
-            partial = None if self.c is None else read(self.c, c)
-            code = 0
+        instructions = self.instructions(products)
+        if self.promotion:
+            return self.promoted([group for groups in instructions for group in groups], c)
+        running = None if self.c is None else read(self.c, c)
+        code = 0
+        for groups in instructions:
+            partial = read(self.out, 0) if self.from_zero else running
             for group in groups:
                 code = self.group(group, partial)
                 partial = read(self.out, code) if code != self.nan else NAN
-            return code
-        return self.promoted(groups, c)
+            if self.late:
+                assert running is not None and partial is not None
+                code = self.add(self.late["format"], running, partial, self.late["rounding"])
+                if code == FORMS[self.late["format"]].nan:
+                    code, partial = self.own_nan or code, NAN
+                else:
+                    partial = read(self.late["format"], code)
+            running = partial
+        return code
+
+    def instructions(self, products: list[Number]) -> list[list[list[Number]]]:
+        """The products by instruction and group, filled up with products of +0 and +0.
+
+        Up to whole groups, or whole instructions where a group's place in its instruction matters.
+        """
+        ordered = self.order != "sequential"
+        whole = self.k if ordered or self.from_zero else self.lanes
+        zero = Number("finite", False, Fraction(0), self.factor(self.a, 0).exp + self.factor(self.b, 0).exp)
+        products = [*products, *[zero] * (-len(products) % whole)]
+        made = []
+        for start in range(0, len(products), self.k):
+            here = products[start : start + self.k]
+            if ordered:
+                modulo, listed = self.order["modulo"], self.order["groups"]
+                groups = [[one for i, one in enumerate(here) if i % modulo in group] for group in listed]
+            else:
+                groups = [here[i : i + self.lanes] for i in range(0, len(here), self.lanes)]
+            made.append(groups)
+        return made
 
     def promoted(self, groups: list[list[Number]], c: int) -> int:
         """Partial sums that go into a wider register every `interval` products, and at the end."""
@@ -177,17 +217,30 @@ class Witness:
         register = PLUS_ZERO if self.c is None else read(self.c, c)
         code = 0
         for start in range(0, len(groups), each):
-            partial = PLUS_ZERO
+            partial = read(self.out, 0)
             for group in groups[start : start + each]:
                 out = self.group(group, partial)
                 partial = read(self.out, out) if out != self.nan else NAN
-            code = self.add(fmt, register, partial)
+            code = self.add(fmt, register, partial, self.promotion.get("rounding", "rne"))
             register = NAN if code == FORMS[fmt].nan else read(fmt, code)
         return code
 
+    def factor(self, name: str, code: int) -> Number:
+        """A factor as it is multiplied: in the format that it is converted to, and zero if subnormal there and DAZ."""
+        number = read(name, code)
+        form = FORMS[self.convert or name]
+        if number.kind != "finite":
+            return number
+        if self.convert:
+            leading = floor_log2(abs(number.value)) if number.value else form.emin
+            number = number._replace(exp=max(leading, form.emin))
+        if self.daz and form.top != "fixed" and abs(number.value) < two(form.emin):
+            number = number._replace(value=Fraction(0))
+        return number
+
     def product(self, i: int, x: int, y: int, scale_a: Sequence[int], scale_b: Sequence[int]) -> Number:
         """One exact product; its exponent is the sum of its factors', and of its scales'."""
-        factors = [read(self.a, x), read(self.b, y)]
+        factors = [self.factor(self.a, x), self.factor(self.b, y)]
         if self.blocks:
             factors += [read("e8m0", scale_a[i // self.blocks[0]]), read("e8m0", scale_b[i // self.blocks[1]])]
         if any(factor.kind == "nan" for factor in factors):
@@ -209,12 +262,19 @@ class Witness:
             return self.infinite(self.out, special.negative)
         live = [term for term in terms if term.value != 0]
         if not live:
-            return 0
-        quantum = two(max(term.exp for term in live) - self.fraction_bits)
+            return self.zero(terms)
+        top = max(term.exp for term in (terms if self.zeros_count else live))
+        quantum = two((top if self.floor is None else max(top, self.floor)) - self.fraction_bits)
         total = sum((self.keep(term.value / quantum) for term in live), 0) * quantum
         if total == 0:
-            return 0
-        return self.round(self.out, total, self.rounding, self.overflow, self.tiny)
+            return self.zero(terms)
+        return self.round(self.out, total, self.rounding, self.overflow, self.tiny, self.flush)
+
+    def zero(self, terms: list[Number]) -> int:
+        """A sum of exactly zero: +0, or with the sign that IEEE 754 gives to such a sum."""
+        negatives = [term.negative for term in terms]
+        ieee = any(negatives) if self.rounding == "rd" else all(negatives)
+        return write(self.out, self.ieee_zero and ieee, Fraction(0))
 
     def keep(self, ratio: Fraction) -> int:
         """What is left of a term in whole window bits."""
@@ -224,13 +284,17 @@ class Witness:
         magnitude = choose(math.floor(abs(ratio)), abs(ratio), ratio < 0, mode)
         return -magnitude if ratio < 0 else magnitude
 
-    def round(self, name: str, value: Fraction, mode: str, overflow: str, tiny: str = "signed") -> int:
+    def round(
+        self, name: str, value: Fraction, mode: str, overflow: str, tiny: str = "signed", flush: bool = False
+    ) -> int:
         """The code of the neighbour of a value other than zero that the rounding picks, with no upper end yet."""
         form, negative, magnitude = FORMS[name], value < 0, abs(value)
         ulp = two(max(floor_log2(magnitude), form.emin) - form.fraction_bits)
         rounded = choose(math.floor(magnitude / ulp), magnitude / ulp, negative, mode) * ulp
         if rounded > largest(name):
             return self.beyond(name, negative, overflow)
+        if flush and rounded < two(form.emin):
+            rounded = Fraction(0)
         if rounded == 0 and tiny == "positive":
             negative = False
         return write(name, negative, rounded)
@@ -250,7 +314,7 @@ class Witness:
         keeps = self.overflow != "saturate" and FORMS[name].top == "ieee"
         return self.beyond(name, negative, "infinity" if keeps else self.overflow)
 
-    def add(self, name: str, x: Number, y: Number) -> int:
+    def add(self, name: str, x: Number, y: Number, mode: str) -> int:
         """x + y with one rounding, as IEEE 754 has it."""
         special = specials([x, y])
         if special is not None:
@@ -259,9 +323,9 @@ class Witness:
         if total == 0:
             # IEEE 754-2019, section 6.3: equal zeros keep their sign; else +0, and -0 when rounding down.
             alike = x.value == 0 and x.negative == y.negative
-            negative = x.negative if alike else self.promotion.get("rounding", "rne") == "rd"
+            negative = x.negative if alike else mode == "rd"
             return write(name, negative, Fraction(0))
-        return self.round(name, total, self.promotion.get("rounding", "rne"), "infinity")
+        return self.round(name, total, mode, "infinity")
 
 
 def specials(terms: Sequence[Number]) -> Number | None:

@@ -11,6 +11,7 @@ import pytest
 from model.model_units import ODD, spec, unit
 
 import hwsim
+from hwsim.model import Definition
 from hwsim.spec import Unit, as_yaml
 
 HOPPER, MX = "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32"
@@ -116,9 +117,44 @@ def test_what_does_not_fit_is_a_value_error(name: str, arguments: tuple[Any, ...
 
 
 def test_what_is_not_implemented_is_refused_by_name() -> None:
-    other = Unit.model_validate(spec() | {"instruction": {"k": 4, "lanes": 4, "start": "zero"}})
-    with pytest.raises(hwsim.NotImplementedYet, match=r"unit odd: instruction\.start: zero is not implemented yet"):
+    other = Unit.model_validate(spec() | {"sum": {"method": "exact"}})
+    with pytest.raises(hwsim.NotImplementedYet, match=r"unit odd: sum\.method: exact is not implemented yet"):
         hwsim.dot(other, A, B)
+
+
+@pytest.mark.parametrize("name", ["emulated", "late-sequential", "ordered-chain", "ada-mma-e4m3-f32"])
+def test_a_short_k_is_filled_to_what_the_unit_takes(name: str) -> None:
+    used = unit(name)
+    k = 5
+    rest = -k % used.instruction.fill
+    assert used.instruction.fill == (used.instruction.lanes if name.startswith("ada") else used.instruction.k)
+    short, whole = ([np.pad(side[:, :k], ((0, 0), (0, more))) for side in (A & 0x7B, B & 0x7B)] for more in (0, rest))
+    assert same(hwsim.dot(used, *short), hwsim.dot(used, *whole))
+    assert same(hwsim.gemm(used, short[0], short[1].T), hwsim.gemm(used, whole[0], whole[1].T))
+    groups = hwsim.explain(used, short[0][0], short[1][0]).groups
+    assert sum(group.used for group in groups) == k
+    assert len(groups) * used.instruction.lanes == k + rest
+
+
+@pytest.mark.parametrize("name", ["emulated", "bare-from-zero", "zeros-count"])
+def test_gemm_is_dot_where_zeros_and_order_matter(name: str) -> None:
+    used = unit(name)
+    k = 7
+    a, b = A[:, :k] & 0x7B, B[:, :k] & 0x7B
+    c = None if used.operands.addend is None else random.integers(0x3000, 0x4000, (6, 6))
+    got = hwsim.gemm(used, a, b.T, c)
+    for j in range(6):
+        column = None if c is None else c[:, j]
+        assert same(np.ascontiguousarray(got[:, j]), hwsim.dot(used, a, np.broadcast_to(b[j], a.shape), column))
+
+
+def test_products_of_wide_factors_are_not_kept() -> None:
+    # A pair of f16 codes is one of 2^32: keeping what was multiplied would fill the memory.
+    for name, kept in (("f16-factors", False), ("mxfp8-e4m3-f32", True)):
+        definition = Definition(unit(name))
+        lanes = unit(name).instruction.lanes
+        definition.group([1] * lanes, [1] * lanes, None, [127] * lanes, [127] * lanes)
+        assert bool(definition._products) == kept
 
 
 RESULTS = [("f32", np.float32), ("e8m13", np.float32), ("tf32", np.float32), ("f16", np.float16), ("bf16", np.uint16)]

@@ -59,6 +59,88 @@ def test_groups_and_promotions() -> None:
     assert [group.addend_code for group in stages.groups[3:6]] == [0x42C00000, 0, 0x42000000]
 
 
+BLACKWELL = "blackwell-mma-e4m3-f32"
+
+
+def test_order_start_and_the_late_addend() -> None:
+    # Products 0 to 32 are 1 each: two instructions, of 32 and of 1.
+    stages = hwsim.explain(BLACKWELL, [0x38] * 33, [0x38] * 33, c=np.float32(0.5))
+    assert [group.indices[:4] for group in stages.groups] == [
+        (0, 1, 4, 5),
+        (2, 3, 6, 7),
+        (32, 33, 36, 37),
+        (34, 35, 38, 39),
+    ]
+    assert [group.used for group in stages.groups] == [16, 16, 1, 0]
+    assert [group.total >> 25 - (group.max_exp or 0) for group in stages.groups] == [16, 32, 1, 1]
+    ones = [int(np.float32(value).view(np.uint32)) for value in (0, 16, 0, 1)]
+    assert [group.addend_code for group in stages.groups] == ones
+    assert {group.addend_format.name for group in stages.groups} == {"f32"}
+    added = [(added.addend, added.partial, added.code) for added in stages.additions.values()]
+    assert list(stages.additions) == [1, 3]
+    assert added == [
+        tuple(int(np.float32(x).view(np.uint32)) for x in row) for row in ((0.5, 32, 32.5), (32.5, 1, 33.5))
+    ]
+    assert (stages.value, stages.result) == (33.5, added[-1][-1])
+    lines = str(stages).splitlines()
+    assert lines[0] == f"{BLACKWELL}: 33 products e4m3 x e4m3 as f16 + f32 -> f32, in groups of 16"
+    assert "group 0: products 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29" in lines
+    assert "group 2: products 32 to 32" in lines
+    assert "group 3: no products" in lines
+    assert "late: addend 0x3f000000 (0.5) + partial 0x42000000 (32) = 0x42020000 (32.5), rne to f32" in lines
+    assert "late: addend 0x42020000 (32.5) + partial 0x3f800000 (1) = 0x42060000 (33.5), rne to f32" in lines
+
+
+def test_a_late_addend_keeps_its_own_format() -> None:
+    stages = hwsim.explain(unit("late-sequential"), [0x38] * 7, [0x38] * 7, c=0x3F80)
+    assert [added.addend_format.name for added in stages.additions.values()] == ["bf16", "f16"]
+    assert "late: addend 0x3f80 (1) + partial 0x40c00000 (6) = 0x4700 (7), rd to f16" in str(stages)
+    assert stages.value == 8.0
+
+
+def test_converted_factors() -> None:
+    # 2^-9 is subnormal in e4m3, and normal in f16 with a significand of 1.0: 2^10 of 11 bits.
+    stages = hwsim.explain(BLACKWELL, [0x01, 0xFE, 0x80], [0x38, 0x01, 0x7F])
+    group = stages.groups[0]
+    assert (group.a[0].exp, group.a[0].sig, group.a[0].cls) == (-9, 1 << 10, Class.NORMAL)
+    assert group.products[0][:4] == (0, -9, 1 << 20, 20)
+    rows = [line.split() for line in str(stages).splitlines()]
+    assert ["0", "0x01", "0.001953125", "0x1800", "0x38", "1", "0x3c00"] in [row[:7] for row in rows]
+    assert ["1", "0xfe", "-448", "0xdf00", "0x01", "0.001953125", "0x1800"] in [row[:7] for row in rows]
+    assert ["2", "0x80", "-0.0", "0x8000", "0x7f", "nan", "0x7fff"] in [row[:7] for row in rows]
+    # 2^-16 of e5m2 is subnormal in f16 too.
+    stages = hwsim.explain("blackwell-mma-e5m2-f32", [0xFC, 0x01], [0x3C, 0x3C])
+    rows = [line.split() for line in str(stages).splitlines()]
+    assert ["0", "0xfc", "-inf", "0xfc00", "0x3c"] in [row[:5] for row in rows]
+    assert ["1", "0x01", "1.52587890625e-05", "sub", "0x0100"] in [row[:5] for row in rows]
+
+
+def test_factors_that_count_as_zero() -> None:
+    stages = hwsim.explain(unit("daz"), [0x03, 0x3C], [0x38, 0x01])
+    assert [term.cls for term in stages.products[:2]] == [Class.ZERO, Class.ZERO]
+    assert "as 0" in str(stages)
+    # The second factor is e4m3's 2^-9; zeros stay as they are.
+    assert "0.001953125 as 0" in str(stages)
+    assert "0 as 0" not in str(hwsim.explain(unit("daz"), [0x00], [0x38]))
+
+
+def test_zeros_that_count_have_an_exponent() -> None:
+    # 0 x 448 counts as 2^(-14 + 8), above 2^-14.
+    stages = hwsim.explain(unit("zeros-count"), [0x00, 0x04], [0x7E, 0x38], c=0)
+    assert stages.max_exp == -6
+    rows = [line.split() for line in str(stages).splitlines()]
+    assert ["+0", "-6", "0", "0"] in [row[-4:] for row in rows]
+    assert ["addend", "0x0000", "0", "+0", "-14", "8", "0"] in rows
+    skipped = hwsim.explain(HOPPER, [0x00, 0x01], [0x7E, 0x38])
+    assert (skipped.max_exp, skipped.products[0].exp) == (-6, -6 + 8)
+
+
+def test_a_floor_of_max_exp_is_in_the_picture() -> None:
+    stages = hwsim.explain(unit("floored"), [0x04, 0x02], [0x38, 0x38])
+    assert (stages.max_exp, stages.aligned[:2]) == (3, (1, 0))
+    assert "v: 2^max_exp = 2^3" in str(stages)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_explain_is_dot(name: str) -> None:
     given = list(cases(name, 28, 8))

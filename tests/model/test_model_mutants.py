@@ -8,22 +8,36 @@ from typing import Any
 import pytest
 from model.model_units import Case, cases, expected, run, unit
 
-from hwsim.formats import Class, FloatFormat
+from hwsim.formats import Class, Fields, FloatFormat
 from hwsim.model import definition as model
+from hwsim.model import terms as factors
 from hwsim.model import window
+from hwsim.model.addition import zero_sign
 from hwsim.model.arrays import definition_of
 from hwsim.model.definition import Definition
 from hwsim.model.rounding import round_to
-from hwsim.model.terms import Term, product
+from hwsim.model.stages import Explanation
+from hwsim.model.terms import Term, convert, product
 from hwsim.model.window import align, max_exponent
 from hwsim.spec import Unit
+from hwsim.spec.unit import Instruction
 
 Patch = pytest.MonkeyPatch
 HOPPER, ADA, DEEPSEEK, MX = "hopper-wgmma-e4m3-f32", "ada-mma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"
+EMULATED = "emulated"
 COUNT, SEED = 120, 3
 
-real_add, real_scale = model.add, model._scale_exponent
-real_group, real_dot = Definition.group, Definition.dot
+real_add, real_scale, real_flush, real_factor = model.add, model._scale_exponent, model.flush, model.factor
+real_group, real_dot, real_late = Definition.group, Definition.dot, Definition.add_late
+
+
+# What random operands are not likely to be.
+DIRECTED = {
+    MX: [Case([0xB8] + [0] * 31, [0x38] + [0] * 31, 0, [0], [0])],  # -2^-254
+    "ieee-zero": [Case([0x8, 0x8], [0x2, 0x2], 0x8000, [], [])],  # only negative zeros
+    "bare-from-zero": [Case([0x80] * 9, [0x38] * 9, 0, [], [])],  # the same, and the +0 that the sum starts from
+    "flush-signed": [Case([0x04, 0x81], [0x3C, 0x14], 0, [], [])],  # 2^-14 - 2^-26 rounds to 2^-14, which is normal
+}
 
 
 @pytest.fixture(autouse=True)
@@ -37,9 +51,9 @@ def fresh() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def suites() -> dict[str, tuple[list[Case], list[int]]]:
     """Cases of the units that mutants are tried on, with the witness's results."""
-    names = [HOPPER, ADA, DEEPSEEK, MX, "hopper-wgmma-e5m2-f32", "e4m3-saturate", "e4m3-nan", "promoted-rd"]
-    given = {name: list(cases(name, COUNT, SEED)) for name in names}
-    given[MX].append(Case([0xB8] + [0] * 31, [0x38] + [0] * 31, 0, [0], [0]))  # -2^-254
+    given = {name: list(cases(name, COUNT, SEED)) for name in {name for name, _ in MUTANTS.values()}}
+    for name, more in DIRECTED.items():
+        given[name] += more
     return {name: (chosen, expected(name, chosen)) for name, chosen in given.items()}
 
 
@@ -68,13 +82,76 @@ def wrapped_shift(term: Term, max_exp: int, bits: int, lost: str) -> int:
     return align(term, term.exp + (max_exp - term.exp) % 16, bits, lost)
 
 
-def leading_one(terms: list[Term]) -> int | None:
+def leading_one(terms: list[Term], *_: Any) -> int | None:
     normal = [term for term in terms if term.cls is Class.NORMAL]
     return max((term.exp + term.sig.bit_length() - 1 - term.fraction_bits for term in normal), default=None)
 
 
-def zeros_count(terms: list[Term]) -> int | None:
+def zeros_count(terms: list[Term], *_: Any) -> int | None:
     return None if max_exponent(terms) is None else max(term.exp for term in terms)
+
+
+def maximum_as(*rules: Any) -> Callable[..., int | None]:
+    return lambda terms, *_: max_exponent(terms, *rules)
+
+
+def one_floor_less(terms: list[Term], zero_terms: str, floor: int) -> int | None:
+    return max_exponent(terms, zero_terms, floor - 1)
+
+
+def without_products(terms: list[Term], zero_terms: str, floor: int | None) -> int | None:
+    return max_exponent([term for term in terms[:-1] if term.sig] + [terms[-1]], zero_terms, floor)
+
+
+def without_addend(terms: list[Term], zero_terms: str, floor: int | None) -> int | None:
+    return max_exponent(terms if terms[-1].sig else terms[:-1], zero_terms, floor)
+
+
+def unnormalised(fields: Fields, bits: int, to: FloatFormat) -> Fields:
+    """A conversion that keeps the exponents of the format that it comes from."""
+    made = convert(fields, bits, to)
+    shift = made.exp - fields.exp
+    return made if made.sig == 0 or shift >= 0 else made._replace(exp=fields.exp, sig=made.sig >> -shift)
+
+
+def daz_first(fmt: Any, to: Any, daz: bool, code: int) -> Fields:
+    """Subnormals judged before the conversion."""
+    fields = real_factor(fmt, fmt, daz, code)
+    return fields if fields.sig == 0 else real_factor(fmt, to, False, code)
+
+
+def every_other(self: Instruction, group: int) -> tuple[int, ...]:
+    return tuple(range(group * self.lanes, (group + 1) * self.lanes))
+
+
+def groups_turned_round(self: Instruction, group: int) -> tuple[int, ...]:
+    first, place = divmod(group, self.groups)
+    return real_indices(self, first * self.groups + self.groups - 1 - place)
+
+
+real_indices = Instruction.indices
+
+
+def late_each_group(self: Definition, *arguments: Any) -> Any:
+    made, added = real_dot(self, *arguments), None
+    for group in made.groups:
+        added = real_late(self, arguments[2], added, group.code)
+    return Explanation(made.unit, made.groups, {}, added.code)
+
+
+def late_without_addend(self: Definition, c: int, before: Any, partial: int) -> Any:
+    return real_late(self, 0, before, partial)
+
+
+def late_without_chain(self: Definition, *arguments: Any) -> Any:
+    made = real_dot(self, *arguments)
+    last = max(made.additions)
+    code = self.add_late(arguments[2], None, made.additions[last].partial).code
+    return Explanation(made.unit, made.groups, {}, code)
+
+
+def flush_early(fmt: FloatFormat, rounded: Any, tiny: str) -> Any:
+    return rounded._replace(code=0) if rounded.tiny else rounded
 
 
 def without_lane(self: Definition, a: list[int], b: list[int], *rest: Any) -> Any:
@@ -129,6 +206,14 @@ def one_scale_less(a: Any, x: int, b: Any, y: int) -> int | None:
     return None if exp is None else exp - (x >= 128)
 
 
+def flush_as(tiny: str) -> Callable[..., Any]:
+    return lambda fmt, rounded, _: real_flush(fmt, rounded, tiny)
+
+
+def indices(function: object) -> Callable[[Patch], None]:
+    return lambda patch: patch.setattr(Instruction, "indices", function)
+
+
 ZERO = Term(0, 0, 0, 23, Class.ZERO)
 MUTANTS = {
     "floor for truncate": (HOPPER, lost_as("rd")),
@@ -157,7 +242,40 @@ MUTANTS = {
     "promotion to nearest for down": ("promoted-rd", patched("add", add_as("rne"))),
     "no promotion of the tail": (DEEPSEEK, method("dot", no_tail)),
     "scales of one and more are one less": (MX, patched("_scale_exponent", one_scale_less)),
-}
+    "converted subnormals keep their exponent": (
+        "converted", lambda patch: patch.setattr(factors, "convert", unnormalised)
+    ),
+    "subnormals that convert to normals are flushed": ("daz-converted", patched("factor", daz_first)),
+    "no daz": ("daz", patched("factor", lambda fmt, to, daz, code: real_factor(fmt, to, False, code))),
+    "groups of successive products": (EMULATED, indices(every_other)),
+    "groups in the other order": (EMULATED, indices(groups_turned_round)),
+    "groups in another order, with an addend": ("ordered-chain", indices(groups_turned_round)),
+    "scales of successive products": ("ordered-blocks", indices(every_other)),
+    "every group starts from zero": (EMULATED, lambda patch: patch.setattr(Unit, "restart", 1)),
+    "no group starts from zero": (EMULATED, lambda patch: patch.setattr(Unit, "restart", None)),
+    "instructions start from one another": ("late-sequential", lambda patch: patch.setattr(Unit, "restart", 1 << 20)),
+    "no late addend": (EMULATED, method("add_late", late_without_addend)),
+    "a late addend after each group": (EMULATED, method("dot", late_each_group)),
+    "only the last instruction's sum": (EMULATED, method("dot", late_without_chain)),
+    "a late addend towards zero": (EMULATED, patched("add", add_as("rz"))),
+    "a late addend to nearest for up": ("emulated-backwards", patched("add", add_as("rne"))),
+    "zero terms take no part": ("zeros-count", patched("max_exponent", maximum_as("skip"))),
+    "zero products take no part": ("zeros-count", patched("max_exponent", without_products)),
+    "a zero addend takes no part": ("zeros-count", patched("max_exponent", without_addend)),
+    "zero terms take no part beside a promotion": ("zeros-count-promoted", patched("max_exponent", maximum_as("skip"))),
+    "max_exp has no floor": ("floored", patched("max_exponent", maximum_as("skip", None))),
+    "max_exp has a lower floor": ("floored", patched("max_exponent", one_floor_less)),
+    "zeros are positive": ("ieee-zero", patched("zero_sign", lambda terms, rounding: 0)),
+    "zeros of terms of both signs are negative": ("ieee-zero", patched("zero_sign", lambda terms, rounding: 1)),
+    "zeros are positive rounding down": ("ieee-zero-rd", patched("zero_sign", lambda terms, _: zero_sign(terms, "rz"))),
+    "an addend of +0 does not count": (
+        "bare-from-zero", patched("zero_sign", lambda terms, mode: zero_sign(terms[:-1], mode))
+    ),
+    "subnormal results are kept": ("flush-signed", patched("flush", lambda fmt, rounded, tiny: rounded)),
+    "tiny sums are flushed before rounding": ("flush-signed", patched("flush", flush_early)),
+    "flushed results lose their sign": ("flush-signed", patched("flush", flush_as("positive"))),
+    "flushed results keep their sign": ("flush-positive", patched("flush", flush_as("signed"))),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)

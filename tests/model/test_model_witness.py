@@ -100,8 +100,49 @@ CLAIMS = [
     ("-0 in the register and +0 make +0", "deepseek-v3-e4m3-f32", [0x80], [0x38], 0x80000000, 0),
 ]
 
+# The same of the settings that few units have; most of these units keep few bits. Codes of e4m3: 0x70 is 2^7.
+MORE_CLAIMS = [
+    # 2^-9 is subnormal in e4m3 and normal in f16: max_exp is -9, not emin, and 2^-13 is inside the window of 4 bits.
+    ("a converted subnormal has its own exponent", "converted", [0x01, 0x01], [0x38, 0x18], 0, 0x3B080000),
+    ("a subnormal factor counts as zero", "daz", [0x03], [0x7E], 0, 0),
+    ("infinity times such a factor is NaN", "daz", [0x7C], [0x01], 0, 0x7FFFFFFF),
+    ("what is normal once it is converted counts", "daz-converted", [0x01], [0x3C], 0, 0x3B000000),
+    ("what is still subnormal once it is converted does not", "daz-converted", [0x38], [0x01], 0, 0),
+    # Products 128, 0, -128, 0, 1. The first group holds 128 and 1, which is below its window; the second one -128.
+    ("groups take what `order` lists", "emulated", [0x70, 0, 0xF0, 0, 0x38], [0x3C] * 5, 0x3C00, 0x3C00),
+    # 1 is below a window that holds 128. An addend that is added late is not in the window.
+    ("an addend comes after the last group", "emulated", [0x70], [0x3C], 0x3C00, 0x5808),
+    ("the next instruction takes the result late", "emulated", [0x70] + [0] * 7 + [0x38], [0x3C] * 9, 0, 0x5808),
+    ("late zeros have signs by IEEE 754", "emulated", [0x80], [0x3C], 0x8000, 0),
+    # 0 x 448 has exponent -14 + 8, and 2^-14 is below 2^(-6 - 4).
+    ("a zero product counts, its zero factor with emin", "zeros-count", [0x00, 0x04], [0x7E, 0x38], 0, 0),
+    # The addend's emin is -14; 2^-22, at exponent -20, is below 2^(-14 - 4).
+    ("a zero addend counts with emin", "zeros-count", [0x01], [0x08], 0, 0),
+    ("zeros alone make zero", "zeros-count", [0x00], [0x00], 0, 0),
+    # At max_exp 3 the window's last bit is 2^-6: half of it goes up, less is lost.
+    ("max_exp is at least the floor", "floored", [0x04], [0x38], 0, 0x3C800000),
+    ("and what is below its window is lost", "floored", [0x02], [0x38], 0, 0),
+    ("negative zeros make -0", "ieee-zero", [0x8, 0x8], [0x2, 0x2], 0x8000, 0x8000),
+    ("with a positive one, +0", "ieee-zero", [0x8, 0x8], [0x2, 0x2], 0x0000, 0x0000),
+    ("a lane that only fills the group is positive", "ieee-zero", [0x8], [0x2], 0x8000, 0x0000),
+    ("cancellation makes +0", "ieee-zero", [0x2, 0xA], [0x2, 0x2], 0x8000, 0x0000),
+    ("and -0 rounding down", "ieee-zero-rd", [0x2, 0xA], [0x2, 0x2], 0x0000, 0x8000),
+    ("positive zeros make +0 rounding down too", "ieee-zero-rd", [0x0], [0x2], 0x0000, 0x0000),
+    ("the +0 that an instruction starts from counts", "bare-from-zero", [0x80] * 9, [0x38] * 9, 0, 0x0000),
+    ("a subnormal result is flushed", "flush-signed", [0x81], [0x3C], 0, 0x8000),
+    ("to +0 where tiny results are positive", "flush-positive", [0x81], [0x3C], 0, 0x0000),
+    # 2^-14 - 2^-26 is below the least normal number, and rounds to it.
+    ("what rounds to a normal number is not flushed", "flush-signed", [0x04, 0x81], [0x3C, 0x14], 0, 0x0400),
+    ("any NaN is the canonical one", "nan-any", [0x7D], [0x38], 0, 0x7FFF),
+]
 
-@pytest.mark.parametrize(("name", "a", "b", "c", "code"), [claim[1:] for claim in CLAIMS], ids=[c[0] for c in CLAIMS])
+
+EVERY_CLAIM = [*CLAIMS, *MORE_CLAIMS]
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b", "c", "code"), [claim[1:] for claim in EVERY_CLAIM], ids=[claim[0] for claim in EVERY_CLAIM]
+)
 def test_directed(name: str, a: list[int], b: list[int], c: int, code: int) -> None:
     case = Case(a, b, c, [], [])
     assert [f"{got:#x}" for got in run(name, [case])] == [f"{code:#x}"]

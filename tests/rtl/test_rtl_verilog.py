@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from built_presets import DISTINCT
 from cosim.odd_units import ODD, TINY, TINY_PROMOTED, lanes, odd
 
 import hwsim
@@ -19,11 +20,10 @@ from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.rtl import DotUnit, beat_layout, field_table, result_port_layout, top_name, verilog
 from hwsim.spec import NotImplementedYet, Pipeline, Unit, load_unit, pipeline, presets, steps
 
-IN_HARDWARE = [name for name in presets() if name != "mxint8-f32"]
 WIDE = odd("wide-64", operands={"a": "e2m1", "b": "e2m1", "addend": "f32"}, instruction=lanes(64))
 
 DESIGNS: dict[str, tuple[Unit, Pipeline]] = {
-    **{name: (load_unit(name), pipeline(load_unit(name))) for name in IN_HARDWARE},
+    **{name: (load_unit(name), pipeline(load_unit(name))) for name in DISTINCT},
     **{name: (unit, pipeline(unit)) for name, unit in ODD.items()},
     "64 lanes": (WIDE, pipeline(WIDE, cuts=("multiply", "maximum.3", "sum.2"))),
     **{f"{contexts} contexts": (TINY, pipeline(TINY, contexts=contexts)) for contexts in (1, 3, 8)},

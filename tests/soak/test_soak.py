@@ -5,27 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built_presets import DISTINCT
 
 from hwsim.cosim.run import Options, run
-from hwsim.spec import NotImplementedYet, load_unit, pipeline, presets, refuse_unimplemented_in_hardware
+from hwsim.spec import load_unit, pipeline
 
 pytestmark = [pytest.mark.soak, pytest.mark.simulator]
 SEEDS = (101, 202)
 
 
-def buildable(name: str) -> bool:
-    try:
-        refuse_unimplemented_in_hardware(load_unit(name))
-    except NotImplementedYet:
-        return False
-    return True
-
-
-UNITS = [name for name in presets() if buildable(name)]
-
-
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", DISTINCT)
 def test_every_preset_agrees_on_many_cases(verilator: None, tmp_path: Path, name: str, seed: int) -> None:
     unit = load_unit(name)
     options = Options(
@@ -40,7 +30,7 @@ def test_every_preset_agrees_on_many_cases(verilator: None, tmp_path: Path, name
     assert report.passed, "\n".join(line for row in report.rows for line in row.report)
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", DISTINCT)
 def test_every_preset_agrees_on_both_simulators(verilator: None, icarus: None, tmp_path: Path, name: str) -> None:
     unit = load_unit(name)
     options = Options(units=((unit, pipeline(unit)),), seed=7, folder=tmp_path / "out", tables=False)

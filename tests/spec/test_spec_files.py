@@ -85,6 +85,22 @@ BROKEN = [
     ("  b: e5m2", "  b: [e5m2]", "7: operands.b must be the name of a format"),
     ("  addend: f32", "  addend: mxint8", "8: operands.addend must be a float format or none, not mxint8"),
     ("  addend: f32", "  addend: f32\n  daz: 1", "9: operands.daz must be a valid boolean, not 1"),
+    (
+        "  addend: f32",
+        "  addend: f32\n  convert: mxint8",
+        "9: operands.convert must be a float format, not mxint8",
+    ),
+    (
+        "  addend: f32",
+        "  addend: f32\n  convert: e5m2",
+        "9: operands.convert must hold every e4m3, the format of a; e5m2 doesn't",
+    ),
+    (
+        "  addend: f32",
+        "  addend: f32\n  convert: e4m3",
+        "9: operands.convert must hold every e5m2, the format of b; e4m3 doesn't",
+    ),
+    ("  addend: f32", "  addend: f32\n  convert: none", "9: operands.convert unknown format 'none'"),
     ("scale: none", "scale: e8m0", "9: scale must be .*, not 'e8m0'"),
     ("scale: none", SCALE.format("[1, 24]", "[32, 1]"), "9: scale.a.block must divide .* 16 lanes along K, not 24"),
     ("scale: none", SCALE.format("[1, 32]", "[24, 1]"), "9: scale.b.block must divide .* 16 lanes along K, not 24"),
@@ -122,6 +138,11 @@ BROKEN = [
         r"13: instruction.order.modulo must divide instruction.k \(32\), not 3",
     ),
     ("  start: addend", "  start: one", "14: instruction.start must be 'addend' or 'zero', not 'one'"),
+    (
+        "  start: addend",
+        "  start: zero",
+        r"14: instruction.start must not be zero unless sum.addend is late: nothing else adds operands.addend \(f32\)",
+    ),
     ("  chain: addend", "  chain: link", "15: instruction.chain must be 'addend', not 'link'"),
     ("  method: aligned", "  method: fast", "17: sum.method must be 'aligned', .*, not 'fast'"),
     ("  method: aligned", "  method: exact", "18: sum.fraction_bits has no meaning for method exact"),
@@ -168,6 +189,52 @@ def test_what_is_wrong_is_named(tmp_path: Path, line: str, instead: str, message
     assert line in lines
     text = "\n".join(instead if row == line else row for row in lines)
     assert re.match(f"(?:{message})", failure(tmp_path, text)), failure(tmp_path, text)
+
+
+# A unit with a late addend, and what is replaced in it.
+LATE = """\
+unit: mine
+operands: {a: e4m3, b: e4m3, addend: f32}
+instruction: {k: 32, lanes: 16, start: zero}
+sum: {method: aligned, fraction_bits: 13, addend: late}
+late: {operation: add, format: f32, rounding: rne}
+result: {format: e8m13, rounding: rz}
+"""
+BROKEN_LATE = [
+    (", start: zero", "", "3: instruction.start must be zero, because sum.addend is late, not addend"),
+    ("start: zero", "start: addend", "3: instruction.start must be zero, because sum.addend is late, not addend"),
+    ("addend: f32", "addend: none", "4: sum.addend must not be late: operands.addend is none"),
+    (
+        "addend: late}\nlate: {operation: add, format: f32, rounding: rne}",
+        "addend: none}",
+        "4: sum.addend must not be none",
+    ),
+    (
+        "addend: f32}\ninstruction: {k: 32, lanes: 16, start: zero}\nsum: {method: aligned, fraction_bits: 13, "
+        "addend: late}\nlate: {operation: add, format: f32, rounding: rne}",
+        "addend: none}\ninstruction: {k: 32, lanes: 16, start: zero}\nsum: {method: aligned, fraction_bits: 13}",
+        "3: instruction.start must not be zero unless instruction.chain is none: a longer K would lose what came",
+    ),
+    ("format: f32, ", "", "5: late.format is missing: operation add needs it"),
+    (", rounding: rne", "", "5: late.rounding is missing: operation add needs it"),
+    ("rounding: rne", "rounding: up", "5: late.rounding must be 'rne', .*, not 'up'"),
+    ("operation: add", "operation: subtract", "5: late.operation must be 'add' or 'window', not 'subtract'"),
+    ("rounding: rne", "rounding: rne, sum_bits: 31", "5: late.sum_bits has no meaning for operation add"),
+    ("rounding: rne", "rounding: rne, drop_below: 25", "5: late.drop_below has no meaning for operation add"),
+    ("operation: add", "operation: window", "5: late.format has no meaning for operation window"),
+    ("format: f32", "format: mxint8", "5: late.format must be a signed float format with a NaN, not mxint8"),
+    ("format: f32", "format: e2m1", "5: late.format must be a signed float format with a NaN, not e2m1"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BROKEN_LATE)
+def test_what_is_wrong_with_a_late_addend_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    unit = load_unit(write(tmp_path, LATE))
+    assert (unit.output.name, unit.nan, unit.restart) == ("f32", 0x7FFFFFFF, 2)
+    assert old in LATE
+    assert re.match(f"(?:{message})", failure(tmp_path, LATE.replace(old, new, 1))), failure(
+        tmp_path, LATE.replace(old, new, 1)
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from built_presets import BUILDABLE, DISTINCT, buildable
 
+import hwsim
+from hwsim.cosim.run import Options, run
+from hwsim.pipeline import PipelinedUnit
+from hwsim.rtl import verilog
 from hwsim.spec import (
     NotImplementedYet,
     Pipeline,
@@ -17,6 +23,8 @@ from hwsim.spec import (
     refuse_unimplemented_in_hardware,
     steps,
 )
+from hwsim.vectors.directed import directed
+from hwsim.vectors.reachable import range_report
 
 HOPPER = load_unit("hopper-wgmma-e4m3-f32")
 DEEPSEEK = load_unit("deepseek-v3-e4m3-f32")
@@ -81,36 +89,83 @@ def test_a_pipeline_without_an_output_register() -> None:
 def changed(**parts: dict[str, Any]) -> Unit:
     """Hopper's unit with other keys in some parts."""
     data = HOPPER.model_dump(exclude_unset=True)
-    data["scale"] = parts.pop("scale", None)
-    promotion = parts.pop("promotion", None)
+    added = {key: parts.pop(key) for key in ("scale", "promotion", "late") if key in parts}
     data = {key: {**value, **parts.get(key, {})} if isinstance(value, dict) else value for key, value in data.items()}
-    return Unit.model_validate({**data, "promotion": promotion} if promotion else data)
+    return Unit.model_validate({**data, **added})
 
 
 E8M0 = {"format": "e8m0", "block": [32, 32]}
 # The same with a fraction; no subnormals; no sign.
 BARE = {"kind": "float", "name": "bare", "exponent_bits": 6, "fraction_bits": 9, "bias": 31, "subnormals": False}
+WIDE_BARE = {**BARE, "exponent_bits": 9, "bias": 255, "fraction_bits": 13, "nan": [0x3FFFFF, 0x7FFFFF]}
+BARE_ADDEND: dict[str, dict[str, Any]] = {"operands": {"addend": None}, "sum": {"addend": None}}
 POSITIVE = {"kind": "float", "name": "ue4m3", "exponent_bits": 4, "fraction_bits": 3, "bias": 7, "signed": False}
+LATE: dict[str, dict[str, Any]] = {"instruction": {"start": "zero"}, "sum": {"addend": "late"}}
+ADD = {"operation": "add", "format": "f32", "rounding": "rne"}
 REFUSED: list[tuple[dict[str, dict[str, Any]], str]] = [
-    ({"operands": {"convert": "f16"}}, "operands.convert"),
-    ({"operands": {"daz": True}}, "operands.daz: true"),
     ({"operands": {"a": {**POSITIVE, "signed_zero": False}}}, "unsigned factors"),
     ({"scale": {"a": {"format": "f32", "block": [1, 32]}, "b": E8M0}}, "scale formats other than a power of two"),
-    ({"instruction": {"start": "zero"}}, "instruction.start: zero"),
-    ({"instruction": {"order": {"modulo": 1, "groups": [[0]]}}}, "instruction.order other than sequential"),
     ({"sum": {"method": "exact", "fraction_bits": None}}, "sum.method: exact"),
-    ({"sum": {"zero_terms": "count"}}, "sum.zero_terms: count"),
-    ({"sum": {"max_exp_floor": -133}}, "sum.max_exp_floor"),
-    ({"sum": {"zero": "ieee"}}, "sum.zero: ieee"),
     ({"sum": {"subgroup": {"lanes": 16, "method": "exact", "exponent": "scales"}}}, "sum.subgroup"),
-    ({"result": {"nan": "any"}}, "result.nan: any"),
-    ({"result": {"subnormals": "flush"}}, "result.subnormals: flush"),
     (
         {"result": {"format": {**BARE, "nan": [0x7FFF, 0xFFFF]}, "overflow": "nan"}},
         "result formats without subnormals",
     ),
     ({"promotion": {"interval": 128, "format": "f32", "operation": "fma"}}, "promotion.operation: fma"),
+    (
+        {**LATE, "late": {"operation": "window", "sum_bits": 31, "addend_bits": 24, "lost": "floor"}},
+        "late.operation: window",
+    ),
+    ({**LATE, "late": ADD, "promotion": {"interval": 128, "format": "f32"}}, "sum.addend: late with a promotion"),
+    ({**LATE, "late": {**ADD, "format": {**BARE, "nan": [0x7FFF, 0xFFFF]}}}, "late formats without subnormals"),
+    ({**LATE, "late": {**ADD, "format": "e4m3"}}, "late formats without infinities"),
+    (
+        {**BARE_ADDEND, "promotion": {"interval": 128, "format": WIDE_BARE}},
+        "promotion formats without subnormals",
+    ),
 ]
+
+# In the model, and neither in the cycle-level model nor in the RTL.
+ORDER = {"modulo": 4, "groups": [[0, 1], [2, 3]]}
+MODEL_ONLY: list[tuple[dict[str, dict[str, Any]], str]] = [
+    ({"operands": {"convert": "f16"}}, "operands.convert"),
+    ({"operands": {"daz": True}}, "operands.daz: true"),
+    ({"instruction": {"order": ORDER, "lanes": 16}}, "instruction.order other than sequential"),
+    (
+        {**BARE_ADDEND, "instruction": {"start": "zero", "chain": None}},
+        "instruction.start: zero",
+    ),
+    ({"sum": {"zero_terms": "count"}}, "sum.zero_terms: count"),
+    ({"sum": {"max_exp_floor": -133}}, "sum.max_exp_floor"),
+    ({"sum": {"zero": "ieee"}}, "sum.zero: ieee"),
+    ({"result": {"nan": "any"}}, "result.nan: any"),
+    ({"result": {"subnormals": "flush"}}, "result.subnormals: flush"),
+    ({**LATE, "late": ADD}, "instruction.start: zero"),
+]
+
+
+def refused_uses(unit: Unit) -> dict[str, Callable[[], object]]:
+    """What must not compute something else for a unit that is in the model alone."""
+    built = pipeline(unit)
+    return {
+        "hwsim rtl": lambda: verilog(unit, built),
+        "hwsim cosim": lambda: run(Options(units=((unit, built),), simulators=())),
+        "PipelinedUnit": lambda: PipelinedUnit(unit, built),
+        "directed": lambda: directed(unit, 1),
+        "range_report": lambda: range_report(unit),
+    }
+
+
+@pytest.mark.parametrize(("parts", "what"), MODEL_ONLY, ids=[refused[1] for refused in MODEL_ONLY])
+def test_what_is_in_the_model_alone(parts: dict[str, dict[str, Any]], what: str) -> None:
+    unit = changed(**parts)
+    refuse_unimplemented(unit)
+    assert len(hwsim.dot(unit, [[0x38] * 32], [[0x38] * 32])) == 1
+    for name, use in refused_uses(unit).items():
+        with pytest.raises(NotImplementedYet) as caught:
+            use()
+        said = f"unit hopper-wgmma-e4m3-f32: {what} is in the model, but not in the RTL yet"
+        assert str(caught.value) == said, name
 
 
 @pytest.mark.parametrize(("parts", "what"), REFUSED, ids=[refused[1] for refused in REFUSED])
@@ -129,9 +184,14 @@ def test_every_preset_is_in_the_model() -> None:
 def test_what_is_in_the_model_and_not_in_the_rtl() -> None:
     with pytest.raises(NotImplementedYet, match=r"operands\.a: mxint8 is in the model, but not in the RTL yet"):
         refuse_unimplemented_in_hardware(load_unit("mxint8-f32"))
-    for name in presets():
-        if name != "mxint8-f32":
-            refuse_unimplemented_in_hardware(load_unit(name))
+    refused = {name for name in presets() if not buildable(name)}
+    emulated = {name for name in presets() if load_unit(name).operands.convert is not None}
+    assert refused == {"mxint8-f32", *emulated}
+    assert len(emulated) == 12
+    assert [name for name in presets() if name not in refused] == BUILDABLE
+    # Ampere's arithmetic is Ada's, Blackwell's Hopper's.
+    assert {"ampere-mma-f16-f32", "hopper-mma-tf32-f32"}.isdisjoint(DISTINCT)
+    assert {"ada-mma-f16-f32", "blackwell-mma-tf32-f32", "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32"} < set(DISTINCT)
 
 
 def test_the_output_is_what_the_promotion_leaves() -> None:

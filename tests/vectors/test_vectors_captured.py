@@ -6,11 +6,14 @@ from hwsim.model.definition import Definition
 from hwsim.spec import load_unit
 from hwsim.vectors.captured import CAPTURES, captured_cases
 
+# All cases of all of them: tests/model/test_model_silicon.py, through hwsim.dot.
 COUNTS = {
     "hopper-wgmma-e4m3-f32": 2000,
     "hopper-wgmma-e5m2-f32": 2000,
     "ada-mma-e4m3-f32": 1000,
     "ada-mma-e5m2-f32": 1000,
+    "hopper-mma-e5m2-f16": 2000,
+    "blackwell-mma-tf32-f32": 1000,
 }
 
 
@@ -29,7 +32,14 @@ def test_ids_name_the_gpu(silicon):
     assert ids == ["h100/0000", "h100/0999", "h200/0000", "h200/0999"]
 
 
-@pytest.mark.parametrize("name", ["deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"])
+def test_a_short_k_is_filled(silicon):
+    # tf32 was captured with K = 4; the unit's groups have 8 lanes.
+    (case, _), *_ = captured_cases(load_unit("hopper-mma-tf32-f32"), silicon)
+    assert (len(case.a), len(case.b), case.a[4:], case.b[4:]) == (8, 8, (0,) * 4, (0,) * 4)
+    assert all(case.a[:4])
+
+
+@pytest.mark.parametrize("name", ["deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32", "hopper-mma-e4m3-f32"])
 def test_units_that_no_gpu_was_captured_for_have_none(name, silicon):
     assert captured_cases(load_unit(name), silicon) == []
 
@@ -45,5 +55,9 @@ def test_the_environment_names_the_folder(monkeypatch, silicon):
     assert len(captured_cases(load_unit("ada-mma-e4m3-f32"))) == 1000
 
 
-def test_counts_are_known_for_all():
-    assert set(COUNTS) == set(CAPTURES)
+def test_every_unit_has_a_thousand_cases_from_each_gpu(silicon):
+    assert set(COUNTS) < set(CAPTURES)
+    for name, (gpus, _, _) in CAPTURES.items():
+        ids = [case.id for case, _ in captured_cases(load_unit(name), silicon)]
+        assert [ids.count(f"{gpu}/{index:04}") for gpu in gpus for index in (0, 999)] == [1] * 2 * len(gpus)
+        assert len(ids) == len(set(ids)) == 1000 * len(gpus)

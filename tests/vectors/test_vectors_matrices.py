@@ -29,6 +29,15 @@ def test_hwsim_returns_the_golden_results(name):
     assert d.view(np.uint32).tolist() == data["D"].tolist()
 
 
+@pytest.mark.parametrize("k", [32, 40])
+def test_cases_of_an_emulated_unit_are_whole_instructions(k):
+    unit = load_unit("hopper-mma-e4m3-f16")
+    problem = gemm_problem(unit, 3, 4, k, 2)
+    assert {len(case.a) for case in gemm_cases(unit, problem)} == {32 if k == 32 else 64}
+    product = hwsim.gemm(unit, problem.A, problem.B, problem.C).view(np.uint16)
+    assert product.tolist() == expected(unit, problem).tolist()
+
+
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_arrays_are_made_again_alike(name):
     made, kept = golden(name), arrays(name)

@@ -7,6 +7,7 @@ from vectors.vectors_measure import NAMES, unit_of
 
 from hwsim.formats import Class, unpack
 from hwsim.model.definition import Definition
+from hwsim.spec import load_unit
 from hwsim.vectors.case import block_lengths, term_scales
 from hwsim.vectors.stochastic import CHUNK, most_beats, random_cases
 from hwsim.vectors.streams import normals, stream
@@ -35,6 +36,17 @@ def test_a_stream_is_the_same_on_every_machine():
     rng = stream(7, "unit", "suite", 3)
     assert rng.integers(0, 1 << 32, 4).tolist() == [1386387496, 822744226, 3050041694, 1852035601]
     assert normals(stream(7, "x"), (3,)).tolist() == [0.6073760986328125, 1.3802337646484375, 1.21197509765625]
+
+
+@pytest.mark.parametrize("name", ["hopper-mma-e4m3-f16", "blackwell-mma-e5m2-f32"])
+def test_units_of_whole_instructions_get_them(name):
+    unit = load_unit(name)
+    cases, definition = random_cases(unit, 48, 5), Definition(unit)
+    lengths = Counter(len(case.a) for case in cases)
+    assert set(lengths) == {32, 64}
+    finite = [definition.dot(case.a, case.b, case.c) for case in cases]
+    assert all(len(one.additions) == len(case.a) // 32 for one, case in zip(finite, cases, strict=True))
+    assert len({one.code for one in finite}) > 24
 
 
 def test_cases_are_whole_beats_of_valid_codes(unit):

@@ -7,7 +7,8 @@ from fractions import Fraction
 from functools import cache, cached_property
 
 from hwsim.formats import Class
-from hwsim.model.definition import Definition, Explanation, Group
+from hwsim.model.definition import Definition
+from hwsim.model.stages import Explanation, Group
 from hwsim.model.terms import Term
 from hwsim.spec import Unit, load_unit
 from hwsim.vectors.case import Case, term_scales

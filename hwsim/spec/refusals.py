@@ -1,0 +1,79 @@
+"""What is in the schema and not implemented: in the model, on a clock, in the RTL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+
+if TYPE_CHECKING:
+    from hwsim.spec.unit import Unit
+
+
+class NotImplementedYet(ValueError):
+    """A valid specification asks for something that this version of hwsim does not have."""
+
+
+def refuse_unimplemented(unit: Unit) -> None:
+    """Raise NotImplementedYet, naming the key, for a setting that is in the schema but not yet in the model."""
+    refused = {
+        f"scale.at: {unit.scale and unit.scale.at}": unit.scale is not None and unit.scale.at != "product",
+        "scale formats other than a power of two": unit.scale is not None
+        and not all(isinstance(side.format, ExponentFormat) for side in (unit.scale.a, unit.scale.b)),
+        f"sum.method: {unit.sum.method}": unit.sum.method != "aligned",
+        "sum.subgroup": unit.sum.subgroup is not None,
+        "promotion.operation: fma": unit.promotion is not None and unit.promotion.operation == "fma",
+        "result formats without a fraction": unit.result.format.fraction_bits == 0,
+        "result formats without subnormals": _lacks_subnormals(unit.result.format),
+        "unsigned factors": any(
+            isinstance(fmt, FloatFormat) and not fmt.signed for fmt in (unit.operands.a, unit.operands.b)
+        ),
+        "late.operation: window": unit.late is not None and unit.late.operation == "window",
+        "sum.addend: late with a promotion": unit.late is not None and unit.promotion is not None,
+    }
+    for key, part in (("promotion", unit.promotion), ("late", unit.late)):
+        if part is not None and part.format is not None:
+            refused[f"{key} formats without subnormals"] = _lacks_subnormals(part.format)
+            refused[f"{key} formats without infinities"] = not part.format.infinities
+    for what, present in refused.items():
+        if present:
+            raise NotImplementedYet(f"unit {unit.name}: {what} is not implemented yet")
+
+
+def _lacks_subnormals(fmt: Format) -> bool:
+    return isinstance(fmt, FloatFormat) and not fmt.subnormals
+
+
+def refuse_unimplemented_in_pipeline(unit: Unit) -> None:
+    """Raise NotImplementedYet for what the model has, and neither the cycle-level model nor the RTL."""
+    refuse_unimplemented(unit)
+    refused = {
+        "operands.convert": unit.operands.convert is not None,
+        "operands.daz: true": unit.operands.daz,
+        "instruction.order other than sequential": unit.instruction.order != "sequential",
+        "instruction.start: zero": unit.instruction.start == "zero",
+        "sum.addend: late": unit.sum.addend == "late",
+        "sum.zero_terms: count": unit.sum.zero_terms == "count",
+        "sum.max_exp_floor": unit.sum.max_exp_floor is not None,
+        "sum.zero: ieee": unit.sum.zero == "ieee",
+        "result.nan: any": unit.result.nan == "any",
+        "result.subnormals: flush": unit.result.subnormals == "flush",
+    }
+    _refuse_in_hardware(unit, refused)
+
+
+def refuse_unimplemented_in_hardware(unit: Unit) -> None:
+    """Raise NotImplementedYet for what the model has and the RTL does not."""
+    refuse_unimplemented_in_pipeline(unit)
+    fixed = {
+        f"operands.{key}: {fmt.name}": isinstance(fmt, FixedFormat)
+        for key, fmt in (("a", unit.operands.a), ("b", unit.operands.b))
+    }
+    other = unit.promotion is not None and unit.operands.addend not in (None, unit.promotion.format)
+    _refuse_in_hardware(unit, {**fixed, "operands.addend other than promotion.format": other})
+
+
+def _refuse_in_hardware(unit: Unit, refused: dict[str, bool]) -> None:
+    for what, present in refused.items():
+        if present:
+            raise NotImplementedYet(f"unit {unit.name}: {what} is in the model, but not in the RTL yet")
