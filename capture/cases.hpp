@@ -1,0 +1,46 @@
+// Case files: what is asked for.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "instructions.hpp"
+
+namespace capture {
+
+// What cannot be read or written, or is not what it should be; the message names file and line.
+struct FileError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// One dot product. first: the first of its words in its section's a and in its b. steps: instructions in its chain.
+// c: the addend's code. addend: 0 where the addend is switched off, else 1.
+struct Case {
+    std::uint32_t first, steps, c, addend;
+};
+
+// The cases of one instruction. a, b: the codes of every case, one case after the other, as words with the lower k in
+// the lower bits.
+struct Section {
+    const Instruction* instruction;
+    std::string unit;
+    std::vector<Case> cases;
+    std::vector<std::uint32_t> a, b;
+};
+
+// checksum: of the file's bytes, by which a result file names the case file.
+struct CaseFile {
+    std::string checksum;
+    std::vector<Section> sections;
+};
+
+// CRC-32, as of gzip and PNG (polynomial 0xedb88320, reflected), in 8 hexadecimal digits.
+std::string checksum(std::string_view bytes);
+
+// Throws FileError.
+CaseFile read_cases(const std::string& path);
+
+}  // namespace capture

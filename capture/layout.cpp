@@ -1,0 +1,119 @@
+#include "layout.hpp"
+
+#include <string>
+
+#include "device.hpp"
+
+namespace capture {
+namespace {
+
+constexpr std::uint32_t EMPTY = 0xffffffff;  // a TF32 code has 13 low bits that are zero, and the others are short
+
+// The rows of A, or the columns of B, as they fill up.
+class Matrix {
+  public:
+    Matrix(int lines, int k) : k_(k), codes_(static_cast<std::size_t>(lines * k), EMPTY) {}
+
+    void put(int line, int k, std::uint32_t code) {
+        std::uint32_t& place = codes_.at(static_cast<std::size_t>(line * k_ + k));
+        if (place != EMPTY) throw DeviceError("an element is in two registers");
+        place = code;
+    }
+
+    Words line() const {
+        const Words first(codes_.begin(), codes_.begin() + k_);
+        for (std::size_t i = 0; i < codes_.size(); ++i) {
+            if (codes_[i] == EMPTY) throw DeviceError("an element is in no register");
+            if (codes_[i] != first[i % static_cast<std::size_t>(k_)]) throw DeviceError("rows or columns differ");
+        }
+        return first;
+    }
+
+  private:
+    int k_;
+    Words codes_;
+};
+
+struct Place {
+    int line, k;
+};
+
+// PTX ISA 9.0, the sections "Matrix Fragments for mma.m16n8k4" to "... mma.m16n8k32": element ai of A is at row, col of
+// the tables there, which is line, k here.
+Place a_place(const Instruction& instruction, int lane, int i) {
+    const int group = lane >> 2, thread = lane % 4;
+    switch (instruction.k * 100 + instruction.a.bits) {  // m16n8k4 with 32-bit codes is 432
+        case 432:
+            return {i == 0 ? group : group + 8, thread};
+        case 832:
+            return {i == 0 || i == 2 ? group : group + 8, i < 2 ? thread : thread + 4};
+        case 816:
+            return {i < 2 ? group : group + 8, thread * 2 + (i & 1)};
+        case 1616:
+            return {i < 2 || (i >= 4 && i < 6) ? group : group + 8, thread * 2 + (i & 1) + (i < 4 ? 0 : 8)};
+        case 3208:
+            return {i < 4 || (i >= 8 && i < 12) ? group : group + 8, thread * 4 + (i & 3) + (i < 8 ? 0 : 16)};
+    }
+    throw DeviceError("no table of A's fragments for " + std::string(instruction.name));
+}
+
+// The same of B: element bi is at row, col there, which is k, line here.
+Place b_place(const Instruction& instruction, int lane, int i) {
+    const int group = lane >> 2, thread = lane % 4;
+    switch (instruction.k * 100 + instruction.a.bits) {
+        case 432:
+            return {group, thread};
+        case 832:
+            return {group, i == 0 ? thread : thread + 4};
+        case 816:
+            return {group, thread * 2 + i};
+        case 1616:
+            return {group, thread * 2 + (i & 1) + (i < 2 ? 0 : 8)};
+        case 3208:
+            return {group, thread * 4 + (i & 3) + (i < 4 ? 0 : 16)};
+    }
+    throw DeviceError("no table of B's fragments for " + std::string(instruction.name));
+}
+
+std::uint32_t code_in(const Words& words, int at, int shift, int bits) {
+    if (at >= static_cast<int>(words.size())) throw DeviceError("an element is beyond what is filled");
+    const std::uint32_t code = words[static_cast<std::size_t>(at)] >> shift;
+    return bits == 32 ? code : code & ((1u << bits) - 1);
+}
+
+}  // namespace
+
+int register_count(const Instruction& instruction, Side side) {
+    // 16 rows of A, 8 columns of B, over 32 lanes.
+    return (side == Side::a ? 16 : 8) * instruction.k * instruction.a.bits / 32 / 32;
+}
+
+Words mma_codes(const Instruction& instruction, Side side, const Words& words) {
+    const int bits = instruction.a.bits, in_register = 32 / bits, registers = register_count(instruction, side);
+    Matrix matrix(side == Side::a ? 16 : 8, instruction.k);
+    for (int lane = 0; lane < 32; ++lane) {
+        for (int i = 0; i < registers * in_register; ++i) {
+            const Place place = side == Side::a ? a_place(instruction, lane, i) : b_place(instruction, lane, i);
+            const int at = lane * registers + i / in_register;
+            matrix.put(place.line, place.k, code_in(words, at, i % in_register * bits, bits));
+        }
+    }
+    return matrix.line();
+}
+
+Words wgmma_codes(Side side, std::uint64_t descriptor, const Words& words) {
+    const auto field = [&](int low) { return static_cast<int>(descriptor >> low & 0x3fff) * 16; };
+    const int start = field(0), leading = field(16), stride = field(32);
+    if (descriptor >> 46) throw DeviceError("the descriptor asks for swizzling");
+    const int lines = side == Side::a ? 64 : 8;
+    Matrix matrix(lines, 32);
+    for (int line = 0; line < lines; ++line) {
+        for (int k = 0; k < 32; ++k) {
+            const int address = start + line / 8 * stride + k / 16 * leading + line % 8 * 16 + k % 16;
+            matrix.put(line, k, code_in(words, address / 4, address % 4 * 8, 8));
+        }
+    }
+    return matrix.line();
+}
+
+}  // namespace capture
