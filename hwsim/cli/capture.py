@@ -1,0 +1,246 @@
+"""`hwsim capture`: ask real GPUs, and read what they answer."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+import hwsim
+from hwsim.cli.app import app
+from hwsim.cli.output import note, print_table, say
+from hwsim.spec import Unit, load_unit
+
+if TYPE_CHECKING:
+    from hwsim.capture.case import Section
+    from hwsim.capture.design import Designed
+    from hwsim.capture.judge import Judgement, Standing, Verdict
+
+WORKERS = 2
+UNSETTLED = 1
+
+capture = typer.Typer(
+    name="capture",
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""Ask real GPUs what their matrix instructions return, and judge the open rules by it.
+
+    \b
+    hwsim capture cases hopper-wgmma-e4m3-f32 -o cases.txt    designed cases, to take to the GPU machine
+    capture/run cases.txt results.txt                         there: nvcc, this folder and the file are all it needs
+    hwsim capture import cases.txt results.txt                keep the results in vectors/silicon/GPU
+    hwsim capture judge vectors/silicon/h200                  which candidates of each rule they leave
+    """,
+    no_args_is_help=True,
+)
+app.add_typer(capture)
+
+
+@capture.command()
+def cases(
+    units: Annotated[list[str], typer.Argument(metavar="UNIT...", help="Units, or paths of YAML files.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The case file.")],
+    count: Annotated[
+        int, typer.Option("--cases", min=1, help="At least so many for each instruction; designed ones are all there.")
+    ] = 20_000,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**32 - 1, help="Of everything random; drawn and printed unless given.")
+    ] = None,
+    instruction: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The instruction of a unit of your own, where its name is no help."),
+    ] = None,
+) -> None:
+    """Write cases on which the candidates of every open rule differ.
+
+    \b
+    hwsim capture cases hopper-wgmma-e4m3-f32 hopper-wgmma-e5m2-f32 -o cases.txt --seed 1
+    hwsim capture cases my-unit.yaml -o cases.txt --instruction mma.m16n8k32.f32.e4m3.e4m3
+
+    For each rule it prints how many cases tell its candidates apart, pair by pair the fewest; `never apart` names
+    pairs that none of thousands of stimuli did. The rest are random, far apart, cancelling, chained and dense cases.
+    """
+    from hwsim.capture.casefile import write_cases
+    from hwsim.capture.design import design
+    from hwsim.capture.instructions import instruction_of
+    from hwsim.capture.rules import RULES
+
+    chosen = [load_unit(name) for name in units]
+    wanted = [(instruction_of(unit, instruction), unit) for unit in chosen]
+    names = [one.name for one, _ in wanted]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name} is asked for by more than one unit; take one, or write a file for each")
+    seed = secrets.randbelow(2**32) if seed is None else seed
+    sections = []
+    with _progress("designing cases", len(RULES) * len(wanted)) as advance, ProcessPoolExecutor(WORKERS) as pool:
+        made = []
+        for one, unit in wanted:
+            made.append(pool.submit(design, one, unit, count, seed))
+            made[-1].add_done_callback(lambda _: advance(len(RULES)))
+        for future in made:
+            section, designed = future.result()
+            sections.append(section)
+            _show_design(section, designed)
+    checksum = write_cases(output, f"hwsim {hwsim.__version__}", seed, sections)
+    total = sum(len(section.cases) for section in sections)
+    say(f"{output}: {total:,} cases of {len(sections)} instructions, seed {seed}, checksum {checksum}")
+    say(f"on the GPU machine: capture/run {output.name} results.txt")
+
+
+def _show_design(section: Section, designed: list[Designed]) -> None:
+    say(f"{section.unit}: {section.instruction.name}, {len(section.cases):,} cases")
+    asked = [one for one in designed if one.apart]
+    rows = [
+        [
+            one.rule.name,
+            f"{len(one.candidates)}",
+            f"{sum(map(bool, one.apart.values()))} of {len(one.apart)}",
+            f"{one.least}",
+            f"{len(one.cases)}",
+        ]
+        for one in asked
+    ]
+    print_table(["rule", "candidates", "pairs apart", "by at least", "cases"], rows, right=[1, 2, 3, 4])
+    for one in asked:
+        for names in one.alike:
+            said = ", ".join(candidate.name for candidate in one.candidates if candidate.name in names)
+            say(f"{one.rule.name}: not told apart in {one.tried:,} tries: {said}")
+    say()
+
+
+@capture.command("import")
+def import_(
+    case_file: Annotated[Path, typer.Argument(metavar="CASES", help="The case file.")],
+    result_file: Annotated[Path, typer.Argument(metavar="RESULTS", help="What the GPU machine wrote for it.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Holds a folder for each GPU.")] = Path(
+        "vectors/silicon"
+    ),
+    replace: Annotated[bool, typer.Option("--replace", help="Take the place of results that are there.")] = False,
+) -> None:
+    """Keep a GPU's results: a folder for it, a file for each instruction, and a manifest.
+
+    \b
+    hwsim capture import cases.txt results.txt
+
+    Results that are cut off, of other cases, repeated or mixed up are refused with file and line.
+    """
+    from hwsim.capture.casefile import read_cases
+    from hwsim.capture.results import read_results
+    from hwsim.capture.store import store
+
+    known = read_cases(case_file)
+    results = read_results(result_file, known)
+    path, names = store(output, known, results, replace)
+    for one in results.sections:
+        name = one.section.instruction.name
+        if one.skipped:
+            note(f"{name} was skipped: {one.skipped}")
+        elif one.unstable:
+            note(f"{name}: {len(one.unstable)} results changed from one run to the next; they are kept, and not judged")
+    say(f"{path}: {len(names)} instructions of {results.facts['gpu']}")
+    say(f"judge them: hwsim capture judge {path}")
+
+
+@capture.command()
+def judge(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="One GPU's folder: vectors/silicon/GPU.")],
+    units: Annotated[
+        list[str] | None, typer.Argument(metavar="[UNIT]...", help="Units, or paths of YAML files; all unless given.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show the candidates that are refuted, too.")] = False,
+) -> None:
+    """Say for every rule which candidates a GPU's results leave, with counts and an example each.
+
+    \b
+    hwsim capture judge vectors/silicon/h200
+    hwsim capture judge vectors/silicon/h200 hopper-wgmma-e4m3-f32 --all
+
+    settled: one candidate is left. open: several are, and agree on every case. unexplained: none is.
+    Exit status: 0 the units as specified explain every result; 1 they do not; 2 bad input.
+    """
+    from hwsim.capture.judge import judge as judged
+    from hwsim.capture.rules import RULES
+    from hwsim.capture.store import load
+
+    given = {unit.name: unit for unit in map(load_unit, units or ())}
+    found = load(folder, given)
+    rounds = 3  # that most judgements take
+    agreed = True
+    with _progress("judging", rounds * len(RULES) * len(found)) as advance:
+        for captured in found:
+            unit = given.get(captured.unit) or load_unit(captured.unit)
+            judgement = judged(captured, unit, tick=partial(advance, 1))
+            _show(judgement, every)
+            agreed = agreed and judgement.right == judgement.of and judgement.best.unit == unit
+    if not agreed:
+        raise typer.Exit(UNSETTLED)
+
+
+def _show(judgement: Judgement, every: bool) -> None:
+    captured, unit = judgement.captured, judgement.start
+    unstable = f"; {len(captured.unstable)} unstable ones are left out" if captured.unstable else ""
+    say(f"{unit.name}: {captured.instruction.name}, {judgement.of:,} results{unstable}")
+    rows = []
+    for verdict in judgement.verdicts:
+        if verdict.word == "no question":
+            continue
+        for index, standing in enumerate(_shown(verdict, every)):
+            head = [verdict.rule.name, verdict.word] if index == 0 else ["", ""]
+            rows.append([*head, *_standing_cells(standing, unit)])
+    print_table(["rule", "", "candidate", "right", "of", "", "for example"], rows, right=[3, 4])
+    for rule, name in judgement.adopted.items():
+        say(f"not as specified: {rule}: {name}", style="yellow")
+    as_said = "as specified" if not judgement.adopted else "with these changes"
+    say(f"{as_said}, the unit explains {judgement.right:,} of {judgement.of:,} results")
+    if judgement.unexplained is not None:
+        one = judgement.unexplained
+        say(f"case {one.case} is not explained: {_codes(one.got, one.said, unit)}", style="red")
+    say()
+
+
+def _shown(verdict: Verdict, every: bool) -> list[Standing]:
+    """The candidates that are left; all of them where none is; and those refuted, if they are asked for."""
+    left = [standing for standing in verdict.standings if standing.survives]
+    refuted = [standing for standing in verdict.standings if not standing.survives]
+    refuted.sort(key=lambda standing: -standing.right)
+    return left + refuted if every or not left else left
+
+
+def _standing_cells(standing: Standing, unit: Unit) -> list[str]:
+    example = standing.example
+    text = ""
+    if example is not None:
+        word = "refutes another" if standing.survives else "refutes it"
+        text = f"case {example.case} {word}: {_codes(example.got, example.said, unit)}"
+    state = "left" if standing.survives else "refuted" if standing.of else "not asked"
+    return [standing.candidate.name, f"{standing.right}", f"{standing.of}", state, text]
+
+
+def _codes(got: int, said: int, unit: Unit) -> str:
+    digits = unit.output.container_bits // 4
+    return f"returned {got:#0{digits + 2}x}, not {said:#0{digits + 2}x}"
+
+
+@contextlib.contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on the standard error, where that is a terminal."""
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        yield partial(bar.advance, task)
