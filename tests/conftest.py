@@ -49,6 +49,8 @@ def silicon() -> Path:
     return Path(str(named))
 
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell's background job ignores SIGINT, and so would every process that a test starts to interrupt.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell's background job ignores SIGINT, one under nohup SIGHUP, and so would every process that a test starts to
+# interrupt.
+for ending, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(ending) is signal.SIG_IGN:
+        signal.signal(ending, handler)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -198,7 +199,11 @@ def test_run_ends_when_it_is_told_to(tools: Path, tmp_path: Path) -> None:
     cases = case_file(tmp_path / "cases", GOOD)
     (tmp_path / "tmp").mkdir()
     base = {"PATH": str(tools), "CUDA_HOME": str(tools), "TMPDIR": str(tmp_path / "tmp")}
-    with subprocess.Popen([SOURCE / "run", cases, tmp_path / "results"], env=base) as running:
+    with (
+        subprocess.Popen([SOURCE / "run", cases, tmp_path / "results"], env=base) as running,
+        contextlib.ExitStack() as watchdog,
+    ):
+        watchdog.callback(running.kill)
         while not (tmp_path / "started").exists():
             assert running.poll() is None
             time.sleep(0.02)

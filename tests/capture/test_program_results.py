@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 import subprocess
@@ -141,7 +142,11 @@ def test_an_interrupted_run_leaves_no_results(
 ) -> None:
     cases = case_file(tmp_path / "cases", sections["mma.m16n8k4.f32.tf32.tf32"].lines)
     command = [str(build.program), str(cases), str(tmp_path / "results")]
-    with subprocess.Popen(command, env=environment("hangs"), stderr=subprocess.PIPE, text=True) as running:
+    with (
+        subprocess.Popen(command, env=environment("hangs"), stderr=subprocess.PIPE, text=True) as running,
+        contextlib.ExitStack() as watchdog,
+    ):
+        watchdog.callback(running.kill)
         assert running.stderr is not None
         assert [running.stderr.readline() for _ in range(2)] == ["stand-in (no GPU)\n", "hangs\n"]
         # The file is being written, under another name.
