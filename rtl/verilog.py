@@ -12,7 +12,7 @@ from amaranth.hdl import Shape
 from amaranth.lib.data import ArrayLayout, StructLayout
 from amaranth.lib.wiring import Component
 
-from hwsim.spec import Pipeline, Unit, as_yaml
+from hwsim.spec import Pipeline, Unit, as_yaml, refuse_unimplemented_in_hardware
 
 from .dot_unit import DotUnit, beat_layout, result_port_layout
 from .keywords import KEYWORDS
@@ -69,6 +69,8 @@ def verilog(unit: Unit, pipeline: Pipeline) -> str:
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
+    # Amaranth warns of a component that was made and not used: nothing is made of what cannot be built.
+    refuse_unimplemented_in_hardware(unit)
     body = convert(DotUnit(unit, pipeline), top_name(unit))
     return header(unit, pipeline) + body[body.index("module ") :]
 

@@ -23,6 +23,12 @@ from capture.capture_program import (
 from conftest import missing
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables as they are written into a file: pytest-xdist says that a terminal has 80 columns."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture(scope="session")
 def compiler() -> str:
     found = shutil.which("g++")
