@@ -6,11 +6,15 @@ Nothing here imports the model: that the two agree is what the testbenches show.
 from .datapath import datapath, promotion
 from .dot_unit import DotUnit, beat_layout, result_port_layout
 from .format_bench import FormatBench, decode_fields, port_names, product_fields
+from .stochastic import StochasticConvert, StochasticRound, Threefry
 from .verilog import convert, field_table, top_name, verilog
 
 __all__ = [
     "DotUnit",
     "FormatBench",
+    "StochasticConvert",
+    "StochasticRound",
+    "Threefry",
     "beat_layout",
     "convert",
     "datapath",

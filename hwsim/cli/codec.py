@@ -53,11 +53,14 @@ def encode(
     values: Annotated[
         list[str], typer.Argument(metavar="VALUE...", help="1.5, -2e-3, 0x1.8p3, 1/3, inf, nan; rounded once.")
     ],
-    rounding: Annotated[str, typer.Option(help=", ".join(Rounding))] = "rne",
+    rounding: Annotated[str, typer.Option(help=", ".join([*Rounding, "stochastic"]))] = "rne",
     overflow: Annotated[str, typer.Option(help=", ".join(Overflow))] = "saturate",
     missing: Annotated[
         str, typer.Option(help=f"What a number becomes that the format has no code for: {', '.join(Missing)}")
     ] = "error",
+    random_bits: Annotated[int | None, typer.Option(help="Of stochastic: random bits below the last place.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of stochastic: 64 bits that say which random numbers.")] = None,
+    counter: Annotated[int, typer.Option(help="Of stochastic: place of the first number in the stream.")] = 0,
 ) -> None:
     """Give the codes of numbers, each rounded once from what was typed, exactly.
 
@@ -65,12 +68,13 @@ def encode(
     hwsim encode e4m3 1.3 1/3 0x1.8p3
     hwsim encode e5m2 --rounding rz --overflow infinity 61440
     hwsim encode e2m1 --missing zero nan -0.2
+    hwsim encode e4m3 --rounding stochastic --random-bits 8 --seed 1 0.3 0.3 0.3
     """
     fmt = get_format(format)
     exact = [parse.number(text) for text in values]
     given = np.empty(len(exact), dtype=object)
     given[:] = exact
-    codes = fmt.encode(given, rounding, overflow, missing)
+    codes = fmt.encode(given, rounding, overflow, missing, random_bits=random_bits, seed=seed, counter=counter)
     rows = [
         [text, code_text(fmt, code), number_text(value), _exactness(number, value)]
         for text, number, code, value in zip(values, exact, codes.tolist(), fmt.decode(codes).tolist(), strict=True)

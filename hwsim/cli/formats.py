@@ -16,6 +16,10 @@ from hwsim.model.rows import code_text, number_text
 
 COLUMNS = 4  # of the table of codes
 TABLE_BITS = 8  # formats of at most so many bits are shown code by code
+UNDERFLOW = {
+    "nearby": "rounded to zero or to the least number",
+    "zero": "zero, where a number rounded with an unbounded exponent is below the least",
+}
 
 
 @app.command()
@@ -29,6 +33,7 @@ def formats(
     \b
     hwsim formats
     hwsim formats e4m3
+    hwsim formats binary8p3se        (IEEE P3109: bits, precision, signed or unsigned, extended or finite)
     hwsim formats ./my-format.yaml
     """
     if name is None:
@@ -104,6 +109,7 @@ def _float_facts(fmt: FloatFormat) -> list[list[str]]:
         ["largest", number(fmt.max_magnitude)],
         ["min normal", number(1 << fmt.fraction_bits if fmt.subnormals else 1)],
         ["min subnormal", number(1) if fmt.subnormals and fmt.fraction_bits else "none"],
+        ["underflow", "" if fmt.subnormals else UNDERFLOW[fmt.underflow]],
         ["infinity", code_text(fmt, (fmt.infinity_magnitude or 0) << fmt.padding) if fmt.infinities else "none"],
         ["NaN", nans(fmt) or "none"],
     ]

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from hwsim.formats import p3109
 from hwsim.formats.format import ExponentFormat, FixedFormat, FloatFormat, Format, parse
 from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read
 
@@ -95,7 +96,8 @@ def _parse(document: Document, name: str, fields: Any, prefix: Location) -> Form
 def get_format(name: str | Path | Format) -> Format:
     """The format of that name, or in that YAML file.
 
-    name: a name that `hwsim formats` lists; a path to a YAML file with the keys of docs/formats.md; or a format.
+    name: a name that `hwsim formats` lists; one of IEEE P3109, as binary8p3se; a path to a YAML file with the keys of
+    docs/formats.md; or a format.
     Raises SpecError (a ValueError) for an unknown name, naming the nearest, and for a file that breaks a rule;
     TypeError for what is none of the three.
     """
@@ -108,6 +110,9 @@ def get_format(name: str | Path | Format) -> Format:
         document = read(path)
         return _parse(document, path.stem.lower(), document.data, ())
     known = formats()
+    parametric = p3109.named(name)
+    if parametric is not None:
+        return parametric
     if name not in known:
         raise SpecError(nearest("format", name, known))
     return known[name]

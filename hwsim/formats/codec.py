@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from hwsim.formats.codes import Codes, codes_of, container_dtype, element
 from hwsim.formats.exact import Exact, exact, numbers_of
 from hwsim.formats.format import ExponentFormat, FixedFormat, FloatFormat, Format
-from hwsim.formats.rounding import Bools, Ints, Rounding, compare_half, grows, split
+from hwsim.formats.rounding import Bools, Ints, Rounding, compare_half, grows, split, split_bits
+from hwsim.formats.stochastic import NAME as STOCHASTIC
+from hwsim.formats.stochastic import Draw, draw
 
 
 class Overflow(StrEnum):
@@ -58,10 +60,11 @@ def _values(fmt: Format, codes: Codes) -> NDArray[np.float64]:
     magnitude = code & (fmt.sign_bit - 1)
     bexp, frac = magnitude >> fmt.fraction_bits, magnitude & ((1 << fmt.fraction_bits) - 1)
     hidden = (bexp > 0) | (not fmt.subnormals) & (frac > 0)
-    top = (bexp == fmt.top_bexp) & fmt.infinities
-    nan = top & (frac > 0) if fmt.nan == "ieee" else np.isin(code, fmt.nan)
-    exp = np.where(top | nan, 0, np.maximum(bexp, fmt.least_bexp) - fmt.bias - fmt.fraction_bits)
-    value = np.where(top, np.inf, _scaled(frac + (hidden.astype(np.int64) << fmt.fraction_bits), exp))
+    infinity = np.inf if fmt.infinity_magnitude is None else fmt.infinity_magnitude
+    infinite = magnitude == infinity
+    nan = magnitude > infinity if fmt.nan == "ieee" else np.isin(code, fmt.nan)
+    exp = np.where(infinite | nan, 0, np.maximum(bexp, fmt.least_bexp) - fmt.bias - fmt.fraction_bits)
+    value = np.where(infinite, np.inf, _scaled(frac + (hidden.astype(np.int64) << fmt.fraction_bits), exp))
     return np.where(nan, np.nan, np.where(code & fmt.sign_bit, -value, value))
 
 
@@ -69,13 +72,26 @@ def _scaled(sig: Ints | int, exp: Ints | int) -> NDArray[np.float64]:
     return np.asarray(np.ldexp(np.asarray(sig, dtype=np.float64), np.asarray(exp, dtype=np.intc)))
 
 
-def encode(fmt: Format, x: Any, rounding: str = "rne", overflow: str = "saturate", missing: str = "error") -> Codes:
+def encode(
+    fmt: Format,
+    x: Any,
+    rounding: str = "rne",
+    overflow: str = "saturate",
+    missing: str = "error",
+    *,
+    random_bits: int | None = None,
+    seed: int | None = None,
+    counter: int = 0,
+) -> Codes:
     """The code of every number, each rounded once from its exact value, as `container_dtype` in x's shape (0-d for
     a scalar).
 
     x: float16, float32, float64 or ml_dtypes floats, integers, Python numbers, Fractions, or (nested) sequences of
     them. Integers are numbers here, not codes.
-    rounding: `rne`, `rna`, `rz`, `ru`, `rd`, `rto` (`Rounding`).
+    rounding: `rne`, `rna`, `rz`, `ru`, `rd`, `rto` (`Rounding`), or `stochastic`: the number, cut to random_bits below
+    the last place, plus as many random bits there, and then cut to the last place; all of magnitudes.
+    random_bits, seed, counter: of `stochastic`. The bits of the i-th number, in C order, are those of `random_words` at
+    counter + i, so that an array in parts gives the same codes.
     overflow: judged after rounding with an unbounded exponent, in every rounding: `saturate` gives the largest
     number of the sign, for infinities too; `infinity` and `nan` give those, and infinities stay infinite in a format
     that has them. A fixed format can only saturate; its negative end is -2^(bits - 1).
@@ -85,14 +101,15 @@ def encode(fmt: Format, x: Any, rounding: str = "rne", overflow: str = "saturate
     smallest of an unsigned format for the others.
 
     A NaN gives the canonical NaN, without its sign. A zero, or what rounds to zero, keeps its sign where the format
-    has a signed zero. In a format without subnormals the numbers next to zero are +-(1 + 2^-fraction_bits) * 2^-bias.
+    has a signed zero. In a format without subnormals the numbers next to zero are +-(1 + 2^-fraction_bits) * 2^-bias;
+    `underflow` of the format says what lies between.
     Raises ValueError for a policy that does not exist or that asks the format for an infinity, a NaN or a zero that
     it lacks, whatever x is; for a missing number under `error`. TypeError for what is no real number.
     """
-    mode = _choice("rounding", Rounding, rounding)
     beyond = _choice("overflow", Overflow, overflow, _overflows(fmt), fmt)
     absent = _choice("missing", Missing, missing, _missings(fmt), fmt)
     given = numbers_of(x)
+    mode = _rounding(fmt, rounding, given.size, random_bits, seed, counter)
     number = exact(given)
     if isinstance(fmt, FloatFormat):
         codes, lacking = _float_codes(fmt, number, mode, beyond)
@@ -109,6 +126,19 @@ def encode(fmt: Format, x: Any, rounding: str = "rne", overflow: str = "saturate
             )
         codes = np.where(lacking, _substitute(fmt, number, absent), codes)
     return codes.astype(container_dtype(fmt)).reshape(given.shape)
+
+
+def _rounding(
+    fmt: Format, name: str, count: int, random_bits: int | None, seed: int | None, counter: int
+) -> Rounding | Draw:
+    """The rounding of that name, with its random words."""
+    if name == STOCHASTIC:
+        return draw(fmt, count, random_bits, seed, counter)
+    if name not in list(Rounding):
+        raise ValueError(f"rounding must be one of {', '.join([*Rounding, STOCHASTIC])}, not {name!r}")
+    if random_bits is not None or seed is not None or counter:
+        raise ValueError(f"random_bits, seed and counter are of rounding='{STOCHASTIC}', not of {str(name)!r}")
+    return Rounding(name)
 
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -149,7 +179,17 @@ def _substitute(fmt: Format, x: Exact, missing: Missing) -> Ints:
     return code
 
 
-def _float_codes(fmt: FloatFormat, x: Exact, rounding: Rounding, overflow: Overflow) -> tuple[Ints, Bools]:
+def _cut(rounding: Rounding | Draw, sig: Ints, shift: Ints) -> tuple[Ints, Ints]:
+    """What of a significand is kept, and what a rounding needs to know of the rest."""
+    return split_bits(sig, shift, rounding.bits) if isinstance(rounding, Draw) else split(sig, shift)
+
+
+def _grows(rounding: Rounding | Draw, rest: Ints, steps: Ints, negative: Bools) -> Bools:
+    """Whether magnitudes go to the next larger code."""
+    return rounding.grows(rest) if isinstance(rounding, Draw) else grows(rounding, rest, (steps & 1) == 1, negative)
+
+
+def _float_codes(fmt: FloatFormat, x: Exact, rounding: Rounding | Draw, overflow: Overflow) -> tuple[Ints, Bools]:
     """Codes, and which numbers are missing. A magnitude that grows past its fraction carries into its exponent."""
     steps = _float_steps(fmt, x, rounding)
     over = steps > fmt.max_magnitude
@@ -168,20 +208,31 @@ def _float_codes(fmt: FloatFormat, x: Exact, rounding: Rounding, overflow: Overf
     return np.where(nan, fmt.canonical_nan or 0, codes), lacking
 
 
-def _float_steps(fmt: FloatFormat, x: Exact, rounding: Rounding) -> Ints:
+def _float_steps(fmt: FloatFormat, x: Exact, rounding: Rounding | Draw) -> Ints:
     """How many numbers up from zero each magnitude comes to stand, as if the exponent had no upper end."""
     exp = _binade(fmt, x)
-    kept, rest = split(x.sig, 52 - fmt.fraction_bits + exp - x.exp)
+    kept, rest = _cut(rounding, x.sig, 52 - fmt.fraction_bits + exp - x.exp)
     steps = ((exp - fmt.emin) << fmt.fraction_bits) + kept
-    if not fmt.subnormals:
-        # Fraction 0 of the lowest binade is zero, so the least number stands alone above it.
-        sig, least_exp = _least(fmt)
-        tiny = ~_at_least(x, sig, least_exp)
-        half = _at_least(x, sig, least_exp - 1)
-        over_half = half & ~((x.exp == least_exp - 1) & (x.sig == sig))
-        steps = np.where(tiny, 0, steps - (1 << fmt.fraction_bits))
-        rest = np.where(tiny, compare_half(x.sig != 0, half, over_half), rest)
-    return steps + grows(rounding, rest, (steps & 1) == 1, x.negative)
+    if fmt.subnormals:
+        return steps + _grows(rounding, rest, steps, x.negative)
+    # Fraction 0 of the lowest binade is zero, so the least number stands alone above it.
+    steps = steps - (1 << fmt.fraction_bits)
+    if fmt.underflow == "zero":
+        return np.where(x.exp < fmt.emin, 0, steps + _grows(rounding, rest, steps, x.negative))
+    tiny = ~_at_least(x, *_least(fmt))
+    steps, rest = np.where(tiny, 0, steps), np.where(tiny, _of_least(fmt, x, rounding), rest)
+    return steps + _grows(rounding, rest, steps, x.negative)
+
+
+def _of_least(fmt: FloatFormat, x: Exact, rounding: Rounding | Draw) -> Ints:
+    """What a rounding needs to know of magnitudes between zero and the least number, as a part of that."""
+    sig, exp = _least(fmt)
+    if not isinstance(rounding, Draw):
+        half = _at_least(x, sig, exp - 1)
+        return compare_half(x.sig != 0, half, half & ~((x.exp == exp - 1) & (x.sig == sig)))
+    below = np.minimum(exp - x.exp, 54 + rounding.bits).tolist()
+    parts = [(one << rounding.bits) // (sig << max(0, down)) for one, down in zip(x.sig.tolist(), below, strict=True)]
+    return np.array([min(part, 1 << 33) for part in parts], dtype=np.int64)
 
 
 def _binade(fmt: FloatFormat, x: Exact) -> Ints:
@@ -201,20 +252,20 @@ def _at_least(x: Exact, sig: int, exp: int) -> Bools:
     return answer
 
 
-def _fixed_codes(fmt: FixedFormat, x: Exact, rounding: Rounding) -> tuple[Ints, Bools]:
+def _fixed_codes(fmt: FixedFormat, x: Exact, rounding: Rounding | Draw) -> tuple[Ints, Bools]:
     """Codes, and which numbers are missing."""
     # At a shift of 12 everything kept is 2^40 or more, beyond every end.
-    kept, rest = split(x.sig, np.maximum(52 - fmt.fraction_bits - x.exp, 12))
-    steps = kept + grows(rounding, rest, (kept & 1) == 1, x.negative)
+    kept, rest = _cut(rounding, x.sig, np.maximum(52 - fmt.fraction_bits - x.exp, 12))
+    steps = kept + _grows(rounding, rest, kept, x.negative)
     steps = np.minimum(steps, np.where(x.negative, 1 << fmt.bits - 1, (1 << fmt.bits - 1) - 1))
     return np.where(x.negative, -steps, steps) & ((1 << fmt.bits) - 1), x.nan
 
 
-def _exponent_codes(fmt: ExponentFormat, x: Exact, rounding: Rounding, overflow: Overflow) -> tuple[Ints, Bools]:
+def _exponent_codes(fmt: ExponentFormat, x: Exact, rounding: Rounding | Draw, overflow: Overflow) -> tuple[Ints, Bools]:
     """Codes, and which numbers are missing."""
     steps = x.exp + fmt.bias
-    _, rest = split(x.sig, np.full(x.sig.shape, 52))
-    steps = steps + grows(rounding, rest, (steps & 1) == 1, x.negative)
+    _, rest = _cut(rounding, x.sig, np.full(x.sig.shape, 52))
+    steps = steps + _grows(rounding, rest, steps, x.negative)
     over = steps > fmt.max_code
     nan = x.nan | over if overflow is Overflow.NAN else x.nan
     codes = np.where(nan, fmt.canonical_nan or 0, np.minimum(steps, fmt.max_code))

@@ -39,16 +39,17 @@ def container_dtype(fmt: Format) -> np.dtype[np.unsignedinteger[Any]]:
 def own_dtype(fmt: Format) -> str | None:
     """Name of the float dtype whose bits are the format's codes, or None.
 
-    float32 for tf32 and e8m13 too, which stand in a binary32 container.
+    float32 for tf32 and e8m13 too, which stand in a binary32 container; float8_e4m3fn for ue4m3, whose codes are
+    those of numbers without a sign.
     """
     if isinstance(fmt, ExponentFormat):
         return "float8_e8m0fnu" if (fmt.exponent_bits, fmt.bias, fmt.nan) == (8, 127, (0xFF,)) else None
-    if not isinstance(fmt, FloatFormat) or not fmt.signed or not fmt.subnormals:
+    if not isinstance(fmt, FloatFormat) or not fmt.subnormals or fmt.infinities != (fmt.nan == "ieee"):
         return None
-    if fmt.infinities != (fmt.nan == "ieee"):
-        return None
-    nan = fmt.nan if fmt.nan == "ieee" else tuple(sorted(fmt.nan))
-    return _DTYPES.get((fmt.container_bits, fmt.exponent_bits, fmt.bias, nan))
+    bits, nan = fmt.container_bits, fmt.nan if fmt.nan == "ieee" else tuple(sorted(fmt.nan))
+    if not fmt.signed:
+        return "float8_e4m3fn" if (bits, fmt.exponent_bits, fmt.bias, nan) == (7, 4, 7, (0x7F,)) else None
+    return _DTYPES.get((bits, fmt.exponent_bits, fmt.bias, nan))
 
 
 def codes_of(fmt: Format, array: Any, what: str = "codes") -> Codes:

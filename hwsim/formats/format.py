@@ -64,12 +64,21 @@ class _Format(BaseModel):
         return codec.decode(cast("Format", self), codes)
 
     def encode(
-        self, x: Any, rounding: str = "rne", overflow: str = "saturate", missing: str = "error"
+        self,
+        x: Any,
+        rounding: str = "rne",
+        overflow: str = "saturate",
+        missing: str = "error",
+        *,
+        random_bits: int | None = None,
+        seed: int | None = None,
+        counter: int = 0,
     ) -> NDArray[np.unsignedinteger[Any]]:
         """The codes of numbers, each rounded once; see `hwsim.formats.codec.encode`."""
         from hwsim.formats import codec
 
-        return codec.encode(cast("Format", self), x, rounding, overflow, missing)
+        random: dict[str, Any] = {"random_bits": random_bits, "seed": seed, "counter": counter}
+        return codec.encode(cast("Format", self), x, rounding, overflow, missing, **random)
 
     @model_validator(mode="after")
     def _at_most_32_bits(self) -> _Format:
@@ -85,6 +94,9 @@ class FloatFormat(_Format):
     number with a hidden bit, except fraction 0, which is zero (DLFloat16, HFP8).
 
     nan: the NaN codes (`bits` wide); `ieee`: the top exponent with a fraction other than 0.
+    infinities: with `ieee`, the top exponent with fraction 0; with a list, the largest magnitude that is not NaN.
+    underflow: without subnormals, what becomes of a number between zero and the least: `nearby`, the one that the
+    rounding chooses; `zero`, zero where, rounded with an unbounded exponent, it stays below the least.
     canonical: the NaN that operations return; the first of `nan` (`ieee`: all ones below the sign) unless given.
     container: the width that codes are stored in, where it is more than `bits`; a code stands in its high bits.
     """
@@ -94,6 +106,7 @@ class FloatFormat(_Format):
     fraction_bits: int = Field(ge=0, le=28)
     bias: int
     subnormals: bool = True
+    underflow: Literal["nearby", "zero"] = "nearby"
     infinities: bool = False
     nan: Annotated[Literal["ieee"] | tuple[int, ...], BeforeValidator(_nan_or_ieee)] = ()
     canonical: int | None = None
@@ -134,17 +147,22 @@ class FloatFormat(_Format):
     @property
     def infinity_magnitude(self) -> int | None:
         """The magnitude bits of infinity, or None."""
-        return self.top_bexp << self.fraction_bits if self.infinities else None
+        if not self.infinities:
+            return None
+        return self.top_bexp << self.fraction_bits if self.nan == "ieee" else self._last_magnitude
+
+    @property
+    def _last_magnitude(self) -> int:
+        """The largest magnitude bits that a list of NaNs leaves."""
+        magnitude = self.sign_bit - 1
+        while magnitude in self.nan:
+            magnitude -= 1
+        return magnitude
 
     @property
     def max_magnitude(self) -> int:
         """The magnitude bits of the largest finite number."""
-        if self.infinities or self.nan == "ieee":
-            return (self.top_bexp << self.fraction_bits) - 1
-        magnitude = (1 << (self.exponent_bits + self.fraction_bits)) - 1
-        while magnitude in self.nan:
-            magnitude -= 1
-        return magnitude
+        return self._last_magnitude if self.infinity_magnitude is None else self.infinity_magnitude - 1
 
     @property
     def emax(self) -> int:
@@ -189,6 +207,8 @@ class FloatFormat(_Format):
             raise RuleError("container", f"must hold the {self.bits} bits of a code, not {self.container}")
         if not self.signed and self.signed_zero:
             raise RuleError("signed_zero", "must be false for an unsigned format")
+        if self.subnormals and self.underflow != "nearby":
+            raise RuleError("underflow", "is of a format with subnormals: false")
         if self.infinities and self.exponent_bits + self.fraction_bits < 2:
             raise RuleError("infinities", "leaves no finite number other than zero")
         if self.nan == "ieee":
@@ -211,15 +231,13 @@ class FloatFormat(_Format):
 
     def _check_nan_codes(self, codes: tuple[int, ...]) -> None:
         shown = ", ".join(f"{code:#x}" for code in codes)
-        if self.infinities and self.fraction_bits:
-            raise RuleError("nan", f"must be ieee where infinities is true, not [{shown}]")
+        if self.infinities and self.fraction_bits and not codes:
+            raise RuleError("nan", "must be ieee or a list of codes where infinities is true, not []")
         if any(not 0 <= code < 1 << self.bits for code in codes):
             raise RuleError("nan", f"must be codes of {self.bits} bits, not [{shown}]")
         for code in codes:
             if code == 0:
                 raise RuleError("nan", "must not hold code 0, which is zero")
-            if self.infinities and code & (self.sign_bit - 1) == self.infinity_magnitude:
-                raise RuleError("nan", f"must not hold a code of infinity, {code:#x}")
             if self.signed and code != self.sign_bit and code ^ self.sign_bit not in codes:
                 raise RuleError("nan", f"must hold {code ^ self.sign_bit:#x}, as it holds {code:#x} of the other sign")
         if self.max_magnitude < 1:

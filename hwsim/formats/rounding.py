@@ -41,6 +41,18 @@ def split(sig: Ints, shift: Ints) -> tuple[Ints, Ints]:
     return sig >> shift, compare_half(out > 0, out >= half, out > half)
 
 
+def split_bits(sig: Ints, shift: Ints, bits: int) -> tuple[Ints, Ints]:
+    """sig >> shift, and the highest `bits` of what is shifted out, as an integer; what is below them is dropped.
+
+    sig in [0, 2^53); shift at least 1, and without an upper end; bits at most 32.
+    """
+    shift = np.minimum(shift, 54 + bits)  # everything out, and below the bits kept
+    above = np.where(
+        shift >= bits, sig >> np.minimum(np.maximum(shift - bits, 0), 63), sig << np.maximum(bits - shift, 0)
+    )
+    return sig >> np.minimum(shift, 63), above & ((1 << bits) - 1)
+
+
 def compare_half(some: Bools, at_least_half: Bools, above_half: Bools) -> Ints:
     """NOTHING to ABOVE_HALF, from three comparisons of what is cut off."""
     return some.astype(np.int64) + at_least_half + above_half

@@ -51,6 +51,25 @@ def test_formats_shows_each(run: Run, name: str) -> None:
     assert all(line == line.rstrip() for line in done.out.splitlines())
 
 
+def test_formats_shows_one_of_p3109(run: Run) -> None:
+    out = run("formats", "binary8p3se").out
+    for words in (
+        "IEEE P3109, 8 bits, precision 3, signed, extended",
+        "biased exponent 5 (bias 16), fraction 2",
+        "infinity       0x7f",
+        "NaN            0x80",
+        "negative zero  none",
+    ):
+        assert words in out
+    unknown = run("formats", "binary8p9se")
+    fails(unknown, "unknown format 'binary8p9se': precision must be 1 to 7 for a signed format of 8 bits, not 9")
+
+
+def test_formats_says_what_becomes_of_an_underflow(run: Run) -> None:
+    assert "underflow      zero, where" in run("formats", "dlfloat16").out
+    assert "underflow" not in run("formats", "e4m3").out
+
+
 def test_formats_shows_a_users_own(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "e3m4.yaml"
     file.write_text("kind: float\nexponent_bits: 3\nfraction_bits: 4\nbias: 3\n")
@@ -85,12 +104,12 @@ def test_units_says_what_is_wrong_in_a_file(run: Run, tmp_path: Path) -> None:
 
 def test_units_says_what_is_refused(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "unit.yaml"
-    file.write_text(as_yaml(load_unit(HOPPER)).replace("method: aligned, fraction_bits: 13", "method: exact"))
+    file.write_text(as_yaml(load_unit(HOPPER)).replace("a: e4m3", "a: ue4m3"))
     assert (
-        "# Refused: unit hopper-wgmma-e4m3-f32: sum.method: exact is not implemented yet.\n"
+        "# Refused: unit hopper-wgmma-e4m3-f32: unsigned factors is not implemented yet.\n"
         in run("units", str(file)).out
     )
-    fails(run("explain", str(file)), "sum.method: exact is not implemented yet")
+    fails(run("explain", str(file)), "unsigned factors is not implemented yet")
     message = r"unit hopper-mma-e4m3-f16: operands\.convert is in the model, but not in the RTL yet"
     assert re.search(f"# hwsim rtl and hwsim cosim refuse it: {message}\\.\n", run("units", "hopper-mma-e4m3-f16").out)
     fails(run("rtl", "hopper-mma-e4m3-f16", "-o", "-"), message)
@@ -156,6 +175,19 @@ def test_encode_rounds_once(run: Run, arguments: list[str], codes: str) -> None:
     assert done.status == 0, done
     got = [line.split()[1].removeprefix("0x") for line in done.out.splitlines()[1:]]
     assert got == [code.removeprefix("0x") for code in codes.split()]
+
+
+def test_encode_stochastically(run: Run) -> None:
+    words = ["--rounding", "stochastic", "--random-bits", "4", "--seed", "5"]
+    given = ["0.3"] * 12
+    codes = hwsim.get_format("e4m3").encode([Fraction(3, 10)] * 12, "stochastic", random_bits=4, seed=5)
+    assert len(set(codes.tolist())) == 2
+    got = [int(line.split()[1], 16) for line in run("encode", "e4m3", *words, *given).out.splitlines()[1:]]
+    assert got == codes.tolist()
+    later = run("encode", "e4m3", *words, "--counter", "7", "0.3", "-0.3").out.splitlines()
+    assert [int(line.split()[1], 16) for line in later[1:]] == [codes[7], codes[8] | 0x80]
+    fails(run("encode", "e4m3", *words[:4], "0.3"), "seed must be given for rounding='stochastic'")
+    fails(run("encode", "e4m3", "--seed", "1", "0.3"), "random_bits, seed and counter are of rounding=")
 
 
 def test_encode_says_whether_it_rounded(run: Run) -> None:

@@ -11,35 +11,28 @@ from functools import lru_cache
 
 import numpy as np
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, formats, parse
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, formats, get_format, parse
 
 ROUNDINGS = ["rne", "rna", "rz", "ru", "rd", "rto"]
 BELOW = 2100  # rungs under code 0 of an exponent format
 
-# Formats that do not ship, but that ml_dtypes has or that IBM published.
+# Formats that do not ship: what the shipped ones leave out of the keys' combinations.
 USER = {
-    "e4m3fnuz": {"exponent_bits": 4, "fraction_bits": 3, "bias": 8, "nan": [0x80], "signed_zero": False},
-    "e5m2fnuz": {"exponent_bits": 5, "fraction_bits": 2, "bias": 16, "nan": [0x80], "signed_zero": False},
-    "e4m3b11fnuz": {"exponent_bits": 4, "fraction_bits": 3, "bias": 11, "nan": [0x80], "signed_zero": False},
-    "e4m3ieee": {"exponent_bits": 4, "fraction_bits": 3, "bias": 7, "nan": "ieee", "infinities": True},
-    "e3m4": {"exponent_bits": 3, "fraction_bits": 4, "bias": 3, "nan": "ieee", "infinities": True},
-    "e3m4fn": {"exponent_bits": 3, "fraction_bits": 4, "bias": 3, "nan": [0x7F, 0xFF]},
-    "hfp8": {"exponent_bits": 4, "fraction_bits": 3, "bias": 11, "subnormals": False},
-    "dlfloat16": {
-        "exponent_bits": 6, "fraction_bits": 9, "bias": 31, "subnormals": False, "nan": [0x7FFF, 0xFFFF],
-    },
-    "ue4m3": {
-        "exponent_bits": 4, "fraction_bits": 3, "bias": 7, "nan": [0x7F], "signed": False, "signed_zero": False,
-    },
+    "e4m3nosub": {"exponent_bits": 4, "fraction_bits": 3, "bias": 11, "subnormals": False},
     "ue5m3": {
         "exponent_bits": 5, "fraction_bits": 3, "bias": 15, "nan": [0xFF], "signed": False, "signed_zero": False,
     },
     "e5m0": {"exponent_bits": 5, "fraction_bits": 0, "bias": 15, "infinities": True},
     "e5m0nosub": {"exponent_bits": 5, "fraction_bits": 0, "bias": 15, "subnormals": False},
+    "e5m0zero": {"exponent_bits": 5, "fraction_bits": 0, "bias": 15, "subnormals": False, "underflow": "zero"},
+    "e4m3inf": {"exponent_bits": 4, "fraction_bits": 3, "bias": 7, "infinities": True, "nan": [0x7F, 0xFF]},
 }  # fmt: skip
+# Of IEEE P3109: every sign and domain, the ends of the precisions, and of the widths.
+P3109 = ["binary8p3se", "binary8p4uf", "binary8p1ue", "binary8p8ue", "binary8p1se", "binary5p2sf", "binary3p1se"]
 USER_FORMATS = {name: parse({"name": name, "kind": "float", **fields}) for name, fields in USER.items()}
 USER_FORMATS["fixed5"] = parse({"name": "fixed5", "kind": "fixed", "integer_bits": 3, "fraction_bits": 1})
 USER_FORMATS["e4m0"] = parse({"name": "e4m0", "kind": "exponent", "exponent_bits": 4, "bias": 5, "nan": [0, 1]})
+USER_FORMATS |= {name: get_format(name) for name in P3109}
 EVERY = {**formats(), **USER_FORMATS}
 
 
@@ -67,9 +60,9 @@ def largest_rung(fmt, negative):
     """The rung of the largest number of a sign, found by looking at every code, or from the format's definition."""
     if isinstance(fmt, FloatFormat):
         magnitudes = 1 << (fmt.exponent_bits + fmt.fraction_bits)
-        if fmt.infinities:
+        if fmt.nan == "ieee":
             return magnitudes - 1 - (1 << fmt.fraction_bits)
-        return max(m for m in range(magnitudes - len(fmt.nan) - 1, magnitudes) if m not in fmt.nan)
+        return max(m for m in range(magnitudes - len(fmt.nan) - 1, magnitudes) if m not in fmt.nan) - fmt.infinities
     if isinstance(fmt, FixedFormat):
         return (1 << (fmt.bits - 1)) - (not negative)
     return max(code for code in range(1 << fmt.bits) if code not in fmt.nan) + BELOW
@@ -78,6 +71,16 @@ def largest_rung(fmt, negative):
 def odd(fmt, rung):
     """Whether the code of a rung is odd."""
     return (rung - BELOW if isinstance(fmt, ExponentFormat) else rung) % 2 == 1
+
+
+def flushes(fmt):
+    """Whether a number that stays below the least, rounded with an unbounded exponent, is zero."""
+    return isinstance(fmt, FloatFormat) and not fmt.subnormals and fmt.underflow == "zero"
+
+
+def below_least(fmt):
+    """What an unbounded exponent would have below the least number of a format that flushes."""
+    return Fraction(2) ** -fmt.bias
 
 
 GO_UP = {  # from (x - lower) against (upper - x): -1, 0, 1; whether lower is odd; whether x is negative
@@ -98,6 +101,11 @@ def rung_of(fmt, magnitude, negative, rounding):
     if below == magnitude or lower >= end:
         return lower
     above = rung_value(fmt, lower + 1)
+    if lower == 0 and flushes(fmt):
+        # As if the lowest binade began at fraction 0, and others came below; all of that is zero.
+        below = below_least(fmt)
+        if magnitude <= below:
+            return 0
     twice = magnitude - below - (above - magnitude)
     side = (twice > 0) - (twice < 0)
     return lower + bool(GO_UP[rounding](side, odd(fmt, lower), negative))
@@ -115,8 +123,7 @@ def code_of(fmt, rung, negative):
 
 def infinity_code(fmt, negative):
     """The container's code of an infinity."""
-    top = (1 << fmt.exponent_bits) - 1
-    return (negative << (fmt.bits - 1) | top << fmt.fraction_bits) << (fmt.container_bits - fmt.bits)
+    return (negative << (fmt.bits - 1) | largest_rung(fmt, negative) + 1) << (fmt.container_bits - fmt.bits)
 
 
 def expected(fmt, x, rounding="rne", overflow="saturate"):
@@ -200,6 +207,10 @@ def bulk_neighbours(name, magnitude, negative):
 def bulk_rung(name, magnitude, negative, rounding):
     """`rung_of` for an array of float64 magnitudes of one sign."""
     rung, lower, above, is_odd = bulk_neighbours(name, magnitude, negative)
+    if flushes(EVERY[name]):
+        # Under the least number: as far as the place where the lowest binade would begin, zero is that place.
+        edge = float(below_least(EVERY[name]))
+        lower = np.where(rung == 0, np.where(magnitude > edge, edge, magnitude), lower)
     with np.errstate(over="ignore", invalid="ignore"):
         middle = lower / 2 + above / 2
     up = {

@@ -8,7 +8,11 @@ from formats.formats_witness import EVERY
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, formats, get_format, parse
 from hwsim.formats.yamlfile import SpecError
 
-SHIPPED = ["e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "mxint8", "e8m0", "f16", "bf16", "tf32", "e8m13", "f32"]
+SHIPPED = [
+    *("e4m3", "e5m2", "e4m3-ieee", "e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz", "e3m4", "e3m4-finite"),
+    *("hfp8-e4m3", "hfp8-e5m2", "e3m2", "e2m3", "e2m1", "mxint8", "e8m0", "ue4m3", "ue8m0"),
+    *("f16", "bf16", "e5m6", "dlfloat16", "tf32", "e8m13", "f32"),
+]
 E4M3 = "kind: float\nexponent_bits: 4\nfraction_bits: 3\nbias: 7\n"
 
 
@@ -41,6 +45,19 @@ def test_shipped_formats():
         ("tf32", 0x7F7FE000 >> 13, 127, -126, 19),
         ("e8m13", 0x7F7FFC00 >> 10, 127, -126, 22),
         ("f32", 0x7F7FFFFF, 127, -126, 32),
+        ("e4m3-ieee", 0x77, 7, -6, 8),
+        ("e4m3fnuz", 0x7F, 7, -7, 8),
+        ("e5m2fnuz", 0x7F, 15, -15, 8),
+        ("e4m3b11fnuz", 0x7F, 4, -10, 8),
+        ("e3m4", 0x6F, 3, -2, 8),
+        ("e3m4-finite", 0x7E, 4, -2, 8),
+        ("hfp8-e4m3", 0x7F, 4, -11, 8),
+        ("hfp8-e5m2", 0x7E, 16, -15, 8),
+        ("ue4m3", 0x7E, 8, -6, 7),
+        ("e5m6", 0x7BF, 15, -14, 12),
+        ("dlfloat16", 0x7FFE, 32, -31, 16),
+        ("binary8p3se", 0x7E, 15, -15, 8),
+        ("binary8p4uf", 0xFE, 15, -15, 8),
     ],
 )
 def test_the_range_of_a_shipped_format(name, largest, emax, emin, bits):
@@ -126,8 +143,10 @@ BROKEN = [  # text, what follows `FILE:`
     (E4M3 + "nan: [0x80]\n", "1: signed_zero must be false where 0x80 is NaN"),
     (E4M3 + "signed_zero: false\n", "5: signed_zero must be true unless 0x80 is NaN"),
     (E4M3 + "nan: ieee\n", "5: nan ieee goes with infinities: true; else list the NaN codes"),
-    (E4M3 + "infinities: true\n", "1: nan must be ieee where infinities is true, not []"),
-    (E4M3 + "infinities: true\nnan: [0x7F, 0xFF]\n", "6: nan must be ieee where infinities is true, not [0x7f, 0xff]"),
+    (E4M3 + "infinities: true\n", "1: nan must be ieee or a list of codes where infinities is true, not []"),
+    (E4M3 + "infinities: true\nnan: [0x78, 0xF8]\n", "6: nan must be codes above every finite number, or negative z"),
+    (E4M3 + "underflow: zero\n", "5: underflow is of a format with subnormals: false"),
+    (E4M3 + "subnormals: false\nunderflow: flush\n", "6: underflow must be 'nearby' or 'zero', not 'flush'"),
     (E4M3.replace("3", "0") + "infinities: true\nnan: ieee\n", "6: nan ieee needs a fraction bit to tell NaN from inf"),
     (E4M3 + "infinities: true\nnan: ieee\nsigned_zero: false\n", "7: signed_zero must be true where nan is ieee"),
     (E4M3 + "signed: false\n", "1: signed_zero must be false for an unsigned format"),
@@ -169,9 +188,15 @@ def test_a_file_that_cannot_be_read(tmp_path):
     ("name", "message"),
     [
         ("e4m4", r"unknown format 'e4m4': did you mean e4m3, "),
-        ("E4M3", r"unknown format 'E4M3': did you mean e4m3\?"),
+        ("E4M3", r"unknown format 'E4M3': did you mean e4m3, "),
         ("zzz", r"unknown format 'zzz': known: e4m3, e5m2, .*, f32$"),
         ("", r"unknown format '': known: "),
+        ("binary8p8se", r"unknown format 'binary8p8se': precision must be 1 to 7 for a signed format of 8 bits, not 8"),
+        ("binary8p9uf", r"precision must be 1 to 8 for an unsigned format of 8 bits, not 9"),
+        ("binary8p0ue", r"precision must be 1 to 8 for an unsigned format of 8 bits, not 0"),
+        ("binary16p3se", r"unknown format 'binary16p3se': bits must be 3 to 8, not 16"),
+        ("binary2p1se", r"bits must be 3 to 8, not 2"),
+        ("binary8p3sx", r"unknown format 'binary8p3sx': "),
     ],
 )
 def test_an_unknown_name(name, message):

@@ -2,10 +2,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 from formats.formats_witness import EVERY, float_value
-from gfloat import decode_ndarray
+from gfloat import Domain, Signedness, decode_ndarray
 from gfloat import formats as gf
 
-from hwsim.formats import Class, FloatFormat, codec, codes_of, container_dtype, formats, get_format, unpack
+from hwsim.formats import Class, FloatFormat, codec, codes_of, container_dtype, formats, get_format, p3109, unpack
 
 ML_DTYPES = {
     "e4m3": ml_dtypes.float8_e4m3fn,
@@ -19,8 +19,10 @@ ML_DTYPES = {
     "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
     "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
     "e4m3b11fnuz": ml_dtypes.float8_e4m3b11fnuz,
-    "e4m3ieee": ml_dtypes.float8_e4m3,
+    "e4m3-ieee": ml_dtypes.float8_e4m3,
     "e3m4": ml_dtypes.float8_e3m4,
+    "ue4m3": ml_dtypes.float8_e4m3fn,
+    "ue8m0": ml_dtypes.float8_e8m0fnu,
 }
 GFLOAT = {
     "e4m3": gf.format_info_ocp_e4m3,
@@ -32,7 +34,17 @@ GFLOAT = {
     "mxint8": gf.format_info_ocp_int8,
     "f16": gf.format_info_binary16,
     "bf16": gf.format_info_bfloat16,
+    "ue8m0": gf.format_info_ocp_e8m0,
 }
+# Every format of P3109 with 3 to 8 bits: (bits, precision, signed, extended).
+P3109 = [
+    (bits, precision, signed, extended)
+    for bits in range(3, 9)
+    for signed in (True, False)
+    for precision in range(1, bits + (not signed))
+    for extended in (True, False)
+]
+DOMAINS = (Domain.Finite, Domain.Extended)
 NARROW = [name for name, fmt in EVERY.items() if fmt.container_bits <= 16]
 WIDE = ["tf32", "e8m13", "f32"]
 
@@ -69,6 +81,18 @@ def test_decode_is_that_of_ml_dtypes_and_numpy(name):
 def test_decode_is_that_of_gfloat(name):
     codes = every_code(name)
     assert same(EVERY[name].decode(codes), decode_ndarray(GFLOAT[name], codes.astype(np.int64)).astype(np.float64))
+
+
+def test_decode_of_p3109_is_that_of_gfloat():
+    assert len(P3109) == 120
+    for bits, precision, signed, extended in P3109:
+        fmt = p3109(precision, bits, signed, extended)
+        sign, domain = Signedness.Signed if signed else Signedness.Unsigned, DOMAINS[extended]
+        info = gf.format_info_p3109(bits, precision, sign, domain)
+        codes = np.arange(1 << bits)
+        assert same(fmt.decode(codes), decode_ndarray(info, codes).astype(np.float64)), fmt.name
+        assert fmt.decode(1 << (bits - 1 - signed)) == 1, fmt.name
+        assert get_format(fmt.name) == fmt
 
 
 @pytest.mark.parametrize("name", WIDE)
@@ -133,9 +157,24 @@ def test_decode_of_mxint8_is_int8_over_64():
         ("dlfloat16", 0x3E00, 1.0),  # Agrawal et al., DLFloat, ARITH 2019
         ("dlfloat16", 0x7FFE, 8573157376.0),
         ("dlfloat16", 0x0001, 4.665707820095122e-10),
-        ("hfp8", 0x7F, 30.0),  # Sun et al., NeurIPS 2019, with a bias of 7 + 4
-        ("hfp8", 0x01, 1.125 * 2.0**-11),
+        ("hfp8-e4m3", 0x7F, 30.0),  # Sun et al., NeurIPS 2019, with a bias of 7 + 4
+        ("hfp8-e4m3", 0x01, 1.125 * 2.0**-11),
+        ("hfp8-e5m2", 0x7E, 98304.0),
+        ("hfp8-e5m2", 0x01, 1.25 * 2.0**-15),
         ("ue4m3", 0x01, 2.0**-9),
+        ("ue4m3", 0x7E, 448.0),
+        ("ue8m0", 0xFE, 2.0**127),
+        ("e3m4-finite", 0x7E, 30.0),
+        ("e5m6", 0x7BF, 65024.0),
+        ("e5m6", 0x3C0, 1.0),
+        ("binary8p3se", 0x01, 2.0**-17),  # P3109's value tables, Binary8p3se
+        ("binary8p3se", 0x7E, 49152.0),
+        ("binary8p3se", 0xFF, -np.inf),
+        ("binary8p1se", 0x01, 2.0**-63),
+        ("binary8p1se", 0x7E, 2.0**62),
+        ("binary8p8ue", 0x01, 2.0**-7),
+        ("binary8p8ue", 0xFD, 1.9765625),
+        ("binary8p8ue", 0xFE, np.inf),
     ],
 )
 def test_value_of_a_code(name, code, value):
@@ -213,8 +252,8 @@ def test_scalars_and_empty_arguments_keep_their_shape():
 
 def test_containers():
     assert {name: container_dtype(fmt).name for name, fmt in formats().items()} == {
-        **dict.fromkeys(["e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "mxint8", "e8m0"], "uint8"),
-        **dict.fromkeys(["f16", "bf16"], "uint16"),
+        **dict.fromkeys([name for name, fmt in formats().items() if fmt.bits <= 8], "uint8"),
+        **dict.fromkeys(["f16", "bf16", "e5m6", "dlfloat16"], "uint16"),
         **dict.fromkeys(WIDE, "uint32"),
     }
 
@@ -289,6 +328,15 @@ def test_what_is_no_code_is_a_type_error(argument):
         codes_of(get_format("e4m3"), argument, "left")
 
 
+def test_a_scale_of_nvfp4_may_be_a_float8_array():
+    # As frameworks keep it; a sign, that of a zero too, is no code of ue4m3.
+    ue4m3 = get_format("ue4m3")
+    assert codes_of(ue4m3, np.array([0.5, 448], ml_dtypes.float8_e4m3fn)).tolist() == [0x30, 0x7E]
+    for wrong in (-1.0, -0.0):
+        with pytest.raises(ValueError, match="ue4m3 codes are 0 to 127"):
+            codes_of(ue4m3, np.array([wrong], ml_dtypes.float8_e4m3fn))
+
+
 def test_mxint8_has_no_float_dtype():
     with pytest.raises(TypeError, match=r"^codes must be integer mxint8 codes, not float32"):
         get_format("mxint8").decode(np.zeros(2, np.float32))
@@ -299,7 +347,7 @@ def test_mxint8_has_no_float_dtype():
 
 @pytest.mark.parametrize(
     ("attribute", "fault"),
-    [("bias", lambda fmt: fmt.bias + 1), ("least_bexp", lambda fmt: 0), ("top_bexp", lambda fmt: 0)],
+    [("bias", lambda fmt: fmt.bias + 1), ("least_bexp", lambda fmt: 0), ("infinity_magnitude", lambda fmt: 0x78)],
 )
 def test_a_faulty_decoder_is_seen(attribute, fault):
     class Faulty:

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from formats.formats_witness import EVERY, ROUNDINGS, bulk_expected, expected, inputs, overflows
-from gfloat import RoundMode, encode_ndarray, round_ndarray
+from gfloat import Domain, FormatInfo, RoundMode, Signedness, encode_ndarray, round_ndarray
 from gfloat import formats as gf
 
 from hwsim.formats import codec, exact, formats, get_format, rounding
@@ -24,9 +24,19 @@ CASTS = {
     "e4m3fnuz": (ml_dtypes.float8_e4m3fnuz, "nan"),
     "e5m2fnuz": (ml_dtypes.float8_e5m2fnuz, "nan"),
     "e4m3b11fnuz": (ml_dtypes.float8_e4m3b11fnuz, "nan"),
-    "e4m3ieee": (ml_dtypes.float8_e4m3, "infinity"),
+    "e4m3-ieee": (ml_dtypes.float8_e4m3, "infinity"),
     "e3m4": (ml_dtypes.float8_e3m4, "infinity"),
 }
+
+
+def gfloat_info(k, precision, bias, num_high_nans, domain=Domain.Finite, is_signed=True, has_nz=True):
+    """A format that gfloat can describe and does not name."""
+    return FormatInfo(
+        "", k, precision, bias=bias, is_signed=is_signed, domain=domain, has_nz=has_nz,
+        num_high_nans=num_high_nans, has_subnormals=True, is_twos_complement=False,
+    )  # fmt: skip
+
+
 GFLOAT = {
     "e4m3": gf.format_info_ocp_e4m3,
     "e5m2": gf.format_info_ocp_e5m2,
@@ -35,6 +45,14 @@ GFLOAT = {
     "e2m1": gf.format_info_ocp_e2m1,
     "f16": gf.format_info_binary16,
     "bf16": gf.format_info_bfloat16,
+    "e4m3-ieee": gfloat_info(8, 4, 7, 7, Domain.Extended),
+    "e3m4": gfloat_info(8, 5, 3, 15, Domain.Extended),
+    "e3m4-finite": gfloat_info(8, 5, 3, 1),
+    "e5m6": gfloat_info(12, 7, 15, 63, Domain.Extended),
+    "ue4m3": gfloat_info(7, 4, 7, 1, is_signed=False, has_nz=False),
+    "e4m3fnuz": gfloat_info(8, 4, 8, 0, has_nz=False),
+    "e5m2fnuz": gfloat_info(8, 3, 16, 0, has_nz=False),
+    "e4m3b11fnuz": gfloat_info(8, 4, 11, 0, has_nz=False),
 }
 GFLOAT_MODES = {
     "rne": RoundMode.TiesToEven,
@@ -45,10 +63,10 @@ GFLOAT_MODES = {
 }
 
 
-def check(name, mode, overflow, x=None):
+def check(name, mode, overflow, fmt=None):
     """encode against the witness, in bulk. Raises AssertionError with the first number that differs."""
-    x = inputs(name) if x is None else x
-    got = EVERY[name].encode(x, mode, overflow).astype(np.int64)
+    x = inputs(name)
+    got = (fmt or EVERY[name]).encode(x, mode, overflow).astype(np.int64)
     want = bulk_expected(name, x, mode, overflow)
     wrong = np.flatnonzero(got != want)
     assert not len(wrong), (
@@ -137,6 +155,34 @@ def test_saturating_encode_is_that_of_gfloat(name, mode):
     assert np.array_equal(EVERY[name].encode(x, mode), want)
 
 
+def near_every_code(fmt):
+    """Every number of a small format, every midpoint, past the largest, and a step of binary64 to each side."""
+    values = np.unique(fmt.decode(np.arange(1 << fmt.bits)))
+    values = values[np.isfinite(values)]
+    end = values[-1] + np.array([0.25, 0.5, 0.75, 1, 2]) * (values[-1] - values[-2])
+    centres = np.concatenate([values, values[:-1] / 2 + values[1:] / 2, end, -end if fmt.signed else end])
+    x = np.concatenate([centres, np.nextafter(centres, -np.inf), np.nextafter(centres, np.inf)])
+    return x if fmt.signed else x[x >= 0]
+
+
+@pytest.mark.parametrize("bits", range(3, 9))
+def test_p3109_is_that_of_gfloat(bits):
+    # gfloat overflows by IEEE 754, by the rounding; hwsim after it: alike to nearest, and where both saturate.
+    for name in (f"binary{bits}p{p}{sign}{domain}" for p in range(1, bits + 1) for sign in "su" for domain in "ef"):
+        if name.startswith(f"binary{bits}p{bits}s"):
+            continue
+        fmt = get_format(name)
+        sign = Signedness.Signed if fmt.signed else Signedness.Unsigned
+        info = gf.format_info_p3109(bits, fmt.precision, sign, Domain.Extended if fmt.infinities else Domain.Finite)
+        x = near_every_code(fmt)
+        for mode, theirs in GFLOAT_MODES.items():
+            want = encode_ndarray(info, round_ndarray(info, x, theirs, sat=True))
+            assert np.array_equal(fmt.encode(x, mode), want), (name, mode)
+        for mode in ("rne", "rna"):
+            want = encode_ndarray(info, round_ndarray(info, x, GFLOAT_MODES[mode]))
+            assert np.array_equal(fmt.encode(x, mode, "infinity" if fmt.infinities else "nan"), want), (name, mode)
+
+
 def test_e8m0_is_that_of_gfloat_with_ties_to_even():
     x = inputs("e8m0")
     x = x[x <= 2.0**127]  # without NaN too
@@ -210,7 +256,7 @@ FAULTS = {
     "subnormals begin late": ("e5m2", "rne", "_binade", lambda fmt, x: np.maximum(x.exp, fmt.emin + 1)),
     "subnormals begin early": ("e5m2", "rne", "_binade", lambda fmt, x: np.maximum(x.exp, fmt.emin - 1)),
     "no subnormals": ("e4m3", "rne", "_binade", flush_subnormals),
-    "the least number is half": ("hfp8", "rne", "_least", lambda fmt: (1 << 52, fmt.emin)),
+    "the least number is half": ("e4m3nosub", "rne", "_least", lambda fmt: (1 << 52, fmt.emin)),
     "by way of binary32": ("e4m3", "rne", "numbers_of", binary32_first),
     "sign lost": ("e4m3", "rz", "exact", lambda x: exact.exact(np.abs(x))),
 }
@@ -223,6 +269,22 @@ def test_a_faulty_encoder_is_seen(monkeypatch, fault):
     monkeypatch.setattr(codec, attribute, replacement)
     with pytest.raises(AssertionError):
         check(name, mode, "saturate")
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "other"),
+    [
+        ("hfp8-e4m3", "rne", {"underflow": "nearby"}),
+        ("dlfloat16", "rna", {"underflow": "nearby"}),
+        ("e4m3nosub", "rne", {"underflow": "zero"}),
+        ("binary8p3se", "rne", {"infinities": False}),
+        ("e4m3fnuz", "rz", {"bias": 7}),
+        ("e3m4-finite", "rne", {"nan": "ieee", "infinities": True}),
+    ],
+)
+def test_a_format_with_another_key_is_seen(name, mode, other):
+    with pytest.raises(AssertionError):
+        check(name, mode, "saturate", EVERY[name].model_copy(update=other))
 
 
 def test_overflow_that_depends_on_the_rounding_is_seen(monkeypatch):

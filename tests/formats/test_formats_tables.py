@@ -22,6 +22,13 @@ DTYPES = {
     "e2m1": ml_dtypes.float4_e2m1fn,
     "e8m0": ml_dtypes.float8_e8m0fnu,
     "mxint8": np.int8,
+    "e4m3-ieee": ml_dtypes.float8_e4m3,
+    "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "e4m3b11fnuz": ml_dtypes.float8_e4m3b11fnuz,
+    "e3m4": ml_dtypes.float8_e3m4,
+    "ue4m3": ml_dtypes.float8_e4m3fn,
+    "ue8m0": ml_dtypes.float8_e8m0fnu,
     "f16": np.float16,
     "bf16": ml_dtypes.bfloat16,
     **dict.fromkeys(["tf32", "e8m13", "f32"], np.float32),
@@ -68,19 +75,48 @@ def test_committed_values_are_those_of_other_decoders(name):
     values = np.array([float.fromhex(row[5]) for row in rows])
     if fmt.container_bits <= 16:
         assert codes.tolist() == list(range(1 << fmt.container_bits))
+    assert np.array_equal(values, fmt.decode(codes), equal_nan=True)
+    if name in GFLOAT:
+        assert np.array_equal(values, [decode_float(GFLOAT[name], int(code)).fval for code in codes], equal_nan=True)
+    if name in FORMULAS:
+        assert np.array_equal(values, FORMULAS[name](codes), equal_nan=True)
+        return
     with np.errstate(invalid="ignore"):
         container = f"u{max(1, fmt.container_bits // 8)}"
         theirs = codes.astype(container).view(DTYPES[name]).astype(np.float64) / (64 if name == "mxint8" else 1)
     assert np.array_equal(values, theirs, equal_nan=True)
     assert np.array_equal(np.signbit(values)[values == 0], np.signbit(theirs)[values == 0])
-    assert np.array_equal(values, fmt.decode(codes), equal_nan=True)
-    if name in GFLOAT:
-        assert np.array_equal(values, [decode_float(GFLOAT[name], int(code)).fval for code in codes], equal_nan=True)
+
+
+def at_every_binade(codes, fraction_bits, bias, nan):
+    """Values of a format in which every biased exponent is an ordinary binade, all of code 0 excepted."""
+    top = 1 << (7 if max(codes) < 256 else 15)
+    magnitude, sign = codes & (top - 1), np.where(codes & top, -1.0, 1.0)
+    size = (1 + magnitude % (1 << fraction_bits) / (1 << fraction_bits)) * 2.0 ** ((magnitude >> fraction_bits) - bias)
+    return sign * np.where(magnitude == nan, np.nan, np.where(magnitude == 0, 0, size))
+
+
+# Formats that no other decoder has: their definition, or a wider format's decoder with zeros below.
+FORMULAS = {
+    "e5m6": lambda codes: (codes << 4).astype(np.uint16).view(np.float16).astype(np.float64),
+    "e3m4-finite": lambda codes: np.where(
+        codes & 0x7F == 0x7F,
+        np.nan,
+        np.where(
+            codes & 0x70 == 0x70,
+            np.where(codes & 0x80, -1.0, 1.0) * (16 + codes % 16),
+            codes.astype(np.uint8).view(ml_dtypes.float8_e3m4).astype(np.float64),
+        ),
+    ),
+    "dlfloat16": lambda codes: at_every_binade(codes, 9, 31, 0x7FFF),
+    "hfp8-e4m3": lambda codes: at_every_binade(codes, 3, 11, None),
+    "hfp8-e5m2": lambda codes: at_every_binade(codes, 2, 15, 0x7F),
+}
 
 
 @pytest.mark.parametrize("name", formats())
 def test_committed_fields_make_the_value(name):
-    unit = {"e8m0": 0}.get(name, getattr(get_format(name), "fraction_bits", 0))
+    unit = get_format(name).fraction_bits
     for code, cls, sign, exp, sig, value in committed(name)[1]:
         if cls in ("nan", "infinity"):
             assert value == {"nan": "nan", "infinity": "-inf" if sign == "1" else "inf"}[cls], code
@@ -113,11 +149,15 @@ def test_a_fixed_format_of_the_user_has_a_table(fields):
 
 
 def test_formats_of_the_user_can_be_written(tmp_path):
-    tables.write(tmp_path, [EVERY["ue4m3"], EVERY["dlfloat16"]])
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["dlfloat16.csv", "manifest.yaml", "ue4m3.csv"]
-    assert (tmp_path / "ue4m3.csv").read_text().splitlines()[1:3] == [
-        "0x00,zero,0,-6,0,0x0.0p+0",
-        "0x01,subnormal,0,-6,1,0x1.0000000000000p-9",
+    tables.write(tmp_path, [EVERY["ue5m3"], EVERY["e4m3inf"]])
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["e4m3inf.csv", "manifest.yaml", "ue5m3.csv"]
+    assert (tmp_path / "ue5m3.csv").read_text().splitlines()[1:3] == [
+        "0x00,zero,0,-14,0,0x0.0p+0",
+        "0x01,subnormal,0,-14,1,0x1.0000000000000p-17",
+    ]
+    assert (tmp_path / "e4m3inf.csv").read_text().splitlines()[127:129] == [
+        "0x7e,infinity,0,0,0,inf",
+        "0x7f,nan,0,0,0,nan",
     ]
 
 

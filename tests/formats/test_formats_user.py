@@ -35,9 +35,14 @@ def float_formats(draw):
         count = draw(st.integers(1, 3))
         codes = [code for code in range(magnitudes - count, magnitudes) if code > 1]
         fields |= {"nan": codes + [code + magnitudes for code in codes] * signed}
+    if special in ("negative zero", "top"):
+        fields |= {"infinities": draw(st.booleans())}
+    subnormals = draw(st.booleans())
+    if not subnormals:
+        fields |= {"underflow": draw(st.sampled_from(["nearby", "zero"]))}
     bits = signed + exponent_bits + fraction_bits
     container = draw(st.sampled_from([None, *[width for width in (8, 16, 32) if width >= bits]]))
-    data = {"name": "random", "kind": "float", "signed": signed, "subnormals": draw(st.booleans()), "bias": bias}
+    data = {"name": "random", "kind": "float", "signed": signed, "subnormals": subnormals, "bias": bias}
     return build(
         {**data, **fields, "exponent_bits": exponent_bits, "fraction_bits": fraction_bits, "container": container}
     )

@@ -1,0 +1,95 @@
+"""Random bits for stochastic rounding, from a counter: no state, any place of the stream at once."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hwsim.formats.format import ExponentFormat, FixedFormat, Format
+from hwsim.formats.rounding import Ints
+
+NAME = "stochastic"
+MOST_BITS = 32
+EXACT_BITS = 52  # of a number's significand that are never a jam of what follows
+
+WORD = (1 << 32) - 1
+PARITY = 0x1BD11BDA
+ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
+ROUNDS = 20
+
+
+def threefry2x32(key: tuple[Any, Any], counter: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Two random words of 32 bits for a key and a counter: Threefry-2x32 with 20 rounds.
+
+    key, counter: two words each, the low one first; ints or int64 arrays, in [0, 2^32).
+    Adds, rotates and exclusive ors of 32 bits. (Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1,
+    2, 3, SC 2011; Random123.)
+    """
+    keys = (*key, PARITY ^ key[0] ^ key[1])
+    low, high = (counter[0] + keys[0]) & WORD, (counter[1] + keys[1]) & WORD
+    for turn in range(ROUNDS):
+        low = (low + high) & WORD
+        rotation = ROTATIONS[turn % 8]
+        high = ((high << rotation) & WORD | high >> (32 - rotation)) ^ low
+        if turn % 4 == 3:
+            injection = turn // 4 + 1
+            low = (low + keys[injection % 3]) & WORD
+            high = (high + keys[(injection + 1) % 3] + injection) & WORD
+    return low, high
+
+
+def random_words(seed: int, counter: int, count: int, bits: int) -> Ints:
+    """A word of random bits for each of `count` numbers.
+
+    The word at a place is the top `bits` of the first word of `threefry2x32`, whose key is the seed and whose counter
+    is `counter` + place, modulo 2^64. bits: at most 32. seed, counter: in [0, 2^64).
+    """
+    places = np.arange(count, dtype=np.uint64) + np.uint64(counter)
+    low, high = (places & np.uint64(WORD)).astype(np.int64), (places >> np.uint64(32)).astype(np.int64)
+    word, _ = threefry2x32((seed & WORD, seed >> 32), (low, high))
+    return np.asarray(word, dtype=np.int64) >> (32 - bits)
+
+
+class Draw(NamedTuple):
+    """A stochastic rounding: how many bits are drawn, and the word drawn for each number."""
+
+    bits: int
+    words: Ints
+
+    def grows(self, rest: Ints) -> Any:
+        """Whether the random bits, added to as many bits below the last place, carry into it."""
+        return rest + self.words >= 1 << self.bits
+
+
+def draw(fmt: Format, count: int, random_bits: int | None, seed: int | None, counter: int) -> Draw:
+    """The words for `count` numbers.
+
+    Raises ValueError for what is missing or out of range, TypeError for what is no integer.
+    """
+    most = most_random_bits(fmt)
+    return Draw(
+        bits := _checked("random_bits", random_bits, 1, most, f" for {fmt.name}"),
+        random_words(
+            _checked("seed", seed, 0, (1 << 64) - 1), _checked("counter", counter, 0, (1 << 64) - 1), count, bits
+        ),
+    )
+
+
+def most_random_bits(fmt: Format) -> int:
+    """The most random bits: with those of a significand no more than a number's that are exact, and one word's."""
+    if isinstance(fmt, ExponentFormat):
+        return MOST_BITS
+    significant = fmt.bits - 1 if isinstance(fmt, FixedFormat) else fmt.precision
+    return min(MOST_BITS, EXACT_BITS - significant)
+
+
+def _checked(key: str, value: int | None, least: int, most: int, where: str = "") -> int:
+    if value is None:
+        raise ValueError(f"{key} must be given for rounding='{NAME}'")
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{key} must be an integer, not {type(value).__name__}")
+    if not least <= value <= most:
+        shown = most if most < 1 << 32 else f"2^{most.bit_length()} - 1"
+        raise ValueError(f"{key} must be {least} to {shown}{where}, not {value}")
+    return int(value)

@@ -1,0 +1,227 @@
+"""Stochastic rounding: random words from a counter, and numbers rounded with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Module, Shape, Signal, Value, signed, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.data import StructLayout
+from amaranth.lib.wiring import In, Out
+
+from hwsim.formats import FloatFormat
+
+from .decode import FloatDecode
+from .layouts import result_layout
+from .normalize import Magnitude, Normalize, Round, Target
+from .numbers import FieldRange, signed_shape
+from .step import Step, flat
+
+ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
+PARITY = 0x1BD11BDA
+ROUNDS = 20
+
+
+class Threefry(wiring.Component):
+    """A random word for a seed and a counter: the first word of Threefry-2x32 with 20 rounds, low words first.
+
+    A stochastic rounding of n bits takes the word's top n. An adder of 32 bits, a rotation and an exclusive or a round;
+    five additions of the key. Combinational, or, with `rounds_per_cycle`, a word a cycle with a register after every so
+    many rounds: `word` is that of the counter of `latency` cycles before. The seed is not registered: it must hold
+    while words are under way.
+    """
+
+    def __init__(self, rounds_per_cycle: int | None = None):
+        if rounds_per_cycle is not None and not 1 <= rounds_per_cycle <= ROUNDS:
+            raise ValueError(f"rounds_per_cycle must be 1 to {ROUNDS}, not {rounds_per_cycle}")
+        self.rounds_per_cycle = rounds_per_cycle
+        super().__init__({"seed": In(64), "counter": In(64), "word": Out(32)})
+
+    @property
+    def latency(self) -> int:
+        """Registers between `counter` and `word`."""
+        return 0 if self.rounds_per_cycle is None else -(-ROUNDS // self.rounds_per_cycle)
+
+    def elaborate(self, platform: object) -> Module:
+        """The rounds."""
+        m = Module()
+        parity = Signal(32)
+        keys: list[Value] = [self.seed[:32], self.seed[32:], parity]
+        m.d.comb += parity.eq(PARITY ^ keys[0] ^ keys[1])
+        low, high = Signal(32, name="low"), Signal(32, name="high")
+        m.d.comb += [low.eq(self.counter[:32] + keys[0]), high.eq(self.counter[32:] + keys[1])]
+        for turn in range(ROUNDS):
+            low, high = self._round(m, turn, low, high, keys)
+            if self.rounds_per_cycle is not None and ((turn + 1) % self.rounds_per_cycle == 0 or turn + 1 == ROUNDS):
+                registers = [Signal(32, name=f"{name}{turn}_q", reset_less=True) for name in ("low", "high")]
+                m.d.sync += [registers[0].eq(low), registers[1].eq(high)]
+                low, high = registers
+        m.d.comb += self.word.eq(low)
+        return m
+
+    def _round(self, m: Module, turn: int, low: Signal, high: Signal, keys: list[Value]) -> tuple[Signal, Signal]:
+        mixed_low, mixed_high = Signal(32, name=f"mixed_low{turn}"), Signal(32, name=f"mixed_high{turn}")
+        m.d.comb += [mixed_low.eq(low + high), mixed_high.eq(high.rotate_left(ROTATIONS[turn % 8]) ^ mixed_low)]
+        if turn % 4 != 3:
+            return mixed_low, mixed_high
+        injection = turn // 4 + 1
+        keyed_low, keyed_high = Signal(32, name=f"keyed_low{turn}"), Signal(32, name=f"keyed_high{turn}")
+        key = Signal(32, name=f"key{turn}")
+        m.d.comb += [
+            key.eq(keys[(injection + 1) % 3] + injection),
+            keyed_low.eq(mixed_low + keys[injection % 3]),
+            keyed_high.eq(mixed_high + key),
+        ]
+        return keyed_low, keyed_high
+
+
+@dataclass(frozen=True)
+class StochasticTarget(Target):
+    """A target whose significands keep `random_bits` below the last place, and nothing below those."""
+
+    random_bits: int = 1
+
+    @property
+    def bits(self) -> int:
+        """Bits of the normalised magnitude."""
+        return max(self.magnitude_bits, self.fmt.precision + self.random_bits)
+
+    def rounded(self) -> StructLayout:
+        """What the rounding takes in."""
+        normalized = self.normalized()
+        fields = {name: normalized[name].shape for name in ("sign", "sig", "bexp", "special")}
+        return StructLayout({**fields, "word": unsigned(self.random_bits)})
+
+
+def _target(
+    fmt: FloatFormat, random_bits: int, overflow: str, total: Shape, max_exp: tuple[int, int], unit_exp: int
+) -> StochasticTarget:
+    """The target of a total that counts 2^(max_exp + unit_exp)s. Raises ValueError for what cannot be rounded to."""
+    if not fmt.signed:
+        raise ValueError(f"{fmt.name} has no sign")
+    if not fmt.subnormals and fmt.underflow != "zero":
+        raise ValueError(f"{fmt.name} has neither subnormals nor underflow: zero")
+    if overflow not in ["saturate", *["infinity"] * fmt.infinities, *["nan"] * fmt.has_nan]:
+        raise ValueError(f"{fmt.name} has no overflow {overflow!r}")
+    if not 1 <= random_bits <= 32:
+        raise ValueError(f"random_bits must be 1 to 32, not {random_bits}")
+    # Counted as in `FieldRange`, so that 1 is the least biased exponent in every format.
+    offset = unit_exp + total.width - 2 + FieldRange.of(fmt).bias
+    nan = fmt.canonical_nan or 0
+    return StochasticTarget(fmt, "stochastic", overflow, "signed", total, max_exp, offset, nan, random_bits=random_bits)
+
+
+class RoundWithWord(Round):
+    """The code: the random word added below the last place, and what is then there cut off."""
+
+    def __init__(self, target: StochasticTarget, name: str = "round"):
+        self.target: StochasticTarget = target
+        Step.__init__(self, name, target.rounded(), result_layout(target.fmt))
+
+    def compute(self, m: Module) -> None:
+        """Drive the code."""
+        target, fmt, i = self.target, self.target.fmt, self.i
+        drop = target.bits - fmt.precision
+        part, frac = i.sig[drop - target.random_bits : drop], i.sig[drop : drop + fmt.fraction_bits]
+        bexp = i.bexp
+        if not fmt.subnormals:
+            bexp = Signal(target.bexp, name="field")
+            m.d.comb += bexp.eq(i.bexp - 1)
+        # A carry out of the fraction runs into the exponent field, as it should.
+        carried = Signal(target.random_bits + fmt.fraction_bits + len(bexp) + 1, name="carried")
+        m.d.comb += carried.eq(Cat(part, frac, bexp) + i.word)
+        magnitude = Signal(max(fmt.fraction_bits + len(bexp) + 1, fmt.bits - 1), name="magnitude")
+        m.d.comb += magnitude.eq(carried[target.random_bits :])
+        if not fmt.subnormals:
+            with m.If(~i.sig[-1]):
+                m.d.comb += magnitude.eq(0)
+        overflow = Signal()
+        if target.top_bexp[1] + 1 >= fmt.max_magnitude >> fmt.fraction_bits:
+            m.d.comb += overflow.eq(magnitude > fmt.max_magnitude)
+        sign = i.sign if fmt.signed_zero else i.sign & magnitude.any()
+        self._choose(m, Cat(magnitude[: fmt.bits - 1], sign), overflow)
+        if fmt.canonical_nan is None:
+            with m.If(i.special.nan):
+                m.d.comb += [self.o.code.eq(0), self.o.nan.eq(1)]
+
+
+def _rounded(m: Module, target: StochasticTarget, values: dict[str, Value], word: Value) -> RoundWithWord:
+    """Normalise and round. values: sign, magnitude, top_bexp, and the three of special."""
+    m.submodules.normalize = normalize = Normalize(target)
+    m.submodules.round = rounded = RoundWithWord(target)
+    inputs, outputs = flat(normalize.i), flat(normalize.o)
+    m.d.comb += [signal.eq(values[name]) for name, signal in inputs.items()]
+    m.d.comb += [signal.eq(outputs[name]) for name, signal in flat(rounded.i).items() if name != "word"]
+    m.d.comb += rounded.i.word.eq(word)
+    return rounded
+
+
+class StochasticConvert(wiring.Component):
+    """A code of a wider float format, without its padding, rounded to a code of another with a random word.
+
+    word: the top `random_bits` of a `Threefry`'s. nan: the result is NaN; in a format without one its code is then 0.
+    overflow: as `encode` has it. Combinational.
+    """
+
+    def __init__(self, source: FloatFormat, fmt: FloatFormat, random_bits: int, overflow: str = "saturate"):
+        exponents = FieldRange.of(source)
+        total = signed(source.precision + 1)
+        unit_exp = -exponents.bias - source.fraction_bits
+        self.source, self.target = source, _target(fmt, random_bits, overflow, total, (1, exponents.most), unit_exp)
+        super().__init__({"code": In(source.bits), "word": In(random_bits), "result": Out(fmt.bits), "nan": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        """Decode, normalise, round."""
+        m = Module()
+        m.submodules.decode = decode = FloatDecode(self.source, padded=False)
+        o = decode.o
+        top_bexp = Signal(signed_shape(*self.target.top_bexp))
+        m.d.comb += [decode.code.eq(self.code), top_bexp.eq(o.bexp + self.target.offset)]
+        values = {
+            "sign": o.sign,
+            "magnitude": o.sig,
+            "top_bexp": top_bexp,
+            "special_nan": o.nan,
+            "special_positive": o.inf & ~o.sign,
+            "special_negative": o.inf & o.sign,
+        }
+        rounded = _rounded(m, self.target, values, self.word)
+        m.d.comb += [self.result.eq(rounded.o.code), self.nan.eq(rounded.o.nan)]
+        return m
+
+
+class StochasticRound(wiring.Component):
+    """A window's sum, total * 2^(max_exp + unit_exp), rounded to a code with a random word.
+
+    total: its signed shape. max_exp: its least and its largest. word, nan, overflow: as in `StochasticConvert`; nan is
+    high for an overflow to NaN alone. Combinational.
+    """
+
+    def __init__(
+        self,
+        total: Shape,
+        max_exp: tuple[int, int],
+        unit_exp: int,
+        fmt: FloatFormat,
+        random_bits: int,
+        overflow: str = "saturate",
+    ):
+        self.target = _target(fmt, random_bits, overflow, total, max_exp, unit_exp)
+        super().__init__(
+            {
+                "total": In(total),
+                "max_exp": In(signed_shape(*max_exp)),
+                "word": In(random_bits),
+                "result": Out(fmt.bits),
+                "nan": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Sign and magnitude, normalise, round."""
+        m = Module()
+        m.submodules.magnitude = magnitude = Magnitude(self.target)
+        m.d.comb += [magnitude.i.total.eq(self.total), magnitude.i.max_exp.eq(self.max_exp)]
+        rounded = _rounded(m, self.target, flat(magnitude.o), self.word)
+        m.d.comb += [self.result.eq(rounded.o.code), self.nan.eq(rounded.o.nan)]
+        return m
