@@ -12,6 +12,7 @@ from hwsim.formats import get_format
 from hwsim.formats.yamlfile import SpecError
 from hwsim.gemm import gemm
 from hwsim.model import Explained, dot, explain
+from hwsim.quantize import Quantized, dequantize, quantize
 from hwsim.spec import NotImplementedYet, load_unit
 
 __version__ = version("hwsim")
@@ -19,11 +20,14 @@ __version__ = version("hwsim")
 __all__ = [
     "Explained",
     "NotImplementedYet",
+    "Quantized",
     "SpecError",
     "__version__",
+    "dequantize",
     "dot",
     "explain",
     "gemm",
     "get_format",
     "load_unit",
+    "quantize",
 ]

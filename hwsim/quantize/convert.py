@@ -1,0 +1,215 @@
+"""Real numbers to codes and scales."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
+from hwsim.formats.codes import element
+from hwsim.quantize.division import Floats, quotient, shifted
+from hwsim.quantize.presets import get_rule
+from hwsim.quantize.quantized import Quantized
+from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale, is_f32
+from hwsim.quantize.scales import SINGLE_MAX, Scales, Singles, scales_of, tensor_scale
+from hwsim.quantize.tiles import Lengths, block_lengths, block_max, blocks_shape, spread
+
+CHUNK = 1 << 15  # elements encoded at a time: what the codec makes of them stays in the cache
+SINGLE_MIN_NORMAL = 2.0**-126
+
+
+def quantize(
+    x: Any,
+    rule: str | Rule,
+    axis: int = -1,
+    *,
+    scale: Any = None,
+    random_bits: int | None = None,
+    seed: int | None = None,
+    counter: int = 0,
+    **changes: Any,
+) -> Quantized:
+    """Codes and scales of real numbers.
+
+    x: float32 or float64 array of any shape with at least one axis, or (nested) sequences of Python floats.
+    rule: the name of a rule (`from hwsim.quantize import rules` lists them), or a `Rule`.
+    axis: the axis that blocks run along: K, which is -1 of A (M, K) and 0 of B (K, N).
+    scale: scales to use in place of the rule's: real numbers above 0, one or one a block, that elements are divided
+    by. Of a rule that divides in binary32 they are binary32 numbers.
+    random_bits, seed, counter: of `rounding="stochastic"`, as `Format.encode` takes them; the i-th element, in C
+    order, has the random bits at counter + i.
+    changes: fields of the rule to change, as `block=(1, 16)` or `rounding="rna"`.
+
+    Rules that divide or multiply in binary32 first round float64 numbers to it, to nearest even.
+    Raises TypeError for another dtype; ValueError for an axis that is not there, for an unknown rule or field, naming
+    the nearest, for fields that do not go together, and for NaN and infinities where the rule's policy is `error`.
+    """
+    chosen = get_rule(rule).replace(**changes) if changes else get_rule(rule)
+    array = _numbers(x)
+    along = _axis(axis, array.ndim)
+    lengths = block_lengths(array.shape, along, chosen.block)
+    if chosen.apply is not Apply.EXACT and array.dtype != np.float32:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            array = array.astype(np.float32)
+    if chosen.flush:
+        array = np.where(np.abs(array) < SINGLE_MIN_NORMAL, np.copysign(array.dtype.type(0), array), array)
+    amax, special = _largest(chosen, array, lengths)
+    g: np.float32 | None = None
+    if scale is not None:
+        found = Scales(_given(chosen, scale, blocks_shape(array.shape, lengths)))
+        scale_format = chosen.scale_format if chosen.apply is not Apply.EXACT else None
+        found = Scales(np.where(np.isnan(amax), found.stored.dtype.type(np.nan), found.stored))
+    else:
+        scale_format = chosen.scale_format
+        whole = amax[~np.isnan(amax)]
+        first, factor = tensor_scale(chosen, float(whole.max()) if whole.size else 0.0)
+        g = first if chosen.tensor_scale is not TensorScale.NONE else None
+        found = scales_of(chosen, amax, factor)
+    result = Quantized(
+        codes=np.zeros(array.shape, container_dtype(chosen.element)), scales=found.stored, element=chosen.element,
+        scale_format=scale_format, block=lengths, axis=along, tensor_scale=g, rule=chosen,
+    )  # fmt: skip
+    if array.size:
+        usable = array if special is None else np.where(special, array.dtype.type(0), array)
+        random = {"random_bits": random_bits, "seed": seed} if (random_bits, seed) != (None, None) else {}
+        _fill(result, _scaled(result, usable, found.factor).ravel(), random, counter)
+        _put_special(result, array, special)
+    return result
+
+
+def _numbers(x: Any) -> NDArray[Any]:
+    array = np.asarray(x)
+    if array.dtype.name not in ("float32", "float64"):
+        raise TypeError(f"x must be a float32 or float64 array, not {array.dtype.name}")
+    if array.ndim == 0:
+        raise ValueError("x must have at least one axis")
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _axis(axis: Any, dimensions: int) -> int:
+    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
+        raise TypeError(f"axis must be an integer, not {type(axis).__name__}")
+    if not -dimensions <= axis < dimensions:
+        raise ValueError(f"axis must be {-dimensions} to {dimensions - 1}, not {axis}")
+    return int(axis) % dimensions
+
+
+def _largest(rule: Rule, x: NDArray[Any], lengths: Lengths) -> tuple[Floats, NDArray[np.bool_] | None]:
+    """amax of every block, NaN where its scale is to be NaN; and which elements are not finite, or None."""
+    magnitude = np.abs(x)
+    amax = block_max(magnitude, lengths).astype(np.float64)
+    if np.isfinite(amax).all():
+        return amax, None
+    nan, infinite = np.isnan(x), np.isinf(x)
+    for policy, wrong in ((rule.nan, nan), (rule.infinity, infinite)):
+        if policy is Special.ERROR and wrong.any():
+            raise ValueError(f"{element('x', x, wrong)}, which the rule refuses")
+    left_out = nan & (rule.nan is not Special.BLOCK) | infinite & (rule.infinity is not Special.BLOCK)
+    amax = block_max(np.where(left_out, x.dtype.type(0), magnitude), lengths).astype(np.float64)
+    return np.where(np.isfinite(amax), amax, np.nan), nan | infinite
+
+
+def _given(rule: Rule, scale: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """A caller's scales, one a block."""
+    given = np.asarray(scale)
+    if given.dtype.kind not in "fiu" or given.dtype.itemsize > 8:
+        raise TypeError(f"scale must be real numbers, not {given.dtype.name}")
+    values = given.astype(np.float64)
+    if not (np.isfinite(values) & (values > 0)).all():
+        raise ValueError("scale must be finite numbers above 0")
+    if rule.apply is not Apply.EXACT:
+        with np.errstate(over="ignore", under="ignore"):
+            single = values.astype(np.float32)
+        if not is_f32(rule.scale_format) or (single != values).any():
+            raise ValueError(
+                f"scale must be binary32 numbers under apply {rule.apply.value!r}, of a rule with scales in f32; "
+                "apply='exact' takes any"
+            )
+        values = single  # type: ignore[assignment]
+    try:
+        return np.array(np.broadcast_to(values, shape))
+    except ValueError:
+        raise ValueError(f"scale must have the shape of the blocks, {shape}, not {given.shape}") from None
+
+
+def _fill(result: Quantized, values: NDArray[Any], random: dict[str, Any], counter: int) -> None:
+    """Put the codes of values in units of their scales in."""
+    rule, fmt = result.rule, result.element
+    flat = result.codes.reshape(-1)
+    for start in range(0, values.size, CHUNK):
+        part = slice(start, start + CHUNK)
+        place: dict[str, Any] = {"counter": counter + start} if rule.rounding == "stochastic" else {}
+        flat[part] = fmt.encode(values[part], rounding=rule.rounding, overflow=rule.overflow, **random, **place)
+    if isinstance(fmt, FixedFormat) and rule.symmetric:
+        least = 1 << fmt.bits - 1
+        flat[flat == least] = least + 1
+
+
+def _nan_code(fmt: Format) -> int:
+    """The canonical NaN; code 0 of a format without."""
+    return fmt.canonical_nan or 0 if isinstance(fmt, (FloatFormat, ExponentFormat)) else 0
+
+
+def _put_special(result: Quantized, x: NDArray[Any], special: NDArray[np.bool_] | None) -> None:
+    """Put the codes of NaNs and infinities in, and of the blocks whose scale is NaN."""
+    fmt, rule = result.element, result.rule
+    if special is not None:
+        result.codes[np.isnan(x)] = _nan_code(fmt)
+        overflow = "saturate"
+        if rule.infinity is Special.ELEMENT:
+            overflow = "infinity" if fmt.infinities else "nan"
+        for infinity in (np.inf, -np.inf):
+            code = int(fmt.encode(infinity, overflow=overflow))
+            if isinstance(fmt, FixedFormat) and rule.symmetric and code == 1 << fmt.bits - 1:
+                code += 1
+            result.codes[x == infinity] = code
+    dead = np.isnan(result.scale_values)
+    if dead.any():
+        result.codes[spread(dead, result.block, x.shape)] = _nan_code(fmt)
+
+
+def _scaled(result: Quantized, x: NDArray[Any], factor: Singles | None) -> NDArray[Any]:
+    """Elements in units of their scales, as the rule computes them."""
+    rule = result.rule
+    values = result.scale_values
+    if rule.apply is Apply.EXACT:
+        return _exactly(result, x, np.where(np.isnan(values), 1.0, values))
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        divisor = values.astype(np.float32)
+        if result.tensor_scale is not None:
+            divisor = divisor * result.tensor_scale
+        nothing = divisor == 0
+        divisor = np.where(np.isnan(divisor) | nothing, np.float32(1), divisor)
+        if factor is not None:
+            return np.asarray(x * spread(factor, result.block, x.shape))
+        if rule.apply is Apply.RECIPROCAL:
+            inverse = np.minimum(np.float32(1) / divisor, SINGLE_MAX)
+            scaled = x * spread(inverse, result.block, x.shape)
+        else:
+            scaled = x / spread(divisor, result.block, x.shape)
+    return _flushed(scaled, nothing, result, x)
+
+
+def _exactly(result: Quantized, x: NDArray[Any], values: Floats) -> NDArray[Any]:
+    """x / scale: exact under a power of two, else a quotient that rounds as the exact one does."""
+    nothing = values == 0
+    values = np.where(nothing, 1.0, values)
+    if result.scale_format is not None and result.rule.select is not Select.DIVIDE:
+        if x.dtype == np.float32:
+            # No product leaves float64: binary32 has exponents of -149 to 127, a scale's are within -149 and 127.
+            scaled = x * spread(1.0 / values, result.block, x.shape)
+        else:
+            exp = 1 - np.frexp(values)[1]
+            scaled = shifted(x, spread(exp, result.block, x.shape))
+    else:
+        scaled = quotient(x.astype(np.float64), np.asarray(spread(values, result.block, x.shape)))
+    return _flushed(scaled, nothing, result, x)
+
+
+def _flushed(scaled: NDArray[Any], nothing: NDArray[np.bool_], result: Quantized, x: NDArray[Any]) -> NDArray[Any]:
+    """Elements of a block whose scale is zero are zeros, with their signs."""
+    if not nothing.any():
+        return np.asarray(scaled)
+    return np.where(spread(nothing, result.block, x.shape), np.copysign(x.dtype.type(0), x), scaled)

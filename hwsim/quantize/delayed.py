@@ -1,0 +1,129 @@
+"""Scales from the past: delayed scaling of tensors, and loss scaling that backs off."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hwsim.formats import Format, get_format
+from hwsim.formats.codes import element
+from hwsim.quantize.convert import quantize
+from hwsim.quantize.quantized import Quantized
+from hwsim.quantize.rule import Apply, Rule, Select, Special
+
+SINGLE_MAX = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelayedScaling:
+    """A tensor's scale, from the largest magnitudes that it had before; a state, and the next one by `update`.
+
+    format: of the codes. margin: the scale is 2^margin below what would bring amax to the largest number.
+    length: how many magnitudes are kept, the current one counted. algorithm: `max` of them, or `most_recent`.
+    factor: what elements are multiplied by, a binary32 number; 1 at first.
+    history: the magnitudes, binary32 numbers, the current one first, then from old to new; zeros at first.
+    Raises ValueError for a setting out of its range.
+    (Transformer Engine, common/recipe DelayedScaling and pytorch/quantization.py, _default_sf_compute.)
+    """
+
+    format: Format = dataclasses.field(default_factory=lambda: get_format("e4m3"))
+    margin: int = 0
+    length: int = 1024
+    algorithm: str = "max"
+    factor: float = 1.0
+    history: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if type(self.length) is not int or self.length < 1:
+            raise ValueError(f"length must be at least 1, not {self.length!r}")
+        if self.algorithm not in ("max", "most_recent"):
+            raise ValueError(f"algorithm must be max or most_recent, not {self.algorithm!r}")
+        if type(self.margin) is not int:
+            raise ValueError(f"margin must be an integer, not {self.margin!r}")
+        history = self.history or (0.0,) * self.length
+        if len(history) != self.length:
+            raise ValueError(f"history must have {self.length} magnitudes, not {len(history)}")
+        object.__setattr__(self, "history", tuple(float(np.float32(amax)) for amax in history))
+
+    def quantize(self, x: Any) -> tuple[Quantized, DelayedScaling]:
+        """Codes of x * factor, the product rounded to binary32; and the state that has seen x.
+
+        x: as for `hwsim.quantize`, finite. The scale is the binary32 reciprocal of the factor.
+        """
+        rule = Rule(
+            element=self.format, scale_format=get_format("f32"), block=(None, None), select=Select.DIVIDE,
+            apply=Apply.DIVIDE, nan=Special.ERROR, infinity=Special.ERROR, zero_scale=1.0,
+        )  # fmt: skip
+        array = np.asarray(x)
+        wrong = ~np.isfinite(array)
+        if wrong.any():
+            raise ValueError(f"{element('x', array, wrong)}: x must be finite")
+        amax = float(np.max(np.abs(array), initial=0.0))
+        product = (array.astype(np.float32) * np.float32(self.factor)).astype(np.float32)
+        codes = quantize(product, rule, scale=np.float32(1))
+        with np.errstate(over="ignore", under="ignore"):
+            scales = np.full(codes.scales.shape, np.float32(1) / np.float32(self.factor), np.float32)
+        return dataclasses.replace(codes, scales=scales), self.update(amax)
+
+    def update(self, amax: float) -> DelayedScaling:
+        """The state after a step whose largest magnitude was amax.
+
+        The factor is (largest / amax) / 2^margin, in binary32, of the history's amax. It stays where that is 0,
+        infinite or NaN, and is binary32's largest number where it would be infinite.
+        """
+        history = (float(np.maximum(np.float32(self.history[0]), np.float32(amax))), *self.history[1:])
+        seen = np.float32(np.max(history) if self.algorithm == "max" else history[0])
+        factor = self.factor
+        if seen > 0 and np.isfinite(seen):
+            largest = np.float32(self.format.decode(self.format.encode(np.inf)))
+            with np.errstate(over="ignore", under="ignore"):
+                factor = min(float(largest / seen / np.float32(2.0**self.margin)), SINGLE_MAX)
+        rolled = (*history[1:], history[0])
+        return dataclasses.replace(self, factor=factor, history=(0.0, *rolled[1:]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossScaling:
+    """The factor of a loss; a state, and the next one by `update`.
+
+    scale: what the loss is multiplied by, and gradients divided by. factor: of a step up or down.
+    window: steps without overflow before it grows. least, most: its limits; None is none.
+    good_steps: how many steps without overflow there were since it last changed.
+    Raises ValueError for a setting out of its range.
+    (Apex, amp/scaler.py, LossScaler, dynamic.)
+    """
+
+    scale: float = 2.0**16
+    factor: float = 2.0
+    window: int = 2000
+    least: float | None = None
+    most: float | None = 2.0**24
+    good_steps: int = 0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise ValueError(f"scale must be a finite number above 0, not {self.scale}")
+        if not self.factor > 1:
+            raise ValueError(f"factor must be above 1, not {self.factor}")
+        if type(self.window) is not int or self.window < 1:
+            raise ValueError(f"window must be at least 1, not {self.window!r}")
+
+    def update(self, overflow: bool) -> LossScaling:
+        """The state after a step. overflow: whether a gradient was infinite or NaN; such a step is to be skipped."""
+        scale, good_steps = self.scale, self.good_steps + 1
+        if overflow:
+            scale, good_steps = scale / self.factor, 0
+            scale = max(scale, self.least) if self.least is not None else scale
+        if good_steps == self.window:
+            scale, good_steps = scale * self.factor, 0
+            scale = min(scale, self.most) if self.most is not None else scale
+        return dataclasses.replace(self, scale=scale, good_steps=good_steps)
+
+
+def overflowed(*gradients: Any) -> bool:
+    """Whether any number of any array is infinite or NaN."""
+    return any(not np.isfinite(np.asarray(gradient)).all() for gradient in gradients)

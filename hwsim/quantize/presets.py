@@ -1,0 +1,90 @@
+"""Quantisation rules by name."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from hwsim.formats import FixedFormat, Format, get_format
+from hwsim.formats.catalog import nearest
+from hwsim.formats.yamlfile import SpecError
+from hwsim.quantize.rule import Apply, Rule, Select, TensorScale
+
+INT8 = FixedFormat(name="int8", summary="two's complement integers", integer_bits=7, fraction_bits=0)
+MX_ELEMENTS = {
+    "mxfp8-e4m3": "e4m3",
+    "mxfp8-e5m2": "e5m2",
+    "mxfp6-e3m2": "e3m2",
+    "mxfp6-e2m3": "e2m3",
+    "mxfp4-e2m1": "e2m1",
+    "mxint8": "mxint8",
+}
+OCP = "OCP Microscaling Formats (MX) 1.0, section 6.3"
+PAPER = "Rouhani et al. 2023, arXiv 2310.10537, Algorithm 1; microxcaling, mx/mx_ops.py"
+TRAINING = "Micikevicius et al. 2022, arXiv 2209.05433, section 3; the order of operations is ours"
+DEEPSEEK = "DeepSeek-V3, inference/kernel.py, act_quant_kernel and weight_quant_kernel"
+DEEPGEMM = "DeepGEMM, deep_gemm/utils/math.py, ceil_to_ue8m0"
+NVFP4 = "NVIDIA, Pretraining Large Language Models with NVFP4, 2025, arXiv 2509.25149, appendix C; x is divided"
+TORCHAO = "torchao, prototype/mx_formats/nvfp4_tensor.py, _nvfp4_quantize"
+
+
+@cache
+def rules() -> MappingProxyType[str, Rule]:
+    """Every rule that ships with hwsim, by name."""
+    e8m0, f32 = get_format("e8m0"), get_format("f32")
+    found: dict[str, Rule] = {}
+    for name, element in MX_ELEMENTS.items():
+        fmt = get_format(element)
+        found[name] = Rule(element=fmt, scale_format=e8m0, source=OCP)
+        found[f"mx-algorithm-1-{element}"] = Rule(
+            element=fmt, scale_format=e8m0, flush=True, huge_scale="nan", source=PAPER
+        )
+    found |= _nvfp4()
+    # 2^-149, not 0, is the scale of the smallest tensors; 1 that of zeros.
+    divided: dict[str, Any] = {"scale_format": f32, "select": Select.DIVIDE, "apply": Apply.DIVIDE}
+    divided |= {"zero_scale": 1.0, "least_scale": 2.0**-149}
+    e4m3 = get_format("e4m3")
+    for rows in (1, 128):
+        found[f"deepseek-v3-{rows}x128"] = Rule(element=e4m3, block=(rows, 128), source=DEEPSEEK, **divided)
+        found[f"deepseek-v3-{rows}x128-power-of-two"] = Rule(
+            element=e4m3, block=(rows, 128), scale_format=f32, select=Select.RCEIL, apply=Apply.RECIPROCAL,
+            least_amax=1e-4, zero_scale=1.0, source=DEEPGEMM,
+        )  # fmt: skip
+    wide: tuple[tuple[str, Format, str], ...] = (
+        ("e4m3", e4m3, TRAINING),
+        ("e5m2", get_format("e5m2"), TRAINING),
+        ("int8", INT8, "Wu et al. 2020, arXiv 2004.09602, section 3.1.2, scale quantisation"),
+    )
+    for name, fmt, source in wide:
+        for kind, block in (("tensor", (None, None)), ("channel", (1, None))):
+            key = f"{name}-{kind}" if fmt is INT8 else f"{kind}-{name}"
+            found[key] = Rule(element=fmt, block=block, source=source, **divided)
+    return MappingProxyType(found)
+
+
+def _nvfp4() -> dict[str, Rule]:
+    common: dict[str, Any] = {"element": get_format("e2m1"), "scale_format": get_format("ue4m3"), "block": (1, 16)}
+    common |= {"select": Select.DIVIDE, "apply": Apply.DIVIDE}
+    return {
+        "nvfp4": Rule(tensor_scale=TensorScale.MULTIPLY, source=NVFP4, **common),
+        "nvfp4-block": Rule(source=NVFP4, **common),
+        "nvfp4-torchao": Rule(
+            tensor_scale=TensorScale.DIVIDE, zero_scale=0x08, least_scale=0x08, source=TORCHAO, **common
+        ),
+    }
+
+
+def get_rule(rule: str | Rule) -> Rule:
+    """The rule of that name, or the rule itself.
+
+    Raises SpecError (a ValueError) for an unknown name, naming the nearest; TypeError for what is neither.
+    """
+    if isinstance(rule, Rule):
+        return rule
+    if not isinstance(rule, str):
+        raise TypeError(f"rule must be a rule or the name of one, not {type(rule).__name__}")
+    known = rules()
+    if rule not in known:
+        raise SpecError(nearest("rule", rule, known))
+    return known[rule]

@@ -1,0 +1,68 @@
+"""What a quantisation returns, and back to real numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.formats import Format
+from hwsim.quantize.rule import Rule, is_f32
+from hwsim.quantize.tiles import spread
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Quantized:
+    """Codes and scales of an array.
+
+    codes: of `element`, in the array's shape; uint8 for formats of up to 8 bits.
+    scales: one a block, in the shape of the array divided by `block`, upwards: codes of `scale_format`, float32 where
+    that is f32, float64 real numbers where it is None.
+    block: how many elements a block has along each axis. Of a matrix these are the rows and columns of a unit's
+    `scale.a.block` or `scale.b.block`, and codes and scales go into `hwsim.gemm` as they are.
+    axis: the axis that was quantised along, counted from 0.
+    tensor_scale: a second scale of all elements, a binary32 number, or None. No unit takes it: multiply the result.
+    rule: what was done.
+    """
+
+    codes: NDArray[Any]
+    scales: NDArray[Any]
+    element: Format
+    scale_format: Format | None
+    block: tuple[int, ...]
+    axis: int
+    tensor_scale: np.float32 | None
+    rule: Rule
+
+    @property
+    def scale_values(self) -> NDArray[np.float64]:
+        """The blocks' scales as numbers, the tensor's scale not counted."""
+        if self.scale_format is None or is_f32(self.scale_format):
+            return self.scales.astype(np.float64)
+        return self.scale_format.decode(self.scales)
+
+    def dequantize(self, dtype: Any = np.float64) -> NDArray[Any]:
+        """Every element times its scale, and the tensor's, in the shape of `codes`.
+
+        dtype: float64, which holds every product (a real scale's is rounded once); or float32, to which it is
+        rounded: 256 * 2^120 is infinite there. An element of a block whose scale is NaN is NaN.
+        Raises TypeError for another dtype.
+        """
+        kind = np.dtype(dtype)
+        if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
+            raise TypeError(f"dtype must be float32 or float64, not {kind.name}")
+        with np.errstate(over="ignore", under="ignore"):
+            scale = self.scale_values
+            if self.tensor_scale is not None:
+                scale = scale * np.float64(self.tensor_scale)
+            found = self.element.decode(self.codes) * spread(scale, self.block, self.codes.shape)
+            return np.asarray(found.astype(kind))
+
+
+def dequantize(quantized: Quantized, dtype: Any = np.float64) -> NDArray[Any]:
+    """The numbers that codes and scales stand for: `Quantized.dequantize`."""
+    if not isinstance(quantized, Quantized):
+        raise TypeError(f"quantized must be what hwsim.quantize returns, not {type(quantized).__name__}")
+    return quantized.dequantize(dtype)

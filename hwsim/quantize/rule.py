@@ -1,0 +1,186 @@
+"""What a quantisation does, as data."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, get_format
+from hwsim.formats.catalog import nearest
+from hwsim.formats.yamlfile import SpecError
+
+
+class Select(StrEnum):
+    """How a block's scale comes from its largest magnitude, amax. `largest` and emax are those of the element format.
+
+    The first five give powers of two, limited to the scale format's.
+    """
+
+    FLOOR = "floor"  # 2^(floor(log2 amax) - emax): OCP MX 1.0, section 6.3
+    CEIL = "ceil"  # 2^(ceil(log2 amax) - emax)
+    EVEN = "even"  # floor, of amax + half an ulp of an element in its binade
+    RCEIL = "rceil"  # the power of two at or above amax / largest, the quotient rounded to binary32
+    RCEIL_RECIPROCAL = "rceil-reciprocal"  # the same of amax * (1 / largest), each rounded to binary32
+    DIVIDE = "divide"  # amax / largest, rounded to binary32 and then to the scale format
+
+
+class Apply(StrEnum):
+    """How an element meets its scale before it is rounded. The last three in binary32, every step rounded to nearest.
+
+    Under a power of two all four are one, but for results below binary32's normal numbers or above its largest.
+    """
+
+    EXACT = "exact"  # x / scale, rounded once, to the element format
+    DIVIDE = "divide"  # x / scale
+    RECIPROCAL = "reciprocal"  # x * (1 / scale)
+    MULTIPLY = "multiply"  # x * (largest / amax); the scale is the reciprocal of that factor
+
+
+class Special(StrEnum):
+    """What a NaN or an infinity does."""
+
+    BLOCK = "block"  # the scale of its block is NaN
+    ELEMENT = "element"  # its element is NaN, or infinite where the format can; it takes no part in amax
+    SATURATE = "saturate"  # infinities alone: the element is the largest number; it takes no part in amax
+    ERROR = "error"
+
+
+class TensorScale(StrEnum):
+    """A second scale, a binary32 number g for the whole tensor, that brings block scales into their format's range.
+
+    Of a tensor of zeros g is 1. Both divide amax / largest of a block by g, each its own way.
+    """
+
+    NONE = "none"
+    MULTIPLY = "multiply"  # G = range / tensor amax, g = 1 / G; scale = (amax / largest) * G
+    DIVIDE = "divide"  # g = tensor amax / range; scale = (amax / largest) / g
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One way from real numbers to codes and scales.
+
+    element, scale_format: formats of the codes and of the scales, or their names. Scales in f32
+    are float32 arrays, others are codes.
+    block: how many elements share a scale (across, along): `along` the axis that is quantised, `across` the other one
+    of the last two. None is the whole axis; `across` None is every other axis.
+    select, apply: how the scale is found and used.
+    rounding, overflow: of the elements, as `Format.encode` takes them.
+    nan, infinity: what those do.
+    zero_scale: the scale of a block of zeros: a code, or a number in f32.
+    least_scale: the least scale of other blocks, in the same way; of blocks that `select` divides for.
+    huge_scale: what a scale above the format's largest becomes: `saturate` or `nan`.
+    least_amax: what a smaller amax counts as, in blocks of zeros too; 0 changes nothing.
+    tensor_scale: the second scale, and its range: the largest scale times the largest element.
+    flush: binary32 subnormal inputs (below 2^-126) count as zeros, their signs kept.
+    symmetric: of a two's complement format the most negative code is not used.
+    source: where the rule is published.
+    Raises SpecError (a ValueError) for settings that do not go together.
+    """
+
+    element: Format
+    scale_format: Format
+    block: tuple[int | None, int | None] = (1, 32)
+    select: Select = Select.FLOOR
+    apply: Apply = Apply.EXACT
+    rounding: str = "rne"
+    overflow: str = "saturate"
+    nan: Special = Special.BLOCK
+    infinity: Special = Special.BLOCK
+    zero_scale: float = 0
+    least_scale: float = 0
+    huge_scale: str = "saturate"
+    least_amax: float = 0.0
+    tensor_scale: TensorScale = TensorScale.NONE
+    flush: bool = False
+    symmetric: bool = True
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for key in ("element", "scale_format"):
+            object.__setattr__(self, key, get_format(getattr(self, key)))
+        for key, kind in (
+            ("select", Select), ("apply", Apply), ("nan", Special), ("infinity", Special), ("tensor_scale", TensorScale)
+        ):  # fmt: skip
+            object.__setattr__(self, key, _member(key, kind, getattr(self, key)))
+        _check_block(self.block)
+        if isinstance(self.element, ExponentFormat) or not _signed(self.element):
+            raise SpecError(f"element must be a signed format with a zero, not {self.element.name}")
+        if isinstance(self.scale_format, FixedFormat):
+            raise SpecError(f"scale_format must be a float or exponent format, not {self.scale_format.name}")
+        if isinstance(self.scale_format, ExponentFormat) and self.select is Select.DIVIDE:
+            raise SpecError(f"select must give powers of two where scales are {self.scale_format.name}, not 'divide'")
+        self._check_specials()
+        if self.huge_scale not in ("saturate", "nan"):
+            raise SpecError(f"huge_scale must be saturate or nan, not {self.huge_scale!r}")
+        if not (math.isfinite(self.least_amax) and self.least_amax >= 0):
+            raise SpecError(f"least_amax must be a number of at least 0, not {self.least_amax}")
+        if self.apply is Apply.MULTIPLY and (self.select is not Select.DIVIDE or not is_f32(self.scale_format)):
+            raise SpecError("apply 'multiply' goes with select 'divide' and scales in f32")
+        if self.tensor_scale is not TensorScale.NONE and (
+            self.select is not Select.DIVIDE or self.apply is Apply.EXACT or is_f32(self.scale_format)
+        ):
+            raise SpecError("tensor_scale goes with select 'divide', apply in binary32 and scales in a narrow format")
+
+    def _check_specials(self) -> None:
+        if self.nan is Special.SATURATE:
+            raise SpecError("nan must be block, element or error, not 'saturate'")
+        if Special.BLOCK in (self.nan, self.infinity) and not self.scale_format.has_nan:
+            raise SpecError(f"nan and infinity must not be 'block': {self.scale_format.name} has no NaN")
+        if self.nan is Special.ELEMENT and not self.element.has_nan:
+            raise SpecError(f"nan must not be 'element': {self.element.name} has no NaN")
+        if self.infinity is Special.ELEMENT and not (self.element.infinities or self.element.has_nan):
+            raise SpecError(f"infinity must not be 'element': {self.element.name} has neither infinity nor NaN")
+
+    def replace(self, **changes: Any) -> Rule:
+        """The rule with some fields changed. Raises SpecError for what is no field, naming the nearest."""
+        known = [field.name for field in dataclasses.fields(self)]
+        for key in changes:
+            if key not in known:
+                raise SpecError(nearest("field of a rule", key, known))
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def largest(self) -> float:
+        """The largest element: what amax comes to stand at."""
+        if isinstance(self.element, FixedFormat):
+            return math.ldexp((1 << self.element.bits - 1) - 1, -self.element.fraction_bits)
+        assert isinstance(self.element, FloatFormat)
+        return float(self.element.decode(self.element.max_magnitude << self.element.padding))
+
+    @property
+    def emax(self) -> int:
+        """Exponent of the largest element; 0 of MXINT8."""
+        return math.frexp(self.largest)[1] - 1
+
+    @property
+    def fraction_bits(self) -> int:
+        """Bits below the leading one of the largest element."""
+        if isinstance(self.element, FixedFormat):
+            return self.element.fraction_bits + self.emax
+        return self.element.fraction_bits
+
+
+def is_f32(fmt: Format) -> bool:
+    """Whether scales in this format are float32 arrays."""
+    return isinstance(fmt, FloatFormat) and fmt.name == "f32"
+
+
+def _signed(fmt: Format) -> bool:
+    return isinstance(fmt, FixedFormat) or (isinstance(fmt, FloatFormat) and fmt.signed)
+
+
+def _member(key: str, kind: type[StrEnum], value: Any) -> StrEnum:
+    known = [member.value for member in kind]
+    if value not in known:
+        raise SpecError(f"{key} must be one of {', '.join(known)}, not {value!r}")
+    return kind(value)
+
+
+def _check_block(block: Any) -> None:
+    sizes = block if isinstance(block, tuple) and len(block) == 2 else (0,)
+    if any(size is not None and (type(size) is not int or size < 1) for size in sizes):
+        raise SpecError(f"block must be two numbers of at least 1, or None for a whole axis, not {block!r}")

@@ -1,0 +1,123 @@
+"""The scales of blocks, from their largest magnitudes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.formats import ExponentFormat, FloatFormat
+from hwsim.formats.exact import exact
+from hwsim.formats.rounding import Ints
+from hwsim.quantize.division import Floats
+from hwsim.quantize.exponents import ceil_exponent, even_exponent, floor_exponent
+from hwsim.quantize.rule import Apply, Rule, Select, TensorScale, is_f32
+
+Singles = NDArray[np.float32]
+
+FROM_BITS = {Select.FLOOR: floor_exponent, Select.CEIL: ceil_exponent, Select.EVEN: even_exponent}
+SINGLE_MAX = np.finfo(np.float32).max
+
+
+class Scales(NamedTuple):
+    """The scales of blocks, in the blocks' shape.
+
+    stored: codes, or float32 for scales in f32.
+    factor: what elements are multiplied by under `multiply`, binary32; None under the other ways.
+    """
+
+    stored: NDArray[Any]
+    factor: Singles | None = None
+
+
+def scales_of(rule: Rule, amax: Floats, g: np.float32) -> Scales:
+    """amax: the largest magnitudes, NaN where the scale is to be NaN. g: the tensor's scale."""
+    amax = np.asarray(np.maximum(amax, rule.least_amax), dtype=np.float64)
+    nan, zero = np.isnan(amax), amax == 0
+    known = np.where(nan | zero, 1.0, amax)
+    if rule.select is Select.DIVIDE:
+        return _divided(rule, known, nan, zero, g)
+    exp = power_exponents(rule, known)
+    least, most = _exponent_range(rule)
+    nan |= (exp > most) & (rule.huge_scale == "nan")
+    exp = np.clip(exp, least, most)
+    if isinstance(rule.scale_format, ExponentFormat):
+        codes = exp + rule.scale_format.bias
+    else:
+        with np.errstate(over="ignore"):
+            codes = rule.scale_format.encode(np.ldexp(1.0, exp.astype(np.intc))).astype(np.int64)
+    return Scales(_stored(rule, codes, nan, zero))
+
+
+def tensor_scale(rule: Rule, amax: float) -> tuple[np.float32, np.float32]:
+    """g, and the factor that block scales are multiplied or divided by, as binary32 numbers; 1 for zeros and NaN.
+
+    amax: of the whole tensor.
+    """
+    one = np.float32(1)
+    if rule.tensor_scale is TensorScale.NONE or amax == 0 or np.isnan(amax):
+        return one, one
+    assert isinstance(rule.scale_format, FloatFormat)
+    largest = float(rule.scale_format.decode(rule.scale_format.max_magnitude << rule.scale_format.padding))
+    span = np.float32(largest * rule.largest)
+    with np.errstate(over="ignore", under="ignore"):
+        if rule.tensor_scale is TensorScale.DIVIDE:
+            g = np.maximum(np.float32(amax) / span, np.float32(2.0**-149))
+            return g, g
+        factor = np.minimum(span / np.float32(amax), SINGLE_MAX)
+        return one / factor, factor
+
+
+def power_exponents(rule: Rule, amax: Floats) -> Ints:
+    """The exponents of power-of-two scales, without limits. amax: above 0, finite."""
+    if rule.select in FROM_BITS:
+        number = exact(amax)
+        found = FROM_BITS[rule.select](number.sig, number.exp, rule.emax, rule.fraction_bits)
+    else:
+        with np.errstate(over="ignore", under="ignore"):
+            single, largest = amax.astype(np.float32), np.float32(rule.largest)
+            ratio = single / largest if rule.select is Select.RCEIL else single * (np.float32(1) / largest)
+        number = exact(ratio.astype(np.float64))
+        found = ceil_exponent(number.sig, number.exp, 0, 0)
+    return found.reshape(amax.shape)
+
+
+def _exponent_range(rule: Rule) -> tuple[int, int]:
+    """Exponents of the least power of two that is a scale, and of the largest. In f32, of normal numbers."""
+    if isinstance(rule.scale_format, ExponentFormat):
+        return rule.scale_format.min_code - rule.scale_format.bias, rule.scale_format.max_code - rule.scale_format.bias
+    assert isinstance(rule.scale_format, FloatFormat)
+    subnormal = rule.scale_format.fraction_bits if rule.scale_format.subnormals and not is_f32(rule.scale_format) else 0
+    return rule.scale_format.emin - subnormal, rule.scale_format.emax
+
+
+def _divided(rule: Rule, amax: Floats, nan: NDArray[np.bool_], zero: NDArray[np.bool_], factor: np.float32) -> Scales:
+    """Scales that are quotients, each step rounded to binary32."""
+    with np.errstate(over="ignore", under="ignore"):
+        single, largest = amax.astype(np.float32), np.float32(rule.largest)
+        ratio: NDArray[Any] = single / largest
+        multiplier: Singles | None = None
+        if rule.apply is Apply.MULTIPLY:
+            at_zero = np.float32(1) / np.float32(rule.zero_scale)
+            multiplier = np.where(zero, at_zero, np.minimum(largest / single, SINGLE_MAX))
+            ratio = np.float32(1) / multiplier
+        if rule.tensor_scale is TensorScale.MULTIPLY:
+            ratio = ratio * factor
+        elif rule.tensor_scale is TensorScale.DIVIDE:
+            ratio = ratio / factor
+    codes = rule.scale_format.encode(ratio).astype(np.int64)
+    least = int(rule.scale_format.encode(rule.least_scale)) if is_f32(rule.scale_format) else int(rule.least_scale)
+    return Scales(_stored(rule, np.maximum(codes, least), nan, zero), multiplier)
+
+
+def _stored(rule: Rule, codes: Ints, nan: NDArray[np.bool_], zero: NDArray[np.bool_]) -> NDArray[Any]:
+    """Codes with those of special blocks put in, as they are kept."""
+    at_zero = int(rule.scale_format.encode(rule.zero_scale)) if is_f32(rule.scale_format) else int(rule.zero_scale)
+    codes = np.where(zero, at_zero, codes)
+    assert not nan.any() or rule.scale_format.has_nan
+    if nan.any() and isinstance(rule.scale_format, (FloatFormat, ExponentFormat)):
+        codes = np.where(nan, rule.scale_format.canonical_nan or 0, codes)
+    if is_f32(rule.scale_format):
+        return codes.astype(np.uint32).view(np.float32)
+    return codes.astype(np.uint8 if rule.scale_format.container_bits <= 8 else np.uint16)

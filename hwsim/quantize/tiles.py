@@ -1,0 +1,69 @@
+"""Blocks of an array: boxes of one shape, the last of each axis cut short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Lengths = tuple[int, ...]
+
+
+def block_lengths(shape: tuple[int, ...], axis: int, block: tuple[int | None, int | None]) -> Lengths:
+    """How long a block is along each axis.
+
+    axis: 0 to len(shape) - 1. block: as in `Rule`. Raises ValueError for a block across axes that are not there.
+    """
+    across, along = block
+    lengths = [1 if across is not None else max(size, 1) for size in shape]
+    lengths[axis] = max(shape[axis], 1) if along is None else along
+    if across is not None and across > 1:
+        last = len(shape) - 1
+        if last < 1 or axis < last - 1:
+            raise ValueError(
+                f"axis must be one of the last two of at least two for blocks of {across} rows, not {axis}"
+            )
+        lengths[2 * last - 1 - axis] = across
+    return tuple(lengths)
+
+
+def blocks_shape(shape: tuple[int, ...], lengths: Lengths) -> tuple[int, ...]:
+    """How many blocks there are along each axis."""
+    return tuple(-(-size // length) for size, length in zip(shape, lengths, strict=True))
+
+
+def block_max(values: NDArray[Any], lengths: Lengths) -> NDArray[Any]:
+    """The largest value of every block. values: at least 0, or NaN, which wins."""
+    if values.size == 0:
+        return np.zeros(blocks_shape(values.shape, lengths), values.dtype)
+    for axis, length in enumerate(lengths):
+        values = _max_along(values, axis, length)
+    return values
+
+
+def _max_along(values: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
+    size = values.shape[axis]
+    if length == 1:
+        return values
+    if length >= size:
+        return np.asarray(values.max(axis=axis, keepdims=True))
+    whole = size // length
+    inner = np.take(values, range(whole * length), axis) if size % length else values
+    split = inner.reshape(*values.shape[:axis], whole, length, *values.shape[axis + 1 :]).max(axis=axis + 1)
+    if size % length == 0:
+        return np.asarray(split)
+    tail = np.take(values, range(whole * length, size), axis).max(axis=axis, keepdims=True)
+    return np.concatenate([split, tail], axis=axis)
+
+
+def spread(scales: NDArray[Any], lengths: Lengths, shape: tuple[int, ...]) -> NDArray[Any]:
+    """A block's number for each of its elements."""
+    for axis, (length, size) in enumerate(zip(lengths, shape, strict=True)):
+        if length >= size:
+            scales = np.broadcast_to(scales, (*scales.shape[:axis], size, *scales.shape[axis + 1 :]))
+        elif length > 1:
+            scales = np.repeat(scales, length, axis=axis)
+            if scales.shape[axis] != size:
+                scales = np.take(scales, range(size), axis)
+    return scales

@@ -1,0 +1,146 @@
+"""The checks can fail: mistakes that are easily made, each caught by a value that other tests demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from quantize.quantize_witness import divided_block, mx_block, nvfp4
+
+import hwsim
+from hwsim.quantize import convert, exponents, scales
+
+Change = Callable[[pytest.MonkeyPatch], None]
+
+
+def exact(values: Any) -> list[Fraction]:
+    return [Fraction(float(value)) for value in np.asarray(values).ravel()]
+
+
+def sample() -> Any:
+    rng = np.random.default_rng(0)
+    x = (rng.standard_normal((40, 32)) * np.exp2(rng.integers(-20, 20, (40, 1)))).astype(np.float32)
+    x[0, 0], x[1, 0] = np.nextafter(np.float32(2.0**60), np.float32(0)), 2.0**13
+    x[0, 1:] = 2.0**58
+    x[1, 1:] /= np.abs(x[1, 1:]).max()
+    return x
+
+
+def check_mx(select: str) -> None:
+    x = sample()
+    got = hwsim.quantize(x, "mxfp4-e2m1", select=select)
+    for row, block in enumerate(x):
+        scale, elements = mx_block("e2m1", exact(block), select)
+        assert exact(got.scale_values[row]) == [scale]
+        assert exact(got.element.decode(got.codes[row])) == elements
+
+
+def check_divided() -> None:
+    x = sample()
+    got = hwsim.quantize(x, "channel-e4m3")
+    for row, block in enumerate(x):
+        scale, elements = divided_block("e4m3", exact(block), "divide")
+        assert exact(got.scales[row]) == [scale]
+        assert exact(got.element.decode(got.codes[row])) == elements
+
+
+def check_nvfp4() -> None:
+    # Elements next to ties, under many scales.
+    for seed in range(12):
+        x = np.random.default_rng(seed).standard_normal((40, 16)).astype(np.float32)
+        whole = hwsim.quantize(x, "nvfp4")
+        total = whole.scale_values.astype(np.float32) * whole.tensor_scale
+        x[:, 1:8] = total * np.float32([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5])
+        got = hwsim.quantize(x, "nvfp4")
+        _, found, elements = nvfp4([exact(row) for row in x], "multiply")
+        assert exact(got.scale_values) == found
+        assert exact(got.element.decode(got.codes)) == [number for block in elements for number in block]
+
+
+def check_nan() -> None:
+    x = sample()
+    x[3, 5] = np.nan
+    assert np.isnan(hwsim.quantize(x, "mxfp4-e2m1").dequantize()[3]).all()
+
+
+def float_log2(sig: Any, exp: Any, emax: int, fraction_bits: int) -> Any:
+    value = np.ldexp(sig.astype(float), exp - 52).astype(np.float32)
+    return np.floor(np.log2(value)).astype(np.int64) - emax
+
+
+def ceil_is_floor_plus_one(sig: Any, exp: Any, emax: int, fraction_bits: int) -> Any:
+    return exp + 1 - emax
+
+
+def even_without_half_up(sig: Any, exp: Any, emax: int, fraction_bits: int) -> Any:
+    return exp + (sig + (1 << 51 - fraction_bits) - 1 >> 53) - emax
+
+
+def ulp_too_small(sig: Any, exp: Any, emax: int, fraction_bits: int) -> Any:
+    return exponents.even_exponent(sig, exp, emax, fraction_bits + 1)
+
+
+def rule_for(select: str, function: Any) -> Change:
+    return lambda patch: patch.setitem(scales.FROM_BITS, scales.Select(select), function)
+
+
+def reciprocal(patch: pytest.MonkeyPatch) -> None:
+    real = convert.get_rule
+    patch.setattr(convert, "get_rule", lambda rule: real(rule).replace(apply="reciprocal"))
+
+
+def shorter_blocks(patch: pytest.MonkeyPatch) -> None:
+    real = convert.block_lengths
+    patch.setattr(convert, "block_lengths", lambda *a: tuple(n - 1 if n == 32 else n for n in real(*a)))
+
+
+def blocks_read_from_the_second(patch: pytest.MonkeyPatch) -> None:
+    real = convert.block_max
+    patch.setattr(convert, "block_max", lambda x, lengths: real(np.roll(x, -1, axis=0), lengths))
+
+
+def nan_left_out(patch: pytest.MonkeyPatch) -> None:
+    real = convert._largest
+    patch.setattr(convert, "_largest", lambda *a: (np.nan_to_num(real(*a)[0], nan=1.0), real(*a)[1]))
+
+
+def subnormal_scales_flushed(patch: pytest.MonkeyPatch) -> None:
+    real = scales._stored
+    patch.setattr(scales, "_stored", lambda rule, codes, *a: real(rule, np.where(codes < 8, 0, codes), *a))
+
+
+def check_even_tie() -> None:
+    # 7 of E2M1 is half an ulp below 8: up.
+    assert hwsim.quantize(np.array([7.0], np.float32), "mxfp4-e2m1", select="even").scales.tolist() == [0x80]
+
+
+def check_nvfp4_subnormal() -> None:
+    x = np.array([6 * 2.0**-9], np.float32)
+    assert hwsim.quantize(x, "nvfp4-block").dequantize().tolist() == x.tolist()
+
+
+MUTANTS: dict[str, tuple[Change, Callable[[], None]]] = {
+    "floor for ceil": (rule_for("ceil", exponents.floor_exponent), lambda: check_mx("ceil")),
+    "floor for even": (rule_for("even", exponents.floor_exponent), lambda: check_mx("even")),
+    "ceil adds one to powers of two": (rule_for("ceil", ceil_is_floor_plus_one), lambda: check_mx("ceil")),
+    "a logarithm in binary32": (rule_for("floor", float_log2), lambda: check_mx("floor")),
+    "even rounds half down": (rule_for("even", even_without_half_up), check_even_tie),
+    "even of half the ulp": (rule_for("even", ulp_too_small), lambda: check_mx("even")),
+    "the reciprocal of the scale": (reciprocal, check_nvfp4),
+    "blocks one short": (shorter_blocks, lambda: check_mx("floor")),
+    "the next block's amax": (blocks_read_from_the_second, check_divided),
+    "the scale of a NaN block dropped": (nan_left_out, check_nan),
+    "subnormal scales flushed": (subnormal_scales_flushed, check_nvfp4_subnormal),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    change, check = MUTANTS[name]
+    check()
+    change(monkeypatch)
+    with pytest.raises((AssertionError, ValueError)):
+        check()
