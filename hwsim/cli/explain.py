@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from hwsim.model.picture import (
     result_text,
     title,
 )
-from hwsim.model.rows import operand_header, operand_rows
+from hwsim.model.rows import operand_header, operand_rows, part_tables
 from hwsim.spec import Unit, load_unit
 
 CODES = "Codes, with commas between them."
@@ -110,17 +111,32 @@ def _encoded(fmt: Format, numbers: list[parse.Number]) -> Any:
 def example(unit: Unit, seed: int, products: int | None) -> dict[str, Any]:
     """Random finite operands, as arguments of `hwsim.explain`."""
     random = np.random.default_rng(seed)
-    k = unit.instruction.fill if products is None else products
+    k = products or _whole(unit)
     arguments = {"a": _factors(random, unit.operands.a, k), "b": _factors(random, unit.operands.b, k)}
     if unit.operands.addend is not None:
         arguments["c"] = unit.operands.addend.encode(float(random.normal()))
     if unit.scale is not None:
         for side, length in (("a", unit.scale.a.block[1]), ("b", unit.scale.b.block[0])):
             fmt = getattr(unit.scale, side).format
+            near = random.integers(-3, 4, -(-k // length))
             if isinstance(fmt, ExponentFormat):
-                near = np.clip(fmt.bias + random.integers(-3, 4, -(-k // length)), fmt.min_code, fmt.max_code)
-                arguments[f"scale_{side}"] = near
+                arguments[f"scale_{side}"] = np.clip(fmt.bias + near, fmt.min_code, fmt.max_code)
+            else:
+                arguments[f"scale_{side}"] = fmt.encode(random.uniform(1, 2, near.size) * 2.0**near)
     return arguments
+
+
+FEW = 4  # products of an example whose unit takes them one by one
+
+
+def _whole(unit: Unit) -> int:
+    """The products of an example: a group, or an instruction where only those are whole; all of the scales' blocks."""
+    fill, instruction = unit.instruction.fill, unit.instruction
+    if unit.scale is not None:
+        block = math.lcm(unit.scale.a.block[1], unit.scale.b.block[0])
+        return -(-fill // block) * block
+    few = FEW if instruction.chain else min(FEW, instruction.k)
+    return -(-max(fill, few) // fill) * fill
 
 
 NARROW_BITS = 8
@@ -153,6 +169,9 @@ def _print_group(group: ExplainedGroup) -> None:
     say(group_title(group), style="bold")
     header = operand_header(group)
     print_table(header, operand_rows(group), right=range(len(header)))
+    for names, rows in part_tables(group):
+        say()
+        print_table(names, rows, right=range(len(names)))
     shown = picture(group)
     if shown is not None:
         say()

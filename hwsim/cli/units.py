@@ -47,7 +47,12 @@ def units(
         say(f"# {sentence}")
 
 
-OVERFLOW = {"infinity": "overflow gives infinity", "nan": "overflow gives NaN", "saturate": "overflow saturates"}
+OVERFLOW = {
+    "infinity": "overflow gives infinity",
+    "nan": "overflow gives NaN",
+    "saturate": "overflow saturates",
+    "wrap": "overflow wraps round",
+}
 LOST = {
     "truncate": "bits below are cut off each term's magnitude",
     "floor": "terms are rounded down to it",
@@ -70,37 +75,100 @@ def reading(unit: Unit) -> Iterator[str]:
         yield f"Factors are converted to {operands.convert.name}, exactly, before they are multiplied."
     if operands.daz:
         yield f"Subnormal factors{' of ' + operands.convert.name if operands.convert else ''} count as zero."
-    if unit.scale is not None:
-        a, b = unit.scale.a, unit.scale.b
-        yield (
-            f"Blocks of {a.block[0]} x {a.block[1]} of A share a scale in {a.format.name}, "
-            f"blocks of {b.block[0]} x {b.block[1]} of B one in {b.format.name}."
-        )
-    if unit.sum.method == "aligned":
-        yield (
-            f"A group keeps {unit.sum.fraction_bits} bits below its largest exponent; {LOST[unit.sum.lost]}; "
-            "it is summed exactly."
-        )
-        yield from _zeros(unit.sum)
+    yield from _scales(unit)
+    yield from _sum(unit)
     yield f"The sum is rounded once, {result.rounding}, to {result.format.name}; {OVERFLOW[result.overflow]}."
     if result.subnormals == "flush":
         yield "A subnormal result becomes zero."
-    if unit.late is not None and unit.late.format is not None:
-        yield (
-            f"After an instruction's last group the addend is added to its sum, {unit.late.rounding} to "
-            f"{unit.late.format.name}: that is the result."
-        )
+    yield from _late(unit)
     longer = (
         "is refused" if instruction.chain is None else "takes the result of one instruction as the next one's addend"
     )
-    part = "" if unit.sum.zero_terms == "count" or unit.sum.zero == "ieee" else ", which take no part"
+    counted = unit.sum.zero_terms == "count" or unit.sum.zero == "ieee" or unit.sum.method in ADDITIONS
+    part = "" if counted else ", which take no part"
     yield f"A longer K {longer}; a shorter one is filled with zero terms{part}."
     if unit.promotion is not None:
+        times = " times the product of both scales, itself rounded," if unit.promotion.operation == "fma" else ""
         yield (
-            f"Every {unit.promotion.interval} products, and at the end, the partial sum goes into a register in "
+            f"Every {unit.promotion.interval} products, and at the end, the partial sum{times} goes into a register in "
             f"{unit.promotion.format.name}, {unit.promotion.rounding}."
         )
     yield from _availability(unit)
+
+
+AT = {
+    "product": "which enters each product",
+    "subgroup": "which enters the exact sum of each subgroup",
+    "promotion": "which enters the promotion",
+}
+
+
+def _scales(unit: Unit) -> Iterator[str]:
+    """Shared scales, and where they enter."""
+    if unit.scale is not None:
+        a, b = unit.scale.a, unit.scale.b
+        where = "" if unit.scale.at == "product" else f", {AT[unit.scale.at]}"
+        yield (
+            f"Blocks of {a.block[0]} x {a.block[1]} of A share a scale in {a.format.name}, "
+            f"blocks of {b.block[0]} x {b.block[1]} of B one in {b.format.name}{where}."
+        )
+
+
+ADDITIONS = {
+    "sequential": "Products are added one after the other to the addend",
+    "pairwise": "Products are added by a tree, neighbours first, and then the addend",
+}
+
+
+def _sum(unit: Unit) -> Iterator[str]:
+    """How a group becomes one sum."""
+    rule = unit.sum
+    if rule.product_limit is not None:
+        yield f"A product of 2^{rule.product_limit} or more is infinite."
+    if rule.subgroup is not None:
+        yield (
+            f"Each {rule.subgroup.lanes} products are summed exactly, times both scales' significands, and stand in "
+            "the window at their scales' exponents."
+        )
+    if rule.method == "aligned":
+        yield (
+            f"A group keeps {rule.fraction_bits} bits below its largest exponent; {LOST[rule.lost]}; "
+            "it is summed exactly."
+        )
+    elif rule.method == "even-odd" and rule.combine is not None:
+        yield (
+            f"Even and odd products of a group are summed apart; each keeps {rule.fraction_bits} bits below its "
+            f"largest exponent; {LOST[rule.lost]}."
+        )
+        yield f"Both sums keep {rule.combine.fraction_bits} bits below the larger one; {LOST[rule.combine.lost]}."
+    elif rule.method == "exact":
+        where = "after each group" if rule.rounded == "group" else "only where the sum leaves its register"
+        yield f"All is summed exactly, and rounded {where}."
+    elif rule.format is not None:
+        flushed = "; subnormals become zero" if rule.flush else ""
+        product = "products are exact" if rule.product == "fused" else "products are rounded first"
+        yield f"{ADDITIONS[rule.method]}; {product}{flushed}."
+        yield f"Each addition is rounded, {rule.rounding}, to {rule.format.name}."
+    yield from _zeros(rule)
+
+
+def _late(unit: Unit) -> Iterator[str]:
+    """How an addend that is not in the sum is added."""
+    late = unit.late
+    if late is None:
+        return
+    if late.format is not None:
+        flushed = "; subnormal addends and results become zero" if late.flush else ""
+        yield (
+            f"After an instruction's last group the addend is added to its sum, {late.rounding} to "
+            f"{late.format.name}: that is the result{flushed}."
+        )
+        return
+    dropped = "" if late.drop_below is None else f"; an addend more than {late.drop_below} below is dropped"
+    yield (
+        f"Before it is rounded, the sum keeps {late.sum_bits} bits and the addend {late.addend_bits} below the larger "
+        f"of their exponents, {late.lost}{dropped}."
+    )
 
 
 def _order(instruction: Instruction) -> Iterator[str]:

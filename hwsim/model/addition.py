@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hwsim.formats import Class, FloatFormat
-from hwsim.model.rounding import infinity_code, pack, round_to
+from hwsim.model.rounding import Rounded, beyond, flush, infinity_code, pack, round_to
 from hwsim.model.terms import Term
 
 
@@ -32,15 +32,30 @@ def zero_sign(terms: Sequence[Term], rounding: str) -> int:
     return signs.pop() if len(signs) == 1 else int(rounding == "rd")
 
 
-def add(fmt: FloatFormat, terms: Sequence[Term], rounding: str) -> int:
-    """The exact sum of one or two terms, rounded once to `fmt`; IEEE 754-2019's signs of zero."""
+def exact_sum(terms: Sequence[Term]) -> tuple[int, int]:
+    """The exact sum of finite terms, at least one: an integer, and the exponent of its unit."""
+    unit_exp = min(term.exp - term.fraction_bits for term in terms)
+    return sum((-1) ** term.sign * term.sig << term.exp - term.fraction_bits - unit_exp for term in terms), unit_exp
+
+
+def add(fmt: FloatFormat, terms: Sequence[Term], rounding: str, flushed: bool = False) -> int:
+    """The exact sum of one or two terms, rounded once to `fmt`; IEEE 754-2019's signs of zero.
+
+    What is too large, or infinite, is infinity, or NaN where the format has none. flushed: a subnormal result becomes
+    a zero of its sign.
+    """
     special = combine_specials(terms)
     if special is not None:
         if special.cls is Class.NAN:
             return fmt.canonical_nan or 0
-        return infinity_code(fmt, special.sign, "infinity")
-    unit_exp = min(term.exp - term.fraction_bits for term in terms)
-    total = sum((-1) ** term.sign * term.sig << term.exp - term.fraction_bits - unit_exp for term in terms)
+        return infinity_code(fmt, special.sign, beyond(fmt))
+    total, unit_exp = exact_sum(terms)
     if total == 0:
-        return pack(fmt, zero_sign(terms, rounding), 0)
-    return round_to(fmt, int(total < 0), abs(total), unit_exp, rounding, "infinity").code
+        return pack(fmt, zero_sign(terms, rounding) & fmt.signed_zero, 0)
+    rounded = round_to(fmt, int(total < 0), abs(total), unit_exp, rounding, beyond(fmt))
+    return flush(fmt, rounded, "signed").code if flushed else rounded.code
+
+
+def flushed_code(fmt: FloatFormat, code: int) -> int:
+    """A code; where it is a subnormal's, that of a zero of its sign."""
+    return flush(fmt, Rounded(code, None), "signed").code

@@ -71,8 +71,9 @@ def scale_codes(unit: Unit, side: str, scales: Any, shape: tuple[int, ...]) -> C
 
 
 def one_code(fmt: Format) -> int:
-    """The code of a scale of 1, for terms that only fill a group; the least scale of a format without 1."""
-    assert isinstance(fmt, ExponentFormat)
+    """The code of a scale of 1, for terms that only fill a group; the nearest scale of a format without 1."""
+    if not isinstance(fmt, ExponentFormat):
+        return int(fmt.encode(1.0))
     return fmt.bias if 0 <= fmt.bias < 1 << fmt.bits and not fmt.is_nan(fmt.bias) else fmt.min_code
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hwsim.formats import Fields, FloatFormat, Format
+from hwsim.formats import Fields, Format
+from hwsim.model.chain import Step
+from hwsim.model.parts import Halves, Subgroup
 from hwsim.model.rounding import Rounded
 from hwsim.model.stages import Added, Explanation, Group, Promoted
 from hwsim.model.terms import Term
@@ -65,7 +67,7 @@ class ExplainedGroup:
     @property
     def terms(self) -> tuple[Term, ...]:
         """The products, and the addend last."""
-        return self.products if self.addend is None else (*self.products, self.addend)
+        return self.stages.terms
 
     @property
     def special(self) -> Term | None:
@@ -74,23 +76,63 @@ class ExplainedGroup:
 
     @property
     def max_exp(self) -> int | None:
-        """The largest exponent of the terms that count, as `sum` says; None when all are zero."""
+        """The largest exponent of the terms that count, as `sum` says; None when all are zero, or without a window."""
         return self.stages.max_exp
 
     @property
     def fraction_bits(self) -> int:
-        """Bits of the window below 2^max_exp."""
-        return self.unit.sum.fraction_bits or 0
+        """Bits of the window of `total` below 2^max_exp."""
+        return self.stages.sum_bits
+
+    @property
+    def unit_exp(self) -> int | None:
+        """The exponent of the unit of `total`; None where there is no such sum."""
+        return self.stages.unit_exp
 
     @property
     def aligned(self) -> tuple[int, ...]:
-        """The terms in units of 2^(max_exp - fraction_bits)."""
+        """The terms in units of 2^(max_exp - fraction_bits); of `even-odd`, in units of the windows of `halves`."""
         return self.stages.aligned
 
     @property
     def total(self) -> int:
-        """The sum of the aligned terms, exact."""
+        """The sum of the aligned terms, exact; of `exact`, the exact sum so far."""
         return self.stages.total
+
+    @property
+    def halves(self) -> Halves | None:
+        """Of `even-odd`: the windows of the even lanes, of the odd lanes, and of both sums together."""
+        return self.stages.halves
+
+    @property
+    def subgroups(self) -> tuple[Subgroup, ...]:
+        """The exact sums of parts of the group, scaled: what is aligned in the place of products."""
+        return self.stages.subgroups
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Of `sequential` and `pairwise`: every rounding, in order."""
+        return self.stages.steps
+
+    @property
+    def carried(self) -> bool:
+        """Whether the addend is an exact sum that goes on from the group before, without a code."""
+        rule, restart = self.unit.sum, self.unit.restart
+        goes_on = self.index if restart is None else self.index % restart
+        return rule.method == "exact" and rule.rounded != "group" and goes_on > 0
+
+    @property
+    def in_window(self) -> tuple[tuple[str, Term, int], ...]:
+        """What stands in the one window of `aligned`: a label, the term, and what is left of it; empty without one."""
+        if self.unit.sum.method != "aligned" or self.max_exp is None or self.special is not None:
+            return ()
+        labels, terms = [str(index) for index in self.indices], self.products
+        if self.subgroups:
+            size = len(self.products) // len(self.subgroups)
+            labels = [f"{i}-{i + size - 1}" for i in self.indices[::size]]
+            terms = tuple(part.term for part in self.subgroups)
+        both = [*zip(labels, terms, strict=True), *([] if self.addend is None else [("addend", self.addend)])]
+        return tuple((label, term, kept) for (label, term), kept in zip(both, self.aligned, strict=True))
 
     @property
     def sum(self) -> int:
@@ -99,8 +141,8 @@ class ExplainedGroup:
 
     @property
     def growth(self) -> int | None:
-        """Places that the sum's leading one stands above max_exp (negative: below); None for a sum of zero."""
-        return self.stages.growth(self.fraction_bits)
+        """Places that the sum's leading one stands above max_exp (negative: below); None for 0 or without a window."""
+        return None if self.max_exp is None else self.stages.growth(self.fraction_bits)
 
     @property
     def rounded(self) -> Rounded:
@@ -181,9 +223,7 @@ class Explained:
     @property
     def value(self) -> float:
         """The result's value."""
-        fmt = self.unit.output
-        assert isinstance(fmt, FloatFormat)
-        return float(fmt.decode(self.result))
+        return float(self.unit.output.decode(self.result))
 
     @property
     def products(self) -> tuple[Term, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hwsim.formats import Class, FloatFormat, unpack
 from hwsim.model.explained import Explained, ExplainedGroup
-from hwsim.model.rows import code_text, operand_header, operand_rows, term_text, value_text
+from hwsim.model.rows import code_text, operand_header, operand_rows, part_tables, term_text, value_text
 from hwsim.model.stages import Added, Promoted
 from hwsim.model.terms import Term
 
@@ -59,21 +59,21 @@ class Picture:
 
 
 def picture(group: ExplainedGroup) -> Picture | None:
-    """The window of a group; None where it has none: terms that are all zero, NaN or infinite."""
-    if group.max_exp is None or group.special is not None:
+    """The window of a group; None where it has none: another method, terms that are all zero, NaN or infinite."""
+    if not group.in_window or group.max_exp is None:
         return None
     last = group.max_exp - group.fraction_bits
-    shown = [(index, term) for index, term in enumerate(group.terms) if term.cls is Class.NORMAL]
+    shown = [(label, term, kept) for label, term, kept in group.in_window if term.cls is Class.NORMAL]
     result, result_unit = _result_bits(group)
     tops = [
-        *(term.sig.bit_length() - 1 + term.exp - term.fraction_bits for _, term in shown),
+        *(term.sig.bit_length() - 1 + term.exp - term.fraction_bits for _, term, _ in shown),
         abs(group.total).bit_length() - 1 + last,
         result.bit_length() - 1 + result_unit if result else last,
     ]
     top = max(group.max_exp, *tops)
-    least = min([last, *(_lowest(term) for _, term in shown)])
+    least = min([last, *(_lowest(term) for _, term, _ in shown)])
     depth = min(last - least, LOST_SHOWN)
-    rows = [_term_row(group, index, term, top, last, depth) for index, term in shown]
+    rows = [_term_row(*row, (top, last, depth)) for row in shown]
     kept, _, _ = _places(abs(group.total), last, top, last, 0)
     growth = "" if group.growth is None else f"growth {group.growth:+d}"
     rows.append(BitRow("sum", "-" if group.total < 0 else "+", kept, " " * depth, str(group.total), growth))
@@ -87,11 +87,10 @@ def _lowest(term: Term) -> int:
     return (term.sig & -term.sig).bit_length() - 1 + term.exp - term.fraction_bits
 
 
-def _term_row(group: ExplainedGroup, index: int, term: Term, top: int, last: int, depth: int) -> BitRow:
-    kept, lost, further = _places(term.sig, term.exp - term.fraction_bits, top, last, depth)
-    label = "addend" if index == len(group.products) else str(group.indices[index])
+def _term_row(label: str, term: Term, aligned: int, window: tuple[int, int, int]) -> BitRow:
+    kept, lost, further = _places(term.sig, term.exp - term.fraction_bits, *window)
     note = f"and {further} lost places further down" if further > 0 else ""
-    return BitRow(label, "-" if term.sign else "+", kept, lost, str(group.aligned[index]), note)
+    return BitRow(label, "-" if term.sign else "+", kept, lost, str(aligned), note)
 
 
 def _places(sig: int, unit_exp: int, top: int, last: int, depth: int) -> tuple[str, str, int]:
@@ -153,9 +152,13 @@ def outcome(group: ExplainedGroup) -> str:
     result = f"result {code_text(fmt, code)} = {value_text(fmt, code)} ({fmt.name})"
     if group.special is not None:
         return f"{result}, because {_reason(group)}"
+    rounding = "overflow" if group.overflow else "rounded" if group.rounded.inexact else "without rounding"
+    if group.steps:
+        return f"{result}, {rounding}"
+    if group.unit.sum.method == "exact":
+        return f"exact sum {group.total} * 2^{group.unit_exp}; {result}, {rounding}"
     if group.max_exp is None:
         return f"{result}: every term is zero"
-    rounding = "overflow" if group.overflow else "rounded" if group.rounded.inexact else "without rounding"
     return f"max_exp {group.max_exp}, sum {group.total} * 2^{group.max_exp - group.fraction_bits}; {result}, {rounding}"
 
 
@@ -178,6 +181,8 @@ def promotion_text(explained: Explained, promoted: Promoted) -> str:
         for code in (promoted.register, promoted.code)
     )
     partial = f"{code_text(inner, promoted.partial)} ({value_text(inner, promoted.partial)})"
+    if promoted.scale is not None:
+        partial += f" * scale {code_text(rule.format, promoted.scale)} ({value_text(rule.format, promoted.scale)})"
     return f"promotion: register {register} + partial {partial} = {result}, {rule.rounding} to {rule.format.name}"
 
 
@@ -187,7 +192,21 @@ def late_text(explained: Explained, added: Added) -> str:
     assert rule is not None
     parts = ((added.addend_format, added.addend), (inner, added.partial), (outer, added.code))
     addend, partial, result = (f"{code_text(fmt, code)} ({value_text(fmt, code)})" for fmt, code in parts)
+    if rule.operation == "window":
+        return (
+            f"late: addend {addend}{_window_text(added)} = {result}, {explained.unit.result.rounding} to {outer.name}"
+        )
     return f"late: addend {addend} + partial {partial} = {result}, {rule.rounding} to {outer.name}"
+
+
+def _window_text(added: Added) -> str:
+    """The window of a late addend, which the sum enters before it is rounded."""
+    made = added.window
+    if made is None or made.max_exp is None:
+        return " + sum"
+    dropped = " (dropped)" if made.dropped else ""
+    unit = f"2^{made.max_exp - made.fraction_bits}"
+    return f" + sum, at max_exp {made.max_exp}: ({made.kept_addend}{dropped} + {made.kept_sum}) * {unit}"
 
 
 def after_group(explained: Explained, index: int) -> list[str]:
@@ -226,6 +245,8 @@ def text(explained: Explained) -> str:
     for group in explained.groups:
         lines += ["", group_title(group), *columns([operand_header(group), *operand_rows(group)])]
         shown = picture(group)
+        for header, rows in part_tables(group):
+            lines += ["", *columns([header, *rows])]
         lines += ["", *picture_lines(shown)] if shown else []
         lines += [outcome(group), *after_group(explained, group.index)]
     return "\n".join([*lines, "", result_text(explained)])

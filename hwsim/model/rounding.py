@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hwsim.formats import FloatFormat
+from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.model.window import round_magnitude
 
 
@@ -29,7 +29,10 @@ def round_to(
 
     overflow: what takes the place of a result that, rounded with an unbounded exponent, is too large.
     tiny: `positive` drops the sign of a result that rounds to zero.
+    A format without subnormals has nothing between zero and its least number; its key `underflow` chooses.
     """
+    if not fmt.subnormals:
+        return _round_bare(fmt, sign, sig, unit_exp, rounding, overflow, tiny)
     exp = sig.bit_length() - 1 + unit_exp
     binade = max(exp, fmt.emin)
     shift = binade - fmt.fraction_bits - unit_exp
@@ -45,10 +48,53 @@ def round_to(
     return Rounded(pack(fmt, sign, magnitude), exp, inexact=inexact, tiny=exp < fmt.emin)
 
 
+def _round_bare(
+    fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: str, overflow: str, tiny: str
+) -> Rounded:
+    """`round_to` of a format without subnormals."""
+    exp = sig.bit_length() - 1 + unit_exp
+    hidden, shift = 1 << fmt.fraction_bits, exp - fmt.fraction_bits - unit_exp
+    kept = round_magnitude(sig, shift, sign, rounding)
+    magnitude = (exp - fmt.emin) * hidden + kept - hidden
+    inexact = shift > 0 and kept << shift != sig
+    if magnitude > fmt.max_magnitude:
+        return Rounded(overflow_code(fmt, sign, overflow), exp, overflow=True, inexact=True)
+    if magnitude <= 0 and fmt.underflow == "nearby":
+        magnitude = _zero_or_least(fmt, sign, sig, unit_exp, rounding)
+    if magnitude <= 0:
+        sign = 0 if tiny == "positive" or not fmt.signed_zero else sign
+        return Rounded(pack(fmt, sign, 0), exp, inexact=True, tiny=True)
+    return Rounded(pack(fmt, sign, magnitude), exp, inexact=inexact or (kept <= hidden and exp <= fmt.emin))
+
+
+def _zero_or_least(fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: str) -> int:
+    """0 or 1: the code, without its sign, that the rounding chooses for a number below a bare format's least one."""
+    least_exp = fmt.emin - fmt.fraction_bits
+    low = min(unit_exp, least_exp)
+    value, least = sig << unit_exp - low, (1 << fmt.fraction_bits) + 1 << least_exp - low
+    up = {"rne": 2 * value > least, "rna": 2 * value >= least, "rz": 0, "rto": 1, "ru": 1 - sign, "rd": sign}
+    return int(up[rounding])
+
+
+def round_fixed(fmt: FixedFormat, sign: int, sig: int, unit_exp: int, rounding: str, overflow: str) -> Rounded:
+    """(-1)^sign * sig * 2^unit_exp, rounded once to a fixed format. sig > 0.
+
+    overflow: `saturate`, or `wrap`: modulo 2^bits.
+    """
+    shift = -fmt.fraction_bits - unit_exp
+    kept = round_magnitude(sig, shift, sign, rounding)
+    value, most = -kept if sign else kept, 1 << (fmt.bits - 1)
+    beyond = not -most <= value < most
+    if beyond and overflow == "saturate":
+        value = -most if sign else most - 1
+    inexact = beyond or (shift > 0 and kept << shift != sig)
+    return Rounded(value % (2 * most), sig.bit_length() - 1 + unit_exp, overflow=beyond, inexact=inexact)
+
+
 def flush(fmt: FloatFormat, rounded: Rounded, tiny: str) -> Rounded:
     """A rounded result; where it is subnormal, zero instead, with its sign unless `tiny` is `positive`."""
     code = rounded.code >> fmt.padding
-    if not 0 < code & (fmt.sign_bit - 1) < 1 << fmt.fraction_bits:
+    if not fmt.subnormals or not 0 < code & (fmt.sign_bit - 1) < 1 << fmt.fraction_bits:
         return rounded
     sign = int(bool(code & fmt.sign_bit) and tiny == "signed" and fmt.signed_zero)
     return rounded._replace(code=pack(fmt, sign, 0), inexact=True)
@@ -67,6 +113,11 @@ def overflow_code(fmt: FloatFormat, sign: int, overflow: str) -> int:
     magnitude = fmt.max_magnitude if overflow == "saturate" else fmt.infinity_magnitude
     assert magnitude is not None
     return pack(fmt, sign, magnitude)
+
+
+def beyond(fmt: FloatFormat) -> str:
+    """What takes the place of a result that is too large where no setting says so: infinity, or else NaN."""
+    return "infinity" if fmt.infinities else "nan"
 
 
 def infinity_code(fmt: FloatFormat, sign: int, overflow: str) -> int:

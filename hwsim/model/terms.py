@@ -76,3 +76,12 @@ def addend_term(fmt: Format, code: int) -> Term:
     if cls is Class.SUBNORMAL:
         cls = Class.NORMAL
     return Term(sign, exp, sig, fmt.fraction_bits, cls)
+
+
+def limited(term: Term, limit: int) -> Term:
+    """A product; an infinity of its sign where its magnitude is 2^limit or more."""
+    if term.cls is not Class.NORMAL:
+        return term
+    if term.sig.bit_length() - 1 + term.exp - term.fraction_bits < limit:
+        return term
+    return Term(term.sign, 0, 0, term.fraction_bits, Class.INFINITY)

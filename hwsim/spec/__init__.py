@@ -7,6 +7,7 @@ from hwsim.spec.refusals import (
     refuse_unimplemented,
     refuse_unimplemented_in_hardware,
     refuse_unimplemented_in_pipeline,
+    refuse_unimplemented_in_vectors,
 )
 from hwsim.spec.unit import Unit
 
@@ -21,5 +22,6 @@ __all__ = [
     "refuse_unimplemented",
     "refuse_unimplemented_in_hardware",
     "refuse_unimplemented_in_pipeline",
+    "refuse_unimplemented_in_vectors",
     "steps",
 ]

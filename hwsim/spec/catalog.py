@@ -74,7 +74,7 @@ def as_yaml(unit: Unit) -> str:
 
 
 # Keys whose absence a file may state, with YAML's word for nothing here: none.
-MAY_BE_NONE = {"addend", "scale", "chain", "max_exp_floor", "promotion"}
+MAY_BE_NONE = {"addend", "scale", "chain", "max_exp_floor", "product_limit", "drop_below", "promotion"}
 
 
 def _say_none(data: dict[str, Any]) -> dict[str, Any]:

@@ -16,28 +16,31 @@ class NotImplementedYet(ValueError):
 
 def refuse_unimplemented(unit: Unit) -> None:
     """Raise NotImplementedYet, naming the key, for a setting that is in the schema but not yet in the model."""
+    scale, result = unit.scale, unit.result.format
     refused = {
-        f"scale.at: {unit.scale and unit.scale.at}": unit.scale is not None and unit.scale.at != "product",
-        "scale formats other than a power of two": unit.scale is not None
-        and not all(isinstance(side.format, ExponentFormat) for side in (unit.scale.a, unit.scale.b)),
-        f"sum.method: {unit.sum.method}": unit.sum.method != "aligned",
-        "sum.subgroup": unit.sum.subgroup is not None,
-        "promotion.operation: fma": unit.promotion is not None and unit.promotion.operation == "fma",
-        "result formats without a fraction": unit.result.format.fraction_bits == 0,
-        "result formats without subnormals": _lacks_subnormals(unit.result.format),
+        "scale formats other than a power of two": scale is not None
+        and scale.at == "product"
+        and not all(isinstance(side.format, ExponentFormat) for side in (scale.a, scale.b)),
+        "result formats without a fraction": isinstance(result, FloatFormat) and result.fraction_bits == 0,
         "unsigned factors": any(
             isinstance(fmt, FloatFormat) and not fmt.signed for fmt in (unit.operands.a, unit.operands.b)
         ),
-        "late.operation: window": unit.late is not None and unit.late.operation == "window",
         "sum.addend: late with a promotion": unit.late is not None and unit.promotion is not None,
     }
-    for key, part in (("promotion", unit.promotion), ("late", unit.late)):
-        if part is not None and part.format is not None:
-            refused[f"{key} formats without subnormals"] = _lacks_subnormals(part.format)
-            refused[f"{key} formats without infinities"] = not part.format.infinities
     for what, present in refused.items():
         if present:
             raise NotImplementedYet(f"unit {unit.name}: {what} is not implemented yet")
+
+
+def refuse_unimplemented_in_vectors(unit: Unit) -> None:
+    """Raise NotImplementedYet for what the model has and no operands are drawn for yet."""
+    refuse_unimplemented(unit)
+    sides = () if unit.scale is None else (("a", unit.scale.a.format), ("b", unit.scale.b.format))
+    for key, fmt in sides:
+        if not isinstance(fmt, ExponentFormat):
+            raise NotImplementedYet(
+                f"unit {unit.name}: scale.{key}.format {fmt.name} is in the model, but not in vectors"
+            )
 
 
 def _lacks_subnormals(fmt: Format) -> bool:
@@ -47,7 +50,15 @@ def _lacks_subnormals(fmt: Format) -> bool:
 def refuse_unimplemented_in_pipeline(unit: Unit) -> None:
     """Raise NotImplementedYet for what the model has, and neither the cycle-level model nor the RTL."""
     refuse_unimplemented(unit)
+    rule, scale, promotion = unit.sum, unit.scale, unit.promotion
     refused = {
+        f"sum.method: {rule.method}": rule.method != "aligned",
+        "sum.subgroup": rule.subgroup is not None,
+        f"scale.at: {scale and scale.at}": scale is not None and scale.at != "product",
+        "sum.product_limit": rule.product_limit is not None,
+        "result formats without subnormals": _lacks_subnormals(unit.result.format),
+        "promotion formats without subnormals": promotion is not None and _lacks_subnormals(promotion.format),
+        "promotion formats without infinities": promotion is not None and not promotion.format.infinities,
         "operands.convert": unit.operands.convert is not None,
         "operands.daz: true": unit.operands.daz,
         "instruction.order other than sequential": unit.instruction.order != "sequential",

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, Vali
 
 from hwsim.blocks import BlockScale
 from hwsim.blocks.geometry import FormatField
+from hwsim.formats import FixedFormat
 from hwsim.spec.rules import check
 
 Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]
@@ -136,6 +137,10 @@ class Sum(Part):
     addend: aligned with the terms, or added after an instruction's last group, as the key `late` says.
     zero_terms: `skip`: a zero term has no part in max_exp. max_exp_floor: the least max_exp, or none.
     zero: the sign of a sum that is exactly zero: positive, or that of IEEE 754.
+    product_limit: a product whose magnitude is 2^product_limit or more is infinite; or none.
+    combine: of `even-odd`. subgroup: of `aligned`. rounded: of `exact`: at the end, or after each group.
+    product, format, rounding, flush: of `sequential` and `pairwise`, whose additions are all rounded to `format`:
+    products too, or fused into an addition; subnormals of that format are kept, or flushed.
     """
 
     method: Literal["aligned", "sequential", "pairwise", "even-odd", "exact"]
@@ -145,7 +150,9 @@ class Sum(Part):
     zero_terms: Literal["skip", "count"] = "skip"
     max_exp_floor: Annotated[Whole | None, NoneWord] = None
     zero: Literal["positive", "ieee"] = "positive"
+    product_limit: Annotated[Whole | None, NoneWord] = None
     combine: Combine | None = None
+    rounded: Literal["end", "group"] | None = None
     subgroup: Subgroup | None = None
     product: Literal["rounded", "fused"] | None = None
     format: FormatField | None = None
@@ -157,7 +164,10 @@ class Late(Part):
     """How an addend that is not aligned with the terms is added, after an instruction's last group.
 
     operation: `add`: one addition, addend + partial sum, rounded to `format` as `rounding` says; that is the result.
-    `window` and its keys sum_bits, addend_bits, lost and drop_below: both floored in a window of their own.
+    flush: a subnormal addend counts as zero, and a subnormal result becomes zero.
+    `window`: the group's sum, not rounded yet, and the addend are aligned to the larger of their exponents, keep
+    sum_bits and addend_bits below it, lose the rest as `lost` says, and are added; `result` rounds that. An addend
+    more than `drop_below` below that exponent is dropped.
     """
 
     operation: Literal["add", "window"]
@@ -166,7 +176,8 @@ class Late(Part):
     sum_bits: Bits | None = None
     addend_bits: Bits | None = None
     lost: Lost | None = None
-    drop_below: Whole | None = None
+    drop_below: Annotated[Whole | None, NoneWord] = None
+    flush: Flag = False
 
 
 class Result(Part):
@@ -174,21 +185,25 @@ class Result(Part):
 
     The other rules are of that rounding, and not of a late addition or a promotion, which are additions of IEEE 754.
 
-    overflow: judged after rounding with unbounded exponent. nan: the code of NaN, `canonical` for the format's own;
+    overflow: judged after rounding with unbounded exponent; a fixed format saturates or wraps.
+    nan: the code of NaN, `canonical` for the format's own;
     `any`: no bit of it is promised.
     tiny: the sign of a sum other than zero that rounds to zero. subnormals: kept, or flushed to zero.
     """
 
     format: FormatField
     rounding: Rounding
-    overflow: Literal["infinity", "nan", "saturate"] = "infinity"
+    overflow: Literal["infinity", "nan", "saturate", "wrap"] = "infinity"
     nan: Literal["canonical", "any"] | Whole = "canonical"
     tiny: Literal["signed", "positive"] = "signed"
     subnormals: Literal["keep", "flush"] = "keep"
 
 
 class Promotion(Part):
-    """A register that the partial sum is added to every `interval` products, and at the end of K."""
+    """A register that the partial sum is added to every `interval` products, and at the end of K.
+
+    operation: `fma` multiplies the partial sum by the product of both scales, which goes with scales at `promotion`.
+    """
 
     interval: Positive
     format: FormatField
@@ -233,7 +248,7 @@ class Unit(Part):
         """The container's code of the NaN that the unit returns."""
         if self.promotion is None and isinstance(self.result.nan, int):
             return self.result.nan
-        code = self.output.canonical_nan
+        code = None if isinstance(self.output, FixedFormat) else self.output.canonical_nan
         return code if code is not None else 0
 
     @property

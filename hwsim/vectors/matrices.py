@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hwsim.blocks import BlockScale, scale_shape
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
 from hwsim.model.definition import Definition
-from hwsim.spec import Unit, load_unit, refuse_unimplemented
+from hwsim.spec import Unit, load_unit, refuse_unimplemented_in_vectors
 from hwsim.vectors.case import Case, block_lengths, term_scales
 from hwsim.vectors.streams import normals, stream
 
@@ -58,9 +58,10 @@ def gemm_problem(unit: Unit, m: int, n: int, k: int, seed: int) -> GemmProblem:
     """A matrix product of normal numbers; each row of A and column of B has a magnitude and outliers of its own.
 
     The elements of a scaled unit are quantised by blocks, with scales that bring each block's largest near the
-    format's. Raises NotImplementedYet for a unit that the model does not have.
+    format's. Raises NotImplementedYet for a unit that the model does not have, and for scales that are no powers of
+    two.
     """
-    refuse_unimplemented(unit)
+    refuse_unimplemented_in_vectors(unit)
     rng = stream(seed, unit.name, "gemm", m, n, k)
     a = _values(rng, (m, k), axis=0)
     b = _values(rng, (k, n), axis=1)

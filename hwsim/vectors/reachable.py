@@ -13,7 +13,7 @@ from hwsim.formats import Class, FloatFormat
 from hwsim.model.terms import Term, addend_term
 from hwsim.model.window import align
 from hwsim.spec import Unit
-from hwsim.spec.rules import embeds
+from hwsim.spec.registers import embeds
 from hwsim.vectors.bench import Bench
 from hwsim.vectors.case import Case
 from hwsim.vectors.directed_round import solved

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
-from hwsim.spec import Unit, refuse_unimplemented
+from hwsim.spec import Unit, refuse_unimplemented_in_vectors
 from hwsim.vectors.case import Case, block_lengths
 from hwsim.vectors.landmarks import infinities, nans, numbers, zeros
 from hwsim.vectors.streams import Ints, normals, stream
@@ -36,9 +36,9 @@ def random_cases(unit: Unit, count: int, seed: int) -> list[Case]:
     The first n cases of a longer list are those of a list of n. NaN and infinities are in a few cases in a hundred.
     Sums have 1 to 4 beats, up to whole instructions where the unit takes only those; with promotion, up to two
     intervals and one beat.
-    Raises NotImplementedYet for a unit that the model does not have.
+    Raises NotImplementedYet for a unit that the model does not have, and for scales that are no powers of two.
     """
-    refuse_unimplemented(unit)
+    refuse_unimplemented_in_vectors(unit)
     return list(islice(_cases(unit, seed), count))
 
 

@@ -143,6 +143,51 @@ def test_units_puts_every_setting_in_words(run: Run, tmp_path: Path) -> None:
         assert f"{words}\n" in out
 
 
+# What `hwsim units` says of the methods, of scales and of late addends.
+SAID = {
+    "cdna3-mfma-e4m3fnuz-f32": (
+        "Even and odd products of a group are summed apart; each keeps 24 bits below its largest exponent; "
+        "bits below are cut off each term's magnitude.",
+        "Both sums keep 24 bits below the larger one; terms are rounded down to it.",
+        "Before it is rounded, the sum keeps 31 bits and the addend 24 below the larger of their exponents, floor; "
+        "an addend more than 25 below is dropped.",
+    ),
+    "cdna3-mfma-f16-f32": ("A product of 2^128 or more is infinite.",),
+    "cdna2-mfma-f16-f32": (
+        "Products are added by a tree, neighbours first, and then the addend; products are rounded first; "
+        "subnormals become zero.",
+        "Each addition is rounded, rne, to f32.",
+    ),
+    "cdna1-mfma-f16-f32": ("All is summed exactly, and rounded after each group.",),
+    "hfp8-forward-e4m3-dlfloat16": ("Products are added one after the other to the addend; products are exact.",),
+    "int8-i32": (
+        "All is summed exactly, and rounded only where the sum leaves its register.",
+        "The sum is rounded once, rz, to i32; overflow wraps round.",
+    ),
+    "intel-amx-e4m3-f32": (
+        "After an instruction's last group the addend is added to its sum, rne to f32: that is the result; "
+        "subnormal addends and results become zero.",
+    ),
+    "blackwell-mxf4nvf4-e2m1-f32": (
+        "Blocks of 1 x 16 of A share a scale in ue4m3, blocks of 16 x 1 of B one in ue4m3, which enters the exact sum "
+        "of each subgroup.",
+        "Each 16 products are summed exactly, times both scales' significands, and stand in the window at their "
+        "scales' exponents.",
+    ),
+    "deepseek-v3-e4m3-f32-scaled": (
+        "Every 128 products, and at the end, the partial sum times the product of both scales, itself rounded, goes "
+        "into a register in f32, rne.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_units_puts_methods_in_words(run: Run, name: str) -> None:
+    out = run("units", name).out
+    for words in SAID[name]:
+        assert f"# {words}\n" in out
+
+
 def test_decode(run: Run) -> None:
     rows = [line.split() for line in run("decode", "e4m3", "0x38", "0b1", "254", "0x80", "0x7f").out.splitlines()]
     assert rows[1] == ["0x38", "normal", "0", "0", "8", "*", "2^-3", "1", "0x1.0000000000000p+0"]

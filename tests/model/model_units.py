@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
+from built_presets import one_of_each
+from model.model_odd_sums import ODD_SUMS
 from model.model_witness import FORMS, Witness
 
 import hwsim
@@ -49,7 +51,7 @@ def spec(
     }  # fmt: skip
 
 
-def scale(block_a: int, block_b: int) -> dict[str, Any]:
+def e8m0_scales(block_a: int, block_b: int) -> dict[str, Any]:
     """Shared E8M0 scales."""
     return {"a": {**E8M0, "block": [1, block_a]}, "b": {**E8M0, "block": [block_b, 1]}}
 
@@ -89,10 +91,10 @@ ODD = {
     ),
     "blocks-shorter": spec(
         "e5m2", "e2m1", "f16", lanes=8, bits=14, lost="floor", result="f16", rounding="rne", overflow="saturate",
-        scale=scale(4, 2),
+        scale=e8m0_scales(4, 2),
     ),
     "blocks-longer": spec(
-        "mxint8", "e4m3", "f32", lanes=4, bits=25, lost="jam", rounding="ru", scale=scale(8, 16), tiny="positive"
+        "mxint8", "e4m3", "f32", lanes=4, bits=25, lost="jam", rounding="ru", scale=e8m0_scales(8, 16), tiny="positive"
     ),
     "f16-factors": spec("f16", "bf16", "f32", lanes=4, bits=24, rounding="rz"),
     "tf32-factors": spec("tf32", "tf32", "tf32", lanes=4, bits=24, result="tf32", rounding="rne"),
@@ -110,7 +112,7 @@ ODD = {
         lanes=2, k=4, bits=9, result="e8m13", order=order(2, [1], [0]), promotion={"interval": 6, "format": "f32"}
     ),
     "ordered-blocks": spec(
-        "e2m1", "e4m3", "f32", lanes=4, k=8, bits=9, order=order(4, [3, 0], [1, 2]), scale=scale(4, 2),
+        "e2m1", "e4m3", "f32", lanes=4, k=8, bits=9, order=order(4, [3, 0], [1, 2]), scale=e8m0_scales(4, 2),
         zero_terms="count",
     ),
     "bare-from-zero": spec(
@@ -135,6 +137,7 @@ ODD = {
         "e5m2", "e5m2", "none", bits=16, result="f16", rounding="rd", subnormals="flush", tiny="positive"
     ),
     "nan-any": spec("e5m2", "e4m3", "f16", bits=9, result="f16", rounding="rne", nan="any"),
+    **ODD_SUMS,
 }  # fmt: skip
 
 
@@ -151,7 +154,8 @@ def unit(name: str) -> Unit:
     return Unit.model_validate(ODD[name]) if name in ODD else hwsim.load_unit(name)
 
 
-NAMES = [*presets(), *ODD]
+# One preset of each arithmetic, and the odd units.
+NAMES = [*one_of_each(presets()), *ODD]
 
 
 class Case(NamedTuple):
@@ -170,6 +174,8 @@ def codes(random: np.random.Generator, name: str, count: int, profile: str) -> l
     used = form.container - max(form.padding, 0) if form.top not in ("fixed", "power") else form.container
     padding = form.container - used
     sign = 1 << used - 1
+    if form.top == "power" or not form.signed:
+        return random.integers(0, 1 << used, count).tolist()  # type: ignore[no-any-return]
     if profile == "any" or form.top == "fixed":
         drawn = random.integers(0, 2 * sign, count)
     else:
@@ -189,7 +195,9 @@ def cases(name: str, count: int, seed: int) -> Iterator[Case]:
     """Random operands of every profile, one to four groups long, tails included."""
     random = np.random.default_rng([seed, *name.encode()])
     witness = Witness(mapping(name))
-    longest = witness.k // witness.lanes if mapping(name)["instruction"].get("chain") == "none" else 4
+    longest = 4 if not witness.promotion else 2 * witness.promotion["interval"] // witness.lanes + 1
+    if mapping(name)["instruction"].get("chain") == "none":
+        longest = witness.k // witness.lanes
     for index in range(count):
         profile = PROFILES[index % len(PROFILES)]
         k = int(random.integers(1, longest * witness.lanes + 1))
@@ -214,6 +222,8 @@ def addend(random: np.random.Generator, witness: Witness, index: int) -> int:
         return 0
     form = FORMS[witness.c]
     sign = 1 << form.container - 1
+    if form.top == "fixed":
+        return int(random.integers(0, 2 * sign)) if index % 3 else int(random.choice([0, sign - 1, sign, 2 * sign - 1]))
     kind = index // len(PROFILES) % 5
     if kind == 0:
         return int(random.choice([0, sign]))
@@ -228,19 +238,34 @@ def addend(random: np.random.Generator, witness: Witness, index: int) -> int:
 
 def scales(random: np.random.Generator, witness: Witness, k: int, index: int) -> tuple[list[int], list[int]]:
     """Shared scales: near one, any, and sums at the ends of binary32's exponent; a NaN now and then."""
-    if witness.blocks is None:
+    if witness.blocks is None or witness.scale_formats is None:
         return [], []
     kind = index // len(PROFILES) % 4
     middle = {0: 127, 1: 127, 2: int(random.integers(48, 66)), 3: 189}[kind]
-    drawn = [
-        random.integers(0, 255, k // block)
-        if kind == 1
-        else np.clip(middle + random.integers(-6, 7, k // block), 0, 254)
-        for block in witness.blocks
-    ]
+    drawn = []
+    for block, name in zip(witness.blocks, witness.scale_formats, strict=True):
+        count = k // block
+        if name == "e8m0":
+            near = np.clip(middle + random.integers(-6, 7, count), 0, 254)
+            drawn.append(random.integers(0, 255, count).tolist() if kind == 1 else near.tolist())
+        else:
+            drawn.append([scale(random, name, kind) for _ in range(count)])
     if random.random() < 0.05:
-        drawn[0][-1] = 255
-    return drawn[0].tolist(), drawn[1].tolist()
+        name = witness.scale_formats[0]
+        drawn[0][-1] = 255 if name == "e8m0" else FORMS[name].nan
+    return drawn[0], drawn[1]
+
+
+def scale(random: np.random.Generator, name: str, kind: int) -> int:
+    """The code of a scale that is a float: near one, any, subnormal or zero, large."""
+    form = FORMS[name]
+    fraction = int(random.integers(0, 1 << form.fraction_bits))
+    top = (1 << form.exponent_bits) - 1
+    biased = {0: form.bias + int(random.integers(-3, 4)), 1: int(random.integers(0, top + 1)), 2: 0, 3: top - 1}[kind]
+    if kind == 2 and random.random() < 0.4:
+        fraction = 0
+    sign = int(random.integers(0, 2)) << form.container - 1 if form.signed else 0
+    return (biased << form.fraction_bits | fraction) << form.padding | sign
 
 
 def run(name: str | Unit, given: list[Case]) -> list[int]:
@@ -268,4 +293,6 @@ def expected(name: str, given: list[Case]) -> list[int]:
 def negated(name: str, code: int) -> int:
     """The code of a number with its sign turned round."""
     form = FORMS[name]
+    if form.top == "fnuz" and not code & 0x7F:
+        return code
     return -code % 256 if form.top == "fixed" else code ^ 1 << form.container - 1

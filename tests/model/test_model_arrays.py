@@ -117,8 +117,11 @@ def test_what_does_not_fit_is_a_value_error(name: str, arguments: tuple[Any, ...
 
 
 def test_what_is_not_implemented_is_refused_by_name() -> None:
-    other = Unit.model_validate(spec() | {"sum": {"method": "exact"}})
-    with pytest.raises(hwsim.NotImplementedYet, match=r"unit odd: sum\.method: exact is not implemented yet"):
+    late = {"operation": "add", "format": "f32", "rounding": "rne"}
+    other = Unit.model_validate(spec(start="zero", late=late, promotion={"interval": 5, "format": "f32"}))
+    with pytest.raises(
+        hwsim.NotImplementedYet, match=r"unit odd: sum\.addend: late with a promotion is not implemented"
+    ):
         hwsim.dot(other, A, B)
 
 

@@ -208,3 +208,80 @@ def test_scales_of_explain_are_rows() -> None:
         hwsim.explain("mxfp8-e4m3-f32", ones, ones, None, [128], [[127]])
     with pytest.raises(TypeError, match=r"^c must be integer f32 codes"):
         hwsim.explain(HOPPER, [0x38], [0x38], c=1.5)
+
+
+def table_rows(stages: hwsim.Explained, first: str) -> list[list[str]]:
+    """The rows of the table below the heading that begins so, as words."""
+    lines = str(stages).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.split()[:1] == [first])
+    end = next((i for i in range(start, len(lines)) if not lines[i]), len(lines))
+    return [line.split() for line in lines[start + 1 : end]]
+
+
+def test_additions_are_steps() -> None:
+    # 2 x 3, 1 x 1, 0.5 x 1, 1 x -1 in f16, and 100: (6 + 1) + (0.5 - 1) = 6.5.
+    f16 = hwsim.get_format("f16")
+    a, b = f16.encode([2, 1, 0.5, 1]), f16.encode([3, 1, 1, -1])
+    stages = hwsim.explain("cdna2-mfma-f16-f32", a, b, c=np.float32(100))
+    names = ["rounded 0", "rounded 1", "rounded 2", "rounded 3", "0..1", "2..3", "0..3", "rounded addend", "addend"]
+    assert [step.name for step in stages.groups[0].steps] == names
+    values = [float(np.uint32(step.code).view(np.float32)) for step in stages.groups[0].steps]
+    assert values == [6, 1, 0.5, -1, 7, -0.5, 6.5, 100, 106.5]
+    rows = table_rows(stages, "addition")
+    assert [row[-1] for row in rows[:9]] == ["6", "1", "0.5", "-1", "7", "-0.5", "6.5", "100", "106.5"]
+    assert (stages.max_exp, stages.aligned, stages.growth) == (None, (), None)
+    assert "window" not in str(stages)
+
+
+def test_a_chain_has_a_step_for_each_product() -> None:
+    stages = hwsim.explain("sequential-e4m3-f16", [0x38] * 3, [0x40] * 3, c=0x3C00)
+    assert [step.name for group in stages.groups for step in group.steps] == ["rounded addend", "0"] * 3
+    assert (stages.value, [group.used for group in stages.groups]) == (7.0, [1, 1, 1])
+
+
+def test_an_exact_sum_goes_on() -> None:
+    # 33 products of 1.5 x 1: the 33rd is in the second group, whose addend is the sum so far: 48 = 384 x 2^-3.
+    stages = hwsim.explain(unit("exact-f32"), [0x3E] * 4, [0x3C] * 4, c=np.float32(2.0**-140))
+    first, last = stages.groups
+    assert (first.unit_exp, first.total) == (-149 - 0, (9 << 148) + 512)
+    assert (last.unit_exp, last.total, last.carried) == (-149, (12 << 148) + 512, True)
+    assert "sum so far" in str(stages)
+    assert f"exact sum {(12 << 148) + 512} * 2^-149" in str(stages)
+    assert stages.value == 6.0
+
+
+def test_even_and_odd_lanes_have_windows() -> None:
+    # Even products 1 and 2^-7, odd products 4 and 0; 7 bits below each half's exponent, then 5 below the larger.
+    a, b = [0x40, 0x50, 0x08, 0x00, 0, 0], [0x40, 0x40, 0x40, 0x40, 0, 0]
+    stages = hwsim.explain(unit("even-odd"), a, b, c=np.float32(0.5))
+    group = stages.groups[0]
+    assert group.halves is not None
+    assert (group.halves.even.max_exp, group.halves.even.aligned) == (0, (128, 1, 0))
+    assert (group.halves.odd.max_exp, group.halves.odd.total) == (2, 128)
+    # 129 x 2^-7 is 8.06 in units of 2^(2 - 5), and 4 is 32.
+    assert (group.max_exp, group.halves.combined.aligned, group.total, group.fraction_bits) == (2, (8, 32), 40, 5)
+    assert table_rows(stages, "lanes")[:2] == [["even", "0", "129", "2", "8"], ["odd", "2", "128", "2", "32"]]
+    window = stages.additions[0].window
+    assert window is not None
+    assert (window.max_exp, window.kept_sum, window.kept_addend, window.dropped) == (2, 40 << 6, 1 << 8, False)
+    assert stages.value == 5.5
+    assert "late: addend 0x3f000000 (0.5) + sum, at max_exp 2: (256 + 2560) * 2^-9 = 0x40b00000 (5.5)" in str(stages)
+    dropped = hwsim.explain(unit("even-odd"), a, b, c=np.float32(2.0**-5))
+    assert "(0 (dropped) + 2560) * 2^-9" in str(dropped)
+
+
+def test_subgroups_are_scaled_sums() -> None:
+    # 1 x 1 + 1 x 1 = 2 at scales 1.5 x 2^1 and 1.25 x 2^0; 6 x -1 at 1 x 2^-2 and 1.25 x 2^0.
+    stages = hwsim.explain(unit("subgroups"), [2, 2, 7, 0], [2, 2, 10, 0], None, [0x44, 0x28], [0x3A])
+    first, second = stages.groups[0].subgroups
+    assert [(part.total, part.unit_exp, part.term.exp) for part in (first, second)] == [(8, -2, 1), (-24, -2, -2)]
+    assert stages.value == 2 * 3 * 1.25 - 6 * 0.25 * 1.25
+    assert [row[0] for row in table_rows(stages, "subgroup")] == ["0-1", "2-3"]
+    assert any(line.strip().startswith("0-1 + ") for line in str(stages).splitlines())
+
+
+def test_a_scaled_promotion_shows_its_scale() -> None:
+    ones = [0x38] * 128
+    stages = hwsim.explain("deepseek-v3-e4m3-f32-scaled", ones, ones, np.float32(1), [0x40000000], [0x3F000000])
+    assert stages.promotions[3].scale == 0x3F800000
+    assert "promotion: register 0x3f800000 (1) + partial 0x43000000 (128) * scale 0x3f800000 (1)" in str(stages)

@@ -9,9 +9,9 @@ import pytest
 from model.model_units import Case, cases, expected, run, unit
 
 from hwsim.formats import Class, Fields, FloatFormat
+from hwsim.model import chain, parts, window
 from hwsim.model import definition as model
 from hwsim.model import terms as factors
-from hwsim.model import window
 from hwsim.model.addition import zero_sign
 from hwsim.model.arrays import definition_of
 from hwsim.model.definition import Definition
@@ -62,7 +62,15 @@ def lost_as(rounding: str) -> Callable[[Patch], None]:
 
 
 def patched(name: str, function: object) -> Callable[[Patch], None]:
-    return lambda patch: patch.setattr(model, name, function)
+    """A function in the place of another, wherever the model knows it by that name."""
+    modules = [module for module in (model, parts, chain) if hasattr(module, name)]
+    assert modules, name
+
+    def patch_all(patch: Patch) -> None:
+        for module in modules:
+            patch.setattr(module, name, function)
+
+    return patch_all
 
 
 def method(name: str, function: object) -> Callable[[Patch], None]:
@@ -190,7 +198,7 @@ def first_infinity(terms: list[Term]) -> Term | None:
 
 
 def add_as(mode: str) -> Callable[..., int]:
-    return lambda fmt, terms, _: real_add(fmt, terms, mode)
+    return lambda fmt, terms, _, flushed=False: real_add(fmt, terms, mode, flushed)
 
 
 def no_tail(self: Definition, *arguments: Any) -> Any:

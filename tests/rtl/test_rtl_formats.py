@@ -105,5 +105,6 @@ def test_the_tables_hold_what_units_bring() -> None:
     units = [load_unit(name) for name in presets()]
     formats, pairs = bench_formats(units)
     # tf32 has too many codes; e5m2 x e4m3 comes from a preset alone.
-    assert {fmt.name for fmt in formats} == {"e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "e8m0", "f16", "bf16"}
-    assert len(pairs) == 7
+    usual = {"e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "e8m0", "f16", "bf16"}
+    assert {fmt.name for fmt in formats} == usual | {"e4m3fnuz", "e5m2fnuz", "hfp8-e4m3", "hfp8-e5m2"}
+    assert len(pairs) == 14

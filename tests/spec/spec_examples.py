@@ -1,4 +1,4 @@
-"""Units that ask for what this version does not have, and are refused by name; and one that is in the model."""
+"""Hard units: in the model, and refused by name in the RTL, but for the last."""
 
 UE4M3 = """\
 kind: float
@@ -58,15 +58,15 @@ result: {format: dlfloat16.yaml, rounding: rna, overflow: nan}
 promotion: {interval: 64, format: dlfloat16.yaml, operation: add, rounding: rna}
 """
 
-# The example, and what the refusal names.
-REFUSED = {
-    "cdna3": (CDNA3, "sum.method: even-odd"),
-    "nvfp4": (NVFP4, "scale.at: subgroup"),
-    "scaled": (SCALED, "scale.at: promotion"),
-    "hfp8": (HFP8, "sum.method: sequential"),
+# The example; what the RTL's refusal names; arguments of ones, and the code of their sum.
+ONES = [[0x38] * 128]
+HARD = {
+    "cdna3": (CDNA3, "sum.method: even-odd", (ONES, ONES), 0x43000000),
+    "nvfp4": (NVFP4, "sum.subgroup", ([[2] * 128], [[2] * 128], None, [[0x40] * 8], [[0x34] * 8]), 0x43400000),
+    "scaled": (SCALED, "scale.at: promotion", (ONES, ONES, None, [[0x40000000]], [[0x3E800000]]), 0x42800000),
+    "hfp8": (HFP8, "sum.method: sequential", (ONES, ONES), 38 << 9),
 }
 
-# In the model.
 RVBNA = """\
 unit: rvbna-e4m3-f32-n16
 operands: {a: e4m3, b: e4m3, addend: none}

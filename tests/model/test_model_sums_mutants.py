@@ -1,0 +1,247 @@
+"""The witness must catch a wrong model of the other methods, of scaled sums and of late windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from model.model_units import Case, cases, expected, run, unit
+
+from hwsim.formats import Class, FixedFormat, FloatFormat
+from hwsim.model import chain, definition, methods, parts, rounding
+from hwsim.model.addition import add
+from hwsim.model.arrays import definition_of
+from hwsim.model.chain import Additions
+from hwsim.model.definition import Definition
+from hwsim.model.parts import LateRule
+from hwsim.model.terms import Term, limited
+from hwsim.model.window import align
+from hwsim.spec import Unit
+
+Patch = pytest.MonkeyPatch
+COUNT, SEED = 180, 4
+
+# What random operands are not likely to be.
+DIRECTED = {
+    # 1 and an addend of 2^-7, one place below where it is dropped; at 2^-8 the addend's window ends.
+    "even-odd": [Case([0x40], [0x40], 0x3C000000, [], [])],
+    # -2^-14 and 2^-14 + 2^-24: both normal in f16, their sum not.
+    "exact-late": [Case([0x84], [0x3C], 0x0401, [], [])],
+}
+real_pairwise, real_combine = chain.pairwise, parts.combine
+real_subgroup = parts.subgroup
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    definition_of.cache_clear()
+    yield
+    definition_of.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def suites() -> dict[str, tuple[list[Case], list[int]]]:
+    given = {name: list(cases(name, COUNT, SEED)) for name in {name for name, _ in MUTANTS.values()}}
+    for name, more in DIRECTED.items():
+        given[name] += more
+    return {name: (chosen, expected(name, chosen)) for name, chosen in given.items()}
+
+
+def on(owner: object, name: str, function: object) -> Callable[[Patch], None]:
+    return lambda patch: patch.setattr(owner, name, function)
+
+
+def additions(**changes: Any) -> Callable[[Patch], None]:
+    """Other rules for every rounded addition; a value may be a function of the right one."""
+
+    def made(fmt: FloatFormat, rounding: str, flush: bool, fused: bool) -> Additions:
+        right = Additions(fmt, rounding, flush, fused)
+        return right._replace(**changes)
+
+    return on(methods, "Additions", made)
+
+
+def method(name: str, function: Callable[..., Any]) -> Callable[[Patch], None]:
+    return lambda patch: patch.setitem(chain.METHODS, name, function)
+
+
+def other_pairs(rule: Additions, products: Any, addend: Term | None) -> Any:
+    return real_pairwise(rule, [*products[::2], *products[1::2]], addend)
+
+
+def addend_first(rule: Additions, products: Any, addend: Term | None) -> Any:
+    return real_pairwise(rule, [addend, *products], None)
+
+
+def backwards(rule: Additions, products: Any, addend: Term | None) -> Any:
+    return chain.sequential(rule, products[::-1], addend)
+
+
+def beats(change: Callable[[int], int]) -> Callable[[Patch], None]:
+    real = Unit.promotion_beats.fget  # type: ignore[attr-defined]
+
+    def changed(self: Unit) -> int | None:
+        right = real(self)
+        return None if right is None else change(right)
+
+    return on(Unit, "promotion_beats", property(changed))
+
+
+def late_rule(**changes: int) -> Callable[[Patch], None]:
+    def made(*arguments: Any) -> LateRule:
+        right = LateRule(*arguments)
+        return right._replace(**{key: getattr(right, key) + by for key, by in changes.items()})
+
+    return on(definition, "LateRule", made)
+
+
+def narrow(term: Term, max_exp: int, bits: int, lost: str) -> int:
+    return 2 * align(term, max_exp, bits - 1, lost)
+
+
+def narrow_combine(even: Any, odd: Any, bits: int, lost: str) -> Any:
+    made = real_combine(even, odd, bits - 1, lost)
+    both = made.combined
+    return made._replace(combined=both._replace(fraction_bits=bits, total=2 * both.total))
+
+
+def successive_halves(rule: Any, terms: Any, addend: Any, special: bool) -> Any:
+    half = -(-len(terms) // 2)
+    mixed = [term for pair in zip(terms[:half], terms[half:], strict=False) for term in pair]
+    return methods.even_odd(rule, [*mixed, *terms[len(mixed) // 2 : half]], addend, special)
+
+
+def normalised_subgroup(products: Any, a: Any, b: Any, bits: int) -> Any:
+    """Aligned by the scaled sum's leading one, not by the scales' exponents."""
+    made = real_subgroup(products, a, b, bits)
+    term = made.term
+    shift = term.sig.bit_length() - 1 - term.fraction_bits if term.sig else 0
+    moved = term._replace(exp=term.exp + shift, fraction_bits=term.fraction_bits + shift)
+    return made._replace(term=moved)
+
+
+def scales_of_one_side(products: Any, a: Any, b: Any, bits: int) -> Any:
+    return real_subgroup(products, a, b._replace(sig=1 << b.sig.bit_length() - 1) if b.sig else b, bits)
+
+
+def scaled_first(self: Definition, register: int, partial: int, scales: Any = None) -> Any:
+    """The partial sum times the scale, rounded, and then added."""
+    rule = self.unit.promotion
+    assert rule is not None
+    made = real_promote(self, 0, partial, scales)
+    return real_promote_add(self, register, made.code)
+
+
+def real_promote_add(self: Definition, register: int, scaled: int) -> Any:
+    rule = self.unit.promotion
+    assert rule is not None and isinstance(rule.format, FloatFormat)
+    terms = tuple(definition.addend_term(rule.format, code) for code in (register, scaled))
+    return definition.Promoted(register, scaled, add(rule.format, terms, rule.rounding))
+
+
+real_promote = Definition.promote
+real_scale = Definition.promotion_scale
+
+
+def truncated_scale(self: Definition, a: int, b: int) -> int:
+    rule, scale = self.unit.promotion, self.unit.scale
+    assert rule is not None and scale is not None and isinstance(rule.format, FloatFormat)
+    x, y = scale.a.format, scale.b.format
+    both = definition.product(definition.unpack(x, a), definition.unpack(y, b), x.fraction_bits + y.fraction_bits)
+    return add(rule.format, (both,), "rz")
+
+
+def always_carried(self: Definition, made: Any, special: Term | None, terms: Any) -> Term | None:
+    """The exact sum, whatever `rounded` says."""
+    return special or (Term(int(made.total < 0), made.unit_exp, abs(made.total), 0, Class.NORMAL))
+
+
+def saturated(fmt: FixedFormat, sign: int, sig: int, unit_exp: int, mode: str, overflow: str) -> Any:
+    return rounding.round_fixed(fmt, sign, sig, unit_exp, mode, "saturate")
+
+
+def wrapped(fmt: FixedFormat, sign: int, sig: int, unit_exp: int, mode: str, overflow: str) -> Any:
+    return rounding.round_fixed(fmt, sign, sig, unit_exp, mode, "wrap")
+
+
+def no_late_flush(patch: Patch) -> None:
+    patch.setattr(definition, "flushed_code", lambda fmt, code: code)
+
+
+def late_add_keeps(fmt: FloatFormat, terms: Any, mode: str, flushed: bool = False) -> int:
+    return add(fmt, terms, mode)
+
+
+DROP, DL = "even-odd", "chain-dl-chunks"
+MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
+    "products are not rounded": ("chain-f16-mul-add", additions(fused=True)),
+    "mul and add for FMA": ("chain-bf16-chunks", additions(fused=False)),
+    "mul and add for FMA below the least number": ("chain-flush-fused", additions(fused=False)),
+    "a chain that goes backwards": ("chain-f32", method("sequential", backwards)),
+    "a chain to nearest even for away": (DL, additions(rounding="rne")),
+    "a chain to nearest for towards zero": ("chain-f16-rz", additions(rounding="rne")),
+    "a chain that keeps subnormals": ("chain-flush", additions(flush=False)),
+    "a chain of FMAs that keeps subnormals": ("chain-flush-fused", additions(flush=False)),
+    "chunks of twice the length": (DL, beats(lambda right: 2 * right)),
+    "chunks of half the length": ("chain-bf16-chunks", beats(lambda right: right // 2)),
+    "a tree of other pairs": ("tree-4", method("pairwise", other_pairs)),
+    "a chain for a tree": ("tree-4", method("pairwise", chain.sequential)),
+    "an addend inside the tree": ("tree-4", method("pairwise", addend_first)),
+    "an odd lane elsewhere": ("tree-f16-7", method("pairwise", other_pairs)),
+    "a tree that keeps subnormals": ("tree-flush", additions(flush=False)),
+    "products of a tree are not rounded": ("tree-one", additions(fused=True)),
+    "an exact sum rounded after each group": ("exact-f32", on(Definition, "_carry", lambda *_: None)),
+    "an exact sum that is not rounded after each group": ("exact-f16-group", on(Definition, "_carry", always_carried)),
+    "integers that saturate": ("integers", on(definition, "round_fixed", saturated)),
+    "integers that wrap": ("integers-saturate", on(definition, "round_fixed", wrapped)),
+    "a window bit less in each half": (DROP, on(parts, "align", narrow)),
+    "a window bit less where halves meet": (DROP, on(methods, "combine", narrow_combine)),
+    "halves that follow one another": (
+        DROP, lambda patch: patch.setitem(methods.METHODS, "even-odd", successive_halves)
+    ),
+    "an addend dropped one place late": (DROP, late_rule(drop_below=1)),
+    "an addend dropped one place early": (DROP, late_rule(drop_below=-1)),
+    "an addend dropped at once": ("late-window-jam", late_rule(drop_below=-1)),
+    "a late addend with a bit less": (DROP, late_rule(addend_bits=-1)),
+    "a late addend with a bit more": ("late-window", late_rule(addend_bits=1)),
+    "a late sum to another place": ("late-window", late_rule(sum_bits=-1)),
+    "a limit of products one place up": (
+        "product-limit", on(definition, "limited", lambda term, limit: limited(term, limit + 1))
+    ),
+    "a limit of products one place down": (
+        "late-window", on(definition, "limited", lambda term, limit: limited(term, limit - 8))
+    ),
+    "scales applied before the alignment": ("subgroups", on(definition, "subgroup", normalised_subgroup)),
+    "scales of powers of two": ("subgroups", on(definition, "subgroup", scales_of_one_side)),
+    "a window bit less of scaled sums": ("subgroups-e8m0", on(parts, "align", narrow)),
+    "scaled, rounded and then added": ("scaled-promotion", on(Definition, "promote", scaled_first)),
+    "scales multiplied towards zero": ("scaled-promotion", on(Definition, "promotion_scale", truncated_scale)),
+    "late addends keep subnormals": ("late-flush-bf16", no_late_flush),
+    "late results keep subnormals": ("exact-late", on(definition, "add", late_add_keeps)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_the_witness_catches(mutant: str, suites: dict[str, tuple[list[Case], list[int]]], monkeypatch: Patch) -> None:
+    name, mutate = MUTANTS[mutant]
+    given, want = suites[name]
+    assert run(name, given) == want, "without the mutant"
+    definition_of.cache_clear()
+    mutate(monkeypatch)
+    try:
+        caught = sum(got != code for got, code in zip(run(name, given), want, strict=True))
+    finally:
+        monkeypatch.undo()
+    assert caught, f"none of {len(given)} cases tells"
+
+
+def test_underflow_between_zero_and_the_least_number_is_told() -> None:
+    # In 1-6-9 nothing lies between 0 and 2^-31 (1 + 2^-9), half of which is 2^-32 (1 + 2^-9).
+    fmt = unit("chain-bare").operands.addend
+    dl = unit("chain-dl-saturate").operands.addend
+    assert isinstance(fmt, FloatFormat) and isinstance(dl, FloatFormat)
+    for sig, unit_exp in ((1, -31), (1023, -41), (5, -34), (1, -33)):
+        zero = rounding.round_to(dl, 0, sig, unit_exp, "rna", "nan").code
+        nearby = rounding.round_to(fmt, 0, sig, unit_exp, "rna", "nan").code
+        assert (zero, nearby) == (0, int(sig * 2.0**unit_exp >= 2.0**-32 * (1 + 2**-9)))

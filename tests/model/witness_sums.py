@@ -1,0 +1,96 @@
+"""The methods, as the witness has them: what a group's sum is, in values. Windows, chains, trees, subgroups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from model.witness_numbers import Number, add, keep, read, scaled, specials, two
+
+
+class Sum(NamedTuple):
+    """A sum that is not rounded yet. top: its window's largest exponent, None where every term is zero."""
+
+    value: Fraction
+    top: int | None
+
+
+def window(terms: Sequence[Number], bits: int, rule: dict[str, Any]) -> Sum:
+    """Finite terms, each cut to a multiple of the window's quantum. rule: `lost`, `zero_terms`, `max_exp_floor`."""
+    live = [term for term in terms if term.value != 0]
+    if not live:
+        return Sum(Fraction(0), None)
+    top = max(term.exp for term in (terms if rule.get("zero_terms") == "count" else live))
+    floor = rule.get("max_exp_floor", "none")
+    top = top if floor == "none" else max(top, floor)
+    quantum = two(top - bits)
+    lost = rule.get("lost", "truncate")
+    return Sum(Fraction(sum(keep(term.value / quantum, lost) for term in live)) * quantum, top)
+
+
+def even_odd(terms: Sequence[Number], rule: dict[str, Any]) -> Sum:
+    """The products at even places and those at odd places, each in a window; both cut to the larger one's quantum."""
+    halves = [window(list(terms[start::2]), rule["fraction_bits"], rule) for start in (0, 1)]
+    tops = [half.top for half in halves if half.top is not None]
+    if not tops:
+        return Sum(Fraction(0), None)
+    combine = rule["combine"]
+    quantum = two(max(tops) - combine["fraction_bits"])
+    return Sum(sum(keep(half.value / quantum, combine["lost"]) for half in halves) * quantum, max(tops))
+
+
+def late(total: Sum, addend: Number, rule: dict[str, Any], zeros_count: bool) -> Fraction:
+    """The sum and an addend, cut to multiples of quanta of their own below the larger exponent."""
+    exps = [] if total.top is None else [total.top]
+    if addend.value != 0 or (zeros_count and exps):
+        exps.append(addend.exp)
+    if not exps:
+        return Fraction(0)
+    top, lost = max(exps), rule["lost"]
+    fine, coarse = two(top - rule["sum_bits"]), two(top - rule["addend_bits"])
+    kept = keep(total.value / fine, lost) * fine
+    drop = rule.get("drop_below", "none")
+    if drop == "none" or addend.exp >= top - drop:
+        kept += keep(addend.value / coarse, lost) * coarse
+    return kept
+
+
+def subgroups(products: Sequence[Number], lanes: int, scale_a: list[Number], scale_b: list[Number]) -> list[Number]:
+    """Exact sums of `lanes` products, times both their scales, whose exponents alone they are aligned by."""
+    terms = []
+    for i in range(0, len(products), lanes):
+        part = products[i : i + lanes]
+        total = specials(part)
+        if total is None:
+            value = sum((product.value for product in part), Fraction(0))
+            negative = all(product.negative for product in part) if value == 0 else value < 0
+            total = Number("finite", negative, value, 0)
+        terms.append(scaled([total._replace(exp=0), scale_a[i], scale_b[i]]))
+    return terms
+
+
+def chain(terms: Sequence[Number], addend: Number | None, rule: dict[str, Any]) -> Number:
+    """Additions that are rounded one by one, to the format of the sum."""
+    name, mode, flush = rule["format"], rule["rounding"], rule.get("flush", False)
+
+    def to_format(*numbers: Number) -> Number:
+        return read(name, add(name, numbers, mode, flush))
+
+    if rule["product"] == "rounded":
+        terms = [to_format(term) for term in terms]
+    c = None if addend is None else to_format(addend)
+    if rule["method"] == "sequential":
+        total = read(name, 0) if c is None else c
+        for term in terms:
+            total = to_format(total, term)
+        return total
+
+    def tree(part: Sequence[Number]) -> Number:
+        if len(part) == 1:
+            return part[0]
+        half = 1 << (len(part) - 1).bit_length() - 1
+        return to_format(tree(part[:half]), tree(part[half:]))
+
+    root = tree(terms)
+    return to_format(root) if c is None else to_format(root, c)
