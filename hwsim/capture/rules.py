@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from hwsim.capture.stimuli import Mix
 from hwsim.formats import FloatFormat, get_format
 from hwsim.spec import Unit
+from hwsim.spec.rules import is_nan_code
 
 Changes = Mapping[str, Any]
 Proposals = Mapping[str, Changes]
@@ -180,12 +181,8 @@ def _nan(unit: Unit) -> Proposals:
     codes = {16: (0x7FFF, 0x7E00, 0xFE00, 0xFFFF), 32: (0x7FFFFFFF, 0x7FC00000, 0xFFC00000, 0xFFFFFFFF)}
     fmt = unit.result.format
     assert isinstance(fmt, FloatFormat)
-    usable = [code for code in codes.get(fmt.container_bits, ()) if _is_nan(fmt, code)]
+    usable = [code for code in codes.get(fmt.container_bits, ()) if is_nan_code(fmt, code)]
     return {f"{code:#x}": {"result": {"nan": "canonical" if code == fmt.canonical_nan else code}} for code in usable}
-
-
-def _is_nan(fmt: FloatFormat, code: int) -> bool:
-    return code == fmt.canonical_nan or (not code & ((1 << fmt.padding) - 1) and fmt.is_nan(code >> fmt.padding))
 
 
 def _special_codes(unit: Unit) -> Proposals:

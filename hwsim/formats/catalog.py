@@ -15,6 +15,7 @@ from hwsim.formats import p3109
 from hwsim.formats.format import ExponentFormat, FixedFormat, FloatFormat, Format, parse
 from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read
 
+MOST_NAMES = 60  # that an error lists
 CATALOG = Path(__file__).with_name("formats.yaml")
 
 
@@ -27,7 +28,8 @@ def nearest(kind: str, name: str, known: Iterable[str]) -> str:
     """`unknown format 'e4m4': did you mean e4m3, e3m4?`"""
     names = list(known)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
-    hint = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(names)}"
+    every = f"known: {', '.join(names)}" if len(names) <= MOST_NAMES else f"`hwsim {kind}s` lists all {len(names)}"
+    hint = f"did you mean {', '.join(close)}?" if close else every
     return f"unknown {kind} {name!r}: {hint}"
 
 

@@ -94,13 +94,13 @@ def _check_result(unit: Unit) -> None:
     returned = unit.late.format if unit.late is not None and unit.late.format is not None else result
     for fmt in (result, returned):
         assert isinstance(fmt, FloatFormat)
-        if isinstance(unit.result.nan, int) and not _is_nan(fmt, unit.result.nan):
+        if isinstance(unit.result.nan, int) and not is_nan_code(fmt, unit.result.nan):
             raise RuleError("result.nan", f"must be a NaN of {fmt.name}, not {unit.result.nan:#x}")
     if any(fmt.infinities for fmt in _inputs(unit)) and not result.infinities and unit.result.overflow == "infinity":
         raise RuleError("result.format", f"must have an infinity, because the inputs have; {result.name} has none")
 
 
-def _is_nan(fmt: FloatFormat, code: int) -> bool:
+def is_nan_code(fmt: FloatFormat, code: int) -> bool:
     """Whether a code of the container is NaN: its padding zero, or the canonical NaN."""
     padded = code & ((1 << fmt.padding) - 1)
     return code == fmt.canonical_nan or (not padded and fmt.is_nan(code >> fmt.padding))

@@ -152,3 +152,19 @@ def test_the_unit_itself_is_among_the_candidates_of_every_rule(rule: object) -> 
             assert sum(one.unit == unit and one.addend is None for one in among) == 1, name
             names = [one.name for one in among]
             assert len(set(names)) == len(names)
+
+
+def test_an_addend_that_is_rounded_first_is_that_of_the_codec() -> None:
+    unit = load_unit(WGMMA)
+    (rounded,) = [one for one in candidates(BY_NAME["addend-bits"], unit) if one.addend is not None]
+    f32, e8m13 = unit.operands.addend, rounded.addend
+    assert f32 is not None and e8m13 is not None
+    differ = 0
+    for case in some_cases("wgmma.m64n8k32.f32.e4m3.e4m3", 200, seed=9, empty=1.0, edge=0.0):
+        assert case.c is not None
+        want = int(e8m13.encode(f32.decode([case.c]), "rne", "infinity")[0])
+        # With no product beside it, the addend is all that is returned.
+        if case.c & 0x7FFFFFFF >= 1 << 23 and want & 0x7FFFFFFF < 0x7F800000:
+            assert answer(rounded, case) == want
+            differ += want != answer(candidates(BY_NAME["addend-bits"], unit)[0], case)
+    assert differ > 30

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 import yaml
 from built_presets import one_of_each
 from model.model_odd_sums import ODD_SUMS
 from model.model_witness import FORMS, Witness
 
 import hwsim
+from hwsim.model.arrays import definition_of
 from hwsim.spec import Unit, presets
 from hwsim.spec.catalog import PRESETS
 
@@ -296,3 +298,21 @@ def negated(name: str, code: int) -> int:
     if form.top == "fnuz" and not code & 0x7F:
         return code
     return -code % 256 if form.top == "fixed" else code ^ 1 << form.container - 1
+
+
+def assert_caught(
+    name: str,
+    given: list[Case],
+    want: list[int],
+    mutate: Callable[[pytest.MonkeyPatch], None],
+    patch: pytest.MonkeyPatch,
+) -> None:
+    """The model is right about these cases, and with the mutant it is not."""
+    assert run(name, given) == want, "without the mutant"
+    definition_of.cache_clear()
+    mutate(patch)
+    try:
+        caught = sum(got != code for got, code in zip(run(name, given), want, strict=True))
+    finally:
+        patch.undo()
+    assert caught, f"none of {len(given)} cases tells"

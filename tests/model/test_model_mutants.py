@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from model.model_units import Case, cases, expected, run, unit
+from model.model_units import Case, assert_caught, cases, expected, run, unit
 
 from hwsim.formats import Class, Fields, FloatFormat
 from hwsim.model import chain, parts, window
@@ -289,15 +289,7 @@ MUTANTS = {
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_the_witness_catches(mutant: str, suites: dict[str, tuple[list[Case], list[int]]], monkeypatch: Patch) -> None:
     name, mutate = MUTANTS[mutant]
-    given, want = suites[name]
-    assert run(name, given) == want, "without the mutant"
-    definition_of.cache_clear()
-    mutate(monkeypatch)
-    try:
-        caught = sum(got != code for got, code in zip(run(name, given), want, strict=True))
-    finally:
-        monkeypatch.undo()
-    assert caught, f"none of {len(given)} cases tells"
+    assert_caught(name, *suites[name], mutate, monkeypatch)
 
 
 @pytest.mark.parametrize("bits", [12, 14])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from model.model_units import Case, cases, expected, run, unit
+from model.model_units import Case, assert_caught, cases, expected, unit
 
 from hwsim.formats import Class, FixedFormat, FloatFormat
 from hwsim.model import chain, definition, methods, parts, rounding
@@ -225,15 +225,7 @@ MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_the_witness_catches(mutant: str, suites: dict[str, tuple[list[Case], list[int]]], monkeypatch: Patch) -> None:
     name, mutate = MUTANTS[mutant]
-    given, want = suites[name]
-    assert run(name, given) == want, "without the mutant"
-    definition_of.cache_clear()
-    mutate(monkeypatch)
-    try:
-        caught = sum(got != code for got, code in zip(run(name, given), want, strict=True))
-    finally:
-        monkeypatch.undo()
-    assert caught, f"none of {len(given)} cases tells"
+    assert_caught(name, *suites[name], mutate, monkeypatch)
 
 
 def test_underflow_between_zero_and_the_least_number_is_told() -> None:

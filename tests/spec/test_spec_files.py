@@ -340,3 +340,8 @@ def test_rvbna_is_implemented(tmp_path: Path) -> None:
     assert hwsim.dot(unit, [[0x38]], [[0x38]]).tolist() == [1.0]
     with pytest.raises(ValueError, match=r"K, .* at most instruction.k \(16\)"):
         hwsim.dot(unit, [[0x38] * 17], [[0x38] * 17])
+
+
+def test_an_unknown_unit_that_is_near_none_is_told_where_they_are_listed() -> None:
+    with pytest.raises(hwsim.SpecError, match=rf"^unknown unit 'zzz': `hwsim units` lists all {len(presets())}$"):
+        load_unit("zzz")
