@@ -11,17 +11,23 @@ import numpy as np
 
 from hwsim.cosim.build import Design
 from hwsim.formats import Class, ExponentFormat, FloatFormat, Format, get_format, unpack
+from hwsim.formats import formats as catalogue
 from hwsim.model.terms import product
 from hwsim.rtl import FormatBench, convert, decode_fields, port_names, product_fields
 from hwsim.spec import Unit
 
-ELEMENTS = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "e8m0")
 PAIRS = (("e4m3", "e4m3"), ("e5m2", "e5m2"), ("e4m3", "e5m2"), ("e3m2", "e3m2"), ("e2m3", "e2m3"), ("e2m1", "e2m1"))
-MOST_CODEC_BITS, MOST_PAIR_BITS = 16, 8
+MOST_ELEMENT_BITS, MOST_CODEC_BITS, MOST_PAIR_BITS = 8, 16, 8
 TOP = "hwsim_formats"
 
 Fields = dict[str, int]
 Decodable = FloatFormat | ExponentFormat
+
+
+def elements() -> list[Decodable]:
+    """The catalogue's element and scale formats: floats and powers of two of up to 8 bits, not integers."""
+    narrow = [fmt for fmt in catalogue().values() if fmt.container_bits <= MOST_ELEMENT_BITS]
+    return [fmt for fmt in narrow if isinstance(fmt, Decodable)]
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Table:
 
 
 def bench_formats(units: Iterable[Unit]) -> tuple[list[Decodable], list[tuple[FloatFormat, FloatFormat]]]:
-    """Every element format and pair: those of the field, and those that the units bring along."""
+    """Every format and pair: those of the catalogue, and those that the units bring along."""
     formats: list[Decodable] = []
     pairs: list[tuple[FloatFormat, FloatFormat]] = []
 
@@ -58,13 +64,13 @@ def bench_formats(units: Iterable[Unit]) -> tuple[list[Decodable], list[tuple[Fl
             narrow = max(a.container_bits, b.container_bits) <= MOST_PAIR_BITS
             pairs.extend([(a, b)] if narrow and (a, b) not in pairs else [])
 
-    for name in ELEMENTS:
-        add(get_format(name))
+    for fmt in elements():
+        add(fmt)
     for one, other in PAIRS:
         add_pair(get_format(one), get_format(other))
     for unit in units:
-        for fmt in (unit.operands.a, unit.operands.b):
-            add(fmt)
+        add(unit.operands.a)
+        add(unit.operands.b)
         add_pair(unit.operands.a, unit.operands.b)
     return formats, pairs
 

@@ -16,6 +16,7 @@ from cosim.odd_units import TINY
 from hwsim.cosim import suites, tables
 from hwsim.cosim.report import Row
 from hwsim.cosim.run import Options, Report, run
+from hwsim.formats import get_format
 from hwsim.spec import Pipeline, Unit, pipeline
 
 CASES = 24
@@ -29,7 +30,7 @@ def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     every = suites.directed
     monkeypatch.setattr(suites, "directed", lambda unit, seed: every(unit, seed)[::5])
     monkeypatch.setattr(suites, "SIZES", {name: suites.Size(CASES, (3, 3, 64), 40) for name in suites.SIZES})
-    monkeypatch.setattr(tables, "ELEMENTS", ("e2m1",))
+    monkeypatch.setattr(tables, "elements", lambda: [get_format("e2m1")])
     monkeypatch.setattr(tables, "PAIRS", (("e2m1", "e2m1"),))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
+from built_presets import WORDS
 
 import hwsim
+from hwsim.spec import load_unit, presets
 
 
 def code(name: str, a: list[int], b: list[int], c: int | None = None) -> int:
@@ -42,6 +45,12 @@ CLAIMS: list[tuple[str, str, list[int], list[int], int | None, int]] = [
     ("and addends, with their sign", "intel-amx-e4m3-f32", [0x80], [0x38], 0x80000001, 0),
     # 64 products exactly, and then the addend: 2^-12 - 2^-12 is nothing, and 448 x 448 did not hide it.
     ("AMX sums exactly", "intel-amx-e4m3-f32", [0x7E, 0x08, 0xFE], [0x7E, 0x08, 0x7E], 0, 0x39800000),
+    # 2^-9 x 1, and then an addend of -2^-149, which counts as zero.
+    ("AMX's other reading keeps factors", "intel-amx-e4m3-f32-subnormals", [0x01], [0x38], 0x80000001, 0x3B000000),
+    # As e4m3, 0x38 is 1 and 0x3c is 1.5; as e5m2, 1/2 and 1. 2^-14 is 14 places below 1, and lost; 13 below 1/2.
+    ("mixed factors", "ada-mma-e4m3xe5m2-f32", [0x38, 0x38], [0x3C, 0x04], 0, 0x3F800000),
+    ("and the other way round", "ada-mma-e5m2xe4m3-f32", [0x38, 0x04], [0x3C, 0x38], 0, 0x3F400400),
+    ("mixed factors to f16", "ada-mma-e5m2xe4m3-f16", [0x38], [0x3C], 0x3C00, 0x3F00),
     ("integers", "int8-i32", [0x80], [0x80], 0xFFFFFFFF, 0x3FFF),
 ]
 
@@ -53,11 +62,40 @@ def test_by_hand(name: str, a: list[int], b: list[int], c: int | None, want: int
     assert f"{code(name, a, b, c):#x}" == f"{want:#x}"
 
 
+def rule(name: str) -> dict[str, Any]:
+    """What a preset does, but for its words and for the formats of its factors."""
+    dumped = load_unit(name).model_dump(exclude={*WORDS})
+    del dumped["operands"]["a"], dumped["operands"]["b"]
+    return dumped
+
+
+MIXED = [name for name in presets() if re.search("x(e4m3|e5m2)", name) and not name.startswith("hfp8-")]
+
+
+def test_mixed_factors_follow_the_rule_of_equal_ones() -> None:
+    assert len(MIXED) == 33
+    for name in MIXED:
+        before, a, b, after = re.split("-(e[^x]*)x(e[^-]*)-", name)
+        assert (load_unit(name).operands.a.name, load_unit(name).operands.b.name) == (a, b)
+        assert rule(name) == rule(f"{before}-{a}-{after}") == rule(f"{before}-{b}-{after}")
+
+
+def test_readings_of_amx_differ_in_subnormal_factors_alone() -> None:
+    kept = [name for name in presets() if name.endswith("-subnormals")]
+    assert len(kept) == 4
+    for name in kept:
+        one, other = load_unit(name), load_unit(name.removesuffix("-subnormals"))
+        assert (one.operands.daz, other.operands.daz) == (False, True)
+        flushing = one.operands.model_copy(update={"daz": True})
+        assert flushing == other.operands
+        assert rule(name) | {"operands": {}} == rule(other.name) | {"operands": {}}
+
+
 @pytest.mark.parametrize("n", [4, 8, 16])
 def test_rvbna_takes_at_most_n_products_and_no_addend(n: int) -> None:
     name, one = f"rvbna-e4m3-f32-n{n}", [[0x38] * n]
     assert hwsim.dot(name, one, one).tolist() == [float(n)]
-    assert hwsim.load_unit(name).sum.fraction_bits == 23 + int(np.ceil(np.log2(n)))
+    assert load_unit(name).sum.fraction_bits == 23 + int(np.ceil(np.log2(n)))
     longer: Any = [[0x38] * (n + 1)]
     with pytest.raises(ValueError, match=rf"K, .* at most instruction\.k \({n}\)"):
         hwsim.dot(name, longer, longer)
