@@ -10,8 +10,8 @@ from importlib.metadata import version
 
 from hwsim.formats import get_format
 from hwsim.formats.yamlfile import SpecError
-from hwsim.gemm import gemm
-from hwsim.model import Explained, dot, explain
+from hwsim.gemm import dot, gemm
+from hwsim.model import Explained, explain
 from hwsim.quantize import Quantized, dequantize, quantize
 from hwsim.spec import NotImplementedYet, load_unit
 

@@ -1,0 +1,269 @@
+"""The inner loop of a window, in vectors: one group of one row against 16 columns.
+
+Written in LLVM's own language, because widths matter here: exponents stand in lanes of 8 or 16 bits, magnitudes in
+lanes of 16 or 32, and a 32-bit column of every vector belongs to one column of B. LLVM makes of it what the processor
+has.
+
+Packed, a group of B (16 columns) and a group of A (one row) are, for every four products k0..k3:
+
+    exponents   B: 16 columns x 4 of 8 bits; or, of 16 bits, two vectors of 16 columns x 2: (k0, k2), (k1, k3)
+                A: the same for one column
+    significands  B: two vectors of 16 columns x 2 of 16 bits: (k0, k2), (k1, k3)
+                A, 16-bit lanes: the same for one column, shifted so that a product is in units of the window at max_exp
+                A, 32-bit lanes: (k0, 0), (0, k2), (k1, 0), (0, k3): a product is one pairwise multiply-add
+    signs       16-bit lanes. B: two vectors of +1 and -1; A: the same for one column, of what turns them: 0 or 0xFFFE
+                32-bit lanes. B: a bit for each column, in 16 bits, for each product; A: 0 or 0xFFFF for each product
+
+each of the three for all products of the group before the next. `Layout` has the offsets.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+COLUMNS = 16
+I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
+V8, V16, V32 = ir.VectorType(I8, 64), ir.VectorType(I16, 32), ir.VectorType(I32, 16)
+VECTOR = 64
+
+TRUNCATE, FLOOR, JAM = 0, 1, 2
+LOST = {"truncate": TRUNCATE, "floor": FLOOR, "jam": JAM}
+
+# The largest shift of a lane of 16 bits: whatever was in it is gone.
+DEEP = 15
+# Of a column without a product other than zero.
+NO_EXP = -(1 << 20)
+# A zero's exponent, others counting from 0: a sum with it is negative.
+ZERO_EXP = {8: -64, 16: -8192}
+# max_exp is not larger than this in the lanes; every product is lost before.
+TOP_EXP = {8: 100, 16: 16000}
+
+
+class Layout(NamedTuple):
+    """Bytes of a packed group. quads: its products, by fours."""
+
+    quads: int
+    lane_bits: int
+    exp_bits: int
+
+    @property
+    def exp_vectors(self) -> int:
+        """Vectors of exponents for four products."""
+        return self.exp_bits // 8
+
+    @property
+    def b_sig(self) -> int:
+        """Where B's significands begin."""
+        return VECTOR * self.exp_vectors * self.quads
+
+    @property
+    def b_sign(self) -> int:
+        """Where B's signs begin."""
+        return self.b_sig + VECTOR * 2 * self.quads
+
+    @property
+    def b_bytes(self) -> int:
+        """Bytes of a group of B, whole vectors."""
+        signs = 2 * VECTOR * self.quads if self.lane_bits == 16 else self.quads * 8
+        return -(-(self.b_sign + signs) // VECTOR) * VECTOR
+
+    @property
+    def a_sig(self) -> int:
+        """Where A's significands begin."""
+        return 4 * self.exp_vectors * self.quads
+
+    @property
+    def a_sign(self) -> int:
+        """Where A's signs begin."""
+        return self.a_sig + 4 * self.quads * (2 if self.lane_bits == 16 else 4)
+
+    @property
+    def a_bytes(self) -> int:
+        """Bytes of a group of A."""
+        return -(-(self.a_sign + self.quads * 8) // 8) * 8
+
+
+class _Group:
+    """The code of one group."""
+
+    def __init__(self, builder: Any, layout: Layout, lost: int, addresses: Any):
+        self.b, self.layout, self.lost = builder, layout, lost
+        self.b_at, self.a_at, self.addend_at, self.out_at, self.negative_at, self.exp_at, self.deeper = addresses
+
+    def emit(self) -> None:
+        lanes = V8 if self.layout.exp_bits == 8 else V16
+        exps = [self.b.add(self.vector(i * VECTOR, lanes), self.a_exps(i, lanes)) for i in range(self.count)]
+        max_exp = self.call("smax", self.column_max(exps), self.load(self.addend_at, 0, V32))
+        self.store(max_exp, self.exp_at, 0)
+        top = self.call("smin", max_exp, self.splat(V32, TOP_EXP[self.layout.exp_bits]))
+        top = self.spread(self.b.add(top, self.in_columns(self.b.trunc(self.deeper, I32))))
+        sums: dict[str, Any] = {}
+        for quad in range(self.layout.quads):
+            for half in range(2):
+                self.pair(sums, exps, top, quad, half)
+        self.store(sums["all"], self.out_at, 0)
+        if "negative" in sums:
+            self.store(sums["negative"], self.negative_at, 0)
+
+    @property
+    def count(self) -> int:
+        return self.layout.exp_vectors * self.layout.quads
+
+    def a_exps(self, index: int, lanes: Any) -> Any:
+        return self.b.bitcast(self.broadcast(self.a_at, 4 * index), lanes)
+
+    def column_max(self, exps: list[Any]) -> Any:
+        """The largest exponent of each column; NO_EXP where every product is zero."""
+        lanes = V8 if self.layout.exp_bits == 8 else V16
+        while len(exps) > 1:
+            pairs = [self.call("smax", x, y) for x, y in zip(exps[::2], exps[1::2], strict=False)]
+            exps = pairs + exps[len(exps) // 2 * 2 :]
+        largest = exps[0]
+        for shift in (16, 8)[: 3 - self.layout.exp_vectors]:
+            down = self.b.lshr(self.b.bitcast(largest, V32), self.splat(V32, shift))
+            largest = self.call("smax", largest, self.b.bitcast(down, lanes))
+        # The low lane, with its sign.
+        up = self.splat(V32, 32 - self.layout.exp_bits)
+        column = self.b.ashr(self.b.shl(self.b.bitcast(largest, V32), up), up)
+        some = self.b.icmp_signed(">=", column, self.splat(V32, 0))
+        return self.b.select(some, column, self.splat(V32, NO_EXP))
+
+    def spread(self, column: Any) -> Any:
+        """A number of each column, in every lane of exponents."""
+        step = self.layout.exp_bits // 8
+        lanes = V8 if step == 1 else V16
+        column = self.b.bitcast(column, lanes)
+        mask = [i // (4 // step) * (4 // step) for i in range(lanes.count)]
+        return self.b.shuffle_vector(column, column, ir.Constant(ir.VectorType(I32, lanes.count), mask))
+
+    def pair(self, sums: dict[str, Any], exps: list[Any], top: Any, quad: int, half: int) -> None:
+        """Two products, k = half and half + 2 of a quad, into the sums."""
+        layout, b = self.layout, self.b
+        vector = self.vector(layout.b_sig + VECTOR * (2 * quad + half), V16)
+        if layout.lane_bits == 16:
+            factor = b.bitcast(self.broadcast(self.a_at, layout.a_sig + 4 * (2 * quad + half)), V16)
+            shifted = b.lshr(b.mul(factor, vector), self.distance16(exps, top, quad, half))
+            signs = self.vector(layout.b_sign + VECTOR * (2 * quad + half), V16)
+            flips = b.bitcast(self.broadcast(self.a_at, layout.a_sign + 4 * (2 * quad + half)), V16)
+            signs = b.xor(signs, flips)
+            self.add(sums, "all", self.pairwise(shifted, signs))
+            return
+        for which in range(2):
+            lane = 2 * half + which
+            factor = b.bitcast(self.broadcast(self.a_at, layout.a_sig + 4 * (4 * quad + lane)), V16)
+            product = self.pairwise(factor, vector)
+            distance = self.distance32(exps, top, quad, half, which)
+            at = 2 * (4 * quad + lane)
+            bits = b.xor(self.load(self.b_at, layout.b_sign + at, I16), self.load(self.a_at, layout.a_sign + at, I16))
+            negative = b.bitcast(bits, ir.VectorType(ir.IntType(1), 16))
+            shifted = self.shift(product, distance)
+            if self.lost != TRUNCATE:
+                inexact = b.icmp_unsigned("!=", self.shift(shifted, distance, up=True), product)
+                if self.lost == FLOOR:
+                    inexact = b.and_(inexact, negative)
+                    shifted = b.add(shifted, b.zext(inexact, V32))
+                else:
+                    shifted = b.or_(shifted, b.zext(inexact, V32))
+            self.add(sums, "all", shifted)
+            self.add(sums, "negative", b.select(negative, shifted, self.splat(V32, 0)))
+
+    def distance16(self, exps: list[Any], top: Any, quad: int, half: int) -> Any:
+        """At most 15, which takes all of a magnitude of 15 bits."""
+        if self.layout.exp_bits == 16:
+            far = self.b.sub(top, exps[2 * quad + half])
+            return self.call("umin", far, self.splat(V16, DEEP))
+        four = self.call("umin", self.b.sub(top, exps[quad]), self.splat(V8, DEEP))
+        four = self.b.bitcast(four, V16)
+        return self.b.and_(four, self.splat(V16, 255)) if half == 0 else self.b.lshr(four, self.splat(V16, 8))
+
+    def distance32(self, exps: list[Any], top: Any, quad: int, half: int, which: int) -> Any:
+        if self.layout.exp_bits == 16:
+            two = self.b.bitcast(self.b.sub(top, exps[2 * quad + half]), V32)
+            return self.b.lshr(two, self.splat(V32, 16)) if which else self.b.and_(two, self.splat(V32, 0xFFFF))
+        four = self.b.sub(top, exps[quad])
+        byte = half + 2 * which
+        # Byte `byte` of every four, and three zeros.
+        mask = [i + byte if i % 4 == 0 else 64 for i in range(64)]
+        zero = ir.Constant(V8, [0] * 64)
+        shuffled = self.b.shuffle_vector(four, zero, ir.Constant(ir.VectorType(I32, 64), mask))
+        return self.b.bitcast(shuffled, V32)
+
+    def shift(self, value: Any, distance: Any, up: bool = False) -> Any:
+        """Shifted down, or up; what is shifted by more than the lane's bits is zero."""
+        inside = self.b.icmp_unsigned("<", distance, self.splat(V32, 32))
+        shifted = self.b.shl(value, distance) if up else self.b.lshr(value, distance)
+        return self.b.select(inside, shifted, self.splat(V32, 0))
+
+    def pairwise(self, x: Any, y: Any) -> Any:
+        """x0 y0 + x1 y1 of every two lanes of 16 bits: one instruction where there is one."""
+        even = ir.Constant(ir.VectorType(I32, 16), list(range(0, 32, 2)))
+        odd = ir.Constant(ir.VectorType(I32, 16), list(range(1, 32, 2)))
+        wide = ir.VectorType(I32, 32)
+        product = self.b.mul(self.b.sext(x, wide), self.b.sext(y, wide))
+        return self.b.add(self.b.shuffle_vector(product, product, even), self.b.shuffle_vector(product, product, odd))
+
+    def add(self, sums: dict[str, Any], name: str, value: Any) -> None:
+        sums[name] = self.b.add(sums[name], value) if name in sums else value
+
+    def splat(self, kind: Any, value: int) -> Any:
+        return ir.Constant(kind, [value] * kind.count)
+
+    def broadcast(self, at: Any, offset: int) -> Any:
+        """One 32-bit word in every column."""
+        return self.in_columns(self.load(at, offset, I32))
+
+    def in_columns(self, word: Any) -> Any:
+        empty = ir.Constant(V32, ir.Undefined)
+        first = self.b.insert_element(empty, word, ir.Constant(I32, 0))
+        return self.b.shuffle_vector(first, empty, ir.Constant(V32, [0] * 16))
+
+    def vector(self, offset: int, kind: Any) -> Any:
+        return self.load(self.b_at, offset, kind)
+
+    def load(self, at: Any, offset: int, kind: Any) -> Any:
+        loaded = self.b.load(self.pointer(at, offset, kind))
+        loaded.align = 1
+        return loaded
+
+    def store(self, value: Any, at: Any, offset: int) -> None:
+        self.b.store(value, self.pointer(at, offset, value.type)).align = 1
+
+    def pointer(self, at: Any, offset: int, kind: Any) -> Any:
+        return self.b.inttoptr(self.b.add(at, ir.Constant(I64, offset)), kind.as_pointer())
+
+    def call(self, name: str, x: Any, y: Any) -> Any:
+        kind = x.type
+        full = f"llvm.{name}.v{kind.count}i{kind.element.width}"
+        module = self.b.module
+        if full not in module.globals:
+            ir.Function(module, ir.FunctionType(kind, [kind, kind]), full)
+        return self.b.call(module.globals[full], [x, y])
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def group(
+    typing: Any, quads: Any, lane_bits: Any, exp_bits: Any, lost: Any,
+    b_at: Any, a_at: Any, addend_at: Any, out_at: Any, negative_at: Any, exp_at: Any, deeper: Any,
+) -> Any:  # fmt: skip
+    """One group of one row against 16 columns.
+
+    quads, lane_bits, exp_bits, lost: literals. b_at, a_at: addresses of the packed groups. addend_at: of 16 int32, the
+    addends' exponents on the scale of the packed ones. out_at: where 16 int32 go, the sums in units of the window; of
+    32-bit lanes the sums of all magnitudes, uint32, and those of the negative ones at negative_at. exp_at: 16 int32,
+    max_exp.
+    deeper: what every product is shifted down by besides.
+    """
+    if not all(isinstance(word, types.IntegerLiteral) for word in (quads, lane_bits, exp_bits, lost)):
+        return None
+    layout = Layout(quads.literal_value, lane_bits.literal_value, exp_bits.literal_value)
+    how = lost.literal_value
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        _Group(builder, layout, how, args[4:]).emit()
+        return context.get_dummy_value()
+
+    return types.void(quads, lane_bits, exp_bits, lost, *[types.int64] * 7), codegen

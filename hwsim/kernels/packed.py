@@ -1,0 +1,145 @@
+"""Words of factors, packed as `lanes.group` reads them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.compiled import compiled, inlined
+from hwsim.kernels.factors import CLASS_SHIFT, EXP_OFFSET, EXP_SHIFT, NEGATIVE_SHIFT, SIG_BITS, Words
+from hwsim.kernels.lanes import COLUMNS, VECTOR, ZERO_EXP, Layout
+
+SIG_MASK, EXP_MASK = (1 << SIG_BITS) - 1, (1 << NEGATIVE_SHIFT - EXP_SHIFT) - 1
+Bytes = NDArray[np.uint8]
+Flags = NDArray[np.uint8]
+
+
+class Side(NamedTuple):
+    """Rows of A or columns of B.
+
+    words: (m, K), of B (K, n) for strips, else (n, K). packed, special: as `pack_rows` and `pack_columns` make them,
+    for strips. scales: exponents (at products), words (subgroups) or values (promotions) as float64s, in the shape of
+    words with blocks for K.
+    """
+
+    words: Words
+    packed: Bytes
+    special: Flags
+    scales: NDArray[np.float64]
+
+
+NOTHING = np.zeros((0, 0, 0), np.uint8)
+NO_FLAGS = np.zeros((0, 0), np.uint8)
+
+
+def aligned_bytes(*shape: int) -> Bytes:
+    """An array of zeros whose memory begins where a vector may begin."""
+    size = int(np.prod(shape))
+    room = np.zeros(size + VECTOR, np.uint8)
+    first = -room.ctypes.data % VECTOR
+    return room[first : first + size].reshape(shape)
+
+
+def pack_rows(words: Words, places: NDArray[np.int64], layout: Layout, emin: int, shift: int) -> tuple[Bytes, Flags]:
+    """Rows of A, words (m, K): (groups, m, bytes), and which groups hold a NaN or an infinity (groups, m).
+
+    places: the index along K of each lane (groups, lanes). emin: what exponents count from. shift: what significands
+    are shifted up by.
+    """
+    m, groups = words.shape[0], places.shape[0]
+    packed, flags = aligned_bytes(groups, m, layout.a_bytes), np.zeros((groups, m), np.uint8)
+    at = layout.a_sig, layout.a_sign
+    _pack_rows(words, places, layout.lane_bits, layout.exp_bits, at, emin, shift, packed, flags)
+    return packed, flags
+
+
+def pack_columns(words: Words, places: NDArray[np.int64], layout: Layout, emin: int, shift: int) -> tuple[Bytes, Flags]:
+    """Columns of B, words (K, n): (groups, tiles, bytes), and which groups of columns are special (groups, tiles)."""
+    tiles, groups = -(-words.shape[1] // COLUMNS), places.shape[0]
+    packed, flags = aligned_bytes(groups, tiles, layout.b_bytes), np.zeros((groups, tiles), np.uint8)
+    at = layout.b_sig, layout.b_sign
+    _pack_columns(words, places, layout.quads, layout.lane_bits, layout.exp_bits, at, emin, shift, packed, flags)
+    return packed, flags
+
+
+@inlined
+def _fields(word: Any, emin: Any, exp_bits: Any) -> Any:
+    """Significand, exponent above emin and sign; a zero's exponent is below all sums of others."""
+    sig = np.int32(word & SIG_MASK)
+    exp = np.int32((word >> EXP_SHIFT) & EXP_MASK) - EXP_OFFSET - emin
+    if sig == 0:
+        exp = ZERO_8 if exp_bits == 8 else ZERO_16
+    return sig, exp, np.int32((word >> NEGATIVE_SHIFT) & 1)
+
+
+ZERO_8, ZERO_16 = ZERO_EXP[8], ZERO_EXP[16]
+
+
+@compiled
+def _pack_rows(
+    words: Any, places: Any, lane_bits: Any, exp_bits: Any, at: Any, emin: Any, shift: Any, packed: Any, flags: Any
+) -> Any:
+    sig_at, sign_at = at
+    lanes, lane_room = places.shape[1], sig_at * 8 // exp_bits
+    for row in range(words.shape[0]):
+        for g in range(places.shape[0]):
+            out = packed[g, row]
+            exps8, exps16 = out[:sig_at].view(np.int8), out[:sig_at].view(np.int16)
+            narrow, signs = out[sig_at:sign_at].view(np.int16), out[sign_at:].view(np.uint16)
+            special = np.uint32(0)
+            for lane in range(lane_room):
+                word = words[row, places[g, lane]] if lane < lanes else np.uint32(0)
+                special |= word >> CLASS_SHIFT
+                sig, exp, negative = _fields(word, emin, exp_bits)
+                quad, half, which = lane >> 2, lane & 1, (lane >> 1) & 1
+                if exp_bits == 8:
+                    exps8[lane] = exp
+                else:
+                    exps16[4 * quad + 2 * half + which] = exp
+                if lane_bits == 16:
+                    narrow[4 * quad + 2 * half + which] = sig << shift
+                    signs[4 * quad + 2 * half + which] = np.uint16(0xFFFE * negative)
+                else:
+                    narrow[2 * (4 * quad + 2 * half + which) + which] = sig << shift
+                    signs[4 * quad + 2 * half + which] = np.uint16(0xFFFF * negative)
+            flags[g, row] = special != 0
+
+
+@compiled
+def _pack_columns(
+    words: Any, places: Any, quads: Any, lane_bits: Any, exp_bits: Any, at: Any, emin: Any, shift: Any, packed: Any,
+    flags: Any,
+) -> Any:  # fmt: skip
+    sig_at, sign_at = at
+    lanes, n = places.shape[1], words.shape[1]
+    for tile in range(packed.shape[1]):
+        for g in range(places.shape[0]):
+            out = packed[g, tile]
+            exps8, exps16 = out[:sig_at].view(np.int8), out[:sig_at].view(np.int16)
+            sigs = out[sig_at:sign_at].view(np.int16)
+            signs, masks = out[sign_at:].view(np.int16), out[sign_at:].view(np.uint16)
+            special = np.uint32(0)
+            for lane in range(4 * quads):
+                k = places[g, lane] if lane < lanes else 0
+                quad, half, which = lane >> 2, lane & 1, (lane >> 1) & 1
+                bits = 0
+                for column in range(COLUMNS):
+                    j = tile * COLUMNS + column
+                    word = words[k, j] if lane < lanes and j < n else np.uint32(0)
+                    special |= word >> CLASS_SHIFT
+                    sig, exp, negative = _fields(word, emin, exp_bits)
+                    if exp_bits == 8:
+                        exps8[quad * VECTOR + 4 * column + lane % 4] = exp
+                    else:
+                        exps16[(2 * quad + half) * 2 * COLUMNS + 2 * column + which] = exp
+                    place = (2 * quad + half) * 2 * COLUMNS + 2 * column + which
+                    sigs[place] = sig << shift
+                    if lane_bits == 16:
+                        signs[place] = 1 - 2 * negative
+                    else:
+                        bits |= negative << column
+                if lane_bits == 32:
+                    masks[4 * quad + 2 * half + which] = bits
+            flags[g, tile] = special != 0

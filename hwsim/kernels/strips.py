@@ -1,0 +1,239 @@
+"""Groups in their order, for strips of columns: the sums of `lanes.group` become rounded results, and these addends.
+
+Rows are the inner loop, so that a group of B stays close while all rows pass it. Finishing is written as loops over a
+strip that compilers make vectors of.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hwsim.compiled import compiled, inlined
+from hwsim.kernels.chained import ADDED_LATE, PLAIN, committed
+from hwsim.kernels.floats import add_odd, fma_odd, round_in, round_to, settled
+from hwsim.kernels.lanes import COLUMNS, NO_EXP, group
+from hwsim.kernels.rules import FLOOR, JAM, NAN_EXP
+from hwsim.kernels.window import group_sum, power
+
+WIDE = 4 * COLUMNS  # columns of a strip
+
+
+class Packing(NamedTuple):
+    """a_bytes, b_bytes: of packed groups. deeper: of `lanes.group`. least: the exponent that packed ones count from."""
+
+    a_bytes: int
+    b_bytes: int
+    deeper: int
+    least: int
+
+
+@inlined
+def _addend_exps(partial: Any, shifts: Any, least: Any, emin: Any, exps: Any) -> None:
+    """The exponents of addends on the scale of packed products. float64s; shifts: of the scales of each column."""
+    for j in range(partial.shape[0]):
+        field = (np.float64(partial[j]).view(np.int64) >> 52) & 2047
+        exp = max(field - 1023, emin) - least - shifts[j]
+        exps[j] = np.int32(exp if partial[j] != 0 else NO_EXP)
+
+
+@inlined
+def _finish(
+    partial: Any, shifts: Any, sums: Any, negatives: Any, tops: Any, lane_bits: Any, lost: Any, addend: Any,
+    base: Any, target: Any, mode: Any,
+) -> None:  # fmt: skip
+    """Sums of products and addends become rounded results, in the addends' place.
+
+    base: fraction bits - least exponent. mode: target.mode, a constant. All in float64: a sum has fewer than 53 bits,
+    an addend in units of the window too, and powers of two are exact.
+    """
+    for j in range(partial.shape[0]):
+        exp = min(max(np.int64(tops[j]) + shifts[j] - base, -1000), 1000)
+        if lane_bits == 16:
+            total = np.float64(sums[j])
+        else:
+            total = np.float64(np.uint32(sums[j])) - 2.0 * np.float64(np.uint32(negatives[j]))
+        if addend:
+            scaled = partial[j] * power(-exp)
+            kept = np.trunc(scaled)
+            if lost == FLOOR:
+                kept = np.floor(scaled)
+            elif lost == JAM and kept != scaled:
+                # The last bit of a magnitude, unless it is set.
+                kept += np.copysign(1.0, scaled) if kept * 0.5 == np.trunc(kept * 0.5) else 0.0
+            total += kept
+        value = total * power(exp)
+        partial[j] = settled(value, round_in(value, target, mode), target)
+
+
+@inlined
+def _single_exps(partial: Any, least: Any, exps: Any) -> None:
+    """`_addend_exps` of float32s of binary32's range, without scales."""
+    for j in range(partial.shape[0]):
+        bits = np.float32(partial[j]).view(np.int32) & np.int32(0x7FFFFFFF)
+        exp = max(np.int32(bits >> np.int32(23)), np.int32(1)) - np.int32(127 + least)
+        exps[j] = np.int32(exp if bits != 0 else NO_EXP)
+
+
+@inlined
+def _usual(tops: Any, low: Any, high: Any) -> Any:
+    """Whether every max_exp is in a range, or of zeros alone."""
+    least, most = np.int32(high), np.int32(low)
+    for j in range(tops.shape[0]):
+        least = min(least, np.int32(high) if tops[j] == NO_EXP else tops[j])
+        most = max(most, tops[j])
+    return least >= low and most <= high
+
+
+@inlined
+def _finish_single(partial: Any, sums: Any, tops: Any, addend: Any, base: Any, low: Any, mask: Any) -> None:
+    """`_finish` in float32: sums below 2^24, towards zero, max_exp where nothing overflows or becomes subnormal.
+
+    mask: the bits of a binary32 that the result format has.
+    """
+    for j in range(partial.shape[0]):
+        exp = np.int32(max(tops[j], np.int32(low)) - np.int32(base))
+        total = sums[j]
+        if addend:
+            up = np.int32(np.int32(127 - exp) << np.int32(23)).view(np.float32)
+            total = np.int32(total + np.int32(np.float32(partial[j]) * up))
+        bits = np.float32(total).view(np.int32) & np.int32(mask)
+        partial[j] = np.int32(bits).view(np.float32) * np.int32(np.int32(127 + exp) << np.int32(23)).view(np.float32)
+
+
+@inlined
+def _one_by_one(rule: Any, result: Any, x: Any, g: Any, first: Any, b: Any, places: Any, shifts: Any, partial: Any,
+                emin: Any, scratch: Any, out: Any) -> None:  # fmt: skip
+    """A group of one row, its words x, against columns from `first` on, for special values; results to `out`."""
+    y, scales, words, sigs, exps, signs = scratch
+    for j in range(out.shape[0]):
+        for lane in range(rule.lanes):
+            y[lane] = b.words[places[g, lane], first + j]
+            scales[lane] = NAN_EXP if shifts[j] > NAN_EXP // 2 else shifts[j]
+        c = np.float64(partial[j])
+        odd = group_sum(rule, x, y, scales, words, words, c, emin, rule.addend != 0, sigs, exps, signs)
+        out[j] = round_to(odd, result)
+
+
+@compiled
+def _start(chain: Any, target: Any, values: Any, partial: Any, register: Any) -> None:
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            value = values[i, j]
+            partial[i, j] = value if chain.kind == PLAIN else 0.0
+            register[i, j] = value if chain.kind in (ADDED_LATE, PLAIN) else round_to(value, target)
+
+
+@compiled
+def _commit(chain: Any, register: Any, partial: Any, scaled: Any, scale_a: Any, scale_b: Any, target: Any) -> None:
+    """Partial sums of a row go into the register."""
+    if chain.native and scaled:
+        for j in range(register.shape[0]):
+            scale = np.float64(np.float32(scale_a * scale_b[j]))
+            register[j] = np.float32(fma_odd(np.float64(partial[j]), scale, register[j]))
+    elif chain.native:
+        for j in range(register.shape[0]):
+            register[j] = np.float32(add_odd(register[j], np.float64(partial[j])))
+    else:
+        for j in range(register.shape[0]):
+            register[j] = committed(chain, register[j], np.float64(partial[j]), scale_a, scale_b[j], target)
+
+
+@lru_cache(maxsize=64)
+def vector_run(quads: int, lane_bits: int, exp_bits: int, lost: int, mode: int, mask: int) -> Any:
+    """`run` for one kind of `lanes.group`, and for the mode of the result's rounding.
+
+    mask: of `_finish_single`, or 0 where that is not for the unit.
+    """
+    single = mask != 0
+    carrier = np.float32 if single else np.float64
+
+    @compiled
+    def run(
+        packing: Any, rule: Any, chain: Any, result: Any, target: Any, places: Any, scales: Any, blocks: Any, a: Any,
+        b: Any, values: Any, room: Any,
+    ) -> None:  # fmt: skip
+        """Every element of a part of a matrix product.
+
+        packing: a Packing. scales: 0 for none, 1 at products, 3 at promotions; b's are (blocks, n).
+        room: int32[4 * WIDE], where a vector may begin, scratch.
+        Other arguments: as for `chained.run_scalar`; the words of b are (K, n).
+        """
+        m, n, count, lanes = values.shape[0], values.shape[1], places.shape[0], rule.lanes
+        exps, tops, sums, negatives = room[:WIDE], room[WIDE : 2 * WIDE], room[2 * WIDE : 3 * WIDE], room[3 * WIDE :]
+        exps_at, tops_at, sums_at = exps.ctypes.data, tops.ctypes.data, sums.ctypes.data
+        negatives_at, a_at, b_at = negatives.ctypes.data, a.packed.ctypes.data, b.packed.ctypes.data
+        partial, register = np.zeros((m, WIDE), carrier), np.zeros((m, WIDE), np.float64)
+        of_b, shifts, kept = np.zeros(WIDE, np.int64), np.zeros(WIDE, np.int64), np.zeros(WIDE, np.float64)
+        x = np.zeros(lanes, np.uint32)
+        scratch = (np.zeros(lanes, np.uint32), np.zeros(lanes, np.int64), np.zeros(lanes, np.uint32),
+                   np.zeros(lanes, np.int64), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64))  # fmt: skip
+        base, across = rule.fraction_bits - packing.least, b.special.shape[1]
+        # Powers of two stay normal, and so does what they scale; infinities are beyond.
+        low, high = base - 120, min(base + 100, 127 - packing.least)
+        for first in range(0, n, WIDE):
+            width = min(WIDE, n - first)
+            tiles = -(-width // COLUMNS)
+            _start(chain, target, values[:, first : first + width], partial, register)
+            for g in range(count):
+                restarts = chain.restart > 0 and g % chain.restart == 0
+                emin = chain.emin_c if g == 0 and not restarts else chain.emin
+                finite = True
+                if scales == 1:
+                    for j in range(width):
+                        of_b[j] = np.int64(b.scales[g * lanes // blocks[1], first + j])
+                        finite = finite and of_b[j] != NAN_EXP
+                for i in range(m):
+                    state = partial[i]
+                    if restarts:
+                        state[:] = 0.0
+                    usual = finite and a.special[g, i] == 0
+                    if scales == 1:
+                        shift = np.int64(a.scales[i, g * lanes // blocks[0]])
+                        usual = usual and shift != NAN_EXP
+                        for j in range(WIDE):
+                            shifts[j] = shift + of_b[j]
+                    if rule.addend == 0:
+                        exps[:] = np.int32(NO_EXP)
+                    elif single:
+                        _single_exps(state, packing.least, exps)
+                    else:
+                        _addend_exps(state, shifts, packing.least, emin, exps)
+                    if rule.floor != NO_EXP:
+                        for j in range(WIDE):
+                            exps[j] = max(exps[j], np.int32(rule.floor - packing.least - shifts[j]))
+                    strange = False
+                    for t in range(tiles):
+                        tile = first // COLUMNS + t
+                        group(
+                            quads, lane_bits, exp_bits, lost, b_at + (g * across + tile) * packing.b_bytes,
+                            a_at + (g * m + i) * packing.a_bytes, exps_at + 64 * t, sums_at + 64 * t,
+                            negatives_at + 64 * t, tops_at + 64 * t, packing.deeper,
+                        )  # fmt: skip
+                        strange = strange or b.special[g, tile] != 0
+                    strange = strange or not usual
+                    if strange:
+                        for lane in range(lanes):
+                            x[lane] = a.words[i, places[g, lane]]
+                        _one_by_one(rule, result, x, g, first, b, places, shifts, state, emin, scratch, kept[:width])
+                        for j in range(width):
+                            state[j] = kept[j]
+                    elif single and _usual(tops, low, high):
+                        _finish_single(state, sums, tops, rule.addend, base, low, mask)
+                    else:
+                        _finish(
+                            state, shifts, sums, negatives, tops, lane_bits, lost, rule.addend, base, result, mode
+                        )  # fmt: skip
+                if chain.kind != PLAIN and (g % chain.every == chain.every - 1 or g == count - 1):
+                    at = (g - g % chain.every) * lanes
+                    for i in range(m):
+                        scale_a = a.scales[i, at // blocks[0]] if scales == 3 else 1.0
+                        scale_b = b.scales[at // blocks[1], first : first + width] if scales == 3 else kept[:width]
+                        _commit(chain, register[i, :width], partial[i, :width], scales == 3, scale_a, scale_b, target)
+            for i in range(m):
+                for j in range(width):
+                    values[i, first + j] = partial[i, j] if chain.kind == PLAIN else register[i, j]
+
+    return run

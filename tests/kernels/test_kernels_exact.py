@@ -1,0 +1,292 @@
+"""Exact sums against the model, exact rationals, NumPy's integers and BLAS, and mutants of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from kernels.kernel_cases import PROFILES, Product, by_kernel, compare, compare_all, draw
+from kernels.kernel_units import EXACT, GROUP, I12, INT8, mx, units
+from model.model_odd_sums import I32, promoted, summed
+from model.witness_numbers import read, rounded
+from numba import njit
+from pydantic import ValidationError
+
+from hwsim.kernels import Unsuited, exact
+from hwsim.kernels.exact import Plan, plan_of
+from hwsim.kernels.extents import Extent
+from hwsim.kernels.levels import collect, levels_for, spread
+from hwsim.spec import NotImplementedYet, Unit, load_unit, refuse_unimplemented
+
+UNITS = units("exact")
+
+
+def unit_of(*arguments: Any, **more: Any) -> Unit:
+    return Unit.model_validate(summed(*arguments, **more))
+
+
+def named(name: str) -> Unit:
+    return next(unit for unit in UNITS if unit.name == name)
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_kernel_is_the_model(unit: Unit) -> None:
+    assert compare_all(exact.kernel(unit), unit, seed=1) > 250
+
+
+# 49 bits from the least to the most: sums of 8 products are the longest that two float64s are planned for.
+E5M19 = {
+    "name": "e5m19", "kind": "float", "exponent_bits": 5, "fraction_bits": 19, "bias": 15, "infinities": True,
+    "nan": "ieee",
+}  # fmt: skip
+LONG: dict[str, tuple[dict[str, Any], int, Plan]] = {
+    "one": (summed("e4m3", "f32", EXACT, "f32", 1), 300, Plan(300, False, False)),
+    "two": (summed("e5m2", "f32", EXACT, "f32", 1), 300, Plan(300, True, False)),
+    "levels-of-one": (summed("e2m1", "f32", EXACT, "f32", 32, **mx(32, 32)), 320, Plan(32, False, True)),
+    "levels-of-two": (summed("f16", "f32", EXACT, "f32", 500), 5000, Plan(4096, True, True)),
+    "levels-of-products": (summed("bf16", "f32", EXACT, "f32", 1), 300, Plan(1, False, True)),
+    "at-the-end-of-two": (summed((E5M19, E5M19), "f32", GROUP, "f32", 8), 64, Plan(8, True, False)),
+    "past-the-end-of-two": (summed((E5M19, E5M19), "f32", GROUP, "f32", 16), 64, Plan(8, True, True)),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_sums_are_the_models(name: str) -> None:
+    mapping, k, plan = LONG[name]
+    unit = Unit.model_validate(mapping)
+    kernel = exact.kernel(unit)
+    count = unit.instruction.lanes if unit.sum.rounded == "group" else k
+    assert plan_of(kernel.products.span, count, kernel.shared) == plan
+    for profile in ("finite", "cancel", "large", "special"):
+        compare(kernel, unit, 3, (1, 3, k), profile)
+
+
+@pytest.mark.parametrize("name", ["exact-f32", "exact-f16-group", "exact-bf16", "exact-tf32"])
+def test_sums_are_those_of_exact_rationals(name: str) -> None:
+    unit = named(name)
+    lanes = unit.instruction.lanes
+    rng = np.random.default_rng(4)
+    kernel = exact.kernel(unit)
+    for profile in ("finite", "cancel", "tiny", "huge"):
+        k = 8 if unit.instruction.chain is None else 4 * lanes
+        a, b = draw(rng, unit.operands.a, (3, k), profile), draw(rng, unit.operands.b, (k, 5), profile)
+        c = None if unit.operands.addend is None else draw(rng, unit.operands.addend, (3, 5), profile)
+        got = by_kernel(kernel, unit, Product(a, b, c, None, None))
+        for i, j in np.ndindex(3, 5):
+            left = [read(unit.operands.a.name, int(code)).value for code in a[i]]
+            right = [read(unit.operands.b.name, int(code)).value for code in b[:, j]]
+            total = Fraction(0) if c is None else read(unit.operands.addend.name, int(c[i, j])).value
+            step = lanes if unit.sum.rounded == "group" else k
+            code = 0
+            for start in range(0, k, step):
+                total += sum(
+                    x * y for x, y in zip(left[start : start + step], right[start : start + step], strict=True)
+                )
+                fmt = unit.result.format.name
+                code = rounded(fmt, total, unit.result.rounding, "infinity") if total else 0
+                if read(fmt, code).kind != "finite":
+                    break
+                total = read(fmt, code).value
+            else:
+                assert int(got[i, j]) == code
+
+
+def test_integers_are_numpys() -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(-128, 128, (40, 700)), rng.integers(-128, 128, (700, 70))
+    c = rng.integers(-(1 << 31), 1 << 31, (40, 70))
+    given = Product(
+        (a & 255).astype(np.uint8), (b & 255).astype(np.uint8), (c & 0xFFFFFFFF).astype(np.uint32), None, None
+    )
+    want = ((a @ b + c) & 0xFFFFFFFF).astype(np.uint32)
+    unit = load_unit("int8-i32")
+    np.testing.assert_array_equal(by_kernel(exact.kernel(unit), unit, given), want)
+    saturating = unit_of((INT8, INT8), I32, EXACT, I32, 4, overflow="saturate")
+    want = (np.clip(a @ b + c, -(1 << 31), (1 << 31) - 1) & 0xFFFFFFFF).astype(np.uint32)
+    np.testing.assert_array_equal(by_kernel(exact.kernel(saturating), saturating, given), want)
+
+
+def test_sums_of_blocks_are_those_of_float64() -> None:
+    # With all scales 1, 1024 products of e4m3 have 46 bits: a float64 product of matrices has no error, in any order.
+    unit = load_unit("exact-e4m3-f32")
+    rng = np.random.default_rng(6)
+    a, b = (draw(rng, unit.operands.a, shape, "finite") for shape in ((40, 1024), (1024, 300)))
+    given = Product(a, b, np.zeros((40, 300), np.uint32), np.full((40, 32), 127), np.full((32, 300), 127))
+    want = (unit.operands.a.decode(a) @ unit.operands.b.decode(b)).astype(np.float32)
+    np.testing.assert_array_equal(by_kernel(exact.kernel(unit), unit, given), want.view(np.uint32))
+
+
+def test_plans_are_as_wide_as_they_say() -> None:
+    assert plan_of(36, 1 << 17) == Plan(1 << 17, False, False)
+    assert plan_of(36, (1 << 17) + 1) == Plan((1 << 17) + 1, True, False)
+    assert plan_of(80, 1 << 12) == Plan(1 << 12, True, False)
+    assert plan_of(80, 10**6) == Plan(1 << 12, True, True)
+    assert plan_of(522, 1) == Plan(1, False, False)
+    assert plan_of(522, 2) == Plan(2, True, False)
+    assert plan_of(522, 3) == Plan(1, False, True)
+    assert plan_of(36, 10**6, 32) == Plan(32, False, True)
+    assert plan_of(36, 32, 32) == Plan(32, False, False)
+    assert plan_of(64, 64, 12) == Plan(12, True, True)
+
+
+@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+def summed_in_levels(numbers: Any, shifts: Any) -> Any:
+    """The sums of columns."""
+    n = numbers.shape[1]
+    levels, special, total = np.zeros((shifts.shape[0], n)), np.zeros(n), np.zeros(n)
+    for k in range(numbers.shape[0]):
+        spread(numbers[k].copy(), special, levels, shifts, 0, shifts.shape[0] - 1)
+    collect(total, special, levels, shifts)
+    return total
+
+
+@pytest.mark.parametrize("count", [3, 200])
+def test_levels_lose_nothing(count: int) -> None:
+    # Exponents from -180 to 170, and halves that take one another out down to what was drawn last.
+    rng = np.random.default_rng(7)
+    n = 150
+    numbers = np.ldexp(rng.integers(-(1 << 40), 1 << 40, (count, n)).astype(float), rng.integers(-180, 130, (count, n)))
+    numbers[count // 2 : 2 * (count // 2)] = -numbers[: count // 2]
+    numbers[-1] = np.where(rng.random(n) < 0.2, 0, np.ldexp(1.0, rng.integers(-180, 170, n)))
+    numbers[0] += np.where(rng.random(n) < 0.3, np.ldexp(numbers[0], -50), 0)
+    levels = levels_for(Extent(53, -260, 172), count)
+    got = summed_in_levels(numbers, levels.shifts)
+    for column in range(n):
+        want = sum(map(Fraction, numbers[:, column].tolist()))
+        result = float(got[column])
+        if Fraction(result) != want:
+            assert abs(Fraction(result) - want) < abs(want) / (1 << 51)
+            assert abs(int(np.float64(result).view(np.int64))) % 2 == 1
+        with np.errstate(over="ignore"):
+            code = int(np.float32(result).view(np.uint32)) if result else 0
+        assert code == (rounded("f32", want, "rne", "infinity") if want else 0)
+
+
+def test_infinities_and_nans_are_kept_beside_the_levels() -> None:
+    numbers = np.array([[1.0, np.inf, np.inf, np.nan], [2.0, -3.0, -np.inf, 1.0], [0.5, np.inf, 7.0, np.inf]])
+    got = summed_in_levels(numbers, levels_for(Extent(53, -10, 10), 3).shifts)
+    np.testing.assert_array_equal(got, [3.5, np.inf, np.nan, np.nan])
+
+
+def one_float64(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
+    """Errors of additions are lost."""
+    patch.setattr(exact, "plan_of", lambda *given: plan_of(*given)._replace(pair=False))
+
+
+def wrong_scale(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
+    """Scales of the first block for all."""
+    patch.setattr(exact, "each", lambda scales, *rest: exact_each(scales[:1, :1] + 0 * scales, *rest))
+
+
+def too_few_levels(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
+    """What is below the last level is rounded to it."""
+
+    def fewer(numbers: Extent, count: int) -> Any:
+        made = levels_for(numbers, count)
+        return made._replace(shifts=made.shifts[: -len(made.shifts) // 2])
+
+    patch.setattr(exact, "levels_for", fewer)
+
+
+def positive_zeros(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
+    rule = kernel.unit.sum.model_copy(update={"zero": "positive"})
+    kernel.unit = kernel.unit.model_copy(update={"sum": rule})
+
+
+def one_bit_less(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
+    kernel.target = kernel.target._replace(unit=2 * kernel.target.unit, shift=2 * kernel.target.shift)
+
+
+def addend_dropped(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
+    operands = kernel.unit.operands.model_copy(update={"addend": None})
+    kernel.spans.unit = kernel.unit.model_copy(update={"operands": operands})
+
+
+def never_wraps(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
+    kernel.fixed = kernel.fixed._replace(turn=0.0)
+
+
+def rounded_at_the_end(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
+    rule = kernel.unit.sum.model_copy(update={"rounded": "end"})
+    kernel.unit = kernel.unit.model_copy(update={"sum": rule})
+
+
+exact_each = exact.each
+MUTANTS = [
+    (one_float64, "exact-f32"), (one_float64, "cdna1-mfma-f16-f32"), (one_float64, "exact-e5m2-scaled"),
+    (wrong_scale, "exact-e4m3-f32"), (wrong_scale, "exact-mx-group"), (too_few_levels, "exact-e4m3-f32"),
+    (too_few_levels, "exact-bf16"), (positive_zeros, "exact-zero"), (positive_zeros, "exact-e4m3-f32"),
+    (one_bit_less, "exact-e4m3-f32"), (one_bit_less, "intel-amx-e4m3-f32"), (one_bit_less, "int16-saturate"),
+    (addend_dropped, "cdna1-mfma-bf16-f32"), (addend_dropped, "int8-i32"), (never_wraps, "i12-wrap"),
+    (rounded_at_the_end, "cdna1-mfma-f16-f32"), (rounded_at_the_end, "exact-bf16-group"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mutant", "name"), MUTANTS, ids=lambda value: getattr(value, "__name__", value))
+def test_mutants_are_caught(
+    mutant: Callable[[exact.ExactKernel, pytest.MonkeyPatch], None], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = exact.kernel(named(name))
+    mutant(kernel, monkeypatch)
+    with pytest.raises(AssertionError, match=f"{name}, seed"):
+        compare_all(kernel, named(name), seed=1)
+
+
+FACTORS: list[Any] = ["e4m3", "e5m2", "e2m1", "mxint8", "f16", "bf16", "e4m3fnuz", "hfp8-e5m2", I12]
+
+
+@st.composite
+def drawn_units(draw: st.DrawFn) -> Unit | None:
+    """A unit, or None where the settings do not go together."""
+    rule = {"method": "exact", "rounded": draw(st.sampled_from(["end", "group"]))}
+    rule["zero"] = draw(st.sampled_from(["positive", "ieee"]))
+    lanes = draw(st.integers(1, 6))
+    more: dict[str, Any] = {
+        "rounding": draw(st.sampled_from(["rne", "rd"])),
+        "overflow": draw(st.sampled_from(["infinity", "nan", "saturate"])),
+        "tiny": draw(st.sampled_from(["signed", "positive"])),
+        "subnormals": draw(st.sampled_from(["keep", "flush"])),
+        "daz": draw(st.booleans()),
+    }
+    if draw(st.booleans()):
+        more |= mx(lanes * draw(st.integers(1, 2)), draw(st.sampled_from([1, lanes])))
+    if draw(st.booleans()):
+        more |= promoted(lanes * draw(st.integers(1, 3)), "f32", "rne")
+    factors = draw(st.sampled_from(FACTORS)), draw(st.sampled_from(FACTORS))
+    addend, result = (
+        draw(st.sampled_from(["none", "f16", "f32"])),
+        draw(st.sampled_from(["f32", "f16", "e5m2", "bf16"])),
+    )
+    try:
+        unit = unit_of(factors, addend, rule, result, lanes, **more)
+        refuse_unimplemented(unit)
+    except (ValidationError, NotImplementedYet):
+        return None
+    return unit
+
+
+@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(drawn_units(), st.integers(1, 3), st.integers(1, 20), st.integers(1, 5), st.sampled_from(PROFILES))
+def test_any_unit_is_the_model(unit: Unit | None, m: int, n: int, groups: int, profile: str) -> None:
+    if unit is None:
+        return
+    # Whole blocks of scales; without scales a tail too.
+    k = groups * 2 * unit.instruction.lanes - (unit.scale is None and groups % 2)
+    compare(exact.kernel(unit), unit, [m, n, k], (m, n, k), profile)
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(Unsuited, match="product_limit"):
+        exact.kernel(unit_of("e4m3", "f32", {**EXACT, "product_limit": 4}, "f32"))
+    wide = {"name": "wide", "kind": "fixed", "integer_bits": 31, "fraction_bits": 0}
+    with pytest.raises(Unsuited, match="products have 62 bits"):
+        exact.kernel(unit_of((wide, wide), "f32", EXACT, "f32"))
+    i24 = {"name": "i24", "kind": "fixed", "integer_bits": 23, "fraction_bits": 0}
+    with pytest.raises(Unsuited, match="wrap and do not fit 51 bits"):
+        exact.kernel(unit_of((i24, i24), "none", EXACT, I32, overflow="wrap"))
+    assert exact.kernel(unit_of((i24, i24), "none", EXACT, I32, overflow="saturate"))

@@ -1,0 +1,236 @@
+"""Rounding and sums of carriers, against exact rationals, on values beside every code and every midpoint."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from model.model_odd_sums import NEARBY
+from model.witness_numbers import add, read, rounded, write
+from numba import njit
+from numpy.typing import NDArray
+
+from hwsim.formats import FixedFormat, FloatFormat, formats, get_format, parse
+from hwsim.kernels import Unsuited
+from hwsim.kernels.codes import codes_of, values_of
+from hwsim.kernels.floats import CUT, add_odd, add_to, round_in, round_to, target_of
+from hwsim.kernels.spans import round_all
+
+MODES = ("rne", "rna", "rz", "ru", "rd", "rto")
+FORMATS = ("e4m3", "e5m2", "e4m3fnuz", "f16", "tf32", "e8m13", "f32", "dlfloat16", "bare-nearby")
+# Every code of a format of 8 bits; of others so many.
+CODES = 60
+
+
+def fmt_of(name: str) -> FloatFormat:
+    fmt = parse(NEARBY) if name == "bare-nearby" else get_format(name)
+    assert isinstance(fmt, FloatFormat)
+    return fmt
+
+
+def numbers(fmt: FloatFormat) -> NDArray[np.float64]:
+    """Finite numbers of a format, one and two of float64's ulps beside them and their midpoints; and what is beyond."""
+    top = fmt.max_magnitude
+    if top <= 256:
+        magnitudes = np.arange(top + 1)
+    else:
+        edges = [0, 1, 2, 3, top - 1, top, *(1 << n for n in range(fmt.exponent_bits + fmt.fraction_bits - 1))]
+        magnitudes = np.unique([*edges, *np.random.default_rng(1).integers(0, top + 1, CODES)])
+    values = np.abs(fmt.decode(magnitudes << fmt.padding))
+    above = np.abs(fmt.decode(np.minimum(magnitudes + 1, top) << fmt.padding))
+    most, quantum = values.max(), 2.0 ** (fmt.emin - fmt.fraction_bits)
+    ulp = 2.0 ** (fmt.emax - fmt.fraction_bits)
+    middles = [*((values + above) / 2), most + ulp / 2, most + ulp, 2.0**fmt.emin + quantum / 2, quantum / 2]
+    centres = np.array([*values, *middles, 4 * most, 2.0**400, 2.0**-400, 2.0**fmt.emin, quantum / 4])
+    beside = [centres, np.nextafter(centres, 0), np.nextafter(centres, np.inf)]
+    beside += [np.nextafter(beside[1], 0), np.nextafter(beside[2], np.inf)]
+    every = np.unique(np.concatenate(beside))
+    return np.concatenate([every, -every])
+
+
+def as_codes(values: NDArray[np.float64], fmt: FloatFormat) -> list[int]:
+    out = np.zeros((1, values.size), np.uint32)
+    codes_of(values.reshape(1, -1), fmt, out)
+    return out[0].tolist()  # type: ignore[no-any-return]
+
+
+def expected(name: str, x: float, mode: str, overflow: str, tiny: str, flush: bool) -> int:
+    if x == 0:
+        return write(name, math.copysign(1, x) < 0, Fraction(0))
+    return rounded(name, Fraction(x), mode, overflow, tiny, flush)
+
+
+@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+def round_each(values: Any, t: Any) -> None:
+    for i in range(values.size):
+        values[i] = round_to(values[i], t)
+
+
+@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+def round_carried(values: Any, t: Any) -> None:
+    for i in range(values.size):
+        values[i] = round_in(values[i], t, t.mode)
+
+
+@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+def add_each(x: Any, y: Any, out: Any, t: Any) -> None:
+    for i in range(x.size):
+        out[i] = add_to(x[i], y[i], t)
+
+
+@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+def add_odd_each(x: Any, y: Any, out: Any) -> None:
+    for i in range(x.size):
+        out[i] = add_odd(x[i], y[i])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("mode", MODES)
+def test_one_rounding_is_that_of_exact_rationals(name: str, mode: str) -> None:
+    fmt = fmt_of(name)
+    rules = [("nan" if fmt.nan else "saturate", "signed", False), ("saturate", "positive", fmt.subnormals)]
+    rules += [("infinity", "signed", False)] if fmt.infinities else []
+    values = numbers(fmt)
+    for overflow, tiny, flush in rules:
+        target = target_of(fmt, mode, overflow, tiny, flush)
+        got = values.copy().reshape(1, -1)
+        round_all(got, target)
+        want = [expected(name, x, mode, overflow, tiny, flush) for x in values.tolist()]
+        assert as_codes(got, fmt) == want
+        one_by_one = values.copy()
+        round_each(one_by_one, target)
+        np.testing.assert_array_equal(one_by_one.view(np.int64), got[0].view(np.int64))
+
+
+def test_a_bit_less_of_precision_is_found() -> None:
+    fmt = fmt_of("f16")
+    values = numbers(fmt)
+    less = fmt.model_copy(update={"fraction_bits": 9, "exponent_bits": 6, "bias": 15})
+    for mode in MODES:
+        wrong = values.copy().reshape(1, -1)
+        round_all(wrong, target_of(less, mode, "saturate")._replace(most=65504.0, over=65504.0))
+        assert as_codes(wrong, fmt) != [expected("f16", x, mode, "saturate", "signed", False) for x in values.tolist()]
+
+
+@pytest.mark.parametrize("overflow", ["infinity", "nan", "saturate"])
+def test_infinities_and_nans(overflow: str) -> None:
+    values = np.array([[np.inf, -np.inf, np.nan]])
+    round_all(values, target_of(fmt_of("f16"), "rz", overflow))
+    most = {"saturate": [65504.0, -65504.0]}.get(overflow, [np.inf, -np.inf])
+    np.testing.assert_array_equal(values, [[*most, np.nan]])
+    bare = np.array([[np.inf, 1e30]])
+    round_all(bare, target_of(fmt_of("dlfloat16"), "rna"))
+    assert np.isnan(bare).all()
+
+
+@pytest.mark.parametrize("name", ["e4m3", "e5m2", "f16", "dlfloat16", "bare-nearby", "bf16", "tf32"])
+def test_float32_carries_what_float64_does(name: str) -> None:
+    fmt = fmt_of(name)
+    bits = np.random.default_rng(2).integers(0, 1 << 32, 4000, np.uint32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        given = np.concatenate([numbers(fmt).astype(np.float32), bits.view(np.float32)])
+        exact = given.astype(np.float64)
+    for mode in MODES if name not in ("bf16", "tf32") else ("rne",):
+        narrow, wide = given.copy(), exact.copy()
+        target = target_of(fmt, mode, carrier=np.float32)
+        assert (target.mode == CUT) == (name in ("bf16", "tf32"))
+        round_carried(narrow, target)
+        round_carried(wide, target_of(fmt, mode))
+        np.testing.assert_array_equal(narrow, wide.astype(np.float32))
+        signs = ~np.isnan(wide)
+        np.testing.assert_array_equal(np.signbit(narrow)[signs], np.signbit(wide)[signs])
+
+
+def test_cutting_bits_off_is_a_cast_to_bfloat16() -> None:
+    high = np.arange(1 << 16, dtype=np.uint32) << 16
+    for low in (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF):
+        given = (high | np.uint32(low)).view(np.float32)
+        got = given.copy()
+        round_carried(got, target_of(fmt_of("bf16"), "rne", carrier=np.float32))
+        with np.errstate(invalid="ignore", over="ignore"):
+            np.testing.assert_array_equal(got, given.astype(ml_dtypes.bfloat16).astype(np.float32))
+
+
+def pairs(rng: np.random.Generator, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sums with and without errors: exponents near one another, far away, cancelling."""
+    x = np.ldexp(rng.integers(-(1 << 53), 1 << 53, count).astype(np.float64), rng.integers(-60, 60, count))
+    y = np.ldexp(rng.integers(-(1 << 53), 1 << 53, count).astype(np.float64), rng.integers(-120, 60, count))
+    few = np.ldexp(rng.integers(-255, 256, count).astype(np.float64), rng.integers(-110, 40, count))
+    y = np.select([rng.random(count) < 0.4, rng.random(count) < 0.2], [few, -np.nextafter(x, 0)], y)
+    return x, y
+
+
+def test_a_sum_rounded_to_odd_is_exact_or_odd() -> None:
+    x, y = pairs(np.random.default_rng(3), 4000)
+    got = np.empty_like(x)
+    add_odd_each(x, y, got)
+    inexact = 0
+    for a, b, total in zip(x.tolist(), y.tolist(), got.tolist(), strict=True):
+        exact = Fraction(a) + Fraction(b)
+        if Fraction(total) == exact:
+            continue
+        inexact += 1
+        assert abs(int(np.float64(total).view(np.int64))) % 2 == 1
+        low, high = sorted([Fraction(total), Fraction(np.nextafter(total, math.inf if exact > total else -math.inf))])
+        assert low < exact < high
+    assert 1000 < inexact < 3900
+
+
+def test_special_sums_are_those_of_ieee_754() -> None:
+    special = np.array([0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan])
+    x, y = (side.ravel() for side in np.meshgrid(special, special))
+    got = np.empty_like(x)
+    add_odd_each(x, y, got)
+    with np.errstate(invalid="ignore"):
+        want = x + y
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(np.signbit(got[~np.isnan(want)]), np.signbit(want[~np.isnan(want)]))
+
+
+@pytest.mark.parametrize("name", ["e4m3", "e5m2", "dlfloat16", "bare-nearby"])
+@pytest.mark.parametrize("mode", MODES)
+def test_an_addition_is_that_of_exact_rationals(name: str, mode: str) -> None:
+    # Numbers of e5m2 reach from below the least of each of these formats to above the largest. Some of the right ones
+    # are 2^-60 of that, so that a sum has more bits than float64.
+    codes = [code | sign for code in (*range(0, 124, 4), 0x7B, 0x7C, 0x7D) for sign in (0, 0x80)]
+    left, right = (side.ravel() for side in np.meshgrid(codes, codes))
+    small = np.arange(left.size) % 3 == 0
+    x, y = (values_of(get_format("e5m2"), side) for side in (left, right))
+    got = np.empty_like(x)
+    add_each(x, np.where(small, np.ldexp(y, -60), y), got, target_of(fmt_of(name), mode))
+    want = []
+    for a, b, shift in zip(left.tolist(), right.tolist(), (60 * small).tolist(), strict=True):
+        second = read("e5m2", b)
+        want.append(add(name, [read("e5m2", a), second._replace(value=second.value / 2**shift)], mode))
+    assert as_codes(got, fmt_of(name)) == want
+
+
+@pytest.mark.parametrize("fmt", [fmt for fmt in formats().values() if fmt.kind != "exponent"], ids=lambda fmt: fmt.name)
+def test_codes_come_back(fmt: FloatFormat | FixedFormat) -> None:
+    bits = fmt.container_bits
+    codes = np.arange(1 << bits) if bits <= 16 else np.random.default_rng(4).integers(0, 1 << bits, 20000)
+    codes = (codes >> fmt.padding << fmt.padding).astype(np.uint32).reshape(1, -1)
+    if isinstance(fmt, FloatFormat) and not fmt.signed:
+        codes = codes[:, : fmt.sign_bit]
+    values = values_of(fmt, codes)
+    np.testing.assert_array_equal(values, fmt.decode(codes))
+    out = np.zeros_like(codes)
+    codes_of(values, fmt, out)
+    nan = np.isnan(values)
+    np.testing.assert_array_equal(out[~nan], codes[~nan])
+    if nan.any() and isinstance(fmt, FloatFormat):
+        assert set(out[nan].tolist()) == {fmt.canonical_nan}
+        codes_of(values, fmt, out, nan=0x55)
+        assert set(out[nan].tolist()) == {0x55}
+
+
+def test_formats_without_room_are_refused() -> None:
+    wide = parse({"name": "wide", "kind": "float", "exponent_bits": 11, "fraction_bits": 8, "bias": 1030})
+    with pytest.raises(Unsuited, match="wide does not fit float64"):
+        target_of(wide, "rne")  # type: ignore[arg-type]
+    with pytest.raises(Unsuited, match="f32 does not fit float32"):
+        target_of(fmt_of("f32"), "rz", carrier=np.float32)
