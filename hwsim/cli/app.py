@@ -40,6 +40,7 @@ def root(
     hwsim units                                     every unit that ships with hwsim
     hwsim encode e4m3 1.3 0x1.8p3 1/3               numbers to codes
     hwsim explain hopper-wgmma-e4m3-f32             one dot product, stage by stage
+    hwsim gemm int8-i32 a.npy b.npy -o d.npy        a matrix product of files
     hwsim rtl hopper-wgmma-e4m3-f32 -o build/       its Verilog
     hwsim cosim                                     model and RTL agree, on Verilator and Icarus
     hwsim capture --help                            ask a real GPU what it returns

@@ -1,0 +1,194 @@
+"""Arrays in files: .npy, members of .npz and tensors of .safetensors, mapped into memory where they can be."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.formats import Format, codes_of, container_dtype, get_format, own_dtype
+from hwsim.formats.codes import Codes
+
+PART = 1 << 22  # bytes that are converted at a time
+FEW_NAMES = 12  # of members, that an error lists
+
+# A file's own floats: how they are stored, and their dtype's name where NumPy has none.
+TENSORS = {
+    "F64": ("<f8", None),
+    "F32": ("<f4", None),
+    "F16": ("<f2", None),
+    "BF16": ("<u2", "bfloat16"),
+    "F8_E4M3": ("u1", "float8_e4m3fn"),
+    "F8_E5M2": ("u1", "float8_e5m2"),
+    "F8_E4M3FNUZ": ("u1", "float8_e4m3fnuz"),
+    "F8_E5M2FNUZ": ("u1", "float8_e5m2fnuz"),
+    "F8_E8M0": ("u1", "float8_e8m0fnu"),
+    **{f"{kind}{8 * size}": (f"<{kind.lower()}{size}", None) for kind in "IU" for size in (1, 2, 4, 8)},
+}
+# Floats that NumPy has no dtype for, as numbers.
+DECODED = {
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "e4m3",
+    "float8_e5m2": "e5m2",
+    "float8_e4m3fnuz": "e4m3fnuz",
+    "float8_e5m2fnuz": "e5m2fnuz",
+}
+NUMBERS = {"float16", "float32", "float64", *DECODED}
+_NAMED = re.compile(r"(.*?\.(npy|npz|safetensors))(?::(.+))?", re.DOTALL | re.IGNORECASE)
+
+
+class Stored(NamedTuple):
+    """An array in a file. name: as it was typed. array: of floats that NumPy has not, their bits. kind: its dtype."""
+
+    name: str
+    array: NDArray[Any]
+    kind: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape."""
+        return self.array.shape
+
+
+def read(name: str) -> Stored:
+    """The array that `FILE.npy`, `FILE.npz[:MEMBER]` or `FILE.safetensors[:TENSOR]` names.
+
+    Mapped, but for a member of a .npz file, which is read whole. Raises OSError, and ValueError for a file that holds
+    no such array, naming those that it holds.
+    """
+    split = _NAMED.fullmatch(name)
+    if split is None:
+        raise ValueError(
+            f"{name}: must be FILE.npy, FILE.npz, FILE.npz:NAME, FILE.safetensors or FILE.safetensors:NAME"
+        )
+    path, ending, member = Path(split[1]), split[2].lower(), split[3]
+    with path.open("rb"):  # says best why it cannot be read
+        pass
+    if ending == "safetensors":
+        return _tensor(name, path, member)
+    array = _member(path, member) if ending == "npz" else _mapped(name, path, member)
+    if array.dtype.kind == "V":
+        raise ValueError(
+            f"{name}: has elements of {array.dtype.itemsize} bytes without a type, as NumPy saves ml_dtypes arrays; "
+            f"save their bits, array.view('uint{8 * array.dtype.itemsize}')"
+        )
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"{name}: must hold integers, which are codes, or floats, not {array.dtype.name}")
+    return Stored(name, array, array.dtype.name)
+
+
+def _mapped(name: str, path: Path, member: str | None) -> NDArray[Any]:
+    if member is not None:
+        raise ValueError(f"{name}: a .npy file holds one array; leave out :{member}")
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except ValueError as error:
+        raise ValueError(f"{path}: cannot be read as a .npy file: {error}") from None
+
+
+def _member(path: Path, member: str | None) -> NDArray[Any]:
+    try:
+        archive = zipfile.ZipFile(path)
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{path}: cannot be read as a .npz file: {error}") from None
+    with archive:
+        entries = {entry.removesuffix(".npy"): entry for entry in archive.namelist()}
+        chosen = _chosen(path, list(entries), member)
+        try:
+            with archive.open(entries[chosen]) as file:
+                return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+        except (ValueError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path}: {chosen} cannot be read: {error}") from None
+
+
+def _tensor(name: str, path: Path, member: str | None) -> Stored:
+    """A tensor of a .safetensors file, mapped. The package checks the file; NumPy's FP8 it cannot give."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="np") as file:
+            names = list(file.keys())
+            chosen = _chosen(path, names, member)
+            shape, kind = tuple(file.get_slice(chosen).get_shape()), file.get_slice(chosen).get_dtype()
+    except SafetensorError as error:
+        raise ValueError(f"{path}: cannot be read as a .safetensors file: {error}") from None
+    if kind not in TENSORS:
+        packed = "; give one code a byte, in U8" if kind.startswith(("F4", "F6")) else ""
+        raise ValueError(f"{name}: a tensor must be one of {', '.join(TENSORS)}, not {kind}{packed}")
+    stored, known = TENSORS[kind]
+    dtype = np.dtype(stored)
+    with path.open("rb") as raw:
+        size = int.from_bytes(raw.read(8), "little")
+        first = json.loads(raw.read(size))[chosen]["data_offsets"][0]
+    empty = 0 in shape
+    array = np.empty(shape, dtype) if empty else np.memmap(path, dtype, "r", offset=8 + size + first, shape=shape)
+    return Stored(name, array, known or dtype.name)
+
+
+def _chosen(path: Path, names: Sequence[str], wanted: str | None) -> str:
+    """The member that is meant; the only one where none is named."""
+    if wanted in names:
+        return str(wanted)
+    if wanted is None and len(names) == 1:
+        return names[0]
+    if not names:
+        raise ValueError(f"{path}: holds no array")
+    listed = ", ".join(names[:FEW_NAMES]) + (f" and {len(names) - FEW_NAMES} more" if len(names) > FEW_NAMES else "")
+    if wanted is None:
+        raise ValueError(f"{path}: holds {len(names)} arrays, name one, as {path}:{names[0]}: {listed}")
+    close = difflib.get_close_matches(wanted, names, n=3)
+    hint = f"did you mean {', '.join(close)}?" if close and len(names) > FEW_NAMES else f"it holds {listed}"
+    raise ValueError(f"{path}: holds no {wanted!r}; {hint}")
+
+
+def are_codes(fmt: Format, stored: Stored) -> bool:
+    """Whether an array holds codes of a format: integers, or floats of the format's own dtype."""
+    return not (stored.kind.startswith(("float", "bfloat"))) or stored.kind == own_dtype(fmt)
+
+
+def codes(fmt: Format, stored: Stored, what: str) -> Codes:
+    """An array's codes, of the container's dtype; mapped still where they are stored in it.
+
+    Raises TypeError for floats of another dtype than the format's own; ValueError as `codes_of`; both name the file.
+    """
+    label, array = f"{stored.name}: {what}", stored.array
+    if not are_codes(fmt, stored):
+        own = own_dtype(fmt)
+        raise TypeError(
+            f"{label} must be integer {fmt.name} codes{f' or a {own} array' if own else ''}, not {stored.kind}"
+        )
+    if array.dtype.kind == "f":
+        array = array.view(np.dtype(f"u{array.itemsize}").newbyteorder(array.dtype.byteorder))
+    dtype = container_dtype(fmt)
+    found = array if array.dtype == dtype else np.empty(array.shape, dtype)
+    try:
+        for at in parts(array):
+            part = codes_of(fmt, array[at], label)
+            if found is not array:
+                found[at] = part
+    except ValueError:
+        codes_of(fmt, array, label)  # its message has the index in the whole array
+        raise
+    return found
+
+
+def numbers(kind: str, array: NDArray[Any]) -> NDArray[Any]:
+    """A part of an array of that kind, one of NUMBERS, as float32 or float64: exact."""
+    if kind in DECODED:
+        return np.asarray(get_format(DECODED[kind]).decode(array)).astype(np.float32)
+    return np.asarray(array, np.float64 if kind == "float64" else np.float32)
+
+
+def parts(array: NDArray[Any], of: int = PART) -> Iterator[slice]:
+    """Slices of the first axis, of about so many bytes each."""
+    count = array.shape[0] if array.ndim else 0
+    step = max(1, of * count // max(array.nbytes, 1))
+    return (slice(first, min(first + step, count)) for first in range(0, count, step))

@@ -1,0 +1,169 @@
+"""`hwsim gemm`."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)  # fmt: skip
+from rich.progress import Progress as Bar
+from rich.text import Text
+
+from hwsim.cli.app import app
+from hwsim.cli.arrays import Stored, are_codes, read
+from hwsim.cli.output import say
+from hwsim.cli.product import Given, check, product, write
+from hwsim.cli.quantized import multiplies
+from hwsim.files import replaced
+from hwsim.model.arrays import definition_of
+from hwsim.quantize import get_rule
+from hwsim.spec import Unit, load_unit
+
+FILE = "FILE.npy, FILE.npz[:NAME] or FILE.safetensors[:NAME]"
+
+
+@app.command()
+def gemm(
+    unit: Annotated[str, typer.Argument(metavar="UNIT", help="A unit, or the path of its YAML file.")],
+    a: Annotated[str, typer.Argument(metavar="A", help=f"(..., M, K): {FILE}.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="(..., K, N), in the same way.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="D.npy", help="Where the result goes.")],
+    addend: Annotated[
+        str | None, typer.Option(metavar="C", help="(..., M, N), added by the unit; +0 unless given.")
+    ] = None,
+    scale_a: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The shared scales of A: codes, or float32.")
+    ] = None,
+    scale_b: Annotated[str | None, typer.Option(metavar="FILE", help="Those of B.")] = None,
+    quantize: Annotated[
+        str | None, typer.Option(metavar="RULE", help="How floats become codes and scales: a rule of hwsim.quantize.")
+    ] = None,
+    quantize_b: Annotated[str | None, typer.Option(metavar="RULE", help="The same of B, where it is another.")] = None,
+    allow_nan: Annotated[
+        bool, typer.Option("--allow-nan", help="Quantise NaNs and infinities as the rule says; else they are refused.")
+    ] = False,
+) -> None:
+    """Multiply matrices in files: A @ B + C, every element bit for bit as the unit returns it.
+
+    \b
+    hwsim gemm hopper-wgmma-e4m3-f32 a.npy b.npy -o d.npy
+    hwsim gemm hopper-wgmma-e4m3-f32 model.safetensors:x model.safetensors:w -o d.npy --addend c.npy
+    hwsim gemm mxfp8-e4m3-f32 a.npy b.npy -o d.npy --scale-a scales.npz:a --scale-b scales.npz:b
+    hwsim gemm mxfp8-e4m3-f32 x.npy w.npy -o d.npy --quantize mxfp8-e4m3
+    hwsim gemm deepseek-v3-e4m3-f32-scaled x.npy w.npy -o d.npy --quantize deepseek-v3-1x128
+        --quantize-b deepseek-v3-128x128
+    hwsim gemm hopper-wgmma-e4m3-f32 x.npy w.npy -o d.npy --quantize tensor-e4m3
+
+    \b
+    Integers are codes, and floats of the format's own dtype (F8_E4M3, F8_E5M2, BF16, F16, F32) too, by their bits.
+    Other floats are quantised along K by a rule, whose scales the unit takes. One scale of a matrix, a row of A or a
+    column of B that it does not take multiplies the result: D = RNE(d * RNE(scale_a * scale_b)), in binary32.
+    D is float32 or float16, or the codes of another result format. As many threads compute as NUMBA_NUM_THREADS says.
+    """
+    specified = load_unit(unit)
+    definition_of(specified)
+    if output.suffix != ".npy" or output.is_dir():
+        raise ValueError(f"--output must be a .npy file, not {output}")
+    arrays = [None if name is None else read(name) for name in (a, b, addend, scale_a, scale_b)]
+    given = _given(specified, arrays, quantize, quantize_b)
+    check(given)
+    with _interruptible(), _progress() as begin:
+        made = product(given, allow_nan)
+        by = "the model, element by element" if made.by_model else "compiled code"
+        progress, started = begin(made.products), time.monotonic()
+        try:
+            with replaced(output) as file:
+                write(made, file, progress)
+        except OSError as error:
+            error.filename = str(output)  # not the scratch file beside it
+            raise
+        seconds = time.monotonic() - started
+    _say_rules(given)
+    shape, rate = " x ".join(map(str, made.shape)), float(f"{made.products / max(seconds, 1e-9):.3g}")
+    speed = f"{made.products:,} products in {seconds:,.2f} s, {rate:,.0f} a second"
+    say(f"{output}: {shape} {made.dtype.name}, {speed}, by {by}")
+
+
+def _given(unit: Unit, arrays: Sequence[Stored | None], quantize: str | None, quantize_b: str | None) -> Given:
+    """The arrays, and the rules of those that are not codes. Raises ValueError for a rule that is not used."""
+    a, b, c, scale_a, scale_b = arrays
+    assert a is not None
+    assert b is not None
+    for rule in (quantize, quantize_b):
+        if rule is not None:
+            get_rule(rule)
+    rule_a = None if are_codes(unit.operands.a, a) else quantize
+    rule_b = None if are_codes(unit.operands.b, b) else quantize_b or quantize
+    for option, rule in (("--quantize-b", quantize_b), ("--quantize", quantize)):
+        if rule is not None and rule not in (rule_a, rule_b):
+            raise ValueError(
+                f"{option} {rule} finds nothing to quantise: codes, and floats of the format's own dtype, are taken as "
+                "they are"
+            )
+    return Given(unit, a, b, c, scale_a, scale_b, rule_a, rule_b)
+
+
+def _say_rules(given: Given) -> None:
+    """What was quantised, and what became of scales that the unit does not take."""
+    for side in ("a", "b"):
+        stored, _, name = given.side(side)
+        if name is not None:
+            left = "; the result was multiplied by its scale" if multiplies(given.unit, get_rule(name)) else ""
+            say(f"{stored.name}: quantised by {name}{left}")
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the run as Ctrl-C does, so that nothing is left of it."""
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for ending in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(ending) is not signal.SIG_IGN:
+                before[ending] = signal.signal(ending, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for ending, handler in before.items():
+            signal.signal(ending, handler)
+
+
+class _Rate(ProgressColumn):
+    """Products a second."""
+
+    def render(self, task: Task) -> Text:
+        """The column's text."""
+        return Text("" if task.speed is None else f"{task.speed / 1e6:,.1f} million products/s")
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[int], Callable[[int], None]]]:
+    """A bar on the standard error, where that is a terminal. Takes a total; what that returns takes what was done."""
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), _Rate(),
+        TimeRemainingColumn(),
+    )  # fmt: skip
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("reading", total=None)
+
+        def begin(total: int) -> Callable[[int], None]:
+            bar.reset(task, total=total, description="multiplying")
+            return partial(bar.advance, task)
+
+        yield begin
