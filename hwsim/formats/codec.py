@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats.codes import Codes, codes_of, container_dtype, element
+from hwsim.formats import fast
+from hwsim.formats.codes import Codes, codes_of, container_dtype, element, fits_single, own_dtype
 from hwsim.formats.exact import Exact, exact, numbers_of
 from hwsim.formats.format import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.rounding import Bools, Ints, Rounding, compare_half, grows, split, split_bits
 from hwsim.formats.stochastic import NAME as STOCHASTIC
-from hwsim.formats.stochastic import Draw, draw
+from hwsim.formats.stochastic import Draw, draw, drawn
 
 
 class Overflow(StrEnum):
@@ -34,20 +35,42 @@ class Missing(StrEnum):
     SATURATE = "saturate"
 
 
-def decode(fmt: Format, codes: Any) -> NDArray[np.float64]:
-    """The exact value of every code, in the argument's shape (0-d for a scalar). NaNs and infinities are float64's.
+def decode(fmt: Format, codes: Any, dtype: Any = np.float64) -> NDArray[Any]:
+    """The exact value of every code, in the argument's shape (0-d for a scalar). NaNs and infinities are the dtype's.
 
-    codes: as `codes_of` takes them; its errors.
+    codes: as `codes_of` takes them; its errors. dtype: float64, or float32, half as long, for a format whose values
+    are binary32 numbers.
+    Raises TypeError for another dtype, ValueError for float32 where values do not fit.
     """
+    kind = np.dtype(dtype)
+    if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(f"dtype must be float32 or float64, not {kind.name}")
+    if kind.itemsize == 4 and not fits_single(fmt):
+        raise ValueError(f"dtype must be float64 for {fmt.name}, which has values that float32 does not hold")
     checked = codes_of(fmt, codes)
-    return np.asarray(_table(fmt)[checked] if fmt.container_bits <= 16 else _values(fmt, checked))
+    if fmt.container_bits > 16:
+        return np.asarray(_wide(fmt, checked).astype(kind, copy=False))
+    table = _table(fmt, kind)
+    return fast.take(table, checked) if fast.worth(checked.size) else np.asarray(table[checked])
+
+
+def decode_reference(fmt: Format, codes: Any) -> NDArray[np.float64]:
+    """`decode` to float64 by arithmetic on every code, without tables."""
+    return np.asarray(_values(fmt, codes_of(fmt, codes)))
 
 
 @lru_cache(maxsize=64)
-def _table(fmt: Format) -> NDArray[np.float64]:
-    table = _values(fmt, np.arange(1 << fmt.container_bits, dtype=container_dtype(fmt)))
-    table.setflags(write=False)
-    return table
+def _table(fmt: Format, kind: np.dtype[Any]) -> NDArray[Any]:
+    return _values(fmt, np.arange(1 << fmt.container_bits, dtype=container_dtype(fmt))).astype(kind)
+
+
+def _wide(fmt: Format, codes: Codes) -> NDArray[np.float64]:
+    """Values of codes of more than 16 bits."""
+    if own_dtype(fmt) != "float32":
+        return _values(fmt, codes)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        values = codes.view(np.float32).astype(np.float64)
+    return np.where(np.isnan(values), np.nan, values)
 
 
 def _values(fmt: Format, codes: Codes) -> NDArray[np.float64]:
@@ -106,17 +129,32 @@ def encode(
     Raises ValueError for a policy that does not exist or that asks the format for an infinity, a NaN or a zero that
     it lacks, whatever x is; for a missing number under `error`. TypeError for what is no real number.
     """
-    beyond = _choice("overflow", Overflow, overflow, _overflows(fmt), fmt)
+    beyond = _choice("overflow", Overflow, overflow, overflows(fmt), fmt)
+    absent = _choice("missing", Missing, missing, _missings(fmt), fmt)
+    if fast.takes(x):
+        codes = fast.encode(fmt, x, _mode(fmt, rounding, random_bits, seed, counter), beyond, absent)
+        if codes is not None:
+            return codes
+    return encode_reference(fmt, x, rounding, overflow, missing, random_bits=random_bits, seed=seed, counter=counter)
+
+
+def encode_reference(
+    fmt: Format,
+    x: Any,
+    rounding: str = "rne",
+    overflow: str = "saturate",
+    missing: str = "error",
+    *,
+    random_bits: int | None = None,
+    seed: int | None = None,
+    counter: int = 0,
+) -> Codes:
+    """`encode` by the definition, on 64-bit integers: no tables, nothing compiled but the random words."""
+    beyond = _choice("overflow", Overflow, overflow, overflows(fmt), fmt)
     absent = _choice("missing", Missing, missing, _missings(fmt), fmt)
     given = numbers_of(x)
-    mode = _rounding(fmt, rounding, given.size, random_bits, seed, counter)
     number = exact(given)
-    if isinstance(fmt, FloatFormat):
-        codes, lacking = _float_codes(fmt, number, mode, beyond)
-    elif isinstance(fmt, FixedFormat):
-        codes, lacking = _fixed_codes(fmt, number, mode)
-    else:
-        codes, lacking = _exponent_codes(fmt, number, mode, beyond)
+    codes, lacking = _codes(fmt, number, _rounding(fmt, rounding, given.size, random_bits, seed, counter), beyond)
     if lacking.any():
         if absent is Missing.ERROR:
             others = " or ".join(f"missing={name.value!r}" for name in _missings(fmt)[1:])
@@ -128,12 +166,25 @@ def encode(
     return codes.astype(container_dtype(fmt)).reshape(given.shape)
 
 
-def _rounding(
-    fmt: Format, name: str, count: int, random_bits: int | None, seed: int | None, counter: int
-) -> Rounding | Draw:
-    """The rounding of that name, with its random words."""
+def outcome(fmt: Format, x: Any, rounding: Rounding, overflow: Overflow) -> tuple[Ints, Bools]:
+    """The reference's codes, flattened, and which numbers are missing."""
+    return _codes(fmt, exact(numbers_of(x)), rounding, overflow)
+
+
+def _codes(fmt: Format, number: Exact, mode: Rounding | Draw, overflow: Overflow) -> tuple[Ints, Bools]:
+    if isinstance(fmt, FloatFormat):
+        return _float_codes(fmt, number, mode, overflow)
+    if isinstance(fmt, FixedFormat):
+        return _fixed_codes(fmt, number, mode)
+    return _exponent_codes(fmt, number, mode, overflow)
+
+
+def _mode(
+    fmt: Format, name: str, random_bits: int | None, seed: int | None, counter: int
+) -> Rounding | tuple[int, int, int]:
+    """The rounding of that name, or what is drawn: random_bits, seed and counter, checked."""
     if name == STOCHASTIC:
-        return draw(fmt, count, random_bits, seed, counter)
+        return drawn(fmt, random_bits, seed, counter)
     if name not in list(Rounding):
         raise ValueError(f"rounding must be one of {', '.join([*Rounding, STOCHASTIC])}, not {name!r}")
     if random_bits is not None or seed is not None or counter:
@@ -141,29 +192,39 @@ def _rounding(
     return Rounding(name)
 
 
+def _rounding(
+    fmt: Format, name: str, count: int, random_bits: int | None, seed: int | None, counter: int
+) -> Rounding | Draw:
+    """The rounding of that name, with its random words."""
+    mode = _mode(fmt, name, random_bits, seed, counter)
+    return draw(count, *mode) if isinstance(mode, tuple) else mode
+
+
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
-def _choice(
-    key: str, kind: type[_Choice], name: str, allowed: list[_Choice] | None = None, fmt: Format | None = None
-) -> _Choice:
+def _choice(key: str, kind: type[_Choice], name: str, allowed: tuple[_Choice, ...], fmt: Format) -> _Choice:
     """The member of that name. Raises ValueError, naming the choices that the format has."""
+    if name in allowed:
+        return kind(name)
     known = [member.value for member in kind]
     if name not in known:
         raise ValueError(f"{key} must be one of {', '.join(known)}, not {name!r}")
-    if allowed is not None and name not in allowed and fmt is not None:
-        raise ValueError(f"{key} must be one of {', '.join(allowed)} for {fmt.name}, not {str(name)!r}")
-    return kind(name)
+    raise ValueError(f"{key} must be one of {', '.join(allowed)} for {fmt.name}, not {str(name)!r}")
 
 
-def _overflows(fmt: Format) -> list[Overflow]:
-    names = [Overflow.SATURATE, *[Overflow.INFINITY] * fmt.infinities, *[Overflow.NAN] * fmt.has_nan]
-    return [Overflow.SATURATE] if isinstance(fmt, FixedFormat) else names
+@lru_cache(maxsize=64)
+def overflows(fmt: Format) -> tuple[Overflow, ...]:
+    """The policies that a format has."""
+    if isinstance(fmt, FixedFormat):
+        return (Overflow.SATURATE,)
+    return (Overflow.SATURATE, *[Overflow.INFINITY] * fmt.infinities, *[Overflow.NAN] * fmt.has_nan)
 
 
-def _missings(fmt: Format) -> list[Missing]:
+@lru_cache(maxsize=64)
+def _missings(fmt: Format) -> tuple[Missing, ...]:
     has_zero = not isinstance(fmt, ExponentFormat)
-    return [Missing.ERROR, *[Missing.NAN] * fmt.has_nan, *[Missing.ZERO] * has_zero, Missing.SATURATE]
+    return (Missing.ERROR, *[Missing.NAN] * fmt.has_nan, *[Missing.ZERO] * has_zero, Missing.SATURATE)
 
 
 def _substitute(fmt: Format, x: Exact, missing: Missing) -> Ints:

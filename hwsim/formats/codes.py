@@ -52,6 +52,15 @@ def own_dtype(fmt: Format) -> str | None:
     return _DTYPES.get((bits, fmt.exponent_bits, fmt.bias, nan))
 
 
+def fits_single(fmt: Format) -> bool:
+    """Whether every value of a format is a binary32 number."""
+    if isinstance(fmt, FixedFormat):
+        return fmt.bits <= 25  # -2^24 is one too
+    if isinstance(fmt, ExponentFormat):
+        return fmt.min_code >= fmt.bias - 149 and fmt.max_code <= fmt.bias + 127
+    return fmt.precision <= 24 and fmt.emin - fmt.fraction_bits >= -149 and fmt.emax <= 127
+
+
 def codes_of(fmt: Format, array: Any, what: str = "codes") -> Codes:
     """Codes as the container's unsigned dtype (`container_dtype`), in the argument's shape.
 
@@ -117,7 +126,8 @@ def _same_kind(given: NDArray[Any]) -> bool:
 def _from_integers(fmt: Format, given: NDArray[Any], what: str) -> Codes:
     """Integers, checked against the format's range, in the container's dtype."""
     dtype = container_dtype(fmt)
-    if given.dtype == dtype and fmt.container_bits == 8 * dtype.itemsize:
+    full = fmt.container_bits == 8 * dtype.itemsize
+    if given.dtype == dtype and (full or int(given.max(initial=0)) < 1 << fmt.container_bits):
         return given
     low = -(1 << fmt.bits - 1) if isinstance(fmt, FixedFormat) else 0
     end = 1 << fmt.container_bits

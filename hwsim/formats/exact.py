@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ def numbers_of(x: Any) -> NDArray[Any]:
             given.astype(np.float64) if all(issubclass(kind, float) for kind in set(map(type, given.flat))) else given
         )
     given = np.asarray(x)
-    if _is_float(given.dtype):
+    if is_float(given.dtype):
         with np.errstate(invalid="ignore"):  # a signalling NaN
             return given.astype(np.float64)
     if given.dtype.kind in "iu":
@@ -73,7 +74,8 @@ def exact(given: NDArray[Any]) -> Exact:
     return Exact(np.signbit(values) & ~nan, sig, exp, infinite, nan)
 
 
-def _is_float(dtype: np.dtype[Any]) -> bool:
+@lru_cache(maxsize=64)
+def is_float(dtype: np.dtype[Any]) -> bool:
     """Whether float64 holds every value of a dtype: NumPy's floats, and those of ml_dtypes, by name."""
     name = dtype.name
     return name in {"float16", "float32", "float64", "bfloat16"} or name.startswith(("float8_", "float6_", "float4_"))
@@ -83,7 +85,7 @@ def _parts(value: Any) -> tuple[bool, int, int, bool, bool]:
     """One number's fields of `Exact`."""
     if isinstance(value, numbers.Rational) and not isinstance(value, bool):
         return _ratio(int(value.numerator), int(value.denominator), value < 0)
-    if not (isinstance(value, float) or (isinstance(value, np.generic) and _is_float(value.dtype))):
+    if not (isinstance(value, float) or (isinstance(value, np.generic) and is_float(value.dtype))):
         raise TypeError(f"x must hold real numbers (floats, ints, Fractions), not {type(value).__name__}")
     value = float(value)
     if math.isnan(value):

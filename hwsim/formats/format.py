@@ -6,7 +6,7 @@ Three kinds: `FloatFormat` (sign, exponent, fraction), `FixedFormat` (two's comp
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,11 +57,17 @@ class _Format(BaseModel):
         """Low bits of the container that are always zero."""
         return self.container_bits - self.bits
 
-    def decode(self, codes: Any) -> NDArray[np.float64]:
+    @overload
+    def decode(self, codes: Any) -> NDArray[np.float64]: ...
+
+    @overload
+    def decode(self, codes: Any, dtype: Any) -> NDArray[Any]: ...
+
+    def decode(self, codes: Any, dtype: Any = np.float64) -> NDArray[Any]:
         """The exact value of every code; see `hwsim.formats.codec.decode`."""
         from hwsim.formats import codec
 
-        return codec.decode(cast("Format", self), codes)
+        return codec.decode(cast("Format", self), codes, dtype)
 
     def encode(
         self,

@@ -45,6 +45,10 @@ def random_words(seed: int, counter: int, count: int, bits: int) -> Ints:
     The word at a place is the top `bits` of the first word of `threefry2x32`, whose key is the seed and whose counter
     is `counter` + place, modulo 2^64. bits: at most 32. seed, counter: in [0, 2^64).
     """
+    from hwsim.formats import fast
+
+    if fast.worth(count):
+        return fast.random_words(fast.words(bits, seed, counter), count).astype(np.int64) >> (32 - bits)
     places = np.arange(count, dtype=np.uint64) + np.uint64(counter)
     low, high = (places & np.uint64(WORD)).astype(np.int64), (places >> np.uint64(32)).astype(np.int64)
     word, _ = threefry2x32((seed & WORD, seed >> 32), (low, high))
@@ -62,18 +66,21 @@ class Draw(NamedTuple):
         return rest + self.words >= 1 << self.bits
 
 
-def draw(fmt: Format, count: int, random_bits: int | None, seed: int | None, counter: int) -> Draw:
-    """The words for `count` numbers.
+def drawn(fmt: Format, random_bits: int | None, seed: int | None, counter: int) -> tuple[int, int, int]:
+    """random_bits, seed and counter.
 
     Raises ValueError for what is missing or out of range, TypeError for what is no integer.
     """
-    most = most_random_bits(fmt)
-    return Draw(
-        bits := _checked("random_bits", random_bits, 1, most, f" for {fmt.name}"),
-        random_words(
-            _checked("seed", seed, 0, (1 << 64) - 1), _checked("counter", counter, 0, (1 << 64) - 1), count, bits
-        ),
+    return (
+        _checked("random_bits", random_bits, 1, most_random_bits(fmt), f" for {fmt.name}"),
+        _checked("seed", seed, 0, (1 << 64) - 1),
+        _checked("counter", counter, 0, (1 << 64) - 1),
     )
+
+
+def draw(count: int, random_bits: int, seed: int, counter: int) -> Draw:
+    """The words for `count` numbers; the rest as from `drawn`."""
+    return Draw(random_bits, random_words(seed, counter, count, random_bits))
 
 
 def most_random_bits(fmt: Format) -> int:

@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
+from hwsim.formats import FixedFormat, container_dtype
+from hwsim.formats.codec import encode, encode_reference
 from hwsim.formats.codes import element
+from hwsim.quantize import fast
 from hwsim.quantize.division import Floats, quotient, shifted
 from hwsim.quantize.presets import get_rule
 from hwsim.quantize.quantized import Quantized
 from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale, is_f32
 from hwsim.quantize.scales import SINGLE_MAX, Scales, Singles, scales_of, tensor_scale
+from hwsim.quantize.special import infinity_codes, nan_code
 from hwsim.quantize.tiles import Lengths, block_lengths, block_max, blocks_shape, spread
 
 CHUNK = 1 << 15  # elements encoded at a time: what the codec makes of them stays in the cache
@@ -47,36 +50,72 @@ def quantize(
     the nearest, for fields that do not go together, and for NaN and infinities where the rule's policy is `error`.
     """
     chosen = get_rule(rule).replace(**changes) if changes else get_rule(rule)
+    random = {"random_bits": random_bits, "seed": seed, "counter": counter}
+    return _quantize(x, chosen, axis, scale, random, compiled=True)
+
+
+def quantize_reference(
+    x: Any,
+    rule: str | Rule,
+    axis: int = -1,
+    *,
+    scale: Any = None,
+    random_bits: int | None = None,
+    seed: int | None = None,
+    counter: int = 0,
+    **changes: Any,
+) -> Quantized:
+    """`quantize` step by step in NumPy, elements by the reference encoder: what the compiled loops are held to."""
+    chosen = get_rule(rule).replace(**changes) if changes else get_rule(rule)
+    random = {"random_bits": random_bits, "seed": seed, "counter": counter}
+    return _quantize(x, chosen, axis, scale, random, compiled=False)
+
+
+def _quantize(x: Any, chosen: Rule, axis: int, scale: Any, random: dict[str, Any], compiled: bool) -> Quantized:
     array = _numbers(x)
     along = _axis(axis, array.ndim)
     lengths = block_lengths(array.shape, along, chosen.block)
     if chosen.apply is not Apply.EXACT and array.dtype != np.float32:
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             array = array.astype(np.float32)
+    quick = fast.Call(chosen, lengths, along, random) if compiled and fast.usable(array) else None
+    if quick is not None and scale is None and (both := quick.powers(array)) is not None:
+        return Quantized(
+            codes=both[0], scales=both[1], element=chosen.element, scale_format=chosen.scale_format, block=lengths,
+            axis=along, tensor_scale=None, rule=chosen,
+        )  # fmt: skip
     if chosen.flush:
         array = np.where(np.abs(array) < SINGLE_MIN_NORMAL, np.copysign(array.dtype.type(0), array), array)
-    amax, special = _largest(chosen, array, lengths)
-    g: np.float32 | None = None
-    if scale is not None:
-        found = Scales(_given(chosen, scale, blocks_shape(array.shape, lengths)))
-        scale_format = chosen.scale_format if chosen.apply is not Apply.EXACT else None
-        found = Scales(np.where(np.isnan(amax), found.stored.dtype.type(np.nan), found.stored))
-    else:
-        scale_format = chosen.scale_format
-        whole = amax[~np.isnan(amax)]
-        first, factor = tensor_scale(chosen, float(whole.max()) if whole.size else 0.0)
-        g = first if chosen.tensor_scale is not TensorScale.NONE else None
-        found = scales_of(chosen, amax, factor)
+    amax, special = _largest(chosen, array, lengths, quick)
+    given = None if scale is None else _given(chosen, scale, blocks_shape(array.shape, lengths))
+    found, g = (
+        _found(chosen, amax)
+        if given is None
+        else (Scales(np.where(np.isnan(amax), given.dtype.type(np.nan), given)), None)
+    )
     result = Quantized(
         codes=np.zeros(array.shape, container_dtype(chosen.element)), scales=found.stored, element=chosen.element,
-        scale_format=scale_format, block=lengths, axis=along, tensor_scale=g, rule=chosen,
+        scale_format=chosen.scale_format if given is None or chosen.apply is not Apply.EXACT else None, block=lengths,
+        axis=along, tensor_scale=g, rule=chosen,
     )  # fmt: skip
     if array.size:
         usable = array if special is None else np.where(special, array.dtype.type(0), array)
-        random = {"random_bits": random_bits, "seed": seed} if (random_bits, seed) != (None, None) else {}
-        _fill(result, _scaled(result, usable, found.factor).ravel(), random, counter)
+        codes = None
+        if quick is not None and chosen.apply is not Apply.EXACT:
+            codes = quick.operands(usable, *_operands(result, found.factor))
+        if codes is not None:
+            result.codes[...] = codes
+        else:
+            _fill(result, _scaled(result, usable, found.factor).ravel(), random, compiled)
         _put_special(result, array, special)
     return result
+
+
+def _found(rule: Rule, amax: Floats) -> tuple[Scales, np.float32 | None]:
+    """The scales of blocks, and the tensor's, where the rule has one."""
+    whole = amax[~np.isnan(amax)]
+    g, factor = tensor_scale(rule, float(whole.max()) if whole.size else 0.0)
+    return scales_of(rule, amax, factor), g if rule.tensor_scale is not TensorScale.NONE else None
 
 
 def _numbers(x: Any) -> NDArray[Any]:
@@ -96,10 +135,12 @@ def _axis(axis: Any, dimensions: int) -> int:
     return int(axis) % dimensions
 
 
-def _largest(rule: Rule, x: NDArray[Any], lengths: Lengths) -> tuple[Floats, NDArray[np.bool_] | None]:
+def _largest(
+    rule: Rule, x: NDArray[Any], lengths: Lengths, quick: fast.Call | None
+) -> tuple[Floats, NDArray[np.bool_] | None]:
     """amax of every block, NaN where its scale is to be NaN; and which elements are not finite, or None."""
-    magnitude = np.abs(x)
-    amax = block_max(magnitude, lengths).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        amax = (block_max(np.abs(x), lengths) if quick is None else quick.largest(x)).astype(np.float64)
     if np.isfinite(amax).all():
         return amax, None
     nan, infinite = np.isnan(x), np.isinf(x)
@@ -107,7 +148,8 @@ def _largest(rule: Rule, x: NDArray[Any], lengths: Lengths) -> tuple[Floats, NDA
         if policy is Special.ERROR and wrong.any():
             raise ValueError(f"{element('x', x, wrong)}, which the rule refuses")
     left_out = nan & (rule.nan is not Special.BLOCK) | infinite & (rule.infinity is not Special.BLOCK)
-    amax = block_max(np.where(left_out, x.dtype.type(0), magnitude), lengths).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        amax = block_max(np.where(left_out, x.dtype.type(0), np.abs(x)), lengths).astype(np.float64)
     return np.where(np.isfinite(amax), amax, np.nan), nan | infinite
 
 
@@ -134,62 +176,59 @@ def _given(rule: Rule, scale: Any, shape: tuple[int, ...]) -> NDArray[Any]:
         raise ValueError(f"scale must have the shape of the blocks, {shape}, not {given.shape}") from None
 
 
-def _fill(result: Quantized, values: NDArray[Any], random: dict[str, Any], counter: int) -> None:
+def _fill(result: Quantized, values: NDArray[Any], random: dict[str, Any], compiled: bool) -> None:
     """Put the codes of values in units of their scales in."""
     rule, fmt = result.rule, result.element
-    flat = result.codes.reshape(-1)
+    flat, put = result.codes.reshape(-1), encode if compiled else encode_reference
+    given = {key: value for key, value in random.items() if value is not None and key != "counter"}
     for start in range(0, values.size, CHUNK):
         part = slice(start, start + CHUNK)
-        place: dict[str, Any] = {"counter": counter + start} if rule.rounding == "stochastic" else {}
-        flat[part] = fmt.encode(values[part], rounding=rule.rounding, overflow=rule.overflow, **random, **place)
+        place = {"counter": random["counter"] + start} if rule.rounding == "stochastic" else {}
+        flat[part] = put(fmt, values[part], rule.rounding, rule.overflow, **given, **place)
     if isinstance(fmt, FixedFormat) and rule.symmetric:
         least = 1 << fmt.bits - 1
         flat[flat == least] = least + 1
 
 
-def _nan_code(fmt: Format) -> int:
-    """The canonical NaN; code 0 of a format without."""
-    return fmt.canonical_nan or 0 if isinstance(fmt, (FloatFormat, ExponentFormat)) else 0
-
-
 def _put_special(result: Quantized, x: NDArray[Any], special: NDArray[np.bool_] | None) -> None:
     """Put the codes of NaNs and infinities in, and of the blocks whose scale is NaN."""
-    fmt, rule = result.element, result.rule
     if special is not None:
-        result.codes[np.isnan(x)] = _nan_code(fmt)
-        overflow = "saturate"
-        if rule.infinity is Special.ELEMENT:
-            overflow = "infinity" if fmt.infinities else "nan"
-        for infinity in (np.inf, -np.inf):
-            code = int(fmt.encode(infinity, overflow=overflow))
-            if isinstance(fmt, FixedFormat) and rule.symmetric and code == 1 << fmt.bits - 1:
-                code += 1
+        result.codes[np.isnan(x)] = nan_code(result.element)
+        for infinity, code in zip((np.inf, -np.inf), infinity_codes(result.rule), strict=True):
             result.codes[x == infinity] = code
     dead = np.isnan(result.scale_values)
     if dead.any():
-        result.codes[spread(dead, result.block, x.shape)] = _nan_code(fmt)
+        result.codes[spread(dead, result.block, x.shape)] = nan_code(result.element)
 
 
-def _scaled(result: Quantized, x: NDArray[Any], factor: Singles | None) -> NDArray[Any]:
-    """Elements in units of their scales, as the rule computes them."""
-    rule = result.rule
+def _operands(result: Quantized, factor: Singles | None) -> tuple[Singles, bool]:
+    """What elements are multiplied by (True) or divided by, one a block, in binary32.
+
+    Infinite, or 0 where it multiplies, for a block whose scale is 0: its elements are zeros, with their signs.
+    """
+    if factor is not None:
+        return factor, True
     values = result.scale_values
-    if rule.apply is Apply.EXACT:
-        return _exactly(result, x, np.where(np.isnan(values), 1.0, values))
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         divisor = values.astype(np.float32)
         if result.tensor_scale is not None:
             divisor = divisor * result.tensor_scale
         nothing = divisor == 0
-        divisor = np.where(np.isnan(divisor) | nothing, np.float32(1), divisor)
-        if factor is not None:
-            return np.asarray(x * spread(factor, result.block, x.shape))
-        if rule.apply is Apply.RECIPROCAL:
-            inverse = np.minimum(np.float32(1) / divisor, SINGLE_MAX)
-            scaled = x * spread(inverse, result.block, x.shape)
-        else:
-            scaled = x / spread(divisor, result.block, x.shape)
-    return _flushed(scaled, nothing, result, x)
+        divisor = np.where(np.isnan(divisor), np.float32(1), divisor)
+        if result.rule.apply is Apply.DIVIDE:
+            return np.where(nothing, np.float32(np.inf), divisor), False
+        return np.where(nothing, np.float32(0), np.minimum(np.float32(1) / divisor, SINGLE_MAX)), True
+
+
+def _scaled(result: Quantized, x: NDArray[Any], factor: Singles | None) -> NDArray[Any]:
+    """Elements in units of their scales, as the rule computes them."""
+    if result.rule.apply is Apply.EXACT:
+        values = result.scale_values
+        return _exactly(result, x, np.where(np.isnan(values), 1.0, values))
+    operands, multiply = _operands(result, factor)
+    each = spread(operands, result.block, x.shape)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(x * each if multiply else x / each)
 
 
 def _exactly(result: Quantized, x: NDArray[Any], values: Floats) -> NDArray[Any]:

@@ -6,12 +6,11 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from hwsim.formats import FixedFormat, Format, get_format
+from hwsim.formats import Format, get_format
 from hwsim.formats.catalog import nearest
 from hwsim.formats.yamlfile import SpecError
 from hwsim.quantize.rule import Apply, Rule, Select, TensorScale
 
-INT8 = FixedFormat(name="int8", summary="two's complement integers", integer_bits=7, fraction_bits=0)
 MX_ELEMENTS = {
     "mxfp8-e4m3": "e4m3",
     "mxfp8-e5m2": "e5m2",
@@ -54,11 +53,11 @@ def rules() -> MappingProxyType[str, Rule]:
     wide: tuple[tuple[str, Format, str], ...] = (
         ("e4m3", e4m3, TRAINING),
         ("e5m2", get_format("e5m2"), TRAINING),
-        ("int8", INT8, "Wu et al. 2020, arXiv 2004.09602, section 3.1.2, scale quantisation"),
+        ("int8", get_format("int8"), "Wu et al. 2020, arXiv 2004.09602, section 3.1.2, scale quantisation"),
     )
     for name, fmt, source in wide:
         for kind, block in (("tensor", (None, None)), ("channel", (1, None))):
-            key = f"{name}-{kind}" if fmt is INT8 else f"{kind}-{name}"
+            key = f"{name}-{kind}" if name == "int8" else f"{kind}-{name}"
             found[key] = Rule(element=fmt, block=block, source=source, **divided)
     return MappingProxyType(found)
 

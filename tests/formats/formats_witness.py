@@ -197,6 +197,10 @@ def bulk_neighbours(name, magnitude, negative):
             above,
             bits % 2 == 1,
         )
+    if name == "i32":  # too many rungs for an array: they are the integers
+        lower = np.floor(np.minimum(magnitude, 2.0**31 + 1))
+        at = np.minimum(lower, largest_rung(EVERY[name], negative) + 1).astype(np.int64)
+        return at, np.where(at > largest_rung(EVERY[name], negative), magnitude, lower), lower + 1, at % 2 == 1
     values, oddness, index = rungs(name, negative)
     at = np.searchsorted(values, magnitude, side="right") - 1
     next_at = np.minimum(at + 1, len(values) - 1)
@@ -269,6 +273,11 @@ def inputs(name, seed=0):
         bits = np.concatenate([bits, *[np.arange(b << 23, (b << 23) + 3) for b in range(255)], [0x7F7FFFFF]])
         values = bits.astype(np.uint32).view(np.float32).astype(float)
         above = np.append((bits[:-1] + 1).astype(np.uint32).view(np.float32).astype(float), 2.0**128)
+    elif name == "i32":
+        powers = (1 << np.arange(31))[:, None] + np.arange(-2, 3)
+        drawn = [random.integers(0, 1 << bits, 300) for bits in range(1, 32)]
+        values = np.unique(np.clip(np.concatenate([powers.ravel(), *drawn]), 0, (1 << 31) - 1)).astype(float)
+        above = values + 1
     else:
         values, _, _ = rungs(name, False)
         take = np.arange(len(values) - 1)

@@ -63,10 +63,10 @@ GFLOAT_MODES = {
 }
 
 
-def check(name, mode, overflow, fmt=None):
-    """encode against the witness, in bulk. Raises AssertionError with the first number that differs."""
+def check(name, mode, overflow, fmt=None, encode=codec.encode_reference):
+    """An encoder against the witness, in bulk. Raises AssertionError with the first number that differs."""
     x = inputs(name)
-    got = (fmt or EVERY[name]).encode(x, mode, overflow).astype(np.int64)
+    got = encode(fmt or EVERY[name], x, mode, overflow).astype(np.int64)
     want = bulk_expected(name, x, mode, overflow)
     wrong = np.flatnonzero(got != want)
     assert not len(wrong), (
@@ -89,6 +89,7 @@ def cases():
 def test_encode_is_what_the_witness_finds(name, mode, overflow):
     assert len(inputs(name)) > (40_000 if name in formats() else 15_000)
     check(name, mode, overflow)
+    check(name, mode, overflow, encode=codec.encode)
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -22,6 +22,8 @@ DTYPES = {
     "e2m1": ml_dtypes.float4_e2m1fn,
     "e8m0": ml_dtypes.float8_e8m0fnu,
     "mxint8": np.int8,
+    "int8": np.int8,
+    "i32": np.int32,
     "e4m3-ieee": ml_dtypes.float8_e4m3,
     "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
     "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,

@@ -1,0 +1,195 @@
+"""Compiled arithmetic of the codecs, on the bits of binary32 numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hwsim.compiled import compiled
+from hwsim.formats.parameters import TILE, Target
+from hwsim.formats.uint32 import below_zero, left, odd, right, xor
+
+U = np.uint32
+ONES, SIGN, MAGNITUDE = U(0xFFFFFFFF), U(0x80000000), U(0x7FFFFFFF)
+FRACTION, HIDDEN, INFINITY = U(0x7FFFFF), U(0x800000), U(0x7F800000)
+
+
+# A number is a count of steps, codes from zero, and of what it has beyond them.
+
+
+@compiled
+def unpacked(t: Any) -> Any:
+    """A Target from its words: numbers cast in a loop would be selected and shifted with 64 bits."""
+    return Target(
+        t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], t[13], t[14], t[15], t[16],
+        t[17], t[18],
+    )  # fmt: skip
+
+
+@compiled
+def _cut(w: Any, low: Any, t: Any) -> Any:
+    """The significand, by how many bits it is cut, by how many of those at most 31, and the steps that are left.
+
+    low: the biased binary32 exponent of emin, at least 1.
+    """
+    exp = right(w, U(23)) & U(255)
+    unit = max(exp, low)
+    sig = U(w & FRACTION) | (HIDDEN if exp != 0 else U(0))
+    cut = U(t.first + U(unit - max(exp, U(1))))
+    near = min(cut, U(31))
+    return sig, cut, near, U(left(U(unit - low), t.fraction_bits) + right(sig, near))
+
+
+@compiled
+def _nearest(w: Any, low: Any, t: Any) -> Any:
+    """Steps, rounded. A cut of more than 31 bits loses less than half a step, as one of 31 does."""
+    sig, _, near, steps = _cut(w, low, t)
+    lost = left(sig, U(U(32) - near))
+    least = xor(xor(t.even, U(odd(steps) & t.turn)), U(below_zero(w) & t.flip))
+    return U(steps + (U(1) if lost > least else U(0)))
+
+
+@compiled
+def _random(w: Any, low: Any, t: Any, least: Any, mask: Any) -> Any:
+    """Steps, rounded stochastically: one more where the bits lost are above the complement of the random ones."""
+    sig, cut, near, steps = _cut(w, low, t)
+    lost = right(left(sig, U(U(32) - near)), min(U(cut - near), U(31)))
+    return U(steps + (U(1) if U(lost & mask) > least else U(0)))
+
+
+@compiled
+def _float_code(w: Any, steps: Any, t: Any) -> Any:
+    steps = U(max(steps, t.base) - t.base)
+    sign = U(right(U(w & SIGN), t.narrowing) & (t.zero_sign if steps == 0 else ONES))
+    code = U(left(min(steps, t.cap), t.padding) | sign)
+    return t.over if steps > t.limit else code
+
+
+@compiled
+def _fixed_code(w: Any, steps: Any, t: Any) -> Any:
+    sign = below_zero(w)
+    steps = min(steps, U(t.cap + U(sign & t.lopsided)))
+    return U(U(xor(steps, sign) - sign) & right(ONES, t.narrowing))
+
+
+@compiled
+def _round(bits: Any, low: Any, t: Any, out: Any) -> None:
+    if t.fixed != 0:
+        for i in range(out.size):
+            out[i] = _fixed_code(bits[i], _nearest(bits[i], low[i], t), t)
+    else:
+        for i in range(out.size):
+            out[i] = _float_code(bits[i], _nearest(bits[i], low[i], t), t)
+
+
+@compiled
+def _round_randomly(bits: Any, low: Any, t: Any, least: Any, mask: Any, out: Any) -> None:
+    if t.fixed != 0:
+        for i in range(out.size):
+            out[i] = _fixed_code(bits[i], _random(bits[i], low[i], t, least[i], mask), t)
+    else:
+        for i in range(out.size):
+            out[i] = _float_code(bits[i], _random(bits[i], low[i], t, least[i], mask), t)
+
+
+@compiled
+def _four(x: Any, y: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Four rounds of Threefry-2x32."""
+    x = U(x + y)
+    y = xor(U(left(y, U(a)) | right(y, U(32 - a))), x)
+    x = U(x + y)
+    y = xor(U(left(y, U(b)) | right(y, U(32 - b))), x)
+    x = U(x + y)
+    y = xor(U(left(y, U(c)) | right(y, U(32 - c))), x)
+    x = U(x + y)
+    y = xor(U(left(y, U(d)) | right(y, U(32 - d))), x)
+    return x, y
+
+
+@compiled
+def complements(random: Any, at: int, out: Any) -> None:
+    """The complements of the first words of `stochastic.threefry2x32` under the mask, at the counter + at and on.
+
+    Complements, because LLVM makes of their exclusive or in a comparison what it does not vectorise.
+    """
+    key, other, mask = U(random.seed_low), U(random.seed_high), U(random.mask)
+    third = xor(xor(U(0x1BD11BDA), key), other)
+    start = ((np.uint64(random.counter_high) << np.uint64(32)) | np.uint64(random.counter_low)) + np.uint64(at)
+    first, above = U(start & np.uint64(0xFFFFFFFF)), U(start >> np.uint64(32))
+    for i in range(out.size):
+        place = U(first + U(i))
+        x, y = U(place + key), U(U(above + (U(1) if place < first else U(0))) + other)
+        x, y = _four(x, y, 13, 15, 26, 6)
+        x, y = U(x + other), U(U(y + third) + U(1))
+        x, y = _four(x, y, 17, 29, 16, 24)
+        x, y = U(x + third), U(U(y + key) + U(2))
+        x, y = _four(x, y, 13, 15, 26, 6)
+        x, y = U(x + key), U(U(y + other) + U(3))
+        x, y = _four(x, y, 17, 29, 16, 24)
+        x, y = U(x + other), U(U(y + third) + U(4))
+        x, y = _four(x, y, 13, 15, 26, 6)
+        out[i] = xor(U(U(x + third) & mask), ONES)
+
+
+# Whole arrays.
+
+
+@compiled
+def largest(bits: Any) -> Any:
+    """The bits of the largest magnitude, NaNs above infinity."""
+    most = U(0)
+    for i in range(bits.size):
+        most = max(most, U(bits[i] & MAGNITUDE))
+    return most
+
+
+@compiled
+def put_special(bits: Any, t: Any, out: Any) -> Any:
+    """Put the codes of infinities and NaNs in. Whether the format lacks one of them."""
+    most = U(0)
+    for i in range(out.size):
+        magnitude = U(bits[i] & MAGNITUDE)
+        infinity = t.plus if bits[i] == magnitude else t.minus
+        code = infinity if magnitude == INFINITY else U(out[i])
+        out[i] = t.nan if magnitude > INFINITY else code
+        most = max(most, magnitude)
+    return most > INFINITY and t.lacks_nan != 0
+
+
+@compiled
+def codes_of_run(bits: Any, at: int, low: Any, t: Any, random: Any, least: Any, out: Any) -> None:
+    """Codes of finite numbers, the first of which takes the random word at `at`."""
+    if random.mask != 0:
+        complements(random, at, least[: out.size])
+        _round_randomly(bits, low, t, least, U(random.mask), out)
+    else:
+        _round(bits, low, t, out)
+
+
+@compiled
+def _round_all(bits: Any, t: Any, out: Any) -> None:
+    """`_round` for numbers that are all of one block."""
+    low = t.low
+    if t.fixed != 0:
+        for i in range(out.size):
+            out[i] = _fixed_code(bits[i], _nearest(bits[i], low, t), t)
+    else:
+        for i in range(out.size):
+            out[i] = _float_code(bits[i], _nearest(bits[i], low, t), t)
+
+
+@compiled
+def encode(bits: Any, at: int, target: Any, random: Any, out: Any) -> bool:
+    """Codes of binary32 numbers. False where the format lacks one of them. at: of the first, among random words."""
+    t = unpacked(target)
+    low, least = np.full(TILE, t.low, np.uint32), np.empty(TILE, np.uint32)
+    for start in range(0, bits.size, TILE):
+        tile, codes = bits[start : start + TILE], out[start : start + TILE]
+        if random.mask != 0:
+            codes_of_run(tile, at + start, low, t, random, least, codes)
+        else:
+            _round_all(tile, t, codes)
+        if largest(tile) >= INFINITY and put_special(tile, t, codes):
+            return False
+    return True

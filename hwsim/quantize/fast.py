@@ -1,0 +1,192 @@
+"""Large float32 arrays through compiled loops, with the bits of `convert.quantize_reference`."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.formats import ExponentFormat, FixedFormat, Rounding
+from hwsim.formats.codec import Missing, Overflow, overflows
+from hwsim.formats.fast import NOTHING_RANDOM, flat, split, words, worth
+from hwsim.formats.parameters import TILE, Target, Words
+from hwsim.formats.stochastic import NAME as STOCHASTIC
+from hwsim.formats.stochastic import drawn
+from hwsim.formats.target import packed, target
+from hwsim.quantize.powers import DIVIDE, MULTIPLY, Powers
+from hwsim.quantize.rule import Apply, Rule, Select, Special
+from hwsim.quantize.special import infinity_codes, nan_code
+from hwsim.quantize.tiles import Lengths, block_max, spread
+
+# An element's exponents: within these no number that counts is a binary32 subnormal when it is cut.
+LEAST_EMIN, MOST_BINADES = -60, 60
+LEAST_SCALE, LARGEST_SCALE = -127, 127
+CARRY = (1 << 52) - 1  # added to a binary64's bits, takes its exponent up unless it is a power of two
+NO_POWERS = Powers(*[0] * len(Powers._fields))
+
+Codes = NDArray[np.uint8]
+
+
+class Plan(NamedTuple):
+    """What the loops are told of a rule with power-of-two scales."""
+
+    powers: Powers
+    target: NDArray[np.uint32]
+    largest: float
+    least_amax: float
+
+
+def usable(x: NDArray[Any]) -> bool:
+    """Whether the loops are for such an array."""
+    return x.dtype == np.float32 and worth(x.size)
+
+
+class Call:
+    """One call of `quantize`: what the loops do of it. Each part is None where the NumPy code is to do it.
+
+    random: random_bits, seed and counter.
+    """
+
+    def __init__(self, rule: Rule, lengths: Lengths, axis: int, random: dict[str, Any]):
+        self.rule, self.lengths, self.axis = rule, lengths, axis
+        self.k, self.others = lengths[axis], tuple(1 if i == axis else size for i, size in enumerate(lengths))
+        self.random = random
+
+    def powers(self, x: NDArray[Any]) -> tuple[Codes, Codes] | None:
+        """Codes and power-of-two scales; None also where a NaN or an infinity is refused."""
+        plan, random = planned(self.rule), self._words(x.size)
+        if plan is None or random is None or max(self.others) > 1:
+            return None
+        outer, n, inner = _layout(x, self.k, self.axis)
+        codes, scales = np.empty((outer, n, inner), np.uint8), np.empty((outer, -(-n // self.k), inner), np.uint8)
+        told = (plan.powers, plan.largest, plan.least_amax, plan.target, random, np.empty((0, 0, 0), np.float32), 0)
+        if not _walk(x, self.k, told, codes, scales):
+            return None
+        return codes.reshape(x.shape), scales.reshape(self._along(x))
+
+    def operands(self, x: NDArray[Any], operands: NDArray[np.float32], multiply: bool) -> Codes | None:
+        """Codes of products or quotients, each rounded to binary32. x: finite. operands: one a block."""
+        found, random, k = _target(self.rule), self._words(x.size), self.k
+        if found is None or random is None:
+            return None
+        operands = spread(operands, self.others, self._along(x))
+        outer, n, inner = _layout(x, k, self.axis)
+        each: Any = operands.reshape(outer, -(-n // k), inner)
+        if k >= n > TILE:  # shorter tiles that stay in the cache
+            k, each = TILE, np.repeat(each, -(-n // TILE), axis=1)
+        codes, scales = np.empty((outer, n, inner), np.uint8), np.empty((outer, -(-n // k), inner), np.uint8)
+        way = MULTIPLY if multiply else DIVIDE
+        _walk(x, k, (NO_POWERS, 1.0, 0.0, packed(found), random, np.ascontiguousarray(each), way), codes, scales)
+        return codes.reshape(x.shape)
+
+    def largest(self, x: NDArray[Any]) -> NDArray[np.float32]:
+        """`block_max` of the magnitudes."""
+        from hwsim.quantize import loops
+
+        outer, n, inner = _layout(x, self.k, self.axis)
+        bits, found = flat(x, "u4"), np.empty((outer, -(-n // self.k), inner), np.uint32)
+        if inner == 1:
+            loops.maxima_of_rows(bits.reshape(outer, n), self.k, found.reshape(outer, -1))
+        else:
+            loops.maxima_of_columns(bits.reshape(outer, n, inner), self.k, found)
+        return np.asarray(block_max(found.view(np.float32).reshape(self._along(x)), self.others))
+
+    def _along(self, x: NDArray[Any]) -> tuple[int, ...]:
+        """The shape of x with blocks along the axis."""
+        return tuple(-(-size // self.k) if i == self.axis else size for i, size in enumerate(x.shape))
+
+    def _words(self, count: int) -> Words | None:
+        """NOTHING_RANDOM for no random words; None where `encode` is to refuse them, or the rounding."""
+        bits, seed, counter = (self.random[key] for key in ("random_bits", "seed", "counter"))
+        if self.rule.rounding != STOCHASTIC:
+            known = self.rule.rounding in list(Rounding) and (bits, seed) == (None, None)
+            return NOTHING_RANDOM if known else None
+        try:
+            checked = drawn(self.rule.element, bits, seed, counter)
+        except (TypeError, ValueError):
+            return None
+        return words(*checked) if counter + count <= 1 << 64 else None
+
+
+def _layout(x: NDArray[Any], k: int, axis: int) -> tuple[int, int, int]:
+    """outer, n and inner sizes of an array whose blocks lie along n; one long row where blocks end with the rows."""
+    outer, n, inner = math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :])
+    return (1, outer * n, 1) if inner == 1 and n % k == 0 and k <= TILE else (outer, n, inner)
+
+
+def _walk(x: NDArray[Any], k: int, told: tuple[Any, ...], codes: Codes, scales: Codes) -> bool:
+    """Fill codes and scales, uint8[outer, n, inner] and [outer, blocks, inner]. False where something is refused.
+
+    told: arguments of the loops, from their third.
+    """
+    from hwsim.quantize import loops
+
+    outer, n, inner = codes.shape
+    blocks, bits = scales.shape[1], flat(x, "u4")
+    if inner > 1:
+        bits = bits.reshape(outer, n, inner)
+        tiles, size = outer * blocks * -(-inner // TILE), k * min(inner, TILE)
+        walk: Any = loops.quantize_columns
+    else:
+        group = min(max(1, TILE // k), blocks)
+        tiles, size = outer * -(-blocks // group), group * k
+        bits, codes, scales = bits.reshape(outer, n), codes.reshape(outer, n), scales.reshape(outer, blocks)
+        *front, operands, way = told
+        told = (*front, operands.reshape(operands.shape[:2]), way)
+        walk = loops.quantize_rows
+    return all(split(tiles, size, lambda first, last: walk(bits, k, *told, first, last, codes, scales)))
+
+
+@lru_cache(maxsize=128)
+def _target(rule: Rule) -> Target | None:
+    """A rule's element and rounding, for finite numbers; the infinities' codes are those of quotients."""
+    fmt = rule.element
+    rounding, overflow = rule.rounding, rule.overflow
+    if fmt.container_bits > 8 or overflow not in overflows(fmt) or rounding not in [*Rounding, STOCHASTIC]:
+        return None
+    found = target(fmt, rounding, Overflow(overflow), Missing.ZERO)
+    return _symmetric(rule, found) if found is not None else None
+
+
+def _symmetric(rule: Rule, found: Target) -> Target:
+    if not (isinstance(rule.element, FixedFormat) and rule.symmetric):
+        return found
+    least = 1 << rule.element.bits - 1
+    return found._replace(lopsided=0, minus=least + 1 if found.minus == least else found.minus)
+
+
+@lru_cache(maxsize=128)
+def planned(rule: Rule) -> Plan | None:
+    """What the loops are told of a rule, or None for one that is not theirs."""
+    scale, found = rule.scale_format, _target(rule)
+    if found is None or rule.apply is not Apply.EXACT or not isinstance(scale, ExponentFormat) or scale.bits > 8:
+        return None
+    emin, least, most = found.low - 127, scale.min_code - scale.bias, scale.max_code - scale.bias
+    zero = int(rule.zero_scale)
+    if (
+        emin < LEAST_EMIN or rule.emax - emin > MOST_BINADES or least < LEAST_SCALE or most > LARGEST_SCALE
+        or not 0 <= zero < 1 << scale.bits or (rule.huge_scale == "nan" and not scale.has_nan)
+    ):  # fmt: skip
+        return None
+    powers = Powers(
+        **_selection(rule), least=least, most=most, bias=scale.bias, zero=zero, nan=scale.canonical_nan or 0,
+        zero_is_nan=int(scale.is_nan(zero)), huge_is_nan=int(rule.huge_scale == "nan"),
+        nan_apart=int(rule.nan is not Special.BLOCK), infinity_apart=int(rule.infinity is not Special.BLOCK),
+        refused=int(Special.ERROR in (rule.nan, rule.infinity)), flush=int(rule.flush), emin=emin,
+        dead=nan_code(rule.element),
+    )  # fmt: skip
+    plus, minus = infinity_codes(rule)
+    whole = found._replace(nan=nan_code(rule.element), plus=plus, minus=minus)
+    return Plan(powers, packed(whole), rule.largest, rule.least_amax)
+
+
+def _selection(rule: Rule) -> dict[str, int]:
+    """How the exponent of a scale comes from amax."""
+    if rule.select in (Select.RCEIL, Select.RCEIL_RECIPROCAL):
+        division = DIVIDE if rule.select is Select.RCEIL else MULTIPLY
+        return {"add": CARRY, "offset": 1023, "division": division}
+    add = {Select.FLOOR: 0, Select.CEIL: CARRY, Select.EVEN: 1 << 51 - rule.fraction_bits}[rule.select]
+    return {"add": add, "offset": 1023 + rule.emax, "division": 0}
