@@ -36,6 +36,8 @@ lint: $(READY)   ## ruff, mypy and the direction of imports
 	@$(BIN)/python -m pytest -q tests/test_quality.py
 
 bench: $(READY)  ## measure, side by side
+	@$(BIN)/python benchmarks/codecs.py
+	@$(BIN)/python benchmarks/gemm.py
 	@$(BIN)/python benchmarks/simulation.py
 
 vectors: $(READY) ## write the golden files under vectors/ again

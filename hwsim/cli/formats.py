@@ -86,7 +86,8 @@ def facts(fmt: Format) -> list[list[str]]:
     elif isinstance(fmt, FixedFormat):
         least, end = float(fmt.decode(-(1 << fmt.bits - 1))), largest(fmt)
         rows.append(["fields", f"two's complement, {fmt.integer_bits} integer and {fmt.fraction_bits} fraction bits"])
-        rows.append(["range", f"{number_text(least)} to {number_text(end)}, in steps of 2^-{fmt.fraction_bits}"])
+        step = f"2^-{fmt.fraction_bits}" if fmt.fraction_bits else "1"
+        rows.append(["range", f"{number_text(least)} to {number_text(end)}, in steps of {step}"])
         rows.append(["NaN", "none"])
     else:
         rows.append(["fields", f"biased exponent {fmt.exponent_bits}; value 2^(code - {fmt.bias})"])

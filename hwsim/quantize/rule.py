@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -105,7 +106,8 @@ class Rule:
         for key, kind in (
             ("select", Select), ("apply", Apply), ("nan", Special), ("infinity", Special), ("tensor_scale", TensorScale)
         ):  # fmt: skip
-            object.__setattr__(self, key, _member(key, kind, getattr(self, key)))
+            left_out = {Special.SATURATE} if key == "nan" else set()
+            object.__setattr__(self, key, _member(key, kind, getattr(self, key), left_out))
         _check_block(self.block)
         if isinstance(self.element, ExponentFormat) or not _signed(self.element):
             raise SpecError(f"element must be a signed format with a zero, not {self.element.name}")
@@ -126,8 +128,6 @@ class Rule:
             raise SpecError("tensor_scale goes with select 'divide', apply in binary32 and scales in a narrow format")
 
     def _check_specials(self) -> None:
-        if self.nan is Special.SATURATE:
-            raise SpecError("nan must be block, element or error, not 'saturate'")
         if Special.BLOCK in (self.nan, self.infinity) and not self.scale_format.has_nan:
             raise SpecError(f"nan and infinity must not be 'block': {self.scale_format.name} has no NaN")
         if self.nan is Special.ELEMENT and not self.element.has_nan:
@@ -173,8 +173,8 @@ def _signed(fmt: Format) -> bool:
     return isinstance(fmt, FixedFormat) or (isinstance(fmt, FloatFormat) and fmt.signed)
 
 
-def _member(key: str, kind: type[StrEnum], value: Any) -> StrEnum:
-    known = [member.value for member in kind]
+def _member(key: str, kind: type[StrEnum], value: Any, left_out: Iterable[StrEnum]) -> StrEnum:
+    known = [member.value for member in kind if member not in left_out]
     if value not in known:
         raise SpecError(f"{key} must be one of {', '.join(known)}, not {value!r}")
     return kind(value)

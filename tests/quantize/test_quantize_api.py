@@ -96,7 +96,7 @@ def test_directed_rounding_of_what_is_below_every_float64_under_its_scale() -> N
         ((np.ones(3), "mxfp8-e4m3"), {"block": 32}, ValueError, "block must be two numbers of at least 1"),
         ((np.ones(3), "mxfp8-e4m3"), {"select": "round"}, ValueError, "select must be one of floor, ceil, even"),
         ((np.ones(3), "mxfp8-e4m3"), {"select": "divide"}, ValueError, "select must give powers of two"),
-        ((np.ones(3), "mxfp8-e4m3"), {"nan": "saturate"}, ValueError, "nan must be block, element or error"),
+        ((np.ones(3), "mxfp8-e4m3"), {"nan": "saturate"}, ValueError, "nan must be one of block, element, error"),
         ((np.ones(3), "mxfp8-e4m3"), {"huge_scale": "inf"}, ValueError, "huge_scale must be saturate or nan"),
         ((np.ones(3), "mxfp8-e4m3"), {"apply": "multiply"}, ValueError, "apply 'multiply' goes with"),
         ((np.ones(3), "mxfp8-e4m3"), {"tensor_scale": "divide"}, ValueError, "tensor_scale goes with"),
