@@ -72,3 +72,10 @@ def scale_shape(rows: int, columns: int, block: tuple[int, int]) -> tuple[int, i
 def per_term(scales: np.ndarray[Any, np.dtype[Scalar]], length: int, k: int) -> np.ndarray[Any, np.dtype[Scalar]]:
     """Scales of blocks of `length` terms, repeated: (n, ceil(k / length)) -> (n, k)."""
     return np.repeat(scales, length, axis=1)[:, :k]
+
+
+def one_code(fmt: Format) -> int:
+    """The code of a scale of 1, for terms that only fill a group; the nearest scale of a format without 1."""
+    if not isinstance(fmt, ExponentFormat):
+        return int(fmt.encode(1.0))
+    return fmt.bias if 0 <= fmt.bias < 1 << fmt.bits and not fmt.is_nan(fmt.bias) else fmt.min_code

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hwsim.blocks import one_code
 from hwsim.formats import container_dtype
 from hwsim.formats.codes import Codes
 from hwsim.kernels import Kernel, Unsuited, kernel_of
-from hwsim.model.arguments import one_code, pad
+from hwsim.model.arguments import pad
 from hwsim.model.arrays import definition_of
 from hwsim.spec import Unit
 
@@ -227,7 +228,9 @@ def _all(pool: ThreadPoolExecutor, tasks: Sequence[Callable[[], Any]]) -> list[A
     """The results of all tasks. After an error, or an interrupt, none is begun any more."""
     futures: list[Future[Any]] = [pool.submit(task) for task in tasks]
     try:
-        wait(futures, return_when=FIRST_EXCEPTION)
+        # Those that have ended first: what one raised is not to wait for another, before which more would be begun.
+        for ended in wait(futures, return_when=FIRST_EXCEPTION).done:
+            ended.result()
         return [future.result() for future in futures]
     except BaseException:
         for future in futures:

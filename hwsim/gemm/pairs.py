@@ -7,10 +7,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from hwsim.blocks import one_code
 from hwsim.formats import codes_of
 from hwsim.gemm.engine import filled, pair_up
 from hwsim.gemm.matrix import as_array, as_results
-from hwsim.model.arguments import addends, check_length, one_code, pad, scale_codes, shape_error
+from hwsim.model.arguments import addends, check_length, pad, scale_codes, shape_error
 from hwsim.model.arrays import definition_of
 from hwsim.spec import Unit, load_unit
 
@@ -41,7 +42,7 @@ def dot(
         raise shape_error("b", f"{codes_a.shape}, as a", codes_b.shape)
     n, k = codes_a.shape
     check_length(unit, k)
-    codes_c = addends(unit, c, (n,), "c")
+    codes_c = addends(unit, as_array(c), (n,), "c")
     fill = unit.instruction.fill
     rows = pad(codes_a, fill, 0), pad(codes_b, fill, 0)
     scales = [_scales(unit, side, given, n, k, rows[0].shape[1]) for side, given in (("a", scale_a), ("b", scale_b))]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hwsim.formats import ExponentFormat, Format, codes_of, container_dtype
+from hwsim.formats import codes_of, container_dtype
 from hwsim.formats.codes import Codes
 from hwsim.spec import Unit
 
@@ -68,13 +68,6 @@ def scale_codes(unit: Unit, side: str, scales: Any, shape: tuple[int, ...]) -> C
     if codes.shape != shape:
         raise shape_error(what, str(shape), codes.shape)
     return codes
-
-
-def one_code(fmt: Format) -> int:
-    """The code of a scale of 1, for terms that only fill a group; the nearest scale of a format without 1."""
-    if not isinstance(fmt, ExponentFormat):
-        return int(fmt.encode(1.0))
-    return fmt.bias if 0 <= fmt.bias < 1 << fmt.bits and not fmt.is_nan(fmt.bias) else fmt.min_code
 
 
 def pad(codes: Codes, multiple: int, fill: int) -> Codes:

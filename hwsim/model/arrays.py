@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.blocks import per_term
+from hwsim.blocks import one_code, per_term
 from hwsim.formats import codes_of, container_dtype, own_dtype
 from hwsim.formats.codes import Codes
-from hwsim.model.arguments import addends, check_length, one_code, pad, scale_codes, shape_error
+from hwsim.model.arguments import addends, check_length, pad, scale_codes, shape_error
 from hwsim.model.definition import Definition
 from hwsim.model.explained import Explained
 from hwsim.spec import Unit, load_unit

@@ -14,6 +14,7 @@ from model.model_odd_sums import ODD_SUMS
 from model.model_witness import FORMS, Witness
 
 import hwsim
+import hwsim.model
 from hwsim.model.arrays import definition_of
 from hwsim.spec import Unit, presets
 from hwsim.spec.catalog import PRESETS
@@ -271,7 +272,7 @@ def scale(random: np.random.Generator, name: str, kind: int) -> int:
 
 
 def run(name: str | Unit, given: list[Case]) -> list[int]:
-    """hwsim.dot of every case, as result codes; one call for all cases of one length."""
+    """hwsim.model.dot of every case, as result codes; one call for all cases of one length."""
     used = unit(name) if isinstance(name, str) else name
     results = [0] * len(given)
     for k in {len(case.a) for case in given}:
@@ -279,7 +280,7 @@ def run(name: str | Unit, given: list[Case]) -> list[int]:
         a, b = (np.array([given[index][side] for index in chosen]) for side in (0, 1))
         c = None if used.operands.addend is None else np.array([given[index].c for index in chosen])
         shared = [np.array([given[index][side] for index in chosen]) for side in (3, 4)] if used.scale else [None, None]
-        out = hwsim.dot(used, a, b, c, *shared)
+        out = hwsim.model.dot(used, a, b, c, *shared)
         bits = out.view({2: np.uint16, 4: np.uint32}[out.itemsize]) if out.dtype.kind == "f" else out
         for index, code in zip(chosen, bits.tolist(), strict=True):
             results[index] = code

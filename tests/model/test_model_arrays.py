@@ -262,8 +262,8 @@ def test_gemm_finds_the_scale_of_every_block(block_a: tuple[int, int], block_b: 
 
 
 GEMM_BAD: list[tuple[tuple[Any, ...], str]] = [
-    ((A[0], B.T), r"^A must have shape \(M, K\), not \(40,\)"),
-    ((A, B), r"^B must have shape \(40, N\), because A has 40 columns, not \(6, 40\)"),
+    ((A[0], B.T), r"^A must have shape \(\.\.\., M, K\), not \(40,\)"),
+    ((A, B), r"^B must have shape \(\.\.\., 40, N\), because A has 40 columns, not \(6, 40\)"),
     ((A, B.T, C), r"^C must have shape \(6, 6\), not \(6,\)"),
     ((A, B.T, None, ONE), r"^scale_a must be None"),
     ((A[:, :0], B.T[:0]), r"^K, .* at least 1"),

@@ -1,4 +1,4 @@
-"""hwsim.dot against NumPy's binary32 and binary64, where one rounding or none makes them comparable."""
+"""hwsim.model.dot against NumPy's binary32 and binary64, where one rounding or none makes them comparable."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from model.model_units import spec
 from numpy.typing import NDArray
 
 import hwsim
+import hwsim.model
 from hwsim.spec import Unit
 
 HOPPER = "hopper-wgmma-e4m3-f32"
@@ -25,7 +26,7 @@ def test_every_single_product_is_exact(a: str, b: str) -> None:
     # At most 8 bits, in a window of at least 14 below max_exp, and far inside e8m13's range: nothing to round.
     unit = Unit.model_validate(spec(a, b, lanes=1, bits=13, result="e8m13"))
     left, right = (side.ravel() for side in np.meshgrid(np.arange(256), np.arange(256), indexing="ij"))
-    got = hwsim.dot(unit, left[:, None], right[:, None])
+    got = hwsim.model.dot(unit, left[:, None], right[:, None])
     with np.errstate(invalid="ignore"):
         want = (unit.operands.a.decode(left) * unit.operands.b.decode(right)).astype(np.float32)
     nan = np.isnan(want)
@@ -42,7 +43,7 @@ def test_wide_products_round_as_binary32_does(fmt: str) -> None:
     values = random.normal(size=(2, 500)).astype(np.float32) * np.float32(2.0) ** random.integers(-6, 7, (2, 500))
     codes = [unit.operands.a.encode(side) for side in values]
     want = np.multiply(*(unit.operands.a.decode(side) for side in codes)).astype(np.float32)
-    assert bits(hwsim.dot(unit, codes[0][:, None], codes[1][:, None])) == bits(want)
+    assert bits(hwsim.model.dot(unit, codes[0][:, None], codes[1][:, None])) == bits(want)
 
 
 def test_small_integers_are_summed_as_numpy_sums_them() -> None:
@@ -51,7 +52,7 @@ def test_small_integers_are_summed_as_numpy_sums_them() -> None:
     a, b = random.integers(-8, 9, (2, 200, 32)).astype(np.float64)
     c = random.integers(-64, 65, 200).astype(np.float32)
     fmt = hwsim.get_format("e4m3")
-    got = hwsim.dot(HOPPER, fmt.encode(a), fmt.encode(b), c)
+    got = hwsim.model.dot(HOPPER, fmt.encode(a), fmt.encode(b), c)
     assert bits(got) == bits(((a * b).sum(axis=1) + c).astype(np.float32))
 
 
@@ -67,7 +68,7 @@ def test_one_rounding_of_an_exact_window(rounding: str) -> None:
     low, high = (np.where(near > exact, np.nextafter(near, np.float32(-np.inf)), near) for _ in range(2))
     high = np.where(low < exact, np.nextafter(low, np.float32(np.inf)), low)
     want = {"rne": near, "rd": low, "ru": high, "rz": np.where(exact > 0, low, high)}[rounding]
-    assert bits(hwsim.dot(unit, codes[0], codes[1], c)) == bits(want)
+    assert bits(hwsim.model.dot(unit, codes[0], codes[1], c)) == bits(want)
     assert np.mean(low != high) > 0.5, "most of these sums should need rounding"
 
 
@@ -78,9 +79,9 @@ def test_promotion_is_binary32_addition(k: int) -> None:
     c = random.normal(size=60).astype(np.float32)
     register = c
     for start in range(0, k, 128):
-        register = register + hwsim.dot(HOPPER, a[:, start : start + 128], b[:, start : start + 128])
+        register = register + hwsim.model.dot(HOPPER, a[:, start : start + 128], b[:, start : start + 128])
     assert register.dtype == np.float32
-    assert bits(hwsim.dot("deepseek-v3-e4m3-f32", a, b, c)) == bits(register)
+    assert bits(hwsim.model.dot("deepseek-v3-e4m3-f32", a, b, c)) == bits(register)
 
 
 def test_promotion_rounds_once_at_the_ends_of_binary32() -> None:
@@ -92,5 +93,5 @@ def test_promotion_rounds_once_at_the_ends_of_binary32() -> None:
         dtype=np.uint32,
     ).view(np.float32)
     c, p = (side.ravel() for side in np.meshgrid(edges, partial))
-    got = hwsim.dot("deepseek-v3-e4m3-f32", fmt.encode(p)[:, None], fmt.encode(np.ones(p.size))[:, None], c)
+    got = hwsim.model.dot("deepseek-v3-e4m3-f32", fmt.encode(p)[:, None], fmt.encode(np.ones(p.size))[:, None], c)
     assert bits(got) == bits(c + (p + np.float32(0)))

@@ -10,12 +10,13 @@ import pytest
 from built_presets import WORDS
 
 import hwsim
+import hwsim.model
 from hwsim.spec import load_unit, presets
 
 
 def code(name: str, a: list[int], b: list[int], c: int | None = None) -> int:
     """One result's code."""
-    out = hwsim.dot(name, [a], [b], None if c is None else [c])
+    out = hwsim.model.dot(name, [a], [b], None if c is None else [c])
     return int(out.view({2: np.uint16, 4: np.uint32}[out.itemsize])[0])
 
 
@@ -94,13 +95,13 @@ def test_readings_of_amx_differ_in_subnormal_factors_alone() -> None:
 @pytest.mark.parametrize("n", [4, 8, 16])
 def test_rvbna_takes_at_most_n_products_and_no_addend(n: int) -> None:
     name, one = f"rvbna-e4m3-f32-n{n}", [[0x38] * n]
-    assert hwsim.dot(name, one, one).tolist() == [float(n)]
+    assert hwsim.model.dot(name, one, one).tolist() == [float(n)]
     assert load_unit(name).sum.fraction_bits == 23 + int(np.ceil(np.log2(n)))
     longer: Any = [[0x38] * (n + 1)]
     with pytest.raises(ValueError, match=rf"K, .* at most instruction\.k \({n}\)"):
-        hwsim.dot(name, longer, longer)
+        hwsim.model.dot(name, longer, longer)
     with pytest.raises(ValueError, match=r"^c must be None, because .* has operands.addend none"):
-        hwsim.dot(name, one, one, [0])
+        hwsim.model.dot(name, one, one, [0])
 
 
 def test_hfp8_rounds_ties_away_in_chunks_of_64() -> None:
@@ -109,13 +110,13 @@ def test_hfp8_rounds_ties_away_in_chunks_of_64() -> None:
     a = fmt.encode([16.0] * 4 + [1.0] * 60 + [1.0] * 2)
     b = fmt.encode([16.0] * 4 + [1.0] * 60 + [1.0] * 2)
     name = "hfp8-forward-e4m3-dlfloat16"
-    assert wide.decode(hwsim.dot(name, a[None, :6], b[None, :6])).tolist() == [1028.0]
+    assert wide.decode(hwsim.model.dot(name, a[None, :6], b[None, :6])).tolist() == [1028.0]
     # The ones of the second chunk are summed among themselves: 1024 + 2 x 60, and 2 more.
-    assert wide.decode(hwsim.dot(name, a[None], b[None])).tolist() == [1146.0]
-    assert wide.decode(hwsim.dot(name, a[None, :1], b[None, :1], wide.encode([0.25]))).tolist() == [256.5]
+    assert wide.decode(hwsim.model.dot(name, a[None], b[None])).tolist() == [1146.0]
+    assert wide.decode(hwsim.model.dot(name, a[None, :1], b[None, :1], wide.encode([0.25]))).tolist() == [256.5]
 
 
 def test_mixed_elements_have_scales_of_their_own() -> None:
     # e2m1 code 7 is 6, e3m2 code 0x0c is 1; scales 2 and 4.
     a, b = [[7] * 32], [[0x0C] * 32]
-    assert hwsim.dot("mx-e2m1xe3m2-f32", a, b, None, [[128]], [[129]]).tolist() == [6.0 * 32 * 8]
+    assert hwsim.model.dot("mx-e2m1xe3m2-f32", a, b, None, [[128]], [[129]]).tolist() == [6.0 * 32 * 8]

@@ -1,4 +1,4 @@
-"""hwsim.dot against outputs captured from real GPUs: every case, every bit.
+"""hwsim.model.dot against outputs captured from real GPUs: every case, every bit.
 
 The captures stand outside the project; tests/conftest.py finds them. Without them these tests are skipped, and fail
 where CI is true.
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import hwsim
+import hwsim.model
 from hwsim.spec import Unit, load_unit, presets
 from hwsim.vectors.captured import CAPTURES
 
@@ -29,10 +30,10 @@ def captured(silicon: Path) -> Mapping[str, Any]:
 
 
 def check(captured: Mapping[str, Any], unit: Unit | str, key: str, result: str) -> None:
-    """Compare all cases of one file, of its result in `f32` or `f16`, with hwsim.dot."""
+    """Compare all cases of one file, of its result in `f32` or `f16`, with hwsim.model.dot."""
     a, b, c, want = (captured[f"{key}/{part}"] for part in ("a", "b", f"c_{result}", f"d_{result}"))
     assert a.shape[0] == CASES
-    got = hwsim.dot(unit, a, b, c)
+    got = hwsim.model.dot(unit, a, b, c)
     wrong = np.flatnonzero(got.view(want.dtype) != want)
     assert not wrong.size, f"{key}: {wrong.size} of {CASES} differ, first: case {wrong[0]}"
 

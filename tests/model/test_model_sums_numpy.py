@@ -11,6 +11,7 @@ from model.model_odd_sums import chained, promoted, summed
 from numpy.typing import NDArray
 
 import hwsim
+import hwsim.model
 from hwsim.spec import Unit
 
 DTYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -52,7 +53,7 @@ def test_a_chain_is_a_loop_over_k(fmt: str, lanes: int) -> None:
     with np.errstate(all="ignore"):
         for k in range(12):
             total = total + a[:, k].view(DTYPES[fmt]) * b[:, k].view(DTYPES[fmt])
-    compare(hwsim.dot(unit, a, b, c), total, fmt)
+    compare(hwsim.model.dot(unit, a, b, c), total, fmt)
 
 
 @pytest.mark.parametrize("fmt", ["f16", "bf16"])
@@ -67,7 +68,7 @@ def test_chunks_go_into_a_register(fmt: str) -> None:
             for k in range(start, min(start + 5, 12)):
                 chunk = chunk + a[:, k].view(DTYPES[fmt]) * b[:, k].view(DTYPES[fmt])
             register = register + chunk
-    compare(hwsim.dot(unit, a, b, c), register, fmt)
+    compare(hwsim.model.dot(unit, a, b, c), register, fmt)
 
 
 def test_fused_products_of_narrow_factors_are_exact_in_binary32() -> None:
@@ -81,7 +82,7 @@ def test_fused_products_of_narrow_factors_are_exact_in_binary32() -> None:
     start = total
     for k in range(8):
         total = total + a[:, k].astype(np.float32) * b[:, k].astype(np.float32)
-    compare(hwsim.dot(unit, a, b, start), total, "f32")
+    compare(hwsim.model.dot(unit, a, b, start), total, "f32")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_a_tree_adds_neighbours(name: str, fmt: str, lanes: int) -> None:
             ]
             tree = part[0] + part[1] if lanes == 2 else (part[0] + part[1]) + (part[2] + part[3])
             total = tree + total
-    compare(hwsim.dot(name, a, b, c), total, "f32")
+    compare(hwsim.model.dot(name, a, b, c), total, "f32")
 
 
 def flushed(x: NDArray[Any], least: float) -> NDArray[Any]:
@@ -118,7 +119,7 @@ def test_cdna2_flushes_factors_addend_and_partial_sums() -> None:
             p = [flushed(x[:, i] * y[:, i], tiny) for i in range(start, start + 4)]
             tree = flushed(flushed(p[0] + p[1], tiny) + flushed(p[2] + p[3], tiny), tiny)
             total = flushed(tree + total, tiny)
-    compare(hwsim.dot("cdna2-mfma1k-bf16-f32", a, b, c), total, "f32")
+    compare(hwsim.model.dot("cdna2-mfma1k-bf16-f32", a, b, c), total, "f32")
 
 
 def test_integers_wrap_as_numpy_wraps() -> None:
@@ -126,7 +127,7 @@ def test_integers_wrap_as_numpy_wraps() -> None:
     a, b = random.integers(-128, 128, (2, 60, 90))
     c = random.choice([0, 2**31 - 1, -(2**31), 12345, -1], 60).astype(np.int32)
     want = (a * b).sum(axis=1).astype(np.int32) + c
-    assert hwsim.dot("int8-i32", a, b, c).view(np.int32).tolist() == want.tolist()
+    assert hwsim.model.dot("int8-i32", a, b, c).view(np.int32).tolist() == want.tolist()
     got = hwsim.gemm("int8-i32", a[:5], b[:7].T)
     assert got.view(np.int32).tolist() == (a[:5] @ b[:7].T).tolist()
 
@@ -139,7 +140,7 @@ def test_an_exact_sum_rounds_once_over_the_whole_of_k() -> None:
     c = random.normal(size=300).astype(np.float16).astype(np.float32)
     fmt = hwsim.get_format("e4m3")
     exact = (fmt.decode(a) * fmt.decode(b)).sum(axis=1) + c.astype(np.float64)
-    compare(hwsim.dot(unit, a, b, c), exact.astype(np.float32), "f32")
+    compare(hwsim.model.dot(unit, a, b, c), exact.astype(np.float32), "f32")
 
 
 def test_scaled_promotions_are_fmas() -> None:
@@ -150,13 +151,13 @@ def test_scaled_promotions_are_fmas() -> None:
     register = np.zeros(60, np.float32)
     for block in range(2):
         here = slice(128 * block, 128 * block + 128)
-        partial = hwsim.dot("hopper-wgmma-e4m3-f32", a[:, here], b[:, here]).astype(np.float64)
+        partial = hwsim.model.dot("hopper-wgmma-e4m3-f32", a[:, here], b[:, here]).astype(np.float64)
         both = (scale_a[:, block] * scale_b[:, block]).astype(np.float64)
         total = partial * both + register
         near = np.abs(np.frexp(total)[1] - np.frexp(partial * both)[1]) < 12
         register = total.astype(np.float32)
         assert near.mean() > 0.8
-    got = hwsim.dot("deepseek-v3-e4m3-f32-scaled", a, b, None, scale_a, scale_b)
+    got = hwsim.model.dot("deepseek-v3-e4m3-f32-scaled", a, b, None, scale_a, scale_b)
     compare(got, register, "f32")
 
 
@@ -168,7 +169,7 @@ def test_gemm_takes_scales_of_every_kind() -> None:
     name = "deepseek-v3-e4m3-f32-scaled"
     got = hwsim.gemm(name, a, b[:, 126:], None, scale_a, scale_b[:, :1])
     want = [
-        hwsim.dot(name, a[i][None], b[:, j][None], None, scale_a[i][None], scale_b[:, 0][None])[0]
+        hwsim.model.dot(name, a[i][None], b[:, j][None], None, scale_a[i][None], scale_b[:, 0][None])[0]
         for i in range(3)
         for j in range(126, 130)
     ]
@@ -180,7 +181,7 @@ def test_gemm_takes_scales_of_every_kind() -> None:
     scale_a, scale_b = random.integers(0, 127, (3, 8)), random.integers(0, 127, (8, 4))
     got = hwsim.gemm(name, a, b, None, scale_a, scale_b)
     want = [
-        hwsim.dot(name, a[i][None], b[:, j][None], None, scale_a[i][None], scale_b[:, j][None])[0]
+        hwsim.model.dot(name, a[i][None], b[:, j][None], None, scale_a[i][None], scale_b[:, j][None])[0]
         for i in range(3)
         for j in range(4)
     ]

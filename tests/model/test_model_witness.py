@@ -1,4 +1,4 @@
-"""hwsim.dot against the witness in exact rationals, bit for bit."""
+"""hwsim.model.dot against the witness in exact rationals, bit for bit."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from model.model_units import NAMES, Case, cases, expected, run, spec, unit
 from model.model_witness import FORMS, Witness
 
 import hwsim
+import hwsim.model
 from hwsim.spec import Unit
 
 SEED = int(os.environ.get("HWSIM_SEED", "1"))
@@ -50,7 +51,7 @@ def test_every_pair_of_fp4_products(which: str) -> None:
     index = np.arange(1 << 16)
     a = np.stack([index & 15, index >> 4 & 15], axis=1)
     b = np.stack([index >> 8 & 15, index >> 12], axis=1)
-    got = hwsim.dot(Unit.model_validate(FP4[which]), a, b)
+    got = hwsim.model.dot(Unit.model_validate(FP4[which]), a, b)
     bits = got.view(np.uint16) if got.dtype == np.float16 else got
     witness = Witness(FP4[which])
     want = [witness.dot(x, y, 0, (), ()) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
@@ -68,7 +69,7 @@ def test_every_lost_rounding_and_overflow(lost: str, rounding: str, result: str,
     b = random.integers(0x28, 0x48, (40, 3)) | random.integers(0, 2, (40, 3)) << 7
     a[30:], b[30:] = a[30:] + 0x14, b[30:] + 0x20
     c = random.integers(0x2C00, 0x4C00, 40) | random.integers(0, 2, 40) << 15
-    got = hwsim.dot(Unit.model_validate(mapping), a, b, c)
+    got = hwsim.model.dot(Unit.model_validate(mapping), a, b, c)
     witness = Witness(mapping)
     want = [witness.dot(*row, (), ()) for row in zip(a.tolist(), b.tolist(), c.tolist(), strict=True)]
     assert got.tolist() == want
@@ -152,22 +153,22 @@ def test_directed(name: str, a: list[int], b: list[int], c: int, code: int) -> N
 def test_scales_add_exponents_and_do_not_overflow_before_the_sum() -> None:
     # 2^127 x 2^-127 is 1, and 2^127 x 2^127 overflows binary32, whose largest exponent is 127.
     unit_codes = [[0x38] + [0] * 31]
-    assert hwsim.dot("mxfp8-e4m3-f32", unit_codes, unit_codes, None, [[254]], [[0]]).tolist() == [1.0]
-    assert hwsim.dot("mxfp8-e4m3-f32", unit_codes, unit_codes, None, [[254]], [[254]]).tolist() == [np.inf]
+    assert hwsim.model.dot("mxfp8-e4m3-f32", unit_codes, unit_codes, None, [[254]], [[0]]).tolist() == [1.0]
+    assert hwsim.model.dot("mxfp8-e4m3-f32", unit_codes, unit_codes, None, [[254]], [[254]]).tolist() == [np.inf]
     # Code 0 is 2^-127, a binary32 subnormal, and not zero.
-    got = hwsim.dot("mxfp8-e4m3-f32", unit_codes, unit_codes, None, [[0]], [[127]])
+    got = hwsim.model.dot("mxfp8-e4m3-f32", unit_codes, unit_codes, None, [[0]], [[127]])
     assert got.view(np.uint32).tolist() == [0x00400000]
     # -2^-254 rounds to zero, towards zero, and keeps its sign; NVIDIA's units would drop it.
     negative = [[0xB8] + [0] * 31]
-    got = hwsim.dot("mxfp8-e4m3-f32", negative, unit_codes, None, [[0]], [[0]])
+    got = hwsim.model.dot("mxfp8-e4m3-f32", negative, unit_codes, None, [[0]], [[0]])
     assert got.view(np.uint32).tolist() == [0x80000000]
-    got = hwsim.dot("mxfp8-e4m3-f32", unit_codes, unit_codes, None, [[255]], [[127]])
+    got = hwsim.model.dot("mxfp8-e4m3-f32", unit_codes, unit_codes, None, [[255]], [[127]])
     assert got.view(np.uint32).tolist() == [0x7FFFFFFF]
 
 
 def test_mxint8_products_reach_four() -> None:
     # -2 x -2 is the one product that is 4 and not below.
-    got = hwsim.dot("mxint8-f32", [[-128] * 32], [[-128] * 32], None, [[127]], [[127]])
+    got = hwsim.model.dot("mxint8-f32", [[-128] * 32], [[-128] * 32], None, [[127]], [[127]])
     assert got.tolist() == [128.0]
 
 

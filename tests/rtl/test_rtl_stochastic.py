@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.formats import FloatFormat, get_format, stochastic
+from hwsim.formats.codec import encode_reference
 from hwsim.rtl import StochasticConvert, StochasticRound, Threefry, convert
 from hwsim.rtl import stochastic as hardware
 
@@ -93,7 +94,7 @@ def codec(
     missing = "error" if fmt.has_nan else "zero"
     with np.errstate(invalid="ignore"):  # a signalling NaN
         nan = np.isnan(np.asarray(x, np.float64))
-    codes = fmt.encode(x, "stochastic", overflow, missing, random_bits=bits, seed=0)
+    codes = encode_reference(fmt, x, "stochastic", overflow, missing, random_bits=bits, seed=0)
     nan |= np.isnan(fmt.decode(codes))
     return [(int(code) >> fmt.padding, int(one)) for code, one in zip(codes, nan, strict=True)]
 
