@@ -91,8 +91,8 @@ def window_of(unit: Unit) -> Window:
         lost=LOST[rule.lost],
         product_fraction=fine,
         count_zeros=int(rule.zero_terms == "count"),
-        floor=NO_EXP if rule.max_exp_floor is None else rule.max_exp_floor,
-        limit=NO_LIMIT if rule.product_limit is None else rule.product_limit,
+        floor=NO_EXP if rule.max_exp_floor is None else _clipped(rule.max_exp_floor),
+        limit=NO_LIMIT if rule.product_limit is None else _clipped(rule.product_limit),
         even_odd=int(rule.method == "even-odd"),
         combine_bits=combine.fraction_bits if combine else 0,
         combine_lost=LOST[combine.lost] if combine else 0,
@@ -105,10 +105,15 @@ def window_of(unit: Unit) -> Window:
         late_sum_bits=(late.sum_bits or 0) if in_window and late else 0,
         late_addend_bits=(late.addend_bits or 0) if in_window and late else 0,
         late_lost=LOST[late.lost] if in_window and late and late.lost else 0,
-        late_drop=late.drop_below if in_window and late and late.drop_below is not None else NO_LIMIT,
+        late_drop=_clipped(late.drop_below) if in_window and late and late.drop_below is not None else NO_LIMIT,
         addend=0 if rule.method == "even-odd" or in_window else 1 if unit.operands.addend is not None else LATER,
         zero_exp=_emin(unit.result.format) if in_window and rule.method == "aligned" else NO_EXP,
     )
+
+
+def _clipped(exp: int) -> int:
+    """An exponent that nothing reaches is as good as one farther away."""
+    return min(max(exp, -NO_LIMIT), NO_LIMIT)
 
 
 def _places_before(fmt: Format) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hwsim.formats import FixedFormat, FloatFormat, Format
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.kernels.kernel import Unsuited
 from hwsim.kernels.lanes import LOST, TOP_EXP, TRUNCATE, Layout
 from hwsim.spec import Unit
@@ -12,6 +12,8 @@ from hwsim.spec import Unit
 MOST_QUADS = 8
 # A lane is empty when it is shifted by that; so far below TOP_EXP all exponents of products must be.
 DEEPEST = 32
+# Addends are finished in float64, in units of the window: both ends of their sum of exponents must be in its range.
+FARTHEST = 600
 # Significands are signed numbers of 16 bits.
 MOST_SIG_BITS = 15
 
@@ -39,6 +41,8 @@ def vectors_of(unit: Unit) -> Vectors:
             raise Unsuited("several scales in a group")
         if unit.instruction.order != "sequential":
             raise Unsuited("scales of products in another order")
+    if _reaches(unit) > FARTHEST:
+        raise Unsuited("exponents that a float64 does not hold together with the addend's")
     quads = next((q for q in (1, 2, 4, 8) if lanes <= 4 * q), 0)
     if not quads:
         raise Unsuited(f"more than {4 * MOST_QUADS} lanes")
@@ -54,7 +58,12 @@ def vectors_of(unit: Unit) -> Vectors:
     shift_a = min(max(up, 0), MOST_SIG_BITS - _most(a).bit_length())
     shift_b = max(up, 0) - shift_a
     # A floor adds one to every magnitude.
-    if most >= 1 << 31 or (most + 1) * lanes >= 1 << 32 or shift_b + _most(b).bit_length() > MOST_SIG_BITS:
+    if (
+        most >= 1 << 31
+        or (most + 1) * lanes >= 1 << 32
+        or shift_a < 0
+        or shift_b + _most(b).bit_length() > MOST_SIG_BITS
+    ):
         raise Unsuited(f"a window of {rule.fraction_bits} bits for {lanes} products does not fit lanes of 32 bits")
     if -up > TOP_EXP[8] // 4:
         raise Unsuited("a window far narrower than the products")
@@ -64,6 +73,22 @@ def vectors_of(unit: Unit) -> Vectors:
 def least_exp(fmt: Format) -> int:
     """The exponent that packed ones count from."""
     return fmt.emin if isinstance(fmt, FloatFormat) else 0
+
+
+def _reaches(unit: Unit) -> int:
+    """The largest magnitude of an exponent: of scaled products, twice an addend's or a result's, or max_exp's floor."""
+    scales = [unit.scale.a.format, unit.scale.b.format] if unit.scale and unit.scale.at == "product" else []
+    ends = [_ends(fmt) for fmt in (*unit.operands.multiplied, *scales)]
+    low, high = (sum(end[side] for end in ends) for side in (0, 1))
+    sums = [end for fmt in (unit.operands.addend, unit.result.format) if fmt is not None for end in _ends(fmt)]
+    return max(-low, high, unit.sum.max_exp_floor or 0, *(2 * abs(end) for end in sums))
+
+
+def _ends(fmt: Format) -> tuple[int, int]:
+    """The least and the largest exponent of a format."""
+    if isinstance(fmt, ExponentFormat):
+        return fmt.min_code - fmt.bias, fmt.max_code - fmt.bias
+    return (fmt.emin, fmt.emax) if isinstance(fmt, FloatFormat) else (0, fmt.integer_bits)
 
 
 def _span(fmt: Format) -> int:

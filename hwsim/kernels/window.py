@@ -17,6 +17,8 @@ from hwsim.kernels.rules import FLOOR, JAM, NAN_EXP, NEAREST_AWAY, NEAREST_EVEN,
 SIG_MASK, EXP_MASK, CLASS_MASK = (1 << SIG_BITS) - 1, (1 << NEGATIVE_SHIFT - EXP_SHIFT) - 1, 3
 # Exponents of float64 that a power of two is made of.
 F64_BIAS, F64_FRACTION = 1023, 52
+# A float64 holds a sum at that exponent, and at its negative; results are within MOST_EXPONENT of `floats`.
+FAR = 900
 
 
 @inlined
@@ -81,7 +83,8 @@ def wide_number(total: Any, exp: Any) -> Any:
     if size >= np.int64(1) << 53:
         low = size & 1023
         size = (size >> 10 | np.int64(low != 0)) << 10
-    value = math.ldexp(np.float64(size), exp)
+    # So far away, nothing but the sign tells in a result: all formats end long before.
+    value = math.ldexp(np.float64(size), min(max(exp, -FAR), FAR))
     return -value if total < 0 else value
 
 

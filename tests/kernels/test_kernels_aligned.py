@@ -1,0 +1,231 @@
+"""Kernels of windows against the model, bit for bit: every preset, odd units of every setting, and random ones."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from kernels.kernel_cases import PROFILES, Product, draw, lengths, product
+from kernels.kernel_units import units
+from kernels.window_cases import (
+    addend_sweep,
+    addends,
+    by_model,
+    by_pairs,
+    by_run,
+    check,
+    code_pairs,
+    kernels,
+    operands,
+    same,
+    scales,
+    whole,
+)
+from kernels.window_units import UNITS, random_units
+from model.model_units import ODD
+
+from hwsim.kernels import Unsuited, kernel_of
+from hwsim.kernels.aligned import WindowKernel
+from hwsim.spec import Unit, load_unit
+
+WINDOWS = units("aligned", "even-odd")
+PRESETS = [unit for unit in WINDOWS if unit.name not in ODD]
+MODEL_ODD = [unit for unit in WINDOWS if unit.name in ODD]
+
+
+def compare(unit: Unit, made: list[WindowKernel], seed: int, n: int = 19, most: int | None = None) -> int:
+    """How many elements of `operands` are the model's."""
+    return sum(check(made, unit, given, (seed, what)) for what, given in operands(unit, seed, n, most))
+
+
+@pytest.mark.parametrize("name", [unit.name for unit in PRESETS])
+def test_presets_are_the_models(name: str) -> None:
+    unit = load_unit(name)
+    assert compare(unit, kernels(unit), 1) > 600
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [unit.name for unit in PRESETS])
+def test_every_preset_is_the_models(name: str) -> None:
+    unit = load_unit(name)
+    made = kernels(unit)
+    for seed in (10, 11):
+        assert compare(unit, made, seed, 70, 40) > 1500
+    if unit.operands.addend is not None:
+        check(made, unit, addend_sweep(unit, 5), "every exponent of the addend")
+    if unit.operands.a.bits + unit.operands.b.bits <= 16:
+        for lane in (0, unit.instruction.lanes - 1):
+            check(made, unit, code_pairs(unit, lane), ("every pair of codes", lane))
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_odd_units_are_the_models(name: str) -> None:
+    assert compare(UNITS[name], kernels(UNITS[name]), 1) > 600
+
+
+def kernel_without_vectors(unit: Unit) -> list[WindowKernel]:
+    try:
+        return [WindowKernel(unit, vectors=False)]
+    except Unsuited:
+        return []
+
+
+@pytest.mark.parametrize("unit", MODEL_ODD, ids=lambda unit: unit.name)
+def test_the_models_odd_units_are_the_models(unit: Unit) -> None:
+    made = kernel_without_vectors(unit)
+    if made:
+        assert compare(unit, made, 3) > 600
+    else:
+        assert unit.name in {"wide", "subgroups-signed"}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("unit", MODEL_ODD, ids=lambda unit: unit.name)
+def test_the_models_odd_units_are_the_models_in_vectors(unit: Unit) -> None:
+    if kernel_without_vectors(unit):
+        assert compare(unit, kernels(unit), 4, 70, 40) > 1500
+
+
+def check_random(seed: int, count: int, for_vectors: bool) -> None:
+    tried, found = 0, 0
+    for index, unit in enumerate(islice(random_units(seed, for_vectors), count)):
+        rng = np.random.default_rng([seed, index])
+        made = kernel_without_vectors(unit)
+        if made and for_vectors:
+            made = kernels(unit)[1:]
+        for profile in PROFILES if made else ():
+            k = int(rng.choice(sorted(set(lengths(unit, rng)))))
+            given = product(rng, unit, (2, 7, k), profile)
+            what = (seed, index, unit.model_dump_json(exclude={"source"}))
+            found += check(made, unit, given._replace(c=addends(unit, (2, 7), rng)), what)
+            tried += 1
+    assert tried > count and found > 50 * count
+
+
+def test_random_units_are_the_models() -> None:
+    check_random(1, 40, False)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_many_random_units_are_the_models(seed: int) -> None:
+    check_random(seed, 600, False)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(8))
+def test_random_units_are_the_models_in_vectors(seed: int) -> None:
+    check_random(seed, 30, True)
+
+
+def test_every_pair_of_codes_is_the_models() -> None:
+    unit = UNITS["single"]
+    assert check(kernels(unit), unit, code_pairs(unit, unit.instruction.lanes - 2), "pairs") == 1 << 16
+
+
+# Units whose addends are tried in every binade.
+SWEPT = {
+    "hopper-wgmma-e5m2-f32", "volta-mma-f16-f16", "cdna3-mfma-e4m3fnuz-f32", "single", "bits-2-subnormal", "floor",
+    "jam", "late-signed", "count-late",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(SWEPT))
+def test_an_addend_of_every_exponent_is_the_models(name: str) -> None:
+    unit = UNITS.get(name) or load_unit(name)
+    assert unit.operands.addend is not None
+    assert check(kernels(unit), unit, addend_sweep(unit, 6), "sweep") >= 4 * 3 * 2 << unit.operands.addend.exponent_bits
+
+
+@pytest.mark.parametrize("name", ["mxfp8-e4m3-f32", "narrow-scaled", "floor-scaled", "blackwell-mxf4nvf4-e2m1-f32"])
+def test_scales_of_every_size_are_the_models(name: str) -> None:
+    unit = UNITS.get(name) or load_unit(name)
+    rng, made = np.random.default_rng(7), kernels(unit)
+    k = whole(unit, 2 * unit.instruction.lanes)
+    for profile in ("finite", "small", "large", "sparse"):
+        given = product(rng, unit, (30, 33, k), profile)
+        c = addends(unit, (30, 33), rng)
+        check(made, unit, Product(given.a, given.b, c, *scales(unit, 30, 33, k, rng)), profile)
+
+
+# Tiles have 16 columns; 64 are worked on at once.
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 31, 33, 48, 63, 64, 65, 79, 81, 127, 130])
+@pytest.mark.parametrize("name", ["hopper-wgmma-e4m3-f32", "volta-mma-f16-f16", "narrow-scaled"])
+def test_edges_of_tiles_are_the_models(name: str, n: int) -> None:
+    unit = UNITS.get(name) or load_unit(name)
+    rng, made = np.random.default_rng(n), kernels(unit)
+    k = whole(unit, unit.instruction.lanes + 1)
+    given = product(rng, unit, (3, n, k), "special")
+    a, b = given.a.copy(), given.b.copy()
+    # A NaN in the last row and one in the last column, beside numbers.
+    a[-1, -1] = b[0, -1] = unit.operands.a.canonical_nan
+    check(made, unit, given._replace(a=a, b=b, c=addends(unit, (3, n), rng)), n)
+
+
+@pytest.mark.parametrize(
+    "name", ["hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "ampere-mma-f16-f16", "mxfp8-e5m2-f32", "floor-narrow"]
+)
+def test_long_chains_are_the_models(name: str) -> None:
+    unit = UNITS.get(name) or load_unit(name)
+    rng, made = np.random.default_rng(8), kernels(unit)
+    for profile in ("middle", "cancel", "finite"):
+        given = product(rng, unit, (2, 3, whole(unit, 4100)), profile)
+        check(made, unit, given, profile)
+
+
+def test_addends_and_results_may_be_views() -> None:
+    unit = load_unit("hopper-wgmma-e4m3-f32")
+    rng = np.random.default_rng(9)
+    given = product(rng, unit, (3, 5, 32), "finite")
+    want = by_model(unit, given)
+    assert given.c is not None
+    for kernel in kernels(unit):
+        c, out = np.zeros((2, 6, 9), np.uint32)
+        c[::2, 2:7] = given.c
+        kernel.run(kernel.pack_a(given.a, None), kernel.pack_b(given.b, None), c[::2, 2:7], out[::2, 2:7])
+        same(unit, given, out[::2, 2:7], want, "views")
+        assert not out[1::2].any() and not out[:, :2].any() and not out[:, 7:].any()
+        turned = np.asfortranarray(given.a), np.ascontiguousarray(given.b.T).T
+        kernel.run(*(pack(side, None) for pack, side in zip((kernel.pack_a, kernel.pack_b), turned, strict=True)),
+                   given.c.astype(np.uint32), out[:3, :5])  # fmt: skip
+        same(unit, given, out[:3, :5], want, "strides")
+
+
+def test_both_ways_are_one_where_the_model_is_slow() -> None:
+    # 130 x 200 results of 2048 products: neighbours and chunks beyond what the model is asked for.
+    for name in ("deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"):
+        unit = load_unit(name)
+        scalar, vectors = kernels(unit)
+        given = product(np.random.default_rng(10), unit, (70, 130, 1024), "special")
+        want = by_run(scalar, unit, given)
+        same(unit, given, by_run(vectors, unit, given), want, "vectors")
+        same(unit, given, by_pairs(vectors, unit, given), want, "pairs")
+
+
+UNSUITED = [
+    ({"sum": {"method": "aligned", "fraction_bits": 56}}, "a window of 56 bits does not fit 64"),
+    ({"sum": {"method": "aligned", "fraction_bits": 100}}, "a window of 100 bits does not fit 64"),
+]
+
+
+@pytest.mark.parametrize(("changes", "reason"), UNSUITED)
+def test_what_64_bits_do_not_hold_is_refused(changes: dict[str, object], reason: str) -> None:
+    unit = Unit.model_validate(
+        {
+            "unit": "odd",
+            "operands": {"a": "e4m3", "b": "e4m3", "addend": "f32"},
+            "instruction": {"k": 5, "lanes": 5},
+            "result": {"format": "f32", "rounding": "rz"},
+            **changes,
+        }
+    )
+    with pytest.raises(Unsuited, match=reason):
+        kernel_of(unit)
+
+
+def test_presets_have_kernels_and_most_have_vectors() -> None:
+    bare = [unit.name for unit in PRESETS if WindowKernel(unit).vectors is None]
+    assert all(name.startswith(("cdna3-", "blackwell-mxf4", "mxint8", "rvbna-")) for name in bare)
+    assert len(bare) < len(PRESETS) / 4
+    assert draw(np.random.default_rng(0), load_unit("mxint8-f32").operands.a, (2,), "any").dtype == np.uint8

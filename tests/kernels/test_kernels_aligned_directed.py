@@ -1,0 +1,152 @@
+"""Kernels of windows on directed cases against the model, and on outputs captured from real GPUs, every one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from kernels.kernel_cases import Codes, Product
+from kernels.kernel_units import units
+from kernels.window_cases import Rows, by_run, codes_in, directed_rows, fill, kernels
+from kernels.window_units import UNITS, Variant, variant
+from model.model_units import ODD
+
+import hwsim
+from hwsim.gemm import engine
+from hwsim.kernels.aligned import WindowKernel
+from hwsim.model import dot
+from hwsim.spec import Unit, load_unit
+from hwsim.vectors.captured import CAPTURES
+
+PRESETS = [unit for unit in units("aligned", "even-odd") if unit.name not in ODD]
+# Quick to make cases of, and of every way that a sum is finished.
+ALWAYS = [
+    "ada-mma-e4m3-f16", "ada-mma-e5m2-f32", "blackwell-mma-e4m3-f16", "blackwell-mma-e5m2-f32",
+    "blackwell-mxf4nvf4-e2m1-f32", "blackwell-tcgen05-e5m2-f16", "cdna3-mfma-e4m3fnuz-f32", "deepseek-v3-e4m3-f32",
+    "hopper-wgmma-e4m3-f32", "mxfp4-e2m1-f32", "mxfp8-e5m2-f32", "rvbna-e4m3-f32-n8",
+]  # fmt: skip
+ODD_ALWAYS = ["single-promoted", "floor", "far", "bits-0", "jam-promoted", "bare"]
+BLOCK = 48
+
+
+@pytest.fixture(autouse=True)
+def no_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """hwsim.gemm computes however little by its kernel, and what other tests compute by the model stays the model's."""
+    monkeypatch.setattr(engine, "FEW", 0)
+    monkeypatch.setattr(engine, "_loaded", set())
+
+
+def parts(rows: Rows) -> list[Rows]:
+    """At most BLOCK rows at once."""
+    firsts = range(0, len(rows.a), BLOCK)
+    return [Rows(*(None if side is None else side[at : at + BLOCK] for side in rows)) for at in firsts]
+
+
+def by_gemm(unit: Unit, rows: Rows) -> Codes:
+    """A matrix product of rows of a and rows of b, whose diagonal is what was asked for; all of it is one kernel's."""
+    c = None
+    if rows.c is not None:
+        c = np.tile(rows.c, (len(rows.a), 1))
+        # Off the diagonal, an addend of another row.
+        c = np.where(np.eye(len(c), dtype=bool), c, np.roll(c, 1, axis=1)).astype(rows.c.dtype)
+    scale_b = None if rows.scale_b is None else rows.scale_b.T
+    got = codes_in(hwsim.gemm(unit, rows.a, rows.b.T, c, of_rows(unit, rows.scale_a), of_columns(unit, scale_b)))
+    scalar = WindowKernel(unit, vectors=False)
+    np.testing.assert_array_equal(got, by_run(scalar, unit, Product(rows.a, rows.b.T, c, rows.scale_a, scale_b)))
+    return np.diagonal(got)
+
+
+def of_rows(unit: Unit, scales: Codes | None) -> Codes | None:
+    """A scale for each row as a scale for each block of rows; the rows of a block have one."""
+    return None if scales is None or unit.scale is None else scales[:: unit.scale.a.block[0]]
+
+
+def of_columns(unit: Unit, scales: Codes | None) -> Codes | None:
+    return None if scales is None or unit.scale is None else scales[:, :: unit.scale.b.block[1]]
+
+
+def one_scale_a_block(unit: Unit, rows: Rows) -> Rows:
+    """Rows whose scales are shared as matrices share them: by all rows of a block."""
+    if unit.scale is None or rows.scale_a is None or rows.scale_b is None:
+        return rows
+    at = np.arange(len(rows.a)) % BLOCK
+    first = np.arange(len(rows.a)) - at
+    down, across = unit.scale.a.block[0], unit.scale.b.block[1]
+    return rows._replace(
+        scale_a=rows.scale_a[first + at // down * down], scale_b=rows.scale_b[first + at // across * across]
+    )
+
+
+def check_directed(unit: Unit, seed: int) -> int:
+    """How many directed cases are the model's, by the kernel without vectors and by hwsim.gemm."""
+    scalar, count = WindowKernel(unit, vectors=False), 0
+    for given in directed_rows(unit, seed):
+        rows = one_scale_a_block(unit, given)
+        want = codes_in(dot(unit, *rows))
+        pairs = np.full(len(want), 0xDEADBEEF, np.uint32)
+        a, b, _, scale_a, scale_b = fill(unit, Product(rows.a, rows.b.T, None, rows.scale_a, transposed(rows.scale_b)))
+        c = np.zeros(len(want), np.uint32) if rows.c is None else rows.c.astype(np.uint32)
+        scalar.pairs((a, scale_a), (b.T, transposed(scale_b)), c, pairs)
+        got = np.concatenate([by_gemm(unit, part) for part in parts(rows)])
+        for way, result in (("pairs", pairs), ("gemm", got)):
+            wrong = np.flatnonzero(result != want)
+            assert not wrong.size, (
+                f"{unit.name}, {way}: {wrong.size} of {want.size} differ; K {rows.a.shape[1]}, case {wrong[0]}: "
+                f"got {result[wrong[0]]:#x}, the model has {want[wrong[0]]:#x}"
+            )
+        count += want.size
+    return count
+
+
+def transposed(codes: Codes | None) -> Codes | None:
+    return None if codes is None else codes.T
+
+
+@pytest.mark.parametrize("name", [*ALWAYS, *ODD_ALWAYS])
+def test_directed_cases_are_the_models(name: str) -> None:
+    assert check_directed(UNITS.get(name) or load_unit(name), 1) > 500
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("unit", [*PRESETS, *UNITS.values()], ids=lambda unit: unit.name)
+def test_every_units_directed_cases_are_the_models(unit: Unit) -> None:
+    assert check_directed(unit, 2) > 500
+
+
+def test_the_units_that_are_always_tried_have_all_that_ways_of_finishing_differ_in() -> None:
+    def way(unit: Unit) -> tuple[Any, ...] | None:
+        kind: Variant | None = variant(kernels(unit)[-1])
+        return None if kind is None else (kind[1], kind[3], kind[4], kind[5] != 0)
+
+    tried = {way(UNITS.get(name) or load_unit(name)) for name in [*ALWAYS, *ODD_ALWAYS]}
+    assert {way(unit) for unit in PRESETS} <= tried
+
+
+CASES = 1000  # in every file of the source
+FILES = [(name, gpu) for name, (gpus, _, _) in CAPTURES.items() for gpu in gpus]
+
+
+@pytest.fixture(scope="module")
+def captured(silicon: Path) -> Mapping[str, Any]:
+    """Every array, read once."""
+    with np.load(silicon / "captured.npz") as data:
+        return {name: data[name] for name in data.files}
+
+
+def test_there_are_42_files_of_1000() -> None:
+    assert len(FILES) == 42
+
+
+@pytest.mark.parametrize(("name", "gpu"), FILES, ids=[f"{name}-{gpu}" for name, gpu in FILES])
+def test_captured_results_are_the_kernels(captured: Mapping[str, Any], name: str, gpu: str) -> None:
+    _, factors, result = CAPTURES[name]
+    a, b, c, want = (captured[f"{gpu}/{factors}/{part}"] for part in ("a", "b", f"c_{result}", f"d_{result}"))
+    unit = load_unit(name)
+    assert len(a) == CASES
+    assert WindowKernel(unit).vectors is not None
+    got = np.concatenate([by_gemm(unit, part) for part in parts(Rows(a, b, c, None, None))])
+    np.testing.assert_array_equal(got, codes_in(want))
+    np.testing.assert_array_equal(codes_in(hwsim.dot(unit, a, b, c)), codes_in(want))

@@ -1,0 +1,315 @@
+"""The comparison of kernels of windows with the model tells these mutants, by the operands that it always has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from kernels.test_kernels_aligned import SWEPT
+from kernels.window_cases import addend_sweep, by_model, by_run, operands
+from kernels.window_units import UNITS
+from model.model_units import ODD
+
+from hwsim.formats import FloatFormat
+from hwsim.kernels import chained
+from hwsim.kernels.aligned import Side, WindowKernel
+from hwsim.kernels.floats import target_of
+from hwsim.kernels.lanes import ZERO_EXP
+from hwsim.kernels.rules import FLOOR, NO_EXP, TRUNCATE
+from hwsim.spec import Unit, load_unit
+
+HOPPER, ADA, AMPERE, MX = "hopper-wgmma-e4m3-f32", "ada-mma-e4m3-f16", "ampere-mma-f16-f16", "mxfp8-e4m3-f32"
+DEEPSEEK, EMULATED = "deepseek-v3-e4m3-f32", "blackwell-mma-e4m3-f32"
+Mutate = Callable[[WindowKernel], None]
+
+
+def unit_of(name: str) -> Unit:
+    if name in UNITS:
+        return UNITS[name]
+    return Unit.model_validate(ODD[name]) if name in ODD else load_unit(name)
+
+
+def is_told(kernel: WindowKernel, unit: Unit) -> bool:
+    """Whether some of the operands show that a kernel is not the unit's; the unit's own is the model's there."""
+    sweep = [("every exponent of the addend", addend_sweep(unit, 6))] if unit.name in SWEPT else []
+    for _, given in [*operands(unit, 1), *sweep]:
+        want = by_model(unit, given)
+        if (by_run(kernel, unit, given) != want).any():
+            np.testing.assert_array_equal(by_run(WindowKernel(unit, kernel.vectors is not None), unit, given), want)
+            return True
+    return False
+
+
+def changed(part: str, **keys: Any) -> Callable[[Unit], Unit]:
+    """Another unit: keys of a part of it."""
+    return lambda unit: unit.model_copy(update={part: getattr(unit, part).model_copy(update=keys)})
+
+
+def one_bit_less(unit: Unit) -> Unit:
+    return changed("sum", fraction_bits=unit.sum.fraction_bits - 1)(unit)
+
+
+def one_bit_more(unit: Unit) -> Unit:
+    return changed("sum", fraction_bits=unit.sum.fraction_bits + 1)(unit)
+
+
+# What a kernel of another unit returns.
+OTHERS: dict[str, tuple[str, bool, Callable[[Unit], Unit]]] = {
+    "one bit less of a window": (HOPPER, True, one_bit_less),
+    "one bit less of 32-bit lanes": (MX, True, one_bit_less),
+    "one bit less without vectors": (HOPPER, False, one_bit_less),
+    "one bit more": (AMPERE, True, one_bit_more),
+    "floor for truncate, without vectors": (HOPPER, False, changed("sum", lost="floor")),
+    "nearest for truncate": (AMPERE, False, changed("sum", lost="rne")),
+    "jam for truncate": (AMPERE, False, changed("sum", lost="jam")),
+    "truncate for jam, without vectors": ("jam", False, changed("sum", lost="truncate")),
+    "zeros count": (HOPPER, False, changed("sum", zero_terms="count")),
+    "zeros have signs": (HOPPER, False, changed("sum", zero="ieee")),
+    "nearest for towards zero": (HOPPER, False, changed("result", rounding="rne")),
+    "overflow saturates": (ADA, False, changed("result", overflow="saturate")),
+    "subnormal results flushed": (AMPERE, True, changed("result", subnormals="flush")),
+    "subnormal factors flushed": (HOPPER, True, changed("operands", daz=True)),
+    "groups in sequence": ("nearest-ordered", True, changed("instruction", order="sequential")),
+    "another order": (
+        EMULATED, True,
+        lambda unit: changed(
+            "instruction", order=unit.instruction.order.model_copy(update={"groups": ((2, 3), (0, 1))})
+        )(unit),
+    ),
+    "no conversion": ("emulated", False, changed("operands", convert=None)),
+    "a drop one lower": ("cdna3-mfma-e4m3fnuz-f32", False, lambda unit: changed("late", drop_below=24)(unit)),
+    "an addend's bit less": ("cdna3-mfma-f16-f32", False, lambda unit: changed("late", addend_bits=23)(unit)),
+    "combined a bit less": (
+        "cdna3-mfma-e4m3fnuz-f32", False,
+        lambda unit: changed("sum", combine=unit.sum.combine.model_copy(update={"fraction_bits": 23}))(unit),
+    ),
+    "another NaN": (HOPPER, True, changed("result", nan=0x7FC00000)),
+    "no limit": ("cdna3-mfma-bf16-f32", False, changed("sum", product_limit=None)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_units_kernel_is_told(name: str) -> None:
+    given, vectors, change = OTHERS[name]
+    unit = unit_of(given)
+    kernel = WindowKernel(change(unit), vectors)
+    assert (kernel.vectors is not None) == vectors
+    assert is_told(kernel, unit)
+
+
+def rule(**keys: Any) -> Mutate:
+    """The window's numbers."""
+
+    def mutate(kernel: WindowKernel) -> None:
+        kernel.rule = kernel.rule._replace(**keys)
+
+    return mutate
+
+
+def chain(**keys: Any) -> Mutate:
+    """The chain's numbers."""
+
+    def mutate(kernel: WindowKernel) -> None:
+        kernel.chain = kernel.chain._replace(**keys)
+
+    return mutate
+
+
+def packed_a(change: Callable[[WindowKernel, Side], None]) -> Mutate:
+    """Something else in A as it is packed."""
+
+    def mutate(kernel: WindowKernel) -> None:
+        pack = kernel.pack_a
+
+        def wrong(codes: Any, scales: Any) -> Side:
+            side = pack(codes, scales)
+            change(kernel, side)
+            return side
+
+        kernel.pack_a = wrong  # type: ignore[method-assign]
+
+    return mutate
+
+
+def packed_b(change: Callable[[WindowKernel, Side], None]) -> Mutate:
+    """Something else in B as it is packed."""
+
+    def mutate(kernel: WindowKernel) -> None:
+        pack = kernel.pack_b
+
+        def wrong(codes: Any, scales: Any) -> Side:
+            side = pack(codes, scales)
+            change(kernel, side)
+            return side
+
+        kernel.pack_b = wrong  # type: ignore[method-assign]
+
+    return mutate
+
+
+def layout_of(kernel: WindowKernel) -> Any:
+    assert kernel.vectors is not None
+    return kernel.vectors.layout
+
+
+def swap_signs(kernel: WindowKernel, side: Side) -> None:
+    """The signs of products k and k + 2 in one another's place."""
+    signs = side.packed[..., layout_of(kernel).a_sign :]
+    pairs = np.ascontiguousarray(signs).view(np.uint16).reshape(*signs.shape[:-1], -1, 2)
+    signs[...] = np.ascontiguousarray(pairs[..., ::-1]).reshape(*signs.shape[:-1], -1).view(np.uint8)
+
+
+def positive_a(kernel: WindowKernel, side: Side) -> None:
+    side.packed[..., layout_of(kernel).a_sign :] = 0
+
+
+def turn_columns(kernel: WindowKernel, side: Side) -> None:
+    """The signs of 16 columns in each other's place."""
+    signs = side.packed[..., layout_of(kernel).b_sign :]
+    signs[...] = np.roll(signs, 1, axis=-1)
+
+
+def zeros_have_exponents(_: WindowKernel, side: Side) -> None:
+    exps = side.packed.view(np.int8)
+    exps[...] = np.where(exps == ZERO_EXP[8], 0, exps)
+
+
+def unflagged(_: WindowKernel, side: Side) -> None:
+    side.special[...] = 0
+
+
+def one_place_up(kernel: WindowKernel, side: Side) -> None:
+    layout = layout_of(kernel)
+    sigs = side.packed[..., layout.a_sig : layout.a_sig + 2].view(np.int16)
+    sigs <<= 1
+
+
+def without_lane(lane: int) -> Mutate:
+    """One lane of A is always zero."""
+
+    def mutate(kernel: WindowKernel) -> None:
+        pack, lanes = kernel.pack_a, kernel.rule.lanes
+
+        def wrong(codes: Any, scales: Any) -> Side:
+            codes = codes.copy()
+            codes[:, lane::lanes] = 0
+            return pack(codes, scales)
+
+        kernel.pack_a = wrong  # type: ignore[method-assign]
+
+    return mutate
+
+
+def without_addend(kernel: WindowKernel) -> None:
+    values = kernel._values
+    kernel._values = lambda c: values(np.zeros_like(c))  # type: ignore[method-assign]
+
+
+def first_scale(kernel: WindowKernel) -> None:
+    """Every block has the first one's scale."""
+    scales = kernel._scales
+
+    def wrong(side: str, given: Any, count: int) -> Any:
+        made = scales(side, given, count)
+        made[:] = made[:, :1]
+        return made
+
+    kernel._scales = wrong  # type: ignore[method-assign]
+
+
+def promoted_towards_zero(kernel: WindowKernel) -> None:
+    assert kernel.unit.promotion is not None
+    kernel.target = target_of(kernel.unit.promotion.format, "rz")
+
+
+def wider_result(kernel: WindowKernel) -> None:
+    """A bit more of the result."""
+    fmt = kernel.unit.result.format
+    assert isinstance(fmt, FloatFormat)
+    more = fmt.model_copy(update={"fraction_bits": fmt.fraction_bits + 1, "container": 32})
+    kernel.result = target_of(more, kernel.unit.result.rounding)
+
+
+def mask(bits: int) -> Mutate:
+    def mutate(kernel: WindowKernel) -> None:
+        kernel.mask = kernel.mask << bits if bits > 0 else kernel.mask >> -bits
+
+    return mutate
+
+
+def deeper(kernel: WindowKernel) -> None:
+    assert kernel.vectors is not None
+    kernel.vectors = kernel.vectors._replace(deeper=kernel.vectors.deeper + 1)
+
+
+def one_binade_up(_: WindowKernel, side: Side) -> None:
+    exps = side.packed[..., :32].view(np.int8)
+    exps[...] = np.where(exps >= 0, exps + 1, exps)
+
+
+MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
+    "addend dropped": (HOPPER, True, without_addend),
+    "addend dropped, without vectors": (HOPPER, False, without_addend),
+    "addend dropped of 32-bit lanes": (AMPERE, True, without_addend),
+    "late addend dropped": (EMULATED, True, without_addend),
+    "no addend between groups": (ADA, True, rule(addend=0)),
+    "signs swapped": (HOPPER, True, packed_a(swap_signs)),
+    "signs swapped in 32-bit lanes": (MX, True, packed_a(swap_signs)),
+    "no signs of A": (AMPERE, True, packed_a(positive_a)),
+    "no signs of A in 16-bit lanes": (ADA, True, packed_a(positive_a)),
+    "signs of another column": (AMPERE, True, packed_b(turn_columns)),
+    "zeros count in A": (HOPPER, True, packed_a(zeros_have_exponents)),
+    "zeros count in B": (AMPERE, True, packed_b(zeros_have_exponents)),
+    "no special groups of A": (HOPPER, True, packed_a(unflagged)),
+    "no special groups of B": (AMPERE, True, packed_b(unflagged)),
+    "first product doubled": (HOPPER, True, packed_a(one_place_up)),
+    "first scale throughout": (MX, True, first_scale),
+    "first scale throughout, without vectors": ("blackwell-mxf4nvf4-e2m1-f32", False, first_scale),
+    "first scale of a promotion": ("deepseek-v3-e4m3-f32-scaled", True, first_scale),
+    "mask of a bit more": (DEEPSEEK, True, mask(-1)),
+    "mask of a bit less": (HOPPER, True, mask(1)),
+    "result of a bit more": (AMPERE, True, wider_result),
+    "shifted once more": (HOPPER, True, deeper),
+    "shifted once more in 32-bit lanes": (MX, True, deeper),
+    "exponents of A one up": (HOPPER, True, packed_a(one_binade_up)),
+    "another emin of results": ("bits-2-subnormal", True, chain(emin=-15)),
+    "another emin of results, without vectors": ("bits-2-subnormal", False, chain(emin=-15)),
+    "another emin of addends": ("bits-1", True, chain(emin_c=-15)),
+    "another emin of addends, without vectors": ("bits-1", False, chain(emin_c=-15)),
+    "an addend in vectors floored": (AMPERE, False, rule(lost=FLOOR)),
+    "floor as truncation": ("floor", False, rule(lost=TRUNCATE)),
+    "max_exp without its floor": ("single-floored", True, rule(floor=NO_EXP)),
+    "max_exp without its floor, without vectors": ("floored", False, rule(floor=NO_EXP)),
+    "promoted once more": (DEEPSEEK, True, chain(every=3, restart=3)),
+    "partial sums go on": (DEEPSEEK, True, chain(restart=0)),
+    "partial sums go on, without vectors": (DEEPSEEK, False, chain(restart=0)),
+    "promoted towards zero": (DEEPSEEK, False, promoted_towards_zero),
+    "not promoted": (DEEPSEEK, True, chain(kind=chained.PLAIN)),
+    "late addends are not flushed": ("late-flushed", False, chain(flush_below=0.0)),
+    "late addends' zeros as c's": ("late-subnormal", False, chain(emin_c=-126)),
+    "a limit one higher": ("product-limit", False, rule(limit=5)),
+    "a limit of scaled sums": ("limited-subgroups", False, rule(limit=4)),
+    "no zero to start from": ("count-late", False, rule(zero_exp=NO_EXP)),
+    "no zero to start from, in signs": ("late-signed", False, rule(zero_exp=NO_EXP)),
+    **{f"lane {lane} dropped": (HOPPER, True, without_lane(lane)) for lane in range(32)},
+    **{f"lane {lane} of 16 dropped": (EMULATED, True, without_lane(lane)) for lane in range(16)},
+    **{f"lane {lane} of 8 dropped": ("floor", True, without_lane(lane)) for lane in range(8)},
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_is_told(name: str) -> None:
+    given, vectors, mutate = MUTANTS[name]
+    unit = unit_of(given)
+    kernel = WindowKernel(unit, vectors)
+    assert (kernel.vectors is not None) == vectors
+    mutate(kernel)
+    assert is_told(kernel, unit)
+
+
+def test_operands_are_enough() -> None:
+    unit = load_unit(HOPPER)
+    assert sum(given.a.shape[0] * given.b.shape[1] for _, given in operands(unit, 1)) > 600
+    assert not is_told(WindowKernel(unit), unit)
