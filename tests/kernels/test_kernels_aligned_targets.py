@@ -14,7 +14,14 @@ from llvmlite.binding import get_host_cpu_features
 HOST = get_host_cpu_features()
 PROCESSORS = [
     pytest.param("haswell", 1, marks=pytest.mark.skipif(not HOST.get("avx2"), reason="this processor has no AVX2")),
-    pytest.param("x86-64", 2, marks=pytest.mark.skipif(platform.machine() != "x86_64", reason="no x86-64 processor")),
+    pytest.param(
+        "x86-64",
+        2,
+        marks=[
+            pytest.mark.soak,
+            pytest.mark.skipif(platform.machine() != "x86_64", reason="no x86-64 processor"),
+        ],
+    ),
 ]
 
 TESTS = Path(__file__).parents[1]
