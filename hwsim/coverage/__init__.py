@@ -1,0 +1,1 @@
+"""Functional coverage: bins as data, sampled where the model computes, and cases solved for them."""

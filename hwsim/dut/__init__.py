@@ -1,0 +1,1 @@
+"""Co-verification of a user's own RTL."""

@@ -1,0 +1,1 @@
+"""Reports of what was compared: JUnit XML, JSON and one HTML page."""

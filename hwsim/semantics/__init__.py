@@ -1,0 +1,1 @@
+"""Semantics: other readings of a specification, and what tells them apart."""

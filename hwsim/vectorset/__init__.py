@@ -1,0 +1,1 @@
+"""Vector sets: cases with expected results as files, and the check of what a device answered."""
