@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, islice
-from random import Random
 
 from hwsim.capture.answer import answer
 from hwsim.capture.case import CaptureCase, Section
@@ -13,7 +12,7 @@ from hwsim.capture.instructions import Instruction
 from hwsim.capture.rules import RULES, Candidate, Rule, candidates
 from hwsim.capture.stimuli import Mix, stimuli
 from hwsim.spec import Unit
-from hwsim.vectors.streams import stream
+from hwsim.vectors.counter import Stream
 
 QUOTA = 24  # cases on which a pair of candidates differs, where there are so many; 16 are promised
 TRIES = 4000  # stimuli after which pairs that none told apart are given up
@@ -73,7 +72,7 @@ def design_rule(
     among = candidates(rule, unit)
     apart = dict.fromkeys(combinations(range(len(among)), 2), 0)
     kept: list[CaptureCase] = []
-    rng = _random(seed, instruction.name, unit.name, rule.name)
+    rng = Stream(seed, instruction.name, unit.name, rule.name)
     tried = 0
     for case in islice(stimuli(instruction, rule.mix, rule.name, rng, edges(unit)), MOST_TRIES):
         if all(count >= quota or (not count and tried >= TRIES) for count in apart.values()):
@@ -90,10 +89,6 @@ def design_rule(
     return Designed(rule, among, tuple(kept), apart, tried)
 
 
-def _random(seed: int, *names: str) -> Random:
-    return Random(int(stream(seed, *names).integers(0, 1 << 62)))
-
-
 def edges(unit: Unit) -> tuple[int, int]:
     """Binades below the largest product at which half an ulp of the result and the end of the window are."""
     return unit.result.format.fraction_bits + 1, unit.sum.fraction_bits or 0
@@ -104,7 +99,7 @@ def fillers(instruction: Instruction, unit: Unit, count: int, seed: int) -> Iter
     shares = [int(share * count) for _, share, _ in FILLERS]
     shares[0] += count - sum(shares)
     for (tag, _, mix), share in zip(FILLERS, shares, strict=True):
-        rng = _random(seed, instruction.name, unit.name, tag)
+        rng = Stream(seed, instruction.name, unit.name, tag)
         for index, case in enumerate(islice(stimuli(instruction, mix, tag, rng, edges(unit)), share)):
             off = instruction.switch and index % OFF == 0
             yield CaptureCase(case.tag, case.a, case.b, None) if off else case

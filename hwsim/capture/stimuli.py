@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from random import Random
 from typing import Literal, TypeVar
 
 from hwsim.capture.case import CaptureCase
 from hwsim.capture.instructions import Instruction
 from hwsim.formats import FloatFormat, Format
+from hwsim.vectors.counter import Stream
 from hwsim.vectors.landmarks import infinities, nans, zeros
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class Mix:
 
 
 def stimuli(
-    instruction: Instruction, mix: Mix, tag: str, rng: Random, edges: tuple[int, int] = (14, 13)
+    instruction: Instruction, mix: Mix, tag: str, rng: Stream, edges: tuple[int, int] = (14, 13)
 ) -> Iterator[CaptureCase]:
     """Cases without end. edges: binades below the largest product at which half an ulp of the result and the end of
     the window are.
@@ -69,7 +69,7 @@ ANY_ADDEND: tuple[Addend, ...] = ("near", "near", "above", "low", "zero", "high"
 
 
 class _Drawer:
-    def __init__(self, instruction: Instruction, mix: Mix, rng: Random, edges: tuple[int, int]):
+    def __init__(self, instruction: Instruction, mix: Mix, rng: Stream, edges: tuple[int, int]):
         a, b = instruction.factors
         c = instruction.accumulator
         assert isinstance(a, FloatFormat) and isinstance(b, FloatFormat) and isinstance(c, FloatFormat)
@@ -81,7 +81,6 @@ class _Drawer:
         return self.rng.random() < share
 
     def between(self, low: int, high: int) -> int:
-        # Of all of Random's methods, only random() is promised to give the same in every version of Python.
         return low + int(self.rng.random() * (max(low, high) - low + 1))
 
     def choice(self, among: Sequence[T]) -> T:

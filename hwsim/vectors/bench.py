@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Sequence
 
 from hwsim.formats import Format
 from hwsim.spec import Unit
 from hwsim.vectors.case import Case, block_lengths
+from hwsim.vectors.counter import Stream
 from hwsim.vectors.landmarks import negate, numbers, zeros
 from hwsim.vectors.palette import Product
 from hwsim.vectors.solver import Addend, Filling, Found, Pair, Solver
@@ -30,7 +30,7 @@ class Bench(Solver):
 
     def start(self, group: str) -> None:
         """Begin a group of cases, with random choices of its own."""
-        self.rng = random.Random(f"{self.seed}/{self.unit.name}/{group}")
+        self.rng = Stream(self.seed, self.unit.name, group)
 
     def one(
         self,

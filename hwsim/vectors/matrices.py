@@ -20,9 +20,9 @@ from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, cont
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit, load_unit, refuse_unimplemented_in_vectors
 from hwsim.vectors.case import Case, block_lengths, term_scales
-from hwsim.vectors.streams import normals, stream
+from hwsim.vectors.counter import Stream, normals
 
-VERSION = 1  # of what the files hold and how
+VERSION = 2  # of what the files hold and how
 GOLDEN = (
     "hopper-wgmma-e4m3-f32",
     "hopper-wgmma-e5m2-f32",
@@ -62,7 +62,7 @@ def gemm_problem(unit: Unit, m: int, n: int, k: int, seed: int) -> GemmProblem:
     two.
     """
     refuse_unimplemented_in_vectors(unit)
-    rng = stream(seed, unit.name, "gemm", m, n, k)
+    rng = Stream(seed, unit.name, "gemm", m, n, k)
     a = _values(rng, (m, k), axis=0)
     b = _values(rng, (k, n), axis=1)
     c = _addends(rng, unit.operands.addend, (m, n), k)
@@ -75,7 +75,7 @@ def gemm_problem(unit: Unit, m: int, n: int, k: int, seed: int) -> GemmProblem:
     return GemmProblem(formats[0].encode(a), formats[1].encode(b), c, scale_a, scale_b)
 
 
-def _addends(rng: np.random.Generator, fmt: Format | None, shape: tuple[int, int], k: int) -> Codes | None:
+def _addends(rng: Stream, fmt: Format | None, shape: tuple[int, int], k: int) -> Codes | None:
     """Normal numbers of the size of a sum of k products."""
     if fmt is None:
         return None
@@ -83,7 +83,7 @@ def _addends(rng: np.random.Generator, fmt: Format | None, shape: tuple[int, int
     return fmt.encode(np.abs(values) if isinstance(fmt, FloatFormat) and not fmt.signed else values)
 
 
-def _values(rng: np.random.Generator, shape: tuple[int, int], axis: int) -> Floats:
+def _values(rng: Stream, shape: tuple[int, int], axis: int) -> Floats:
     """Normal numbers; along the other axis than `axis` they share a magnitude, and a few are outliers."""
     lines = (shape[0], 1) if axis == 0 else (1, shape[1])
     magnitude = np.ldexp(1.0, rng.integers(-3, 2, lines).astype(np.intc))

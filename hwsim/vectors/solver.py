@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from hwsim.model.stages import Group
 from hwsim.model.terms import Term
 from hwsim.spec import Unit, refuse_unimplemented_in_pipeline
 from hwsim.vectors.case import block_lengths
+from hwsim.vectors.counter import Stream
 from hwsim.vectors.landmarks import exact_code
 from hwsim.vectors.palette import Palette, Product
 
@@ -68,7 +68,7 @@ class Solver:
         low, high = self.scale_ends
         self.neutral = min(max(0, low), high)
         self.palette = Palette(unit.operands.a, unit.operands.b, self.neutral)
-        self.rng = random.Random(seed)
+        self.rng = Stream(seed)
         self.result_exps = (self.result.emin, self.result.emax)
         self._addends: dict[tuple[int, int, int], Addend | None] = {}
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.spec import Unit, refuse_unimplemented_in_vectors
 from hwsim.vectors.case import Case, block_lengths
+from hwsim.vectors.counter import Ints, Stream, normals
 from hwsim.vectors.landmarks import infinities, nans, numbers, zeros
-from hwsim.vectors.streams import Ints, normals, stream
 
 CHUNK = 48  # cases that are drawn together, from one stream
 KINDS = ("uniform", "normal", "cancelling")
@@ -62,7 +62,7 @@ def _whole(unit: Unit) -> int:
 
 def _chunk(unit: Unit, seed: int, chunk: int) -> list[Case]:
     """Cases CHUNK * chunk and those that follow; case i is of kind i % 3."""
-    rng = stream(seed, unit.name, "random", chunk)
+    rng = Stream(seed, unit.name, "random", chunk)
     lanes, most = unit.instruction.lanes, most_beats(unit)
     beats = -(-rng.integers(1, most + 1, CHUNK) // _whole(unit)) * _whole(unit)
     a, b = np.zeros((2, CHUNK, most * lanes), dtype=np.int64)
@@ -98,11 +98,11 @@ def _most(fmt: Format) -> int:
     return (1 << fmt.bits - 1) - 1 if isinstance(fmt, FixedFormat) else fmt.max_magnitude  # type: ignore[union-attr]
 
 
-def _signs(rng: np.random.Generator, shape: tuple[int, ...]) -> Bools:
+def _signs(rng: Stream, shape: tuple[int, ...]) -> Bools:
     return np.asarray(rng.integers(0, 2, shape) == 1)
 
 
-def _band(rng: np.random.Generator, fmt: Format, cases: int, binades: int) -> tuple[Ints, Ints]:
+def _band(rng: Stream, fmt: Format, cases: int, binades: int) -> tuple[Ints, Ints]:
     """For each case the first and the last code, counted from zero, of a range of so many binades around 1."""
     most = _most(fmt)
     if isinstance(fmt, FixedFormat):
@@ -117,13 +117,13 @@ def _band(rng: np.random.Generator, fmt: Format, cases: int, binades: int) -> tu
     return first, np.minimum(first + (binades << fmt.fraction_bits), most)
 
 
-def _in_band(rng: np.random.Generator, fmt: Format, cases: int, terms: int, binades: int) -> Ints:
+def _in_band(rng: Stream, fmt: Format, cases: int, terms: int, binades: int) -> Ints:
     first, last = _band(rng, fmt, cases, binades)
     steps = rng.integers(first[:, None], np.maximum(last, first + 1)[:, None], (cases, terms), endpoint=True)
     return _codes(fmt, np.minimum(steps, _most(fmt)), _signs(rng, (cases, terms)))
 
 
-def _uniform(unit: Unit, rng: np.random.Generator, cases: int, beats: int) -> _Factors:
+def _uniform(unit: Unit, rng: Stream, cases: int, beats: int) -> _Factors:
     """Every finite code alike; in every second case only those of a few binades."""
     terms = beats * unit.instruction.lanes
     a, b = (_in_band(rng, fmt, cases, terms, 2 * WIDEST_BAND) for fmt in _factors(unit))
@@ -132,20 +132,20 @@ def _uniform(unit: Unit, rng: np.random.Generator, cases: int, beats: int) -> _F
     return _Factors(a, b)
 
 
-def _normal(unit: Unit, rng: np.random.Generator, cases: int, beats: int) -> _Factors:
+def _normal(unit: Unit, rng: Stream, cases: int, beats: int) -> _Factors:
     """Normal values of a magnitude that differs from case to case, encoded."""
     shape = (cases, beats * unit.instruction.lanes)
     a, b = (fmt.encode(normals(rng, shape) * _magnitudes(rng, fmt, cases)[:, None]) for fmt in _factors(unit))
     return _Factors(a.astype(np.int64), b.astype(np.int64))
 
 
-def _magnitudes(rng: np.random.Generator, fmt: Format, cases: int) -> NDArray[np.float64]:
+def _magnitudes(rng: Stream, fmt: Format, cases: int) -> NDArray[np.float64]:
     least, most = (-fmt.fraction_bits, 1) if isinstance(fmt, FixedFormat) else (fmt.emin, fmt.emax)  # type: ignore[union-attr]
     least, most = max(least, -WIDEST_BAND), min(most, WIDEST_BAND)
-    return np.ldexp(1.0, rng.integers(least, max(most, least + 1), cases).astype(np.intc))
+    return np.asarray(np.ldexp(1.0, rng.integers(least, max(most, least + 1), cases).astype(np.intc)))
 
 
-def _cancelling(unit: Unit, rng: np.random.Generator, cases: int, beats: int) -> _Factors:
+def _cancelling(unit: Unit, rng: Stream, cases: int, beats: int) -> _Factors:
     """In each beat products of a few binades with their opposites, and a small remainder, shuffled."""
     lanes = unit.instruction.lanes
     rows = cases * beats
@@ -157,12 +157,12 @@ def _cancelling(unit: Unit, rng: np.random.Generator, cases: int, beats: int) ->
     # A few lanes, and often none, hold the remainder in place of a product that cancels.
     rest = rng.integers(0, lanes, (rows, lanes)) < (rng.integers(0, 6, (rows, 1)) + 1) // 2
     a, b = np.where(rest, small_a, a), np.where(rest, small_b, b)
-    order = rng.permuted(np.broadcast_to(np.arange(lanes), (rows, lanes)), axis=1)
+    order = rng.permuted(np.broadcast_to(np.arange(lanes), (rows, lanes)))
     shape = (cases, beats * lanes)
     return _Factors(*(np.take_along_axis(side, order, axis=1).reshape(shape) for side in (a, b)))
 
 
-def _small(rng: np.random.Generator, fmt: Format, shape: tuple[int, ...]) -> tuple[Ints, Bools]:
+def _small(rng: Stream, fmt: Format, shape: tuple[int, ...]) -> tuple[Ints, Bools]:
     most = max(1, _most(fmt) // 8)
     return rng.integers(0, most, shape, endpoint=True), _signs(rng, shape)
 
@@ -187,7 +187,7 @@ def _special_codes(fmt: Format) -> tuple[int, ...]:
     return (*nans(fmt), *infinities(fmt) * max(1, len(nans(fmt))))
 
 
-def _specials(unit: Unit, rng: np.random.Generator, terms: Ints, a: Ints, b: Ints) -> None:
+def _specials(unit: Unit, rng: Stream, terms: Ints, a: Ints, b: Ints) -> None:
     """Put one or two NaNs or infinities into one case of 24, in place."""
     for i in range(CHUNK):
         struck, places = rng.integers(0, 24) == 0, rng.integers(0, terms[i], 2)
@@ -198,7 +198,7 @@ def _specials(unit: Unit, rng: np.random.Generator, terms: Ints, a: Ints, b: Int
                 codes[i, place] = special[which]
 
 
-def _addends(unit: Unit, rng: np.random.Generator, a: Ints, b: Ints) -> list[int]:
+def _addends(unit: Unit, rng: Stream, a: Ints, b: Ints) -> list[int]:
     """An addend for each case: near the products mostly, or zero, any number, a landmark, and rarely a special."""
     fmt = unit.operands.addend
     if not isinstance(fmt, FloatFormat):
@@ -225,7 +225,7 @@ def _finite_values(fmt: Format, codes: Ints) -> NDArray[np.float64]:
     return np.nan_to_num(fmt.decode(codes), nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def _scales(unit: Unit, rng: np.random.Generator, terms: int) -> tuple[Ints, Ints]:
+def _scales(unit: Unit, rng: Stream, terms: int) -> tuple[Ints, Ints]:
     """Scale codes (cases, blocks): mostly near one another and near 2^0, at times anywhere, rarely NaN."""
     none = np.zeros((CHUNK, 0), dtype=np.int64)
     if unit.scale is None:

@@ -1,0 +1,146 @@
+"""Random numbers that are the same on every machine, for good: Threefry-2x32 at a counter, keyed by a seed and names.
+
+Neither Python's `random` nor NumPy's generators promise that their methods return the same numbers in the next
+version; test vectors that are made again must be the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import MutableSequence, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.formats.stochastic import random_words
+
+Ints = NDArray[np.int64]
+Shape = int | tuple[int, ...]
+T = TypeVar("T")
+
+AHEAD = 256  # words that are drawn together for single numbers
+FEW = 16  # and so few are taken from those
+WORD = 32
+
+
+def key_of(seed: int, *names: str | int) -> int:
+    """The key of 64 bits for a seed and names: the first 8 bytes of a SHA-256 of them, the low one first."""
+    text = "\0".join([str(seed), *(f"{type(name).__name__}:{name}" for name in names)])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+
+
+class Stream:
+    """A sequence of 32-bit words of its own for each seed and list of names, and what is drawn from it.
+
+    The word at a place is the first word of `hwsim.formats.stochastic.threefry2x32`, whose key is `key_of` the seed
+    and names and whose counter is the place.
+    """
+
+    def __init__(self, seed: int, *names: str | int):
+        self.key = key_of(seed, *names)
+        self._place = 0
+        self._ahead: list[int] = []
+
+    def words(self, count: int) -> Ints:
+        """The next words."""
+        if count <= FEW:
+            return np.array([self.word() for _ in range(count)], dtype=np.int64)
+        taken = random_words(self.key, self._place, count, WORD)
+        self._place += count
+        return taken
+
+    def word(self) -> int:
+        """The next word, of those that are drawn ahead."""
+        if not self._ahead:
+            self._ahead = self.words(AHEAD)[::-1].tolist()
+        return self._ahead.pop()
+
+    # One at a time, as `random.Random` has them.
+
+    def bits(self, count: int) -> int:
+        """An integer of so many random bits."""
+        found = 0
+        for _ in range(-(-count // WORD)):
+            found = found << WORD | self.word()
+        return found >> (-count % WORD)
+
+    def random(self) -> float:
+        """A multiple of 2^-32 in [0, 1)."""
+        return self.word() / (1 << WORD)
+
+    def randrange(self, stop: int) -> int:
+        """An integer in [0, stop); stop from 1 to 2^32."""
+        if not 0 < stop <= 1 << WORD:
+            raise ValueError(f"stop must be 1 to 2^32, not {stop}")
+        return self.word() * stop >> WORD
+
+    def randint(self, first: int, last: int) -> int:
+        """An integer from first to last, both included."""
+        return first + self.randrange(last - first + 1)
+
+    def choice(self, items: Sequence[T]) -> T:
+        """One of the items. Raises IndexError where there is none."""
+        if not items:
+            raise IndexError("nothing to choose from")
+        return items[self.randrange(len(items))]
+
+    def choices(self, items: Sequence[T], k: int) -> list[T]:
+        """k of the items, any of them several times."""
+        return [self.choice(items) for _ in range(k)]
+
+    def shuffle(self, items: MutableSequence[Any]) -> None:
+        """Bring the items into a random order."""
+        for last in range(len(items) - 1, 0, -1):
+            other = self.randrange(last + 1)
+            items[last], items[other] = items[other], items[last]
+
+    def sample(self, items: Sequence[T], k: int) -> list[T]:
+        """k different ones of the items, in a random order. Raises ValueError where there are fewer."""
+        if k > len(items):
+            raise ValueError(f"a sample of {k} needs as many items, not {len(items)}")
+        pool = list(items)
+        for at in range(k):
+            other = at + self.randrange(len(pool) - at)
+            pool[at], pool[other] = pool[other], pool[at]
+        return pool[:k]
+
+    # Arrays, as `numpy.random.Generator` has them.
+
+    def integers(self, low: Any, high: Any = None, size: Shape | None = None, *, endpoint: bool = False) -> Any:
+        """Integers in [low, high), or [low, high]; without `high` in [0, low). int64 of `size`, or a Python integer.
+
+        low, high: integers, or arrays that broadcast to `size`; no more than 2^32 apart.
+        """
+        least, most = (0, low) if high is None else (low, high)
+        if size is None and np.ndim(least) == 0 and np.ndim(most) == 0:
+            return int(least) + self.randrange(int(most) - int(least) + endpoint)
+        shape = np.broadcast_shapes(np.shape(least), np.shape(most)) if size is None else _shape(size)
+        span = np.asarray(most, dtype=np.int64) - np.asarray(least, dtype=np.int64) + endpoint
+        if np.any(span < 1) or np.any(span > 1 << WORD):
+            raise ValueError("low and high must be 1 to 2^32 apart")
+        words = self.words(int(np.prod(shape, dtype=np.int64))).reshape(shape).astype(np.uint64)
+        return (words * span.astype(np.uint64) >> np.uint64(WORD)).astype(np.int64) + np.asarray(least, dtype=np.int64)
+
+    def permuted(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """An array with the elements of each row (its last axis) in a random order of their own."""
+        order = np.argsort(self.words(rows.size).reshape(rows.shape), axis=-1, kind="stable")
+        return np.take_along_axis(rows, order, axis=-1)
+
+
+def _shape(size: Shape) -> tuple[int, ...]:
+    return size if isinstance(size, tuple) else (size,)
+
+
+def normals(stream: Stream, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Numbers that are very nearly normal, of mean 0 and variance 1, within 6 of zero; multiples of 2^-16.
+
+    Sums of twelve uniform integers, so that no logarithm can differ from one machine to another.
+    """
+    total = stream.integers(0, 1 << 16, (12, *shape)).sum(axis=0)
+    return np.asarray((total - 6 * ((1 << 16) - 1)) / (1 << 16))
+
+
+def chosen(stream: Stream, codes: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Codes drawn alike from an array of them."""
+    return np.asarray(codes[stream.integers(0, len(codes), shape)])
