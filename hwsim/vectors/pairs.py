@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
-from hwsim.formats import ExponentFormat, Format
+from hwsim.blocks import one_code
+from hwsim.formats import Class, Format, unpack
+from hwsim.model.definition import Definition
 from hwsim.spec import Unit
-from hwsim.vectors.case import Case, block_lengths
+from hwsim.vectors.case import Case, block_lengths, term_scales
 
 MOST_BITS = 8
+Pair = tuple[int, int]
 
 
 def pair_cases(unit: Unit) -> Iterator[Case]:
@@ -22,7 +26,7 @@ def pair_cases(unit: Unit) -> Iterator[Case]:
     if unit.scale is not None:
         longest = max(lanes, *block_lengths(unit))
         count = longest
-        ones = [_one(side.format) for side in (unit.scale.a, unit.scale.b)]
+        ones = [one_code(side.format) for side in (unit.scale.a, unit.scale.b)]
         scales = tuple((one,) * (longest // length) for one, length in zip(ones, block_lengths(unit), strict=True))
     codes = [_codes(fmt) for fmt in (unit.operands.a, unit.operands.b)]
     for number, (a, b) in enumerate((a, b) for a in codes[0] for b in codes[1]):
@@ -36,7 +40,67 @@ def _codes(fmt: Format) -> list[int]:
     return [code << fmt.padding for code in range(0, 1 << fmt.bits, step)]
 
 
-def _one(fmt: Format) -> int:
-    """The code of a scale of 1, or of the nearest to it."""
-    assert isinstance(fmt, ExponentFormat)
-    return min(max(fmt.bias, fmt.min_code), fmt.max_code)
+def product_cases(unit: Unit, together: int = 4) -> list[Case]:
+    """Every pair of codes, up to `together` to a case: products of one exponent, whose sum loses nothing.
+
+    So a wrong bit of any product is a wrong result. NaN, infinity and what a sum of several would hide stand alone.
+    Formats of more than 8 bits have too many pairs: of those every 2^(bits - 8)-th code.
+    """
+    definition, lanes = Definition(unit), unit.instruction.lanes
+    a, b = (_codes(fmt) for fmt in (unit.operands.a, unit.operands.b))
+    alone: list[tuple[Pair, ...]] = []
+    alike: dict[tuple[int, bool], list[Pair]] = {}
+    for pair in ((x, y) for x in a for y in b):
+        term = definition.product(*pair)
+        if term.cls in (Class.NAN, Class.INFINITY):
+            alone.append((pair,))
+        else:
+            alike.setdefault((term.exp if term.sig else 0, bool(term.sig)), []).append(pair)
+    sums: list[tuple[Pair, ...]] = []
+    for _, pairs in sorted(alike.items()):
+        size = min(together, lanes)
+        for at in range(0, len(pairs), size):
+            some = tuple(pairs[at : at + size])
+            sums += [some] if _keeps(unit, definition, some) else [(pair,) for pair in some]
+    return [_product_case(unit, number, pairs) for number, pairs in enumerate([*sums, *alone])]
+
+
+def _keeps(unit: Unit, definition: Definition, pairs: Sequence[Pair]) -> bool:
+    """Whether the result of these products alone is their exact sum."""
+    case = _product_case(unit, 0, pairs)
+    made = definition.dot(case.a, case.b, case.c, *term_scales(unit, case))
+    exact = Fraction(0)
+    for pair in pairs:
+        term = definition.product(*pair)
+        exact += Fraction(-term.sig if term.sign else term.sig) * Fraction(2) ** (term.exp - term.fraction_bits)
+    fields = unpack(unit.output, made.code)
+    if fields.cls in (Class.NAN, Class.INFINITY):
+        return False
+    bits = getattr(unit.output, "fraction_bits", 0)
+    value = Fraction(-fields.sig if fields.sign else fields.sig) * Fraction(2) ** (fields.exp - bits)
+    return value == exact * _neutral(unit)
+
+
+def _neutral(unit: Unit) -> Fraction:
+    """What the scales of product cases multiply every product by."""
+    found = Fraction(1)
+    for side in (unit.scale.a, unit.scale.b) if unit.scale else ():
+        fields = unpack(side.format, one_code(side.format))
+        found *= fields.sig * Fraction(2) ** (fields.exp - getattr(side.format, "fraction_bits", 0))
+    return found
+
+
+def _product_case(unit: Unit, number: int, pairs: Sequence[Pair]) -> Case:
+    """The pairs in neighbouring lanes, which move on from case to case; the other lanes hold zeros."""
+    count = unit.instruction.fill
+    scales: tuple[tuple[int, ...], ...] = ((), ())
+    if unit.scale is not None:
+        sides = zip((unit.scale.a, unit.scale.b), block_lengths(unit), strict=True)
+        scales = tuple((one_code(side.format),) * -(-count // length) for side, length in sides)
+    a, b = [0] * count, [0] * count
+    # Lanes of one group: of an instruction whose groups interleave, those of the first.
+    lanes = unit.instruction.indices(number % (count // unit.instruction.lanes))
+    for at, (x, y) in enumerate(pairs):
+        lane = lanes[(number + at) % len(lanes)]
+        a[lane], b[lane] = x, y
+    return Case(f"product/{number:05}", tuple(a), tuple(b), 0, *scales)
