@@ -95,4 +95,3 @@ def partial_layout(unit: Unit) -> Layout:
     if unit.promotion is not None or unit.late is not None:
         fields.append(("register", unit.output.container_bits, 1, False))
     return layout(fields)
-

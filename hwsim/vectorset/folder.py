@@ -1,0 +1,147 @@
+"""A folder of files that grow together, takes its place whole, and goes on where it was interrupted."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+MANIFEST = "manifest.yaml"
+PROGRESS = "progress.json"
+STEP = 1 << 22  # bytes that are read at a time
+
+
+class Growing:
+    """The folder beside `target` in which its files grow.
+
+    key: what is made there; work on something else is thrown away, work on the same goes on. state: what was noted
+    last, or None where nothing is there. A run that ends early leaves the folder, whose name begins with a dot and
+    ends in `.part`, and `target` as it was.
+    Raises ValueError for a target that holds something else, and where another run works on the same.
+    """
+
+    def __init__(self, target: Path, key: Mapping[str, Any]):
+        self.target = target.resolve()
+        _refuse_strangers(self.target)
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        self.folder = self.target.with_name(f".{self.target.name}.part")
+        self.key = json.loads(json.dumps(key))
+        self.state: dict[str, Any] | None = None
+        self._files: dict[str, BinaryIO] = {}
+        self._hashes: dict[str, Any] = {}
+
+    def __enter__(self) -> Growing:
+        self.folder.mkdir(exist_ok=True)
+        self._lock = open(self.folder / ".lock", "w")  # noqa: SIM115 - held until the end
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise ValueError(f"another run is writing {self.target}") from None
+        self.state = self._noted()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for file in self._files.values():
+            file.close()
+        self._lock.close()
+
+    def _noted(self) -> dict[str, Any] | None:
+        """What an interrupted run of the same noted, if its files are as it left them; else an empty folder."""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            found: dict[str, Any] = json.loads((self.folder / PROGRESS).read_text())
+            sizes = found["sizes"]
+            whole = all((self.folder / name).stat().st_size >= size for name, size in sizes.items())
+            if found["key"] == self.key and whole:
+                for name, size in sizes.items():
+                    self._resume(name, size)
+                return found
+        for path in self.folder.iterdir():
+            if path.name != ".lock":
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        return None
+
+    def _resume(self, name: str, size: int) -> None:
+        path = self.folder / name
+        with path.open("r+b") as file:
+            file.truncate(size)
+        self._hashes[name] = hashed(path)
+        self._files[name] = path.open("ab")
+
+    def grow(self, files: Mapping[str, bytes]) -> None:
+        """Append to files."""
+        for name, data in files.items():
+            if name not in self._files:
+                self._files[name], self._hashes[name] = (self.folder / name).open("wb"), hashlib.sha256()
+            self._files[name].write(data)
+            self._hashes[name].update(data)
+
+    def note(self, **state: Any) -> None:
+        """Remember how far the files are."""
+        sizes = {}
+        for name, file in self._files.items():
+            file.flush()
+            sizes[name] = file.tell()
+        data = json.dumps({**state, "key": self.key, "sizes": sizes})
+        scratch = self.folder / f"{PROGRESS}.new"
+        scratch.write_text(data)
+        scratch.replace(self.folder / PROGRESS)
+
+    def whole(self, name: str, data: bytes) -> None:
+        """A file that is written at once. name: may hold folders."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        self._hashes[name] = hashlib.sha256(data)
+
+    def digests(self) -> dict[str, str]:
+        """The SHA-256 of every file, by name."""
+        return {name: made.hexdigest() for name, made in self._hashes.items()}
+
+    def finish(self, manifest: bytes) -> None:
+        """Write the manifest, which says that all is there, and put the folder in its place."""
+        for file in self._files.values():
+            file.close()
+        (self.folder / MANIFEST).write_bytes(manifest)
+        for name in (PROGRESS, ".lock"):
+            (self.folder / name).unlink(missing_ok=True)
+        if self.target.exists():
+            old = self.target.with_name(f".{self.target.name}.old")
+            shutil.rmtree(old, ignore_errors=True)
+            self.target.rename(old)
+            self.folder.rename(self.target)
+            shutil.rmtree(old)
+        else:
+            self.folder.rename(self.target)
+
+
+def _refuse_strangers(target: Path) -> None:
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise ValueError(f"{target} is a file; a vector set is a folder")
+    if any(target.iterdir()) and not (target / MANIFEST).exists():
+        raise ValueError(f"{target} holds something else than a vector set; name another folder")
+
+
+def hashed(path: Path) -> Any:
+    """The SHA-256 of a file so far."""
+    made = hashlib.sha256()
+    for data in pieces(path):
+        made.update(data)
+    return made
+
+
+def pieces(path: Path) -> Iterator[bytes]:
+    """A file's bytes, some at a time."""
+    with path.open("rb") as file:
+        while data := file.read(STEP):
+            yield data

@@ -1,0 +1,110 @@
+"""The manifest of a vector set: all that it takes to read it, and to make it again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+import hwsim
+from hwsim.formats import Format
+from hwsim.spec import Unit
+from hwsim.vectorset.block import EXPECTED, OPERANDS, PARTIAL, STAGES, Block
+from hwsim.vectorset.layout import Layout, operand_layout, partial_layout, result_layout
+from hwsim.vectorset.plan import Plan
+from hwsim.vectorset.stages import stage_layout
+from hwsim.vectorset.text import column_formats
+
+if TYPE_CHECKING:
+    from hwsim.vectorset.make import Wanted
+
+VERSION = 1  # of the sequence of cases, and of what the files hold and how
+NOTE = (
+    "# Written by `hwsim vectors`; docs/vectors.md says what the files hold. `hwsim check` compares results with it.\n"
+)
+
+
+class Counts:
+    """What is in a set so far."""
+
+    def __init__(self, unit: Unit, planned: Plan, total: int):
+        self.unit, self.total = unit, total
+        self.cases = self.lines = self.sampled = 0
+        self.parts: Counter[str] = Counter()
+        self._ends = []
+        end = 0
+        for part in planned.parts:
+            end += len(part.cases)
+            self._ends.append((part.name, end))
+
+    def add(self, block: Block) -> None:
+        """Count a block."""
+        self.parts[self._part(self.cases)] += block.cases
+        self.cases += block.cases
+        self.lines += block.lines
+
+    def _part(self, case: int) -> str:
+        return next((name for name, end in self._ends if case < end), "random")
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` goes on from."""
+        return {"cases": self.cases, "lines": self.lines, "parts": dict(self.parts)}
+
+    def restore(self, state: Mapping[str, Any] | None) -> int:
+        """Go on from what was noted; the cases that are there."""
+        if state is not None:
+            self.cases, self.lines, self.parts = state["cases"], state["lines"], Counter(state["parts"])
+        return self.cases
+
+
+def manifest(wanted: Wanted, planned: Plan, counts: Counts, digests: Mapping[str, str], files: Sequence[str]) -> bytes:
+    """The manifest's bytes."""
+    unit = wanted.unit
+    layouts = {OPERANDS: operand_layout(unit), EXPECTED: result_layout(unit)}
+    if PARTIAL in files:
+        layouts[PARTIAL] = partial_layout(unit)
+    if STAGES in files:
+        layouts[STAGES] = stage_layout(unit)
+    formats: dict[str, Format] = {fmt.name: fmt for fmt in (*column_formats(unit).values(), unit.result.format)}
+    data = {
+        "generator": "hwsim vectors",
+        "hwsim": hwsim.__version__,
+        "version": VERSION,
+        "suite": wanted.suite,
+        "seed": wanted.seed,
+        "cases": counts.cases,
+        "lines": counts.lines,
+        "parts": _parts(planned, counts),
+        "unit": unit.model_dump(mode="json", exclude_unset=True),
+        "formats": {name: fmt.model_dump(mode="json", exclude_unset=True) for name, fmt in formats.items()},
+        "files": {name: _file(layouts.get(name), digest) for name, digest in sorted(digests.items())},
+    }
+    text = yaml.safe_dump(data, sort_keys=False, width=110, allow_unicode=True)
+    return (NOTE + text).encode()
+
+
+def _parts(planned: Plan, counts: Counts) -> dict[str, Any]:
+    parts: dict[str, Any] = {}
+    for part in planned.parts:
+        made = counts.parts[part.name]
+        parts[part.name] = {"cases": made}
+        if part.why:
+            parts[part.name]["why"] = part.why
+        elif made < len(part.cases):
+            parts[part.name]["of"] = len(part.cases)
+    if planned.random:
+        parts["random"] = {"cases": counts.parts["random"]}
+    return parts
+
+
+def _file(layout: Layout | None, digest: str) -> dict[str, Any]:
+    if layout is None:
+        return {"sha256": digest}
+    fields = {
+        field.name: {"offset": field.offset, "bits": field.bits, "count": field.count}
+        | ({"signed": True} if field.signed else {})
+        for field in layout.fields
+    }
+    return {"sha256": digest, "bits": layout.bits, "digits": layout.digits, "fields": fields}
