@@ -126,8 +126,9 @@ def _side(fmt: Format) -> Any:
     ends = max(0, one - AROUND), min(len(exps) - 1, one + AROUND)
     # Of a fixed format the number without an opposite, which sign and magnitude do not draw.
     specials = np.array([*nans(fmt), *infinities(fmt)] if isinstance(fmt, FloatFormat) else [sign], np.int64)
-    arrays = (np.array(each, np.int64) for each in (first, last, exps))
-    return Side(int(isinstance(fmt, FixedFormat)), sign, zero, padding, fraction_bits, *arrays, *ends, specials)
+    first_codes, last_codes, exponents = (np.array(each, np.int64) for each in (first, last, exps))
+    fixed = int(isinstance(fmt, FixedFormat))
+    return Side(fixed, sign, zero, padding, fraction_bits, first_codes, last_codes, exponents, *ends, specials)
 
 
 def _scales(unit: Unit, key: int, start: int, terms: int, head: Any) -> tuple[Codes | None, Codes | None]:

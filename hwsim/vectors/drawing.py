@@ -9,7 +9,7 @@ import numpy as np
 from hwsim.compiled import compiled, inlined
 from hwsim.formats.uint32 import left, right, xor
 
-U, I = np.uint32, np.int64
+U, S = np.uint32, np.int64
 PARITY = U(0x1BD11BDA)
 
 # What cases are like; case i is of kind i % KINDS.
@@ -22,9 +22,9 @@ class Side(NamedTuple):
     """The numbers of a format, for drawing.
 
     fixed: two's complement, not sign and magnitude. sign: the sign's bit, 0 for none. minus_zero: whether there is a
-    zero of that sign. padding: low bits that are zero. fraction_bits: of a float. first, last: the first and the last code, counted from zero, of
-    each binade from the lowest. exps: the binades' exponents. low, high: the binades around 1. specials: codes of NaN
-    and infinity.
+    zero of that sign. padding: low bits that are zero. fraction_bits: of a float. first, last: the first and the last
+    code, counted from zero, of each binade from the lowest. exps: the binades' exponents. low, high: the binades
+    around 1. specials: codes of NaN and infinity.
     """
 
     fixed: int
@@ -81,7 +81,7 @@ def words(key: Any, other: Any, low: Any, high: Any, x_out: Any, y_out: Any) -> 
 @inlined
 def _below(word: Any, stop: Any) -> Any:
     """An integer in [0, stop) from a word."""
-    return (I(word) * I(stop)) >> 32
+    return (S(word) * S(stop)) >> 32
 
 
 @inlined
@@ -106,7 +106,7 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 
 
 @compiled
-def draw(  # noqa: PLR0913 - compiled code takes arrays apart
+def draw(
     key: Any, other: Any, number: Any, window: Any, a: Any, b: Any, c: Any, out_a: Any, out_b: Any, out_c: Any,
     out_head: Any,
 ) -> None:  # fmt: skip
@@ -132,7 +132,7 @@ def draw(  # noqa: PLR0913 - compiled code takes arrays apart
             low_a, high_a, low_b, high_b = max(top_a - few, 0), top_a, max(top_b - few, 0), top_b
         from_a, from_b = a.first[low_a], b.first[low_b]
         span_a, span_b = a.last[high_a] - from_a + 1, b.last[high_b] - from_b + 1
-        most = I(-1) << 40
+        most = S(-1) << 40
         at = _below(x[3], terms)  # where the first lane stands
         for t in range(terms):
             u, v = x[HEAD + t], y[HEAD + t]
@@ -148,9 +148,9 @@ def draw(  # noqa: PLR0913 - compiled code takes arrays apart
             else:
                 p, q = from_a + _below(u, span_a), from_b + _below(v, span_b)
                 if kind == SPARSE and t >= few:
-                    p, q = (p, I(0)) if u & 2 else (I(0), q)
+                    p, q = (p, S(0)) if u & 2 else (S(0), q)
                 elif kind == SPECIAL and u & 12 == 0:
-                    p = I(0)
+                    p = S(0)
             out_a[i, at], out_b[i, at] = _code(a, p, u), _code(b, q, v)
             if kind == CANCEL and half <= t < 2 * half and not (u & 6 == 0 and t % 4 == 3):
                 # The product of the lane half a row before, of the other sign.
@@ -186,7 +186,7 @@ def _addend(c: Any, kind: Any, most: Any, window: Any, choice: Any, where: Any, 
     """The addend's code: mostly near the largest product."""
     pick = choice & 15
     if pick == 0 or c.first.size == 1:
-        return _code(c, I(0), choice >> 8)
+        return _code(c, S(0), choice >> 8)
     if pick == 1:
         return _code(c, _in(c, 0, c.first.size - 1, word), sign)
     if kind == SPECIAL and pick < 6 and c.specials.size:

@@ -37,5 +37,6 @@ def write_arrays(growing: Growing, unit: Unit, blocks: Iterable[Block]) -> None:
         at += block.lines
     file = io.BytesIO()
     # NumPy gives every member of an archive the same date, so that the bytes depend on the arrays alone.
-    np.savez(file, **{name: np.concatenate(parts) for name, parts in {**lines, **cases}.items()})
+    arrays = {name: np.concatenate(parts) for name, parts in {**lines, **cases}.items()}
+    np.savez(file, **arrays)  # type: ignore[arg-type]
     growing.whole(ARRAYS, file.getvalue())

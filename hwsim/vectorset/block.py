@@ -54,12 +54,11 @@ def explained_block(
     """
     cases = list(batch.cases())
     explained = tuple(explain(unit, case) for case in cases)
-    results = np.array([one.code for one in explained], np.int64)
+    results: Codes = np.array([one.code for one in explained], container_dtype(unit.output))
     if kernel is not None:
         _compare(batch, results, computed(unit, batch, kernel))
     if answers is not None:
-        results = np.array([answers[case.id] for case in cases], np.int64)
-    results = results.astype(container_dtype(unit.output))
+        results = np.array([answers[case.id] for case in cases], container_dtype(unit.output))
     files = _files(unit, batch, results, wanted)
     if PARTIAL in wanted:
         fields = partial_fields(unit, definition_of(unit), batch.c.tolist(), explained)

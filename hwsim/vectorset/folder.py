@@ -38,7 +38,7 @@ class Growing:
 
     def __enter__(self) -> Growing:
         self.folder.mkdir(exist_ok=True)
-        self._lock = open(self.folder / ".lock", "w")  # noqa: SIM115 - held until the end
+        self._lock = open(self.folder / ".lock", "w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
