@@ -104,10 +104,7 @@ class _Shifts:
         """What most wrong results have in common."""
         if self.first is None or self.wrong < self.FEW:
             return []
-        said = {
-            1: "the next case's: a result is missing before line",
-            -1: "the case before's: one is doubled before line",
-        }
+        said = {1: "the next case's: one is missing before line", -1: "the case before's: one is doubled before line"}
         return [
             f"{count} of {self.wrong} wrong results are {said[shift]} {self.first.line + 1}, it seems"
             for shift, count in self.matches.items()

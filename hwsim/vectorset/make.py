@@ -59,9 +59,20 @@ class Made:
     """What was made. resumed: cases that an interrupted run had left."""
 
     folder: Path
+    planned: Plan
     counts: Counts
     resumed: int = 0
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def parts(self) -> list[tuple[str, int, str]]:
+        """Name and number of cases of each part, and why it has none, or not all."""
+        found = []
+        for part in self.planned.parts:
+            made = self.counts.parts[part.name]
+            cut = f"of {len(part.cases):,}" if made < len(part.cases) else ""
+            found.append((part.name, made, part.why or cut))
+        return [*found, ("random", self.counts.parts["random"], "")] if self.planned.random else found
 
 
 Progress = Callable[[int, int, str], None]
@@ -108,7 +119,14 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
         if ARRAYS in files:
             write_arrays(growing, unit, maker.again())
         growing.finish(manifest(wanted, planned, counts, growing.digests(), files))
-    return Made(folder, counts, resumed)
+    return Made(folder, planned, counts, resumed)
+
+
+def made_batches(wanted: Wanted) -> Iterator[Batch]:
+    """The cases of a set, without results."""
+    planned = plan(wanted.unit, wanted.suite, wanted.seed)
+    total = number_of_cases(wanted, planned)
+    return (draw() for _, draw in _batches(wanted, planned, total))
 
 
 def _key(wanted: Wanted, total: int, files: Sequence[str]) -> dict[str, Any]:
@@ -150,25 +168,11 @@ class _Maker:
 
     def again(self) -> Iterator[Block]:
         """Every block once more, results alone."""
-        for _, draw in self._batches():
+        for _, draw in _batches(self.wanted, self.planned, self.total):
             yield computed_block(self.wanted.unit, draw(), (), self.kernel)
 
-    def _batches(self) -> Iterator[tuple[int, Callable[[], Batch]]]:
-        """The first case of each batch, and what makes the batch."""
-        unit, at = self.wanted.unit, 0
-        for part in self.planned.parts:
-            for batch in batches(unit, part.cases, CHUNK):
-                if at >= self.total:
-                    return
-                yield at, partial(batch.cut, self.total - at)
-                at += len(batch)
-        chunk = 0
-        while at < self.total:
-            yield at, partial(_drawn, unit, self.wanted.seed, chunk, self.total - at)
-            at, chunk = at + CHUNK, chunk + 1
-
     def _tasks(self, skip: int) -> Iterator[Callable[[], Block]]:
-        for first, draw in self._batches():
+        for first, draw in _batches(self.wanted, self.planned, self.total):
             if first >= skip:
                 yield partial(self._block, first, draw)
 
@@ -177,6 +181,21 @@ class _Maker:
         if first < EXPLAINED or STAGES in self.files:
             return explained_block(unit, batch, self.files, self.kernel, self.planned.expected)
         return computed_block(unit, batch, self.files, self.kernel)
+
+
+def _batches(wanted: Wanted, planned: Plan, total: int) -> Iterator[tuple[int, Callable[[], Batch]]]:
+    """The first case of each batch, and what makes the batch."""
+    unit, at = wanted.unit, 0
+    for part in planned.parts:
+        for batch in batches(unit, part.cases, CHUNK):
+            if at >= total:
+                return
+            yield at, partial(batch.cut, total - at)
+            at += len(batch)
+    chunk = 0
+    while at < total:
+        yield at, partial(_drawn, unit, wanted.seed, chunk, total - at)
+        at, chunk = at + CHUNK, chunk + 1
 
 
 def _drawn(unit: Unit, seed: int, chunk: int, most: int) -> Batch:

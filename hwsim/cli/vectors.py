@@ -1,0 +1,139 @@
+"""`hwsim vectors`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from hwsim.cli.app import app
+from hwsim.cli.output import note, print_table, say
+from hwsim.spec import load_unit
+
+if TYPE_CHECKING:
+    from hwsim.vectorset.make import Made, Wanted
+
+
+@app.command()
+def vectors(
+    unit: Annotated[str, typer.Argument(metavar="UNIT", help="A unit, or the path of its YAML file.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="The folder to write, or - for lines on the output.")
+    ],
+    suite: Annotated[str, typer.Option(metavar="SUITE", help="What is in the set; see below.")] = "smoke",
+    cases: Annotated[int | None, typer.Option(min=1, help="How many cases, instead of the suite's number.")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of everything random.")] = 1,
+    stages: Annotated[
+        bool, typer.Option("--stages", help="Write what every stage holds, too: stages.hex, line for line.")
+    ] = False,
+    formats: Annotated[
+        str | None,
+        typer.Option(
+            "--format", metavar="NAMES", help="Of hex, text, json and npz, with commas; hex alone above 100,000 cases."
+        ),
+    ] = None,
+) -> None:
+    """Write test vectors: operands, expected results, and a SystemVerilog testbench that replays them.
+
+    \b
+    hwsim vectors hopper-wgmma-e4m3-f32 -o smoke/                       1,000 cases that find most bugs
+    hwsim vectors mxfp8-e4m3-f32 -o standard/ --suite standard          50,000: every reachable coverage bin
+    hwsim vectors my-unit.yaml -o soak/ --suite soak --cases 100000000  as many as there is time for
+    hwsim vectors deepseek-v3-e4m3-f32 -o v/ --stages                   with every stage's values
+    hwsim vectors hopper-wgmma-e4m3-f32 -o - | ./my_dut | hwsim check - -
+
+    \b
+    smoke, standard and soak are one sequence: each is the beginning of the next. The suites coverage, discrimination,
+    products, gemm, random and captured (GPU results; HWSIM_SILICON names the folder) are parts by themselves.
+    The same bytes from the same unit, seed and version of hwsim, on any machine. A run that was interrupted leaves
+    nothing in DIR; the same command goes on where it stopped.
+    """
+    from hwsim.vectorset.make import Wanted, make
+
+    specified = load_unit(unit)
+    wanted = Wanted(specified, suite, seed, cases, _formats(formats), stages)
+    if output == "-":
+        _stream(wanted, formats, stages)
+        return
+    with _shown() as progress:
+        made = make(wanted, Path(output), progress)
+    _tell(made, wanted, output)
+    say(f"again: {_again(unit, wanted, output, formats)}")
+
+
+def _formats(given: str | None) -> tuple[str, ...] | None:
+    from hwsim.vectorset.make import FORMATS
+
+    if given is None:
+        return None
+    names = tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+    for name in names:
+        if name not in FORMATS:
+            raise ValueError(f"--format must be of {', '.join(FORMATS)}, not {name!r}")
+    if "hex" not in names:
+        raise ValueError("--format must name hex, which the testbench and `hwsim check` read")
+    return names
+
+
+def _stream(wanted: Wanted, formats: str | None, stages: bool) -> None:
+    """Lines on the standard output."""
+    from hwsim.vectorset.make import made_batches
+    from hwsim.vectorset.stream import stream
+
+    if formats is not None or stages:
+        raise ValueError("--format and --stages go with a folder, not with -o -")
+    try:
+        for text in stream(wanted.unit, made_batches(wanted)):
+            sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has read enough. What is left in the buffer goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _tell(made: Made, wanted: Wanted, output: str) -> None:
+    counts = made.counts
+    if made.resumed:
+        note(f"went on after {made.resumed:,} cases of an interrupted run")
+    rows = [[name, f"{count:,}", why] for name, count, why in made.parts]
+    print_table(["part", "cases", ""], rows, right=[1])
+    for line in made.notes:
+        say(line)
+    say(f"{output}: {counts.cases:,} cases on {counts.lines:,} lines, suite {wanted.suite}, seed {wanted.seed}")
+
+
+def _again(unit: str, wanted: Wanted, output: str, formats: str | None) -> str:
+    words = ["hwsim", "vectors", unit, "-o", output, "--suite", wanted.suite, "--seed", str(wanted.seed)]
+    if wanted.cases is not None:
+        words += ["--cases", str(wanted.cases)]
+    if formats is not None:
+        words += ["--format", formats]
+    return shlex.join([*words, *(["--stages"] if wanted.stages else [])])
+
+
+@contextlib.contextmanager
+def _shown() -> Iterator[Callable[[int, int, str], None]]:
+    """A bar on the standard error, where that is a terminal."""
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+
+        def update(done: int, planned: int, what: str) -> None:
+            bar.update(task, completed=done, total=planned or None, description=what)
+
+        yield update
