@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hwsim.coverage import stimuli, stimuli_results
+from hwsim.coverage import stimuli, stimuli_results, stimuli_terms
 from hwsim.coverage.counter import Counter
 from hwsim.coverage.declare import Bin
 from hwsim.coverage.plan import plan
@@ -21,17 +21,25 @@ from hwsim.vectors.directed import directed
 GENERATORS: tuple[tuple[Callable[[Bench, Shape], None], tuple[str, ...]], ...] = (
     (stimuli.class_rows, ("G1",)),
     (stimuli.class_specials, ("G1", "G10")),
+    (stimuli_terms.distances, ("G2",)),
+    (stimuli_terms.subnormals, ("G3",)),
     (stimuli.lane_pairs, ("G3",)),
     (stimuli.lane_alone, ("G3",)),
     (stimuli.ties, ("G3",)),
     (stimuli.lost_together, ("G4",)),
     (stimuli.single_bits, ("G4",)),
     (stimuli.addend_fields, ("G4",)),
+    (stimuli_terms.under_addend, ("G4",)),
     (stimuli_results.shifts, ("G5", "G6")),
+    (stimuli_results.largest, ("G6",)),
+    (stimuli_terms.shifts_lost, ("G5",)),
+    (stimuli_terms.hidden, ("G5",)),
     (stimuli_results.remaining, ("G5",)),
     (stimuli_results.cut, ("G7",)),
+    (stimuli_results.sticky, ("G7",)),
     (stimuli_results.near, ("G8",)),
     (stimuli_results.pushed, ("G9",)),
+    (stimuli_terms.specials, ("G10",)),
     (stimuli.chains, ("G11",)),
 )
 

@@ -28,6 +28,8 @@ def _unreachable(shape: Shape, d: int, lost: int) -> str | None:
     if not lost and places >= shape.width:
         return f"at {d} below all {shape.width} bits of a product are below the window, and it is not zero"
     sigs = shape.sigs(d, False)
+    if not lost and shape.never_ends(places, "zero"):
+        return f"no two significands of {shape.names} have a product that ends in {places} zeros: all are enumerated"
     if sigs is None or any(bool(sig & ((1 << places) - 1)) == bool(lost) for sig in sigs):
         return None
     kind = "has a bit below the window" if lost else "ends above the window's last place"

@@ -51,6 +51,8 @@ def _fields(shape: Shape, out: Declared) -> None:
                 why = (
                     f"no product of {shape.names} that can be {d} below ends in such {places} bits: all are enumerated"
                 )
+            if why is None and shape.never_ends(places, word):
+                why = f"no significands of {shape.names} have a product that ends in such {places} bits: all are enumerated"
             for sign in (0, 1):
                 name = f"d={d}, {places} bits of a {SIGNS[sign]} product lost: {word}"
                 at[places, word, sign] = out.bin("G4", name, why)

@@ -88,7 +88,10 @@ def _results(shape: Shape, out: Declared) -> None:
     under = None if shape.range.underflow else shape.range.reasons[1].removeprefix("underflow: ")
     overflow = [out.bin("G9", f"{sign} overflow", over) for sign in SIGNS]
     subnormal = [out.bin("G9", f"{sign} subnormal result beside a product that counts", under) for sign in SIGNS]
-    zero = [out.bin("G9", f"{sign} sum that rounds to zero", under or _never_zero(shape)) for sign in SIGNS]
+    zero = [
+        out.bin("G9", f"{word} sum that rounds to zero", under or _never_zero(shape, sign))
+        for sign, word in enumerate(SIGNS)
+    ]
 
     def sample(seen: Seen, hits: Hits) -> None:
         group = seen.group
@@ -104,9 +107,12 @@ def _results(shape: Shape, out: Declared) -> None:
     out.groups.append(sample)
 
 
-def _never_zero(shape: Shape) -> str | None:
-    """Why a sum other than zero never rounds to zero, or None."""
+def _never_zero(shape: Shape, sign: int) -> str | None:
+    """Why a sum of a sign, other than zero, never rounds to zero, or None."""
     fmt, (unit_exp, why) = shape.result, shape.unit_of_sums
+    rounding = shape.unit.result.rounding
+    if rounding == "rto" or rounding == ("rd" if sign else "ru"):
+        return f"rounding {rounding} takes what is below the least number to the least number"
     if fmt.subnormals and unit_exp >= fmt.emin - fmt.fraction_bits:
         least = fmt.emin - fmt.fraction_bits
         return (

@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 
-from hwsim.formats import FloatFormat, Format
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.spec import Unit
 from hwsim.vectors.bench import Bench
 from hwsim.vectors.palette import EXHAUSTIVE_BITS
 from hwsim.vectors.reachable import RangeReport, granule, range_report
 
 MOST_DISTANCES = 64  # of products that have a bin each
+MOST_PRECISION = 11  # bits of significands of which all pairs are enumerated
 
 
 class Shape:
@@ -75,6 +79,34 @@ class Shape:
     @cached_property
     def _exps(self) -> frozenset[int]:
         return frozenset(self.exps)
+
+    @cached_property
+    def all_sigs(self) -> NDArray[np.int64] | None:
+        """Every number that is a product of two significands, other than zero; None where those are too many."""
+        bits = [fmt.precision if isinstance(fmt, FloatFormat) else fmt.bits for fmt in self.factors]
+        if max(bits) > MOST_PRECISION:
+            return None
+        a, b = (
+            np.arange(1, (1 << n) + 1 if isinstance(fmt, FixedFormat) else 1 << n, dtype=np.int64)
+            for n, fmt in zip(bits, self.factors, strict=True)
+        )
+        return np.unique(a[:, None] * b)
+
+    def never_ends(self, places: int, word: str) -> bool:
+        """Whether enumeration proves that no product's lowest bits are of a kind (`hwsim.coverage.lostbits.kind`)."""
+        if self.all_sigs is None or places < 2 or places > 48:
+            return False
+        low = self.all_sigs & ((1 << places) - 1)
+        half, ones = 1 << places - 1, (1 << places) - 1
+        found = {
+            "zero": low == 0,
+            "one last bit": low == 1,
+            "below half": (low > 1) & (low < half),
+            "half": low == half,
+            "above half": (low > half) & (low < ones),
+            "all ones": low == ones,
+        }[word]
+        return not found.any()
 
     def sigs(self, d: int, addend: bool) -> frozenset[int] | None:
         """Significands that a product d below max_exp can have; None where they are not enumerated.

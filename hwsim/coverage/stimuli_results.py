@@ -99,6 +99,63 @@ def _total(bench: Bench, name: str, total: int) -> None:
     bench.found(name, bench.total(total, tops) or bench.total(total, tops, addend=True))
 
 
+def largest(bench: Bench, shape: Shape) -> None:
+    """The largest product in all lanes, in both signs; and sums that are a power of two, the largest there is."""
+    exp = bench.palette.exps[-1]
+    for sign in SIGNS:
+        bench.one(f"G6/all-largest-{'neg' if sign else 'pos'}", bench.palette.of(sign, exp)[-1:] * bench.lanes)
+    bits = bench.addend_bits
+    total = 1 << bench.window + shape.most_growth
+    parts = [part for part in range(1, 32) if bits > 5 and bench.window > 4]
+    for top, sign, part in cross(bench.tops(shape.most_growth)[:2], SIGNS, parts):
+        # The addend takes what so many lanes of products cannot hold.
+        added = bench.addend(sign, part, top - 4)
+        rest = total - (part << bench.window - 4)
+        products = bench.palette.decompose(-rest if sign else rest, top, top - bench.window, bench.lanes)
+        if added and products:
+            bench.one(f"G6/power-{top}-{part:02}-{'neg' if sign else 'pos'}", products, added)
+
+
+def sticky(bench: Bench, shape: Shape) -> None:
+    """As few large products as grow so far, and one whose lowest bits are guard and sticky."""
+    fraction = bench.result.fraction_bits
+    for cut, top in cross(range(2, shape.most_cut + 1), bench.tops(shape.most_growth)[:2]):
+        growth = cut + fraction - bench.window
+        if growth < 0:
+            _cancelled(bench, cut, top, growth)
+            continue
+        low = (1 << max(0, cut - (bench.window - shape.bits))) - 1
+        high = [one for one in bench.palette.of(0, top) if not one.sig & low]
+        count = -(-(1 << growth + shape.bits) // high[-1].sig) if high and growth >= 0 else 1
+        if not high or count >= bench.lanes:
+            continue
+        for place, guard in cross(range(cut - 1), (0, 1)):
+            one = _ending(bench, top, 1 << place | guard << cut - 1, cut)
+            if one:
+                bench.one(f"G7/sticky-{cut}-{place}-{guard}-{top}", (*high[-1:] * count, one))
+
+
+def _cancelled(bench: Bench, cut: int, top: int, growth: int) -> None:
+    """Two products that cancel, and one below them that alone is the sum."""
+    high = large(bench, top)
+    back = high and opposite(bench, high)
+    for place, guard in cross(range(cut - 1), (0, 1)) if high and back and bench.lanes > 2 else ():
+        one = _ending(bench, top, 1 << place | guard << cut - 1, cut, bench.window + growth + 1)
+        if high and back and one:
+            bench.one(f"G7/sticky-{cut}-{place}-{guard}-{top}", (high, back, one))
+
+
+def _ending(bench: Bench, top: int, field: int, places: int, length: int | None = None) -> Product | None:
+    """A product with nothing below the window, whose last places in it are so. length: its bits in the window."""
+    mask = (1 << places) - 1
+    for exp in bench.palette.exps:
+        shift = exp - bench.palette.fraction_bits - (top - bench.window)
+        for one in bench.palette.of(0, exp) if 0 <= shift < places and exp <= top else ():
+            if one.sig << shift & mask == field and length in (None, one.sig.bit_length() + shift):
+                return one
+    return None
+
+
 def remaining(bench: Bench, shape: Shape) -> None:
     """Two opposite products that cancel, and one that straddles the window's end."""
     for d, sign in cross(bench.distances, SIGNS):
