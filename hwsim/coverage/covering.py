@@ -33,6 +33,7 @@ GENERATORS: tuple[tuple[Callable[[Bench, Shape], None], tuple[str, ...]], ...] =
     (stimuli_results.shifts, ("G5", "G6")),
     (stimuli_results.largest, ("G6",)),
     (stimuli_terms.shifts_lost, ("G5",)),
+    (stimuli_terms.shifts_cancelled, ("G5",)),
     (stimuli_terms.hidden, ("G5",)),
     (stimuli_results.remaining, ("G5",)),
     (stimuli_results.cut, ("G7",)),

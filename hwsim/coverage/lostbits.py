@@ -9,6 +9,7 @@ from hwsim.coverage.seen import Seen
 from hwsim.coverage.shape import Shape
 
 SIGNS = ("+", "-")
+MOST_DEPTH = 40  # places below the window that have a bin each
 KINDS = ("zero", "one last bit", "below half", "half", "above half", "all ones")
 
 
@@ -52,7 +53,7 @@ def _fields(shape: Shape, out: Declared) -> None:
                     f"no product of {shape.names} that can be {d} below ends in such {places} bits: all are enumerated"
                 )
             if why is None and shape.never_ends(places, word):
-                why = f"no significands of {shape.names} have a product that ends in such {places} bits: all are enumerated"
+                why = f"no significands of {shape.names} make a product that ends in such {places} bits: all enumerated"
             for sign in (0, 1):
                 name = f"d={d}, {places} bits of a {SIGNS[sign]} product lost: {word}"
                 at[places, word, sign] = out.bin("G4", name, why)
@@ -82,12 +83,15 @@ def _is(sig: int, places: int, word: str) -> bool:
 
 def _single(shape: Shape, out: Declared) -> None:
     """A single lost bit in the whole group, by its depth below the window's last place."""
-    last = shape.width
+    last = max(shape.width, min(shape.below(shape.farthest), MOST_DEPTH))
     at = {}
     for depth in range(1, last + 1):
         name = f"a product's bit {depth} below the window lost, and nothing else"
         at[depth] = out.bin("G4", name, shape.together or _never_single(shape, depth))
-    deeper = out.bin("G4", f"a product's bit more than {last} below the window lost, and nothing else", shape.loses)
+    end = shape.below(shape.farthest)
+    flat = None if shape.addends or end > last else f"two products are at most {shape.farthest} apart: {end} places"
+    name = f"a product's bit more than {last} below the window lost, and nothing else"
+    deeper = out.bin("G4", name, shape.loses or flat)
     bits = shape.bench.addend_bits
     addend = {
         depth: out.bin("G4", f"the addend's bit {depth} below the window lost, and nothing else")

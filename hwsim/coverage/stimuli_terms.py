@@ -8,6 +8,7 @@ from hwsim.coverage.lostbits import kind
 from hwsim.coverage.shape import Shape
 from hwsim.formats import FloatFormat
 from hwsim.vectors.bench import Bench
+from hwsim.vectors.directed_sum import large, opposite
 from hwsim.vectors.landmarks import infinities, nans, numbers
 from hwsim.vectors.palette import Product
 from hwsim.vectors.solver import Addend
@@ -90,6 +91,27 @@ def shifts_lost(bench: Bench, shape: Shape) -> None:
             if low:
                 name = f"G5/left{-growth:02}-lost{extra:+}-{back}-{'neg' if sign else 'pos'}"
                 bench.one(name, (*found.products, low), shift=found.shift)
+
+
+def shifts_cancelled(bench: Bench, shape: Shape) -> None:
+    """Two products that cancel, one that is left at each place, and one far below that loses bits."""
+    bits = bench.palette.fraction_bits
+    for place, sign, back in cross(range(1, bench.window + 1), SIGNS, SIGNS if bench.lanes > 3 else ()):
+        for exp in bench.tries:
+            high = large(bench, exp)
+            other, low = high and opposite(bench, high), _losing(bench, exp, sign ^ back)
+            for d in range(max(0, place - bits), place + bits) if high and other and low else ():
+                left = [
+                    one
+                    for one in bench.palette.of(sign, exp - d)
+                    if bits + d + 1 - one.sig.bit_length() == place and (not back or one.sig & (one.sig - 1))
+                ]
+                name = f"G5/left{place:02}-cancelled-{back}-{'neg' if sign else 'pos'}-{exp}-{d}"
+                if left and high and other and low and bench.one(name, (high, other, left[0], low)):
+                    break
+            else:
+                continue
+            break
 
 
 def _losing(bench: Bench, top: int, sign: int) -> Product | None:
