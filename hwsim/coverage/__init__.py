@@ -1,1 +1,5 @@
-"""Functional coverage: bins as data, sampled where the model computes, and cases solved for them."""
+"""Functional coverage of a unit: bins, counts, and cases that are solved for.
+
+Import from the modules: `plan` of hwsim.coverage.plan, `Counter` of hwsim.coverage.counter, `covering` of
+hwsim.coverage.covering.
+"""

@@ -180,7 +180,7 @@ def _witness(bench: Bench, name: str, found: Found) -> Case | None:
 
 
 def _underflow(bench: Bench) -> tuple[bool, str, Case | None]:
-    unit_exp, why = _granule(bench)
+    unit_exp, why = granule(bench)
     least = bench.result.emin
     if unit_exp >= least:
         return False, f"underflow: every sum with a product is a multiple of 2^{unit_exp} >= 2^{least}, {why}", None
@@ -191,7 +191,7 @@ def _underflow(bench: Bench) -> tuple[bool, str, Case | None]:
     return True, f"underflow: not excluded, because sums are multiples of 2^{unit_exp}", None
 
 
-def _granule(bench: Bench) -> tuple[int, str]:
+def granule(bench: Bench) -> tuple[int, str]:
     """The exponent of a power of two that every sum with a product is a multiple of, and why."""
     least = _product_exps(bench)[0]
     product = least - bench.palette.fraction_bits
