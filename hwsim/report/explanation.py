@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hwsim.model import Explained
 from hwsim.model.picture import Picture, group_lines, group_title, picture, result_text, title
+from hwsim.report.fit import Text
 
 MOST_GROUPS = 4
 
@@ -16,8 +17,8 @@ class GroupPicture(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     index: int
-    title: str
-    lines: tuple[str, ...]
+    title: Text
+    lines: tuple[Text, ...]
     window: Picture | None = None
 
 
@@ -26,10 +27,10 @@ class Explanation(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    title: str
+    title: Text
     groups: tuple[GroupPicture, ...]
     left_out: int = 0
-    result: str
+    result: Text
 
     @property
     def lines(self) -> list[str]:

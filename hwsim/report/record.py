@@ -6,30 +6,18 @@ counts mismatches of which none is told, a mismatch of no row, a bin that was hi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from hwsim.report.explanation import Explanation
+from hwsim.report.fit import Text, fit
 
 SCHEMA = "hwsim-report/1"
 
-# What XML 1.0 and HTML cannot hold: controls, halves of surrogate pairs, noncharacters. A terminal's colours go.
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-UNFIT = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0001fffd\U00020000-\U0010fffd]")
-
-
-def fit(text: Any) -> Any:
-    """A text without what documents cannot hold: U+FFFD in its place. Anything else stays as it is."""
-    if not isinstance(text, str):
-        return text
-    return UNFIT.sub("\ufffd", COLOURS.sub("", text).replace("\r\n", "\n"))
-
-
-Text = Annotated[str, BeforeValidator(fit)]
 Count = Annotated[int, Field(ge=0)]
+Specification = Annotated[dict[str, Any], BeforeValidator(fit)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -258,7 +246,7 @@ class RunReport(Record):
     command: Text
     version: Text
     seed: int | None = None
-    units: tuple[dict[str, Any], ...] = ()
+    units: tuple[Specification, ...] = ()
     rows: tuple[Row, ...]
     coverage: tuple[CoverageGroup, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
