@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -39,6 +40,15 @@ def icarus() -> None:
         find_icarus()
     except ToolMissing as error:
         missing(str(error))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a browser that runs headless."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        missing("chromium is missing; install it with: apt-get install chromium")
+    return str(found)
 
 
 @pytest.fixture(scope="session")

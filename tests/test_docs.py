@@ -182,7 +182,7 @@ def test_a_small_run_ends_as_the_documents_say(icarus: None, files: Path, capsys
     printed = capsys.readouterr().out
     assert re.search(r"^all equal: [\d,]+ comparisons in \d+ s, seed 1$", printed, re.MULTILINE)
     assert "again: hwsim cosim tiny.yaml --sim icarus --seed 1 --cases 20" in printed
-    for left in ("results.xml", "tiny-icarus/simulation.log", "tiny-icarus/dump.vcd"):
+    for left in ("report.html", "results.json", "results.xml", "tiny-icarus/simulation.log", "tiny-icarus/dump.vcd"):
         assert (files / "run" / left).is_file()
     # The table has the columns and the suites that README.md and docs/cosim.md show.
     shown = next(block.text for block in blocks("text") if block.text.startswith("unit "))

@@ -76,14 +76,17 @@ def cosim(
 
     chosen = [load_unit(name) for name in units or DEFAULT_UNITS]
     steps = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
+    drawn = secrets.randbelow(2**32) if seed is None else seed
+    command = again(units, sim, drawn, cases, cuts, contexts)
     options = Options(
         units=tuple((unit, pipeline(unit, steps, contexts)) for unit in chosen),
         simulators=("verilator", "icarus") if sim is Simulators.BOTH else (sim.value,),
-        seed=secrets.randbelow(2**32) if seed is None else seed,
+        seed=drawn,
         cases=cases,
         waves=waves,
         folder=output,
         called=tuple(units or DEFAULT_UNITS),
+        command=command,
     )
     for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(ending) is not signal.SIG_IGN:
@@ -109,8 +112,9 @@ def cosim(
     total = sum(row.outcome.results for row in report.rows)
     verdict = f"{len(failed)} of {len(report.rows)} suites failed" if failed else "all equal"
     say(f"{verdict}: {total:,} comparisons in {time.monotonic() - started:.0f} s, seed {options.seed}")
+    say(f"report: {output / 'report.html'}; the same as JSON: {output / 'results.json'}")
     say(f"JUnit XML: {output / 'results.xml'}; logs{' and waveforms' if waves else ''}: {output}/")
-    say(f"again: {again(units, sim, options.seed, cases, cuts, contexts)}")
+    say(f"again: {command}")
     if not report.passed:
         raise typer.Exit(MISMATCH)
 

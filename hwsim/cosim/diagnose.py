@@ -28,6 +28,7 @@ from hwsim.vectors.case import Case, beats
 class Difference:
     """The first stage that differs. where: beat, and lane or field. expected, got: integers as the model names them."""
 
+    beat: int
     stage: str
     where: str
     expected: object
@@ -54,12 +55,13 @@ def first_difference(unit: Unit, pipeline: Pipeline, case: Case) -> Difference |
             inputs = _inputs(unit, beat, partial, chain=bool(index) and not restarts)
             for stage, where, expected, got in _group_checkpoints(unit, inputs, group):
                 if expected != got:
-                    return Difference(stage, f"beat {index}, {where}" if where else f"beat {index}", expected, got)
+                    place = f"beat {index}, {where}" if where else f"beat {index}"
+                    return Difference(index, stage, place, expected, got)
             if index in explained.promotions:
                 promoted = explained.promotions[index]
                 got = _promote(unit, promoted.register, promoted.partial)
                 if got != promoted.code:
-                    return Difference("promote", f"beat {index}", hex(promoted.code), hex(got))
+                    return Difference(index, "promote", f"beat {index}", hex(promoted.code), hex(got))
     return None
 
 

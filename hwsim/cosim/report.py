@@ -1,100 +1,157 @@
-"""What a run found: rows of a table, the report of a mismatch, JUnit XML."""
+"""What a run found, as its report tells it: rows, and mismatches with the model's explanation of their cases."""
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from importlib.metadata import version
 
-from hwsim.formats import FloatFormat, Format
-from hwsim.spec import Unit
+import yaml
+
+from hwsim import report as reports
+from hwsim.cosim.diagnose import Difference
+from hwsim.model import explain
+from hwsim.report import Operand, Reading, RunReport, explanation
+from hwsim.report.reading import operand, reading, scalar, ulps
+from hwsim.spec import Unit, as_yaml
 from hwsim.tb.job import Mismatch, Outcome
 from hwsim.vectors.case import Case
-
-MOST_LINES = 15
-MOST_OPERANDS = 6
 
 
 @dataclass
 class Row:
-    """One suite on one driver: what was planned and what came of it."""
+    """One suite on one driver: what was planned and what came of it.
+
+    told: mismatches as they are reported, the first one first. notes: what else is to be said of a failure.
+    """
 
     unit: str
     suite: str
     driver: str
     planned: int
     outcome: Outcome
-    report: list[str] = field(default_factory=list)
+    told: list[reports.Mismatch] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
         """Whether everything that was planned was compared, and agreed."""
-        return self.planned > 0 and self.outcome.results == self.planned and self.outcome.count == 0
+        return self.record.passed
 
     @property
     def rate(self) -> float:
         """Results compared a second."""
-        return self.outcome.results / self.outcome.seconds if self.outcome.seconds else 0.0
+        return self.record.rate
 
-
-def number(fmt: Format, code: int) -> str:
-    """A code, in all its digits, and its value."""
-    digits = f"{code:#0{2 + -(-fmt.container_bits // 4)}x}" if code >= 0 else "unknown"
-    try:
-        value = float(fmt.decode([code])[0])
-    except ValueError:
-        return f"{digits} (no code of {fmt.name})"
-    return f"{digits} ({value:.9g})"
-
-
-def ulps(fmt: Format, got: int, expected: int) -> str:
-    """How far apart two codes are, in ulp of the format; empty where that has no meaning."""
-    if not isinstance(fmt, FloatFormat):
-        return ""
-    places = []
-    for code in (got, expected):
-        if code & ((1 << fmt.padding) - 1):
-            return ""
-        bare = code >> fmt.padding
-        if fmt.is_nan(bare) or bare & (fmt.sign_bit - 1) == fmt.infinity_magnitude:
-            return ""
-        magnitude = bare & (fmt.sign_bit - 1)
-        places.append(-magnitude if bare & fmt.sign_bit else magnitude)
-    return f", {places[0] - places[1]:+d} ulp of {fmt.name}"
-
-
-def operand_line(name: str, fmt: Format, codes: Sequence[int]) -> str:
-    """A vector of codes, decoded, without its zeros."""
-    shown = [(index, code) for index, code in enumerate(codes) if code]
-    parts = [f"[{index}] {number(fmt, code)}" for index, code in shown[:MOST_OPERANDS]]
-    more = f" and {len(shown) - MOST_OPERANDS} more" if len(shown) > MOST_OPERANDS else ""
-    return f"  {name}  {', '.join(parts) or 'all zero'}{more}; {len(codes)} elements"
-
-
-def mismatch_lines(unit: Unit, mismatch: Mismatch, case: Case | None, stage: str) -> list[str]:
-    """What differs, for a reader: operands decoded, expected and got, the first stage that differs."""
-    lines = []
-    if case is not None:
-        lines.append(operand_line("a", unit.operands.a, case.a))
-        lines.append(operand_line("b", unit.operands.b, case.b))
-        if unit.operands.addend is not None:
-            lines.append(f"  c  {number(unit.operands.addend, case.c)}")
-        if unit.scale is not None:
-            lines.append(operand_line("scale_a", unit.scale.a.format, case.scale_a))
-            lines.append(operand_line("scale_b", unit.scale.b.format, case.scale_b))
-    if mismatch.kind == "result":
-        output = unit.output
-        wrong_context = mismatch.got_context != mismatch.expected_context
-        contexts = f" (context {mismatch.expected_context}, got {mismatch.got_context})" if wrong_context else ""
-        distance = ulps(output, mismatch.got, mismatch.expected)
-        lines.append(
-            f"  expected {number(output, mismatch.expected)}, got {number(output, mismatch.got)}{distance}{contexts}"
+    @property
+    def record(self) -> reports.Row:
+        """The row as a report has it."""
+        outcome = self.outcome
+        return reports.Row(
+            unit=self.unit,
+            suite=self.suite,
+            driver=self.driver,
+            planned=self.planned,
+            compared=outcome.results,
+            mismatches=outcome.count,
+            cycles=outcome.cycles,
+            seconds=outcome.seconds,
+            notes=tuple(self.notes),
         )
-    else:
-        lines.append(f"  {KINDS[mismatch.kind]}: expected {mismatch.expected}, got {mismatch.got}")
-    lines.append(f"  first differing stage: {stage}")
-    return lines
+
+    @property
+    def report(self) -> list[str]:
+        """Why it failed, in at most 15 lines; nothing where it passed."""
+        return [] if self.passed else reports.failure_lines(self.record, self.told)
+
+
+def run_report(units: Sequence[Unit], rows: Sequence[Row], command: str, seed: int) -> RunReport:
+    """A whole run. command: what runs it again."""
+    return RunReport(
+        title=f"hwsim cosim: {', '.join(unit.name for unit in units)}",
+        command=command,
+        version=version("hwsim"),
+        seed=seed,
+        units=tuple(yaml.safe_load(as_yaml(unit)) for unit in units),
+        rows=tuple(row.record for row in rows),
+        mismatches=tuple(mismatch for row in rows for mismatch in row.told),
+    )
+
+
+def told(
+    row: Row, unit: Unit, mismatch: Mismatch, case: Case | None, difference: Difference | None
+) -> reports.Mismatch:
+    """A mismatch of a unit as it is reported, without what is said of its stage, its files and its command.
+
+    case: the one whose result was due; only where a result differs is it explained.
+    """
+    result = mismatch.kind == "result"
+    wrong_context = result and mismatch.got_context != mismatch.expected_context
+    group = difference.beat if difference is not None else None
+    return reports.Mismatch(
+        unit=row.unit,
+        suite=row.suite,
+        driver=row.driver,
+        case=case.id if case else "?",
+        operands=_operands(unit, case) if case else (),
+        what="result" if result else KINDS[mismatch.kind],
+        format=unit.output.name if result else "",
+        expected=reading(unit.output, mismatch.expected) if result else _bit(mismatch.expected),
+        got=reading(unit.output, mismatch.got) if result else _bit(mismatch.got),
+        ulp=ulps(unit.output, mismatch.got, mismatch.expected) if result else None,
+        context=f"context {mismatch.expected_context}, got {mismatch.got_context}" if wrong_context else "",
+        group=group,
+        where=f"at cycle {mismatch.cycle}, result {mismatch.index} of {row.planned}",
+        explanation=_explanation(unit, case, group) if result and case else None,
+    )
+
+
+def _bit(value: int) -> Reading:
+    return Reading(code=str(value), value="")
+
+
+def _operands(unit: Unit, case: Case) -> tuple[Operand, ...]:
+    found = [operand("a", unit.operands.a, case.a), operand("b", unit.operands.b, case.b)]
+    if unit.operands.addend is not None:
+        found.append(scalar("c", unit.operands.addend, case.c))
+    if unit.scale is not None:
+        found.append(operand("scale_a", unit.scale.a.format, case.scale_a))
+        found.append(operand("scale_b", unit.scale.b.format, case.scale_b))
+    return tuple(found)
+
+
+def _explanation(unit: Unit, case: Case, group: int | None) -> reports.Explanation:
+    c = case.c if unit.operands.addend is not None else None
+    scales = (case.scale_a, case.scale_b) if unit.scale is not None else (None, None)
+    return explanation(explain(unit, case.a, case.b, c, *scales), group)
+
+
+def explain_command(unit: Unit, called: str, case: Case) -> str:
+    """The command that shows every stage of a case. called: the unit's name or path."""
+    words = ["hwsim", "explain", called, "--a", _codes(case.a), "--b", _codes(case.b)]
+    if unit.operands.addend is not None:
+        words += ["--c", hex(case.c)]
+    if unit.scale is not None:
+        words += ["--scale-a", _codes(case.scale_a), "--scale-b", _codes(case.scale_b)]
+    return shlex.join(words)
+
+
+def _codes(codes: Sequence[int]) -> str:
+    return ",".join(map(hex, codes))
+
+
+def told_of_codes(row: Row, mismatch: Mismatch) -> reports.Mismatch:
+    """A mismatch of a table of codes: what the decoder, or the multiplier, makes of them."""
+    return reports.Mismatch(
+        unit=row.unit,
+        suite=row.suite,
+        driver=row.driver,
+        case=f"codes {mismatch.got_context:#x}, {mismatch.expected_context:#x}",
+        what=mismatch.kind,
+        expected=Reading(code=hex(mismatch.expected), value=""),
+        got=Reading(code=hex(mismatch.got), value=""),
+    )
 
 
 KINDS = {
@@ -103,25 +160,3 @@ KINDS = {
     "misuse": "misuse",
     "unknown": "an unknown (X or Z) output bit",
 }
-
-
-def write_junit(path: Path, rows: Sequence[Row]) -> None:
-    """Every suite of a run as JUnit XML."""
-    root = ElementTree.Element("testsuites", name="hwsim cosim")
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row.unit, row.driver), []).append(row)
-    for (unit, driver), members in groups.items():
-        failures = sum(not row.passed for row in members)
-        suite = ElementTree.SubElement(
-            root, "testsuite", name=f"{unit}.{driver}", tests=str(len(members)), failures=str(failures)
-        )
-        for row in members:
-            case = ElementTree.SubElement(
-                suite, "testcase", classname=f"{unit}.{driver}", name=row.suite, time=f"{row.outcome.seconds:.3f}"
-            )
-            if not row.passed:
-                message = f"{row.outcome.count} mismatches; {row.outcome.results} of {row.planned} compared"
-                ElementTree.SubElement(case, "failure", message=message).text = "\n".join(row.report)
-    ElementTree.indent(root)
-    ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)

@@ -19,15 +19,16 @@ from hwsim.cosim.bench import TOP
 from hwsim.cosim.build import Design, bulk_build, unit_design
 from hwsim.cosim.bulk import BulkUnit
 from hwsim.cosim.compare import compare
-from hwsim.cosim.diagnose import first_difference
+from hwsim.cosim.diagnose import Difference, first_difference
 from hwsim.cosim.ports import PortMap, port_map
-from hwsim.cosim.report import MOST_LINES, Row, mismatch_lines, write_junit
+from hwsim.cosim.report import Row, explain_command, run_report, told, told_of_codes
 from hwsim.cosim.simulate import command, simulate
 from hwsim.cosim.suites import Planner, Suite, fitting
 from hwsim.cosim.tables import TOP as TABLES_TOP
 from hwsim.cosim.tables import Table, bench_formats, codec_table, product_table, tables_design, write_tables
 from hwsim.cosim.tools import require
 from hwsim.cosim.trace import words_of
+from hwsim.report import File, write_reports
 from hwsim.rtl import verilog
 from hwsim.spec import Pipeline, Unit, refuse_unimplemented_in_hardware
 from hwsim.spec import pipeline as usual_pipeline
@@ -36,6 +37,7 @@ from hwsim.vectors.case import Case
 
 MARK = "hwsim-cosim"
 WORKERS = 2
+MOST_TOLD = 3  # mismatches of a suite that are reported, each of another case
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Options:
     """What to run.
 
     cases: random cases a suite, or None for the usual number. folder: where results are written.
-    called: what a command line calls each unit, to run it again; its name unless given.
+    called: what a command line calls each unit, to run it again; its name unless given. command: the whole command.
     """
 
     units: tuple[tuple[Unit, Pipeline], ...]
@@ -55,6 +57,7 @@ class Options:
     tables: bool = True
     bulk: bool = True
     called: tuple[str, ...] = ()
+    command: str = ""
 
 
 class Progress(Protocol):
@@ -85,7 +88,7 @@ class Silence:
 
 @dataclass
 class Report:
-    """What a run found. folder: holds results.xml, and a folder for each unit and simulator."""
+    """What a run found. folder: holds the reports, and a folder for each unit and simulator."""
 
     rows: list[Row] = field(default_factory=list)
     folder: Path = Path()
@@ -114,7 +117,8 @@ def run(options: Options, progress: Progress | None = None) -> Report:
         raise ValueError(f"cases must be at least 1, not {options.cases}: a run of none proves nothing")
     with _results(options.folder) as folder:
         report = _Run(options, progress or Silence(), folder).all()
-        write_junit(folder / "results.xml", report.rows)
+        units = [unit for unit, _ in options.units]
+        write_reports(folder, run_report(units, report.rows, options.command or again(options), options.seed))
     report.folder = options.folder
     return report
 
@@ -203,11 +207,7 @@ class _Run:
         for index, table in enumerate(tables):
             outcome = read_outcome(job, index) or Outcome(table.name)
             row = Row("all formats", table.name, simulator, table.planned, outcome)
-            for mismatch in outcome.mismatches[:3]:
-                row.report.append(
-                    f"  {mismatch.kind} of codes {mismatch.got_context:#x}, {mismatch.expected_context:#x}: "
-                    f"expected {mismatch.expected:#x}, got {mismatch.got:#x}"
-                )
+            row.told = [told_of_codes(row, mismatch) for mismatch in outcome.mismatches[:MOST_TOLD]]
             self._finish(row, job)
             rows.append(row)
         self.progress.step(f"formats: tables on {simulator}")
@@ -254,61 +254,81 @@ class _Run:
 
     def _judge(self, unit: Unit, pipeline: Pipeline, driver: str, suite: Suite, outcome: Outcome, job: Path) -> Row:
         row = Row(unit.name, suite.name, driver, suite.planned, outcome)
-        if outcome.mismatches:
-            first = outcome.mismatches[0]
-            case = _case(suite, first)
-            with self._lock:
-                stage = _stage(unit, pipeline, case, first)
-            row.report = [
-                f"{unit.name} · {driver} · {suite.name} · case {case.id if case else '?'}",
-                *mismatch_lines(unit, first, case, stage),
-                f"  at cycle {first.cycle}, result {first.index} of {suite.planned}; "
-                f"{outcome.count} mismatches in this suite",
-            ]
+        for mismatch in _of_several_cases(outcome.mismatches):
+            case = _case(suite, mismatch)
+            # Only the first is taken apart, which takes a while.
+            first = not row.told
+            difference = self._difference(unit, pipeline, case) if first else None
+            made = told(row, unit, mismatch, case, difference)
+            explain = explain_command(unit, self._called(row.unit), case) if case and made.explanation else ""
+            stage = _stage(case, difference) if first else ""
+            row.told.append(made.model_copy(update={"stage": stage, "explain": explain}))
         self._finish(row, job)
         return row
 
+    def _difference(self, unit: Unit, pipeline: Pipeline, case: Case | None) -> Difference | None:
+        if case is None:
+            return None
+        with self._lock:
+            return first_difference(unit, pipeline, case)
+
     def _finish(self, row: Row, job: Path) -> None:
-        """What every report ends with."""
+        """What every report ends with: the seed, the waveform, the command that runs it again."""
         if row.passed:
             return
-        if not row.report:
-            row.report = [
-                f"{row.unit} · {row.driver} · {row.suite}",
-                f"  {row.outcome.results} of {row.planned} results compared; the end of the simulation's log:",
-                *_log_end(job),
-            ]
+        dump = None
         if not self.options.waves:
             waves = "none; add --waves"
         elif job == self.folder:
             waves = "none: the bulk driver records none"
         else:
-            waves = str(self.options.folder / job.name / "dump.vcd")
-        row.report = [
-            *row.report[: MOST_LINES - 2],
-            f"  seed {self.options.seed}; waveform: {waves}",
-            f"  again: {self._again(row)}",
-        ]
+            dump = self.options.folder / job.name / "dump.vcd"
+            waves = str(dump)
+        note, command = f"seed {self.options.seed}; waveform: {waves}", again(self.options, row)
+        files = () if dump is None else (File(what="waveform", path=str(dump)),)
+        end = {"notes": (note,), "files": files, "again": command}
+        row.told = [mismatch.model_copy(update=end) for mismatch in row.told]
+        if not row.told:
+            row.notes = ["the end of the simulation's log:", *_log_end(job), note, f"again: {command}"]
 
-    def _again(self, row: Row) -> str:
-        """The command that runs a row's suite again; for a table, that of all formats."""
-        options = self.options
-        called = options.called or [unit.name for unit, _ in options.units]
-        known = list(zip(called, options.units, strict=True))
-        chosen = [one for one in known if one[1][0].name == row.unit] or known
-        words = ["hwsim", "cosim", *(name for name, _ in chosen), "--sim", row.driver.split(",")[0]]
-        words += ["--seed", str(options.seed)]
-        if options.cases is not None:
-            words += ["--cases", str(options.cases)]
-        unit, built = chosen[0][1]
-        if built != usual_pipeline(unit):
-            words += ["--cuts", ",".join(built.cuts), "--contexts", str(built.contexts)]
-        return shlex.join(words)
+    def _called(self, name: str) -> str:
+        """What a command line calls a unit."""
+        return next(called for called, (unit, _) in _called(self.options) if unit.name == name)
+
+
+def _called(options: Options) -> list[tuple[str, tuple[Unit, Pipeline]]]:
+    """The units, each with what a command line calls it."""
+    called = options.called or [unit.name for unit, _ in options.units]
+    return list(zip(called, options.units, strict=True))
+
+
+def again(options: Options, row: Row | None = None) -> str:
+    """The command that runs all of it again, or a row's unit on its simulator; for a table, that of all formats."""
+    known = _called(options)
+    chosen = [one for one in known if row is not None and one[1][0].name == row.unit] or known
+    words = ["hwsim", "cosim", *(name for name, _ in chosen)]
+    simulators = options.simulators if row is None else (row.driver.split(",")[0],)
+    if len(simulators) == 1:
+        words += ["--sim", *simulators]
+    words += ["--seed", str(options.seed)]
+    if options.cases is not None:
+        words += ["--cases", str(options.cases)]
+    unit, built = chosen[0][1]
+    if built != usual_pipeline(unit):
+        words += ["--cuts", ",".join(built.cuts), "--contexts", str(built.contexts)]
+    return shlex.join(words)
+
+
+def _of_several_cases(mismatches: Sequence[Mismatch]) -> list[Mismatch]:
+    """The first mismatch, and the next results that differ, each of another case."""
+    others = {mismatch.index: mismatch for mismatch in reversed(mismatches[1:]) if mismatch.kind == "result"}
+    rest = sorted(others.values(), key=lambda mismatch: mismatch.index)
+    return [*mismatches[:1], *(one for one in rest if one.index != mismatches[0].index)][:MOST_TOLD]
 
 
 def _log_end(job: Path) -> list[str]:
     log = job / "simulation.log"
-    return [f"  {line}" for line in log.read_text(errors="replace").splitlines()[-8:]] if log.exists() else []
+    return log.read_text(errors="replace").splitlines()[-8:] if log.exists() else []
 
 
 def _script(suite: Suite, ports: PortMap) -> Script:
@@ -331,10 +351,9 @@ def _case(suite: Suite, mismatch: Mismatch) -> Case | None:
     return suite.cases[suite.trace.results[index][0]]
 
 
-def _stage(unit: Unit, pipeline: Pipeline, case: Case | None, mismatch: Mismatch) -> str:
+def _stage(case: Case | None, difference: Difference | None) -> str:
     if case is None:
         return "control (no result was due)"
-    difference = first_difference(unit, pipeline, case)
     if difference is not None:
         return str(difference)
     return "control: alone, the case is right in every stage; see registers, contexts and handshake"

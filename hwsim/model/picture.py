@@ -239,14 +239,19 @@ def picture_lines(shown: Picture) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
+def group_lines(explained: Explained, group: ExplainedGroup) -> list[str]:
+    """A group below its title, as lines: operands, parts, the window as bits, the result and what follows it."""
+    shown = picture(group)
+    lines = columns([operand_header(group), *operand_rows(group)])
+    for header, rows in part_tables(group):
+        lines += ["", *columns([header, *rows])]
+    lines += ["", *picture_lines(shown)] if shown else []
+    return [*lines, outcome(group), *after_group(explained, group.index)]
+
+
 def text(explained: Explained) -> str:
     """Everything, as plain text."""
     lines = [title(explained)]
     for group in explained.groups:
-        lines += ["", group_title(group), *columns([operand_header(group), *operand_rows(group)])]
-        shown = picture(group)
-        for header, rows in part_tables(group):
-            lines += ["", *columns([header, *rows])]
-        lines += ["", *picture_lines(shown)] if shown else []
-        lines += [outcome(group), *after_group(explained, group.index)]
+        lines += ["", group_title(group), *group_lines(explained, group)]
     return "\n".join([*lines, "", result_text(explained)])

@@ -18,6 +18,7 @@ from cosim.small_runs import mutant, processes_in, shrink, wait_for
 
 from hwsim.cli import main
 from hwsim.cosim import run
+from hwsim.report import read_json
 from hwsim.spec import as_yaml
 
 Cosim = Callable[..., tuple[int, str, str]]
@@ -59,7 +60,9 @@ def test_a_run_that_is_all_equal_is_status_0_and_can_be_repeated(icarus: None, c
     again = out.splitlines()[-1].removeprefix("again: ")
     assert again == f"hwsim cosim ./tiny.yaml --sim icarus --seed {seed} --cases 8 --cuts sum"
     assert (tmp_path / "out" / "results.xml").exists()
-    assert "JUnit XML: out/results.xml" in out
+    for said in ("report: out/report.html; ", "JSON: out/results.json\n", "JUnit XML: out/results.xml; "):
+        assert said in out
+    assert read_json(tmp_path / "out" / "results.json").command == again
     # On the standard error, a line for each step.
     assert re.findall(r"^\[(\d)/(\d)\] ", err, re.MULTILINE) == [(str(step), "4") for step in range(1, 5)]
     assert rows(cosim(*shlex.split(again)[2:])[1]) == rows(out)

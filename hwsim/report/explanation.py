@@ -1,0 +1,64 @@
+"""The model's explanation of a case, kept with a mismatch: its groups' windows as bits, every stage as text."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from hwsim.model import Explained
+from hwsim.model.picture import Picture, group_lines, group_title, picture, result_text, title
+from hwsim.report.fit import Text
+
+MOST_GROUPS = 4
+
+
+class GroupPicture(BaseModel):
+    """One fused sum. lines: every stage, as text. window: the aligned terms as bits, where the sum has a window."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    index: int
+    title: Text
+    lines: tuple[Text, ...]
+    window: Picture | None = None
+
+
+class Explanation(BaseModel):
+    """A dot product. left_out: groups that are not among `groups`. result: the model's, in a line."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: Text
+    groups: tuple[GroupPicture, ...]
+    left_out: int = 0
+    result: Text
+
+    @property
+    def lines(self) -> list[str]:
+        """All of it as text: what `hwsim explain` prints."""
+        lines = [self.title]
+        for group in self.groups:
+            lines += ["", group.title, *group.lines]
+        if self.left_out:
+            lines += ["", f"{self.left_out} more groups are left out"]
+        return [*lines, "", self.result]
+
+
+def explanation(explained: Explained, group: int | None = None, most: int = MOST_GROUPS) -> Explanation:
+    """What the model makes of a case; of a long one, the first groups and the named one.
+
+    group: the one that must be among them. most: so many at most.
+    """
+    groups = explained.groups
+    chosen = sorted({*range(min(len(groups), most - (group is not None))), *([] if group is None else [group])})
+    kept = tuple(
+        GroupPicture(
+            index=index,
+            title=group_title(groups[index]),
+            lines=tuple(group_lines(explained, groups[index])),
+            window=picture(groups[index]),
+        )
+        for index in chosen
+    )
+    return Explanation(
+        title=title(explained), groups=kept, left_out=len(groups) - len(kept), result=result_text(explained)
+    )

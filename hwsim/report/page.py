@@ -1,0 +1,82 @@
+"""A report as one HTML page, which asks nothing of a network and reads as well without JavaScript."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from hwsim.files import replaced
+from hwsim.report.drawing import coverage_bar, pair_table, window_drawing
+from hwsim.report.record import STATES, Bin, RunReport
+from hwsim.report.text import failure_lines
+
+TEMPLATES = Path(__file__).with_name("templates")
+FEW = 60  # names that are listed without being folded
+
+
+def write_html(path: Path, report: RunReport) -> None:
+    """A report as one HTML page."""
+    with replaced(path) as file:
+        file.write(html(report).encode())
+
+
+def html(report: RunReport) -> str:
+    """The page as text. Whatever names are, they are shown, and never become markup."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"commas": lambda number: f"{number:,}", "yaml": _yaml, "percent": _percent}
+    environment.globals |= {
+        "bar": coverage_bar,
+        "pairs": pair_table,
+        "window": window_drawing,
+        "failure": failure_lines,
+        "by_reason": _by_reason,
+        "STATES": STATES,
+        "FEW": FEW,
+    }
+    style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    return environment.get_template("report.html.j2").render(
+        report=report,
+        summary=report.summary(),
+        # These two are ours: no escape. The page allows itself nothing but them, by their hashes.
+        style=Markup(style),
+        script=Markup(script),
+        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'",
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _yaml(data: dict[str, Any]) -> str:
+    return str(yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=100, allow_unicode=True))
+
+
+def _percent(part: int, whole: int) -> str:
+    """A part in per cent: never 100 % where something is missing, nor 0 % where something is there."""
+    if part in (0, whole) or not whole:
+        return f"{100 if whole and part == whole else 0} %"
+    return f"{min(99.9, max(0.1, 100 * part / whole)):.1f} %"
+
+
+def _by_reason(bins: Iterable[Bin]) -> list[tuple[str, list[Bin]]]:
+    """Bins of one reason together, in the order in which reasons come."""
+    ordered: dict[str, list[Bin]] = {}
+    for reason, members in groupby(bins, lambda bin: bin.reason):
+        ordered.setdefault(reason, []).extend(members)
+    return list(ordered.items())
