@@ -14,8 +14,8 @@ from hwsim.semantics import draws
 from hwsim.semantics.arrays import Products, format_row, scale_formats
 from hwsim.spec import Unit
 from hwsim.vectors.case import Case, block_lengths
+from hwsim.vectors.counter import key_of
 from hwsim.vectors.palette import Palette
-from hwsim.vectors.streams import stream
 
 Ints = NDArray[np.int64]
 
@@ -35,7 +35,7 @@ class Stimuli:
 
     def __init__(self, unit: Unit, seed: int):
         self.unit = unit
-        self.seed = int(stream(seed, unit.name, "semantics").bit_generator.random_raw() >> 1)
+        self.seed = key_of(seed, unit.name, "semantics") >> 1
         self._definition = Definition(unit)
         self._table()
         self._settings()

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 import hwsim
+from hwsim.coverage.counter import Counter as Coverage
+from hwsim.coverage.plan import plan as coverage_plan
 from hwsim.formats import Format
-from hwsim.spec import Unit
+from hwsim.semantics import Discrimination
+from hwsim.spec import NotImplementedYet, Unit
 from hwsim.vectorset.block import EXPECTED, OPERANDS, PARTIAL, STAGES, Block
 from hwsim.vectorset.layout import Layout, operand_layout, partial_layout, result_layout
 from hwsim.vectorset.plan import Plan
@@ -31,8 +34,9 @@ class Counts:
 
     def __init__(self, unit: Unit, planned: Plan, total: int):
         self.unit, self.total = unit, total
-        self.cases = self.lines = self.sampled = 0
+        self.cases = self.lines = 0
         self.parts: Counter[str] = Counter()
+        self.coverage = _coverage(unit)
         self._ends = []
         end = 0
         for part in planned.parts:
@@ -44,19 +48,32 @@ class Counts:
         self.parts[self._part(self.cases)] += block.cases
         self.cases += block.cases
         self.lines += block.lines
+        if self.coverage is not None:
+            for case, explained in zip(block.batch.cases(), block.explained, strict=False):
+                self.coverage.sample(case, explained)
 
     def _part(self, case: int) -> str:
         return next((name for name, end in self._ends if case < end), "random")
 
     def state(self) -> dict[str, Any]:
         """What `restore` goes on from."""
-        return {"cases": self.cases, "lines": self.lines, "parts": dict(self.parts)}
+        coverage = None if self.coverage is None else self.coverage.state()
+        return {"cases": self.cases, "lines": self.lines, "parts": dict(self.parts), "coverage": coverage}
 
     def restore(self, state: Mapping[str, Any] | None) -> int:
         """Go on from what was noted; the cases that are there."""
         if state is not None:
             self.cases, self.lines, self.parts = state["cases"], state["lines"], Counter(state["parts"])
+            if self.coverage is not None:
+                self.coverage = Coverage.restore(self.coverage.plan, state["coverage"])
         return self.cases
+
+
+def _coverage(unit: Unit) -> Coverage | None:
+    try:
+        return Coverage(coverage_plan(unit))
+    except NotImplementedYet:
+        return None
 
 
 def manifest(wanted: Wanted, planned: Plan, counts: Counts, digests: Mapping[str, str], files: Sequence[str]) -> bytes:
@@ -77,10 +94,13 @@ def manifest(wanted: Wanted, planned: Plan, counts: Counts, digests: Mapping[str
         "cases": counts.cases,
         "lines": counts.lines,
         "parts": _parts(planned, counts),
+        "discrimination": _discrimination(planned.told),
+        "coverage": _bins(counts.coverage),
         "unit": unit.model_dump(mode="json", exclude_unset=True),
         "formats": {name: fmt.model_dump(mode="json", exclude_unset=True) for name, fmt in formats.items()},
         "files": {name: _file(layouts.get(name), digest) for name, digest in sorted(digests.items())},
     }
+    data = {key: value for key, value in data.items() if value is not None}
     text = yaml.safe_dump(data, sort_keys=False, width=110, allow_unicode=True)
     return (NOTE + text).encode()
 
@@ -97,6 +117,43 @@ def _parts(planned: Plan, counts: Counts) -> dict[str, Any]:
     if planned.random:
         parts["random"] = {"cases": counts.parts["random"]}
     return parts
+
+
+def _discrimination(told: Discrimination | None) -> dict[str, Any] | None:
+    """How the readings of the specification stand to each other, by all of the part's cases."""
+    if told is None:
+        return None
+    others: dict[str, dict[str, list[str]]] = {}
+    for pair in told.pairs:
+        if pair.word != "told apart":
+            names = f"{pair.first.name} / {pair.second.name}"
+            others.setdefault(pair.word, {}).setdefault(pair.reason or pair.sentence, []).append(names)
+    apart = [pair.differ for pair in told.pairs if pair.word == "told apart"]
+    words = {"pairs": len(told.pairs), "told_apart": len(apart), "by_at_least": min(apart, default=0)}
+    return {**words, **{word: dict(pairs) for word, pairs in sorted(others.items())}}
+
+
+def _bins(coverage: Coverage | None) -> dict[str, Any] | None:
+    """What the cases that the model explained hit, and what nothing can hit."""
+    if coverage is None:
+        return None
+    sampled = [one for one in coverage.plan.bins if one.how == "model"]
+    counts = coverage.counts
+    unreachable: dict[str, list[str]] = {}
+    for one in sampled:
+        if one.unreachable is not None:
+            unreachable.setdefault(one.unreachable, []).append(one.name)
+    return {
+        "cases": coverage.cases,
+        "groups": {
+            group: {"bins": made.bins, "reachable": made.reachable, "hit": made.hit}
+            for group, made in coverage.summary().items()
+            if any(one.group == group for one in sampled)
+        },
+        "missed": [one.name for one in coverage.missed()],
+        "unreachable": unreachable,
+        "bins": {one.name: counts[one.name] for one in sampled if one.reachable},
+    }
 
 
 def _file(layout: Layout | None, digest: str) -> dict[str, Any]:

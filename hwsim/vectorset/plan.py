@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hwsim.spec import Unit, refuse_unimplemented, refuse_unimplemented_in_vectors
-from hwsim.spec.refusals import NotImplementedYet
+from hwsim.coverage.counter import Counter
+from hwsim.coverage.covering import covering
+from hwsim.coverage.plan import plan as coverage_plan
+from hwsim.coverage.seen import see
+from hwsim.semantics import Discrimination, discrimination
+from hwsim.spec import NotImplementedYet, Unit, refuse_unimplemented, refuse_unimplemented_in_vectors
 from hwsim.vectors.captured import captured_cases
 from hwsim.vectors.case import Case
-from hwsim.vectors.directed import directed
 from hwsim.vectors.matrices import GemmProblem, gemm_cases, gemm_problem
 from hwsim.vectors.pairs import product_cases
 
 SUITES = {"smoke": 1_000, "standard": 50_000, "soak": 1_000_000}
-SMOKE = 850  # of the cases that a smoke set has, those that are chosen
-PARTS = ("smoke", "coverage", "products", "gemm", "random")
-# Rows, columns and K in promotion intervals, or instructions where there are none.
+PARTS = ("coverage", "discrimination", "products", "gemm", "random", "captured")
+# Of a smoke set: cases that hit a bin first, and products, evenly chosen.
+SMOKE_COVERAGE, SMOKE_PRODUCTS = 700, 48
+# Rows, columns, and K in promotion intervals, or in instructions where there are none.
 GEMMS = ((12, 12, 4), (2, 4, 32))
 
 Progress = Callable[[str], None]
@@ -35,59 +39,102 @@ class Part:
 class Plan:
     """What a sequence of cases begins with. random: whether random cases without end follow.
 
-    problems: the matrix products of part `gemm`. expected: results that do not come from the model, by case id.
+    problems: the matrix products of part `gemm`. told: how the discrimination's readings stand to each other.
+    expected: results that do not come from the model, by case id.
     """
 
     parts: tuple[Part, ...]
     random: bool
     problems: tuple[GemmProblem, ...] = ()
+    told: Discrimination | None = None
     expected: dict[str, int] | None = None
-
-    def cases(self) -> Iterator[Case]:
-        """All cases of the parts."""
-        for part in self.parts:
-            yield from part.cases
 
 
 def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None) -> Plan:
-    """The plan of a suite: `smoke`, `standard` and `soak` are one sequence; else one of PARTS, or `captured`.
+    """The plan of a suite: `smoke`, `standard` and `soak` are one sequence; PARTS are suites by themselves.
 
     Raises NotImplementedYet for a unit that the model does not have, ValueError for a suite that the unit lacks.
     """
     refuse_unimplemented(unit)
     if suite in SUITES:
-        return _whole(unit, seed, progress)
+        return _sequence(unit, seed, progress)
+    if suite not in PARTS:
+        raise ValueError(f"unknown suite {suite!r}; there are {', '.join([*SUITES, *PARTS])}")
     progress(suite)
     if suite == "captured":
         return _captured(unit)
     if suite == "random":
         return Plan((), random=True)
-    maker = _MAKERS.get(suite)
-    if maker is None:
-        known = ", ".join([*SUITES, *_MAKERS, "random", "captured"])
-        raise ValueError(f"unknown suite {suite!r}; there are {known}")
-    part = maker(unit, seed)
+    told = _told(unit, seed) if suite == "discrimination" else None
+    problems = _problems(unit, seed) if suite == "gemm" else ()
+    makers: dict[str, Callable[[], Part]] = {
+        "coverage": lambda: _coverage(unit, seed),
+        "discrimination": lambda: _discrimination(told),
+        "products": lambda: _products(unit),
+        "gemm": lambda: _gemm(problems, unit),
+    }
+    part = makers[suite]()
     if part.why:
         raise ValueError(f"{unit.name} has no suite {suite}: {part.why}")
-    return Plan((part,), random=False, problems=_problems(unit, seed) if suite == "gemm" else ())
+    return Plan((part,), random=False, problems=problems, told=told if isinstance(told, Discrimination) else None)
 
 
-def _whole(unit: Unit, seed: int, progress: Progress) -> Plan:
-    parts = []
-    for name, maker in _MAKERS.items():
-        progress(name)
-        parts.append(maker(unit, seed))
-    return Plan(tuple(parts), random=True, problems=_problems(unit, seed))
+def _sequence(unit: Unit, seed: int, progress: Progress) -> Plan:
+    progress("discrimination")
+    told = _told(unit, seed)
+    progress("coverage")
+    coverage, apart = _coverage(unit, seed), _discrimination(told)
+    progress("products")
+    products, problems = _products(unit), _problems(unit, seed)
+    step = max(1, len(products.cases) // SMOKE_PRODUCTS)
+    first = [*apart.cases, *_first_hits(unit, coverage.cases), *products.cases[::step]]
+    taken = {case.id for case in first}
+
+    def rest(part: Part) -> Part:
+        return Part(part.name, tuple(case for case in part.cases if case.id not in taken), part.why)
+
+    parts = [rest(coverage), rest(products), _gemm(problems, unit)]
+    # What a unit lacks altogether is said of it; of what is in the smoke part, nothing is left to say.
+    parts += [apart] if apart.why else []
+    found = told if isinstance(told, Discrimination) else None
+    return Plan((Part("smoke", tuple(first)), *parts), random=True, problems=problems, told=found)
+
+
+def _first_hits(unit: Unit, cases: Sequence[Case]) -> list[Case]:
+    """Of cases those that hit a bin for the first time, evenly chosen where there are very many."""
+    if not cases:
+        return []
+    counter, found = Counter(coverage_plan(unit)), []
+    for case in cases:
+        explained = counter.explain(case)
+        if counter.news(*counter.hits(see(case, explained))):
+            counter.sample(case, explained)
+            found.append(case)
+    return [found[at * len(found) // SMOKE_COVERAGE] for at in range(min(SMOKE_COVERAGE, len(found)))]
 
 
 def _coverage(unit: Unit, seed: int) -> Part:
     try:
-        return Part("coverage", tuple(directed(unit, seed)))
+        return Part("coverage", tuple(covering(unit, seed)))
     except NotImplementedYet as error:
         return Part("coverage", (), str(error))
 
 
-def _products(unit: Unit, seed: int) -> Part:
+def _told(unit: Unit, seed: int) -> Discrimination | str:
+    """The discrimination of a unit's readings, or why there is none."""
+    try:
+        return discrimination(unit, seed)
+    except ValueError as error:
+        return str(error)
+
+
+def _discrimination(told: Discrimination | str | None) -> Part:
+    if isinstance(told, Discrimination):
+        return Part("discrimination", tuple(told.cases))
+    return Part("discrimination", (), told or "")
+
+
+def _products(unit: Unit) -> Part:
     return Part("products", tuple(product_cases(unit)))
 
 
@@ -102,8 +149,7 @@ def _problems(unit: Unit, seed: int) -> tuple[GemmProblem, ...]:
     return tuple(gemm_problem(unit, m, n, k, seed) for m, n, k in shapes)
 
 
-def _gemm(unit: Unit, seed: int) -> Part:
-    problems = _problems(unit, seed)
+def _gemm(problems: Sequence[GemmProblem], unit: Unit) -> Part:
     if not problems:
         return Part("gemm", (), "no matrices are drawn for scales that are no powers of two")
     cases = [
@@ -128,6 +174,3 @@ def _captured(unit: Unit) -> Plan:
         random=False,
         expected={case.id: code for case, code in renamed},
     )
-
-
-_MAKERS: dict[str, Callable[[Unit, int], Part]] = {"coverage": _coverage, "products": _products, "gemm": _gemm}
