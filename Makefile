@@ -38,6 +38,7 @@ lint: $(READY)   ## ruff, mypy and the direction of imports
 bench: $(READY)  ## measure, side by side
 	@$(BIN)/python benchmarks/codecs.py
 	@$(BIN)/python benchmarks/gemm.py
+	@$(BIN)/python benchmarks/export.py
 	@$(BIN)/python benchmarks/simulation.py
 
 vectors: $(READY) ## write the golden files under vectors/ again

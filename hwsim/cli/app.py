@@ -42,6 +42,7 @@ def root(
     hwsim explain hopper-wgmma-e4m3-f32             one dot product, stage by stage
     hwsim gemm int8-i32 a.npy b.npy -o d.npy        a matrix product of files
     hwsim rtl hopper-wgmma-e4m3-f32 -o build/       its Verilog
+    hwsim export-c hopper-wgmma-e4m3-f32 -o golden/ the model in C, for harnesses
     hwsim cosim                                     model and RTL agree, on Verilator and Icarus
     hwsim capture --help                            ask a real GPU what it returns
 

@@ -29,7 +29,7 @@ def test_version(run: Run) -> None:
 def test_help_lists_every_command_and_statuses(run: Run) -> None:
     done = run("--help")
     assert done.status == 0
-    for command in ("formats", "units", "decode", "encode", "explain", "rtl"):
+    for command in ("formats", "units", "decode", "encode", "explain", "rtl", "export-c"):
         assert f"\n  {command} " in done.out
         shown = run(command, "--help")
         assert shown.status == 0

@@ -1,0 +1,56 @@
+"""`hwsim export-c`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import hwsim
+from hwsim.cli.app import app
+from hwsim.cli.output import say
+from hwsim.files import replaced
+from hwsim.spec import load_unit
+
+
+@app.command("export-c")
+def export_c(
+    unit: Annotated[str, typer.Argument(metavar="UNIT", help="A unit, or the path of its YAML file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="A folder; made where it is missing.")],
+) -> None:
+    """Write a unit in C, bit for bit what hwsim returns; the same bytes from the same specification.
+
+    \b
+    hwsim export-c hopper-wgmma-e4m3-f32 -o golden/
+    hwsim export-c my-unit.yaml -o golden/
+    gcc -std=c99 -O3 -o golden/example golden/example.c && golden/example
+
+    One header (C99 and C++, stdint.h alone), a DPI-C wrapper with its SystemVerilog package, an example in each
+    language and a README with the commands. Files of an earlier export are replaced, no others.
+    """
+    # Its templates take a while to load, which the other commands need not wait for.
+    from hwsim.export import MARK, export_c
+
+    files = export_c(load_unit(unit), hwsim.__version__)
+    if output == Path("-"):
+        raise ValueError("--output must be a folder, not -, the output: there are several files")
+    for name in files:
+        _check_own(output / name, MARK)
+    for name, text in files.items():
+        made = text.encode()
+        # A file that stays as it is keeps its time, so that nothing is built again for it.
+        if not (output / name).is_file() or (output / name).read_bytes() != made:
+            with replaced(output / name) as file:
+                file.write(made)
+    say(f"{output}: {', '.join(files)}")
+
+
+def _check_own(path: Path, mark: str) -> None:
+    """Raise ValueError for a file that no export wrote."""
+    if path.parent.exists() and not path.parent.is_dir():
+        raise ValueError(f"--output must be a folder, not the file {path.parent}")
+    if not path.exists():
+        return
+    if not path.is_file() or mark not in path.read_text(encoding="utf-8", errors="replace").partition("\n")[0]:
+        raise ValueError(f"{path} is no file of hwsim export-c and stays as it is: move it, or choose another folder")

@@ -1,0 +1,69 @@
+"""What decoded numbers can be, and how wide the integers are that hold their sums."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+
+
+class Range(NamedTuple):
+    """Numbers sig * 2^(exp - fraction_bits), with 0 <= sig <= most and low <= exp <= high."""
+
+    most: int
+    fraction_bits: int
+    low: int
+    high: int
+
+    def times(self, other: Range) -> Range:
+        """Products with other numbers."""
+        return Range(*(x * y if index == 0 else x + y for index, (x, y) in enumerate(zip(self, other, strict=True))))
+
+    @property
+    def least_exp(self) -> int:
+        """The exponent of what every number is a multiple of."""
+        return self.low - self.fraction_bits
+
+
+def range_of(fmt: Format) -> Range:
+    """The finite numbers of a format, decoded."""
+    if isinstance(fmt, ExponentFormat):
+        return Range(1, 0, fmt.min_code - fmt.bias, fmt.max_code - fmt.bias)
+    if isinstance(fmt, FixedFormat):
+        return Range(1 << (fmt.bits - 1), fmt.fraction_bits, 0, 0)
+    return Range((1 << fmt.precision) - 1, fmt.fraction_bits, fmt.emin, fmt.emax)
+
+
+def converted(fmt: Format, to: FloatFormat) -> Range:
+    """The numbers of a format in another one that holds them."""
+    own = range_of(fmt)
+    high = own.high if isinstance(fmt, FloatFormat) else own.most.bit_length() - 1 + own.high - own.fraction_bits
+    return Range((1 << to.precision) - 1, to.fraction_bits, max(own.least_exp, to.emin), max(high, to.emin))
+
+
+class Cut(NamedTuple):
+    """Integers up to `most` with `fraction_bits`, shifted into a window of `bits`: up first, and then down."""
+
+    most: int
+    fraction_bits: int
+    bits: int
+
+    @property
+    def up(self) -> int:
+        """Places up."""
+        return max(0, self.bits - self.fraction_bits)
+
+    @property
+    def down(self) -> int:
+        """Places down, beside the distance to max_exp."""
+        return max(0, self.fraction_bits - self.bits)
+
+    @property
+    def shifted(self) -> int:
+        """Bits of the integer before it goes down."""
+        return (self.most << self.up).bit_length()
+
+    @property
+    def kept(self) -> int:
+        """The most that is left of it, rounded up."""
+        return (self.most << self.up >> self.down) + 1
