@@ -262,7 +262,7 @@ class _Run:
             made = told(row, unit, mismatch, case, difference)
             explain = explain_command(unit, self._called(row.unit), case) if case and made.explanation else ""
             stage = _stage(case, difference) if first else ""
-            row.told.append(made.model_copy(update={"stage": stage, "explain": explain}))
+            row.told.append(made.changed(stage=stage, explain=explain))
         self._finish(row, job)
         return row
 
@@ -276,18 +276,16 @@ class _Run:
         """What every report ends with: the seed, the waveform, the command that runs it again."""
         if row.passed:
             return
-        dump = None
-        if not self.options.waves:
-            waves = "none; add --waves"
-        elif job == self.folder:
+        waves, files = "none; add --waves", tuple[File, ...]()
+        if self.options.waves and job == self.folder:
             waves = "none: the bulk driver records none"
-        else:
-            dump = self.options.folder / job.name / "dump.vcd"
-            waves = str(dump)
-        note, command = f"seed {self.options.seed}; waveform: {waves}", again(self.options, row)
-        files = () if dump is None else (File(what="waveform", path=str(dump)),)
-        end = {"notes": (note,), "files": files, "again": command}
-        row.told = [mismatch.model_copy(update=end) for mismatch in row.told]
+        elif self.options.waves:
+            waves = str(self.options.folder / job.name / "dump.vcd")
+            files = (File(what="waveform", path=waves),)
+        seed, command = f"seed {self.options.seed}", again(self.options, row)
+        note = f"{seed}; waveform: {waves}"
+        notes = (seed if files else note,)
+        row.told = [mismatch.changed(notes=notes, files=files, again=command) for mismatch in row.told]
         if not row.told:
             row.notes = ["the end of the simulation's log:", *_log_end(job), note, f"again: {command}"]
 

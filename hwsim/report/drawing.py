@@ -107,8 +107,10 @@ def _axis(shown: Picture, left: float, edge: float, at: float, depth: int) -> li
 def _row(row: BitRow, left: float, edge: float, y: float) -> tuple[list[Bar], list[Words]]:
     """The bits of a row, a bar under each stretch of them."""
     bars, words = [], []
-    sides = ((row.kept, left, "result" if row.label == "result" else "sum" if row.label == "sum" else "kept"),)
-    for bits, start, kind in (*sides, (row.lost, edge + GAP, "lost")):
+    kind = row.label if row.label in ("sum", "result") else "kept"
+    # A result may reach below the window: its places there are not lost.
+    sides = ((row.kept, left, kind), (row.lost, edge + GAP, "result" if kind == "result" else "lost"))
+    for bits, start, kind in sides:
         places = [index for index, bit in enumerate(bits) if bit not in (EMPTY, " ")]
         if not places:
             continue

@@ -26,6 +26,10 @@ class Record(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def changed(self, **changes: Any) -> Self:
+        """The same with other values, which are checked as the first ones were."""
+        return type(self).model_validate(dict(self) | changes)
+
 
 class Row(Record):
     """One suite on one driver.

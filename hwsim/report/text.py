@@ -41,7 +41,8 @@ def failure_lines(row: Row, mismatches: Sequence[Mismatch]) -> list[str]:
         at = f"{first.where}; " if first.where else ""
         head += f" · case {first.case}" if first.case else ""
         lines = [head, *mismatch_lines(first), f"  {at}{row.mismatches} mismatches in this suite"]
-        end = [*first.notes, *([f"again: {first.again}"] if first.again else [])]
+        said = "; ".join([*first.notes, *(f"{file.what}: {file.path}" for file in first.files)])
+        end = [*([said] if said else []), *([f"again: {first.again}"] if first.again else [])]
     else:
         lines, end = [head, f"  {row.compared} of {row.planned} results compared"], []
     # The last lines say how to go on: they stay, whatever else must go.

@@ -32,7 +32,8 @@ def read(drawn: Drawing, shown: Picture) -> list[tuple[Fraction, Fraction]]:
         for x in places:
             lost = x > edge
             column = round((x - left - CELL / 2 - (GAP if lost else 0)) / CELL)
-            assert lost == ("lost" in words.kind.split())
+            # What is red is what is lost: below the window, and not the result.
+            assert ("lost" in words.kind.split()) == (lost and shown.rows[row].label != "result")
             values[row][lost] += Fraction(2) ** (shown.top - column)
     return [(kept, lost) for kept, lost in values]
 

@@ -12,7 +12,7 @@ from report.report_samples import FAILED, NASTY, PASSED, SHORT, explained, good,
 import hwsim
 from hwsim.formats import get_format
 from hwsim.model.picture import text
-from hwsim.report import Bin, CoverageGroup, Row, RunReport, coverage_groups, explanation, failure_lines
+from hwsim.report import Bin, CoverageGroup, Row, coverage_groups, explanation, failure_lines
 from hwsim.report.fit import fit
 from hwsim.report.page import _percent
 from hwsim.report.reading import reading, ulps
@@ -176,4 +176,7 @@ def test_per_cent_never_rounds_to_all_or_nothing() -> None:
 def test_a_report_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         report().rows[0].mismatches = 3  # type: ignore[misc]
-    assert isinstance(report(), RunReport)
+    # A changed copy is checked as the first was.
+    assert report().rows[0].changed(suite="a\x00b").suite == "a\ufffdb"
+    with pytest.raises(ValidationError, match="of which 0 are told"):
+        report().changed(mismatches=())
