@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -11,9 +10,9 @@ import yaml
 
 from hwsim import report as reports
 from hwsim.cosim.diagnose import Difference
-from hwsim.model import explain
-from hwsim.report import Operand, Reading, RunReport, explanation
-from hwsim.report.reading import operand, reading, scalar, ulps
+from hwsim.report import Reading, RunReport
+from hwsim.report.cases import case_explanation, case_operands
+from hwsim.report.reading import reading, ulps
 from hwsim.spec import Unit, as_yaml
 from hwsim.tb.job import Mismatch, Outcome
 from hwsim.vectors.case import Case
@@ -94,7 +93,7 @@ def told(
         suite=row.suite,
         driver=row.driver,
         case=case.id if case else "?",
-        operands=_operands(unit, case) if case else (),
+        operands=case_operands(unit, case) if case else (),
         what="result" if result else KINDS[mismatch.kind],
         format=unit.output.name if result else "",
         expected=reading(unit.output, mismatch.expected) if result else _bit(mismatch.expected),
@@ -103,42 +102,12 @@ def told(
         context=f"context {mismatch.expected_context}, got {mismatch.got_context}" if wrong_context else "",
         group=group,
         where=f"at cycle {mismatch.cycle}, result {mismatch.index} of {row.planned}",
-        explanation=_explanation(unit, case, group) if result and case else None,
+        explanation=case_explanation(unit, case, group) if result and case else None,
     )
 
 
 def _bit(value: int) -> Reading:
     return Reading(code=str(value), value="")
-
-
-def _operands(unit: Unit, case: Case) -> tuple[Operand, ...]:
-    found = [operand("a", unit.operands.a, case.a), operand("b", unit.operands.b, case.b)]
-    if unit.operands.addend is not None:
-        found.append(scalar("c", unit.operands.addend, case.c))
-    if unit.scale is not None:
-        found.append(operand("scale_a", unit.scale.a.format, case.scale_a))
-        found.append(operand("scale_b", unit.scale.b.format, case.scale_b))
-    return tuple(found)
-
-
-def _explanation(unit: Unit, case: Case, group: int | None) -> reports.Explanation:
-    c = case.c if unit.operands.addend is not None else None
-    scales = (case.scale_a, case.scale_b) if unit.scale is not None else (None, None)
-    return explanation(explain(unit, case.a, case.b, c, *scales), group)
-
-
-def explain_command(unit: Unit, called: str, case: Case) -> str:
-    """The command that shows every stage of a case. called: the unit's name or path."""
-    words = ["hwsim", "explain", called, "--a", _codes(case.a), "--b", _codes(case.b)]
-    if unit.operands.addend is not None:
-        words += ["--c", hex(case.c)]
-    if unit.scale is not None:
-        words += ["--scale-a", _codes(case.scale_a), "--scale-b", _codes(case.scale_b)]
-    return shlex.join(words)
-
-
-def _codes(codes: Sequence[int]) -> str:
-    return ",".join(map(hex, codes))
 
 
 def told_of_codes(row: Row, mismatch: Mismatch) -> reports.Mismatch:

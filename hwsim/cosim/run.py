@@ -21,7 +21,8 @@ from hwsim.cosim.bulk import BulkUnit
 from hwsim.cosim.compare import compare
 from hwsim.cosim.diagnose import Difference, first_difference
 from hwsim.cosim.ports import PortMap, port_map
-from hwsim.cosim.report import Row, explain_command, run_report, told, told_of_codes
+from hwsim.cosim.report import Row, run_report, told, told_of_codes
+from hwsim.report.cases import explain_command
 from hwsim.cosim.simulate import command, simulate
 from hwsim.cosim.suites import Planner, Suite, fitting
 from hwsim.cosim.tables import TOP as TABLES_TOP

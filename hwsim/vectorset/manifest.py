@@ -139,10 +139,13 @@ def _bins(coverage: Coverage | None) -> dict[str, Any] | None:
         return None
     sampled = [one for one in coverage.plan.bins if one.how == "model"]
     counts = coverage.counts
-    unreachable: dict[str, list[str]] = {}
+    bins: dict[str, dict[str, int]] = {}
+    unreachable: dict[str, dict[str, list[str]]] = {}
     for one in sampled:
-        if one.unreachable is not None:
-            unreachable.setdefault(one.unreachable, []).append(one.name)
+        if one.unreachable is None:
+            bins.setdefault(one.group, {})[one.name] = counts[one.name]
+        else:
+            unreachable.setdefault(one.group, {}).setdefault(one.unreachable, []).append(one.name)
     return {
         "cases": coverage.cases,
         "groups": {
@@ -152,7 +155,7 @@ def _bins(coverage: Coverage | None) -> dict[str, Any] | None:
         },
         "missed": [one.name for one in coverage.missed()],
         "unreachable": unreachable,
-        "bins": {one.name: counts[one.name] for one in sampled if one.reachable},
+        "bins": bins,
     }
 
 

@@ -1,0 +1,120 @@
+"""`hwsim check`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from hwsim.cli.app import app
+from hwsim.cli.output import note, say
+
+if TYPE_CHECKING:
+    from hwsim.semantics import Consistent
+    from hwsim.vectorset.findings import Findings
+
+MISMATCH = 1
+SHOWN = 3  # mismatches that are printed
+
+
+@app.command()
+def check(
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="The folder that `hwsim vectors` wrote, or - in a pipe.")
+    ],
+    results: Annotated[str, typer.Argument(metavar="RESULTS", help="The file of results, or - for the input.")],
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="DIR", help="Write results.xml, results.json and report.html there."),
+    ] = None,
+) -> None:
+    """Compare a device's results with a vector set, and say what would explain the wrong ones.
+
+    \b
+    hwsim check smoke/ results.hex                 a result a line, in the order of the cases
+    hwsim check smoke/ results.txt                 or ID RESULT, in any order; ID is a case's name or number
+    hwsim check smoke/ results.hex --report found/
+    ./simulate | hwsim check smoke/ -
+    hwsim vectors hopper-wgmma-e4m3-f32 -o - | ./my_dut | hwsim check - -
+
+    \b
+    Results are hexadecimal; what follows # or // is left out, and an X is a wrong result. In a pipe, a device passes
+    comment lines on, and writes its result behind what it was given.
+    Exit status: 0 all equal; 1 a wrong result, or fewer than there are cases; 2 a file that cannot be read.
+    """
+    again = shlex.join(["hwsim", "check", folder, results])
+    findings = _pipe(results) if folder == "-" else _file(folder, results)
+    found = findings.explanations()
+    called = findings.unit.name
+    mismatches = findings.mismatches(again, called, found)
+    _tell(findings, found)
+    if mismatches:
+        from hwsim.report import mismatch_lines
+
+        for one in mismatches[:SHOWN]:
+            say()
+            say(f"{one.where}: case {one.case}", style="red")
+            say("\n".join(mismatch_lines(one)))
+            say(f"  every stage: {one.explain}")
+    if report is not None:
+        from hwsim.report import write_reports
+
+        report.mkdir(parents=True, exist_ok=True)
+        write_reports(report, findings.report(again, mismatches))
+        note(f"report: {report / 'report.html'}")
+    if not findings.row.passed:
+        raise typer.Exit(MISMATCH)
+
+
+def _pipe(results: str) -> Findings:
+    from hwsim.gemm.engine import kernel_for
+    from hwsim.vectorset.findings import of_stream
+    from hwsim.vectorset.stream import judge
+
+    with _opened(results) as lines:
+        return of_stream(judge(lines, kernel_for))
+
+
+def _file(folder: str, results: str) -> Findings:
+    from hwsim.vectorset.check import check as compare
+    from hwsim.vectorset.findings import of_set
+    from hwsim.vectorset.stored import stored
+
+    known = stored(folder)
+    with _opened(results) as lines:
+        return of_set(compare(known, lines, results), results)
+
+
+@contextmanager
+def _opened(results: str) -> Iterator[TextIO]:
+    if results == "-":
+        yield sys.stdin
+        return
+    try:
+        with open(results, encoding="ascii") as file:
+            yield file
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{results} must be text: byte {error.start} is {error.object[error.start]:#04x}") from None
+
+
+def _tell(findings: Findings, found: list[Consistent]) -> None:
+    row = findings.row
+    said = f"{findings.compared:,} of {findings.planned:,} results compared"
+    if row.passed:
+        say(f"all equal: {said}, {findings.suite} of {findings.unit.name}")
+        return
+    say(f"{findings.wrong:,} wrong: {said}, {findings.suite} of {findings.unit.name}", style="red")
+    for hint in findings.hints:
+        say(f"  {hint}")
+    if found and found[0].everything:
+        say("consistent with: " + "; or ".join(one.name for one in found[:4]))
+        say(f"  {found[0].description}")
+    elif found:
+        say("no known semantics explains all; the nearest:")
+        for one in found:
+            say(f"  {one}")

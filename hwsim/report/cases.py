@@ -1,0 +1,68 @@
+"""Cases in reports: operands decoded, a wrong result, the model's explanation."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from hwsim.model import explain
+from hwsim.report.explanation import Explanation, explanation
+from hwsim.report.reading import operand, reading, scalar, ulps
+from hwsim.report.record import Mismatch, Operand, Reading
+from hwsim.spec import Unit
+from hwsim.vectors.case import Case
+
+
+def case_operands(unit: Unit, case: Case) -> tuple[Operand, ...]:
+    """What a case holds, decoded."""
+    found = [operand("a", unit.operands.a, case.a), operand("b", unit.operands.b, case.b)]
+    if unit.operands.addend is not None:
+        found.append(scalar("c", unit.operands.addend, case.c))
+    if unit.scale is not None:
+        found.append(operand("scale_a", unit.scale.a.format, case.scale_a))
+        found.append(operand("scale_b", unit.scale.b.format, case.scale_b))
+    return tuple(found)
+
+
+def case_explanation(unit: Unit, case: Case, group: int | None = None) -> Explanation:
+    """The model's explanation of a case. group: the sum that matters most, if one does."""
+    c = case.c if unit.operands.addend is not None else None
+    scales = (case.scale_a, case.scale_b) if unit.scale is not None else (None, None)
+    return explanation(explain(unit, case.a, case.b, c, *scales), group)
+
+
+def explain_command(unit: Unit, called: str, case: Case) -> str:
+    """The command that shows every stage of a case. called: the unit's name or path."""
+    words = ["hwsim", "explain", called, "--a", _codes(case.a), "--b", _codes(case.b)]
+    if unit.operands.addend is not None:
+        words += ["--c", hex(case.c)]
+    if unit.scale is not None:
+        words += ["--scale-a", _codes(case.scale_a), "--scale-b", _codes(case.scale_b)]
+    return shlex.join(words)
+
+
+def _codes(codes: Sequence[int]) -> str:
+    return ",".join(map(hex, codes))
+
+
+def wrong_result(unit: Unit, case: Case, expected: int, got: int | None, text: str = "", **said: Any) -> Mismatch:
+    """A result that is not the expected one. got: None where bits of it are unknown, and `text` is what was said.
+
+    said: other fields of Mismatch, its suite and driver among them.
+    """
+    if got is None:
+        told, distance = Reading(code=text or "unknown", value="unknown bits"), None
+    else:
+        told, distance = reading(unit.output, got), ulps(unit.output, got, expected)
+    return Mismatch(
+        unit=unit.name,
+        case=case.id,
+        operands=case_operands(unit, case),
+        format=unit.output.name,
+        expected=reading(unit.output, expected),
+        got=told,
+        ulp=distance,
+        explanation=case_explanation(unit, case),
+        **said,
+    )
