@@ -5,5 +5,6 @@ from hwsim.cli.app import app
 from hwsim.cli.entry import main
 
 __all__ = [
-    "app", "capture", "check", "codec", "cosim", "explain", "export", "formats", "gemm", "main", "rtl", "units", "vectors",
+    "app", "capture", "check", "codec", "cosim", "explain", "export", "formats", "gemm", "main", "rtl", "units",
+    "vectors",
 ]  # fmt: skip

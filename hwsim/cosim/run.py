@@ -22,7 +22,6 @@ from hwsim.cosim.compare import compare
 from hwsim.cosim.diagnose import Difference, first_difference
 from hwsim.cosim.ports import PortMap, port_map
 from hwsim.cosim.report import Row, run_report, told, told_of_codes
-from hwsim.report.cases import explain_command
 from hwsim.cosim.simulate import command, simulate
 from hwsim.cosim.suites import Planner, Suite, fitting
 from hwsim.cosim.tables import TOP as TABLES_TOP
@@ -30,6 +29,7 @@ from hwsim.cosim.tables import Table, bench_formats, codec_table, product_table,
 from hwsim.cosim.tools import require
 from hwsim.cosim.trace import words_of
 from hwsim.report import File, write_reports
+from hwsim.report.cases import explain_command
 from hwsim.rtl import verilog
 from hwsim.spec import Pipeline, Unit, refuse_unimplemented_in_hardware
 from hwsim.spec import pipeline as usual_pipeline

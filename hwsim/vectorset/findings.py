@@ -85,24 +85,22 @@ class Findings:
     def mismatches(self, again: str, called: str, found: Sequence[Consistent]) -> list[Mismatch]:
         """The first wrong results. again: the command that compares again. called: what names the unit in a command."""
         said = tuple(sentence(one) for one in found)
-        told = []
-        for one in self.first[:TOLD]:
-            told.append(
-                wrong_result(
-                    self.unit,
-                    one.case,
-                    one.expected,
-                    one.got,
-                    one.text,
-                    suite=self.suite,
-                    driver=self.driver,
-                    where=one.place,
-                    semantics=said,
-                    again=again,
-                    explain=explain_command(self.unit, called, one.case),
-                )
+        return [
+            wrong_result(
+                self.unit,
+                one.case,
+                one.expected,
+                one.got,
+                one.text,
+                suite=self.suite,
+                driver=self.driver,
+                where=one.place,
+                semantics=said,
+                again=again,
+                explain=explain_command(self.unit, called, one.case),
             )
-        return told
+            for one in self.first[:TOLD]
+        ]
 
     def report(self, again: str, mismatches: Sequence[Mismatch]) -> RunReport:
         """All of it."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import hwsim
+from hwsim.formats import tables
 from hwsim.gemm.engine import kernel_for, threads
 from hwsim.kernels import Kernel
 from hwsim.spec import Unit
@@ -29,7 +30,7 @@ from hwsim.vectorset.block import (
     explained_block,
 )
 from hwsim.vectorset.folder import Growing
-from hwsim.vectorset.manifest import VERSION, Counts, manifest
+from hwsim.vectorset.manifest import VERSION, Counts, manifest, used_formats
 from hwsim.vectorset.plan import SUITES, Plan, plan
 from hwsim.vectorset.problems import write_problems
 from hwsim.vectorset.stages import stage_layout
@@ -114,6 +115,8 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
         resumed = counts.restore(growing.state)
         maker = _Maker(wanted, planned, total, files, growing, counts, progress)
         maker.all(resumed)
+        for name, fmt in used_formats(unit).items():
+            growing.whole(f"codecs/{name}.csv", tables.text(fmt).encode())
         write_problems(growing, unit, planned.problems)
         bench_files(growing, unit, counts.cases, counts.lines, files)
         if ARRAYS in files:

@@ -84,7 +84,6 @@ def manifest(wanted: Wanted, planned: Plan, counts: Counts, digests: Mapping[str
         layouts[PARTIAL] = partial_layout(unit)
     if STAGES in files:
         layouts[STAGES] = stage_layout(unit)
-    formats: dict[str, Format] = {fmt.name: fmt for fmt in (*column_formats(unit).values(), unit.result.format)}
     data = {
         "generator": "hwsim vectors",
         "hwsim": hwsim.__version__,
@@ -97,12 +96,17 @@ def manifest(wanted: Wanted, planned: Plan, counts: Counts, digests: Mapping[str
         "discrimination": _discrimination(planned.told),
         "coverage": _bins(counts.coverage),
         "unit": unit.model_dump(mode="json", exclude_unset=True),
-        "formats": {name: fmt.model_dump(mode="json", exclude_unset=True) for name, fmt in formats.items()},
+        "formats": {name: fmt.model_dump(mode="json", exclude_unset=True) for name, fmt in used_formats(unit).items()},
         "files": {name: _file(layouts.get(name), digest) for name, digest in sorted(digests.items())},
     }
     data = {key: value for key, value in data.items() if value is not None}
     text = yaml.safe_dump(data, sort_keys=False, width=110, allow_unicode=True)
     return (NOTE + text).encode()
+
+
+def used_formats(unit: Unit) -> dict[str, Format]:
+    """The formats that codes of a set are in, by name."""
+    return {fmt.name: fmt for fmt in (*column_formats(unit).values(), unit.result.format)}
 
 
 def _parts(planned: Plan, counts: Counts) -> dict[str, Any]:

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hwsim.coverage.counter import Counter
 from hwsim.coverage.covering import covering
-from hwsim.coverage.plan import plan as coverage_plan
-from hwsim.coverage.seen import see
 from hwsim.semantics import Discrimination, discrimination
 from hwsim.spec import NotImplementedYet, Unit, refuse_unimplemented, refuse_unimplemented_in_vectors
 from hwsim.vectors.captured import captured_cases
 from hwsim.vectors.case import Case
 from hwsim.vectors.matrices import GemmProblem, gemm_cases, gemm_problem
 from hwsim.vectors.pairs import product_cases
+from hwsim.vectorset.choice import fewest
 
 SUITES = {"smoke": 1_000, "standard": 50_000, "soak": 1_000_000}
 PARTS = ("coverage", "discrimination", "products", "gemm", "random", "captured")
-# Of a smoke set: cases that hit a bin first, and products, evenly chosen.
+# Of a smoke set: the cases that cover most, and products, evenly chosen.
 SMOKE_COVERAGE, SMOKE_PRODUCTS = 700, 48
 # Rows, columns, and K in promotion intervals, or in instructions where there are none.
 GEMMS = ((12, 12, 4), (2, 4, 32))
@@ -87,7 +85,7 @@ def _sequence(unit: Unit, seed: int, progress: Progress) -> Plan:
     progress("products")
     products, problems = _products(unit), _problems(unit, seed)
     step = max(1, len(products.cases) // SMOKE_PRODUCTS)
-    first = [*apart.cases, *_first_hits(unit, coverage.cases), *products.cases[::step]]
+    first = [*apart.cases, *fewest(unit, coverage.cases, SMOKE_COVERAGE), *products.cases[::step]]
     taken = {case.id for case in first}
 
     def rest(part: Part) -> Part:
@@ -98,19 +96,6 @@ def _sequence(unit: Unit, seed: int, progress: Progress) -> Plan:
     parts += [apart] if apart.why else []
     found = told if isinstance(told, Discrimination) else None
     return Plan((Part("smoke", tuple(first)), *parts), random=True, problems=problems, told=found)
-
-
-def _first_hits(unit: Unit, cases: Sequence[Case]) -> list[Case]:
-    """Of cases those that hit a bin for the first time, evenly chosen where there are very many."""
-    if not cases:
-        return []
-    counter, found = Counter(coverage_plan(unit)), []
-    for case in cases:
-        explained = counter.explain(case)
-        if counter.news(*counter.hits(see(case, explained))):
-            counter.sample(case, explained)
-            found.append(case)
-    return [found[at * len(found) // SMOKE_COVERAGE] for at in range(min(SMOKE_COVERAGE, len(found)))]
 
 
 def _coverage(unit: Unit, seed: int) -> Part:

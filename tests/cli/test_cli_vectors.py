@@ -1,0 +1,151 @@
+"""`hwsim vectors` and `hwsim check`, as they are typed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli.cli_run import fails
+
+from hwsim.spec import load_unit
+from hwsim.vectorset.stored import stored
+
+TINY = """unit: tiny-e2m1-f16
+operands: {a: e2m1, b: e2m1, addend: f16}
+instruction: {k: 4, lanes: 4}
+sum: {method: aligned, fraction_bits: 3, lost: truncate}
+result: {format: f16, rounding: rz}
+"""
+
+
+@pytest.fixture
+def unit(here):
+    (here / "tiny.yaml").write_text(TINY)
+    return "tiny.yaml"
+
+
+def answered(folder: str, **changes: str) -> list[str]:
+    """What a device answers that follows the unit with other settings of its sum."""
+    known = stored(folder)
+    data = known.unit.model_dump(mode="json", exclude_unset=True)
+    data["sum"] |= changes
+    Path("device.yaml").write_text(json.dumps(data))
+    from hwsim.model.definition import Definition
+
+    device = Definition(load_unit("device.yaml"))
+    cases = (known.case(number) for number in range(known.cases))
+    return [f"{number} {device.dot(case.a, case.b, case.c).code:#x}" for number, case in enumerate(cases)]
+
+
+def test_a_set_is_made_and_what_it_expects_passes(run, unit):
+    done = run("vectors", unit, "-o", "set", "--cases", "700", "--stages")
+    assert done.status == 0
+    assert "set: 700 cases on" in done.out
+    assert "again: hwsim vectors tiny.yaml -o set --suite smoke --seed 1 --cases 700 --stages" in done.out
+    files = {path.name for path in Path("set").iterdir()}
+    assert files == {
+        "manifest.yaml", "operands.hex", "expected.hex", "partial.hex", "stages.hex", "cases.txt", "cases.jsonl",
+        "cases.npz", "gemm", "codecs", "vectors_pkg.sv", "replay_dut.sv", "replay_tb.sv",
+    }  # fmt: skip
+    done = run("check", "set", "set/expected.hex")
+    assert (done.status, done.out) == (0, "all equal: 700 of 700 results compared, smoke of tiny-e2m1-f16\n")
+    assert len(np.load("set/cases.npz")["result"]) == 700
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [({"lost": "floor"}, "lost bits floored"), ({"fraction_bits": "2"}, "2 fraction bits")],
+)
+def test_a_wrong_reading_is_named(run, unit, changes, named):
+    run("vectors", unit, "-o", "set")
+    Path("results.txt").write_text("\n".join(answered("set", **changes)))
+    done = run("check", "set", "results.txt", "--report", "found")
+    assert done.status == 1
+    first, consistent = done.out.splitlines()[:2]
+    assert first.endswith("wrong: 1,000 of 1,000 results compared, smoke of tiny-e2m1-f16")
+    assert consistent.startswith("consistent with: ")
+    assert named in consistent
+    assert "expected 0x" in done.out
+    report = json.loads(Path("found/results.json").read_text())
+    assert report["summary"]["mismatches"] == int(first.split()[0])
+    assert any(named in said for said in report["mismatches"][0]["semantics"])
+    assert report["summary"]["bins_hit"] > 100
+    assert "<html" in Path("found/report.html").read_text()
+
+
+def test_results_that_nothing_explains_are_said_to_be_that(run, unit):
+    run("vectors", unit, "-o", "set", "--cases", "300")
+    codes = [int(line, 16) for line in Path("set/expected.hex").read_text().split()]
+    Path("results.hex").write_text("\n".join(f"{code ^ (number * 7 & 0xFF):04x}" for number, code in enumerate(codes)))
+    done = run("check", "set", "results.hex")
+    assert done.status == 1
+    assert "no known semantics explains all; the nearest:" in done.out
+
+
+def test_missing_results_are_a_failure(run, unit):
+    run("vectors", unit, "-o", "set", "--cases", "300")
+    Path("results.hex").write_text("\n".join(Path("set/expected.hex").read_text().split()[:200]))
+    done = run("check", "set", "results.hex")
+    assert done.status == 1
+    assert "0 wrong: 200 of 300 results compared" in done.out
+    assert "100 results are missing; the first is that of" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("vectors", "tiny.yaml", "-o", "set", "--suite", "all"),
+            "unknown suite 'all'; there are smoke, standard, soak",
+        ),
+        (("vectors", "tiny.yaml", "-o", "set", "--format", "hex,csv"), "--format must be of hex, text, json, npz"),
+        (("vectors", "tiny.yaml", "-o", "set", "--format", "npz"), "--format must name hex"),
+        (("vectors", "tiny.yaml", "-o", "set", "--cases", "0"), "0 is not in the range"),
+        (("vectors", "tiny.yaml", "-o", "-", "--stages"), "--format and --stages go with a folder"),
+        (("vectors", "no-such-unit", "-o", "set"), "unknown unit 'no-such-unit'"),
+        (("vectors", "tiny.yaml", "-o", "tiny.yaml"), "tiny.yaml is a file; a vector set is a folder"),
+        (("vectors", "tiny.yaml", "-o", "."), "holds something else than a vector set"),
+        (("vectors", "exact-e4m3-f32", "-o", "set", "--suite", "coverage"), "exact-e4m3-f32 has no suite coverage: "),
+        (("check", ".", "tiny.yaml"), "holds no vector set: there is no manifest"),
+        (("check", "-", "tiny.yaml"), "-:1: must be `# hwsim vectors 1`"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(run, unit, arguments, message):
+    fails(run(*arguments), message)
+
+
+def test_results_that_are_no_text_are_refused(run, unit):
+    run("vectors", unit, "-o", "set", "--suite", "random", "--cases", "10")
+    Path("results.bin").write_bytes(b"\x80\x01")
+    fails(run("check", "set", "results.bin"), r"results.bin must be text: byte 0 is 0x80")
+    Path("results.hex").write_text("12\nfoo\n")
+    fails(run("check", "set", "results.hex"), r"results.hex:2: 'foo' is not hexadecimal")
+    fails(run("check", "set", "nothing"), "nothing: No such file")
+
+
+DEVICE = """
+import sys
+for line in sys.stdin:
+    print(line.rstrip() if line[0] == "#" else line.rstrip() + " 0000")
+"""
+
+
+def test_a_pipe_from_end_to_end(here, unit):
+    """In processes of their own, a device that always returns 0 between them."""
+    hwsim = [sys.executable, "-m", "hwsim"]
+    made = subprocess.run([*hwsim, "vectors", unit, "-o", "-", "--cases", "50"], capture_output=True, check=True)
+    back = subprocess.run([sys.executable, "-c", DEVICE], input=made.stdout, capture_output=True, check=True)
+    done = subprocess.run([*hwsim, "check", "-", "-"], input=back.stdout, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert b"50 of 50 results compared" in done.stdout
+    early = subprocess.Popen(
+        [*hwsim, "vectors", unit, "-o", "-", "--suite", "random", "--cases", "100000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert early.stdout is not None and early.stderr is not None
+    early.stdout.read(200)
+    early.stdout.close()
+    assert (early.wait(timeout=60), early.stderr.read()) == (0, b"")

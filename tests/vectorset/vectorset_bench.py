@@ -1,0 +1,41 @@
+"""Plain simulators on a vector set: no Python, no cocotb."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from hwsim.cosim.tools import find_icarus, find_verilator
+
+BENCH = ("vectors_pkg.sv", "replay_dut.sv", "replay_tb.sv")
+
+
+def icarus(folder: Path, design: list[Path], into: Path) -> list[str]:
+    """Build with Icarus; the command that simulates."""
+    sources = [str(folder / name) for name in BENCH]
+    made = into / "replay.vvp"
+    subprocess.run([find_icarus(), "-g2012", "-Wall", "-o", str(made), *sources, *map(str, design)], check=True)
+    return ["vvp", "-n", str(made)]
+
+
+def verilator(folder: Path, design: list[Path], into: Path) -> list[str]:
+    """Build with Verilator, every warning an error as it is by itself; the command that simulates."""
+    tool = find_verilator()
+    sources = [str(folder / name) for name in BENCH]
+    # GCC 10 needs to be told of coroutines, which the bench's clock is made of.
+    flags = ["--binary", "--timing", "-CFLAGS", "-std=c++20 -O0", "--output-split", "0", "-Mdir", str(into / "obj")]
+    done = subprocess.run(
+        [tool.program, *flags, "--top-module", "replay_tb", *sources, *map(str, design)],
+        env={**os.environ, **tool.environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "%Warning" not in done.stderr + done.stdout, done.stderr
+    return [str(into / "obj" / "Vreplay_tb")]
+
+
+def replay(command: list[str], folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Replay a set."""
+    return subprocess.run([*command, f"+dir={folder}", *arguments], capture_output=True, text=True, timeout=300)
