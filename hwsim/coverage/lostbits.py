@@ -59,7 +59,7 @@ def _fields(shape: Shape, out: Declared) -> None:
                 at[places, word, sign] = out.bin("G4", name, why)
     addend = {
         (word, sign): out.bin("G4", f"bits of a {SIGNS[sign]} addend lost: {word}")
-        for word in KINDS
+        for word in kinds(shape.bench.addend_bits - 1 if shape.bench.addend_bits > 1 else 1)
         for sign in ((0, 1) if shape.addends else ())
     }
     width = shape.width
@@ -88,8 +88,10 @@ def _single(shape: Shape, out: Declared) -> None:
     for depth in range(1, last + 1):
         name = f"a product's bit {depth} below the window lost, and nothing else"
         at[depth] = out.bin("G4", name, shape.together or _never_single(shape, depth))
-    end = shape.below(shape.farthest)
-    flat = None if shape.addends or end > last else f"two products are at most {shape.farthest} apart: {end} places"
+    deepest = shape.deepest()
+    flat = None
+    if deepest is not None and shape.below(deepest[0]) <= last:
+        flat = f"{deepest[1]}, so that it loses no bit deeper than {max(0, shape.below(deepest[0]))}"
     name = f"a product's bit more than {last} below the window lost, and nothing else"
     deeper = out.bin("G4", name, shape.loses or flat)
     bits = shape.bench.addend_bits
@@ -136,7 +138,7 @@ def _never_single(shape: Shape, depth: int) -> str | None:
 def _count(shape: Shape, out: Declared) -> None:
     k = shape.lanes
     counts = sorted({1, 2, k - 1} & set(range(1, k))) + ([k] if shape.addends else [])
-    nothing = out.bin("G4", "several terms, and none loses bits", shape.together)
+    nothing = out.bin("G4", "several products, and none loses bits", "a group has one product only" if k == 1 else None)
     why = shape.loses if k > 1 or shape.addends else shape.together
     below = None if shape.addends else why
     at = {n: out.bin("G4", f"{n} of {k} products lose bits", below) for n in counts}
@@ -161,7 +163,7 @@ def _together(shape: Shape, out: Declared) -> None:
         zones = [*zones[:4], "2 or more"]
     at = []
     for zone in zones:
-        why = shape.together if zone == "0" else shape.loses
+        why = shape.together if zone == "0" else shape.loses or _too_little(shape, zone, half)
         at.append(out.bin("G4", f"products lose together {zone} of the last place", why))
     full = None
     if most:
@@ -191,3 +193,15 @@ def _together(shape: Shape, out: Declared) -> None:
             hits.add(full)
 
     out.groups.append(sample)
+
+
+def _too_little(shape: Shape, zone: str, half: Fraction) -> str | None:
+    """Why products never lose so much together, or None."""
+    most, attained = shape.most_together
+    least = {"above 0, below 1": Fraction(0), "1": Fraction(1), "above 1, below 2": Fraction(1)}.get(zone, Fraction(2))
+    if zone == f"{half} or more":
+        least = half
+    beyond = zone.startswith("above")
+    if most > least or (most == least and attained and not beyond):
+        return None
+    return f"all that can lose bits lose {'' if attained else 'less than '}{most} of the last place together at most"
