@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from hwsim.coverage.declare import Declared, Hits
-from hwsim.coverage.seen import Seen
+from hwsim.coverage.seen import Seen, SignedTerm
 from hwsim.coverage.shape import Shape
 
 SIGNS = ("+", "-")
@@ -82,43 +82,54 @@ def _is(sig: int, places: int, word: str) -> bool:
 
 
 def _single(shape: Shape, out: Declared) -> None:
-    """A single lost bit in the whole group, by its depth below the window's last place."""
+    """A single lost bit in the whole group, by its depth below the window's last place.
+
+    Where lost bits change what is kept, the bit must show in the result: without it that would be another.
+    """
+    shows = "" if shape.unit.sum.lost == "truncate" else ", and it shows"
     last = max(shape.width, min(shape.below(shape.farthest), MOST_DEPTH))
     at = {}
     for depth in range(1, last + 1):
-        name = f"a product's bit {depth} below the window lost, and nothing else"
+        name = f"a product's bit {depth} below the window lost, and nothing else{shows}"
         at[depth] = out.bin("G4", name, shape.together or _never_single(shape, depth))
     deepest = shape.deepest()
     flat = None
     if deepest is not None and shape.below(deepest[0]) <= last:
         flat = f"{deepest[1]}, so that it loses no bit deeper than {max(0, shape.below(deepest[0]))}"
-    name = f"a product's bit more than {last} below the window lost, and nothing else"
+    name = f"a product's bit more than {last} below the window lost, and nothing else{shows}"
     deeper = out.bin("G4", name, shape.loses or flat)
     bits = shape.bench.addend_bits
     addend = {
-        depth: out.bin("G4", f"the addend's bit {depth} below the window lost, and nothing else")
+        depth: out.bin("G4", f"the addend's bit {depth} below the window lost, and nothing else{shows}")
         for depth in range(1, bits)
     }
 
     def sample(seen: Seen, hits: Hits) -> None:
-        losing = [(below, field) for _, _, below, field in seen.terms if field]
-        also = seen.addend is not None and seen.addend[3] != 0
-        if len(losing) + also != 1:
+        losing = [one for one in seen.terms if one[3]]
+        if seen.addend is not None and seen.addend[3]:
+            losing.append(seen.addend)
+        if len(losing) != 1:
             return
-        if also:
-            assert seen.addend is not None
-            _, _, below, field = seen.addend
-        else:
-            below, field = losing[0]
-        if field & (field - 1):
+        lane, _, below, field = losing[0]
+        if field & (field - 1) or (shows and not _shows(seen, losing[0], shape)):
             return
         depth = below - field.bit_length() + 1
-        if not also:
+        if lane >= 0:
             hits.add(at.get(depth, deeper))
         elif depth in addend:
             hits.add(addend[depth])
 
     out.groups.append(sample)
+
+
+def _shows(seen: Seen, one: SignedTerm, shape: Shape) -> bool:
+    """Whether the case's last sum would be another one if a term had no bits below the window."""
+    if (seen.place + 1) * shape.lanes != len(seen.case.a):
+        return False
+    lane, term, below, _ = one
+    kept = -(term.sig >> below) if term.sign else term.sig >> below
+    total = seen.group.total - seen.group.aligned[lane] + kept
+    return shape.bench.definition.round(total, seen.top).code != seen.group.code
 
 
 def _never_single(shape: Shape, depth: int) -> str | None:
