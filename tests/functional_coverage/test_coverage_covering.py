@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter as Tally
+from pathlib import Path
 
 import pytest
 from built_presets import DISTINCT
@@ -176,3 +177,17 @@ def test_bins_of_traces_are_counted_by_name_alone():
     for name in ("d=1, add, exact", "no such"):
         with pytest.raises(ValueError, match="has no bin"):
             counter.add(name)
+
+
+@pytest.mark.parametrize("name", [HOPPER, MX, DEEPSEEK])
+def test_the_page_s_table_is_true(name):
+    """docs/coverage.md: bins, those that are proven unreachable, open ones; cases to the hundred."""
+    text = (Path(__file__).parents[2] / "docs" / "coverage.md").read_text()
+    row = re.search(rf"\| {name} \| ([\d,]+) \| ([\d,]+) \| (\d+) \| about ([\d,]+) \|", text)
+    assert row is not None
+    bins, unreachable, left, cases = (int(number.replace(",", "")) for number in row.groups())
+    found = covered(unit_of(name), SEED)
+    assert bins == len(found.counter.plan.bins)
+    assert unreachable == sum(not one.reachable for one in found.counter.plan.bins)
+    assert left == len(found.open)
+    assert abs(cases - len(found.cases)) < 200
