@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product as cross
 
+from hwsim.coverage.lostbits import MOST_DEPTH
 from hwsim.coverage.operands import classes, pairs
 from hwsim.coverage.shape import Shape
 from hwsim.vectors.bench import Bench
@@ -108,9 +109,9 @@ def lost_together(bench: Bench, shape: Shape) -> None:
 def single_bits(bench: Bench, shape: Shape) -> None:
     """One product, or the addend, that loses one bit alone, below products of several sums."""
     bits = bench.addend_bits
-    for d, sign in cross(bench.distances, SIGNS):
+    for d, sign in cross(range(bench.window + MOST_DEPTH + 1), SIGNS):
         places = bench.lost_place(d)
-        for depth in range(1, places + 1):
+        for depth in range(1, min(places, MOST_DEPTH) + 1) if d <= shape.farthest else ():
             pair = bench.pair(d, (sign, d % 2), field=1 << places - depth)
             if pair:
                 products = bench.palette.of(sign, pair[0].exp)
