@@ -18,12 +18,6 @@ from hwsim.vectors.case import Case
 from hwsim.vectors.stochastic import random_cases
 
 SEED = 1
-# Of formats wider than 8 bits, products are not enumerated, and some bins are neither hit nor proven unreachable.
-WIDE = {
-    "ada-mma-bf16-f32": 26, "ada-mma-f16-f16": 2, "ada-mma-f16-f32": 12, "ada-mma-tf32-f32": 26,
-    "blackwell-mma-bf16-f32": 30, "blackwell-mma-f16-f16": 2, "blackwell-mma-f16-f32": 16,
-    "blackwell-mma-tf32-f32": 32, "rvbna-bf16-f32-n16": 14, "volta-mma-f16-f16": 43, "volta-mma-f16-f32": 8,
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [HOPPER, MX, DEEPSEEK])
@@ -45,10 +39,10 @@ def test_so_it_is_with_other_seeds(name, seed):
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", DISTINCT)
-def test_every_buildable_preset_is_covered_as_far_as_is_known(name):
+def test_every_buildable_preset_is_covered(name):
     found = covered(load_unit(name), SEED)
     assert found.counter.contradicted() == []
-    assert len(found.open) <= WIDE.get(name, 0), [one.name for one in found.open]
+    assert [one.name for one in found.open] == []
     assert len(found.cases) < 10_000
 
 
