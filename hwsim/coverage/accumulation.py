@@ -31,7 +31,7 @@ def _beside(shape: Shape, out: Declared) -> None:
         for sub in (0, 1)
     }  # fmt: skip
     low = (1 << max(0, shape.bench.addend_bits - 1 - shape.result.fraction_bits)) - 1
-    below = [
+    fine = [
         out.bin("G11", f"addend with bits below {shape.result.name}'s fraction, {word}")
         for word in (("alone", "beside products") if low else ())
     ]
@@ -39,23 +39,28 @@ def _beside(shape: Shape, out: Declared) -> None:
     def sample(seen: Seen, hits: Hits) -> None:
         if seen.addend is None:
             return
-        _, one, _, field = seen.addend
+        _, one, below, field = seen.addend
         if low and one.sig & low:
-            hits.add(below[1 if seen.terms else 0])
+            hits.add(fine[1 if seen.terms else 0])
         if not seen.terms:
             return
-        aligned = seen.group.aligned
         first = seen.group.products[seen.holders[0]] if seen.holders else seen.terms[0][1]
         sub = one.sign ^ first.sign
         if not seen.holders:
-            kind = "dominates" if any(aligned[:-1]) else "swamps all products"
+            kept = any(_kept(term, places) for _, term, places, _ in seen.terms)
+            kind = "dominates" if kept else "swamps all products"
         elif field:
-            kind = "straddles the window" if aligned[-1] else "is lost"
+            kind = "straddles the window" if _kept(one, below) else "is lost"
         else:
             return
         hits.add(at[kind, sub])
 
     out.groups.append(sample)
+
+
+def _kept(term: Term, below: int) -> int:
+    """What a term has in the window, whatever becomes of the bits below it."""
+    return term.sig >> max(0, below)
 
 
 def _chains(shape: Shape, out: Declared) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hwsim.coverage import stimuli, stimuli_results, stimuli_terms
+from hwsim.coverage import stimuli, stimuli_results, stimuli_terms, stimuli_wide
 from hwsim.coverage.counter import Counter
 from hwsim.coverage.declare import Bin
 from hwsim.coverage.plan import plan
@@ -30,6 +30,8 @@ GENERATORS: tuple[tuple[Callable[[Bench, Shape], None], tuple[str, ...]], ...] =
     (stimuli.single_bits, ("G4",)),
     (stimuli.addend_fields, ("G4",)),
     (stimuli_terms.under_addend, ("G4",)),
+    (stimuli_wide.last_bits, ("G4",)),
+    (stimuli_wide.deepest, ("G4",)),
     (stimuli_results.shifts, ("G5", "G6")),
     (stimuli_results.largest, ("G6",)),
     (stimuli_terms.shifts_lost, ("G5",)),
@@ -38,6 +40,8 @@ GENERATORS: tuple[tuple[Callable[[Bench, Shape], None], tuple[str, ...]], ...] =
     (stimuli_results.remaining, ("G5",)),
     (stimuli_results.cut, ("G7",)),
     (stimuli_results.sticky, ("G7",)),
+    (stimuli_wide.highest, ("G6", "G7")),
+    (stimuli_wide.bits_apart, ("G7",)),
     (stimuli_results.near, ("G8",)),
     (stimuli_results.pushed, ("G9",)),
     (stimuli_terms.specials, ("G10",)),

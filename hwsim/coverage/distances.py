@@ -70,8 +70,9 @@ def _addend(shape: Shape, out: Declared) -> None:
     for d in range(-most, most + 1):
         word = "level with" if d == 0 else f"{abs(d)}{' or more' if abs(d) == most else ''} "
         side = "" if d == 0 else "above" if d > 0 else "below"
+        why = _addend_range(shape, d)
         for sub in (0, 1):
-            at[d, sub] = out.bin("G2", f"addend {word}{side} the largest product, {WORDS[sub]}")
+            at[d, sub] = out.bin("G2", f"addend {word}{side} the largest product, {WORDS[sub]}", why)
 
     def sample(seen: Seen, hits: Hits) -> None:
         if seen.addend is None or not seen.terms:
@@ -85,3 +86,13 @@ def _addend(shape: Shape, out: Declared) -> None:
         hits.add(at[d, one.sign ^ first.sign])
 
     out.groups.append(sample)
+
+
+def _addend_range(shape: Shape, d: int) -> str | None:
+    """Why no addend stands d above a product, or None. Beyond the largest d, as far as d and farther."""
+    if shape.addend_exps is None:
+        return None
+    (low, high), (least, most) = shape.addend_exps, shape.product_exps
+    if low - most <= d <= high - least:
+        return None
+    return f"addends have exponents {low} to {high}, products of {shape.names} {least} to {most}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from hwsim.coverage.declare import Declared, Hits
-from hwsim.coverage.seen import Seen
+from hwsim.coverage.seen import Seen, SignedTerm
 from hwsim.coverage.shape import Shape
 
 SIGNS = ("+", "-")
@@ -59,7 +59,7 @@ def _fields(shape: Shape, out: Declared) -> None:
                 at[places, word, sign] = out.bin("G4", name, why)
     addend = {
         (word, sign): out.bin("G4", f"bits of a {SIGNS[sign]} addend lost: {word}")
-        for word in KINDS
+        for word in kinds(shape.bench.addend_bits - 1 if shape.bench.addend_bits > 1 else 1)
         for sign in ((0, 1) if shape.addends else ())
     }
     width = shape.width
@@ -82,41 +82,54 @@ def _is(sig: int, places: int, word: str) -> bool:
 
 
 def _single(shape: Shape, out: Declared) -> None:
-    """A single lost bit in the whole group, by its depth below the window's last place."""
+    """A single lost bit in the whole group, by its depth below the window's last place.
+
+    Where lost bits change what is kept, the bit must show in the result: without it that would be another.
+    """
+    shows = "" if shape.unit.sum.lost == "truncate" else ", and it shows"
     last = max(shape.width, min(shape.below(shape.farthest), MOST_DEPTH))
     at = {}
     for depth in range(1, last + 1):
-        name = f"a product's bit {depth} below the window lost, and nothing else"
+        name = f"a product's bit {depth} below the window lost, and nothing else{shows}"
         at[depth] = out.bin("G4", name, shape.together or _never_single(shape, depth))
-    end = shape.below(shape.farthest)
-    flat = None if shape.addends or end > last else f"two products are at most {shape.farthest} apart: {end} places"
-    name = f"a product's bit more than {last} below the window lost, and nothing else"
+    deepest = shape.deepest()
+    flat = None
+    if deepest is not None and shape.below(deepest[0]) <= last:
+        flat = f"{deepest[1]}, so that it loses no bit deeper than {max(0, shape.below(deepest[0]))}"
+    name = f"a product's bit more than {last} below the window lost, and nothing else{shows}"
     deeper = out.bin("G4", name, shape.loses or flat)
     bits = shape.bench.addend_bits
     addend = {
-        depth: out.bin("G4", f"the addend's bit {depth} below the window lost, and nothing else")
+        depth: out.bin("G4", f"the addend's bit {depth} below the window lost, and nothing else{shows}")
         for depth in range(1, bits)
     }
 
     def sample(seen: Seen, hits: Hits) -> None:
-        losing = [(below, field) for _, _, below, field in seen.terms if field]
-        also = seen.addend is not None and seen.addend[3] != 0
-        if len(losing) + also != 1:
+        losing = [one for one in seen.terms if one[3]]
+        if seen.addend is not None and seen.addend[3]:
+            losing.append(seen.addend)
+        if len(losing) != 1:
             return
-        if also:
-            assert seen.addend is not None
-            _, _, below, field = seen.addend
-        else:
-            below, field = losing[0]
-        if field & (field - 1):
+        lane, _, below, field = losing[0]
+        if field & (field - 1) or (shows and not _shows(seen, losing[0], shape)):
             return
         depth = below - field.bit_length() + 1
-        if not also:
+        if lane >= 0:
             hits.add(at.get(depth, deeper))
         elif depth in addend:
             hits.add(addend[depth])
 
     out.groups.append(sample)
+
+
+def _shows(seen: Seen, one: SignedTerm, shape: Shape) -> bool:
+    """Whether the case's last sum would be another one if a term had no bits below the window."""
+    if (seen.place + 1) * shape.lanes != len(seen.case.a):
+        return False
+    lane, term, below, _ = one
+    kept = -(term.sig >> below) if term.sign else term.sig >> below
+    total = seen.group.total - seen.group.aligned[lane] + kept
+    return shape.bench.definition.round(total, seen.top).code != seen.group.code
 
 
 def _never_single(shape: Shape, depth: int) -> str | None:
@@ -136,7 +149,7 @@ def _never_single(shape: Shape, depth: int) -> str | None:
 def _count(shape: Shape, out: Declared) -> None:
     k = shape.lanes
     counts = sorted({1, 2, k - 1} & set(range(1, k))) + ([k] if shape.addends else [])
-    nothing = out.bin("G4", "several terms, and none loses bits", shape.together)
+    nothing = out.bin("G4", "several products, and none loses bits", "a group has one product only" if k == 1 else None)
     why = shape.loses if k > 1 or shape.addends else shape.together
     below = None if shape.addends else why
     at = {n: out.bin("G4", f"{n} of {k} products lose bits", below) for n in counts}
@@ -161,7 +174,7 @@ def _together(shape: Shape, out: Declared) -> None:
         zones = [*zones[:4], "2 or more"]
     at = []
     for zone in zones:
-        why = shape.together if zone == "0" else shape.loses
+        why = shape.together if zone == "0" else shape.loses or _too_little(shape, zone, half)
         at.append(out.bin("G4", f"products lose together {zone} of the last place", why))
     full = None
     if most:
@@ -191,3 +204,15 @@ def _together(shape: Shape, out: Declared) -> None:
             hits.add(full)
 
     out.groups.append(sample)
+
+
+def _too_little(shape: Shape, zone: str, half: Fraction) -> str | None:
+    """Why products never lose so much together, or None."""
+    most, attained = shape.most_together
+    least = {"above 0, below 1": Fraction(0), "1": Fraction(1), "above 1, below 2": Fraction(1)}.get(zone, Fraction(2))
+    if zone == f"{half} or more":
+        least = half
+    beyond = zone.startswith("above")
+    if most > least or (most == least and attained and not beyond):
+        return None
+    return f"all that can lose bits lose {'' if attained else 'less than '}{most} of the last place together at most"

@@ -152,6 +152,40 @@ class Shape:
         )
 
     @cached_property
+    def addend_exps(self) -> tuple[int, int] | None:
+        """The least and the largest exponent of an addend of its own format; None where addends are partial sums."""
+        fmt = self.bench.addend_format
+        return None if fmt is None else (fmt.emin, fmt.emax)
+
+    @cached_property
+    def product_exps(self) -> tuple[int, int]:
+        """The least and the largest exponent of a product, scales counted."""
+        low, high = self.bench.scale_ends
+        return self.exps[0] + low, self.exps[-1] + high
+
+    def deepest(self) -> tuple[int, str] | None:
+        """The largest distance of a product below any term, and why; None where none is known."""
+        if not self.addends:
+            return self.farthest, f"two products are at most {self.farthest} apart"
+        if self.addend_exps is None:
+            return None
+        d = max(self.farthest, self.addend_exps[1] - self.product_exps[0])
+        return d, f"no term is more than {d} above a product of {self.names}"
+
+    @cached_property
+    def most_together(self) -> tuple[Fraction, bool]:
+        """What all products lose together at most, in places of the window's last, and whether that much is lost."""
+        # In a window shorter than a product the largest one loses bits too.
+        losing = self.lanes if self.addends or self.window < self.bits else self.lanes - 1
+        if not self.exact_products:
+            return Fraction(losing), False
+        parts = [Fraction(0)]
+        for places in range(1, self.width + 2):
+            sigs = self.sigs(places + self.window - self.bits, True) or ()
+            parts.append(Fraction(max((sig & ((1 << places) - 1) for sig in sigs), default=0), 1 << places))
+        return max(parts) * losing, True
+
+    @cached_property
     def most_lost(self) -> Fraction | None:
         """The largest part of a window place that one product can lose below another; None where not enumerated."""
         if not self.exact_products:

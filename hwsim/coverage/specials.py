@@ -131,17 +131,12 @@ def _no_nan_addend(shape: Shape) -> str | None:
 
 def _zeros(shape: Shape, out: Declared) -> None:
     """Sums of zeros, by the signs of the products and of the addend; exact zeros of other terms are in G5."""
-    a, b = shape.factors
-    # A zero times a negative number is -0.
-    signed = any(len(zeros(fmt)) > 1 or isinstance(fmt, FixedFormat) for fmt in (a, b))
     fmt = shape.unit.operands.addend if shape.bench.addend_format is None else shape.bench.addend_format
     addends = {0: "+0"}
     if shape.bench.addend_format is not None and fmt is not None and len(zeros(fmt)) > 1:
         addends[1] = "-0"
     at = {
-        (kind, c): out.bin(
-            "G10", f"zero products, {kind}, addend {word}", None if signed or kind == "all +" else _few(a, b)
-        )
+        (kind, c): out.bin("G10", f"zero products, {kind}, addend {word}", _no_zeros(shape, kind))
         for kind in ("all +", "all -", "both signs")
         for c, word in addends.items()
     }
@@ -159,5 +154,12 @@ def _zeros(shape: Shape, out: Declared) -> None:
     out.groups.append(sample)
 
 
-def _few(a: Format, b: Format) -> str:
+def _no_zeros(shape: Shape, kind: str) -> str | None:
+    """Why zero products never have such signs, or None."""
+    if kind == "both signs" and shape.lanes == 1:
+        return "a group has one product only"
+    a, b = shape.factors
+    # A zero times a negative number is -0.
+    if kind == "all +" or any(len(zeros(fmt)) > 1 or isinstance(fmt, FixedFormat) for fmt in (a, b)):
+        return None
     return f"neither {a.name} nor {b.name} has a zero of each sign"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product as cross
 
+from hwsim.coverage.lostbits import MOST_DEPTH
 from hwsim.coverage.operands import classes, pairs
 from hwsim.coverage.shape import Shape
 from hwsim.vectors.bench import Bench
@@ -106,20 +107,24 @@ def lost_together(bench: Bench, shape: Shape) -> None:
 
 
 def single_bits(bench: Bench, shape: Shape) -> None:
-    """One product, or the addend, that loses one bit alone."""
+    """One product, or the addend, that loses one bit alone, below products of several sums."""
     bits = bench.addend_bits
-    for d in bench.distances:
+    for d, sign in cross(range(bench.window + MOST_DEPTH + 1), SIGNS):
         places = bench.lost_place(d)
-        for depth in range(1, places + 1):
-            pair = bench.pair(d, (0, d % 2), field=1 << places - depth)
+        for depth in range(1, min(places, MOST_DEPTH) + 1) if d <= shape.farthest else ():
+            pair = bench.pair(d, (sign, d % 2), field=1 << places - depth)
             if pair:
-                bench.one(f"G4/single-d{d:02}-depth{depth:02}", pair)
-    for depth, exp in cross(range(1, bits), bench.tries[:8]):
-        high = bench.palette.of(0, exp)
-        sig = 1 << bits - 1 | 1
-        added = bench.addend(0, sig, exp - bench.window - depth) if high else None
-        if added and added.term.exp <= exp:
-            bench.one(f"G4/addend-depth{depth:02}-{exp}", high[-1:], added)
+                products = bench.palette.of(sign, pair[0].exp)
+                for index in sorted({0, len(products) // 3, len(products) // 2, len(products) - 1}):
+                    row = (products[index], pair[1])
+                    bench.one(f"G4/single-d{d:02}-depth{depth:02}-{sign}-{index}", row)
+    for depth, exp, sign in cross(range(1, bits), bench.tries[:8], SIGNS):
+        high = bench.palette.of(sign, exp)
+        for word, sig in (("ends", 1 << bits - 1 | 1), ("alone", 1)):
+            added = bench.addend(sign, sig, exp - bench.window - depth) if high else None
+            for index in sorted({0, len(high) // 2}) if added and added.term.exp <= exp else ():
+                name = f"G4/addend-depth{depth:02}-{word}-{exp}-{sign}-{index}"
+                bench.one(name, high[index : index + 1], added)
 
 
 def addend_fields(bench: Bench, shape: Shape) -> None:
@@ -143,3 +148,5 @@ def chains(bench: Bench, shape: Shape) -> None:
         small, large = ends(bench)
         row: list[Filling] = [bench.filling([large] * bench.lanes), *[bench.filling([small]) for _ in range(3)]]
         bench.put("G11/still", row[: bench.beats])
+        back = _opposite(bench, small)
+        bench.put("G11/still-cancelled", [bench.filling([large]), bench.filling([small, back][: bench.lanes])])

@@ -12,6 +12,7 @@ from hwsim.vectors.directed_sum import MOST_TOPS, large, opposite
 from hwsim.vectors.palette import Product
 
 SIGNS = (0, 1)
+FEW = 8  # exponents of products up to which each is tried as the largest
 
 
 def near(bench: Bench, shape: Shape) -> None:
@@ -34,6 +35,12 @@ def result(bench: Bench, name: str, magnitude: int, sign: int) -> None:
     _, exp, sig, _ = unpack(fmt, magnitude << fmt.padding)
     unit = exp - fmt.fraction_bits
     bench.found(name, solved(bench, -sig if sign else sig, unit))
+    # Sums that are rounded to it, or to its neighbours; what is new is kept.
+    for top in bench.palette.exps if len(bench.palette.exps) < FEW else ():
+        down = top - bench.window - unit
+        for step in (0, 1):
+            total = (sig >> down if down >= 0 else sig << -down) + step
+            bench.found(f"{name}-top{top}-{step}", bench.total(-total if sign else total, [top]) if total else None)
     added = bench.addend(sign, sig, unit)
     if added:
         bench.one(f"{name}-addend", (), added)

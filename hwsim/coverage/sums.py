@@ -62,7 +62,7 @@ def _cancelled(shape: Shape, out: Declared) -> None:
             if not any(term[3] for term in terms):
                 if len(terms) == 2:
                     hits.add(alone if seen.addend is None or by_addend is None else by_addend)
-                if len(seen.terms) == shape.lanes:
+                if len(seen.terms) == shape.lanes > 1:
                     hits.add(many)
             else:
                 exact = _lost_sum(terms)
@@ -76,7 +76,9 @@ def _cancelled(shape: Shape, out: Declared) -> None:
 
 def _no_rest(shape: Shape) -> str | None:
     if shape.addends or shape.loses is None:
-        return None if shape.lanes > 2 else "a group has fewer than three products"
+        if shape.lanes < (2 if shape.addends else 3):
+            return f"a group has {shape.lanes} products, and nothing but two that cancel"
+        return None
     return shape.loses
 
 
