@@ -165,7 +165,10 @@ HARMLESS = {
     "nearest": {},
     "exact": {"rz": 0},
 }
-CUTS = {"truncate": "truncated", "floor": "floored", "jam": "rounded to odd", "exact": "truncated"}
+CUTS = {
+    "truncate": "truncated", "floor": "floored", "nearest": "rounded to nearest", "jam": "rounded to odd",
+    "exact": "truncated",
+}  # fmt: skip
 
 
 def _harmless(facts: Facts, reading: Reading) -> Step | None:
