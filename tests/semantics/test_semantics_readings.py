@@ -119,6 +119,34 @@ def test_each_reading_can_be_told_from_fractions_that_are_another_s() -> None:
     assert len(differing) >= 36
 
 
+def reader_mutants() -> dict[str, tuple[str, object]]:
+    """Mistakes in the readers, by what they leave out."""
+    return {
+        "no renormalisation": ("hwsim.semantics.reader.renormalised", lambda term: term),
+        "no cut": ("hwsim.semantics.reader.Reader._cut", lambda self, total, unit_exp: (total, unit_exp)),
+        "a cut of one bit more": (
+            "hwsim.semantics.reader.Reader._cut",
+            lambda self, total, unit_exp: (total >> 1, unit_exp + 1) if abs(total) >> 15 else (total, unit_exp),
+        ),
+        "nothing late": ("hwsim.semantics.reader.Reader._add", lambda self, late, partial: partial),
+        "everything jammed": ("hwsim.semantics.reader.TO_SPEC", dict.fromkeys(TO_SPEC, "jam")),
+    }
+
+
+@pytest.mark.parametrize("name", reader_mutants())
+def test_a_reader_with_a_mistake_is_caught_by_fractions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*reader_mutants()[name])
+    unit = load_unit(HOPPER)
+    fmt = unit.result.format
+    cases = [case for case in drawn(HOPPER, 3, 40) if len(case.a) == 32]
+    wrong = set()
+    for reading in READINGS:
+        for case, code in zip(cases, read(unit, reading, cases), strict=True):
+            if float(fmt.decode([code])[0]) != value_of(unit, reading, case):
+                wrong.add(reading)
+    assert wrong
+
+
 def test_names_are_words_and_no_two_are_alike() -> None:
     unit = load_unit(HOPPER)
     names = [short_name(unit, reading) for reading in READINGS]
