@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from math import floor, frexp
 
 from hwsim.formats import ExponentFormat, FloatFormat
@@ -41,6 +42,7 @@ def rounded(fmt: FloatFormat, value: Fraction, rule: str) -> Fraction:
     return to_multiple(value, Fraction(2) ** place, rule)
 
 
+@lru_cache(maxsize=10_000)
 def decoded(fmt: object, code: int) -> tuple[Fraction, int]:
     """A finite code's value, and its exponent, emin at least."""
     value = float(fmt.decode([code])[0])  # type: ignore[attr-defined]

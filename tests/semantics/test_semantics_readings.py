@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import cache
 from random import Random
 
@@ -94,17 +95,23 @@ def test_what_a_specification_can_say_is_the_unit_that_says_it(name: str, lost: 
     assert read(unit, Reading(lost, late=late, two=late), cases) == dots(Definition(other), other, cases)  # type: ignore[arg-type]
 
 
+@cache
+def by_fractions(name: str) -> tuple[list[Case], dict[Reading, list[Fraction]]]:
+    """Cases of one instruction, and what each reading returns for them."""
+    unit = load_unit(name)
+    cases = [case for case in drawn(name, 3, 32) if len(case.a) == unit.instruction.k]
+    return cases, {reading: [value_of(unit, reading, case) for case in cases] for reading in READINGS}
+
+
 @pytest.mark.parametrize("name", SIMPLE)
 def test_every_reading_is_what_fractions_say(name: str) -> None:
     unit = load_unit(name)
     fmt = unit.result.format
-    cases = [case for case in drawn(name, 3, 40) if len(case.a) == unit.instruction.k]
-    seen = set()
+    (cases, values), seen = by_fractions(name), set()
     for reading in READINGS:
-        for case, code in zip(cases, read(unit, reading, cases), strict=True):
+        for case, code, said in zip(cases, read(unit, reading, cases), values[reading], strict=True):
             if unpack(fmt, code).cls is Class.INFINITY:
                 continue
-            said = value_of(unit, reading, case)
             assert float(fmt.decode([code])[0]) == said, (case.id, reading.name)
             seen.add((reading, said))
     assert len(seen) > 40 * len(cases) // 2
@@ -112,11 +119,8 @@ def test_every_reading_is_what_fractions_say(name: str) -> None:
 
 def test_each_reading_can_be_told_from_fractions_that_are_another_s() -> None:
     # The witness tells readings apart: it would not pass for all of them.
-    unit = load_unit(HOPPER)
-    cases = [case for case in drawn(HOPPER, 3, 40) if len(case.a) == 32]
-    own = [value_of(unit, Reading("truncate"), case) for case in cases]
-    differing = [r for r in READINGS if [value_of(unit, r, case) for case in cases] != own]
-    assert len(differing) >= 36
+    _, values = by_fractions(HOPPER)
+    assert sum(said != values[Reading("truncate")] for said in values.values()) >= 36
 
 
 def reader_mutants() -> dict[str, tuple[str, object]]:
@@ -135,16 +139,13 @@ def reader_mutants() -> dict[str, tuple[str, object]]:
 
 @pytest.mark.parametrize("name", reader_mutants())
 def test_a_reader_with_a_mistake_is_caught_by_fractions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_fractions(HOPPER)
     monkeypatch.setattr(*reader_mutants()[name])
     unit = load_unit(HOPPER)
     fmt = unit.result.format
-    cases = [case for case in drawn(HOPPER, 3, 40) if len(case.a) == 32]
-    wrong = set()
-    for reading in READINGS:
-        for case, code in zip(cases, read(unit, reading, cases), strict=True):
-            if float(fmt.decode([code])[0]) != value_of(unit, reading, case):
-                wrong.add(reading)
-    assert wrong
+    cases, values = by_fractions(HOPPER)
+    said = {reading: fmt.decode(read(unit, reading, cases)).tolist() for reading in READINGS}
+    assert any(said[reading] != values[reading] for reading in READINGS)
 
 
 def test_names_are_words_and_no_two_are_alike() -> None:
