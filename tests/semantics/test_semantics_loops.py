@@ -10,6 +10,7 @@ from semantics.test_semantics_readings import directed_cases, drawn
 
 from hwsim.semantics import READINGS, arrays, integers
 from hwsim.semantics.answering import by_length, by_reading
+from hwsim.semantics.changes import changed
 from hwsim.semantics.reader import Reader
 from hwsim.semantics.stimuli import Stimuli
 from hwsim.spec import Unit, load_unit
@@ -24,6 +25,7 @@ COMPILED = [
     "rvbna-e4m3-f32-n8",
     "mxint8-f32",
     "hopper-mma-tf32-f32",
+    "cdna3-mfma-f16-f32",
 ]
 
 
@@ -95,3 +97,29 @@ def test_wide_sums_are_python_s(seed: int) -> None:
         assert sig >> 1 == size >> place >> 1
         assert sig & 1 == ((size >> place) & 1 or bool(size & ((1 << place) - 1)))
         assert sig.bit_length() >= min(size.bit_length(), 61)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sum": {"zero_terms": "count"}},
+        {"sum": {"max_exp_floor": -12}},
+        {"sum": {"max_exp_floor": 300}},
+        {"result": {"subnormals": "flush"}},
+        {"result": {"rounding": "rd", "tiny": "signed"}},
+        {"result": {"rounding": "rna"}},
+        {"result": {"rounding": "ru"}},
+        {"sum": {"fraction_bits": 0}},
+        {"sum": {"fraction_bits": 50}},
+    ],
+    ids=str,
+)
+def test_compiled_readings_are_the_readings_of_changed_units(changes: dict[str, object]) -> None:
+    name = "hopper-wgmma-e4m3-f32"
+    unit = changed(load_unit(name), changes)
+    assert arrays.settings(unit) is not None
+    cases = [case for case in drawn(name, 6, 12) if len(case.a) == 32]
+    cases += [case for case in directed_cases(name) if len(case.a) == 32][:20]
+    slow = slowly(unit, cases)
+    for number in range(40):
+        assert by_reading(unit, READINGS[number])(cases) == slow[:, number].tolist(), READINGS[number].name
