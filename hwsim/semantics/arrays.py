@@ -44,7 +44,8 @@ def settings(unit: Unit) -> Settings | None:
         return None
     instruction, a, b = unit.instruction, *unit.operands.multiplied
     bits, lanes, window = a.fraction_bits + b.fraction_bits, instruction.lanes, unit.sum.fraction_bits or 0
-    late = unit.late
+    # A late addend that has a window of its own has none in any reading.
+    late = unit.late if unit.late is not None and unit.late.operation == "add" else None
     result = format_row(
         unit.result.format, unit.result.rounding, unit.result.tiny == "positive", unit.result.subnormals == "flush"
     )
@@ -59,7 +60,7 @@ def settings(unit: Unit) -> Settings | None:
     low, high = _exponents(unit)
     ends = [fmt[integers.EMIN] - fmt[integers.FRACTION] for fmt in formats]
     lowest = min(low - bits - window - 2, *(end - window for end in ends))
-    highest = max(high + 2, *(_emax(fmt) for fmt in formats)) + lanes.bit_length() + 2
+    highest = max(high + 2, unit.sum.max_exp_floor or 0, *(_emax(fmt) for fmt in formats)) + lanes.bit_length() + 2
     numbers = [
         lanes, instruction.groups, window, bits,
         loops.NONE if unit.sum.max_exp_floor is None else unit.sum.max_exp_floor,
@@ -78,13 +79,11 @@ def _suits(unit: Unit) -> bool:
         unit.scale.at == "product"
         and all(isinstance(side.format, ExponentFormat) for side in (unit.scale.a, unit.scale.b))
     )
-    odd = unit.late is not None and (
-        unit.late.operation != "add" or unit.late.flush or unit.late.format != unit.result.format
-    )
+    odd = unit.late is not None and (unit.late.flush or unit.late.format not in (None, unit.result.format))
     register = promotion is not None and unit.operands.addend not in (None, promotion.format)
     return (
         rule.method == "aligned" and plain and not scaled and not odd and not register and rule.zero == "positive"
-        and rule.product_limit is None
+        and (rule.product_limit is None or _exponents(unit)[1] + 2 <= rule.product_limit)
     )  # fmt: skip
 
 

@@ -76,15 +76,14 @@ class _Results:
                     found.append(Consistent(one.name, one.description, right, right))
         return found
 
-    def best(self, among: Iterable[_Explanation], few: int) -> list[_Explanation]:
-        """Those that explain most of what was not as specified, and spoil least."""
-        # Results that are wrong are few where a mistake is rare, and weigh as much as the others together.
-        weight = max(1, len(self.sample) // max(1, len(self.telling)))
-        scored = []
-        for index, one in enumerate(among):
-            wrong, right = self.right(one.many, self.telling), self.right(one.many, self.sample)
-            scored.append((-weight * wrong - right, index, one))
-        return [one for _, _, one in sorted(scored, key=lambda row: row[:2])[:few]]
+    def scores(self, among: Iterable[_Explanation]) -> list[tuple[int, int, _Explanation]]:
+        """How many of the telling results, and of the sample, each explains."""
+        return [(self.right(one.many, self.telling), self.right(one.many, self.sample), one) for one in among]
+
+    def estimate(self, telling: int, sample: int) -> float:
+        """How many of all results that makes."""
+        wrong = len(self.wrong) * telling / max(1, len(self.telling))
+        return wrong + (len(self.cases) - len(self.wrong)) * sample / max(1, len(self.sample))
 
 
 def consistent(
@@ -107,14 +106,19 @@ def consistent(
     found = given.explained(map(_single, singles))
     if found:
         return found
-    ranked = given.best(map(_single, singles), len(singles))
+    scores = given.scores(map(_single, singles))
     by_name = {one.name: one for one in singles}
-    found = given.explained(_doubles(unit, [by_name[one.name] for one in ranked], singles))
+    # A second change is made to those that explain most of what is not as specified: such results may be few.
+    hopeful = [by_name[one.name] for _, _, one in sorted(scores, key=lambda row: (-row[0], -row[1]))]
+    found = given.explained(_doubles(unit, hopeful, singles))
     if found:
         return found
-    every = range(len(cases))
-    best = [Consistent(one.name, one.description, given.right(one.many, every), len(cases)) for one in ranked[:FEW]]
-    return sorted(best, key=lambda one: -one.right)
+    # The unit as specified is the first.
+    few = sorted(scores[1:], key=lambda row: -given.estimate(row[0], row[1]))[: 2 * FEW]
+    every, right = range(len(cases)), len(cases) - len(given.wrong)
+    best = [Consistent(singles[0].name, singles[0].description, right, len(cases))]
+    best += [Consistent(one.name, one.description, given.right(one.many, every), len(cases)) for _, _, one in few]
+    return sorted(best, key=lambda one: -one.right)[:FEW]
 
 
 def _ordered(found: Sequence[Semantic]) -> list[Semantic]:

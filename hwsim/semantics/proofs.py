@@ -6,7 +6,9 @@ equal. A step holds for every operand of the unit, for what is said in its sente
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import NamedTuple
 
 from hwsim.formats import FloatFormat
@@ -14,6 +16,8 @@ from hwsim.model.rounding import beyond
 from hwsim.semantics.reader import late_of_instruction
 from hwsim.semantics.readings import READINGS, Reading
 from hwsim.spec import Unit
+
+MANY = 1 << 30  # bits of a sum that nothing bounds
 
 
 class Step(NamedTuple):
@@ -92,15 +96,35 @@ class Facts:
         """Bits from the last place of any product to the first of any exact sum of a group's."""
         return self.highest + 2 + self.lanes.bit_length() - self.lowest
 
-    def sum_fits(self, reading: Reading) -> bool:
-        """Whether the products' sum is always a number of the result format."""
-        fmt = self.result
+    def window_bits(self, reading: Reading) -> int:
+        """Bits that the sum of a window of products alone has at most, from the window's last place up."""
+        cut = math.floor if reading.lost == "truncate" else math.ceil
+        return (self.lanes * cut(self._ratio(reading.leading) * (1 << self.window))).bit_length()
+
+    def _ratio(self, leading: bool) -> Fraction:
+        """What no product exceeds, in units of its exponent's power of two."""
+        if leading:
+            places = sum(fmt.fraction_bits for fmt in (self.unit.operands.a, self.unit.operands.b))
+            return 2 - Fraction(2) ** -(places + 1)
+        found = Fraction(1)
+        for fmt in (self.unit.operands.a, self.unit.operands.b):
+            whole = Fraction(2) ** -fmt.fraction_bits
+            found *= 2 - whole if isinstance(fmt, FloatFormat) else Fraction(2)
+        return found
+
+    def sum_fits(self, reading: Reading) -> int | None:
+        """How many bits the products' sum has at most, where it is always a number of the result format; else None."""
+        fmt, alone = self.result, self.products_alone(reading)
         if not isinstance(fmt, FloatFormat) or not fmt.subnormals or self.unit.scale is not None:
-            return False
-        if not self.loses_nothing(reading) or self.unit.sum.product_limit is not None:
-            return False
+            return None
+        if not (self.plain and alone) or self.unit.sum.product_limit is not None:
+            return None
+        bits = self.sum_bits if reading.lost == "exact" or self.loses_nothing(reading) else MANY
+        if reading.lost != "exact":
+            bits = min(bits, self.window_bits(reading))
+        # Whatever the window cuts, it leaves multiples of a product's last place.
         least, most = fmt.emin - fmt.fraction_bits, self.lowest + self.sum_bits
-        return self.sum_bits <= fmt.fraction_bits + 1 and self.lowest >= least and most < fmt.emax
+        return bits if bits <= fmt.fraction_bits + 1 and self.lowest >= least and most < fmt.emax else None
 
     @property
     def adds_like_its_sums(self) -> bool:
@@ -165,7 +189,10 @@ HARMLESS = {
     "nearest": {},
     "exact": {"rz": 0},
 }
-CUTS = {"truncate": "truncated", "floor": "floored", "jam": "rounded to odd", "exact": "truncated"}
+CUTS = {
+    "truncate": "truncated", "floor": "floored", "nearest": "rounded to nearest", "jam": "rounded to odd",
+    "exact": "truncated",
+}  # fmt: skip
 
 
 def _harmless(facts: Facts, reading: Reading) -> Step | None:
@@ -185,9 +212,10 @@ def _harmless(facts: Facts, reading: Reading) -> Step | None:
 def _fits(facts: Facts, reading: Reading) -> Step | None:
     if not (reading.late and reading.two and facts.every_group):
         return None
-    if not facts.sum_fits(reading) or not facts.adds_like_its_sums:
+    bits = facts.sum_fits(reading)
+    if bits is None or not facts.adds_like_its_sums:
         return None
-    reason = f"the products' sum has at most {facts.sum_bits} bits, so that rounding it to {facts.result.name} is exact"
+    reason = f"the products' sum has at most {bits} bits, so that rounding it to {facts.result.name} is exact"
     return Step(reading._replace(two=False), reason)
 
 

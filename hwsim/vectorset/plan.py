@@ -63,7 +63,7 @@ def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None)
         return _captured(unit)
     if suite == "random":
         return Plan((), random=True)
-    told = _told(unit, seed) if suite == "discrimination" else None
+    told = _told(unit, seed, progress) if suite == "discrimination" else None
     problems = _problems(unit, seed) if suite == "gemm" else ()
     makers: dict[str, Callable[[], Part]] = {
         "coverage": lambda: _coverage(unit, seed),
@@ -79,7 +79,7 @@ def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None)
 
 def _sequence(unit: Unit, seed: int, progress: Progress) -> Plan:
     progress("discrimination")
-    told = _told(unit, seed)
+    told = _told(unit, seed, progress)
     progress("coverage")
     coverage, apart = _coverage(unit, seed), _discrimination(told)
     progress("products")
@@ -105,10 +105,10 @@ def _coverage(unit: Unit, seed: int) -> Part:
         return Part("coverage", (), str(error))
 
 
-def _told(unit: Unit, seed: int) -> Discrimination | str:
+def _told(unit: Unit, seed: int, progress: Progress) -> Discrimination | str:
     """The discrimination of a unit's readings, or why there is none."""
     try:
-        return discrimination(unit, seed)
+        return discrimination(unit, seed, lambda tried: progress(f"discrimination, {tried:,} tried,"))
     except ValueError as error:
         return str(error)
 
