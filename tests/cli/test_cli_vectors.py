@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ def unit(here):
     return "tiny.yaml"
 
 
-def answered(folder: str, **changes: str) -> list[str]:
+def answered(folder: str, **changes: Any) -> list[str]:
     """What a device answers that follows the unit with other settings of its sum."""
     known = stored(folder)
     data = known.unit.model_dump(mode="json", exclude_unset=True)
@@ -56,7 +57,7 @@ def test_a_set_is_made_and_what_it_expects_passes(run, unit):
 
 @pytest.mark.parametrize(
     ("changes", "named"),
-    [({"lost": "floor"}, "lost bits floored"), ({"fraction_bits": "2"}, "2 fraction bits")],
+    [({"lost": "floor"}, "lost bits floored"), ({"fraction_bits": 2}, "2 fraction bits")],
 )
 def test_a_wrong_reading_is_named(run, unit, changes, named):
     run("vectors", unit, "-o", "set")
@@ -102,7 +103,7 @@ def test_missing_results_are_a_failure(run, unit):
         ),
         (("vectors", "tiny.yaml", "-o", "set", "--format", "hex,csv"), "--format must be of hex, text, json, npz"),
         (("vectors", "tiny.yaml", "-o", "set", "--format", "npz"), "--format must name hex"),
-        (("vectors", "tiny.yaml", "-o", "set", "--cases", "0"), "0 is not in the range"),
+        (("vectors", "tiny.yaml", "-o", "set", "--cases", "0"), "Invalid value for '--cases': 0"),
         (("vectors", "tiny.yaml", "-o", "-", "--stages"), "--format and --stages go with a folder"),
         (("vectors", "no-such-unit", "-o", "set"), "unknown unit 'no-such-unit'"),
         (("vectors", "tiny.yaml", "-o", "tiny.yaml"), "tiny.yaml is a file; a vector set is a folder"),
