@@ -55,6 +55,12 @@ def cosim(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where results go.")] = Path(
         "build/cosim"
     ),
+    dut: Annotated[
+        Path | None, typer.Option(metavar="DUT.yaml", help="Your own RTL instead of ours; `hwsim dut-init` begins one.")
+    ] = None,
+    case: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --dut: this case alone, as a failed run leaves one.")
+    ] = None,
 ) -> None:
     """Show that the model and the RTL agree: bit for bit, and cycle for cycle.
 
@@ -64,6 +70,7 @@ def cosim(
     hwsim cosim my-unit.yaml --seed 7 --cases 100000       your own unit, many random cases
     hwsim cosim hopper-wgmma-e4m3-f32 --sim icarus --waves
     hwsim cosim hopper-wgmma-e4m3-f32 --cuts maximum.2,sum.3 --contexts 8
+    hwsim cosim --dut my-dut.yaml                          your own Verilog
 
     \b
     Suites: every code of every format, every product, directed and random dot products under gaps and
@@ -74,20 +81,29 @@ def cosim(
     from hwsim.cosim.processes import Stopped
     from hwsim.cosim.run import Options, run
 
+    simulators = ("verilator", "icarus") if sim is Simulators.BOTH else (sim.value,)
+    drawn = secrets.randbelow(2**32) if seed is None else seed
+    if dut is not None:
+        if units or cuts is not None or contexts is not None:
+            raise ValueError("--dut goes without units, --cuts and --contexts: its file says what it claims to be")
+        from hwsim.cli.dut import cosim_dut
+
+        cosim_dut(dut, simulators, drawn, cases, waves, output, case)
+        return
+    if case is not None:
+        raise ValueError("--case goes with --dut")
     chosen = [load_unit(name) for name in units or DEFAULT_UNITS]
     steps = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     options = Options(
         units=tuple((unit, pipeline(unit, steps, contexts)) for unit in chosen),
-        simulators=("verilator", "icarus") if sim is Simulators.BOTH else (sim.value,),
-        seed=secrets.randbelow(2**32) if seed is None else seed,
+        simulators=simulators,
+        seed=drawn,
         cases=cases,
         waves=waves,
         folder=output,
         called=tuple(units or DEFAULT_UNITS),
     )
-    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(ending) is not signal.SIG_IGN:
-            signal.signal(ending, terminated)
+    end_whole()
     started = time.monotonic()
     try:
         with shown_progress() as progress:
@@ -128,6 +144,13 @@ def ranges(unit: Unit) -> str:
         )
     )
     return f"overflow of a result: {overflow}; underflow: {underflow}"
+
+
+def end_whole() -> None:
+    """End a run whole, whatever signal ends it."""
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(ending) is not signal.SIG_IGN:
+            signal.signal(ending, terminated)
 
 
 def terminated(*_: object) -> None:

@@ -18,7 +18,7 @@ MOST_OPERANDS = 6
 
 @dataclass
 class Row:
-    """One suite on one driver: what was planned and what came of it."""
+    """One suite on one driver: what was planned and what came of it. note: what else is to be said of it."""
 
     unit: str
     suite: str
@@ -26,6 +26,7 @@ class Row:
     planned: int
     outcome: Outcome
     report: list[str] = field(default_factory=list)
+    note: str = ""
 
     @property
     def passed(self) -> bool:
@@ -102,6 +103,11 @@ KINDS = {
     "valid": "output valid",
     "misuse": "misuse",
     "unknown": "an unknown (X or Z) output bit",
+    "hang": "results that never came",
+    "dropped": "output valid, before the result was taken",
+    "changed": "a result that changed before it was taken",
+    "unasked": "results that no closing beat asked for",
+    "latency": "cycles to the result",
 }
 
 
@@ -120,6 +126,8 @@ def write_junit(path: Path, rows: Sequence[Row]) -> None:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=f"{unit}.{driver}", name=row.suite, time=f"{row.outcome.seconds:.3f}"
             )
+            if row.note:
+                ElementTree.SubElement(case, "system-out").text = row.note
             if not row.passed:
                 message = f"{row.outcome.count} mismatches; {row.outcome.results} of {row.planned} compared"
                 ElementTree.SubElement(case, "failure", message=message).text = "\n".join(row.report)

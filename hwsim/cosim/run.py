@@ -112,7 +112,7 @@ def run(options: Options, progress: Progress | None = None) -> Report:
             raise ValueError(f"units must have names of their own, not {unit.name} more than once")
     if options.cases is not None and options.cases < 1:
         raise ValueError(f"cases must be at least 1, not {options.cases}: a run of none proves nothing")
-    with _results(options.folder) as folder:
+    with results_folder(options.folder) as folder:
         report = _Run(options, progress or Silence(), folder).all()
         write_junit(folder / "results.xml", report.rows)
     report.folder = options.folder
@@ -120,8 +120,11 @@ def run(options: Options, progress: Progress | None = None) -> Report:
 
 
 @contextlib.contextmanager
-def _results(folder: Path) -> Iterator[Path]:
-    """A folder to write in, which takes its place whole at the end, or not at all."""
+def results_folder(folder: Path) -> Iterator[Path]:
+    """A folder to write in, which takes its place whole at the end, or not at all.
+
+    Raises ValueError for a folder that holds something else than a run's results.
+    """
     if folder.exists() and not (folder / MARK).exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} holds something else than a run's results; name another folder")
     folder = folder.resolve()
@@ -276,7 +279,7 @@ class _Run:
             row.report = [
                 f"{row.unit} · {row.driver} · {row.suite}",
                 f"  {row.outcome.results} of {row.planned} results compared; the end of the simulation's log:",
-                *_log_end(job),
+                *log_end(job),
             ]
         if not self.options.waves:
             waves = "none; add --waves"
@@ -306,7 +309,8 @@ class _Run:
         return shlex.join(words)
 
 
-def _log_end(job: Path) -> list[str]:
+def log_end(job: Path) -> list[str]:
+    """The end of a simulation's log, for a report."""
     log = job / "simulation.log"
     return [f"  {line}" for line in log.read_text(errors="replace").splitlines()[-8:]] if log.exists() else []
 

@@ -1,0 +1,250 @@
+"""A run of a user's design: suites on simulators, and of what fails the simplest case, explained and named."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hwsim.cosim import processes
+from hwsim.cosim.report import MOST_LINES, Row, mismatch_lines, write_junit
+from hwsim.cosim.run import Progress, Silence, log_end, results_folder
+from hwsim.cosim.tools import require
+from hwsim.dut.casefile import load_case, write_case
+from hwsim.dut.cases import DutPlanner, DutSuite, expected_codes
+from hwsim.dut.config import Dut
+from hwsim.dut.naming import MOST_CASES, explanations
+from hwsim.dut.play import Built, Played
+from hwsim.dut.shrink import Shrinker, Shrunk
+from hwsim.dut.story import story
+from hwsim.tb.stream_job import MISSING
+from hwsim.vectors.case import Case
+
+MINIMAL = "minimal"
+# A suite may also fail by its handshake alone, which no operands make simpler.
+OF_RESULTS = ("result", "unknown")
+
+
+@dataclass(frozen=True)
+class DutOptions:
+    """What to run.
+
+    case: a case file to play instead of the suites. called: what a command line calls the design.
+    """
+
+    dut: Dut
+    simulators: tuple[str, ...] = ("verilator", "icarus")
+    seed: int = 1
+    cases: int | None = None
+    waves: bool = False
+    folder: Path = Path("build/cosim")
+    case: Path | None = None
+    called: str = ""
+
+    @property
+    def name(self) -> str:
+        """What rows and reports call the design."""
+        return self.dut.file.top
+
+
+@dataclass
+class DutReport:
+    """What a run found.
+
+    notes: cases and suites that were left out, and why. story: of the minimal case, for a reader.
+    minimal: that case; None where nothing failed, or nothing that a case alone repeats.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    story: list[str] = field(default_factory=list)
+    minimal: Shrunk | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether there was something to run, and all of it passed."""
+        return bool(self.rows) and all(row.passed for row in self.rows)
+
+
+def run_dut(options: DutOptions, progress: Progress | None = None) -> DutReport:
+    """Run a design on each simulator, or stop everything.
+
+    Raises ToolMissing, BuildFailed for sources that a simulator refuses, SpecError for ports that do not fit, and
+    ValueError for a folder that holds something else.
+    """
+    for simulator in options.simulators:
+        require(simulator)
+    if options.cases is not None and options.cases < 1:
+        raise ValueError(f"cases must be at least 1, not {options.cases}: a run of none proves nothing")
+    built = Built(options.dut)
+    built.design  # noqa: B018 - what does not fit is said before anything is built
+    case = load_case(options.case, options.dut) if options.case is not None else None
+    processes.start()
+    try:
+        with results_folder(options.folder) as folder:
+            report = _Run(options, built, progress or Silence(), folder).all(case)
+            write_junit(folder / "results.xml", report.rows)
+    except BaseException:
+        processes.stop()
+        raise
+    return report
+
+
+class _Run:
+    def __init__(self, options: DutOptions, built: Built, progress: Progress, folder: Path):
+        self.options, self.built, self.progress, self.folder = options, built, progress, folder
+        self.planner = DutPlanner(options.dut, options.seed)
+        self.report = DutReport()
+
+    def all(self, case: Case | None) -> DutReport:
+        """Every simulator, and the simplest case of the first that failed."""
+        self.progress.plan(2 * len(self.options.simulators))
+        failed: tuple[str, list[Played]] | None = None
+        for simulator in self.options.simulators:
+            played = self._simulator(simulator, case)
+            if failed is None and any(not row.passed for row in self.report.rows):
+                failed = simulator, played
+        if failed is not None and case is not None:
+            self._single(failed[1])
+        elif failed is not None:
+            self._minimize(*failed)
+        return self.report
+
+    def _simulator(self, simulator: str, case: Case | None) -> list[Played]:
+        options = self.options
+        self.built.program(simulator, trace=options.waves)
+        self.progress.step(f"{options.name}: built for {simulator}")
+        if case is None:
+            self.planner.skipped.clear()
+            suites = list(self.planner.suites(simulator, options.cases))
+            self._note(simulator, suites)
+        else:
+            suites = [DutSuite("case", (case,), expected_codes(options.dut.unit, [case]))]
+        job = self.folder / f"{options.name}-{simulator}"
+        played = self.built.play(
+            simulator, suites, self.planner.rng(simulator), job, trace=options.waves, seed=options.seed
+        )
+        self.report.rows += [self._row(simulator, one, job) for one in played]
+        self.progress.step(f"{options.name}: suites on {simulator}")
+        return played
+
+    def _note(self, simulator: str, suites: Sequence[DutSuite]) -> None:
+        """What this design is not asked, and why."""
+        for suite in suites:
+            for reason, count in suite.left_out:
+                self.report.notes.append(f"{suite.name} on {simulator}: {count:,} cases left out, which take {reason}")
+        for name, reason in self.planner.skipped:
+            self.report.notes.append(f"{name} on {simulator}: left out, because {reason}")
+        if self.options.dut.file.reset is None:
+            self.report.notes.append(f"handshake and reset on {simulator}: left out, because there is no reset")
+
+    def _row(self, simulator: str, played: Played, job: Path) -> Row:
+        options, suite = self.options, played.suite
+        row = Row(options.name, suite.name, simulator, played.planned, played.outcome)
+        row.note = "\n".join(f"{count:,} cases left out, which take {why}" for why, count in suite.left_out)
+        if row.passed:
+            return row
+        if played.outcome.mismatches:
+            first = played.outcome.mismatches[0]
+            case = played.case(first.index)
+            row.report = [
+                f"{options.name} as {options.dut.unit.name} · {simulator} · {suite.name} · "
+                f"case {case.id if case else '?'}",
+                *mismatch_lines(options.dut.unit, first, case, "")[:-1],
+                f"  at cycle {first.cycle}, result {first.index} of {played.planned}; "
+                f"{played.outcome.count} mismatches in this suite",
+            ]
+        else:
+            row.report = [
+                f"{options.name} as {options.dut.unit.name} · {simulator} · {suite.name}",
+                f"  {played.outcome.results} of {played.planned} results compared; the end of the simulation's log:",
+                *log_end(job),
+            ]
+        waves = str(options.folder / job.name / "dump.vcd") if options.waves else "none; add --waves"
+        row.report = [
+            *row.report[: MOST_LINES - 2],
+            f"  seed {options.seed}; waveform: {waves}",
+            f"  again: {self._again(simulator)}",
+        ]
+        return row
+
+    def _again(self, simulator: str) -> str:
+        options = self.options
+        words = ["hwsim", "cosim", "--dut", options.called or str(options.dut.path), "--sim", simulator]
+        if options.case is not None:
+            return shlex.join([*words, "--case", str(options.case)])
+        words += ["--seed", str(options.seed)]
+        return shlex.join([*words, *(["--cases", str(options.cases)] if options.cases is not None else [])])
+
+    # The simplest failing case.
+
+    def _single(self, played: Sequence[Played]) -> None:
+        """The case of a case file as it is."""
+        ((case,), (expected,), (code,)) = played[0].suite.cases, played[0].suite.expected, played[0].codes.tolist()
+        if code != MISSING:
+            self.report.minimal = Shrunk(case, expected, code, 1, 1)
+            self.report.story = story(self.options.dut, self.report.minimal)[1:]
+
+    def _minimize(self, simulator: str, played: Sequence[Played]) -> None:
+        failing = list(_failing(played))
+        if not failing:
+            self.report.story = ["no minimal case: the results that came are right; what fails is the handshake"]
+            return
+        scratch = self.folder / ".shrinking"
+        shrinker = Shrinker(
+            self.options.dut, lambda cases: self.built.answers(simulator, cases, scratch, self.options.seed)
+        )
+        found = shrinker.shrink(failing)
+        if found is None:
+            self.report.story = [
+                f"no minimal case: none of {len(failing):,} failing cases fails when they are played one after the "
+                "other; see registers, contexts and handshake"
+            ]
+            return
+        self.report.minimal = found
+        lines = [*story(self.options.dut, found), *self._named(played)]
+        folder = self.folder / MINIMAL
+        lines += self._kept(simulator, found, folder)
+        self.report.story = lines
+        (folder / "story.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def _named(self, played: Sequence[Played]) -> list[str]:
+        """The semantics that explain what the design returned, the best first."""
+        asked = [
+            (case, code)
+            for one in played
+            for case, code in zip(one.suite.cases, one.codes.tolist(), strict=True)
+            if code >= 0 and not one.suite.resets and not one.suite.name.startswith("code pairs")
+        ][:MOST_CASES]
+        found = explanations(self.options.dut.unit, [case for case, _ in asked], [code for _, code in asked])
+        return ["what explains the results:", *(f"  {line}" for line in found)] if found else []
+
+    def _kept(self, simulator: str, found: Shrunk, folder: Path) -> list[str]:
+        """The case as files, with a waveform; the lines that say where."""
+        options = self.options
+        path = write_case(folder, self.built, found.case, found.got if found.got >= 0 else None)
+        traced = "icarus" if "icarus" in options.simulators else simulator
+        suite = DutSuite("case", (found.case,), (found.expected,))
+        job = self.folder / ".tracing"
+        self.built.play(traced, [suite], self.planner.rng("minimal"), job, trace=True, seed=options.seed)
+        shutil.move(job / "dump.vcd", folder / "dump.vcd")
+        shutil.rmtree(job)
+        final = options.folder / MINIMAL
+        words = ["hwsim", "cosim", "--dut", options.called or str(options.dut.path), "--sim", simulator]
+        return [
+            f"vectors: {final}/operands.hex, expected.hex; waveform: {final}/dump.vcd",
+            f"again: {shlex.join([*words, '--case', str(final / path.name), '-o', str(options.folder) + '-case'])}",
+        ]
+
+
+def _failing(played: Sequence[Played]) -> list[Case]:
+    """The cases whose result is wrong."""
+    found = []
+    for one in played:
+        for mismatch in one.outcome.mismatches:
+            case = one.case(mismatch.index) if mismatch.kind in OF_RESULTS else None
+            if case is not None:
+                found.append(case)
+    return found

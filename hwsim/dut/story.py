@@ -1,0 +1,68 @@
+"""What a failing case means: its operands, the model's stages, and the sum that the design's result stands for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hwsim.cosim.report import number, operand_line, ulps
+from hwsim.dut.config import Dut
+from hwsim.dut.shrink import Shrunk
+from hwsim.formats import Class, FloatFormat, Format, unpack
+from hwsim.model import explain
+from hwsim.model.explained import Explained
+from hwsim.model.picture import text
+
+
+def story(dut: Dut, found: Shrunk) -> list[str]:
+    """The minimal case, for a reader: operands, expected and got, the model's stages, and the design's sum."""
+    unit, case = dut.unit, found.case
+    lines = [
+        f"MINIMAL CASE, of {found.tried:,} tried in {found.rounds} simulations",
+        operand_line("a", unit.operands.a, case.a),
+        operand_line("b", unit.operands.b, case.b),
+    ]
+    if unit.operands.addend is not None:
+        lines.append(f"  c  {number(unit.operands.addend, case.c)}")
+    if unit.scale is not None:
+        lines.append(operand_line("scale_a", unit.scale.a.format, case.scale_a))
+        lines.append(operand_line("scale_b", unit.scale.b.format, case.scale_b))
+    distance = ulps(unit.output, found.got, found.expected) if found.got >= 0 else ""
+    lines.append(f"  expected {number(unit.output, found.expected)}, got {number(unit.output, found.got)}{distance}")
+    explained = explain(
+        unit,
+        list(case.a),
+        list(case.b),
+        case.c if unit.operands.addend is not None else None,
+        *([list(case.scale_a), list(case.scale_b)] if unit.scale is not None else []),
+    )
+    lines += ["", *text(explained).splitlines()]
+    meant = interpretation(explained, found.got)
+    return [*lines, "", *([f"the design's result: {meant}"] if meant else [])]
+
+
+def value(fmt: Format, code: int) -> Fraction | None:
+    """A code's exact value; None for what is no number."""
+    if not isinstance(fmt, FloatFormat) or code < 0 or code & ((1 << fmt.padding) - 1):
+        return None
+    fields = unpack(fmt, code)
+    if fields.cls in (Class.NAN, Class.INFINITY):
+        return None
+    magnitude = Fraction(fields.sig) * Fraction(2) ** (fields.exp - fmt.fraction_bits)
+    return -magnitude if fields.sign else magnitude
+
+
+def interpretation(explained: Explained, got: int) -> str:
+    """What sum of the last window the design's result stands for, in units of its last place; empty without one."""
+    group, unit = explained.groups[-1], explained.unit
+    meant = value(unit.output, got)
+    if meant is None or group.max_exp is None or group.special is not None or unit.sum.method != "aligned":
+        return ""
+    if explained.promotions or explained.additions:
+        return ""
+    exponent = group.max_exp - group.fraction_bits
+    total = meant / Fraction(2) ** exponent
+    digits = str(total) if total.denominator == 1 else f"{float(total):.6g}"
+    off = total - group.total
+    apart = str(off) if off.denominator == 1 else f"{float(off):.6g}"
+    places = f"{apart if off < 0 else '+' + apart}"
+    return f"a sum of {digits} * 2^{exponent}, where the model has {group.total}: {places} in the window's last place"
