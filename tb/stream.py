@@ -18,13 +18,13 @@ from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge
 
 from hwsim.tb.job import FOLDER, Mismatch, Outcome, write_outcome
-from hwsim.tb.stream_job import MISSING, UNKNOWN, StreamScript, read_stream_scripts, write_answers
+from hwsim.tb.stream_job import LOST, MISSING, UNKNOWN, Segment, StreamScript, read_stream_scripts, write_answers
 
 VALID, READY, RESET = 1, 2, 4  # bits of `drive`
 SEEN_READY, SEEN_VALID, SEEN_LOST, SEEN_UNKNOWN = 1, 2, 4, 8  # bits of `seen`; the context stands above
 INDEX, FLAGS = 3, 4
 PERIOD_NS = 10
-SETTLE = 16  # cycles after the last result in which nothing may follow
+MOST_LOST = 16  # of isolated segments in which the device may lose step, before it is given up
 
 JOB = Path(os.environ[FOLDER]) if FOLDER in os.environ else None
 
@@ -42,7 +42,7 @@ class Player:
         self.codes = [MISSING] * len(self.results)
         self.last, self.offer, self.take = (array.tolist() for array in (script.last, script.offer, script.take))
         self.cycle = self.count = self.silent = 0
-        self.at = self.closed = 0  # the next beat, and the next result that a closing beat asks for
+        self.at = self.closed = self.start = 0  # the next beat, and the next result that a closing beat asks for
         self.due: deque[tuple[int, int]] = deque()  # results asked for, and the count in which they are due
         self.held: tuple[int, int] | None = None
         self.standing = self.counts = False
@@ -56,7 +56,7 @@ class Player:
     async def reset(self) -> None:
         """Hold reset; what was asked for is forgotten."""
         self.due.clear()
-        self.held, self.standing = None, False
+        self.held, self.standing, self.start = None, False, self.at
         for _ in range(self.script.reset_cycles):
             self.dut.drive.value = RESET
             await self.edge
@@ -132,20 +132,37 @@ class Player:
             self.outcome.note(Mismatch(kind, self.cycle, index, got[1], expected[1], got[0], expected[0]))
 
     async def play(self) -> None:
-        """Every segment."""
+        """Every segment, until the device loses step."""
+        lost = 0
         for segment in self.script.segments:
             await self.reset()
-            self.counts = segment.reset is None
-            while self.at < segment.end:
-                await self.step(segment.end)
-            if segment.reset is None:
-                while self.due:
-                    await self.step(segment.end)
-                for _ in range(SETTLE + max(self.script.latency, 0)):
-                    await self.step(segment.end)
-            else:
-                for _ in range(segment.reset):
-                    await self.step(segment.end)
+            try:
+                await self._segment(segment)
+            except LostStep:
+                # An assertion of the same fault is sampled at the next edges.
+                await self.edge
+                await self.edge
+                lost += 1
+                if not self.script.isolated or lost > MOST_LOST:
+                    return
+                self._give_up(segment)
+
+    async def _segment(self, segment: Segment) -> None:
+        self.counts = segment.reset is None
+        while self.at < segment.end:
+            await self.step(segment.end)
+        while self.due and segment.reset is None:
+            await self.step(segment.end)
+        more = segment.reset if segment.reset is not None else self.script.settle + max(self.script.latency, 0)
+        for _ in range(more):
+            await self.step(segment.end)
+
+    def _give_up(self, segment: Segment) -> None:
+        """Go on with the next segment; every result of this one is lost."""
+        asked = sum(self.last[: segment.end])
+        first = asked - sum(self.last[self.start : segment.end])
+        self.codes[first:asked] = [LOST] * (asked - first)
+        self.at, self.closed = segment.end, asked
 
 
 async def play(dut: Any, script: StreamScript, outcome: Outcome) -> list[int]:
@@ -155,12 +172,8 @@ async def play(dut: Any, script: StreamScript, outcome: Outcome) -> list[int]:
     clock = Clock(dut.clk, PERIOD_NS, "ns")
     clock.start(start_high=False)
     await player.edge
-    try:
-        await player.play()
-    except LostStep:
-        pass
-    finally:
-        clock.stop()
+    await player.play()
+    clock.stop()
     outcome.cycles = player.cycle
     return player.codes
 

@@ -26,7 +26,9 @@ class StreamScript:
     results: int64[results, 3], of every beat that closes a sum its context, its code, and whether any NaN will do.
     nan_above: a code is NaN whose bits under nan_mask are more than that. latency: cycles from a beat to its result,
     counted while the output takes; -1 where nothing is promised. reset_cycles: how long a reset stays.
-    patience: cycles without anything that happens, after which the device hangs.
+    patience: cycles without anything that happens, after which the device hangs. settle: cycles after a segment's last
+    result in which nothing may follow. isolated: a device that loses step is reset and goes on with the next segment,
+    the results that it owes being LOST.
     """
 
     name: str
@@ -41,11 +43,13 @@ class StreamScript:
     latency: int = -1
     reset_cycles: int = 2
     patience: int = 1000
+    settle: int = 16
+    isolated: bool = False
     first: int = 0
 
 
 ARRAYS = ("last", "offer", "take", "results")
-NUMBERS = ("nan_mask", "nan_above", "latency", "reset_cycles", "patience")
+NUMBERS = ("nan_mask", "nan_above", "latency", "reset_cycles", "patience", "settle", "isolated")
 
 
 def write_stream_job(folder: Path, scripts: list[StreamScript], width: int) -> list[str]:
@@ -75,7 +79,9 @@ def read_stream_scripts(folder: Path) -> list[StreamScript]:
     return scripts
 
 
-UNKNOWN, MISSING = -1, -2  # codes of results with an unknown bit, and of those that never came
+# Codes of results with an unknown bit, of those that were not asked for or never came, and of those of a device that
+# lost step before they could come.
+UNKNOWN, MISSING, LOST = -1, -2, -3
 
 
 def write_answers(folder: Path, index: int, codes: list[int]) -> None:

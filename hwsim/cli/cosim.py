@@ -61,6 +61,9 @@ def cosim(
     case: Annotated[
         Path | None, typer.Option(metavar="FILE", help="With --dut: this case alone, as a failed run leaves one.")
     ] = None,
+    assertions: Annotated[
+        bool, typer.Option("--assertions", help="With --dut: check assertions on Verilator, the ports' and your own.")
+    ] = False,
 ) -> None:
     """Show that the model and the RTL agree: bit for bit, and cycle for cycle.
 
@@ -88,10 +91,10 @@ def cosim(
             raise ValueError("--dut goes without units, --cuts and --contexts: its file says what it claims to be")
         from hwsim.cli.dut import cosim_dut
 
-        cosim_dut(dut, simulators, drawn, cases, waves, output, case)
+        cosim_dut(dut, simulators, drawn, cases, waves, output, case, assertions)
         return
-    if case is not None:
-        raise ValueError("--case goes with --dut")
+    if case is not None or assertions:
+        raise ValueError("--case and --assertions go with --dut")
     chosen = [load_unit(name) for name in units or DEFAULT_UNITS]
     steps = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     options = Options(

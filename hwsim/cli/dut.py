@@ -21,6 +21,7 @@ def cosim_dut(
     waves: bool,
     output: Path,
     case: Path | None,
+    assertions: bool,
 ) -> None:
     """Put a user's design through the suites, and say what came of it."""
     from hwsim.cosim.build import BuildFailed
@@ -29,7 +30,7 @@ def cosim_dut(
     from hwsim.dut.run import DutOptions, run_dut
 
     dut = load_dut(path)
-    options = DutOptions(dut, simulators, seed, cases, waves, output, case, str(path))
+    options = DutOptions(dut, simulators, seed, cases, waves, output, case, str(path), assertions)
     end_whole()
     started = time.monotonic()
     try:

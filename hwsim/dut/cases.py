@@ -33,7 +33,8 @@ PAIR_STEP = {"verilator": 1, "icarus": 16}
 class DutSuite:
     """Cases, the codes that are expected of them, and how busy the ports are.
 
-    resets: whether resets come in flight. left_out: cases of the suite that the design does not take, by reason.
+    resets: whether resets come in flight. isolated: whether each case is played alone, after a reset.
+    left_out: cases of the suite that the design does not take, by reason.
     """
 
     name: str
@@ -42,6 +43,7 @@ class DutSuite:
     traffic: Traffic = FULL
     shuffled: bool = False
     resets: bool = False
+    isolated: bool = False
     left_out: tuple[tuple[str, int], ...] = ()
 
 
@@ -198,7 +200,7 @@ class DutPlanner:
             called = f"{name}, part {number + 1}" if len(parts) > 1 else name
             left = tuple(sorted(reasons.items())) if number == 0 else ()
             some, wanted = zip(*part, strict=True)
-            yield DutSuite(called, some, wanted, traffic, shuffled, resets, left)
+            yield DutSuite(called, some, wanted, traffic, shuffled, resets, left_out=left)
 
     def _gemm(self, shape: tuple[int, int, int]) -> Iterator[DutSuite]:
         """A matrix product, an element a case; it must equal `hwsim.gemm`."""

@@ -18,6 +18,7 @@ from hwsim.cosim.suites import fitting
 from hwsim.cosim.trace import Tagged, Traffic, interleave
 from hwsim.dut.adapter import ADAPTER, verilog
 from hwsim.dut.cases import DutSuite
+from hwsim.dut.checks import checks
 from hwsim.dut.config import Dut
 from hwsim.dut.elaborate import Module, read_module
 from hwsim.dut.places import Fields, fields
@@ -29,7 +30,7 @@ from hwsim.vectors.case import Case
 
 TESTBENCH = "hwsim.tb.stream"
 PATTERN = 4093  # a prime, so that patterns of both ports and of beats do not beat together
-PATIENCE = 1000  # cycles in which nothing happens
+PATIENCE, SHORT_PATIENCE = 1000, 300  # cycles in which nothing happens
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,13 @@ class Played:
 
 @dataclass(frozen=True)
 class Built:
-    """A design ready to be played into. Raises SpecError where its ports do not fit its file."""
+    """A design ready to be played into. Raises SpecError where its ports do not fit its file.
+
+    assertions: whether Verilator checks those of the stream's ports, and the user's own.
+    """
 
     dut: Dut
+    assertions: bool = False
 
     @cached_property
     def module(self) -> Module:
@@ -80,17 +85,19 @@ class Built:
         dut = self.dut
         return Design(
             TOP,
-            verilog(dut, self.module, self.fields),
+            verilog(dut, self.module, self.fields) + (checks(self.ports) if self.assertions else ""),
             ("clk", "drive", "seen", "result"),
             sources=dut.sources,
             include=dut.include,
             defines=tuple(f"{name}={value}" for name, value in dut.file.defines.items()),
             read=self.module.files,
+            assertions=self.assertions,
         )
 
     def program(self, simulator: str, *, trace: bool) -> list[str]:
         """The command that simulates the design; builds it first. Raises ToolMissing or BuildFailed."""
-        return command(simulator, self.design, trace=trace)
+        plain = simulator != "verilator" and self.assertions  # Icarus has no assertions
+        return command(simulator, Built(self.dut).design if plain else self.design, trace=trace)
 
     def play(
         self, simulator: str, suites: Sequence[DutSuite], rng: np.random.Generator, job: Path, *, trace: bool, seed: int
@@ -113,12 +120,15 @@ class Built:
         return played
 
     def answers(self, simulator: str, cases: Sequence[Case], job: Path, seed: int) -> np.ndarray:
-        """The design's results of some cases, one after the other: int64[cases]. The job's folder is removed."""
+        """The design's results of some cases, each alone after a reset: int64[cases]. The job's folder is removed.
+
+        A design without a reset is left to become empty in between.
+        """
         most = DEPTH // max(len(case.a) // self.dut.products for case in cases)
         codes = []
         for first in range(0, len(cases), most):
             some = tuple(cases[first : first + most])
-            suite = DutSuite("answers", some, (0,) * len(some))
+            suite = DutSuite("answers", some, (0,) * len(some), isolated=True)
             (played,) = self.play(simulator, [suite], np.random.default_rng(seed), job, trace=False, seed=seed)
             codes.append(played.codes)
             shutil.rmtree(job)
@@ -142,9 +152,12 @@ def beat_unit(dut: Dut) -> Unit:
 def script(built: Built, suite: DutSuite, rng: np.random.Generator) -> tuple[StreamScript, tuple[int, ...]]:
     """A suite as the testbench plays it, and the case that each of its results is of."""
     dut = built.dut
-    tagged = list(interleave(beat_unit(dut), suite.cases, dut.file.contexts, rng if suite.shuffled else None))
+    contexts = 1 if suite.isolated or suite.resets else dut.file.contexts
+    tagged = list(interleave(beat_unit(dut), suite.cases, contexts, rng if suite.shuffled else None))
     segments: tuple[Segment, ...] = (Segment(len(tagged)),)
-    if suite.resets:
+    if suite.isolated:
+        segments = tuple(Segment(end + 1) for end, item in enumerate(tagged) if item.beat.last)
+    elif suite.resets:
         tagged, segments = _with_resets(tagged, rng)
     closing = [item for item in tagged if item.beat.last]
     protocol, output = dut.file.protocol, dut.unit.output
@@ -168,7 +181,9 @@ def script(built: Built, suite: DutSuite, rng: np.random.Generator) -> tuple[Str
         nan_above=_largest_number(output) if any_nan else 0,
         latency=latency,
         reset_cycles=_reset_cycles(dut),
-        patience=PATIENCE,
+        patience=SHORT_PATIENCE if suite.isolated else PATIENCE,
+        settle=2 if suite.isolated else 16,
+        isolated=suite.isolated,
     )
     return made, tuple(item.case for item in closing)
 

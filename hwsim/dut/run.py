@@ -23,8 +23,6 @@ from hwsim.tb.stream_job import MISSING
 from hwsim.vectors.case import Case
 
 MINIMAL = "minimal"
-# A suite may also fail by its handshake alone, which no operands make simpler.
-OF_RESULTS = ("result", "unknown")
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,7 @@ class DutOptions:
     """What to run.
 
     case: a case file to play instead of the suites. called: what a command line calls the design.
+    assertions: whether Verilator checks those of the stream's ports, and the user's own.
     """
 
     dut: Dut
@@ -42,6 +41,7 @@ class DutOptions:
     folder: Path = Path("build/cosim")
     case: Path | None = None
     called: str = ""
+    assertions: bool = False
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ def run_dut(options: DutOptions, progress: Progress | None = None) -> DutReport:
         require(simulator)
     if options.cases is not None and options.cases < 1:
         raise ValueError(f"cases must be at least 1, not {options.cases}: a run of none proves nothing")
-    built = Built(options.dut)
+    built = Built(options.dut, options.assertions)
     built.design  # noqa: B018 - what does not fit is said before anything is built
     case = load_case(options.case, options.dut) if options.case is not None else None
     processes.start()
@@ -137,6 +137,8 @@ class _Run:
                 self.report.notes.append(f"{suite.name} on {simulator}: {count:,} cases left out, which take {reason}")
         for name, reason in self.planner.skipped:
             self.report.notes.append(f"{name} on {simulator}: left out, because {reason}")
+        if self.options.assertions and simulator == "icarus":
+            self.report.notes.append("assertions: not checked on icarus, which has none")
         if self.options.dut.file.reset is None:
             self.report.notes.append(f"handshake and reset on {simulator}: left out, because there is no reset")
 
@@ -159,8 +161,8 @@ class _Run:
         else:
             row.report = [
                 f"{options.name} as {options.dut.unit.name} · {simulator} · {suite.name}",
-                f"  {played.outcome.results} of {played.planned} results compared; the end of the simulation's log:",
-                *log_end(job),
+                f"  {played.outcome.results} of {played.planned} results compared; the simulation's log:",
+                *(assertions_in(job) or log_end(job)),
             ]
         waves = str(options.folder / job.name / "dump.vcd") if options.waves else "none; add --waves"
         row.report = [
@@ -175,7 +177,7 @@ class _Run:
         words = ["hwsim", "cosim", "--dut", options.called or str(options.dut.path), "--sim", simulator]
         if options.case is not None:
             return shlex.join([*words, "--case", str(options.case)])
-        words += ["--seed", str(options.seed)]
+        words += ["--seed", str(options.seed), *(["--assertions"] if options.assertions else [])]
         return shlex.join([*words, *(["--cases", str(options.cases)] if options.cases is not None else [])])
 
     # The simplest failing case.
@@ -190,17 +192,15 @@ class _Run:
     def _minimize(self, simulator: str, played: Sequence[Played]) -> None:
         failing = list(_failing(played))
         if not failing:
-            self.report.story = ["no minimal case: the results that came are right; what fails is the handshake"]
             return
         scratch = self.folder / ".shrinking"
-        shrinker = Shrinker(
-            self.options.dut, lambda cases: self.built.answers(simulator, cases, scratch, self.options.seed)
-        )
+        plain = Built(self.options.dut)  # an assertion that fails would end the simulation of all candidates
+        shrinker = Shrinker(self.options.dut, lambda cases: plain.answers(simulator, cases, scratch, self.options.seed))
         found = shrinker.shrink(failing)
         if found is None:
             self.report.story = [
-                f"no minimal case: none of {len(failing):,} failing cases fails when they are played one after the "
-                "other; see registers, contexts and handshake"
+                f"no minimal case: none of {len(failing):,} failing cases fails alone, after a reset and without "
+                "back-pressure; see registers, contexts and handshake"
             ]
             return
         self.report.minimal = found
@@ -228,7 +228,7 @@ class _Run:
         traced = "icarus" if "icarus" in options.simulators else simulator
         suite = DutSuite("case", (found.case,), (found.expected,))
         job = self.folder / ".tracing"
-        self.built.play(traced, [suite], self.planner.rng("minimal"), job, trace=True, seed=options.seed)
+        Built(options.dut).play(traced, [suite], self.planner.rng("minimal"), job, trace=True, seed=options.seed)
         shutil.move(job / "dump.vcd", folder / "dump.vcd")
         shutil.rmtree(job)
         final = options.folder / MINIMAL
@@ -239,12 +239,19 @@ class _Run:
         ]
 
 
+def assertions_in(job: Path) -> list[str]:
+    """The assertions that failed in a simulation, a line each."""
+    log = job / "simulation.log"
+    text = log.read_text(errors="replace") if log.exists() else ""
+    return [f"  {line}" for line in text.splitlines() if "Assertion failed" in line]
+
+
 def _failing(played: Sequence[Played]) -> list[Case]:
-    """The cases whose result is wrong."""
+    """The cases that something was wrong with."""
     found = []
     for one in played:
         for mismatch in one.outcome.mismatches:
-            case = one.case(mismatch.index) if mismatch.kind in OF_RESULTS else None
+            case = one.case(mismatch.index)
             if case is not None:
                 found.append(case)
     return found

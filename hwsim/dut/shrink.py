@@ -11,7 +11,7 @@ from hwsim.dut.cases import expected_codes
 from hwsim.dut.config import Dut
 from hwsim.dut.simpler import Edits, Simplifier
 from hwsim.formats import FloatFormat, Format
-from hwsim.tb.stream_job import MISSING, UNKNOWN
+from hwsim.tb.stream_job import LOST, MISSING, UNKNOWN
 from hwsim.vectors.case import Case
 
 MOST_ROUNDS = 20
@@ -34,8 +34,8 @@ class Shrunk:
 
 def kind(fmt: Format, code: int) -> str:
     """What a result is, as far as a smaller case must fail in the same way."""
-    if code in (UNKNOWN, MISSING):
-        return "unknown" if code == UNKNOWN else "missing"
+    if code < 0:
+        return {UNKNOWN: "unknown", LOST: "lost"}.get(code, "missing")
     if not isinstance(fmt, FloatFormat):
         return "number"
     bare = code >> fmt.padding
@@ -53,7 +53,7 @@ class Shrinker:
         self.rounds = self.tried = 0
 
     def shrink(self, failing: Sequence[Case]) -> Shrunk | None:
-        """The simplest failing case; None where none of these fails when they are played one after the other."""
+        """The simplest failing case; None where none of these fails alone, after a reset."""
         cost = self.simplifier.cost
         seeds = sorted(dict.fromkeys(failing), key=cost)[:MOST_SEEDS]
         found = self._round([*seeds, *self._shortened(seeds)])
@@ -114,11 +114,14 @@ class Shrinker:
             return []
         self.rounds += 1
         self.tried += len(cases)
-        expected, unit = expected_codes(self.dut.unit, cases), self.dut.unit
+        expected = expected_codes(self.dut.unit, cases)
         got = self.ask(cases).tolist()
         return [
             Shrunk(case, want, code, 0, 0)
             for case, want, code in zip(cases, expected, got, strict=True)
-            if want != code
-            and not (unit.result.nan == "any" and kind(unit.output, want) == kind(unit.output, code) == "NaN")
+            if code not in (want, MISSING) and not self._any_nan(want, code)
         ]
+
+    def _any_nan(self, want: int, code: int) -> bool:
+        fmt = self.dut.unit.output
+        return self.dut.unit.result.nan == "any" and kind(fmt, want) == kind(fmt, code) == "NaN"

@@ -11,6 +11,7 @@ from hwsim.formats import Class, FloatFormat, Format, unpack
 from hwsim.model import explain
 from hwsim.model.explained import Explained
 from hwsim.model.picture import text
+from hwsim.tb.stream_job import UNKNOWN
 
 
 def story(dut: Dut, found: Shrunk) -> list[str]:
@@ -26,8 +27,7 @@ def story(dut: Dut, found: Shrunk) -> list[str]:
     if unit.scale is not None:
         lines.append(operand_line("scale_a", unit.scale.a.format, case.scale_a))
         lines.append(operand_line("scale_b", unit.scale.b.format, case.scale_b))
-    distance = ulps(unit.output, found.got, found.expected) if found.got >= 0 else ""
-    lines.append(f"  expected {number(unit.output, found.expected)}, got {number(unit.output, found.got)}{distance}")
+    lines.append(f"  expected {number(unit.output, found.expected)}, got {_got(unit.output, found)}")
     explained = explain(
         unit,
         list(case.a),
@@ -38,6 +38,12 @@ def story(dut: Dut, found: Shrunk) -> list[str]:
     lines += ["", *text(explained).splitlines()]
     meant = interpretation(explained, found.got)
     return [*lines, "", *([f"the design's result: {meant}"] if meant else [])]
+
+
+def _got(fmt: Format, found: Shrunk) -> str:
+    if found.got >= 0:
+        return f"{number(fmt, found.got)}{ulps(fmt, found.got, found.expected)}"
+    return "an unknown (X or Z) bit" if found.got == UNKNOWN else "no result that the handshake allows"
 
 
 def value(fmt: Format, code: int) -> Fraction | None:
