@@ -10,8 +10,9 @@ from random import Random
 from hwsim.capture.answer import answer
 from hwsim.capture.case import CaptureCase, Section
 from hwsim.capture.instructions import Instruction
-from hwsim.capture.rules import RULES, Candidate, Rule, candidates
+from hwsim.capture.rules import RULES, Rule, candidates
 from hwsim.capture.stimuli import Mix, stimuli
+from hwsim.semantics.changes import Candidate
 from hwsim.spec import Unit
 from hwsim.vectors.streams import stream
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from hwsim.capture.answer import answer
 from hwsim.capture.case import CaptureCase
-from hwsim.capture.rules import RULES, Candidate, Rule, candidates
+from hwsim.capture.rules import RULES, Rule, candidates
 from hwsim.capture.store import Captured
+from hwsim.semantics.changes import Candidate
 from hwsim.spec import Unit
 
 MOST_STEPS = 8  # away from the unit as specified

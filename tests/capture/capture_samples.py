@@ -13,8 +13,8 @@ from hwsim.capture.case import CaptureCase, CaseFile, Section
 from hwsim.capture.casefile import read_cases, write_cases
 from hwsim.capture.instructions import INSTRUCTIONS, instruction_of
 from hwsim.capture.results import FACTS, SectionResults, result_lines
-from hwsim.capture.rules import Candidate, changed
 from hwsim.capture.stimuli import Mix, stimuli
+from hwsim.semantics.changes import Candidate, changed
 from hwsim.spec import Unit, load_unit
 
 WGMMA = "hopper-wgmma-e4m3-f32"

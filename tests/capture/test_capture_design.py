@@ -11,9 +11,10 @@ from capture.capture_samples import WGMMA, some_cases
 from hwsim.capture.answer import answer
 from hwsim.capture.design import FILLERS, Designed, design, fillers
 from hwsim.capture.instructions import INSTRUCTIONS, Instruction, instruction_of
-from hwsim.capture.rules import BY_NAME, RULES, candidates, changed
+from hwsim.capture.rules import BY_NAME, RULES, candidates
 from hwsim.capture.stimuli import Mix, stimuli
 from hwsim.formats import Class, unpack
+from hwsim.semantics.changes import changed
 from hwsim.spec import load_unit, presets
 
 PROMISED = 16

@@ -1,0 +1,99 @@
+"""The 40 readings of a sum by a window: four questions that a specification must answer, and every answer to them.
+
+lost: what becomes of a term's bits below the window: `truncate`, `floor`, `nearest` (ties to even), `jam`, or `exact`:
+nothing is lost, the window has no end.
+exponent: `reference`: a product's exponent is the sum of its factors' exponents; `leading`: each product is
+renormalised first, so that its exponent is that of its leading one. max_exp and the window follow from it. The addend
+stands at its own exponent in both.
+addend: `aligned` with the products, or `late`: the products' window sum is made without it, and it is added afterwards.
+roundings, of an aligned addend: `one`: the window's sum is rounded once to the result; `two`: it is first cut to
+1 + fraction_bits significant bits by the rule for lost bits (for exact: by truncation), and then rounded. Of a late
+one: `one`: the exact value of the window's sum plus the addend is rounded once; `two`: the sum is rounded to the
+result format, and then the addend is added, which rounds again.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Literal, NamedTuple
+
+from hwsim.spec import Unit
+
+LostRule = Literal["truncate", "floor", "nearest", "jam", "exact"]
+
+LOST: tuple[LostRule, ...] = ("truncate", "floor", "nearest", "jam", "exact")
+LOST_WORDS = {
+    "truncate": "lost bits truncated",
+    "floor": "lost bits floored",
+    "nearest": "lost bits to nearest even",
+    "jam": "lost bits jammed",
+    "exact": "no bits lost",
+}
+# What `sum.lost` calls the rules.
+OF_SPEC: dict[str, LostRule] = {"truncate": "truncate", "floor": "floor", "rne": "nearest", "jam": "jam"}
+TO_SPEC = {reading: key for key, reading in OF_SPEC.items()}
+
+
+class Reading(NamedTuple):
+    """One reading of a specification. leading, late, two: the answers other than reference, aligned and one."""
+
+    lost: LostRule
+    leading: bool = False
+    late: bool = False
+    two: bool = False
+
+    @property
+    def name(self) -> str:
+        """All four answers, in words."""
+        words = [
+            LOST_WORDS[self.lost],
+            "leading-one exponents" if self.leading else "reference exponents",
+            "addend late" if self.late else "addend aligned",
+            "two roundings" if self.two else "one rounding",
+        ]
+        return ", ".join(words)
+
+
+READINGS = tuple(Reading(*answers) for answers in product(LOST, (False, True), (False, True), (False, True)))
+
+
+def own_reading(unit: Unit) -> Reading | None:
+    """The reading that a unit's specification asks for; None where that is none of the 40.
+
+    None are other methods than `aligned`, lost bits `rna`, and late addends in a window of their own.
+    """
+    lost = OF_SPEC.get(unit.sum.lost)
+    if unit.sum.method != "aligned" or lost is None:
+        return None
+    if unit.late is None:
+        return Reading(lost)
+    return Reading(lost, late=True, two=True) if unit.late.operation == "add" else None
+
+
+def short_name(unit: Unit, reading: Reading) -> str:
+    """What a reading has that the unit's own has not, in words: `lost bits floored`; `as specified` for its own."""
+    own = own_reading(unit) or Reading("truncate")
+    if reading == own_reading(unit):
+        return "as specified"
+    every = zip(reading, own, reading.name.split(", "), strict=True)
+    words = [word for answer, specified, word in every if answer != specified]
+    return ", ".join(words) or reading.name
+
+
+def describe(reading: Reading) -> str:
+    """A reading as a sentence."""
+    term = {
+        "truncate": "bits of a term below the window are cut off its magnitude",
+        "floor": "bits of a term below the window are rounded down, towards minus infinity",
+        "nearest": "terms are rounded to the window's last place, to nearest, ties to even",
+        "jam": "bits of a term below the window set its last place",
+        "exact": "no bits of a term are lost",
+    }[reading.lost]
+    exponent = "renormalised products set max_exp" if reading.leading else "factors' exponents set max_exp"
+    if reading.late:
+        addend = "the addend is added to the products' sum, " + ("rounded before" if reading.two else "not rounded yet")
+    else:
+        addend = "the addend is aligned with the products" + (
+            "; the sum is cut to 1 + fraction_bits bits before it is rounded" if reading.two else ""
+        )
+    return f"{term}; {exponent}; {addend}"
