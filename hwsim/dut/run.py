@@ -15,7 +15,7 @@ from hwsim.cosim.tools import require
 from hwsim.dut.casefile import load_case, write_case
 from hwsim.dut.cases import DutPlanner, DutSuite, expected_codes
 from hwsim.dut.config import Dut
-from hwsim.dut.naming import MOST_CASES, explanations
+from hwsim.dut.naming import explanations, naming
 from hwsim.dut.play import Built, Played
 from hwsim.dut.shrink import Shrinker, Shrunk
 from hwsim.dut.story import story
@@ -54,12 +54,14 @@ class DutReport:
     """What a run found.
 
     notes: cases and suites that were left out, and why. story: of the minimal case, for a reader.
+    named: the semantics that explain every result that came.
     minimal: that case; None where nothing failed, or nothing that a case alone repeats.
     """
 
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     story: list[str] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)
     minimal: Shrunk | None = None
 
     @property
@@ -217,9 +219,10 @@ class _Run:
             for one in played
             for case, code in zip(one.suite.cases, one.codes.tolist(), strict=True)
             if code >= 0 and not one.suite.resets and not one.suite.name.startswith("code pairs")
-        ][:MOST_CASES]
+        ]
         found = explanations(self.options.dut.unit, [case for case, _ in asked], [code for _, code in asked])
-        return ["what explains the results:", *(f"  {line}" for line in found)] if found else []
+        self.report.named = [one.name for one in found if one.everything]
+        return naming(found)
 
     def _kept(self, simulator: str, found: Shrunk, folder: Path) -> list[str]:
         """The case as files, with a waveform; the lines that say where."""

@@ -1,7 +1,7 @@
 // Sums of beats that are closed by `last`, with a fault in the handshake.
 //
 // FAULT = 1: valid falls under back-pressure. 2: the payload changes under back-pressure. 3: a result for every beat,
-// closed or not. 4: no result at all.
+// closed or not. 4: no result at all. 5: a bit of the result that nothing drives.
 module faulty_stream #(parameter FAULT = 0) (
   input             clk,
   input             rst,
@@ -21,7 +21,8 @@ module faulty_stream #(parameter FAULT = 0) (
   wire               take = in_valid && in_ready;
   assign in_ready  = !full || out_ready;
   assign out_valid = full && !(FAULT == 1 && stalled) && FAULT != 4;
-  assign d = FAULT == 2 && stalled ? ~sum : sum;
+  wire             floating;
+  assign d = FAULT == 2 && stalled ? ~sum : FAULT == 5 ? {floating, sum[30:0]} : sum;
   always @(posedge clk)
     if (rst) begin
       full    <= 1'b0;
