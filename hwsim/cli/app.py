@@ -43,6 +43,7 @@ def root(
     hwsim gemm int8-i32 a.npy b.npy -o d.npy        a matrix product of files
     hwsim rtl hopper-wgmma-e4m3-f32 -o build/       its Verilog
     hwsim cosim                                     model and RTL agree, on Verilator and Icarus
+    hwsim dut-init TOP.v                            a first DUT.yaml, for cosim --dut: your own RTL
     hwsim capture --help                            ask a real GPU what it returns
 
     \b

@@ -31,6 +31,7 @@ class DutOptions:
 
     case: a case file to play instead of the suites. called: what a command line calls the design.
     assertions: whether Verilator checks those of the stream's ports, and the user's own.
+    minimize: whether a failing case is made simpler, explained and named.
     """
 
     dut: Dut
@@ -42,6 +43,7 @@ class DutOptions:
     case: Path | None = None
     called: str = ""
     assertions: bool = False
+    minimize: bool = True
 
     @property
     def name(self) -> str:
@@ -110,7 +112,7 @@ class _Run:
                 failed = simulator, played
         if failed is not None and case is not None:
             self._single(failed[1])
-        elif failed is not None:
+        elif failed is not None and self.options.minimize:
             self._minimize(*failed)
         return self.report
 

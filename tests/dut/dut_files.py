@@ -31,8 +31,16 @@ def design(folder: Path, name: str, **changes: Any) -> Dut:
     return load_dut(variant(folder, name, **changes))
 
 
-def play(folder: Path, name: str, simulator: str = "icarus", assertions: bool = False, **changes: Any) -> DutReport:
+def play(
+    folder: Path,
+    name: str,
+    simulator: str = "icarus",
+    *,
+    assertions: bool = False,
+    minimize: bool = False,
+    **changes: Any,
+) -> DutReport:
     """A run with few random cases."""
     dut = design(folder, name, **changes)
-    options = DutOptions(dut, (simulator,), SEED, 60, folder=folder / "run", assertions=assertions)
+    options = DutOptions(dut, (simulator,), SEED, 60, folder=folder / "run", assertions=assertions, minimize=minimize)
     return run_dut(options)
