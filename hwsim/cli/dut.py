@@ -57,6 +57,7 @@ def cosim_dut(
     verdict = f"{len(failed)} of {len(report.rows)} suites failed" if failed else "all equal"
     say(f"{verdict}: {total:,} comparisons in {time.monotonic() - started:.0f} s, seed {seed}")
     say(f"JUnit XML: {output / 'results.xml'}; logs{' and waveforms' if waves else ''}: {output}/")
+    say(f"again: {options.again(simulators)}")
     if not report.passed:
         raise typer.Exit(MISMATCH)
 

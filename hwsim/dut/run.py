@@ -50,6 +50,15 @@ class DutOptions:
         """What rows and reports call the design."""
         return self.dut.file.top
 
+    def again(self, simulators: Sequence[str]) -> str:
+        """The command that runs the same again, on these simulators."""
+        words = ["hwsim", "cosim", "--dut", self.called or str(self.dut.path)]
+        words += ["--sim", simulators[0]] if len(simulators) == 1 else []
+        if self.case is not None:
+            return shlex.join([*words, "--case", str(self.case)])
+        words += ["--seed", str(self.seed), *(["--assertions"] if self.assertions else [])]
+        return shlex.join([*words, *(["--cases", str(self.cases)] if self.cases is not None else [])])
+
 
 @dataclass
 class DutReport:
@@ -76,7 +85,7 @@ def run_dut(options: DutOptions, progress: Progress | None = None) -> DutReport:
     """Run a design on each simulator, or stop everything.
 
     Raises ToolMissing, BuildFailed for sources that a simulator refuses, SpecError for ports that do not fit, and
-    ValueError for a folder that holds something else.
+    ValueError for arrays as ports on Icarus and for a folder that holds something else.
     """
     for simulator in options.simulators:
         require(simulator)
@@ -84,6 +93,9 @@ def run_dut(options: DutOptions, progress: Progress | None = None) -> DutReport:
         raise ValueError(f"cases must be at least 1, not {options.cases}: a run of none proves nothing")
     built = Built(options.dut, options.assertions)
     built.design  # noqa: B018 - what does not fit is said before anything is built
+    arrays = [port.name for port in built.module.ports if port.elements]
+    if arrays and "icarus" in options.simulators:
+        raise ValueError(f"{options.dut.path}: Icarus takes no arrays as ports ({', '.join(arrays)}): --sim verilator")
     case = load_case(options.case, options.dut) if options.case is not None else None
     processes.start()
     try:
@@ -172,17 +184,9 @@ class _Run:
         row.report = [
             *row.report[: MOST_LINES - 2],
             f"  seed {options.seed}; waveform: {waves}",
-            f"  again: {self._again(simulator)}",
+            f"  again: {options.again((simulator,))}",
         ]
         return row
-
-    def _again(self, simulator: str) -> str:
-        options = self.options
-        words = ["hwsim", "cosim", "--dut", options.called or str(options.dut.path), "--sim", simulator]
-        if options.case is not None:
-            return shlex.join([*words, "--case", str(options.case)])
-        words += ["--seed", str(options.seed), *(["--assertions"] if options.assertions else [])]
-        return shlex.join([*words, *(["--cases", str(options.cases)] if options.cases is not None else [])])
 
     # The simplest failing case.
 

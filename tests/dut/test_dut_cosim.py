@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from dut.dut_files import SEED, play, variant
+from dut.dut_files import DESIGNS, SEED, play, variant
 
 from hwsim.cli import main
 from hwsim.cosim.ports import port_map
@@ -218,3 +218,45 @@ def test_cases_that_are_left_out_are_said(icarus: None, few: None, tmp_path: Pat
     row = next(row for row in report.rows if row.suite == "dot random")
     assert row.planned + sum(left) == 30
     assert "which take an addend other than +0" in row.note
+
+
+ARRAYS = """module m (
+  input logic [7:0] a [0:3], input logic [3:0][7:0] b, input logic [31:0] c, output logic [31:0] d [0:0]);
+  dot4_core core (.a({a[3], a[2], a[1], a[0]}), .b(b), .c(c), .d(d[0]));
+endmodule
+"""
+
+
+def of_arrays(folder: Path) -> dict[str, Any]:
+    (folder / "m.sv").write_text(ARRAYS)
+    return {
+        "sources": [str(folder / "m.sv"), str(DESIGNS / "dot4_core.v")],
+        "top": "m",
+        "ports": {"a": "a", "b": "b", "c": "c", "result": "d"},
+    }
+
+
+def test_arrays_as_ports_are_refused_on_icarus(icarus: None, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"Icarus takes no arrays as ports \(a, d\): --sim verilator"):
+        play(tmp_path, "comb", **of_arrays(tmp_path))
+
+
+@pytest.mark.soak
+def test_arrays_as_ports_are_wired_on_verilator(verilator: None, few: None, tmp_path: Path) -> None:
+    assert play(tmp_path, "comb", "verilator", **of_arrays(tmp_path)).passed
+
+
+def test_sources_that_a_simulator_refuses_are_the_users(
+    icarus: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # slang knows final assertions; Icarus 11 does not.
+    (tmp_path / "m.sv").write_text(
+        "module dot4_comb(input [0:63] operands, input [0:31] addend, output [0:31] y);\n"
+        "  assign y = 0;\n  always_comb assert final (addend == addend);\nendmodule\n"
+    )
+    path = variant(tmp_path, "comb", sources=["m.sv"])
+    status = main(["cosim", "--dut", str(path), "--sim", "icarus", "--cases", "3", "-o", str(tmp_path / "run")])
+    printed = capsys.readouterr()
+    assert status == 2
+    assert "a simulator refused the design" in printed.err
+    assert "m.sv" in printed.out
