@@ -30,6 +30,8 @@ from conftest import missing
 
 from hwsim.cli import app, main
 from hwsim.cosim.tools import find_verilator
+from hwsim.dut.config import load_dut
+from hwsim.dut.play import Built
 from hwsim.spec import load_unit, pipeline, presets
 
 ROOT = Path(__file__).parents[1]
@@ -102,6 +104,10 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         name = re.match(r"# (\S+\.yaml)\n", block.text)
         assert name, f"{block.page}:{block.line}: a yaml block names its file first"
         assert not (tmp_path / name[1]).exists(), f"{name[1]} is shown twice"
+        (tmp_path / name[1]).write_text(block.text)
+    for block in blocks("verilog"):
+        name = re.match(r"// (\S+\.s?v)\n", block.text)
+        assert name, f"{block.page}:{block.line}: a verilog block names its file first"
         (tmp_path / name[1]).write_text(block.text)
     monkeypatch.chdir(tmp_path)
     for variable in ("HWSIM_DEBUG", "COLUMNS", "FORCE_COLOR"):
@@ -188,6 +194,8 @@ def test_a_run_that_is_shown_has_good_arguments(command: Command, files: Path) -
     program = typer.main.get_command(app)
     context = program.commands["cosim"].make_context("cosim", list(command.words[2:]))  # type: ignore[attr-defined]
     given = context.params
+    if given["dut"] is not None:
+        assert Built(load_dut(given["dut"])).design.read
     cuts = tuple(given["cuts"].split(",")) if given["cuts"] else None
     for unit in given["units"] or ():
         pipeline(load_unit(unit), cuts, given["contexts"])
@@ -208,6 +216,12 @@ def test_a_small_run_ends_as_the_documents_say(icarus: None, files: Path, capsys
     documented = set(re.findall(r"^\| ([^|]+?) \|", (ROOT / "docs/cosim.md").read_text(), re.MULTILINE))
     ran = {re.split(r"\s{2,}", line)[1].split(" 6 x ")[0] for line in printed.splitlines()[1:] if line.endswith(" ok")}
     assert ran <= documented
+
+
+@pytest.mark.simulator
+def test_the_design_that_is_shown_passes(icarus: None, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cosim", "--dut", "my-dot2.yaml", "--sim", "icarus", "--cases", "20", "-o", "run"]) == 0
+    assert "all equal: " in capsys.readouterr().out
 
 
 PYTHON = blocks("python")

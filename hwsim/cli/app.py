@@ -44,6 +44,7 @@ def root(
     hwsim rtl hopper-wgmma-e4m3-f32 -o build/       its Verilog
     hwsim export-c hopper-wgmma-e4m3-f32 -o golden/ the model in C, for harnesses
     hwsim cosim                                     model and RTL agree, on Verilator and Icarus
+    hwsim dut-init TOP.v                            a first DUT.yaml, for cosim --dut: your own RTL
     hwsim capture --help                            ask a real GPU what it returns
 
     \b

@@ -55,6 +55,15 @@ def cosim(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where results go.")] = Path(
         "build/cosim"
     ),
+    dut: Annotated[
+        Path | None, typer.Option(metavar="DUT.yaml", help="Your own RTL instead of ours; `hwsim dut-init` begins one.")
+    ] = None,
+    case: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --dut: this case alone, as a failed run leaves one.")
+    ] = None,
+    assertions: Annotated[
+        bool, typer.Option("--assertions", help="With --dut: check assertions on Verilator, the ports' and your own.")
+    ] = False,
 ) -> None:
     """Show that the model and the RTL agree: bit for bit, and cycle for cycle.
 
@@ -64,6 +73,7 @@ def cosim(
     hwsim cosim my-unit.yaml --seed 7 --cases 100000       your own unit, many random cases
     hwsim cosim hopper-wgmma-e4m3-f32 --sim icarus --waves
     hwsim cosim hopper-wgmma-e4m3-f32 --cuts maximum.2,sum.3 --contexts 8
+    hwsim cosim --dut my-dut.yaml                          your own Verilog
 
     \b
     Suites: every code of every format, every product, directed and random dot products under gaps and
@@ -74,13 +84,23 @@ def cosim(
     from hwsim.cosim.processes import Stopped
     from hwsim.cosim.run import Options, run
 
+    simulators = ("verilator", "icarus") if sim is Simulators.BOTH else (sim.value,)
+    drawn = secrets.randbelow(2**32) if seed is None else seed
+    if dut is not None:
+        if units or cuts is not None or contexts is not None:
+            raise ValueError("--dut goes without units, --cuts and --contexts: its file says what it claims to be")
+        from hwsim.cli.dut import cosim_dut
+
+        cosim_dut(dut, simulators, drawn, cases, waves, output, case, assertions)
+        return
+    if case is not None or assertions:
+        raise ValueError("--case and --assertions go with --dut")
     chosen = [load_unit(name) for name in units or DEFAULT_UNITS]
     steps = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
-    drawn = secrets.randbelow(2**32) if seed is None else seed
     command = again(units, sim, drawn, cases, cuts, contexts)
     options = Options(
         units=tuple((unit, pipeline(unit, steps, contexts)) for unit in chosen),
-        simulators=("verilator", "icarus") if sim is Simulators.BOTH else (sim.value,),
+        simulators=simulators,
         seed=drawn,
         cases=cases,
         waves=waves,
@@ -88,9 +108,7 @@ def cosim(
         called=tuple(units or DEFAULT_UNITS),
         command=command,
     )
-    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(ending) is not signal.SIG_IGN:
-            signal.signal(ending, terminated)
+    end_whole()
     started = time.monotonic()
     try:
         with shown_progress() as progress:
@@ -132,6 +150,13 @@ def ranges(unit: Unit) -> str:
         )
     )
     return f"overflow of a result: {overflow}; underflow: {underflow}"
+
+
+def end_whole() -> None:
+    """End a run whole, whatever signal ends it."""
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(ending) is not signal.SIG_IGN:
+            signal.signal(ending, terminated)
 
 
 def terminated(*_: object) -> None:

@@ -29,6 +29,9 @@ def rtl(
     contexts: Annotated[
         int | None, typer.Option(help="Sums that can be open at once; as many as registers unless given.")
     ] = None,
+    assertions: Annotated[
+        bool, typer.Option("--assertions", help="Write TOP_checks.sv beside it: assertions for its ports, to bind.")
+    ] = False,
 ) -> None:
     """Write a unit as one flat Verilog module; the same bytes from the same specification.
 
@@ -52,9 +55,16 @@ def rtl(
     except (TypeError, ValueError) as error:  # nothing that was typed: that has been checked
         raise RuntimeError(f"{specified.name} cannot be built: {error}") from error
     if target is None:
+        if assertions:
+            raise ValueError("--assertions needs a file or a folder for --output, not -")
         sys.stdout.write(text)
         return
     write_atomically(target, text)
+    if assertions:
+        from hwsim.cosim.ports import port_map
+        from hwsim.dut.checks import checks
+
+        write_atomically(target.with_name(f"{top}_checks.sv"), checks(port_map(specified, built)))
     if target.stem != top:
         note(f"the module is {top}; verilator --lint-only wants it in a file named {top}.v")
     note(f"wrote {target}: latency {built.latency}, contexts {built.contexts}")

@@ -33,11 +33,33 @@ class BuildFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Design:
-    """Verilog for cocotb to drive. public: the ports of `top`."""
+    """Verilog for cocotb to drive.
+
+    public: the ports of `top`. sources: a user's own files beside `verilog`. include, defines: for those. read: every
+    file whose bytes count: sources, and what they include. assertions: whether Verilator checks assertions.
+    """
 
     top: str
     verilog: str
     public: tuple[str, ...]
+    sources: tuple[Path, ...] = ()
+    include: tuple[Path, ...] = ()
+    defines: tuple[str, ...] = ()
+    read: tuple[Path, ...] = ()
+    assertions: bool = False
+
+    @property
+    def key(self) -> list[str]:
+        """What a build depends on, beside tools."""
+        files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.read]
+        paths = [str(path) for path in (*self.sources, *self.include)]
+        own = [*files, *paths, *self.defines] if self.sources else []
+        return [self.verilog, self.top, *own, *(["assertions"] if self.assertions else [])]
+
+    @property
+    def arguments(self) -> list[str]:
+        """What both simulators are told of a user's files."""
+        return [*(f"-I{folder}" for folder in self.include), *(f"-D{define}" for define in self.defines)]
 
 
 def unit_design(verilog: str, ports: PortMap) -> Design:
@@ -137,15 +159,16 @@ def verilator_build(made: Design, *, trace: bool = False) -> Path:
     """The program that Verilator makes of a design, for cocotb. Raises ToolMissing or BuildFailed."""
     tool = find_verilator()
     libs = str(cocotb_tools.config.libs_dir)
-    key = _key(
-        "cocotb", _version(tool), made.verilog, made.top, *made.public, OPTIMIZE, str(trace), version("cocotb"), libs
-    )
+    key = _key("cocotb", _version(tool), *made.key, *made.public, OPTIMIZE, str(trace), version("cocotb"), libs)
 
     def make(into: Path, log: Path) -> None:
         control = into / "public.vlt"
         lines = [f'public_flat_rw -module "{made.top}" -var "{name}"' for name in made.public]
         control.write_text("\n".join(["`verilator_config", *lines, ""]))
-        objects = _verilate(tool, made.top, made.verilog, into, log, trace, ["--vpi", str(control)])
+        # Delays in a user's files are for other testbenches.
+        own = [*made.arguments, "--no-timing", *map(str, made.sources)] if made.sources else []
+        own += ["--assert"] if made.assertions else []
+        objects = _verilate(tool, made.top, made.verilog, into, log, trace, ["--vpi", str(control), *own])
         main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
         start = _compile(tool, [main], into, log, _flags(trace))
         link = [f"-Wl,-rpath,{libs}", f"-L{libs}", "-lcocotbvpi_verilator", "-lpthread"]
@@ -219,13 +242,13 @@ endmodule
 def icarus_build(made: Design, *, trace: bool = False) -> Path:
     """Build a design with Icarus. Raises ToolMissing or BuildFailed."""
     compiler = find_icarus()
-    key = _key("icarus", made.verilog, made.top, str(trace))
+    key = _key("icarus", *made.key, str(trace))
 
     def make(into: Path, log: Path) -> None:
         source, timescale = into / f"{made.top}.sv", into / "timescale.f"
         source.write_text(made.verilog)
         timescale.write_text(f"+timescale+{TIMESCALE}\n")
-        roots, sources = ["-s", made.top], [str(source)]
+        roots, sources = ["-s", made.top, *made.arguments], [*map(str, made.sources), str(source)]
         if trace:
             dump = into / "hwsim_dump.v"
             dump.write_text(DUMP.format(top=made.top))

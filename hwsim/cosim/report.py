@@ -128,4 +128,9 @@ KINDS = {
     "valid": "output valid",
     "misuse": "misuse",
     "unknown": "an unknown (X or Z) output bit",
+    "hang": "results that never came",
+    "dropped": "output valid, before the result was taken",
+    "changed": "a result that changed before it was taken",
+    "unasked": "results that no closing beat asked for",
+    "latency": "cycles to the result",
 }

@@ -116,7 +116,7 @@ def run(options: Options, progress: Progress | None = None) -> Report:
             raise ValueError(f"units must have names of their own, not {unit.name} more than once")
     if options.cases is not None and options.cases < 1:
         raise ValueError(f"cases must be at least 1, not {options.cases}: a run of none proves nothing")
-    with _results(options.folder) as folder:
+    with results_folder(options.folder) as folder:
         report = _Run(options, progress or Silence(), folder).all()
         units = [unit for unit, _ in options.units]
         write_reports(folder, run_report(units, report.rows, options.command or again(options), options.seed))
@@ -125,8 +125,11 @@ def run(options: Options, progress: Progress | None = None) -> Report:
 
 
 @contextlib.contextmanager
-def _results(folder: Path) -> Iterator[Path]:
-    """A folder to write in, which takes its place whole at the end, or not at all."""
+def results_folder(folder: Path) -> Iterator[Path]:
+    """A folder to write in, which takes its place whole at the end, or not at all.
+
+    Raises ValueError for a folder that holds something else than a run's results.
+    """
     if folder.exists() and not (folder / MARK).exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} holds something else than a run's results; name another folder")
     folder = folder.resolve()
@@ -288,7 +291,7 @@ class _Run:
         notes = (seed if files else note,)
         row.told = [mismatch.changed(notes=notes, files=files, again=command) for mismatch in row.told]
         if not row.told:
-            row.notes = ["the end of the simulation's log:", *_log_end(job), note, f"again: {command}"]
+            row.notes = ["the end of the simulation's log:", *log_end(job), note, f"again: {command}"]
 
     def _called(self, name: str) -> str:
         """What a command line calls a unit."""
@@ -325,7 +328,8 @@ def _of_several_cases(mismatches: Sequence[Mismatch]) -> list[Mismatch]:
     return [*mismatches[:1], *(one for one in rest if one.index != mismatches[0].index)][:MOST_TOLD]
 
 
-def _log_end(job: Path) -> list[str]:
+def log_end(job: Path) -> list[str]:
+    """The end of a simulation's log, for a report."""
     log = job / "simulation.log"
     return log.read_text(errors="replace").splitlines()[-8:] if log.exists() else []
 

@@ -29,6 +29,8 @@ def environment(top: str, module: str, job: Path, seed: int) -> dict[str, str]:
         "COCOTB_RESULTS_FILE": str(job / "results.xml"),
         "COCOTB_RANDOM_SEED": str(seed),
         "COCOTB_LOG_LEVEL": "WARNING",
+        # Rewriting assertions takes pytest, whose import takes longer than most simulations.
+        "COCOTB_REWRITE_ASSERTION_FILES": "",
         "TOPLEVEL_LANG": "verilog",
         FOLDER: str(job),
     }

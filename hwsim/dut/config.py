@@ -1,0 +1,226 @@
+"""DUT.yaml: a user's design, how it is driven, and the unit that it claims to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, model_validator
+
+from hwsim.formats.catalog import explain_invalid, looks_like_path
+from hwsim.formats.yamlfile import Document, RuleError, SpecError, read
+from hwsim.spec import Unit, load_unit
+
+Positive = Annotated[int, Strict(), Field(ge=1)]
+Whole = Annotated[int, Strict(), Field(ge=0)]
+Parameter = Annotated[int, Strict()] | str
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$")]
+Slice = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*(\[\d+(:\d+)?\])?$")]
+
+
+class Part(BaseModel):
+    """A part of the file: frozen, with no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _placed(value: Any) -> Any:
+    """The short forms: a port's name, or a list of them."""
+    if isinstance(value, str):
+        return {"each" if "{}" in value else "port": value}
+    return {"ports": value} if isinstance(value, list) else value
+
+
+class Place(Part):
+    """Where a field of a beat or of a result is.
+
+    port: one port, or a slice of one, `data[31:0]`, that holds all elements side by side. ports: one port or slice for
+    each element. each: a port for each element, `{}` standing for its number.
+    lane0: whether element 0 stands in the low or in the high bits of `port`. bits: `reversed`: the least significant
+    bit of an element is in the highest place.
+    """
+
+    port: Slice | None = None
+    ports: tuple[Slice, ...] | None = None
+    each: str | None = None
+    lane0: Literal["low", "high"] = "low"
+    bits: Literal["normal", "reversed"] = "normal"
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Place:
+        if sum(form is not None for form in (self.port, self.ports, self.each)) != 1:
+            raise ValueError("must have one of port, ports and each")
+        return self
+
+
+PlaceField = Annotated[Place, BeforeValidator(_placed)]
+
+
+class Reset(Part):
+    """The reset. It changes just after a rising edge of the clock and stays for `cycles`, synchronous or not."""
+
+    port: Name
+    active: Literal["high", "low"] = "high"
+    cycles: Positive = 2
+
+
+def _reset(value: Any) -> Any:
+    return {"port": value} if isinstance(value, str) else value
+
+
+class Protocol(Part):
+    """When beats are taken and results given.
+
+    kind: `stream`: valid and ready, in cycles that nobody promised; without a ready, that side never waits.
+    `latency`: a beat in every cycle, its result exactly `cycles` later; `enable` holds everything where it is.
+    `combinational`: in the same cycle, without a clock.
+    """
+
+    kind: Literal["stream", "latency", "combinational"]
+    cycles: Whole | None = None
+    input_valid: Name | None = None
+    input_ready: Name | None = None
+    output_valid: Name | None = None
+    output_ready: Name | None = None
+    enable: Name | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Protocol:
+        known = {
+            "stream": {"input_valid", "input_ready", "output_valid", "output_ready"},
+            "latency": {"cycles", "input_valid", "output_valid", "enable"},
+            "combinational": set[str](),
+        }[self.kind]
+        for key in sorted(self.model_fields_set - {"kind"} - known):
+            raise ValueError(f"of kind {self.kind} has no {key}")
+        needed = {"stream": ("input_valid", "output_valid"), "latency": ("cycles",), "combinational": ()}[self.kind]
+        for key in needed:
+            if getattr(self, key) is None:
+                raise ValueError(f"of kind {self.kind} needs {key}")
+        return self
+
+
+class Ports(Part):
+    """Where the fields of a beat and of a result are.
+
+    a, b, result: needed; scale_a, scale_b: of a scaled unit. c: without it the addend is +0.
+    first, last: without `last`, a dot product is one beat. context: of beats; result_context: of results.
+    """
+
+    a: PlaceField
+    b: PlaceField
+    result: PlaceField
+    c: PlaceField | None = None
+    scale_a: PlaceField | None = None
+    scale_b: PlaceField | None = None
+    first: PlaceField | None = None
+    last: PlaceField | None = None
+    context: PlaceField | None = None
+    result_context: PlaceField | None = None
+
+
+class DutFile(Part):
+    """The file's keys.
+
+    products: those of one beat; unless given, a group of the unit's (an instruction, where only
+    those are whole). contexts: sums that can be open at once.
+    constants: other inputs, and what they are held at.
+    """
+
+    unit: str
+    sources: Annotated[tuple[str, ...], Field(min_length=1)]
+    include: tuple[str, ...] = ()
+    defines: dict[Name, Parameter] = {}
+    top: Name
+    parameters: dict[Name, Parameter] = {}
+    clock: Name | None = None
+    reset: Annotated[Reset | None, BeforeValidator(_reset)] = None
+    protocol: Protocol
+    products: Positive | None = None
+    contexts: Annotated[int, Strict(), Field(ge=1, le=256)] = 1
+    constants: dict[Name, Annotated[int, Strict()]] = {}
+    ports: Ports
+
+    @model_validator(mode="after")
+    def _rules(self) -> DutFile:
+        ports = self.ports
+        if (self.clock is None) != (self.protocol.kind == "combinational"):
+            raise RuleError("clock", f"must {'not ' if self.clock else ''}be given, for protocol.kind combinational")
+        if self.reset is not None and self.clock is None:
+            raise RuleError("reset", "must not be given without a clock")
+        if ports.first is not None and ports.last is None:
+            raise RuleError("ports.first", "needs ports.last: what closes a sum must be known")
+        if self.contexts > 1 and (ports.context is None or ports.result_context is None or ports.last is None):
+            raise RuleError("contexts", "above 1 needs ports.context, ports.result_context and ports.last")
+        if self.protocol.kind == "combinational" and ports.last is not None:
+            raise RuleError("ports.last", "has no meaning for protocol.kind combinational, which keeps no sum")
+        return self
+
+
+@dataclass(frozen=True)
+class Dut:
+    """A user's design. path: of its file. sources, include: paths resolved. document: to say where an error is."""
+
+    path: Path
+    file: DutFile
+    unit: Unit
+    sources: tuple[Path, ...]
+    include: tuple[Path, ...]
+    document: Document
+
+    @property
+    def products(self) -> int:
+        """Products of one beat."""
+        return self.file.products or self.unit.instruction.fill
+
+    @property
+    def chains(self) -> bool:
+        """Whether a dot product may have more than one beat."""
+        return self.file.ports.last is not None
+
+    def wrong(self, key: str, rule: str) -> SpecError:
+        """An error: `FILE:LINE: KEY RULE`."""
+        location = tuple(key.split("."))
+        return SpecError(f"{self.document.where(location)}: {key} {rule}")
+
+
+def load_dut(path: str | Path) -> Dut:
+    """A user's design, from its YAML file (docs/dut.md). Paths in the file start where the file is.
+
+    Raises SpecError for a file that breaks a rule, naming file, line, key, rule and value.
+    """
+    path = Path(path)
+    document = read(path)
+    try:
+        file = DutFile.model_validate(document.data)
+    except ValidationError as error:
+        raise explain_invalid(error, document) from None
+    here = path.parent
+    unit = load_unit(here / file.unit if looks_like_path(file.unit) else file.unit)
+    sources = tuple((here / source).resolve() for source in file.sources)
+    for index, source in enumerate(sources):
+        if not source.is_file():
+            raise SpecError(f"{document.where(('sources', index))}: sources.{index} is no file: {source}")
+    include = tuple((here / folder).resolve() for folder in file.include) or tuple(
+        dict.fromkeys(source.parent for source in sources)
+    )
+    dut = Dut(path, file, unit, sources, include, document)
+    _check_unit(dut)
+    return dut
+
+
+def _check_unit(dut: Dut) -> None:
+    """What ports and unit ask of each other. Raises SpecError."""
+    unit, ports = dut.unit, dut.file.ports
+    for side in ("scale_a", "scale_b"):
+        given = getattr(ports, side) is not None
+        if given != (unit.scale is not None):
+            rule = "is missing" if unit.scale is not None else "must not be given"
+            raise dut.wrong(f"ports.{side}", f"{rule}: {unit.name} has scale {'a, b' if unit.scale else 'none'}")
+    if ports.c is not None and unit.operands.addend is None:
+        raise dut.wrong("ports.c", f"must not be given: {unit.name} has operands.addend none")
+    if dut.products % unit.instruction.fill:
+        raise dut.wrong("products", f"must be a multiple of {unit.instruction.fill}, not {dut.products}")
+    if unit.instruction.chain is None and dut.products > unit.instruction.k:
+        raise dut.wrong("products", f"must be at most instruction.k ({unit.instruction.k}), not {dut.products}")

@@ -1,0 +1,52 @@
+"""The assertions for a stream's ports, bound to our own RTL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cosim.odd_units import TINY
+from cosim.small_runs import shrink, small_run
+
+from hwsim.cli import main
+from hwsim.cosim import run
+from hwsim.cosim.bench import TOP, bench
+from hwsim.cosim.build import Design
+from hwsim.cosim.ports import PortMap, port_map
+from hwsim.dut.checks import checks
+from hwsim.spec import as_yaml, pipeline
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("blind", [False, True])
+def test_our_own_rtl_keeps_them(verilator: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blind: bool) -> None:
+    # A checker that is blind to what comes in must see results that nobody asked for: so the others are not vacuous.
+    def checked(text: str, ports: PortMap) -> Design:
+        bound = checks(ports)
+        assert bound.count(".i_valid(i__valid)") == 2  # in the comment, and in the binding
+        bound = bound.replace(".i_valid(i__valid)", ".i_valid(1'b0)") if blind else bound
+        return Design(TOP, bench(ports) + text + bound, ("clk", "drive", "seen", "result"), assertions=True)
+
+    shrink(monkeypatch)
+    monkeypatch.setattr(run, "unit_design", checked)
+    report = small_run(tmp_path / "run", simulators=("verilator",), bulk=False)
+    assert report.passed != blind
+    log = next((tmp_path / "run").rglob("simulation.log")).read_text()
+    assert ("checks.result_was_asked_for" in log) == blind
+
+
+def test_the_command_writes_them_beside_the_rtl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tiny.yaml").write_text(as_yaml(TINY))
+    assert main(["rtl", str(tmp_path / "tiny.yaml"), "-o", f"{tmp_path}/", "--assertions"]) == 0
+    written = next(tmp_path.glob("*_checks.sv")).read_text()
+    assert written == checks(port_map(TINY, pipeline(TINY)))
+    assert main(["rtl", str(tmp_path / "tiny.yaml"), "-o", "-", "--assertions"]) == 2
+    assert "--assertions needs a file or a folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--case", "x.yaml"], ["--assertions"], ["hopper-mma-e4m3-f16", "--dut", "d.yaml"]]
+)
+def test_options_that_do_not_go_together_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cosim", *arguments]) == 2
+    assert "--dut" in capsys.readouterr().err

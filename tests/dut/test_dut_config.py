@@ -1,0 +1,81 @@
+"""DUT.yaml: what is refused, and that the message says file, key and rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dut.dut_files import DESIGNS, design, variant
+
+from hwsim.dut.config import load_dut
+from hwsim.dut.play import Built
+from hwsim.formats.yamlfile import SpecError
+
+STREAM = {"kind": "stream", "input_valid": "valid_i", "output_valid": "valid_o"}
+PORTS = {"a": "a", "b": "b", "c": "c", "result": "d"}
+
+
+@pytest.mark.parametrize("name", ["latency", "stream", "comb", "faulty"])
+def test_the_designs_of_the_tests_load(name: str) -> None:
+    dut = load_dut(DESIGNS / f"{name}.yaml")
+    assert Built(dut).design.sources == dut.sources
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"topp": "x"}, r"dut\.yaml:\d+: topp is not a key here"),
+        ({"top": None}, r"dut\.yaml:\d+: top is missing"),
+        ({"sources": ["nowhere.v"]}, r"dut\.yaml:\d+: sources\.0 is no file: .*nowhere\.v"),
+        ({"unit": "no-such-unit"}, r"unknown unit 'no-such-unit'"),
+        ({"clock": None}, r"clock must be given, for protocol\.kind"),
+        ({"protocol": {"kind": "combinational"}}, r"clock must not be given"),
+        ({"protocol": {"kind": "latency"}}, r"protocol of kind latency needs cycles"),
+        (
+            {"protocol": {"kind": "latency", "cycles": -1}},
+            r"protocol\.cycles must be greater than or equal to 0, not -1",
+        ),
+        ({"protocol": {**STREAM, "cycles": 3}}, r"protocol of kind stream has no cycles"),
+        ({"protocol": {"kind": "axi"}}, r"protocol\.kind must be 'stream', 'latency' or 'combinational', not 'axi'"),
+        ({"products": 3}, r"products must be a multiple of 4, not 3"),
+        ({"contexts": 2}, r"contexts above 1 needs ports\.context"),
+        ({"ports": {**PORTS, "first": "clk"}}, r"ports\.first needs ports\.last"),
+        ({"ports": {**PORTS, "scale_a": "a"}}, r"ports\.scale_a must not be given: dot4 has scale none"),
+        ({"ports": {**PORTS, "a": {"port": "a", "each": "a{}"}}}, r"ports\.a must have one of port, ports and each"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        design(tmp_path, "latency", **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"top": "other"}, "'other' is not a valid top-level module"),
+        ({"parameters": {"RIGHT": 1}}, "dot4_latency has parameters WRONG, not RIGHT"),
+        ({"clock": "clock"}, r"dut\.yaml:\d+: clock must name an input of dot4_latency \(clk, a, b, c\), not clock"),
+        ({"reset": "rst"}, r"reset\.port must name an input of dot4_latency"),
+        ({"ports": {**PORTS, "a": "x"}}, r"dut\.yaml:\d+: ports\.a must name a port of dot4_latency \(.*\), not x"),
+        ({"ports": {**PORTS, "a": "d"}}, r"ports\.a must be an input of dot4_latency, not d \(out\)"),
+        ({"ports": {**PORTS, "a": "b"}}, r"ports\.b drives bit 0 of b, which something else drives too"),
+        ({"ports": {**PORTS, "a": "a[35:0]"}}, r"ports\.a a\[35:0\]: a has bits 31 to 0, not 35"),
+        ({"ports": {**PORTS, "a": "a[0:31]"}}, r"ports\.a a\[0:31\] must run as a\[31:0\] does"),
+        ({"ports": {**PORTS, "a": "a[23:0]"}}, r"ports\.a must have 8 bits for each element \(e4m3\), not 6"),
+        ({"ports": {**PORTS, "a": ["a[7:0]"]}}, r"ports\.a must name 4 ports, one for each element, not 1"),
+        ({"ports": {key: PORTS[key] for key in ("a", "b", "result")}}, r"ports leave bit 0 of input c undriven"),
+        ({"ports": {**PORTS, "result": "d[21:0]"}}, r"ports\.result must have 32 bits for each element \(e8m13\)"),
+    ],
+)
+def test_ports_that_do_not_fit_are_refused(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    built = Built(design(tmp_path, "latency", **changes))
+    with pytest.raises(ValueError, match=said):
+        built.design  # noqa: B018
+
+
+def test_an_error_in_the_sources_names_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.v").write_text("module dot4_latency;\n  wire x = ;\nendmodule\n")
+    path = variant(tmp_path, "latency", sources=["bad.v"])
+    with pytest.raises(ValueError, match=r"bad\.v:2: expected expression"):
+        Built(load_dut(path)).design  # noqa: B018

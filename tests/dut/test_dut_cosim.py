@@ -1,0 +1,262 @@
+"""`hwsim cosim --dut`: foreign designs, right and wrong, on both simulators."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from dut.dut_files import DESIGNS, SEED, play, variant
+
+from hwsim.cli import main
+from hwsim.cosim.ports import port_map
+from hwsim.cosim.suites import Size
+from hwsim.dut import cases
+from hwsim.dut.casefile import load_case
+from hwsim.dut.cases import expected_codes
+from hwsim.dut.config import load_dut
+from hwsim.dut.run import DutReport
+from hwsim.rtl import verilog
+from hwsim.spec import Unit, as_yaml, pipeline
+
+pytestmark = pytest.mark.simulator
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small matrices, every fifth directed case and every 64th pair of codes."""
+    every = cases.directed
+    monkeypatch.setattr(cases, "directed", lambda unit, seed: every(unit, seed)[::5])
+    monkeypatch.setattr(cases, "SIZES", {name: Size(60, (3, 3, 64), 40) for name in cases.SIZES})
+    monkeypatch.setattr(cases, "PAIR_STEP", dict.fromkeys(cases.PAIR_STEP, 64))
+
+
+ALWAYS = {"dot directed", "dot random", "dot random, gaps and back-pressure", "code pairs through every lane"}
+# Small, so that it compiles fast; with scales, an addend and contexts all the same.
+OURS = Unit.model_validate(
+    {
+        "unit": "ours",
+        "operands": {"a": "e2m1", "b": "e2m1", "addend": "f16"},
+        "scale": {"a": {"format": "e8m0", "block": [1, 2]}, "b": {"format": "e8m0", "block": [2, 1]}},
+        "instruction": {"k": 2, "lanes": 2},
+        "sum": {"method": "aligned", "fraction_bits": 6},
+        "result": {"format": "f16", "rounding": "rz"},
+    }
+)
+
+
+def suites(report: DutReport) -> set[str]:
+    return {re.sub(r" \d+ x .*", "", row.suite) for row in report.rows}
+
+
+@pytest.mark.parametrize("name", ["latency", "stream", "comb"])
+def test_a_right_design_passes_on_icarus(icarus: None, tmp_path: Path, name: str) -> None:
+    report = play(tmp_path, name)
+    assert report.passed
+    assert not report.story
+    assert suites(report) == ALWAYS | {"GEMM"} | ({"handshake and reset"} if name == "stream" else set())
+    assert [note for note in report.notes if "no reset" in note] == (
+        [] if name == "stream" else ["handshake and reset on icarus: left out, because there is no reset"]
+    )
+    directed = next(row for row in report.rows if row.suite == "dot directed")
+    assert directed.planned > 1000
+
+
+def test_a_right_design_passes_on_verilator(verilator: None, tmp_path: Path) -> None:
+    report = play(tmp_path, "stream", "verilator")
+    assert report.passed
+    pairs = next(row for row in report.rows if row.suite.startswith("code pairs"))
+    assert pairs.outcome.results == 1 << 16
+
+
+WRONG = [("stream", 1, "leading-one exponents", -1), ("comb", 2, "lost bits floored", -1)]
+
+
+@pytest.mark.parametrize(("name", "wrong", "semantics", "off"), WRONG)
+def test_a_published_mistake_is_found_shrunk_and_named(
+    icarus: None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    wrong: int,
+    semantics: str,
+    off: int,
+) -> None:
+    path = variant(tmp_path, name, parameters={"WRONG": wrong})
+    out = tmp_path / "run"
+    arguments = ["cosim", "--dut", str(path), "--sim", "icarus", "--seed", str(SEED), "--cases", "60", "-o", str(out)]
+    assert main(arguments) == 1
+    printed = capsys.readouterr().out
+    assert f"every result is explained by:\n  {semantics}: " in printed
+    minimal = printed.split("MINIMAL CASE")[1]
+    assert f"{off} in the window's last place" in minimal
+    assert "window 2^" in minimal
+    # The simplest: one product beside the addend.
+    dut, case = load_dut(path), load_case(out / "minimal/case.yaml", load_dut(path))
+    assert sum(bool(a or b) for a, b in zip(case.a, case.b, strict=True)) == 1
+    # The vectors reproduce it: as words, and as a case to play.
+    (want,) = expected_codes(dut.unit, [case])
+    assert int((out / "minimal/expected.hex").read_text(), 16) == want
+    (word,) = (out / "minimal/operands.hex").read_text().split()
+    codes = [int(word, 16) >> 8 * lane & 0xFF for lane in range(8)]
+    assert (tuple(codes[:4]), tuple(codes[4:])) == (case.a, case.b)
+    data = yaml.safe_load((out / "minimal/case.yaml").read_text())
+    assert data["got"] != data["expected"] == want
+    again = ["cosim", "--dut", str(path), "--sim", "icarus", "--case", str(out / "minimal/case.yaml")]
+    assert main([*again, "-o", str(tmp_path / "again")]) == 1
+    assert f"got {data['got']:#010x}" in capsys.readouterr().out
+    # The waveform holds the wrong result, and the right design passes the same case.
+    waves = (out / "minimal/dump.vcd").read_text()
+    assert re.search(rf"^b{data['got']:b} ", waves, re.MULTILINE)
+    right = variant(tmp_path, name)
+    assert main(["cosim", "--dut", str(right), *again[3:], "-o", str(tmp_path / "right")]) == 0
+
+
+def our_file(folder: Path, **places: object) -> Path:
+    """Our own Verilog, described as a stranger's."""
+    built = pipeline(OURS)
+    ports = port_map(OURS, built)
+    (folder / "ours.v").write_text(verilog(OURS, built))
+    (folder / "ours.yaml").write_text(as_yaml(OURS))
+    slices = {
+        field.name: f"i__payload[{field.offset + field.bits * field.count - 1}:{field.offset}]"
+        for field in ports.input.fields
+    }
+    result, context = ports.output.fields
+    data = {
+        "unit": "ours.yaml",
+        "sources": ["ours.v"],
+        "top": "ours",
+        "clock": "clk",
+        "reset": "rst",
+        "protocol": {
+            "kind": "stream",
+            "input_valid": "i__valid",
+            "input_ready": "i__ready",
+            "output_valid": "o__valid",
+            "output_ready": "o__ready",
+        },
+        "contexts": built.contexts,
+        "ports": {
+            **slices,
+            "result": f"o__payload[{result.bits - 1}:0]",
+            "result_context": f"o__payload[{context.offset + context.bits - 1}:{context.offset}]",
+            **places,
+        },
+    }
+    path = folder / "dut.yaml"
+    path.write_text(yaml.safe_dump(data))
+    return path
+
+
+@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+def test_our_own_verilog_passes_as_a_foreign_design(
+    request: pytest.FixtureRequest, few: None, tmp_path: Path, simulator: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request.getfixturevalue(simulator)
+    path = our_file(tmp_path)
+    options = ["--sim", simulator, "--seed", "1", "--cases", "60", "--assertions", "-o", str(tmp_path / "run")]
+    assert main(["cosim", "--dut", str(path), *options]) == 0
+    printed = capsys.readouterr().out
+    assert "all equal: " in printed
+    assert "handshake and reset" in printed
+
+
+def test_a_lane_that_is_not_where_the_file_says_is_found(icarus: None, few: None, tmp_path: Path) -> None:
+    # The mutant of the port map itself: b's lanes the other way round.
+    places = {"a": "a", "b": {"port": "b", "lane0": "high"}, "c": "c", "result": "d"}
+    report = play(tmp_path, "latency", ports=places)
+    assert not any(row.passed for row in report.rows)
+
+
+@pytest.mark.parametrize("cycles", [2, 4])
+def test_a_result_in_another_cycle_is_a_mismatch(icarus: None, few: None, tmp_path: Path, cycles: int) -> None:
+    report = play(tmp_path, "latency", protocol={"kind": "latency", "cycles": cycles})
+    assert not any(row.passed for row in report.rows)
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [(0, None), (1, "dropped"), (2, "changed"), (3, "result"), (4, "hang"), (5, "unknown")],
+)
+def test_a_broken_handshake_is_found(icarus: None, few: None, tmp_path: Path, fault: int, kind: str | None) -> None:
+    report = play(tmp_path, "faulty", parameters={"FAULT": fault})
+    found = {mismatch.kind for row in report.rows for mismatch in row.outcome.mismatches}
+    assert report.passed == (kind is None)
+    assert kind is None or kind in found
+
+
+@pytest.mark.parametrize(
+    ("fault", "label"), [(1, "output_valid_stays"), (2, "output_payload_stays"), (3, "result_was_asked_for")]
+)
+def test_an_assertion_catches_it_too(verilator: None, few: None, tmp_path: Path, fault: int, label: str) -> None:
+    report = play(tmp_path, "faulty", "verilator", assertions=True, parameters={"FAULT": fault})
+    assert not report.passed
+    logs = "".join(log.read_text() for log in (tmp_path / "run").rglob("simulation.log"))
+    assert f"checks.{label}: {label}" in logs
+
+
+def test_what_a_design_does_not_take_is_counted(icarus: None, few: None, tmp_path: Path) -> None:
+    # A matrix product has an addend for each element, unless the design has none: then it is left out of the problem.
+    places = {"a": {"port": "operands[0:31]", "lane0": "high"}, "b": {"port": "operands[32:63]", "lane0": "high"}}
+    report = play(tmp_path, "comb", ports={**places, "result": "y"}, constants={"addend": 0})
+    assert report.passed
+    assert suites(report) == ALWAYS | {"GEMM"}
+
+
+def test_cases_that_are_left_out_are_said(icarus: None, few: None, tmp_path: Path, monkeypatch: Any) -> None:
+    # Stimuli of a unit that chains, and that has an addend, for a design that has neither.
+    monkeypatch.setattr(cases, "taken_unit", lambda dut: dut.unit)
+    places = {"a": {"port": "operands[0:31]", "lane0": "high"}, "b": {"port": "operands[32:63]", "lane0": "high"}}
+    report = play(tmp_path, "comb", ports={**places, "result": "y"}, constants={"addend": 0})
+    assert report.passed
+    (long,) = [note for note in report.notes if re.match("dot random on icarus: .* more than one beat", note)]
+    (added,) = [note for note in report.notes if re.match("dot random on icarus: .* an addend other than", note)]
+    left = [int(re.search(r"([\d,]+) cases left out", note)[1]) for note in (long, added)]  # type: ignore[index]
+    row = next(row for row in report.rows if row.suite == "dot random")
+    assert row.planned + sum(left) == 30
+    assert "which take an addend other than +0" in "\n".join(row.notes)
+
+
+ARRAYS = """module m (
+  input logic [7:0] a [0:3], input logic [3:0][7:0] b, input logic [31:0] c, output logic [31:0] d [0:0]);
+  dot4_core core (.a({a[3], a[2], a[1], a[0]}), .b(b), .c(c), .d(d[0]));
+endmodule
+"""
+
+
+def of_arrays(folder: Path) -> dict[str, Any]:
+    (folder / "m.sv").write_text(ARRAYS)
+    return {
+        "sources": [str(folder / "m.sv"), str(DESIGNS / "dot4_core.v")],
+        "top": "m",
+        "ports": {"a": "a", "b": "b", "c": "c", "result": "d"},
+    }
+
+
+def test_arrays_as_ports_are_refused_on_icarus(icarus: None, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"Icarus takes no arrays as ports \(a, d\): --sim verilator"):
+        play(tmp_path, "comb", **of_arrays(tmp_path))
+
+
+@pytest.mark.soak
+def test_arrays_as_ports_are_wired_on_verilator(verilator: None, few: None, tmp_path: Path) -> None:
+    assert play(tmp_path, "comb", "verilator", **of_arrays(tmp_path)).passed
+
+
+def test_sources_that_a_simulator_refuses_are_the_users(
+    icarus: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # slang knows final assertions; Icarus 11 does not.
+    (tmp_path / "m.sv").write_text(
+        "module dot4_comb(input [0:63] operands, input [0:31] addend, output [0:31] y);\n"
+        "  assign y = 0;\n  always_comb assert final (addend == addend);\nendmodule\n"
+    )
+    path = variant(tmp_path, "comb", sources=["m.sv"])
+    status = main(["cosim", "--dut", str(path), "--sim", "icarus", "--cases", "3", "-o", str(tmp_path / "run")])
+    printed = capsys.readouterr()
+    assert status == 2
+    assert "a simulator refused the design" in printed.err
+    assert "m.sv" in printed.out

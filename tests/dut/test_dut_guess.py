@@ -1,0 +1,66 @@
+"""`hwsim dut-init`: what it guesses of the designs of the tests, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from dut.dut_files import DESIGNS
+
+from hwsim.cli import main
+from hwsim.dut.config import load_dut
+from hwsim.dut.play import Built
+
+EXPECTED = {
+    "latency": (["dot4_latency.v", "dot4_core.v"], {"protocol": {"kind": "latency", "cycles": 1}}),
+    "stream": (["dot4_stream.v", "dot4_core.v"], {"reset": {"port": "rst_ni", "active": "low"}}),
+    "faulty": (["faulty_stream.v"], {"reset": {"port": "rst", "active": "high"}}),
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_what_is_guessed_is_what_was_written_by_hand(name: str, tmp_path: Path) -> None:
+    files, also = EXPECTED[name]
+    unit = DESIGNS / yaml.safe_load((DESIGNS / f"{name}.yaml").read_text())["unit"]
+    made = tmp_path / "first.yaml"
+    assert main(["dut-init", *(str(DESIGNS / file) for file in files), "--unit", str(unit), "-o", str(made)]) == 0
+    guessed, written = load_dut(made), load_dut(DESIGNS / f"{name}.yaml")
+    assert guessed.unit == written.unit
+    assert guessed.sources == written.sources
+    # The bits of every field are the same, whatever the words: `a{}_i`, or a list of four ports.
+    assert Built(guessed).fields == Built(written).fields
+    assert guessed.file.clock == written.file.clock
+    data = yaml.safe_load(made.read_text())
+    assert {key: data[key] for key in also} == also
+    if name != "latency":
+        assert guessed.file.protocol == written.file.protocol
+    # Only what no port says is marked as not known.
+    marked = [line.split(":")[0] for line in made.read_text().splitlines()[1:] if "# ?" in line]
+    assert marked == (["protocol"] if name == "latency" else [])
+
+
+def test_what_no_name_explains_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "odd.v").write_text("module odd(input [7:0] p, input [7:0] mode, output [31:0] far); endmodule\n")
+    assert main(["dut-init", str(tmp_path / "odd.v")]) == 0
+    printed = capsys.readouterr()
+    text = (tmp_path / "odd.yaml").read_text()
+    data = yaml.safe_load(text)
+    assert data["constants"] == {"p": 0, "mode": 0}
+    assert data["ports"]["result"] == "far"
+    assert "to be answered: unit, ports.a, ports.b, constants" in printed.err
+    assert text.count("# ?") == 5  # the heading explains the mark
+
+
+def test_a_file_that_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "mine.yaml"
+    target.write_text("mine\n")
+    assert main(["dut-init", str(DESIGNS / "dot4_comb.v"), str(DESIGNS / "dot4_core.v"), "-o", str(target)]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert target.read_text() == "mine\n"
+
+
+def test_sources_without_one_top_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "two.v").write_text("module one; endmodule\nmodule two; endmodule\n")
+    assert main(["dut-init", str(tmp_path / "two.v")]) == 2
+    assert "must have one top module, not one, two" in capsys.readouterr().err
