@@ -13,6 +13,7 @@ import typer
 
 from hwsim.cli.app import app
 from hwsim.cli.output import note, say
+from hwsim.spec import Unit, load_unit, presets
 
 if TYPE_CHECKING:
     from hwsim.semantics import Consistent
@@ -50,7 +51,7 @@ def check(
     again = shlex.join(["hwsim", "check", folder, results])
     findings = _pipe(results) if folder == "-" else _file(folder, results)
     found = findings.explanations()
-    called = findings.unit.name
+    called = _called(findings.unit, folder)
     mismatches = findings.mismatches(again, called, found)
     _tell(findings, found)
     if mismatches:
@@ -70,6 +71,13 @@ def check(
         note(f"report: {report / 'report.html'}")
     if not findings.row.passed:
         raise typer.Exit(MISMATCH)
+
+
+def _called(unit: Unit, folder: str) -> str:
+    """What names a unit in a command: its own name where it is a preset, else its file in the set."""
+    if folder == "-" or (unit.name in presets() and load_unit(unit.name) == unit):
+        return unit.name
+    return str(Path(folder) / "unit.yaml")
 
 
 def _pipe(results: str) -> Findings:

@@ -14,6 +14,7 @@ from hwsim.model.arrays import definition_of
 from hwsim.semantics import proposals
 from hwsim.semantics.answering import Answering, by_candidate, by_reading
 from hwsim.semantics.changes import Candidate, Changes, Proposals, among
+from hwsim.semantics.proofs import normal_forms
 from hwsim.semantics.readings import READINGS, Reading, describe, own_reading, short_name
 from hwsim.spec import Unit
 from hwsim.vectors.case import Case
@@ -68,14 +69,21 @@ def _plain(unit: Unit) -> Answering:
 
 
 def _readings(unit: Unit) -> Iterator[Semantic]:
-    for reading in READINGS if unit.sum.method == "aligned" else ():
-        if reading != own_reading(unit):
-            name = short_name(unit, reading)
+    """Of readings that are proved equal the one of the fewest changes; none that is equal to the unit's own."""
+    if unit.sum.method != "aligned":
+        return
+    forms, own = normal_forms(unit), own_reading(unit)
+    seen = {forms[own].reading} if own is not None else set()
+    for reading in sorted(READINGS, key=lambda reading: short_name(unit, reading).count(", ")):
+        if forms[reading].reading in seen:
+            continue
+        seen.add(forms[reading].reading)
+        name = short_name(unit, reading)
 
-            def combine(other: Unit, reading: Reading = reading) -> Answering | None:
-                return by_reading(other, reading) if other.sum.method == "aligned" else None
+        def combine(other: Unit, reading: Reading = reading) -> Answering | None:
+            return by_reading(other, reading) if other.sum.method == "aligned" else None
 
-            yield Semantic(name, describe(reading), by_reading(unit, reading), combine, None, name.count(", ") + 1)
+        yield Semantic(name, describe(reading), by_reading(unit, reading), combine, None, name.count(", ") + 1)
 
 
 # Every list of proposals, and how a name in it reads.

@@ -14,7 +14,7 @@ import hwsim
 from hwsim.formats import tables
 from hwsim.gemm.engine import kernel_for, threads
 from hwsim.kernels import Kernel
-from hwsim.spec import Unit
+from hwsim.spec import Unit, as_yaml
 from hwsim.vectors.batch import Batch, batches
 from hwsim.vectors.bulk import CHUNK, random_chunk
 from hwsim.vectorset.arrays import ARRAYS, MOST_ARRAYS, write_arrays
@@ -30,7 +30,7 @@ from hwsim.vectorset.block import (
     explained_block,
 )
 from hwsim.vectorset.folder import Growing
-from hwsim.vectorset.manifest import VERSION, Counts, manifest, used_formats
+from hwsim.vectorset.manifest import UNIT, VERSION, Counts, manifest, used_formats
 from hwsim.vectorset.plan import SUITES, Plan, plan
 from hwsim.vectorset.problems import write_problems
 from hwsim.vectorset.stages import stage_layout
@@ -117,6 +117,7 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
         maker.all(resumed)
         for name, fmt in used_formats(unit).items():
             growing.whole(f"codecs/{name}.csv", tables.text(fmt).encode())
+        growing.whole(UNIT, as_yaml(unit).encode())
         write_problems(growing, unit, planned.problems)
         bench_files(growing, unit, counts.cases, counts.lines, files)
         if ARRAYS in files:

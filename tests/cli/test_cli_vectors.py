@@ -48,7 +48,7 @@ def test_a_set_is_made_and_what_it_expects_passes(run, unit):
     files = {path.name for path in Path("set").iterdir()}
     assert files == {
         "manifest.yaml", "operands.hex", "expected.hex", "partial.hex", "stages.hex", "cases.txt", "cases.jsonl",
-        "cases.npz", "gemm", "codecs", "vectors_pkg.sv", "replay_dut.sv", "replay_tb.sv",
+        "cases.npz", "gemm", "codecs", "unit.yaml", "vectors_pkg.sv", "replay_dut.sv", "replay_tb.sv",
     }  # fmt: skip
     done = run("check", "set", "set/expected.hex")
     assert (done.status, done.out) == (0, "all equal: 700 of 700 results compared, smoke of tiny-e2m1-f16\n")
@@ -69,6 +69,8 @@ def test_a_wrong_reading_is_named(run, unit, changes, named):
     assert consistent.startswith("consistent with: ")
     assert named in consistent
     assert "expected 0x" in done.out
+    explain = next(line for line in done.out.splitlines() if "every stage: hwsim explain set/unit.yaml" in line)
+    assert run(*explain.split()[3:]).status == 0
     report = json.loads(Path("found/results.json").read_text())
     assert report["summary"]["mismatches"] == int(first.split()[0])
     assert any(named in said for said in report["mismatches"][0]["semantics"])
@@ -103,7 +105,7 @@ def test_missing_results_are_a_failure(run, unit):
         ),
         (("vectors", "tiny.yaml", "-o", "set", "--format", "hex,csv"), "--format must be of hex, text, json, npz"),
         (("vectors", "tiny.yaml", "-o", "set", "--format", "npz"), "--format must name hex"),
-        (("vectors", "tiny.yaml", "-o", "set", "--cases", "0"), "Invalid value for '--cases': 0"),
+        (("vectors", "tiny.yaml", "-o", "set", "--cases", "0"), "Invalid value for '--cases'"),
         (("vectors", "tiny.yaml", "-o", "-", "--stages"), "--format and --stages go with a folder"),
         (("vectors", "no-such-unit", "-o", "set"), "unknown unit 'no-such-unit'"),
         (("vectors", "tiny.yaml", "-o", "tiny.yaml"), "tiny.yaml is a file; a vector set is a folder"),

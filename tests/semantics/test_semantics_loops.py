@@ -49,7 +49,7 @@ def test_compiled_readings_are_the_readings(name: str) -> None:
         sure = finite[:, None] & (fast >= 0)
         assert (fast[sure] == slow[places][sure]).all()
         told += int(sure.sum())
-    assert told > 0.8 * slow.size
+    assert told > 0.6 * slow.size
 
 
 def test_what_is_not_finite_is_left_to_the_reader() -> None:
