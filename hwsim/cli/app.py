@@ -44,6 +44,9 @@ def root(
     hwsim rtl hopper-wgmma-e4m3-f32 -o build/       its Verilog
     hwsim export-c hopper-wgmma-e4m3-f32 -o golden/ the model in C, for harnesses
     hwsim cosim                                     model and RTL agree, on Verilator and Icarus
+    hwsim cosim --dut my-dut.yaml                   your own RTL against the model
+    hwsim vectors hopper-wgmma-e4m3-f32 -o v/       test vectors, and a testbench that replays them
+    hwsim check v/ results.txt                      what a device answered, and what would explain it
     hwsim dut-init TOP.v                            a first DUT.yaml, for cosim --dut: your own RTL
     hwsim capture --help                            ask a real GPU what it returns
 

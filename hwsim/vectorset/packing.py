@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from hwsim.compiled import compiled
 from hwsim.vectorset.layout import Field, Layout
 
 WORD = 64
-_DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
 @compiled
@@ -29,13 +29,20 @@ def _place(values: Any, offset: Any, bits: Any, words: Any) -> None:
 
 
 @compiled
-def _lines(words: Any, digits: Any, out: Any) -> None:
+def _lines(data: Any, out: Any) -> None:
+    """Bytes (lines, bytes), the low one first, as digits (lines, digits + 1), the high one first."""
+    digits = out.shape[1] - 1
     for i in range(out.shape[0]):
-        last = out.shape[1] - 2
-        for d in range(last + 1):
-            nibble = words[i, d >> 4] >> np.uint64((d & 15) * 4) & np.uint64(15)
-            out[i, last - d] = digits[nibble]
-        out[i, last + 1] = 10
+        for j in range(digits // 2):
+            out[i, digits - 1 - 2 * j] = data[i, j] & 15
+            out[i, digits - 2 - 2 * j] = data[i, j] >> 4
+        if digits & 1:
+            out[i, 0] = data[i, digits // 2] & 15
+        for d in range(digits):
+            nibble = out[i, d]
+            # '0' to '9', and 'a' to 'f', which are 39 places further on.
+            out[i, d] = nibble + np.uint8(48) + (np.uint8(39) if nibble > 9 else np.uint8(0))
+        out[i, digits] = 10
 
 
 def words_for(layout: Layout, lines: int) -> NDArray[np.uint64]:
@@ -47,11 +54,16 @@ def place(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None
     """Put values (lines, count) of at most 64 bits into their places; of signed ones the low bits."""
     if values.shape != (len(words), field.count):
         raise ValueError(f"{field.name} takes {(len(words), field.count)} values, not {values.shape}")
-    _place(np.ascontiguousarray(values), field.offset, field.bits, words)
+    values = np.ascontiguousarray(values)
+    if field.offset % 8 == 0 and field.bits == 8 * values.dtype.itemsize and sys.byteorder == "little":
+        first, size = field.offset // 8, field.bits * field.count // 8
+        words.view(np.uint8)[:, first : first + size] = values.view(np.uint8).reshape(len(words), size)
+        return
+    _place(values, field.offset, field.bits, words)
 
 
 def hex_lines(layout: Layout, words: NDArray[np.uint64]) -> bytes:
     """A line of `layout.digits` hexadecimal digits for each row."""
     out = np.empty((len(words), layout.digits + 1), np.uint8)
-    _lines(words, _DIGITS, out)
+    _lines(words.astype("<u8", copy=False).view(np.uint8), out)
     return out.tobytes()
