@@ -25,6 +25,7 @@ ANY_NAN = TINY.model_copy(update={"unit": "tiny-any-nan", "result": TINY.result.
 KINDS = (
     "hopper-wgmma-e4m3-f32",
     "mxfp8-e5m2-f32",
+    "mxfp6-e3m2-f32",
     "deepseek-v3-e4m3-f32",
     "ada-mma-e4m3-f32",
     "blackwell-mma-e4m3-f32",
