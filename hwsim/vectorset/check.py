@@ -29,7 +29,7 @@ class Wrong:
 class Verdict:
     """What a comparison found. wrong: results, of which the first are in `first`. right: some right cases.
 
-    missing: the first case without a result, or None.
+    missing: the first case without a result, or None. last_line: where the last result stood.
     """
 
     known: Stored
@@ -38,6 +38,7 @@ class Verdict:
     first: list[Wrong] = field(default_factory=list)
     right: list[int] = field(default_factory=list)
     missing: int | None = None
+    last_line: int = 0
     hints: list[str] = field(default_factory=list)
 
     @property
@@ -51,10 +52,13 @@ def check(known: Stored, lines: Iterable[str], where: str) -> Verdict:
     verdict, shifts = Verdict(known), _Shifts(known)
     step = max(1, known.cases // SAMPLE)
     seen = bytearray(known.cases)
+    order = _Order()
     for answer in answers(lines, known, where):
         expected = int(known.expected[answer.case], 16)
         seen[answer.case] = 1
         verdict.compared += 1
+        verdict.last_line = answer.line
+        order.add(expected, answer)
         if answer.code is not None and same(known.unit, expected, answer.code):
             if answer.case % step == 0:
                 verdict.right.append(answer.case)
@@ -65,7 +69,7 @@ def check(known: Stored, lines: Iterable[str], where: str) -> Verdict:
         shifts.add(answer)
     if verdict.compared < known.cases:
         verdict.missing = seen.index(0)
-    verdict.hints = shifts.hints()
+    verdict.hints = order.hints(verdict) or shifts.hints()
     return verdict
 
 
@@ -79,6 +83,26 @@ def _is_nan(unit: Unit, code: int) -> bool:
         return unpack(unit.output, code).cls is Class.NAN
     except ValueError:
         return False
+
+
+class _Order:
+    """Notices results that are all there, in another order: by sums that do not depend on it."""
+
+    def __init__(self) -> None:
+        self.sums = [0, 0, 0]
+
+    def add(self, expected: int, answer: Answer) -> None:
+        """A result."""
+        got = -1 if answer.code is None else answer.code
+        for power in range(3):
+            self.sums[power] += expected ** (power + 1) - got ** (power + 1)
+
+    def hints(self, verdict: Verdict) -> list[str]:
+        """What all results have in common."""
+        if not verdict.wrong or any(self.sums) or verdict.first[0].got is None:
+            return []
+        first = verdict.first[0]
+        return [f"the results are the expected ones in another order; the first out of place is at line {first.line}"]
 
 
 class _Shifts:

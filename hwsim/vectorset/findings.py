@@ -151,7 +151,8 @@ def _missing(verdict: Verdict) -> list[str]:
         return []
     known = verdict.known
     return [
-        f"{known.cases - verdict.compared:,} results are missing; the first is that of {known.name(verdict.missing)}"
+        f"{known.cases - verdict.compared:,} results are missing; the first is that of {known.name(verdict.missing)}; "
+        f"the last one is at line {verdict.last_line}"
     ]
 
 

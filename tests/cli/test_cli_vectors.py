@@ -94,6 +94,7 @@ def test_missing_results_are_a_failure(run, unit):
     assert done.status == 1
     assert "0 wrong: 200 of 300 results compared" in done.out
     assert "100 results are missing; the first is that of" in done.out
+    assert "the last one is at line 200" in done.out
 
 
 @pytest.mark.parametrize(

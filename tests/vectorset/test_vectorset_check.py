@@ -81,6 +81,16 @@ def test_malformed_lines_are_named(tiny_set, change, message):
         verdict(tiny_set, change(lines))
 
 
+def test_results_in_another_order_are_recognised(tiny_set):
+    codes = expected_of(tiny_set)
+    found = verdict(tiny_set, [*codes[:7], *codes[:6:-1]])
+    assert found.wrong > 100
+    (hint,) = found.hints
+    line = next(line for line, (one, other) in enumerate(zip(codes[7:], codes[:6:-1], strict=True), 8) if one != other)
+    assert hint.startswith("the results are the expected ones in another order")
+    assert hint.endswith(f"the first out of place is at line {line}")
+
+
 def test_a_lost_or_doubled_line_is_suspected(tiny_set):
     codes = expected_of(tiny_set)
     lost = verdict(tiny_set, [*codes[:100], *codes[101:]])
