@@ -1,0 +1,133 @@
+"""What the cases that were compared did: functional coverage of a run, a unit at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from hwsim.coverage import counter as functional
+from hwsim.coverage.covering import covered, covering
+from hwsim.coverage.declare import Bin
+from hwsim.coverage.plan import plan
+from hwsim.coverage.tables import labels, planned
+from hwsim.report import CoverageGroup, coverage_groups
+from hwsim.spec import NotImplementedYet, Unit
+from hwsim.vectors.case import Case
+from hwsim.vectors.directed import directed
+
+Played = tuple[str, Sequence[Case]]  # a suite's name, and the cases of it that were compared
+
+WHOLE = ("dot directed", "handshake and reset")  # suites of which every case is sampled
+MOST_BEATS = 3000  # of the other suites together: explaining one takes a few tenths of a millisecond
+
+
+@dataclass(frozen=True)
+class UnitCoverage:
+    """A unit's bins after a run. sampled: cases that were explained, of `compared` different ones."""
+
+    unit: str
+    groups: tuple[CoverageGroup, ...]
+    sampled: int
+    compared: int
+    contradicted: tuple[str, ...] = ()
+
+    def count(self, state: str) -> int:
+        """Bins in a state."""
+        return sum(group.count(state) for group in self.groups)
+
+    @property
+    def line(self) -> str:
+        """`1,929 of 1,982 reachable bins hit`, and where the others are."""
+        hit, missed, unknown = (self.count(state) for state in ("hit", "missed", "open"))
+        words = f"coverage: {hit:,} of {hit + missed:,} reachable bins hit"
+        words += f", {unknown:,} open" if unknown else ""
+        return words + ("; the rest in report.html" if missed or unknown else "")
+
+    @property
+    def notes(self) -> list[str]:
+        """What was sampled; proofs that turned out wrong."""
+        lines = [
+            f"coverage of {self.unit}: {self.sampled:,} of {self.compared:,} different cases that were compared are "
+            "sampled: all directed ones and those of the handshake, and of each other suite every so-manieth"
+        ]
+        return lines + [f"{self.unit}: {name} was hit, and is said to be unreachable" for name in self.contradicted]
+
+
+def covering_or_directed(unit: Unit, seed: int) -> list[Case]:
+    """Cases that hit every bin known to be reachable; the directed ones of a unit that has no coverage plan."""
+    try:
+        return covering(unit, seed)
+    except NotImplementedYet:
+        return directed(unit, seed)
+
+
+def unit_coverage(
+    unit: Unit,
+    seed: int,
+    played: Iterable[Played],
+    traffic: Counter[str],
+    interface: Sequence[Bin],
+    taken: Callable[[Case], bool] = lambda case: True,
+    tick: Callable[[], None] = lambda: None,
+) -> UnitCoverage:
+    """What came of a unit's suites.
+
+    traffic: counts of the bins `interface`, which are shown in place of the plan's. taken: whether a device takes a
+    case: what only other cases hit is not known to be reachable. tick: called now and then.
+    Raises NotImplementedYet for a unit without a coverage plan.
+    """
+    first, others = _different(played)
+    known = covered(unit, seed)
+    tick()
+    counter = functional.Counter(plan(unit))
+    left = dict(first)
+    if all(_key(case) in first for case in known.cases):
+        counter.merge(known.counter)
+        for case in known.cases:
+            left.pop(_key(case), None)
+    for case in (*left.values(), *_some(others, unit.instruction.lanes)):
+        counter.sample(case)
+        tick()
+    bins = [*(one for one in plan(unit).bins if one.how == "model"), *interface]
+    counts = counter.counts | dict(traffic)
+    hits = {one.name: counts[one.name] for one in bins if counts.get(one.name)}
+    reached = hits.keys() | (_hit(known.counter) if all(map(taken, known.cases)) else set())
+    # Every bin of the interface without a proof is one that the suite of the handshake hits.
+    reached |= {one.name for one in interface if one.reachable}
+    return UnitCoverage(
+        unit.name,
+        coverage_groups(planned(bins, reached), hits, unit=unit.name, **labels(one.name for one in bins)),
+        counter.cases,
+        len(first) + sum(map(len, others)),
+        tuple(one.name for one in bins if not one.reachable and one.name in hits),
+    )
+
+
+def _hit(counter: functional.Counter) -> set[str]:
+    return {name for name, count in counter.counts.items() if count}
+
+
+def _key(case: Case) -> tuple[object, ...]:
+    """What makes a case another one: everything but its name."""
+    return case.a, case.b, case.c, case.scale_a, case.scale_b
+
+
+def _different(played: Iterable[Played]) -> tuple[dict[tuple[object, ...], Case], list[list[Case]]]:
+    """The cases of suites that are sampled whole, by their keys, and those of each other suite; each case once."""
+    suites = list(played)
+    first = {_key(case): case for name, cases in suites if name.startswith(WHOLE) for case in cases}
+    seen, others = set(first), list[list[Case]]()
+    for name, cases in suites:
+        if not name.startswith(WHOLE):
+            some = {_key(case): case for case in cases}
+            others.append([case for key, case in some.items() if key not in seen])
+            seen |= some.keys()
+    return first, others
+
+
+def _some(suites: Collection[list[Case]], lanes: int) -> Iterable[Case]:
+    """Some cases of each suite, evenly: as many beats of one suite as of another."""
+    for cases in suites:
+        beats = sum(len(case.a) for case in cases) // lanes
+        yield from cases[:: max(1, -(-beats * len(suites) // MOST_BEATS))]
