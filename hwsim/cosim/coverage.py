@@ -47,10 +47,12 @@ class UnitCoverage:
     @property
     def notes(self) -> list[str]:
         """What was sampled; proofs that turned out wrong."""
-        lines = [
-            f"coverage of {self.unit}: {self.sampled:,} of {self.compared:,} different cases that were compared are "
-            "sampled: all directed ones and those of the handshake, and of each other suite every so-manieth"
-        ]
+        few = (
+            f"{self.sampled:,} of {self.compared:,} different cases that were compared are counted: all of the suites "
+        )
+        few += "dot directed and handshake and reset, and of each other suite some, evenly chosen"
+        every = f"all {self.compared:,} different cases that were compared are counted"
+        lines = [f"coverage of {self.unit}: {every if self.sampled == self.compared else few}"]
         return lines + [f"{self.unit}: {name} was hit, and is said to be unreachable" for name in self.contradicted]
 
 
