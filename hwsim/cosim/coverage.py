@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hwsim.coverage import counter as functional
-from hwsim.coverage.covering import covered, covering
+from hwsim.coverage.covering import Covered, covered, covering
 from hwsim.coverage.declare import Bin
 from hwsim.coverage.plan import plan
 from hwsim.coverage.tables import labels, planned
@@ -64,23 +63,39 @@ def covering_or_directed(unit: Unit, seed: int) -> list[Case]:
         return directed(unit, seed)
 
 
-def unit_coverage(
-    unit: Unit,
-    seed: int,
-    played: Iterable[Played],
-    traffic: Counter[str],
-    interface: Sequence[Bin],
-    taken: Callable[[Case], bool] = lambda case: True,
-    tick: Callable[[], None] = lambda: None,
-) -> UnitCoverage:
-    """What came of a unit's suites.
+@dataclass(frozen=True)
+class Device:
+    """What was asked, and how far it can be asked.
 
-    traffic: counts of the bins `interface`, which are shown in place of the plan's. taken: whether a device takes a
-    case: what only other cases hit is not known to be reachable. tick: called now and then.
+    unit, seed: what cases were made for. called: what a report calls it. interface: the bins of its ports.
+    handshake: whether a suite of its own hits all of those that have no proof. takes: whether it takes a case.
+    """
+
+    unit: Unit
+    seed: int
+    called: str
+    interface: tuple[Bin, ...]
+    handshake: bool = True
+    takes: Callable[[Case], bool] = lambda case: True
+
+    def reached(self, known: Covered) -> set[str]:
+        """The names of bins that it can reach, by what covering cases hit."""
+        names = {one.name for one in self.interface if one.reachable} if self.handshake else set[str]()
+        if all(map(self.takes, known.cases)):
+            names |= {name for name, count in known.counter.counts.items() if count}
+        return names
+
+
+def unit_coverage(
+    device: Device, played: Iterable[Played], traffic: Mapping[str, int], tick: Callable[[], None] = lambda: None
+) -> UnitCoverage:
+    """What came of a device's suites. traffic: counts of the interface's bins. tick: called now and then.
+
     Raises NotImplementedYet for a unit without a coverage plan.
     """
+    unit = device.unit
     first, others = _different(played)
-    known = covered(unit, seed)
+    known = covered(unit, device.seed)
     tick()
     counter = functional.Counter(plan(unit))
     left = dict(first)
@@ -91,23 +106,17 @@ def unit_coverage(
     for case in (*left.values(), *_some(others, unit.instruction.lanes)):
         counter.sample(case)
         tick()
-    bins = [*(one for one in plan(unit).bins if one.how == "model"), *interface]
+    bins = [*(one for one in plan(unit).bins if one.how == "model"), *device.interface]
     counts = counter.counts | dict(traffic)
     hits = {one.name: counts[one.name] for one in bins if counts.get(one.name)}
-    reached = hits.keys() | (_hit(known.counter) if all(map(taken, known.cases)) else set())
-    # Every bin of the interface without a proof is one that the suite of the handshake hits.
-    reached |= {one.name for one in interface if one.reachable}
+    shown = planned(bins, hits.keys() | device.reached(known))
     return UnitCoverage(
-        unit.name,
-        coverage_groups(planned(bins, reached), hits, unit=unit.name, **labels(one.name for one in bins)),
+        device.called,
+        coverage_groups(shown, hits, unit=device.called, **labels(one.name for one in bins)),
         counter.cases,
         len(first) + sum(map(len, others)),
         tuple(one.name for one in bins if not one.reachable and one.name in hits),
     )
-
-
-def _hit(counter: functional.Counter) -> set[str]:
-    return {name for name, count in counter.counts.items() if count}
 
 
 def _key(case: Case) -> tuple[object, ...]:

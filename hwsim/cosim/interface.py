@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from hwsim.cosim.trace import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Trace
 from hwsim.coverage import interface as bins
 from hwsim.pipeline import Beat
-from hwsim.spec import Pipeline
 from hwsim.tb.job import Outcome
 
 EMPTY, BUBBLE, BEAT = range(3)  # what stands in a stage: nothing since reset, a gap right behind a beat, a beat
 
 
-def interface_counts(trace: Trace, pipeline: Pipeline, cycles: int | None = None) -> Counter[str]:
+def interface_counts(trace: Trace, latency: int, cycles: int | None = None) -> Counter[str]:
     """In how many cycles a trace does what each bin says; a bin that it never does is left out.
 
-    cycles: how many of the trace's count, from its start; all unless given.
+    latency: stages. cycles: how many of the trace's count, from its start; all unless given.
     """
-    seen = _Ports(pipeline)
-    rows = zip(trace.drive.tolist(), trace.offered.tolist(), trace.expect.tolist(), strict=True)
-    for _, (drive, offered, expect) in zip(range(trace.cycles if cycles is None else cycles), rows, strict=False):
+    some = slice(cycles)
+    columns = (trace.drive[some].tolist(), trace.offered[some].tolist(), trace.expect[some].tolist())
+    return port_counts(
+        ((drive, trace.beats[at].beat if at >= 0 else None, seen) for drive, at, seen in zip(*columns, strict=True)),
+        latency,
+    )
+
+
+def port_counts(cycles: Iterable[tuple[int, Beat | None, int]], latency: int) -> Counter[str]:
+    """The same of cycles as they come: bits of a trace's `drive`, the beat at the input, bits of its `expect`."""
+    ports = _Ports(latency)
+    for drive, beat, seen in cycles:
         if drive & RESET:
-            seen.reset()
+            ports.reset()
         else:
-            seen.cycle(drive, expect, trace.beats[offered].beat if drive & VALID else None)
-    return seen.counts
+            ports.cycle(drive, seen, beat if drive & VALID else None)
+    return ports.counts
 
 
 def in_step(outcome: Outcome) -> int:
@@ -36,9 +45,9 @@ def in_step(outcome: Outcome) -> int:
 class _Ports:
     """What stands where in a unit, by what was seen at its ports: the model of the arithmetic is not asked."""
 
-    def __init__(self, pipeline: Pipeline):
+    def __init__(self, latency: int):
         self.counts: Counter[str] = Counter()
-        self.latency = pipeline.latency
+        self.latency = latency
         self.clear()
 
     def clear(self) -> None:

@@ -20,7 +20,7 @@ from hwsim.cosim.bench import TOP
 from hwsim.cosim.build import Design, bulk_build, unit_design
 from hwsim.cosim.bulk import BulkUnit
 from hwsim.cosim.compare import compare
-from hwsim.cosim.coverage import UnitCoverage, unit_coverage
+from hwsim.cosim.coverage import Device, UnitCoverage, unit_coverage
 from hwsim.cosim.diagnose import Difference, first_difference
 from hwsim.cosim.interface import in_step, interface_counts
 from hwsim.cosim.ports import PortMap, port_map
@@ -183,9 +183,9 @@ class _Run:
             suite = self._suites.pop((row.unit, row.suite, row.driver))
             results = suite.trace.results[: row.outcome.results]
             played.append((suite.name, [suite.cases[case] for case, _ in results]))
-            traffic += interface_counts(suite.trace, pipeline, in_step(row.outcome))
-        bins = interface_bins(unit, pipeline)
-        return unit_coverage(unit, self.options.seed, played, traffic, bins, tick=self.progress.tick)
+            traffic += interface_counts(suite.trace, pipeline.latency, in_step(row.outcome))
+        device = Device(unit, self.options.seed, unit.name, interface_bins(unit, pipeline))
+        return unit_coverage(device, played, traffic, self.progress.tick)
 
     def _submit(
         self, pool: ThreadPoolExecutor
