@@ -98,12 +98,12 @@ def unit_coverage(
     known = covered(unit, device.seed)
     tick()
     counter = functional.Counter(plan(unit))
-    left = dict(first)
-    if all(_key(case) in first for case in known.cases):
+    left = first
+    if all(case in first for case in known.cases):
         counter.merge(known.counter)
-        for case in known.cases:
-            left.pop(_key(case), None)
-    for case in (*left.values(), *_some(others, unit.instruction.lanes)):
+        sampled = set(known.cases)
+        left = {case: None for case in first if case not in sampled}
+    for case in (*left, *_some(others, unit.instruction.lanes)):
         counter.sample(case)
         tick()
     bins = [*(one for one in plan(unit).bins if one.how == "model"), *device.interface]
@@ -119,21 +119,15 @@ def unit_coverage(
     )
 
 
-def _key(case: Case) -> tuple[object, ...]:
-    """What makes a case another one: everything but its name."""
-    return case.a, case.b, case.c, case.scale_a, case.scale_b
-
-
-def _different(played: Iterable[Played]) -> tuple[dict[tuple[object, ...], Case], list[list[Case]]]:
-    """The cases of suites that are sampled whole, by their keys, and those of each other suite; each case once."""
+def _different(played: Iterable[Played]) -> tuple[dict[Case, None], list[list[Case]]]:
+    """The cases of suites that are sampled whole, and those of each other suite, in order; each case once."""
     suites = list(played)
-    first = {_key(case): case for name, cases in suites if name.startswith(WHOLE) for case in cases}
+    first = {case: None for name, cases in suites if name.startswith(WHOLE) for case in cases}
     seen, others = set(first), list[list[Case]]()
     for name, cases in suites:
         if not name.startswith(WHOLE):
-            some = {_key(case): case for case in cases}
-            others.append([case for key, case in some.items() if key not in seen])
-            seen |= some.keys()
+            others.append([case for case in dict.fromkeys(cases) if case not in seen])
+            seen |= set(cases)
     return first, others
 
 
