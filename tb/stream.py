@@ -18,7 +18,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge
 
 from hwsim.tb.job import FOLDER, Mismatch, Outcome, write_outcome
-from hwsim.tb.stream_job import LOST, MISSING, UNKNOWN, Segment, StreamScript, read_stream_scripts, write_answers
+from hwsim.tb.stream_job import LOST, MISSING, SEEN, UNKNOWN, Segment, StreamScript, read_stream_scripts, write_answers
 
 VALID, READY, RESET = 1, 2, 4  # bits of `drive`
 SEEN_READY, SEEN_VALID, SEEN_LOST, SEEN_UNKNOWN = 1, 2, 4, 8  # bits of `seen`; the context stands above
@@ -43,6 +43,7 @@ class Player:
         self.last, self.offer, self.take = (array.tolist() for array in (script.last, script.offer, script.take))
         self.cycle = self.count = self.silent = 0
         self.at = self.closed = self.start = 0  # the next beat, and the next result that a closing beat asks for
+        self.traffic = bytearray()  # a byte a cycle: bits of `drive`, and above them those of `seen`
         self.due: deque[tuple[int, int]] = deque()  # results asked for, and the count in which they are due
         self.held: tuple[int, int] | None = None
         self.standing = self.counts = False
@@ -59,6 +60,7 @@ class Player:
         self.held, self.standing, self.start = None, False, self.at
         for _ in range(self.script.reset_cycles):
             self.dut.drive.value = RESET
+            self.traffic.append(RESET)
             await self.edge
             self.cycle += 1
         self.silent = 0
@@ -73,6 +75,7 @@ class Player:
         )
         await self.quiet
         seen = int(self.dut.seen.value)
+        self.traffic.append(VALID * offered | READY * take | (seen & (SEEN_READY | SEEN_VALID)) << SEEN)
         if seen & SEEN_LOST:
             self.note("unknown", UNKNOWN, 0)
             raise LostStep
@@ -165,8 +168,8 @@ class Player:
         self.at, self.closed = segment.end, asked
 
 
-async def play(dut: Any, script: StreamScript, outcome: Outcome) -> list[int]:
-    """Play a suite; every result that came."""
+async def play(dut: Any, script: StreamScript, outcome: Outcome) -> tuple[list[int], bytes]:
+    """Play a suite; every result that came, and what happened at the ports."""
     player = Player(dut, script, outcome)
     dut.drive.value = RESET
     clock = Clock(dut.clk, PERIOD_NS, "ns")
@@ -175,7 +178,7 @@ async def play(dut: Any, script: StreamScript, outcome: Outcome) -> list[int]:
     await player.play()
     clock.stop()
     outcome.cycles = player.cycle
-    return player.codes
+    return player.codes, bytes(player.traffic)
 
 
 def make_test(folder: Path, index: int, script: StreamScript) -> Any:
@@ -185,7 +188,7 @@ def make_test(folder: Path, index: int, script: StreamScript) -> Any:
         outcome = Outcome(script.name)
         started = time.perf_counter()
         try:
-            write_answers(folder, index, await play(dut, script, outcome))
+            write_answers(folder, index, *await play(dut, script, outcome))
         finally:
             outcome.seconds = time.perf_counter() - started
             write_outcome(folder, index, outcome)

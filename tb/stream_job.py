@@ -84,12 +84,23 @@ def read_stream_scripts(folder: Path) -> list[StreamScript]:
 UNKNOWN, MISSING, LOST = -1, -2, -3
 
 
-def write_answers(folder: Path, index: int, codes: list[int]) -> None:
-    """Keep every result of a suite, in the order of the beats that closed the sums."""
-    np.save(folder / f"answers{index}.npy", np.array(codes, np.int64))
+# What happened in a cycle is a byte: 1 a beat was offered, 2 a result would be taken, 4 reset; and from bit SEEN on
+# 1 the input was ready, 2 a result stood at the output.
+SEEN = 4
 
 
-def read_answers(folder: Path, index: int) -> np.ndarray:
-    """Every result of a suite, int64[results]: codes, UNKNOWN or MISSING; empty if it never ended."""
-    path = folder / f"answers{index}.npy"
-    return np.asarray(np.load(path)) if path.exists() else np.zeros(0, np.int64)
+def write_answers(folder: Path, index: int, codes: list[int], traffic: bytes) -> None:
+    """Keep every result of a suite, in the order of the beats that closed the sums, and what the ports did."""
+    np.savez(folder / f"answers{index}.npz", codes=np.array(codes, np.int64), traffic=np.frombuffer(traffic, np.uint8))
+
+
+def read_answers(folder: Path, index: int) -> tuple[np.ndarray, np.ndarray]:
+    """Every result of a suite, int64[results]: codes, UNKNOWN or MISSING; and its traffic, uint8[cycles].
+
+    Both are empty if the suite never ended.
+    """
+    path = folder / f"answers{index}.npz"
+    if not path.exists():
+        return np.zeros(0, np.int64), np.zeros(0, np.uint8)
+    with np.load(path) as saved:
+        return saved["codes"], saved["traffic"]

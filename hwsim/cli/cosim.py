@@ -125,8 +125,9 @@ def cosim(
         say()
         say("MISMATCH " + "\n".join(row.report), style="red")
     say()
-    for unit in chosen:
+    for unit, coverage in zip(chosen, report.coverage, strict=True):
         say(f"{unit.name}: {ranges(unit)}")
+        say(f"{unit.name}: {coverage.line}")
     total = sum(row.outcome.results for row in report.rows)
     verdict = f"{len(failed)} of {len(report.rows)} suites failed" if failed else "all equal"
     say(f"{verdict}: {total:,} comparisons in {time.monotonic() - started:.0f} s, seed {options.seed}")

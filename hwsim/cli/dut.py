@@ -53,6 +53,8 @@ def cosim_dut(
     say()
     for line in report.notes:
         say(line)
+    if report.coverage is not None:
+        say(report.coverage.line)
     total = sum(row.outcome.results for row in report.rows)
     verdict = f"{len(failed)} of {len(report.rows)} suites failed" if failed else "all equal"
     say(f"{verdict}: {total:,} comparisons in {time.monotonic() - started:.0f} s, seed {seed}")

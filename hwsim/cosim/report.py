@@ -9,6 +9,7 @@ from importlib.metadata import version
 import yaml
 
 from hwsim import report as reports
+from hwsim.cosim.coverage import UnitCoverage
 from hwsim.cosim.diagnose import Difference
 from hwsim.report import Reading, RunReport
 from hwsim.report.cases import case_explanation, case_operands
@@ -65,7 +66,9 @@ class Row:
         return [] if self.passed else reports.failure_lines(self.record, self.told)
 
 
-def run_report(units: Sequence[Unit], rows: Sequence[Row], command: str, seed: int) -> RunReport:
+def run_report(
+    units: Sequence[Unit], rows: Sequence[Row], coverage: Sequence[UnitCoverage], command: str, seed: int
+) -> RunReport:
     """A whole run. command: what runs it again."""
     return RunReport(
         title=f"hwsim cosim: {', '.join(unit.name for unit in units)}",
@@ -74,7 +77,9 @@ def run_report(units: Sequence[Unit], rows: Sequence[Row], command: str, seed: i
         seed=seed,
         units=tuple(yaml.safe_load(as_yaml(unit)) for unit in units),
         rows=tuple(row.record for row in rows),
+        coverage=tuple(group for one in coverage for group in one.groups),
         mismatches=tuple(mismatch for row in rows for mismatch in row.told),
+        notes=tuple(note for one in coverage for note in one.notes),
     )
 
 

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,7 +20,9 @@ from hwsim.cosim.bench import TOP
 from hwsim.cosim.build import Design, bulk_build, unit_design
 from hwsim.cosim.bulk import BulkUnit
 from hwsim.cosim.compare import compare
+from hwsim.cosim.coverage import Device, UnitCoverage, unit_coverage
 from hwsim.cosim.diagnose import Difference, first_difference
+from hwsim.cosim.interface import in_step, interface_counts
 from hwsim.cosim.ports import PortMap, port_map
 from hwsim.cosim.report import Row, run_report, told, told_of_codes
 from hwsim.cosim.simulate import command, simulate
@@ -28,6 +31,7 @@ from hwsim.cosim.tables import TOP as TABLES_TOP
 from hwsim.cosim.tables import Table, bench_formats, codec_table, product_table, tables_design, write_tables
 from hwsim.cosim.tools import require
 from hwsim.cosim.trace import words_of
+from hwsim.coverage.interface import interface_bins
 from hwsim.report import File, write_reports
 from hwsim.report.cases import explain_command
 from hwsim.rtl import verilog
@@ -89,9 +93,10 @@ class Silence:
 
 @dataclass
 class Report:
-    """What a run found. folder: holds the reports, and a folder for each unit and simulator."""
+    """What a run found. coverage: of each unit. folder: holds the reports, and a folder for each unit and simulator."""
 
     rows: list[Row] = field(default_factory=list)
+    coverage: list[UnitCoverage] = field(default_factory=list)
     folder: Path = Path()
 
     @property
@@ -119,7 +124,8 @@ def run(options: Options, progress: Progress | None = None) -> Report:
     with results_folder(options.folder) as folder:
         report = _Run(options, progress or Silence(), folder).all()
         units = [unit for unit, _ in options.units]
-        write_reports(folder, run_report(units, report.rows, options.command or again(options), options.seed))
+        command = options.command or again(options)
+        write_reports(folder, run_report(units, report.rows, report.coverage, command, options.seed))
     report.folder = options.folder
     return report
 
@@ -150,28 +156,47 @@ class _Run:
     def __init__(self, options: Options, progress: Progress, folder: Path):
         self.options, self.progress, self.folder = options, progress, folder
         self._lock = threading.Lock()
+        self._suites: dict[tuple[str, str, str], Suite] = {}  # what was played, by unit, suite and driver
 
     def all(self) -> Report:
         """Every unit on every simulator."""
         processes.start()
         pool = ThreadPoolExecutor(WORKERS)
+        report = Report()
         try:
-            pending = list(self._submit(pool))
-            rows = [row for future in pending for row in future.result()]
+            for built, pending in list(self._submit(pool)):
+                rows = [row for future in pending for row in future.result()]
+                report.rows += rows
+                # Meanwhile the simulators are at work on the next unit.
+                report.coverage += [self._coverage(*built, rows)] if built else []
         except BaseException:
             processes.stop()
             raise
         finally:
             pool.shutdown(cancel_futures=True)
-        return Report(rows)
+        return report
 
-    def _submit(self, pool: ThreadPoolExecutor) -> Iterator[Future[list[Row]]]:
+    def _coverage(self, unit: Unit, pipeline: Pipeline, rows: Sequence[Row]) -> UnitCoverage:
+        """What the cases of a unit's suites did, and the traffic at its ports, as far as they were compared."""
+        played, traffic = list[tuple[str, list[Case]]](), Counter[str]()
+        for row in rows:
+            suite = self._suites.pop((row.unit, row.suite, row.driver))
+            results = suite.trace.results[: row.outcome.results]
+            played.append((suite.name, [suite.cases[case] for case, _ in results]))
+            traffic += interface_counts(suite.trace, pipeline.latency, in_step(row.outcome))
+        device = Device(unit, self.options.seed, unit.name, interface_bins(unit, pipeline))
+        return unit_coverage(device, played, traffic, self.progress.tick)
+
+    def _submit(
+        self, pool: ThreadPoolExecutor
+    ) -> Iterator[tuple[tuple[Unit, Pipeline] | None, list[Future[list[Row]]]]]:
+        """The jobs of the tables, and of each unit."""
         options = self.options
         bulk = options.bulk and "verilator" in options.simulators
         steps = len(options.units) * (2 * len(options.simulators) + bulk) + 2 * options.tables * len(options.simulators)
         self.progress.plan(steps)
         if options.tables:
-            yield from self._submit_tables(pool)
+            yield None, list(self._submit_tables(pool))
         devices = []
         for unit, pipeline in options.units:
             ports = port_map(unit, pipeline)
@@ -182,12 +207,14 @@ class _Run:
             devices.append((unit, pipeline, ports, text, builds))
         for unit, pipeline, ports, text, builds in devices:
             planner = Planner(unit, pipeline, ports, options.seed, self.progress.tick)
+            jobs = []
             for simulator in options.simulators:
                 suites = list(planner.cocotb(simulator, options.cases))
-                yield pool.submit(self._cocotb, simulator, unit, pipeline, ports, suites, builds[simulator])
+                jobs.append(pool.submit(self._cocotb, simulator, unit, pipeline, ports, suites, builds[simulator]))
             if bulk:
                 suites = list(planner.bulk(options.cases))
-                yield pool.submit(self._bulk, unit, pipeline, ports, suites, text)
+                jobs.append(pool.submit(self._bulk, unit, pipeline, ports, suites, text))
+            yield (unit, pipeline), jobs
 
     def _build(self, simulator: str, unit: Unit, ports: PortMap, text: Future[str]) -> list[str]:
         made = command(simulator, unit_design(text.result(), ports), trace=self.options.waves)
@@ -258,6 +285,7 @@ class _Run:
 
     def _judge(self, unit: Unit, pipeline: Pipeline, driver: str, suite: Suite, outcome: Outcome, job: Path) -> Row:
         row = Row(unit.name, suite.name, driver, suite.planned, outcome)
+        self._suites[row.unit, row.suite, row.driver] = suite
         for mismatch in _of_several_cases(outcome.mismatches):
             case = _case(suite, mismatch)
             # Only the first is taken apart, which takes a while.

@@ -143,7 +143,10 @@ def record_handshake(
     unit: Unit, pipeline: Pipeline, ports: PortMap, cases: Sequence[Case], rng: np.random.Generator
 ) -> Trace:
     """What traffic alone does not bring: a bubble at each stage, a standstill with every stage full, reset in flight
-    and while a result waits, a sum given up for a new one in its context, and misuse at the end.
+    and while a result waits, every context open, a sum given up for a new one in its context, and misuse at the end.
+
+    Most sums are the first beat of a case alone. Cases are numbered through: first `cases`, whole, and then what
+    `alone` makes of each of them.
     """
     recorder = _Recorder(PipelinedUnit(unit, pipeline), ports, FULL, rng)
     order: list[Tagged] = []
@@ -153,7 +156,8 @@ def record_handshake(
         recorder.offer(len(order) - 1, item)
 
     def one_beat(number: int, context: int = 0, *, last: bool = True) -> Tagged:
-        first = next(tag(unit, number % len(cases), cases[number % len(cases)], context))
+        at = number % len(cases)
+        first = next(tag(unit, len(cases) + at, cases[at], context))
         return replace(first, beat=replace(first.beat, last=last))
 
     latency, contexts = pipeline.latency, pipeline.contexts
@@ -162,6 +166,12 @@ def record_handshake(
         offer(one_beat(bubble, bubble % contexts))
         for _ in range(bubble):
             recorder.cycle(-1, None)
+    recorder.drain()
+    for number in range(2 * latency + 1):
+        # One bubble, which moves through stages that are full.
+        if number == latency:
+            recorder.cycle(-1, None)
+        offer(one_beat(number, number % contexts))
     recorder.drain()
     for held in range(latency + 2):
         for number in range(held):
@@ -179,12 +189,32 @@ def record_handshake(
         for context in range(contexts):
             offer(one_beat(context, context))
         recorder.drain()
+    for filled in range(1, latency + 1):
+        # Reset with so many beats in flight, and, with all stages full, while a result waits.
+        for number in range(filled):
+            offer(one_beat(number, number % contexts))
+        if filled == latency:
+            recorder.held = 1
+            recorder.cycle(-1, None)
+        recorder.reset(1)
+    for last in (False, True):
+        # Every context is open, and then closed by a new sum.
+        for context in range(contexts):
+            offer(one_beat(context, context, last=last))
+    recorder.drain()
     for number in range(2 * latency):
         # A sum that is given up: `first` never waits, and what is still in flight must not disturb the new sum.
         offer(one_beat(number, 0, last=False))
         for item in tag(unit, number % len(cases), cases[number % len(cases)], 0):
             offer(item)
     recorder.drain()
+    for number, case in enumerate(cases):
+        # A beat that waits for its context.
+        if len(case.a) > unit.instruction.lanes:
+            for item in tag(unit, number, case, 0):
+                offer(item)
+            recorder.drain()
+            break
     stray = one_beat(0, 0, last=False)
     stray = replace(stray, beat=replace(stray.beat, first=False))
     for opened in (False, True):
@@ -194,7 +224,16 @@ def record_handshake(
         recorder.reset(1)
         offer(stray)
         recorder.drain()
-    return recorder.trace("handshake and reset", tuple(case.id for case in cases), tuple(order))
+    named = [case.id for case in (*cases, *(alone(unit, case) for case in cases))]
+    return recorder.trace("handshake and reset", tuple(named), tuple(order))
+
+
+def alone(unit: Unit, case: Case) -> Case:
+    """The first beat of a case as a case of its own."""
+    lanes, first = unit.instruction.lanes, next(beats(unit, case))
+    if len(case.a) == lanes:
+        return case
+    return Case(f"{case.id}, its first beat", first.a, first.b, case.c, first.scale_a, first.scale_b)
 
 
 class _Recorder:

@@ -90,5 +90,5 @@ def plan(unit: Unit) -> Plan:
     parts = operands.declare(shape, out)
     for declare in DECLARE:
         declare(shape, out)
-    interface.declare(pipeline(unit), out)
+    interface.declare(unit, pipeline(unit), out)
     return Plan(unit, tuple(out.bins), tuple(out.groups), tuple(out.cases), parts)

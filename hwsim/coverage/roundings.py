@@ -33,8 +33,8 @@ def _rounding(shape: Shape, out: Declared) -> None:
         for last in (0, 1):
             for guard in (0, 1):
                 for sticky in (0, 1):
-                    why = _exact(shape) if guard or sticky else None
-                    why = why or _uncut(shape, 2 if sticky else guard)
+                    cut = guard or sticky  # nothing else needs a place that is cut off
+                    why = (_exact(shape) or _uncut(shape, 2 if sticky else 1)) if cut else None
                     name = f"{SIGNS[sign]}, last {last}, guard {guard}, sticky {sticky}"
                     tables[sign, last, guard, sticky] = out.bin("G7", name, why)
     fraction = shape.result.fraction_bits

@@ -11,6 +11,7 @@ from itertools import islice
 import numpy as np
 from pydantic import ValidationError
 
+from hwsim.cosim.coverage import covering_or_directed
 from hwsim.cosim.suites import BUSY, MOST_CASES, MOST_GEMM_BEATS, SIZES, fitting
 from hwsim.cosim.trace import FULL, Traffic
 from hwsim.dut.config import Dut
@@ -127,7 +128,8 @@ class DutPlanner:
     def suites(self, simulator: str, cases: int | None) -> Iterator[DutSuite]:
         """What one simulator plays."""
         size = SIZES[simulator]
-        yield from self._made("dot directed", lambda: directed(self.drawn_for, self.seed))
+        known = covering_or_directed if simulator == "verilator" else directed
+        yield from self._made("dot directed", lambda: known(self.drawn_for, self.seed))
         count = size.random if cases is None else cases
         drawn = self._drawn(count)
         half = len(drawn) // 2

@@ -23,6 +23,7 @@ from hwsim.dut.config import Dut
 from hwsim.dut.elaborate import Module, read_module
 from hwsim.dut.places import Fields, fields
 from hwsim.formats import FloatFormat
+from hwsim.pipeline import Beat
 from hwsim.spec import Unit
 from hwsim.tb.job import Outcome, read_outcome
 from hwsim.tb.stream_job import MISSING, Segment, StreamScript, read_answers, write_stream_job
@@ -35,13 +36,18 @@ PATIENCE, SHORT_PATIENCE = 1000, 300  # cycles in which nothing happens
 
 @dataclass(frozen=True)
 class Played:
-    """What came of a suite. codes: int64[cases], the result of each, UNKNOWN or MISSING."""
+    """What came of a suite. codes: int64[cases], the result of each, UNKNOWN or MISSING.
+
+    beats: all that were to be offered, in order. traffic: uint8[cycles], as hwsim.tb.stream_job has it.
+    """
 
     suite: DutSuite
     planned: int
     outcome: Outcome
     codes: np.ndarray
     owners: tuple[int, ...]
+    beats: tuple[Beat, ...]
+    traffic: np.ndarray
 
     def case(self, result: int) -> Case | None:
         """The case whose result that is."""
@@ -111,12 +117,14 @@ class Built:
             arguments = write_stream_job(folder, [one[1] for one in part], self.ports.input.width)
             simulate(simulator, [*program, *arguments], TOP, TESTBENCH, folder, seed)
             (folder / "payloads.hex").unlink()
-            for index, (suite, played_script, owners) in enumerate(part):
+            for index, (suite, played_script, tagged) in enumerate(part):
                 outcome = read_outcome(folder, index) or Outcome(suite.name)
                 codes = np.full(len(suite.cases), MISSING, np.int64)
-                answers = read_answers(folder, index)
+                owners = tuple(item.case for item in tagged if item.beat.last)
+                answers, traffic = read_answers(folder, index)
                 codes[list(owners[: len(answers)])] = answers
-                played.append(Played(suite, _planned(played_script), outcome, codes, owners))
+                beats = tuple(item.beat for item in tagged)
+                played.append(Played(suite, _planned(played_script), outcome, codes, owners, beats, traffic))
         return played
 
     def answers(self, simulator: str, cases: Sequence[Case], job: Path, seed: int) -> np.ndarray:
@@ -149,8 +157,8 @@ def beat_unit(dut: Dut) -> Unit:
     return dut.unit.model_copy(update={"instruction": instruction})
 
 
-def script(built: Built, suite: DutSuite, rng: np.random.Generator) -> tuple[StreamScript, tuple[int, ...]]:
-    """A suite as the testbench plays it, and the case that each of its results is of."""
+def script(built: Built, suite: DutSuite, rng: np.random.Generator) -> tuple[StreamScript, list[Tagged]]:
+    """A suite as the testbench plays it, and its beats with the cases that they are of."""
     dut = built.dut
     contexts = 1 if suite.isolated or suite.resets else dut.file.contexts
     tagged = list(interleave(beat_unit(dut), suite.cases, contexts, rng if suite.shuffled else None))
@@ -185,7 +193,7 @@ def script(built: Built, suite: DutSuite, rng: np.random.Generator) -> tuple[Str
         settle=2 if suite.isolated else 16,
         isolated=suite.isolated,
     )
-    return made, tuple(item.case for item in closing)
+    return made, tagged
 
 
 def _largest_number(fmt: FloatFormat) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.metadata import version
 
+from hwsim.cosim.coverage import UnitCoverage
 from hwsim.cosim.report import Row
 from hwsim.dut.config import Dut
 from hwsim.dut.shrink import Shrunk
@@ -38,7 +39,13 @@ def minimal_mismatch(
 
 
 def run_report(
-    dut: Dut, rows: Sequence[Row], minimal: Mismatch | None, notes: Sequence[str], command: str, seed: int
+    dut: Dut,
+    rows: Sequence[Row],
+    minimal: Mismatch | None,
+    coverage: UnitCoverage | None,
+    notes: Sequence[str],
+    command: str,
+    seed: int,
 ) -> RunReport:
     """The whole run: its suites, and the minimal case as a suite of its own, first."""
     records = [row.record for row in rows]
@@ -55,6 +62,7 @@ def run_report(
         seed=seed,
         units=(dut.unit.model_dump(mode="json", exclude_unset=True),),
         rows=tuple(records),
+        coverage=coverage.groups if coverage else (),
         mismatches=tuple(told),
-        notes=tuple(notes),
+        notes=(*notes, *(coverage.notes if coverage else ())),
     )

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hwsim.cosim import processes
+from hwsim.cosim.coverage import UnitCoverage
 from hwsim.cosim.report import Row, told
 from hwsim.cosim.run import Progress, Silence, log_end, results_folder
 from hwsim.cosim.tools import require
 from hwsim.dut.casefile import load_case, write_case
 from hwsim.dut.cases import DutPlanner, DutSuite, expected_codes
 from hwsim.dut.config import Dut
+from hwsim.dut.coverage import dut_coverage
 from hwsim.dut.naming import explanations, naming
 from hwsim.dut.play import Built, Played
 from hwsim.dut.reporting import minimal_mismatch, run_report
@@ -68,7 +70,7 @@ class DutReport:
     """What a run found.
 
     notes: cases and suites that were left out, and why. story: of the minimal case, for a reader.
-    named: the semantics that explain every result that came.
+    named: the semantics that explain every result that came. coverage: None for a unit without a plan, or one case.
     minimal: that case; None where nothing failed, or nothing that a case alone repeats. told: as a report tells it.
     """
 
@@ -78,6 +80,7 @@ class DutReport:
     named: list[str] = field(default_factory=list)
     minimal: Shrunk | None = None
     told: Mismatch | None = None
+    coverage: UnitCoverage | None = None
 
     @property
     def passed(self) -> bool:
@@ -106,7 +109,9 @@ def run_dut(options: DutOptions, progress: Progress | None = None) -> DutReport:
         with results_folder(options.folder) as folder:
             report = _Run(options, built, progress or Silence(), folder).all(case)
             command = options.again(options.simulators)
-            made = run_report(options.dut, report.rows, report.told, report.notes, command, options.seed)
+            made = run_report(
+                options.dut, report.rows, report.told, report.coverage, report.notes, command, options.seed
+            )
             write_reports(folder, made)
     except BaseException:
         processes.stop()
@@ -124,10 +129,14 @@ class _Run:
         """Every simulator, and the simplest case of the first that failed."""
         self.progress.plan(2 * len(self.options.simulators))
         failed: tuple[str, list[Played]] | None = None
+        answered: list[Played] = []
         for simulator in self.options.simulators:
             played = self._simulator(simulator, case)
+            answered += played
             if failed is None and any(not row.passed for row in self.report.rows):
                 failed = simulator, played
+        if case is None:
+            self.report.coverage = dut_coverage(self.options.dut, self.planner, answered)
         if failed is not None and case is not None:
             self._single(failed[1])
         elif failed is not None and self.options.minimize:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from hwsim.files import replaced
 from hwsim.report.drawing import coverage_bar, pair_table, window_drawing
-from hwsim.report.record import STATES, Bin, RunReport
+from hwsim.report.record import STATES, Bin, CoverageGroup, RunReport
 from hwsim.report.text import failure_lines
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -45,6 +45,7 @@ def html(report: RunReport) -> str:
         "window": window_drawing,
         "failure": failure_lines,
         "by_reason": _by_reason,
+        "told": _told,
         "STATES": STATES,
         "FEW": FEW,
     }
@@ -72,6 +73,11 @@ def _percent(part: int, whole: int) -> str:
     if part in (0, whole) or not whole:
         return f"{100 if whole and part == whole else 0} %"
     return f"{min(99.9, max(0.1, 100 * part / whole)):.1f} %"
+
+
+def _told(group: CoverageGroup) -> bool:
+    """Whether there is more to say of a group than the table does: bins that were not hit, or pairs."""
+    return any(bin.state != "hit" or bin.place for bin in group.bins)
 
 
 def _by_reason(bins: Iterable[Bin]) -> list[tuple[str, list[Bin]]]:

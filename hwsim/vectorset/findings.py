@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
 from hwsim.coverage.plan import GROUPS
+from hwsim.coverage.tables import labels
 from hwsim.report import CoverageGroup, Mismatch, Row, RunReport, coverage_groups
 from hwsim.report.cases import explain_command, wrong_result
 from hwsim.semantics import Consistent, consistent
@@ -20,7 +20,6 @@ from hwsim.vectorset.stream import Judged
 
 EXPLAINED = 400  # results that explanations are tried on; as many right ones beside them
 TOLD = 10  # wrong results that are reported
-LANES = re.compile(r"lane (\d+) sets max_exp, lane (\d+) straddles the window")
 
 
 @dataclass(frozen=True)
@@ -184,7 +183,5 @@ def _coverage(known: Stored) -> tuple[CoverageGroup, ...]:
             hits[name] = count
         for reason, names in held["unreachable"].get(group, {}).items():
             planned += [(group, name, False, reason) for name in names]
-    pairs = {name: LANES.fullmatch(name) for _, name, _, _ in planned}
-    places = {name: (found[1], found[2]) for name, found in pairs.items() if found}
-    axes = {"G3": ("lane of max_exp", "lane that straddles")}
-    return coverage_groups(planned, hits, unit=known.unit.name, titles=GROUPS, places=places, axes=axes)
+    said = labels(name for _, name, _, _ in planned)
+    return coverage_groups(planned, hits, unit=known.unit.name, **said)

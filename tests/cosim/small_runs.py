@@ -28,7 +28,8 @@ BULK_SUITES = {"code pairs through every lane", "dot random, many"}
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices, every fifth directed case, few captured ones, and tables of FP4 only."""
     every = suites.directed
-    monkeypatch.setattr(suites, "directed", lambda unit, seed: every(unit, seed)[::5])
+    for name in ("directed", "covering_or_directed"):
+        monkeypatch.setattr(suites, name, lambda unit, seed: every(unit, seed)[::5])
     monkeypatch.setattr(suites, "SIZES", {name: suites.Size(CASES, (3, 3, 64), 40) for name in suites.SIZES})
     monkeypatch.setattr(tables, "elements", lambda: [get_format("e2m1")])
     monkeypatch.setattr(tables, "PAIRS", (("e2m1", "e2m1"),))

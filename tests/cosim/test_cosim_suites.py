@@ -47,9 +47,8 @@ def test_every_suite_expects_what_the_definition_returns(unit: Unit, monkeypatch
     assert len(made) == len(names)
     for suite in made:
         assert suite.planned == len(suite.trace.results) > 0
-        if suite.name == "handshake and reset":
-            continue
-        assert sorted(case for case, _ in suite.trace.results) == list(range(len(suite.cases)))
+        if suite.name != "handshake and reset":
+            assert sorted(case for case, _ in suite.trace.results) == list(range(len(suite.cases)))
         for number, payload in suite.trace.results[:: max(1, suite.planned // 100)]:
             case = suite.cases[number]
             expected = definition.dot(case.a, case.b, case.c, *term_scales(unit, case)).code

@@ -28,7 +28,8 @@ pytestmark = pytest.mark.simulator
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices, every fifth directed case and every 64th pair of codes."""
     every = cases.directed
-    monkeypatch.setattr(cases, "directed", lambda unit, seed: every(unit, seed)[::5])
+    for name in ("directed", "covering_or_directed"):
+        monkeypatch.setattr(cases, name, lambda unit, seed: every(unit, seed)[::5])
     monkeypatch.setattr(cases, "SIZES", {name: Size(60, (3, 3, 64), 40) for name in cases.SIZES})
     monkeypatch.setattr(cases, "PAIR_STEP", dict.fromkeys(cases.PAIR_STEP, 64))
 

@@ -1,0 +1,138 @@
+"""What the cases that were compared did: functional coverage of a run, a unit at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hwsim.coverage import counter as functional
+from hwsim.coverage.covering import Covered, covered, covering
+from hwsim.coverage.declare import Bin
+from hwsim.coverage.plan import plan
+from hwsim.coverage.tables import labels, planned
+from hwsim.report import CoverageGroup, coverage_groups
+from hwsim.spec import NotImplementedYet, Unit
+from hwsim.vectors.case import Case
+from hwsim.vectors.directed import directed
+
+Played = tuple[str, Sequence[Case]]  # a suite's name, and the cases of it that were compared
+
+WHOLE = ("dot directed", "handshake and reset")  # suites of which every case is sampled
+MOST_BEATS = 3000  # of the other suites together: explaining one takes a few tenths of a millisecond
+
+
+@dataclass(frozen=True)
+class UnitCoverage:
+    """A unit's bins after a run. sampled: cases that were explained, of `compared` different ones."""
+
+    unit: str
+    groups: tuple[CoverageGroup, ...]
+    sampled: int
+    compared: int
+    contradicted: tuple[str, ...] = ()
+
+    def count(self, state: str) -> int:
+        """Bins in a state."""
+        return sum(group.count(state) for group in self.groups)
+
+    @property
+    def line(self) -> str:
+        """`1,929 of 1,982 reachable bins hit`, and where the others are."""
+        hit, missed, unknown = (self.count(state) for state in ("hit", "missed", "open"))
+        words = f"coverage: {hit:,} of {hit + missed:,} reachable bins hit"
+        words += f", {unknown:,} open" if unknown else ""
+        return words + ("; the rest in report.html" if missed or unknown else "")
+
+    @property
+    def notes(self) -> list[str]:
+        """What was sampled; proofs that turned out wrong."""
+        few = (
+            f"{self.sampled:,} of {self.compared:,} different cases that were compared are counted: all of the suites "
+        )
+        few += "dot directed and handshake and reset, and of each other suite some, evenly chosen"
+        every = f"all {self.compared:,} different cases that were compared are counted"
+        lines = [f"coverage of {self.unit}: {every if self.sampled == self.compared else few}"]
+        return lines + [f"{self.unit}: {name} was hit, and is said to be unreachable" for name in self.contradicted]
+
+
+def covering_or_directed(unit: Unit, seed: int) -> list[Case]:
+    """Cases that hit every bin known to be reachable; the directed ones of a unit that has no coverage plan."""
+    try:
+        return covering(unit, seed)
+    except NotImplementedYet:
+        return directed(unit, seed)
+
+
+@dataclass(frozen=True)
+class Device:
+    """What was asked, and how far it can be asked.
+
+    unit, seed: what cases were made for. called: what a report calls it. interface: the bins of its ports.
+    handshake: whether a suite of its own hits all of those that have no proof. takes: whether it takes a case.
+    """
+
+    unit: Unit
+    seed: int
+    called: str
+    interface: tuple[Bin, ...]
+    handshake: bool = True
+    takes: Callable[[Case], bool] = lambda case: True
+
+    def reached(self, known: Covered) -> set[str]:
+        """The names of bins that it can reach, by what covering cases hit."""
+        names = {one.name for one in self.interface if one.reachable} if self.handshake else set[str]()
+        if all(map(self.takes, known.cases)):
+            names |= {name for name, count in known.counter.counts.items() if count}
+        return names
+
+
+def unit_coverage(
+    device: Device, played: Iterable[Played], traffic: Mapping[str, int], tick: Callable[[], None] = lambda: None
+) -> UnitCoverage:
+    """What came of a device's suites. traffic: counts of the interface's bins. tick: called now and then.
+
+    Raises NotImplementedYet for a unit without a coverage plan.
+    """
+    unit = device.unit
+    first, others = _different(played)
+    known = covered(unit, device.seed)
+    tick()
+    counter = functional.Counter(plan(unit))
+    left = first
+    if all(case in first for case in known.cases):
+        counter.merge(known.counter)
+        sampled = set(known.cases)
+        left = {case: None for case in first if case not in sampled}
+    for case in (*left, *_some(others, unit.instruction.lanes)):
+        counter.sample(case)
+        tick()
+    bins = [*(one for one in plan(unit).bins if one.how == "model"), *device.interface]
+    counts = counter.counts | dict(traffic)
+    hits = {one.name: counts[one.name] for one in bins if counts.get(one.name)}
+    shown = planned(bins, hits.keys() | device.reached(known))
+    return UnitCoverage(
+        device.called,
+        coverage_groups(shown, hits, unit=device.called, **labels(one.name for one in bins)),
+        counter.cases,
+        len(first) + sum(map(len, others)),
+        tuple(one.name for one in bins if not one.reachable and one.name in hits),
+    )
+
+
+def _different(played: Iterable[Played]) -> tuple[dict[Case, None], list[list[Case]]]:
+    """The cases of suites that are sampled whole, and those of each other suite, in order; each case once."""
+    suites = list(played)
+    first = {case: None for name, cases in suites if name.startswith(WHOLE) for case in cases}
+    seen, others = set(first), list[list[Case]]()
+    for name, cases in suites:
+        if not name.startswith(WHOLE):
+            others.append([case for case in dict.fromkeys(cases) if case not in seen])
+            seen |= set(cases)
+    return first, others
+
+
+def _some(suites: Collection[list[Case]], lanes: int) -> Iterable[Case]:
+    """Some cases of each suite, evenly: as many beats of one suite as of another."""
+    for cases in suites:
+        beats = sum(len(case.a) for case in cases) // lanes
+        yield from cases[:: max(1, -(-beats * len(suites) // MOST_BEATS))]

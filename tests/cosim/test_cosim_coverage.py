@@ -1,0 +1,304 @@
+"""Coverage of a run: what its traces and its cases did, by other counts than its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cosim.odd_units import ODD, TINY, TINY_PROMOTED, odd, odd_pipelines
+from cosim.small_runs import CASES, SEED, shrink, small_run
+
+from hwsim.cosim import coverage
+from hwsim.cosim.coverage import Device, Played, UnitCoverage, unit_coverage
+from hwsim.cosim.interface import in_step, interface_counts
+from hwsim.cosim.ports import port_map
+from hwsim.cosim.suites import Planner, Suite
+from hwsim.cosim.trace import FULL, READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Tagged, Trace, interleave
+from hwsim.cosim.trace import record as recorded_trace
+from hwsim.coverage import counter as functional
+from hwsim.coverage.covering import covered, covering
+from hwsim.coverage.declare import Bin
+from hwsim.coverage.interface import interface_bins
+from hwsim.coverage.plan import plan
+from hwsim.pipeline import Beat, PipelinedUnit
+from hwsim.report import read_json
+from hwsim.spec import Pipeline, Unit, pipeline, steps
+from hwsim.tb.job import Mismatch, Outcome
+from hwsim.vectors.case import Case
+from hwsim.vectors.directed import directed
+from hwsim.vectors.stochastic import random_cases
+
+SINGLE = odd("single", instruction={"k": 3, "lanes": 3, "chain": None}, sum={"addend": None}, operands={"addend": None})
+IN, OUT, ACCEPTED, LEAVES = VALID, READY, SEEN_READY, SEEN_VALID
+
+
+def made(*cycles: tuple[int, int, Beat | None]) -> Trace:
+    """A trace of (drive, expect, beat) in each cycle."""
+    beats = [Tagged(beat, 0, 0) for _, _, beat in cycles if beat is not None]
+    numbers = iter(range(len(beats)))
+    return Trace(
+        "made by hand",
+        (),
+        tuple(beats),
+        np.array([drive for drive, _, _ in cycles], np.uint8),
+        np.array([-1 if beat is None else next(numbers) for _, _, beat in cycles], np.int32),
+        np.array([expect for _, expect, _ in cycles], np.uint8),
+        (),
+        np.zeros(0, np.int64),
+    )
+
+
+def beat(context: int = 0, *, first: bool = True, last: bool = True) -> Beat:
+    return Beat((0,), (0,), first=first, last=last, context=context)
+
+
+# Two stages. Each cycle: what is driven, what is seen, the beat at the input; then what is in the stages after it.
+BY_HAND = made(
+    (RESET, 0, None),
+    (IN | OUT, ACCEPTED, beat()),  # x -; ready without valid; one context open
+    (IN | OUT, ACCEPTED, beat(1)),  # x x; ready without valid; back to back; one context open
+    (IN, LEAVES, beat()),  # every stage full and nothing moves
+    (OUT, LEAVES, None),  # - x
+    (IN | OUT, LEAVES | ACCEPTED, beat(first=True, last=False)),  # a bubble in stage 1; x -; one open
+    (IN | OUT, ACCEPTED, beat(1)),  # a bubble in stage 2; no valid; back to back; two open; x x
+    (IN | OUT, 0, beat(first=False)),  # waits for its context: the beat before it is in stage 2; no valid; - x
+    (0, LEAVES, None),  # a bubble in stage 1; a result that waits while nothing follows
+    (RESET, 0, None),  # one beat in flight, and its result waits
+    (RESET, 0, None),
+    (IN | OUT, ACCEPTED, beat(first=True, last=False)),  # no valid; one open
+    (IN | OUT, ACCEPTED, beat()),  # given up; no valid; back to back; one open
+    (RESET, 0, None),  # two in flight
+    (IN | OUT, ACCEPTED, beat(first=False)),  # no valid; one open
+    (OUT, SEEN_MISUSE, None),  # misuse, once; no valid
+    (IN | OUT, SEEN_MISUSE | LEAVES | ACCEPTED, beat()),  # a bubble in stage 1; one cycle without a beat; one open
+    (OUT, SEEN_MISUSE, None),  # a bubble in stage 2; no valid
+    (OUT, SEEN_MISUSE | LEAVES, None),  # a bubble in stage 1
+)
+COUNTED = {
+    "beats back to back": 3,
+    "one cycle without a beat": 1,
+    "a bubble at stage 1, beats in the other stages": 4,
+    "a bubble at stage 2, beats in the other stages": 2,
+    "back-pressure with every stage full": 1,
+    "a result that waits while nothing follows": 1,
+    "reset with 1 beats in flight": 1,
+    "reset with 2 beats in flight": 1,
+    "reset while a result waits": 1,
+    "1 contexts open": 7,
+    "2 contexts open": 1,
+    "ready without valid": 9,
+    "a beat that waits for its context": 1,
+    "a sum given up for a new one": 1,
+    "misuse": 1,
+}
+
+
+def test_every_bin_is_counted_where_it_happens() -> None:
+    counts = interface_counts(BY_HAND, 2)
+    assert dict(counts) == COUNTED
+    two = Pipeline(cuts=tuple(steps(TINY)[-2:]), contexts=2)
+    assert {one.name for one in interface_bins(TINY, two)} == set(COUNTED)
+    # What comes after the first cycles does not count.
+    full = "back-pressure with every stage full"
+    first = {"ready without valid": 2, "1 contexts open": 2, "beats back to back": 1, full: 1}
+    assert dict(interface_counts(BY_HAND, 2, 4)) == first
+
+
+# What is taken from the trace made by hand, and the bins that it must then miss.
+MUTANTS = {
+    "no back-pressure": (
+        lambda trace: replace(trace, drive=np.where(trace.drive & RESET, trace.drive, trace.drive | READY)),
+        {
+            "back-pressure with every stage full",
+            "a result that waits while nothing follows",
+            "reset while a result waits",
+        },
+    ),
+    "no reset in flight": (
+        lambda trace: replace(trace, drive=np.where(trace.drive & RESET, 0, trace.drive)),
+        {"reset with 1 beats in flight", "reset with 2 beats in flight", "reset while a result waits"},
+    ),
+    "never ready": (
+        lambda trace: replace(trace, drive=trace.drive & (VALID | RESET)),
+        {"ready without valid"},
+    ),
+    "one context": (
+        lambda trace: replace(trace, beats=tuple(replace(t, beat=replace(t.beat, context=0)) for t in trace.beats)),
+        {"2 contexts open"},
+    ),
+    "single beats": (
+        lambda trace: replace(trace, beats=tuple(replace(t, beat=replace(t.beat, last=True)) for t in trace.beats)),
+        {"2 contexts open", "a sum given up for a new one"},
+    ),
+    "no misuse": (
+        lambda trace: replace(trace, expect=trace.expect & (SEEN_READY | SEEN_VALID)),
+        {"misuse"},
+    ),
+    "nothing accepted": (
+        lambda trace: replace(trace, expect=trace.expect & (SEEN_VALID | SEEN_MISUSE)),
+        {name for name in COUNTED if "stage" in name or "contexts" in name or "flight" in name}
+        | {"beats back to back", "one cycle without a beat", "a sum given up for a new one"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_trace_without_something_misses_its_bins(name: str) -> None:
+    change, missed = MUTANTS[name]
+    counts = interface_counts(change(BY_HAND), 2)
+    assert {one for one in COUNTED if not counts[one]} >= missed
+
+
+def handshake(unit: Unit, built: Pipeline) -> Suite:
+    planner = Planner(unit, built, port_map(unit, built), 1, lambda: None)
+    return planner._handshake(random_cases(unit, 64, 1))
+
+
+def pipelines(unit: Unit) -> dict[str, Pipeline]:
+    more = {f"{cuts} and the last": pipeline(unit, steps(unit)[:cuts], contexts=cuts) for cuts in (2, 6)}
+    return {**odd_pipelines(unit), **more, "more contexts than stages": pipeline(unit, contexts=7)}
+
+
+@pytest.mark.parametrize("unit", [TINY, ODD["promoted-scaled"], SINGLE], ids=lambda unit: unit.name)
+def test_the_handshakes_suite_hits_every_bin_of_every_pipeline(unit: Unit) -> None:
+    for built in pipelines(unit).values():
+        counts, bins = interface_counts(handshake(unit, built).trace, built.latency), interface_bins(unit, built)
+        assert counts.keys() <= {one.name for one in bins}
+        assert {one.name for one in bins if one.reachable} == counts.keys()
+
+
+@pytest.mark.parametrize("name", pipelines(TINY))
+def test_stages_are_as_full_as_the_model_says(name: str) -> None:
+    built = pipelines(TINY)[name]
+    trace = handshake(TINY, built).trace
+    model, full, lost = PipelinedUnit(TINY, built), 0, Counter[int]()
+    for drive, offered in zip(trace.drive.tolist(), trace.offered.tolist(), strict=True):
+        flying = [one is not None for one in model._registers]
+        if drive & RESET:
+            lost[sum(flying)] += 1
+            model.reset()
+            continue
+        full += all(flying) and model.valid and not drive & READY
+        model.tick(trace.beats[offered].beat if offered >= 0 else None, bool(drive & READY))
+    counts = interface_counts(trace, built.latency)
+    assert counts["back-pressure with every stage full"] == full > 0
+    assert {stage: counts[f"reset with {stage} beats in flight"] for stage in range(1, built.latency + 1)} == {
+        stage: lost[stage] for stage in range(1, built.latency + 1)
+    }
+
+
+def test_full_traffic_alone_brings_no_back_pressure_and_no_reset() -> None:
+    built = pipeline(TINY)
+    order = interleave(TINY, random_cases(TINY, 40, 1), built.contexts, None)
+    trace = recorded_trace("full", TINY, built, port_map(TINY, built), [], order, FULL, np.random.default_rng(1))
+    names = interface_counts(trace, built.latency).keys()
+    assert {"beats back to back", "ready without valid", f"{built.contexts} contexts open"} <= names
+    assert not [name for name in names if "reset" in name or "pressure" in name or "waits while" in name]
+
+
+def test_cycles_count_as_long_as_a_device_is_in_step() -> None:
+    outcome = Outcome("suite", cycles=100)
+    assert in_step(outcome) == 100
+    outcome.note(Mismatch("result", 5, 0, 1, 2))
+    assert in_step(outcome) == 100
+    outcome.note(Mismatch("valid", 40, 0, 1, 0))
+    assert in_step(outcome) == 40
+    assert in_step(Outcome("never ended")) == 0
+
+
+def states(found: UnitCoverage) -> dict[str, tuple[int, str]]:
+    return {one.name: (one.hits, one.state) for group in found.groups for one in group.bins}
+
+
+def device(unit: Unit = TINY, **more: object) -> Device:
+    return replace(Device(unit, 1, unit.name, interface_bins(unit, pipeline(unit))), **more)  # type: ignore[arg-type]
+
+
+def counted(unit: Unit, cases: Sequence[Case]) -> dict[str, int]:
+    """Each different case, sampled by itself."""
+    counter = functional.Counter(plan(unit))
+    for case in set(cases):
+        counter.sample(case)
+    return counter.counts
+
+
+def agrees(found: UnitCoverage, unit: Unit, cases: Sequence[Case]) -> None:
+    counts = counted(unit, cases)
+    shown = {name: hits for name, (hits, _) in states(found).items()}
+    model = {one.name for one in plan(unit).bins if one.how == "model"}
+    assert {name: shown[name] for name in model} == {name: counts[name] for name in model}
+
+
+def test_few_cases_show_what_they_miss() -> None:
+    few = directed(TINY, 1)[:3]
+    found = unit_coverage(device(), [("dot directed", few)], Counter())
+    agrees(found, TINY, few)
+    assert found.sampled == found.compared == 3
+    known = covered(TINY, 1).counter.counts
+    for name, (hits, state) in states(found).items():
+        if state == "missed":
+            assert not hits
+            assert known[name] or name in {one.name for one in device().interface}
+    assert found.count("missed") > 100 > found.count("hit") > 0
+    assert found.line.startswith(f"coverage: {found.count('hit')} of ")
+    assert found.line.endswith("; the rest in report.html")
+    # Of a device that does not take them, nobody knows what it could reach.
+    unknown = unit_coverage(device(handshake=False, takes=lambda case: False), [("dot directed", few)], Counter())
+    assert (unknown.count("missed"), unknown.count("hit")) == (0, found.count("hit"))
+    assert unknown.count("open") == found.count("missed") + found.count("open")
+
+
+@pytest.mark.parametrize("unit", [TINY, TINY_PROMOTED], ids=lambda unit: unit.name)
+def test_small_units_contradict_no_proof(unit: Unit) -> None:
+    # A result of more places than a sum has: of these nothing is ever cut off.
+    found = covered(unit, 1)
+    assert found.counter.contradicted() == []
+    assert len({case.id for case in found.cases}) == len(found.cases)
+
+
+def test_covering_cases_count_as_if_each_were_sampled() -> None:
+    cases, more = covering(TINY, 1), random_cases(TINY, 20, 9)
+    suites: list[Played] = [("dot directed", cases), ("dot random", [*more, *cases[:9]]), ("dot directed", cases[:99])]
+    found = unit_coverage(device(), suites, Counter({one.name: 1 for one in device().interface}))
+    agrees(found, TINY, [*cases, *more])
+    assert found.count("missed") == 0
+    assert "open" in found.line or found.line.endswith("bins hit")
+
+
+def test_of_many_cases_some_of_each_suite_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coverage, "MOST_BEATS", 40)
+    one, other = random_cases(TINY, 300, 1), random_cases(TINY, 200, 2)
+    found = unit_coverage(device(), [("dot random", one), ("GEMM 3 x 3", other), ("dot directed", one[:50])], Counter())
+    beats = [len(case.a) // TINY.instruction.lanes for case in (*one[50:], *other)]
+    assert sum(beats) > 400
+    assert 50 + 10 < found.sampled <= 50 + 40
+    assert f"{found.sampled} of {found.compared} different cases" in found.notes[0]
+
+
+def test_a_proof_that_is_wrong_is_said_and_ends_nothing() -> None:
+    wrong = Bin("G12", "misuse", "nobody would", how="trace")
+    found = unit_coverage(device(interface=(wrong,)), [("dot directed", directed(TINY, 1)[:3])], {"misuse": 2})
+    assert states(found)["misuse"] == (2, "hit")
+    assert found.notes[1:] == ["tiny: misuse was hit, and is said to be unreachable"]
+
+
+@pytest.mark.simulator
+def test_a_runs_report_holds_what_its_cases_did(icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch)
+    report = small_run(tmp_path / "out", simulators=("icarus",))
+    (found,) = report.coverage
+    built = pipeline(TINY)
+    played = list(Planner(TINY, built, port_map(TINY, built), SEED, lambda: None).cocotb("icarus", CASES))
+    agrees(found, TINY, [suite.cases[case] for suite in played for case, _ in suite.trace.results])
+    traffic = sum((interface_counts(suite.trace, built.latency) for suite in played), Counter[str]())
+    shown = {name: hits for name, (hits, _) in states(found).items()}
+    assert {name: hits for name, hits in shown.items() if name in traffic} == traffic
+    assert found.count("missed") > 0
+    saved = read_json(tmp_path / "out" / "results.json")
+    assert saved.coverage == found.groups
+    assert saved.notes == tuple(found.notes)
+    assert 'id="coverage"' in (tmp_path / "out" / "report.html").read_text()

@@ -1,0 +1,97 @@
+"""Coverage of a user's design: what the answered cases did, and what showed at its ports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dut.dut_files import SEED, design, play
+
+from hwsim.coverage import counter as functional
+from hwsim.coverage.plan import plan
+from hwsim.dut import cases
+from hwsim.dut.cases import DutPlanner, DutSuite
+from hwsim.dut.coverage import dut_coverage, known_of_ports
+from hwsim.dut.play import Played
+from hwsim.pipeline import Beat
+from hwsim.report import read_json
+from hwsim.tb.job import Outcome
+from hwsim.tb.stream_job import MISSING, UNKNOWN
+from hwsim.vectors.directed import directed
+
+OFFERED, TAKEN, RESET, READY, VALID = 1, 2, 4, 16, 32
+
+
+def shown(found: Any) -> dict[str, int]:
+    return {one.name: one.hits for group in found.groups for one in group.bins}
+
+
+def test_cases_count_that_were_answered_and_ports_as_they_were_seen(tmp_path: Path) -> None:
+    dut = design(tmp_path, "stream")
+    planner = DutPlanner(dut, SEED)
+    some = tuple(directed(planner.drawn_for, SEED)[:6])
+    beats = tuple(Beat(case.a, case.b) for case in some)
+    traffic = [
+        RESET,
+        OFFERED | TAKEN | READY,  # ready without valid; one context open
+        OFFERED | TAKEN | READY,  # the same; back to back
+        OFFERED | VALID,  # a beat waits, and so does a result
+        RESET,
+        OFFERED | TAKEN | READY,
+        TAKEN,  # ready without valid; one cycle without a beat, if the next is taken
+        OFFERED | TAKEN | READY | VALID,
+    ]
+    codes = np.array([7, 7, MISSING, 7, MISSING, UNKNOWN])
+    suite = DutSuite("dot directed", some, (7,) * 6)
+    one = Played(suite, 6, Outcome("dot directed"), codes, tuple(range(6)), beats, np.array(traffic, np.uint8))
+    found = dut_coverage(dut, planner, [one])
+    assert found is not None
+    assert (found.sampled, found.compared) == (4, 4)
+    counter = functional.Counter(plan(planner.drawn_for))
+    for at in (0, 1, 3, 5):
+        counter.sample(some[at])
+    hits = shown(found)
+    assert {name: count for name, count in counter.counts.items() if name in hits} | {
+        "beats back to back": 1,
+        "one cycle without a beat": 1,
+        "ready without valid": 4,
+        "reset while a result waits": 1,
+        "1 contexts open": 4,
+    } == hits
+    # Stages are not known, nor is what a design would do with misuse.
+    assert {name for name in plan(dut.unit).names if "stage" in name}.isdisjoint(hits)
+    assert found.count("missed") > 100
+    assert "of dot4_stream: all 4 different cases" in found.notes[0]
+
+
+def test_without_back_pressure_its_bins_are_left_out(tmp_path: Path) -> None:
+    assert known_of_ports(design(tmp_path, "comb")) == [
+        "beats back to back", "one cycle without a beat", "1 contexts open"
+    ]  # fmt: skip
+    assert "ready without valid" in known_of_ports(design(tmp_path, "stream"))
+
+
+@pytest.mark.simulator
+def test_a_runs_report_holds_it(icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "directed", lambda unit, seed: directed(unit, seed)[::5])
+    monkeypatch.setattr(cases, "PAIR_STEP", {"icarus": 512})
+    report = play(tmp_path, "stream")
+    assert report.passed and report.coverage is not None
+    planner = DutPlanner(design(tmp_path, "stream"), SEED)
+    played = {case for suite in planner.suites("icarus", 60) if not suite.resets for case in suite.cases}
+    counter = functional.Counter(plan(planner.drawn_for))
+    for case in played:
+        counter.sample(case)
+    # Cases that a reset cut off were not answered: the others of that suite are among those of the other suites.
+    hits, bins = shown(report.coverage), plan(planner.drawn_for).bins
+    assert {one.name: hits[one.name] for one in bins if one.how == "model"} == {
+        one.name: counter.counts[one.name] for one in bins if one.how == "model"
+    }
+    assert hits["beats back to back"] > hits["one cycle without a beat"] > 0
+    assert hits["1 contexts open"] > report.coverage.compared
+    assert hits["ready without valid"] > 0
+    saved = read_json(tmp_path / "run" / "results.json")
+    assert saved.coverage == report.coverage.groups
+    assert report.coverage.notes[0] in saved.notes
