@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pytest
 
 from hwsim.spec import NotImplementedYet, load_unit, presets, refuse_unimplemented_in_hardware
 
@@ -36,3 +40,8 @@ OF_FAMILIES = {
     "rvbna-e4m3xe5m2-f32-n4",
 }
 DISTINCT = one_of_each([name for name in BUILDABLE if name in OF_FAMILIES or not FAMILIES.match(name)])
+
+
+def others_soaked(items: Iterable[Any], always: Collection[Any]) -> list[Any]:
+    """Parameters of a test: those that run always, and the others in the soak."""
+    return [item if item in always else pytest.param(item, marks=pytest.mark.soak) for item in items]

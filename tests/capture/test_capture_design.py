@@ -6,6 +6,7 @@ from itertools import islice
 from random import Random
 
 import pytest
+from built_presets import others_soaked
 from capture.capture_samples import WGMMA, some_cases
 
 from hwsim.capture.answer import answer
@@ -41,7 +42,7 @@ def designed(unit: str) -> dict[str, Designed]:
     return {one.rule.name: one for one in design(instruction_of(loaded), loaded, 1, 1, quota=PROMISED)[1]}
 
 
-@pytest.mark.parametrize("unit", TOGETHER)
+@pytest.mark.parametrize("unit", others_soaked(TOGETHER, [WGMMA]))
 def test_every_pair_of_candidates_is_told_apart(unit: str) -> None:
     made = designed(unit)
     assert list(made) == [rule.name for rule in RULES]

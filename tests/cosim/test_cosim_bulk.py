@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from built_presets import others_soaked
 from cosim.odd_units import ODD, TINY, odd_pipelines
 
 from hwsim.cosim.build import bulk_build
@@ -66,13 +67,13 @@ def agree(unit: Unit, built: Pipeline, count: int) -> None:
             assert outcome.results == len(trace.results) > 0
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", others_soaked(PRESETS, PRESETS[::4]))
 def test_presets_return_the_models_bits_in_the_models_cycles(name: str) -> None:
     unit = load_unit(name)
     agree(unit, pipeline(unit), 240)
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", others_soaked(ODD, [*ODD][::2]))
 def test_odd_units(name: str) -> None:
     agree(ODD[name], pipeline(ODD[name]), 480)
 

@@ -29,6 +29,7 @@ def test_random_operands_give_the_witness_bits(name: str) -> None:
     assert not wrong, f"seed {SEED}: {len(wrong)} of {COUNT} differ, first: {wrong[0]}"
 
 
+@pytest.mark.soak
 def test_the_random_operands_reach_what_they_are_meant_to() -> None:
     # A suite of zeros and NaNs would agree with anything.
     for name in NAMES:

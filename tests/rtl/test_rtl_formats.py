@@ -92,6 +92,7 @@ def test_every_code_of_p3109() -> None:
     assert differences(P3109, [], codec_table(P3109)) == 0
 
 
+@pytest.mark.soak
 def test_every_code_of_16_bits() -> None:
     each = [get_format(name) for name in MIDDLE]
     table = codec_table(each)

@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from built_presets import DISTINCT
+from built_presets import DISTINCT, others_soaked
 from cosim.odd_units import ODD, TINY, TINY_PROMOTED, lanes, odd
 
 import hwsim
@@ -51,7 +51,7 @@ def ports_of(text: str) -> dict[str, tuple[str, int]]:
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", others_soaked(DESIGNS, [*DESIGNS][::4]))
 def test_the_verilog_is_one_flat_module_that_tools_take_in_silence(
     verilator: None, icarus: None, name: str, tmp_path: Path
 ) -> None:

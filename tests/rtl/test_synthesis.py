@@ -57,6 +57,7 @@ def test_yosys_synthesises_a_unit(flows: ModuleType, unit: Unit, tmp_path: Path)
     assert top in (tmp_path / "stat").read_text()
 
 
+@pytest.mark.soak
 def test_the_hopper_datapath_is_small(flows: ModuleType) -> None:
     # Four stages of registers; the naive datapath takes 13,570 gates, Vortex's 51,068 (baselines).
     unit = load_unit("hopper-wgmma-e4m3-f32")
