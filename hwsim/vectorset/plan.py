@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hwsim.coverage.covering import covering
 from hwsim.semantics import Discrimination, discrimination
-from hwsim.spec import NotImplementedYet, Unit, refuse_unimplemented, refuse_unimplemented_in_vectors
+from hwsim.spec import NotImplementedYet, Unit, refuse_unimplemented
 from hwsim.vectors.captured import captured_cases
 from hwsim.vectors.case import Case
 from hwsim.vectors.matrices import GemmProblem, gemm_cases, gemm_problem
@@ -126,17 +126,11 @@ def _products(unit: Unit) -> Part:
 def _problems(unit: Unit, seed: int) -> tuple[GemmProblem, ...]:
     instruction = unit.instruction
     one = unit.promotion.interval if unit.promotion else instruction.k
-    try:
-        refuse_unimplemented_in_vectors(unit)
-    except NotImplementedYet:
-        return ()
     shapes = [(m, n, one * (times if instruction.chain else 1)) for m, n, times in GEMMS]
     return tuple(gemm_problem(unit, m, n, k, seed) for m, n, k in shapes)
 
 
 def _gemm(problems: Sequence[GemmProblem], unit: Unit) -> Part:
-    if not problems:
-        return Part("gemm", (), "no matrices are drawn for scales that are no powers of two")
     cases = [
         Case(f"gemm/{number}/{case.id}", case.a, case.b, case.c, case.scale_a, case.scale_b)
         for number, problem in enumerate(problems)
