@@ -9,6 +9,7 @@ from itertools import combinations
 import pytest
 
 from hwsim.semantics import READINGS, Discrimination, consistent, discrimination, own_reading
+from hwsim.semantics.changes import changed
 from hwsim.semantics.discriminate import QUOTA, turned
 from hwsim.semantics.proofs import normal_forms, why_equal
 from hwsim.semantics.reader import Reader
@@ -100,6 +101,23 @@ def test_scaled_subgroups_and_limited_products_leave_nothing_undecided(name: str
     """Sums of subgroups that cancel, beside one so far below that bits of it are lost; products below 2^128."""
     found = discrimination(load_unit(name), 1, limit=100_000)
     assert found.count("told apart") + found.count("equal") == 780
+
+
+def test_sums_that_overflow_tell_one_rounding_from_two() -> None:
+    """The products' sum is above the largest result, and an addend of the other sign brings it back."""
+    narrow = {
+        "operands": {"a": "e4m3", "b": "e4m3", "addend": "f16"},
+        "instruction": {"k": 4, "lanes": 4},
+        "sum": {"fraction_bits": 5},
+        "result": {"format": "f16"},
+    }
+    unit = changed(load_unit(HOPPER), narrow)
+    found = discrimination(unit, 1, limit=100_000)
+    assert found.count("told apart") + found.count("equal") == 780
+    one, two = (Reader(unit, reading) for reading in READINGS[2:4])
+    assert (one.reading.late, one.reading.two, two.reading.late, two.reading.two) == (True, False, True, True)
+    answers = [(one.answer(k.a, k.b, k.c), two.answer(k.a, k.b, k.c)) for k in found.cases]
+    assert sum(x != y and y & 0x7FFF == 0x7C00 for x, y in answers) >= QUOTA
 
 
 def test_turned_cases_keep_their_products() -> None:
