@@ -141,7 +141,7 @@ def addend_fields(bench: Bench, shape: Shape) -> None:
 
 def chains(bench: Bench, shape: Shape) -> None:
     """Long chains: of any numbers, and of a sum that stands still."""
-    for n in (1, 2, 3, bench.lanes, 128):
+    for n in dict.fromkeys((1, 2, 3, bench.lanes, 128)):
         if n <= bench.beats:
             bench.put(f"G11/chain{n:03}", dense(bench, n))
     if bench.beats > 2:

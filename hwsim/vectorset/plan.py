@@ -18,6 +18,7 @@ SUITES = {"smoke": 1_000, "standard": 50_000, "soak": 1_000_000}
 PARTS = ("coverage", "discrimination", "products", "gemm", "random", "captured")
 # Of a smoke set: the cases that cover most, and products, evenly chosen.
 SMOKE_COVERAGE, SMOKE_PRODUCTS = 700, 48
+TRIED = 1_000_000  # cases after which a pair of readings is undecided; every preset's pairs take a third of them
 # Rows, columns, and K in promotion intervals, or in instructions where there are none.
 GEMMS = ((12, 12, 4), (2, 4, 32))
 
@@ -108,7 +109,7 @@ def _coverage(unit: Unit, seed: int) -> Part:
 def _told(unit: Unit, seed: int, progress: Progress) -> Discrimination | str:
     """The discrimination of a unit's readings, or why there is none."""
     try:
-        return discrimination(unit, seed, lambda tried: progress(f"discrimination, {tried:,} tried,"))
+        return discrimination(unit, seed, lambda tried: progress(f"discrimination, {tried:,} tried,"), TRIED)
     except ValueError as error:
         return str(error)
 
