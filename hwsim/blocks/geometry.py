@@ -6,6 +6,7 @@ in columns; of B, shaped (K, N), in rows: MX has (1, 32) for A and (32, 1) for B
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -74,6 +75,7 @@ def per_term(scales: np.ndarray[Any, np.dtype[Scalar]], length: int, k: int) -> 
     return np.repeat(scales, length, axis=1)[:, :k]
 
 
+@lru_cache(maxsize=64)
 def one_code(fmt: Format) -> int:
     """The code of a scale of 1, for terms that only fill a group; the nearest scale of a format without 1."""
     if not isinstance(fmt, ExponentFormat):

@@ -24,6 +24,8 @@ LIMIT = 10_000_000  # cases after which a pair is undecided
 FIRST_CHUNK, CHUNK = 2048, 16384
 # Of units that only the slow readers read.
 SLOW_LIMIT, SLOW_CHUNK = 2000, 250
+# Cases in which some readings' sums are too large, which only the slow readers read: of a chunk, and in vain.
+OVERFLOWS, VAIN = 8, 100
 PATIENCE = 16  # chunks after which pairs with too few cases are given those cases again, with their lanes turned
 
 
@@ -118,7 +120,8 @@ class _Search:
         parts = [length for length in self.stimuli.blocks if length] + ([subgroup.lanes] if subgroup else [])
         self._turns = gcd(unit.instruction.lanes, *parts) if unit.instruction.order == "sequential" else 1
         self._fast = arrays.settings(unit) is not None
-        self._readers = [] if self._fast else [Reader(unit, reading) for reading in READINGS]
+        self._readers = [Reader(unit, reading) for reading in READINGS]
+        self._vain = 0
 
     def run(self, limit: int, progress: Callable[[int], None]) -> None:
         """Until every pair is told apart often enough, or `limit` cases were tried."""
@@ -130,6 +133,8 @@ class _Search:
             said = self._said(chunk)
             self.tried += size
             self._keep(chunk, said)
+            if size == CHUNK:
+                self._keep_overflows(chunk, said)
             if first and (number := number + 1) % PATIENCE == 0:
                 self._turn()
             progress(self.tried)
@@ -178,6 +183,22 @@ class _Search:
             self._rows.append((case, row))
             self._take(case, row)
             told[best] = False
+
+    def _keep_overflows(self, chunk: Chunk, said: NDArray[np.int64]) -> None:
+        """Keep cases for pairs that are told apart where the sum of one reading, and not of the other, is too large."""
+        wanted = np.flatnonzero(self.need > 0)
+        large = said < 0
+        told: NDArray[Any] = large[:, self.left[wanted]] != large[:, self.right[wanted]]
+        for index in np.argsort(-told.sum(axis=1), kind="stable")[:OVERFLOWS].tolist():
+            if self._vain == VAIN or not told[index, self.need[wanted] > 0].any():
+                return
+            case = self.stimuli.case(chunk, index)
+            row = np.array(answers(self._readers, self.unit, case), dtype=np.int64)
+            if ((row[self.left] != row[self.right]) & (self.need > 0)).any():
+                self._rows.append((case, row))
+                self._take(case, row)
+            else:
+                self._vain += 1
 
 
 def turned(case: Case, places: int, among: int) -> Case:

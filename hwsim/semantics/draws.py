@@ -21,8 +21,8 @@ STRADDLE, DENSE, HALF, CANCEL, UNDER_ADDEND, TINY, SMALL, GROWTH = range(8)
 # The settings of a drawing, as a row of integers.
 (
     LANES, WINDOW, PRODUCT_BITS, PRECISION, LOW, HIGH, HAS_ADDEND, NEUTRAL_A, NEUTRAL_B, LEAST_A, LEAST_B, MOST_A,
-    MOST_B, BLOCK_A, BLOCK_B,
-) = range(15)  # fmt: skip
+    MOST_B, BLOCK_A, BLOCK_B, SUBGROUP,
+) = range(16)  # fmt: skip
 ANY, SMALLEST, LARGEST, POWER = range(4)
 
 
@@ -83,9 +83,19 @@ def _code(state: Any, fmt: Any, exp: int) -> Any:
     return (_below(state, 2) * fmt[SIGN_BIT] | min(magnitude, fmt[MOST])) << fmt[PADDING]
 
 
+@inlined
+def _step(state: Any, s: Any) -> Any:
+    """How many lanes further the next product stands: a neighbour, or one of the next subgroup."""
+    if s[SUBGROUP] and _below(state, 2):
+        return s[SUBGROUP]
+    return 1
+
+
 @compiled
-def _group(state: Any, s: Any, starts: Any, powers: Any, top: int, kind: int, rows: Any, first: int) -> None:
-    """Draw the products of one group; -1 is none."""
+def _group(
+    state: Any, s: Any, starts: Any, powers: Any, top: int, kind: int, rows: Any, first: int, apart: bool
+) -> None:
+    """Draw the products of one group; -1 is none. apart: what cancels, and what is left, stand in three subgroups."""
     lanes, window, bits = s[LANES], s[WINDOW], s[PRODUCT_BITS]
     edge = window - bits - 1
     at, room = _below(state, lanes), lanes
@@ -104,22 +114,24 @@ def _group(state: Any, s: Any, starts: Any, powers: Any, top: int, kind: int, ro
         how = (ANY, LARGEST)[_below(state, 2)]
     elif kind == UNDER_ADDEND:
         high = _below(state, 3)
+    if apart:
+        at, high = at % s[SUBGROUP], 1
     sign = _below(state, 2)
     for i in range(high):
         if room == 0:
             return
         sign = sign if kind in (HALF, GROWTH) else _below(state, 2)
+        before, further = at, s[SUBGROUP] if apart else _step(state, s)
         rows[first + at] = _row(state, s, starts, powers, top, sign, how)
-        at, room = (at + 1) % lanes, room - 1
+        at, room = (at + further) % lanes, room - 1
         if kind == CANCEL and room > 0 and i == 0:
             rows[first + at] = _row(state, s, starts, powers, top, 1 - sign, LARGEST)
-            before = (at + lanes - 1) % lanes
             rows[first + before] = _row(state, s, starts, powers, top, sign, LARGEST)
-            at, room = (at + 1) % lanes, room - 1
+            at, room = (at + further) % lanes, room - 1
     if kind == HALF and room > 0 and _below(state, 4):
         exp = top - s[PRECISION] - _below(state, 3) + 1
         rows[first + at] = _row(state, s, starts, powers, exp, _below(state, 2), POWER)
-        at, room = (at + 1) % lanes, room - 1
+        at, room = (at + _step(state, s)) % lanes, room - 1
     for _ in range(low):
         if room == 0:
             return
@@ -137,7 +149,15 @@ def _group(state: Any, s: Any, starts: Any, powers: Any, top: int, kind: int, ro
             d = edge + _below(state, bits + 5)
         style = ANY if _below(state, 3) else POWER
         rows[first + at] = _row(state, s, starts, powers, top - d, _below(state, 2), style)
-        at, room = (at + 1) % lanes, room - 1
+        at, room = (at + (1 if apart else _step(state, s))) % lanes, room - 1
+
+
+@inlined
+def _other(which: int, first: int, drawn: int, least: int) -> Any:
+    """A subgroup's scale beside the first one's: the same, so that their sums may cancel, as drawn, or the least."""
+    if which < 2:
+        return first
+    return drawn if which == 2 else least
 
 
 @compiled
@@ -157,11 +177,12 @@ def draw(
         kind = (first + n) % len(KINDS)
         rows[n, :] = -1
         top = s[LOW] + _below(state, s[HIGH] - s[LOW] + 1)
-        here = top
+        here, sub = top, s[SUBGROUP]
+        apart = sub > 0 and kind == CANCEL and s[LANES] > 2 * sub and _below(state, 2) == 1
         for group in range(rows.shape[1] // s[LANES]):
             if group:
                 here = top + _below(state, 2 * s[WINDOW]) - s[WINDOW]
-            _group(state, s, starts, powers, here, kind, rows[n], group * s[LANES])
+            _group(state, s, starts, powers, here, kind, rows[n], group * s[LANES], apart)
         shift = 0
         if s[BLOCK_A]:
             if _below(state, 4) == 0:
@@ -170,12 +191,20 @@ def draw(
                 shift = _below(state, 400) - 200
             # Blocks of one sum: near each other, or so far apart that a window ends between them.
             reach = 2 if _below(state, 3) else s[WINDOW] // 2 + 3
+            if sub and _below(state, 2 if apart else 4) == 0:
+                shift = s[MOST_A] - s[NEUTRAL_A] + s[MOST_B] - s[NEUTRAL_B]
             for i in range(scale_a.shape[1]):
                 part = shift // 2 + (_below(state, 2 * reach + 1) - reach if i else 0)
                 scale_a[n, i] = min(max(s[NEUTRAL_A] + part, s[LEAST_A]), s[MOST_A])
+                if i and sub:
+                    which = _below(state, 4) if not apart else 0 if i * s[BLOCK_A] < 2 * sub else 3
+                    scale_a[n, i] = _other(which, scale_a[n, 0], scale_a[n, i], s[LEAST_A])
             for i in range(scale_b.shape[1]):
                 part = shift - shift // 2 + (_below(state, 2 * reach + 1) - reach if i else 0)
                 scale_b[n, i] = min(max(s[NEUTRAL_B] + part, s[LEAST_B]), s[MOST_B])
+                if i and sub:
+                    which = _below(state, 4) if not apart else 0 if i * s[BLOCK_B] < 2 * sub else 3
+                    scale_b[n, i] = _other(which, scale_b[n, 0], scale_b[n, i], s[LEAST_B])
         c[n] = 0
         if s[HAS_ADDEND] and (kind == UNDER_ADDEND or _below(state, 4)):
             reach = s[WINDOW] + 4

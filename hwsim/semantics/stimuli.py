@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hwsim.formats import ExponentFormat, FloatFormat, Format
 from hwsim.model.definition import Definition
 from hwsim.semantics import draws
-from hwsim.semantics.arrays import Products, format_row, scale_formats
+from hwsim.semantics.arrays import Products, format_row, scaled
 from hwsim.spec import Unit
 from hwsim.vectors.case import Case, block_lengths
 from hwsim.vectors.counter import key_of
@@ -44,6 +44,8 @@ class Stimuli:
         """Every product, by sign and exponent."""
         palette = Palette(self.unit.operands.a, self.unit.operands.b)
         low, high = palette.exps[0], palette.exps[-1]
+        if self.unit.sum.product_limit is not None:
+            high = min(high, self.unit.sum.product_limit - 1)  # above, every product is an infinity
         rows: list[Any] = []
         starts = np.zeros((2, high - low + 2), dtype=np.int64)
         powers = np.full((2, high - low + 1), -1, dtype=np.int64)
@@ -79,7 +81,7 @@ class Stimuli:
             numbers += [end for ends in zip(*sides, strict=True) for end in ends]
         else:
             numbers += [0] * 6
-        numbers += self.blocks
+        numbers += [*self.blocks, unit.sum.subgroup.lanes if unit.sum.subgroup else 0]
         self.numbers = np.array(numbers, dtype=np.int64)
         fmt = addend if isinstance(addend, FloatFormat) else unit.result.format
         self.addend = format_row(fmt, "rz")
@@ -123,19 +125,19 @@ class Stimuli:
             (made.scale_a, made.scale_b), (unit.scale.a, unit.scale.b) if unit.scale else (), strict=False
         ):
             if isinstance(side.format, FloatFormat):
-                # Drawn as exponents; the fractions follow from where they stand.
-                bits = side.format.fraction_bits
-                low = 5 * np.arange(scales.size).reshape(scales.shape) % (1 << bits)
-                scales[:] = (scales + side.format.bias << bits | low) << side.format.padding
+                # Drawn as exponents; the fractions follow from the case's number, and mostly from where they stand.
+                bits, number = side.format.fraction_bits, np.arange(first, first + count)[:, None] // len(draws.KINDS)
+                low = (3 * (number // 4) + 5 * np.arange(scales.shape[1]) * (number % 4 > 0)) % (1 << bits)
+                codes = np.minimum(scales + side.format.bias << bits | low, side.format.max_magnitude)
+                scales[:] = codes << side.format.padding
         return made
 
     def products(self, chunk: Chunk) -> Products:
         """A chunk's products; lanes are in the order of groups already."""
-        unit_exp = self.exp[chunk.rows]
-        sides = zip((chunk.scale_a, chunk.scale_b), scale_formats(self.unit), self.blocks, strict=False)
-        for scales, fmt, length in sides:
-            unit_exp = unit_exp + np.repeat(scales, length, axis=1)[:, self._order(chunk)] - fmt.bias
-        return Products(self.sig[chunk.rows], unit_exp, np.ones(len(chunk.c), dtype=bool))
+        order = self._order(chunk)
+        sides = zip((chunk.scale_a, chunk.scale_b), self.blocks, strict=True)
+        spread = [np.repeat(codes, length, axis=1)[:, order] for codes, length in sides if length]
+        return scaled(self.unit, self.sig[chunk.rows], self.exp[chunk.rows], spread)
 
     def _order(self, chunk: Chunk) -> list[int]:
         instruction = self.unit.instruction
@@ -157,4 +159,4 @@ def _ends(fmt: Format) -> tuple[int, int, int]:
     if isinstance(fmt, ExponentFormat):
         return min(max(fmt.bias, fmt.min_code), fmt.max_code), fmt.min_code, fmt.max_code
     assert isinstance(fmt, FloatFormat)
-    return 0, max(fmt.emin, -20), min(fmt.emax - 1, 20)
+    return 0, max(fmt.emin, -20), min(fmt.emax, 20)

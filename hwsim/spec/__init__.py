@@ -7,7 +7,6 @@ from hwsim.spec.refusals import (
     refuse_unimplemented,
     refuse_unimplemented_in_hardware,
     refuse_unimplemented_in_pipeline,
-    refuse_unimplemented_in_vectors,
 )
 from hwsim.spec.unit import Unit
 
@@ -22,6 +21,5 @@ __all__ = [
     "refuse_unimplemented",
     "refuse_unimplemented_in_hardware",
     "refuse_unimplemented_in_pipeline",
-    "refuse_unimplemented_in_vectors",
     "steps",
 ]

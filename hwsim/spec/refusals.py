@@ -32,17 +32,6 @@ def refuse_unimplemented(unit: Unit) -> None:
             raise NotImplementedYet(f"unit {unit.name}: {what} is not implemented yet")
 
 
-def refuse_unimplemented_in_vectors(unit: Unit) -> None:
-    """Raise NotImplementedYet for what the model has and no operands are drawn for yet."""
-    refuse_unimplemented(unit)
-    sides = () if unit.scale is None else (("a", unit.scale.a.format), ("b", unit.scale.b.format))
-    for key, fmt in sides:
-        if not isinstance(fmt, ExponentFormat):
-            raise NotImplementedYet(
-                f"unit {unit.name}: scale.{key}.format {fmt.name} is in the model, but not in vectors"
-            )
-
-
 def _lacks_subnormals(fmt: Format) -> bool:
     return isinstance(fmt, FloatFormat) and not fmt.subnormals
 

@@ -15,10 +15,10 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from hwsim.blocks import BlockScale, scale_shape
+from hwsim.blocks import BlockScale, one_code, scale_shape
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
 from hwsim.model.definition import Definition
-from hwsim.spec import Unit, load_unit, refuse_unimplemented_in_vectors
+from hwsim.spec import Unit, load_unit, refuse_unimplemented
 from hwsim.vectors.case import Case, block_lengths, term_scales
 from hwsim.vectors.counter import Stream, normals
 
@@ -58,10 +58,9 @@ def gemm_problem(unit: Unit, m: int, n: int, k: int, seed: int) -> GemmProblem:
     """A matrix product of normal numbers; each row of A and column of B has a magnitude and outliers of its own.
 
     The elements of a scaled unit are quantised by blocks, with scales that bring each block's largest near the
-    format's. Raises NotImplementedYet for a unit that the model does not have, and for scales that are no powers of
-    two.
+    format's. Raises NotImplementedYet for a unit that the model does not have.
     """
-    refuse_unimplemented_in_vectors(unit)
+    refuse_unimplemented(unit)
     rng = Stream(seed, unit.name, "gemm", m, n, k)
     a = _values(rng, (m, k), axis=0)
     b = _values(rng, (k, n), axis=1)
@@ -107,18 +106,40 @@ def _fitted(values: Floats, fmt: Format) -> Floats:
 
 def _quantised(values: Floats, fmt: Format, side: BlockScale) -> tuple[Floats, Codes]:
     """Values in units of their blocks' scales, and the codes of the scales."""
-    scale = side.format
-    assert isinstance(scale, ExponentFormat)
     rows, columns = scale_shape(values.shape[0], values.shape[1], side.block)
     padded = np.zeros((rows * side.block[0], columns * side.block[1]))
     padded[: values.shape[0], : values.shape[1]] = np.abs(values)
     largest = padded.reshape(rows, side.block[0], columns, side.block[1]).max(axis=(1, 3))
+    if isinstance(side.format, FloatFormat):
+        codes = _float_scales(largest / _largest(fmt), side.format)
+        return values / _spread(side.format.decode(codes), side, values.shape), codes
+    scale = side.format
+    assert isinstance(scale, ExponentFormat)
     # The exponent of the largest element, brought to that of the format's largest number.
     exps = np.where(largest > 0, np.frexp(largest)[1] - 1 - _ends(fmt)[1], 0)
     exps = np.clip(exps + scale.bias, scale.min_code, scale.max_code) - scale.bias
-    spread = np.repeat(np.repeat(exps, side.block[0], axis=0), side.block[1], axis=1)
-    quantised = np.ldexp(values, -spread[: values.shape[0], : values.shape[1]])
+    quantised = np.ldexp(values, -_spread(exps, side, values.shape))
     return quantised, (exps + scale.bias).astype(container_dtype(scale))
+
+
+def _spread(scales: NDArray[Any], side: BlockScale, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The scale of each element."""
+    return np.repeat(np.repeat(scales, side.block[0], axis=0), side.block[1], axis=1)[: shape[0], : shape[1]]
+
+
+def _largest(fmt: Format) -> float:
+    """The largest number of an element's format."""
+    if isinstance(fmt, FixedFormat):
+        return float(np.ldexp((1 << fmt.bits - 1) - 1, -fmt.fraction_bits))
+    assert isinstance(fmt, FloatFormat)
+    return float(fmt.decode(np.array([fmt.max_magnitude << fmt.padding], dtype=container_dtype(fmt)))[0])
+
+
+def _float_scales(wanted: Floats, fmt: FloatFormat) -> Codes:
+    """The scales next to those wanted; of blocks of zeros 1, and never zero itself."""
+    least, most = 1, fmt.max_magnitude
+    codes = fmt.encode(np.where(wanted > 0, wanted, 1.0)) >> np.asarray(fmt.padding, container_dtype(fmt))
+    return np.asarray(np.clip(codes, least, most) << np.asarray(fmt.padding, container_dtype(fmt)))
 
 
 def gemm_cases(unit: Unit, problem: GemmProblem) -> list[Case]:
@@ -144,8 +165,9 @@ def _case_scales(unit: Unit, problem: GemmProblem, i: int, j: int, terms: int) -
     found = []
     for line, side, length in zip(lines, (unit.scale.a, unit.scale.b), block_lengths(unit), strict=True):
         scale = side.format
-        assert isinstance(scale, ExponentFormat)
-        one = min(max(scale.bias, scale.min_code), scale.max_code)
+        one = one_code(scale)
+        if isinstance(scale, ExponentFormat):
+            one = min(max(scale.bias, scale.min_code), scale.max_code)
         found.append((*line.tolist(), *[one] * (-(-terms // length) - len(line))))
     return tuple(found)
 

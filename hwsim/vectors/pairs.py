@@ -7,9 +7,11 @@ from fractions import Fraction
 
 from hwsim.blocks import one_code
 from hwsim.formats import Class, Format, unpack
+from hwsim.model.addition import exact_sum
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit
-from hwsim.vectors.case import Case, block_lengths, term_scales
+from hwsim.vectors.batch import batches, expected
+from hwsim.vectors.case import Case, block_lengths
 
 MOST_BITS = 8
 Pair = tuple[int, int]
@@ -56,29 +58,31 @@ def product_cases(unit: Unit, together: int = 4) -> list[Case]:
             alone.append((pair,))
         else:
             alike.setdefault((term.exp if term.sig else 0, bool(term.sig)), []).append(pair)
+    size = min(together, lanes)
+    some = [tuple(pairs[at : at + size]) for _, pairs in sorted(alike.items()) for at in range(0, len(pairs), size)]
     sums: list[tuple[Pair, ...]] = []
-    for _, pairs in sorted(alike.items()):
-        size = min(together, lanes)
-        for at in range(0, len(pairs), size):
-            some = tuple(pairs[at : at + size])
-            sums += [some] if _keeps(unit, definition, some) else [(pair,) for pair in some]
+    for pairs, keeps in zip(some, _keep(unit, definition, some), strict=True):
+        sums += [pairs] if keeps else [(pair,) for pair in pairs]
     return [_product_case(unit, number, pairs) for number, pairs in enumerate([*sums, *alone])]
 
 
-def _keeps(unit: Unit, definition: Definition, pairs: Sequence[Pair]) -> bool:
-    """Whether the result of these products alone is their exact sum."""
-    case = _product_case(unit, 0, pairs)
-    made = definition.dot(case.a, case.b, case.c, *term_scales(unit, case))
-    exact = Fraction(0)
-    for pair in pairs:
-        term = definition.product(*pair)
-        exact += Fraction(-term.sig if term.sign else term.sig) * Fraction(2) ** (term.exp - term.fraction_bits)
-    fields = unpack(unit.output, made.code)
+def _keep(unit: Unit, definition: Definition, sums: Sequence[tuple[Pair, ...]]) -> Iterator[bool]:
+    """Whether the result of some products alone is their exact sum, for each such sum."""
+    neutral = _neutral(unit)
+    cases = [_product_case(unit, 0, pairs) for pairs in sums]
+    codes = [code for batch in batches(unit, cases) for code in expected(unit, batch).tolist()]
+    for pairs, code in zip(sums, codes, strict=True):
+        total, unit_exp = exact_sum([definition.product(*pair) for pair in pairs])
+        yield _value(unit.output, code) == total * Fraction(2) ** unit_exp * neutral
+
+
+def _value(fmt: Format, code: int) -> Fraction | None:
+    """The number that a code stands for; None for NaN and infinity."""
+    fields = unpack(fmt, code)
     if fields.cls in (Class.NAN, Class.INFINITY):
-        return False
-    bits = getattr(unit.output, "fraction_bits", 0)
-    value = Fraction(-fields.sig if fields.sign else fields.sig) * Fraction(2) ** (fields.exp - bits)
-    return value == exact * _neutral(unit)
+        return None
+    bits = getattr(fmt, "fraction_bits", 0)
+    return Fraction(-fields.sig if fields.sign else fields.sig) * Fraction(2) ** (fields.exp - bits)
 
 
 def _neutral(unit: Unit) -> Fraction:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
-from hwsim.spec import Unit, refuse_unimplemented_in_vectors
+from hwsim.spec import Unit, refuse_unimplemented
 from hwsim.vectors.case import Case, block_lengths
 from hwsim.vectors.counter import Ints, Stream, normals
 from hwsim.vectors.landmarks import infinities, nans, numbers, zeros
@@ -36,9 +36,9 @@ def random_cases(unit: Unit, count: int, seed: int) -> list[Case]:
     The first n cases of a longer list are those of a list of n. NaN and infinities are in a few cases in a hundred.
     Sums have 1 to 4 beats, up to whole instructions where the unit takes only those; with promotion, up to two
     intervals and one beat.
-    Raises NotImplementedYet for a unit that the model does not have, and for scales that are no powers of two.
+    Raises NotImplementedYet for a unit that the model does not have.
     """
-    refuse_unimplemented_in_vectors(unit)
+    refuse_unimplemented(unit)
     return list(islice(_cases(unit, seed), count))
 
 
@@ -232,12 +232,19 @@ def _scales(unit: Unit, rng: Stream, terms: int) -> tuple[Ints, Ints]:
         return none, none
     sides: list[Any] = []
     for side, length in zip((unit.scale.a, unit.scale.b), block_lengths(unit), strict=True):
-        fmt = side.format
-        assert isinstance(fmt, ExponentFormat)
-        shape = (CHUNK, -(-terms // length))
-        near = fmt.bias + rng.integers(-10, 10, (CHUNK, 1)) + rng.integers(-3, 4, shape)
-        anywhere = rng.integers(fmt.min_code, fmt.max_code, shape, endpoint=True)
-        codes = np.clip(np.where(rng.integers(0, 12, (CHUNK, 1)) == 0, anywhere, near), fmt.min_code, fmt.max_code)
+        fmt, shape = side.format, (CHUNK, -(-terms // length))
+        near = rng.integers(-10, 10, (CHUNK, 1)) + rng.integers(-3, 4, shape)
+        if isinstance(fmt, ExponentFormat):
+            least, most, around, special = fmt.min_code, fmt.max_code, fmt.bias + near, list(fmt.nan)
+        else:
+            assert isinstance(fmt, FloatFormat)
+            least, most, special = 0, fmt.max_magnitude, nans(fmt)
+            fraction = rng.integers(0, 1 << fmt.fraction_bits, shape)
+            around = np.clip(fmt.bias + near, 0, fmt.top_bexp) << fmt.fraction_bits | fraction
+        anywhere = rng.integers(least, most, shape, endpoint=True)
+        codes = np.clip(np.where(rng.integers(0, 12, (CHUNK, 1)) == 0, anywhere, around), least, most)
+        if isinstance(fmt, FloatFormat):
+            codes = codes << fmt.padding
         struck = rng.integers(0, 24 * shape[1], shape) == 0
-        sides.append(np.where(struck & bool(fmt.nan), fmt.nan[-1] if fmt.nan else 0, codes))
+        sides.append(np.where(struck & bool(special), special[-1] if special else 0, codes))
     return sides[0], sides[1]

@@ -26,14 +26,13 @@ def suites(unit: Unit, count: int, every: int) -> Iterator[tuple[str, Sequence[C
 
     count: random cases. every: of the directed cases and of the pairs each so many-th is taken.
     """
-    # What the RTL lacks, and scales that are no powers of two.
+    # There are none for what the RTL lacks.
     with suppress(NotImplementedYet):
         yield "directed", directed(unit, SEED)[::every]
-    with suppress(NotImplementedYet):
-        yield "random", random_cases(unit, count, SEED)
-        k = unit.instruction.k if unit.instruction.chain is None else max(4 * unit.instruction.k, 128)
-        yield "matrices", gemm_cases(unit, gemm_problem(unit, 6, 6, k, SEED))
-        yield "pairs", list(pair_cases(unit))[:: every * 5]
+    yield "random", random_cases(unit, count, SEED)
+    k = unit.instruction.k if unit.instruction.chain is None else max(4 * unit.instruction.k, 128)
+    yield "matrices", gemm_cases(unit, gemm_problem(unit, 6, 6, k, SEED))
+    yield "pairs", list(pair_cases(unit))[:: every * 5]
 
 
 def plain(given: Sequence[Case]) -> list[Plain]:

@@ -24,9 +24,7 @@ from hwsim.spec import (
     steps,
 )
 from hwsim.vectors.directed import directed
-from hwsim.vectors.matrices import gemm_problem
 from hwsim.vectors.reachable import range_report
-from hwsim.vectors.stochastic import random_cases
 
 HOPPER = load_unit("hopper-wgmma-e4m3-f32")
 DEEPSEEK = load_unit("deepseek-v3-e4m3-f32")
@@ -183,12 +181,6 @@ def test_what_is_in_the_schema_and_not_in_the_model(parts: dict[str, dict[str, A
     with pytest.raises(NotImplementedYet) as caught:
         refuse_unimplemented(unit)
     assert str(caught.value) == f"unit hopper-wgmma-e4m3-f32: {what} is not implemented yet"
-
-
-@pytest.mark.parametrize("draw", [lambda unit: random_cases(unit, 1, 1), lambda unit: gemm_problem(unit, 1, 1, 128, 1)])
-def test_scales_that_are_floats_are_not_drawn_yet(draw: Callable[[Unit], object]) -> None:
-    with pytest.raises(NotImplementedYet, match=r"scale\.a\.format ue4m3 is in the model, but not in vectors"):
-        draw(load_unit("blackwell-mxf4nvf4-e2m1-f32"))
 
 
 def test_every_preset_is_in_the_model() -> None:

@@ -11,7 +11,7 @@ from vectors.vectors_measure import NAMES, unit_of
 import hwsim
 from hwsim.formats import Class, unpack
 from hwsim.spec import Unit, load_unit
-from hwsim.vectors.matrices import GOLDEN, expected, gemm_cases, gemm_problem, golden, write_gemm
+from hwsim.vectors.matrices import GOLDEN, _float_scales, expected, gemm_cases, gemm_problem, golden, write_gemm
 
 GEMM = Path(__file__).parents[2] / "vectors" / "gemm"
 
@@ -121,3 +121,27 @@ def test_each_block_is_scaled_to_near_its_formats_largest(name):
     most = unit.operands.a.decode(unit.operands.a.encode(1e9))
     assert (largest > most / 2).all()
     assert len(set(problem.scale_a.ravel().tolist())) > 1
+
+
+FLOAT_SCALES = ["blackwell-mxf4nvf4-e2m1-f32", "deepseek-v3-e4m3-f32-scaled"]
+
+
+@pytest.mark.parametrize("name", FLOAT_SCALES)
+def test_scales_that_are_floats_bring_each_block_s_largest_to_the_formats(name):
+    unit = load_unit(name)
+    problem = gemm_problem(unit, 5, 6, 256, 3)
+    length = unit.scale.a.block[1]
+    assert problem.scale_a.shape == (5, 256 // length)
+    assert problem.scale_b.shape == (256 // unit.scale.b.block[0], -(-6 // unit.scale.b.block[1]))
+    largest = np.abs(unit.operands.a.decode(problem.A)).reshape(5, -1, length).max(axis=2)
+    assert (largest == {"e2m1": 6, "e4m3": 448}[unit.operands.a.name]).all()
+    scales = [unpack(unit.scale.a.format, code) for code in problem.scale_a.ravel().tolist()]
+    assert {fields.cls for fields in scales} == {Class.NORMAL}
+    assert len({fields.sig for fields in scales}) > 2, "fractions, not powers of two alone"
+    d = hwsim.gemm(unit, problem.A, problem.B, problem.C, problem.scale_a, problem.scale_b)
+    assert d.view(np.uint32).tolist() == expected(unit, problem).tolist()
+
+
+def test_a_block_of_zeros_and_one_of_tiny_numbers_have_scales():
+    fmt = load_unit("blackwell-mxf4nvf4-e2m1-f32").scale.a.format
+    assert fmt.decode(_float_scales(np.array([0.0, 1e-9, 1e9, 1.0]), fmt)).tolist() == [1, 2**-9, 448, 1]

@@ -107,3 +107,18 @@ def test_scales_are_near_one_another_and_at_times_not():
     assert sum(abs(total) <= 30 for total in sums) > COUNT // 2
     assert max(sums) > 127
     assert min(sums) < -126
+
+
+@pytest.mark.parametrize("name", ["blackwell-mxf4nvf4-e2m1-f32", "deepseek-v3-e4m3-f32-scaled"])
+def test_scales_that_are_floats_are_drawn_near_one_another_anywhere_and_as_nan(name):
+    unit = load_unit(name)
+    cases, definition = random_cases(unit, 2 * COUNT, 5), Definition(unit)
+    fmt, long = unit.scale.a.format, block_lengths(unit)[0]
+    assert all(len(case.scale_a) == -(-len(case.a) // long) for case in cases)
+    scales = [[unpack(fmt, code) for code in case.scale_a] for case in cases]
+    near = [max(x.exp for x in one) - min(x.exp for x in one) <= 6 for one in scales if len(one) > 1]
+    assert len(near) / 2 < sum(near) < len(near)
+    assert {x.cls for one in scales for x in one} >= {Class.NORMAL, Class.NAN}
+    assert len({x.sig for one in scales for x in one}) >= 8
+    codes = {definition.dot(case.a, case.b, case.c, *term_scales(unit, case)).code for case in cases[:96]}
+    assert len(codes) > 60

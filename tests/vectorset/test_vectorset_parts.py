@@ -213,3 +213,12 @@ def test_what_a_standard_set_begins_with_covers_the_units_that_are_promised(name
     manifest = yaml.safe_load((folder / "manifest.yaml").read_text())
     assert manifest["cases"] == len(planned.parts[0].cases) < 10_000
     assert manifest["coverage"]["missed"] == []
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+def test_units_of_few_lanes_have_coverage_cases(lanes):
+    """Chains of 1, 2 and 3 beats, and of as many as there are lanes, which is one of them."""
+    unit = changed(unit_of("tiny"), "instruction", k=lanes, lanes=lanes)
+    cases = plan(unit, "coverage", 1).parts[0].cases
+    assert len(cases) > 100
+    assert len({case.id for case in cases}) == len(cases)
