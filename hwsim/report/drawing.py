@@ -100,7 +100,8 @@ def _axis(shown: Picture, left: float, edge: float, at: float, depth: int) -> li
     if shown.top - shown.max_exp > 3:
         words.append(Words(f"{left + middle:g}", 25, power(shown.top), "axis", "middle"))
     if depth:
-        words.append(Words(f"{edge + GAP:g}", 12, "lost", "axis lost"))
+        # Above a narrow window there is no room beside max_exp.
+        words.append(Words(f"{edge + GAP:g}", 12 if edge - at > 100 else 25, "lost", "axis lost"))
     return words
 
 
