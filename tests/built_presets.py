@@ -44,4 +44,5 @@ DISTINCT = one_of_each([name for name in BUILDABLE if name in OF_FAMILIES or not
 
 def others_soaked(items: Iterable[Any], always: Collection[Any]) -> list[Any]:
     """Parameters of a test: those that run always, and the others in the soak."""
-    return [item if item in always else pytest.param(item, marks=pytest.mark.soak) for item in items]
+    rows = ((item, item if isinstance(item, tuple) else (item,)) for item in items)
+    return [item if item in always else pytest.param(*values, marks=pytest.mark.soak) for item, values in rows]

