@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built_presets import BUILDABLE
+from built_presets import BUILDABLE, others_soaked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pipeline.pipeline_play import check, definition, dot, play, registers, small
@@ -43,7 +43,7 @@ def test_any_pipeline_under_any_traffic(data: st.DataObject) -> None:
     check(PipelinedUnit(unit, built), data.draw(st.integers(0, 2**32)), count=8, offer=offer, take=take)
 
 
-@pytest.mark.parametrize("name", [*BUILDABLE, "mxint8-f32"])
+@pytest.mark.parametrize("name", others_soaked([*BUILDABLE, "mxint8-f32"], [*BUILDABLE[::3], "mxint8-f32"]))
 def test_presets(name: str) -> None:
     unit = load_unit(name)
     cases = random_cases(unit, 24, seed=5)

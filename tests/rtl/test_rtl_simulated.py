@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from built_presets import DISTINCT
+from built_presets import DISTINCT, others_soaked
 from cosim.amaranth_play import amaranth_play
 from cosim.mutants import Mutant
 from cosim.odd_units import ODD, TINY, TINY_PROMOTED, odd_pipelines
@@ -64,7 +64,7 @@ def test_every_cycle_is_the_models(name: str, cut: str) -> None:
     agree(unit, built, traces(unit, built, 48 if name in SMALL else 20))
 
 
-@pytest.mark.parametrize("name", DISTINCT)
+@pytest.mark.parametrize("name", others_soaked(DISTINCT, DISTINCT[::3]))
 def test_every_preset_is_the_models(name: str) -> None:
     # Its arithmetic, in a few sums back to back: the control does not depend on it.
     unit, built = load_unit(name), pipeline(load_unit(name))

@@ -6,6 +6,7 @@ from functools import cache
 from random import Random
 
 import pytest
+from built_presets import others_soaked
 from semantics.test_semantics_discriminate import made
 from semantics.test_semantics_readings import directed_cases, drawn
 
@@ -40,7 +41,7 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("name", others_soaked(MISTAKES, MISTAKES[::2]))
 def test_a_mistake_is_named(name: str) -> None:
     unit = load_unit(HOPPER)
     cases = cases_of(HOPPER)

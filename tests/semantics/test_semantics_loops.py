@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from built_presets import others_soaked
 from semantics.test_semantics_readings import directed_cases, drawn
 
 from hwsim.semantics import READINGS, arrays, integers
@@ -38,7 +39,7 @@ def slowly(unit: Unit, cases: Sequence[Case]) -> np.ndarray:
     return np.array([[r.answer(k.a, k.b, k.c, *term_scales(unit, k)) for r in readers] for k in cases])
 
 
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("name", others_soaked(COMPILED, COMPILED[::2]))
 def test_compiled_readings_are_the_readings(name: str) -> None:
     unit = load_unit(name)
     whole = [case for case in directed_cases(name) if len(case.a) % unit.instruction.k == 0][:40]
