@@ -58,6 +58,7 @@ def run(processor: str, folder: Path, *names: str) -> list[list[int]]:
     return [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("processor", "widest"), PROCESSORS)
 def test_narrower_vectors_are_the_models(tmp_path: Path, processor: str, widest: int) -> None:
     *registers, (count,) = run(processor, tmp_path, "ada-mma-e4m3-f32", "floor")

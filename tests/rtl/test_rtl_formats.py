@@ -171,6 +171,7 @@ def test_every_pair_of_small_formats(pair: tuple[str, str]) -> None:
     assert differences(factors, [factors], table) == 0
 
 
+@pytest.mark.soak
 def test_every_pair_of_bytes() -> None:
     pairs: list[Any] = [tuple(get_format(name) for name in pair) for pair in BYTES]
     table = product_table(pairs)

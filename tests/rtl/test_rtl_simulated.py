@@ -128,8 +128,9 @@ def test_the_handshake_suite_has_what_it_promises() -> None:
     # Every register full and held, resets in flight, and misuse at the end: not a suite that any unit would pass.
     trace, latency = tiny_traces()[HANDSHAKE], pipeline(TINY).latency
     begins = np.flatnonzero(np.diff(trace.drive & RESET, prepend=0) == RESET)
-    # One at the start, one for each number of beats in flight, of 1 to all and one more, and two before misuse.
-    assert len(begins) == 1 + latency + 1 + 2
+    # One at the start; one for each number of beats in flight, to all of them, and again to all and one more; and two
+    # before misuse.
+    assert len(begins) == 1 + latency + latency + 1 + 2
     assert not (trace.expect[: begins[-2]] & SEEN_MISUSE).any()
     for end in (begins[-1], trace.cycles):
         assert trace.expect[end - 1] & SEEN_MISUSE

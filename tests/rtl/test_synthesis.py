@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from built_presets import others_soaked
 from conftest import ROOT, missing
 from numpy.random import default_rng
 
@@ -50,7 +51,9 @@ SMALL = Unit.model_validate(
 )
 
 
-@pytest.mark.parametrize("unit", [load_unit("hopper-wgmma-e4m3-f32"), SMALL], ids=lambda unit: unit.name)
+@pytest.mark.parametrize(
+    "unit", others_soaked([load_unit("hopper-wgmma-e4m3-f32"), SMALL], [SMALL]), ids=lambda unit: unit.name
+)
 def test_yosys_synthesises_a_unit(flows: ModuleType, unit: Unit, tmp_path: Path) -> None:
     text, top = verilog(unit, pipeline(unit)), top_name(unit)
     flows.yosys(text, f"synth -flatten -noabc -top {top}; check -assert; tee -o stat stat", tmp_path, SECONDS)
@@ -101,7 +104,9 @@ def test_ranges(unit: Unit, expected: tuple[bool, bool, bool]) -> None:
 
 @pytest.mark.simulator
 @pytest.mark.usefixtures("verilator")
-@pytest.mark.parametrize("unit", [unit for unit, _ in RANGES[:2]], ids=lambda unit: unit.name)
+@pytest.mark.parametrize(
+    "unit", others_soaked([unit for unit, _ in RANGES[:2]], [RANGES[0][0]]), ids=lambda unit: unit.name
+)
 def test_what_the_ranges_leave_out_is_not_missed(unit: Unit) -> None:
     # Addends at every edge (zero, subnormals, bits below the window, least and largest normal, Inf, NaN), with
     # products that are zero, least, largest, and that cancel.

@@ -102,10 +102,10 @@ def interrupted(folder, after, **wanted):
 
 def test_an_interrupted_run_leaves_nothing_and_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(making, "NOTED", 2)
-    wanted = {"suite": "random", "cases": 20_000, "formats": tuple(FORMATS)}
+    wanted = {"suite": "random", "cases": 7000, "formats": tuple(FORMATS)}
     whole = make(Wanted(TINY, **wanted), tmp_path / "whole").folder
     folder = tmp_path / "set"
-    interrupted(folder, 9000, **wanted)
+    interrupted(folder, 4000, **wanted)
     assert not folder.exists()
     assert [path.name for path in tmp_path.iterdir() if path.name != "whole"] == [".set.part"]
     assert not (tmp_path / ".set.part" / "manifest.yaml").exists()
@@ -113,31 +113,31 @@ def test_an_interrupted_run_leaves_nothing_and_goes_on(tmp_path, monkeypatch):
     with (tmp_path / ".set.part" / "operands.hex").open("ab") as file:
         file.write(b"torn")
     went_on = make(Wanted(TINY, **wanted), folder)
-    assert 1024 <= went_on.resumed <= 9216
+    assert 1024 <= went_on.resumed <= 4096
     assert content(folder) == content(whole)
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["set", "whole"]
 
 
 def test_work_on_another_set_is_thrown_away(tmp_path, monkeypatch):
     monkeypatch.setattr(making, "NOTED", 1)
-    interrupted(tmp_path / "set", 3000, suite="random", cases=9000)
-    other = make(Wanted(TINY, suite="random", cases=9000, seed=5), tmp_path / "set")
+    interrupted(tmp_path / "set", 3000, suite="random", cases=4500)
+    other = make(Wanted(TINY, suite="random", cases=4500, seed=5), tmp_path / "set")
     assert other.resumed == 0
     assert content(other.folder) == content(
-        make(Wanted(TINY, suite="random", cases=9000, seed=5), tmp_path / "b").folder
+        make(Wanted(TINY, suite="random", cases=4500, seed=5), tmp_path / "b").folder
     )
 
 
 @pytest.mark.parametrize("damage", ["truncate", "progress"])
 def test_damaged_remains_are_not_built_upon(tmp_path, monkeypatch, damage):
     monkeypatch.setattr(making, "NOTED", 1)
-    interrupted(tmp_path / "set", 5000, suite="random", cases=9000)
+    interrupted(tmp_path / "set", 3000, suite="random", cases=4500)
     part = tmp_path / ".set.part"
     if damage == "truncate":
         (part / "operands.hex").write_bytes(b"0")
     else:
         (part / "progress.json").write_text("{")
-    assert make(Wanted(TINY, suite="random", cases=9000), tmp_path / "set").resumed == 0
+    assert make(Wanted(TINY, suite="random", cases=4500), tmp_path / "set").resumed == 0
 
 
 def test_a_set_replaces_a_set_and_nothing_else(tmp_path):
