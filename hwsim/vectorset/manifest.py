@@ -49,8 +49,8 @@ class Counts:
         self.parts[self._part(self.cases)] += block.cases
         self.cases += block.cases
         self.lines += block.lines
-        if self.coverage is not None:
-            for case, explained in zip(block.batch.cases(), block.explained, strict=False):
+        if self.coverage is not None and block.explained:
+            for case, explained in zip(block.batch.cases(), block.explained, strict=True):
                 self.coverage.sample(case, explained)
 
     def _part(self, case: int) -> str:

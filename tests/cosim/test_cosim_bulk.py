@@ -67,13 +67,13 @@ def agree(unit: Unit, built: Pipeline, count: int) -> None:
             assert outcome.results == len(trace.results) > 0
 
 
-@pytest.mark.parametrize("name", others_soaked(PRESETS, PRESETS[::4]))
+@pytest.mark.parametrize("name", others_soaked(PRESETS, PRESETS[::6]))
 def test_presets_return_the_models_bits_in_the_models_cycles(name: str) -> None:
     unit = load_unit(name)
     agree(unit, pipeline(unit), 240)
 
 
-@pytest.mark.parametrize("name", others_soaked(ODD, [*ODD][::2]))
+@pytest.mark.parametrize("name", others_soaked(ODD, [*ODD][::4]))
 def test_odd_units(name: str) -> None:
     agree(ODD[name], pipeline(ODD[name]), 480)
 

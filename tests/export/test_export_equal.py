@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from built_presets import DISTINCT, one_of_each
+from built_presets import one_of_each
 from export.export_library import C99, CPP17, Library, syntax
 from export.export_random_units import drawn_cases, drawn_units
 from export.export_stages import differences
@@ -23,7 +23,7 @@ FEW = (
     "blackwell-mxf4nvf4-e2m1-f32", "cdna3-mfma-e4m3fnuz-f32", "cdna2-mfma-bf16-f32", "hfp8-forward-e4m3-dlfloat16",
     "exact-e4m3-f32", "intel-amx-e5m2-f32", "int8-i32", "wide",
 )  # fmt: skip
-ALWAYS = {*FEW, *DISTINCT[::4], *list(ODD)[::4]}
+ALWAYS = {*FEW, *list(ODD)[::8]}
 MARKED = [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.soak) for name in NAMES]
 
 
