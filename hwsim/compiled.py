@@ -16,7 +16,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 # Packages whose compiled code calls that of others.
-CALLS = {"hwsim.quantize": ("hwsim.formats",)}
+CALLS = dict.fromkeys(("hwsim.quantize", "hwsim.vectors", "hwsim.semantics"), ("hwsim.formats",))
 
 
 def compiled(function: Function) -> Function:

@@ -8,6 +8,7 @@ import numpy as np
 
 from hwsim.compiled import compiled
 from hwsim.formats.parameters import TILE, Target
+from hwsim.formats.threefry import threefry
 from hwsim.formats.uint32 import below_zero, left, odd, right, xor
 
 U = np.uint32
@@ -94,42 +95,18 @@ def _round_randomly(bits: Any, low: Any, t: Any, least: Any, mask: Any, out: Any
 
 
 @compiled
-def _four(x: Any, y: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    """Four rounds of Threefry-2x32."""
-    x = U(x + y)
-    y = xor(U(left(y, U(a)) | right(y, U(32 - a))), x)
-    x = U(x + y)
-    y = xor(U(left(y, U(b)) | right(y, U(32 - b))), x)
-    x = U(x + y)
-    y = xor(U(left(y, U(c)) | right(y, U(32 - c))), x)
-    x = U(x + y)
-    y = xor(U(left(y, U(d)) | right(y, U(32 - d))), x)
-    return x, y
-
-
-@compiled
 def complements(random: Any, at: int, out: Any) -> None:
     """The complements of the first words of `stochastic.threefry2x32` under the mask, at the counter + at and on.
 
     Complements, because LLVM makes of their exclusive or in a comparison what it does not vectorise.
     """
     key, other, mask = U(random.seed_low), U(random.seed_high), U(random.mask)
-    third = xor(xor(U(0x1BD11BDA), key), other)
     start = ((np.uint64(random.counter_high) << np.uint64(32)) | np.uint64(random.counter_low)) + np.uint64(at)
     first, above = U(start & np.uint64(0xFFFFFFFF)), U(start >> np.uint64(32))
     for i in range(out.size):
         place = U(first + U(i))
-        x, y = U(place + key), U(U(above + (U(1) if place < first else U(0))) + other)
-        x, y = _four(x, y, 13, 15, 26, 6)
-        x, y = U(x + other), U(U(y + third) + U(1))
-        x, y = _four(x, y, 17, 29, 16, 24)
-        x, y = U(x + third), U(U(y + key) + U(2))
-        x, y = _four(x, y, 13, 15, 26, 6)
-        x, y = U(x + key), U(U(y + other) + U(3))
-        x, y = _four(x, y, 17, 29, 16, 24)
-        x, y = U(x + other), U(U(y + third) + U(4))
-        x, y = _four(x, y, 13, 15, 26, 6)
-        out[i] = xor(U(U(x + third) & mask), ONES)
+        word, _ = threefry(key, other, place, U(above + (U(1) if place < first else U(0))))
+        out[i] = xor(U(word & mask), ONES)
 
 
 # Whole arrays.

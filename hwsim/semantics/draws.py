@@ -1,6 +1,6 @@
 """Directed random cases, compiled: drawn around the rules that readings differ in, from numbers that never change.
 
-Each case has a generator of its own (SplitMix64), seeded by its number, so that it is the same wherever it is drawn.
+Each case has a stream of Threefry words of its own, so that it is the same wherever it is drawn.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 
 from hwsim.compiled import compiled, inlined
+from hwsim.formats.threefry import threefry
 from hwsim.semantics.integers import EMIN, FRACTION, MOST, PADDING, SIGN_BIT
 
-GOLDEN, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+U = np.uint32
+# A case's stream: its key's words, the counter's low one and the case's number; and the second word of the last pair.
+KEY, OTHER, COUNTER, CASE, SECOND = range(5)
 
 # What cases are drawn around, by number.
 KINDS = ("straddle", "dense", "rounding", "cancel", "addend", "tiny", "subnormal", "growth")
@@ -29,11 +32,12 @@ ANY, SMALLEST, LARGEST, POWER = range(4)
 @inlined
 def _next(state: Any) -> Any:
     """31 random bits."""
-    state[0] += GOLDEN
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * FIRST
-    z = (z ^ (z >> np.uint64(27))) * SECOND
-    return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(33))
+    count = state[COUNTER]
+    state[COUNTER] = U(count + U(1))
+    if count & U(1):
+        return np.int64(state[SECOND] >> U(1))
+    word, state[SECOND] = threefry(state[KEY], state[OTHER], count, state[CASE])
+    return np.int64(word >> U(1))
 
 
 @inlined
@@ -170,10 +174,10 @@ def draw(
     those that are powers of two, or -1. addend: the addend's format.
     rows: int64[n, K], products by their row, -1 for none. c: int64[n]. scale_a, scale_b: int64[n, blocks], codes.
     """
-    state = np.zeros(1, np.uint64)
+    state = np.zeros(5, np.uint32)
+    state[KEY], state[OTHER] = U(seed & 0xFFFFFFFF), U(seed >> 32)
     for n in range(len(rows)):
-        state[0] = (np.uint64(seed) * SECOND) ^ (np.uint64(first + n) * FIRST)
-        _next(state)
+        state[COUNTER], state[CASE] = U(0), U(first + n)
         kind = (first + n) % len(KINDS)
         rows[n, :] = -1
         top = s[LOW] + _below(state, s[HIGH] - s[LOW] + 1)

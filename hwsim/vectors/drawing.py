@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hwsim.compiled import compiled, inlined
-from hwsim.formats.uint32 import left, right, xor
+from hwsim.formats.threefry import threefry
 
 U, S = np.uint32, np.int64
-PARITY = U(0x1BD11BDA)
 
 # What cases are like; case i is of kind i % KINDS.
 ANY, NEAR, SPREAD, CANCEL, SPARSE, STRADDLE, ADDEND, SPECIAL = range(8)
@@ -40,42 +39,12 @@ class Side(NamedTuple):
     specials: Any
 
 
-@inlined
-def _rotated(y: Any, n: Any) -> Any:
-    return U(left(y, U(n)) | right(y, U(32 - n)))
-
-
-@inlined
-def _round(x: Any, y: Any, n: Any) -> Any:
-    x = U(x + y)
-    return x, xor(_rotated(y, n), x)
-
-
-@inlined
-def _four(x: Any, y: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    x, y = _round(x, y, a)
-    x, y = _round(x, y, b)
-    x, y = _round(x, y, c)
-    return _round(x, y, d)
-
-
 @compiled
 def words(key: Any, other: Any, low: Any, high: Any, x_out: Any, y_out: Any) -> None:
     """Both words of `hwsim.formats.stochastic.threefry2x32`, key (key, other), counters (low, high) and on in low."""
     key, other, low, high = U(key), U(other), U(low), U(high)
-    third = xor(xor(PARITY, key), other)
     for i in range(x_out.size):
-        x, y = U(U(low + U(i)) + key), U(high + other)
-        x, y = _four(x, y, 13, 15, 26, 6)
-        x, y = U(x + other), U(U(y + third) + U(1))
-        x, y = _four(x, y, 17, 29, 16, 24)
-        x, y = U(x + third), U(U(y + key) + U(2))
-        x, y = _four(x, y, 13, 15, 26, 6)
-        x, y = U(x + key), U(U(y + other) + U(3))
-        x, y = _four(x, y, 17, 29, 16, 24)
-        x, y = U(x + other), U(U(y + third) + U(4))
-        x, y = _four(x, y, 13, 15, 26, 6)
-        x_out[i], y_out[i] = U(x + third), U(U(y + key) + U(5))
+        x_out[i], y_out[i] = threefry(key, other, U(low + U(i)), high)
 
 
 @inlined
