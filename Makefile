@@ -20,7 +20,7 @@ $(READY): pyproject.toml .ci/system-packages
 	@PYTHON=$(PYTHON) sh .ci/system-packages
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing hwsim and its dependencies into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,synthesis,cuda]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,synthesis,cuda,study,distributed,models]'
 	@touch $@
 
 cosim: $(READY)  ## the main job: model and RTL agree, on Verilator and Icarus

@@ -1,0 +1,1 @@
+"""Studies that papers have made, by name."""

@@ -1,0 +1,1 @@
+"""What a study shows: charts, tables and one page."""

@@ -1,0 +1,1 @@
+"""Gates, depth and clock rate of generated Verilog, by Yosys and nextpnr."""

@@ -1,0 +1,1 @@
+"""Arrays in files, and what a unit takes of them."""
