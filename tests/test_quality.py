@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,12 @@ def test_a_backward_import_is_found(tree: Path, tmp_path: Path) -> None:
         numbers.write("import hwsim.model.window\n")
     with pytest.raises(AssertionError, match="Imports point one way"):
         test_imports_point_one_way(tmp_path)
+
+
+def test_the_page_of_packages_is_the_contract() -> None:
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", (ROOT / "docs" / "architecture.md").read_text(), re.MULTILINE)
+    assert [set(re.findall(r"\w+", row)) for row in rows] == [set(layer.split(" | ")) for layer in contract["layers"]]
 
 
 def test_no_file_or_function_is_too_long() -> None:
