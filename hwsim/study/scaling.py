@@ -214,9 +214,7 @@ def apply(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> O
     return operand
 
 
-def _ones(
-    unit: Unit, which: str, elements: Floats
-) -> tuple[NDArray[Any] | None, Floats, Floats | None]:
+def _ones(unit: Unit, which: str, elements: Floats) -> tuple[NDArray[Any] | None, Floats, Floats | None]:
     """Scales of 1 for a unit that takes some; the elements; and those scales as numbers."""
     if unit.scale is None:
         return None, elements, None

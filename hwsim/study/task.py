@@ -16,9 +16,9 @@ from hwsim.study.data import Data, digest
 from hwsim.study.grid import Point, points
 from hwsim.study.plan import Study
 
-# Of a task, in products; about half a second of a core. A trial of a point costs as many as it has and OVERHEAD: exact
-# products and measures.
-WORK, OVERHEAD = 1 << 28, 1 << 23
+# What a task should cost, in products of a kernel; about half a second of a core. A trial of a point has as many as it
+# sums, and exact products and measures, and what explains a term in Python.
+WORK, MEASURED, EXPLAINED = 1 << 28, 1 << 23, 1 << 13
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class Task:
     @property
     def work(self) -> int:
         """What it costs, in products."""
-        return self.products + OVERHEAD * len(self.trials) * len(self.points)
+        each = _cost(self.rows * self.columns, self.length, self.explained)
+        return each * len(self.trials) * len(self.points)
 
     @property
     def key(self) -> str:
@@ -71,7 +72,7 @@ def tasks(study: Study, made: Sequence[Point] | None = None) -> list[Task]:
     order = sorted(made, key=lambda point: (point.data.name, point.length, point.index))
     for _, group in groupby(order, key=lambda point: (point.data.name, point.length)):
         alike = list(group)
-        cost = each * alike[0].length + OVERHEAD
+        cost = _cost(each, alike[0].length, study.explained)
         for trials, some in _cut(study.trials, alike, cost):
             found.append(
                 Task(
@@ -84,6 +85,11 @@ def tasks(study: Study, made: Sequence[Point] | None = None) -> list[Task]:
 
 # Products that the model takes as long for as kernels take to load.
 COMPILED = 1 << 17
+
+
+def _cost(results: int, length: int, explained: int) -> int:
+    """What a trial of a point costs."""
+    return (results + EXPLAINED * min(explained, results)) * length + MEASURED
 
 
 def _cut(trials: int, alike: list[Point], cost: int) -> Iterator[tuple[tuple[int, ...], tuple[Point, ...]]]:
