@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hwsim.cli.app import app
+from hwsim.cli.interrupt import interruptible
 from hwsim.cli.output import say
 from hwsim.cli.product import Given, check, product, write
 from hwsim.cli.progress import Progress
@@ -71,7 +69,7 @@ def gemm(
     arrays = [None if name is None else read(name) for name in (a, b, addend, scale_a, scale_b)]
     given = _given(specified, arrays, quantize, quantize_b)
     check(given)
-    with _interruptible(), Progress("reading", products=True) as bar:
+    with interruptible(), Progress("reading", products=True) as bar:
         made = product(given, allow_nan)
         by = "the model, element by element" if made.by_model else "compiled code"
         bar.plan(made.products, "multiplying")
@@ -115,18 +113,3 @@ def _say_rules(given: Given) -> None:
         if name is not None:
             left = "; the result was multiplied by its scale" if multiplies(given.unit, get_rule(name)) else ""
             say(f"{stored.name}: quantised by {name}{left}")
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """SIGTERM and SIGHUP end the run as Ctrl-C does, so that nothing is left of it."""
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        for ending in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(ending) is not signal.SIG_IGN:
-                before[ending] = signal.signal(ending, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for ending, handler in before.items():
-            signal.signal(ending, handler)
