@@ -65,14 +65,13 @@ def study(
     rows: Annotated[int | None, typer.Option(help="Rows of A.")] = None,
     columns: Annotated[int | None, typer.Option(help="Columns of B.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of everything random.")] = None,
-    explained: Annotated[
-        int | None, typer.Option(help="Results a trial that are explained, for swamped terms.")
-    ] = None,
+    explained: Annotated[int | None, typer.Option(help="Results a trial that are explained: swamped terms.")] = None,
     skip_invalid: Annotated[bool, typer.Option("--skip-invalid", help="Leave out what breaks a unit's rules.")] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; one a core unless given.")] = None,
     scheduler: Annotated[
         str | None, typer.Option(metavar="WHERE", help="Dask: local, the address of a cluster, slurm or lsf.")
     ] = None,
+    no_report: Annotated[bool, typer.Option("--no-report", help="No figures and no page.")] = False,
     pareto: Annotated[bool, typer.Option("--pareto", help="Beside each unit's error, its area and speed.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the points, and run nothing.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Take the place of another study's results.")] = False,
@@ -123,7 +122,7 @@ def study(
         _plan(made)
         return
     assert output is not None
-    command = _again(file, output, unit, grid, scaling, data, length, skip_invalid, changes)
+    command = _again(file, output, unit, grid, scaling, data, length, skip_invalid, changes, no_report)
     started = time.monotonic()
     results = _carried_out(made, output, runner, overwrite, command)
     _tell(results, output, time.monotonic() - started)
@@ -268,6 +267,7 @@ def _again(
     length: str | None,
     skip_invalid: bool,
     changes: dict[str, Any],
+    no_report: bool,
 ) -> str:
     """The command that runs the same again."""
     words = ["hwsim", "study", *([] if file is None else [str(file)])]
@@ -278,4 +278,5 @@ def _again(
     words += ["--skip-invalid"] if skip_invalid else []
     for name, value in changes.items():
         words += [f"--{name}", str(value)]
+    words += ["--no-report"] if no_report else []
     return shlex.join([*words, "-o", str(output)])

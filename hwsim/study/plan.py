@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -97,12 +97,20 @@ def load_study(
     """
     if isinstance(source, Mapping):
         base = Path.cwd() if folder is None else folder
-        document: Document = _Said(Path(f"study {source.get('study', '')}".strip()), copy.deepcopy(dict(source)), {})
+        name = f"study {source.get('study', '')}".strip()
+        document: Document = _Said(Path(name), copy.deepcopy(dict(source)), dict.fromkeys(_places(source, ()), 0))
     else:
         document = read(Path(source))
         base = Path(source).absolute().parent
     document.data.update(changes or {})
     return _Reader(document, base).study()
+
+
+def _places(data: Any, at: Location) -> Iterator[Location]:
+    """The paths of all keys."""
+    yield at
+    for key, value in data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list) else ():
+        yield from _places(value, (*at, key))
 
 
 class _Reader:

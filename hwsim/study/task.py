@@ -18,7 +18,7 @@ from hwsim.study.plan import Study
 
 # What a task should cost, in products of a kernel; about half a second of a core. A trial of a point has as many as it
 # sums, and exact products and measures, and what explains a term in Python.
-WORK, MEASURED, EXPLAINED = 1 << 28, 1 << 23, 1 << 13
+WORK, MEASURED, EXPLAINED = 1 << 28, 1 << 22, 1 << 13
 
 
 @dataclass(frozen=True)
