@@ -9,7 +9,7 @@ from typing import Any
 
 from hwsim.errors import ToolMissing
 from hwsim.study.data import Data, digest
-from hwsim.study.local import ONE_THREAD, Rows, Runner, cores
+from hwsim.study.local import ONE_THREAD, Rows, Runner, WorkersLost, cores
 from hwsim.study.task import Task, code
 from hwsim.study.trial import execute
 
@@ -84,7 +84,7 @@ def _cluster(scheduler: str, workers: int | None) -> Any:
         from distributed import LocalCluster
 
         return LocalCluster(
-            n_workers=workers or cores(), threads_per_worker=1, processes=True, dashboard_address=None,
+            n_workers=workers or cores(), threads_per_worker=1, processes=True, dashboard_address=":0",
             silence_logs="CRITICAL",
         )  # fmt: skip
     try:
@@ -103,11 +103,11 @@ def _cluster(scheduler: str, workers: int | None) -> Any:
 
 def _run(client: Any, tasks: list[Task], done: Callable[[Task, Rows], None]) -> None:
     """Hand over tasks, some at a time, and take rows as they come."""
-    from distributed import as_completed
+    from distributed import KilledWorker, as_completed
 
     client.wait_for_workers(1, timeout=None)
     mine, waiting, left = code(), {}, iter(tasks)
-    ended = as_completed()
+    ended = as_completed(loop=client.loop)
 
     def hand_over(count: int) -> None:
         for _, task in zip(range(count), left, strict=False):
@@ -124,6 +124,9 @@ def _run(client: Any, tasks: list[Task], done: Callable[[Task, Rows], None]) -> 
             future.release()
             hand_over(1)
             done(task, rows)
+    except KilledWorker as error:
+        client.cancel(list(ended.futures))
+        raise WorkersLost(f"{DEATHS} Dask workers were lost with one task: {error}") from None
     except BaseException:
         client.cancel(list(ended.futures))
         raise
