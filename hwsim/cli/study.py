@@ -134,14 +134,9 @@ def _runner(scheduler: str | None, workers: int | None) -> Runner:
         from hwsim.study.local import local
 
         return local(workers)
-    try:
-        module = importlib.import_module("hwsim.study.distributed")
-    except ModuleNotFoundError as error:
-        if error.name != "hwsim.study.distributed":
-            raise
-        raise NotImplementedYet("--scheduler is not implemented yet") from None
-    runner: Runner = module.on_dask(scheduler, workers)
-    return runner
+    from hwsim.study.distributed import on_dask
+
+    return on_dask(scheduler, workers)
 
 
 def _carried_out(made: Study, folder: Path, runner: Runner, overwrite: bool, command: str) -> Results:

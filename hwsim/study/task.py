@@ -55,7 +55,7 @@ class Task:
         """A digest of all that the rows depend on, the version and the code of hwsim included."""
         sizes = (self.length, self.seed, self.rows, self.columns, self.explained, list(self.trials))
         told = [(one.index, as_yaml(one.unit), repr(one.scaling)) for one in self.points]
-        text = json.dumps([hwsim.__version__, _code(), self.data.name, self.content, sizes, told])
+        text = json.dumps([hwsim.__version__, code(), self.data.name, self.content, sizes, told])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -104,7 +104,7 @@ def _cut(trials: int, alike: list[Point], cost: int) -> Iterator[tuple[tuple[int
 
 
 @cache
-def _code() -> str:
+def code() -> str:
     """A digest of the package's own files: parts that other code made are not taken."""
     root = Path(hwsim.__file__).parent
     content = hashlib.sha256()

@@ -1,0 +1,146 @@
+"""Tasks on many machines: the runner on Dask distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from typing import Any
+
+from hwsim.errors import ToolMissing
+from hwsim.study.data import Data, digest
+from hwsim.study.local import ONE_THREAD, Rows, Runner, WorkersLost, cores
+from hwsim.study.task import Task, code
+from hwsim.study.trial import execute
+
+# Clusters of a batch system, and their classes in dask_jobqueue.
+QUEUES = {"slurm": "SLURMCluster", "lsf": "LSFCluster"}
+# A task is given up when so many workers have been lost with it.
+DEATHS = 3
+# So many tasks for each thread are handed over at a time: a scheduler need not hold all of a large study.
+AHEAD = 8
+JOIN_SECONDS = 60
+
+
+class OtherCode(RuntimeError):
+    """A worker has another version of hwsim, or other tensors, than the process that gives out the tasks."""
+
+
+def on_dask(scheduler: str, workers: int | None = None) -> Runner:
+    """The runner on Dask.
+
+    scheduler: `local`, a cluster of processes on this machine; the address of a running one, as tcp://HOST:8786; or
+    `slurm` or `lsf`, jobs as Dask's own configuration describes them (jobqueue.slurm, jobqueue.lsf).
+    workers: how many processes or jobs are asked for; None is one for each core, or one job. Not for an address.
+    A worker that is lost costs what it was doing, which others do again. Rows are those of any other runner.
+    Raises ToolMissing; ValueError for a scheduler that is neither, and for one that cannot be reached.
+    """
+    _check(scheduler, workers)
+
+    def run(tasks: Sequence[Task], done: Callable[[Task, Rows], None]) -> None:
+        with _client(scheduler, workers) as client:
+            _run(client, list(tasks), done)
+
+    return run
+
+
+def _check(scheduler: str, workers: int | None) -> None:
+    try:
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise ToolMissing(
+            f"--scheduler needs Dask, and {error.name} is missing; install it with: pip install 'hwsim[distributed]'"
+        ) from None
+    if scheduler not in {"local", *QUEUES} and ":" not in scheduler:
+        raise ValueError(f"scheduler must be local, slurm, lsf or an address as tcp://HOST:8786, not {scheduler!r}")
+    if workers is not None and ":" in scheduler:
+        raise ValueError(f"workers must not be given for a running cluster; {scheduler} has its own")
+
+
+@contextmanager
+def _client(scheduler: str, workers: int | None) -> Iterator[Any]:
+    """A client of that cluster; a cluster of our own ends with it."""
+    import dask
+    from distributed import Client
+
+    # Whatever becomes of one task must not take down a study: see DEATHS. No web server is asked for.
+    settings = {
+        "distributed.scheduler.allowed-failures": DEATHS,
+        "distributed.nanny.pre-spawn-environ": ONE_THREAD,
+        "distributed.admin.large-graph-warning-threshold": "1GiB",
+    }
+    with ExitStack() as held:
+        held.enter_context(dask.config.set(settings))
+        address = scheduler if ":" in scheduler else held.enter_context(_cluster(scheduler, workers))
+        try:
+            client = held.enter_context(Client(address, timeout=JOIN_SECONDS, set_as_default=False))
+        except OSError as error:
+            raise ValueError(f"{scheduler}: no Dask scheduler answers there: {error}") from None
+        yield client
+
+
+def _cluster(scheduler: str, workers: int | None) -> Any:
+    if scheduler == "local":
+        from distributed import LocalCluster
+
+        return LocalCluster(
+            n_workers=workers or cores(), threads_per_worker=1, processes=True, dashboard_address=":0",
+            silence_logs="CRITICAL",
+        )  # fmt: skip
+    try:
+        import dask_jobqueue
+    except ImportError as error:
+        raise ToolMissing(
+            f"--scheduler {scheduler} needs {error.name}; install it with: pip install 'hwsim[distributed]'"
+        ) from None
+    try:
+        cluster = getattr(dask_jobqueue, QUEUES[scheduler])()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{scheduler}: Dask's configuration, jobqueue.{scheduler}, is not complete: {error}") from None
+    cluster.scale(jobs=workers or 1)
+    return cluster
+
+
+def _run(client: Any, tasks: list[Task], done: Callable[[Task, Rows], None]) -> None:
+    """Hand over tasks, some at a time, and take rows as they come."""
+    from distributed import KilledWorker, as_completed
+
+    client.wait_for_workers(1, timeout=None)
+    mine, waiting, left = code(), {}, iter(tasks)
+    ended = as_completed(loop=client.loop)
+
+    def hand_over(count: int) -> None:
+        for _, task in zip(range(count), left, strict=False):
+            # Keys of our own: two tasks are never one, and no worker's memory answers for another run.
+            future = client.submit(_execute, task, mine, pure=False)
+            waiting[future.key] = task
+            ended.add(future)
+
+    hand_over(AHEAD * max(1, sum(client.nthreads().values())))
+    try:
+        for future in ended:
+            rows = future.result()
+            task = waiting.pop(future.key)
+            future.release()
+            hand_over(1)
+            done(task, rows)
+    except KilledWorker as error:
+        client.cancel(list(ended.futures))
+        raise WorkersLost(f"{DEATHS} Dask workers were lost with one task: {error}") from None
+    except BaseException:
+        client.cancel(list(ended.futures))
+        raise
+
+
+def _execute(task: Task, wanted: str) -> Rows:
+    """On a worker: the rows of a task, if it is sure to make the same of them."""
+    if code() != wanted:
+        raise OtherCode("a Dask worker has another hwsim than this one; install the same on all machines")
+    if _content(task.data) != task.content:
+        raise OtherCode(f"data {task.data.name}: a Dask worker finds other numbers in its files than this machine")
+    return execute(task)
+
+
+@cache
+def _content(data: Data) -> str:
+    return digest(data)
