@@ -27,10 +27,10 @@ cosim: $(READY)  ## the main job: model and RTL agree, on Verilator and Icarus
 	@$(BIN)/hwsim cosim $(ARGS)
 
 test: $(READY)   ## the tests
-	@$(BIN)/python -m pytest -n 2 -q -m "not soak" $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not soak" $(ARGS)
 
 soak: $(READY)   ## the long, exhaustive tests
-	@$(BIN)/python -m pytest -n 2 -q -m soak $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m soak $(ARGS)
 
 lint: $(READY)   ## ruff, mypy and the direction of imports
 	@$(BIN)/python -m pytest -q tests/test_quality.py
