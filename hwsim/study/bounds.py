@@ -61,7 +61,7 @@ def bounds(unit: Unit, length: int, lam: float = 3.0) -> Bounds:
 
 
 def _probabilistic(losses: list[Loss], lam: float) -> float:
-    """exp(lam sqrt(sum size^2) + sum size^2 / (1 - size)) - 1, over all losses: theorem 2.4 where sizes are alike."""
+    """exp(lam sqrt(sum size^2) + sum size^2 / (1 - size)) - 1, over all losses (Higham and Mary's where all are alike)."""
     squares = sum(loss.times * loss.size**2 for loss in losses)
     rest = sum(loss.times * loss.size**2 / (1 - loss.size) for loss in losses if loss.size < 1)
     return float("inf") if any(loss.size >= 1 for loss in losses) else _expm1(lam * sqrt(squares) + rest)
@@ -72,7 +72,10 @@ def _expm1(x: float) -> float:
 
 
 def certainty(lam: float) -> float:
-    """The least probability that one result keeps its probabilistic bound, where its assumptions hold."""
+    """The least probability that one result keeps its probabilistic bound, where its assumptions hold.
+
+    For sizes far below 1: lam counts (1 - size) times what it is.
+    """
     return max(0.0, 1 - 2 * exp(-(lam**2) / 2))
 
 
