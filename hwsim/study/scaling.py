@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.blocks import BlockScale, one_code, scale_shape
-from hwsim.formats import ExponentFormat, Format, container_dtype, get_format
+from hwsim.formats import ExponentFormat, FixedFormat, Format, container_dtype, get_format
 from hwsim.formats.catalog import nearest
 from hwsim.formats.codes import Codes
 from hwsim.formats.yamlfile import SpecError
@@ -196,6 +196,10 @@ def apply(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> O
     which: `a` or `b`. numbers: (M, K) or (K, N), finite. Raises ValueError where a rule makes numbers that are not
     finite of them: there is no exact product of these.
     """
+    if side.scale is not None and math.frexp(side.scale)[0] == 0.5 and not side.rule.flush:
+        codes = _by_power(side, numbers)
+        factor = None if side.scale == 1 else np.full((1, 1), side.scale)
+        return Operand(codes, *_ones(unit, which, side.rule.element.decode(codes)), factor)
     made = quantize(numbers, side.rule, -1 if which == "a" else -2, scale=side.scale)
     elements = made.element.decode(made.codes)
     if side.enters:
@@ -212,6 +216,15 @@ def apply(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> O
             "with; let the rule saturate"
         )
     return operand
+
+
+def _by_power(side: Side, numbers: NDArray[np.float32]) -> Codes:
+    """The codes of numbers divided by a power of two: what `quantize` makes, without its divisions."""
+    fmt, scaled = side.rule.element, numbers.astype(np.float64) / side.scale
+    codes = np.asarray(fmt.encode(scaled, rounding=side.rule.rounding, overflow=side.rule.overflow))
+    if isinstance(fmt, FixedFormat) and side.rule.symmetric:
+        codes[codes == 1 << fmt.bits - 1] += 1
+    return codes
 
 
 def _ones(unit: Unit, which: str, elements: Floats) -> tuple[NDArray[Any] | None, Floats, Floats | None]:
