@@ -196,6 +196,17 @@ def apply(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> O
     which: `a` or `b`. numbers: (M, K) or (K, N), finite. Raises ValueError where a rule makes numbers that are not
     finite of them: there is no exact product of these.
     """
+    operand = _made(side, which, unit, numbers)
+    factor = 1.0 if operand.factor is None else operand.factor
+    if not (np.isfinite(operand.values).all() and np.isfinite(factor).all()):
+        raise ValueError(
+            f"operands.{which}: a scale or a code of {side.rule.element.name} is not finite, which no exact product "
+            "goes with; let the rule saturate"
+        )
+    return operand
+
+
+def _made(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> Operand:
     if side.scale is not None and math.frexp(side.scale)[0] == 0.5 and not side.rule.flush:
         codes = _by_power(side, numbers)
         factor = None if side.scale == 1 else np.full((1, 1), side.scale)
@@ -205,17 +216,10 @@ def apply(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> O
     if side.enters:
         each = np.asarray(spread(made.scale_values, made.block, elements.shape))
         factor = None if made.tensor_scale is None else np.full((1, 1), float(made.tensor_scale))
-        operand = Operand(made.codes, made.scales, elements, each, factor)
-    else:
-        of = made.scale_values
-        factor = None if (of == 1).all() else of.reshape(1, 1) if of.size == 1 else of
-        operand = Operand(made.codes, *_ones(unit, which, elements), factor)
-    if not np.isfinite(operand.values).all() or (factor is not None and not np.isfinite(factor).all()):
-        raise ValueError(
-            f"operands.{which}: a scale or a code of {made.element.name} is not finite, which no exact product goes "
-            "with; let the rule saturate"
-        )
-    return operand
+        return Operand(made.codes, made.scales, elements, each, factor)
+    of = made.scale_values
+    factor = None if (of == 1).all() else of.reshape(1, 1) if of.size == 1 else of
+    return Operand(made.codes, *_ones(unit, which, elements), factor)
 
 
 def _by_power(side: Side, numbers: NDArray[np.float32]) -> Codes:
