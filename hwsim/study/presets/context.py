@@ -1,0 +1,43 @@
+"""What a preset is, and what it is given to make its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+
+from hwsim.study.report.parts import Report
+
+if TYPE_CHECKING:
+    from hwsim.study.plan import Study
+    from hwsim.study.results import Results
+
+T = TypeVar("T")
+Size = Literal["tiny", "quick", "full"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """The place, the size and the means of one run of a preset.
+
+    folder: where its studies and files go. size: `tiny` takes seconds, `quick` minutes, `full` as long as it needs.
+    command: what made the report, for its figures. run: carries a study out, in a folder of its own under `folder`.
+    """
+
+    folder: Path
+    size: Size
+    command: str
+    run: Callable[[Study], Results]
+
+    def pick(self, *, tiny: T, quick: T, full: T) -> T:
+        """What goes with the size."""
+        return {"tiny": tiny, "quick": quick, "full": full}[self.size]
+
+
+class Preset(NamedTuple):
+    """A study that a paper made: its name, its title, and what makes its report, which names the paper."""
+
+    name: str
+    title: str
+    report: Callable[[Context], Report]
