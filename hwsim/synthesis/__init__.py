@@ -1,6 +1,7 @@
 """Gates, depth and clock rate of generated Verilog, by Yosys and nextpnr."""
 
-from hwsim.synthesis.designs import STAGES, TOP, datapath_verilog, stage_cuts
+from hwsim.synthesis.area import Area, area
+from hwsim.synthesis.designs import STAGES, TOP, Part, datapath_verilog, stage_cuts, unit_parts
 from hwsim.synthesis.flows import GATES, Ecp5, Generic, ecp5, generic, yosys
 from hwsim.synthesis.tools import NEXTPNR, YOSYS, FlowFailed, require
 
@@ -10,13 +11,17 @@ __all__ = [
     "STAGES",
     "TOP",
     "YOSYS",
+    "Area",
     "Ecp5",
     "FlowFailed",
     "Generic",
+    "Part",
+    "area",
     "datapath_verilog",
     "ecp5",
     "generic",
     "require",
     "stage_cuts",
+    "unit_parts",
     "yosys",
 ]

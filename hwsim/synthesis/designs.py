@@ -1,25 +1,43 @@
-"""What is synthesised of a unit: its datapath, cut by registers."""
+"""What is synthesised of a unit: its datapath, cut by registers, and the adder of its promotion."""
 
 from __future__ import annotations
 
-from hwsim.rtl import convert, datapath
+from typing import NamedTuple
+
+from hwsim.rtl import convert, datapath, promotion
 from hwsim.spec import Unit, refuse_unimplemented_in_hardware, steps
 
 TOP = "datapath"
+ADDER = "promotion"
 # Registers after these steps, where a unit has them; None: after every step.
 STAGES = {
     "4": ("multiply", "align", "sum", "round"),
     "10": ("multiply", "maximum.2", "maximum.4", "maximum", "distance", "align", "sum.3", "sum", "magnitude", "round"),
     "all": None,
 }
+# The same of the adder: it has fewer steps.
+ADDER_STAGES = {"4": ("promote",), "10": ("promote.align", "promote.sum", "promote"), "all": None}
+
+
+class Part(NamedTuple):
+    """A module to synthesise by itself, and what its name is in its Verilog."""
+
+    top: str
+    text: str
 
 
 def stage_cuts(unit: Unit, stages: str) -> tuple[str, ...]:
     """One of STAGES, as far as a unit's datapath has these steps. Raises ValueError for another name."""
     if stages not in STAGES:
         raise ValueError(f"stages must be one of {', '.join(STAGES)}, not {stages!r}")
-    named = STAGES[stages]
-    inside = (step for step in steps(unit) if not step.startswith("promote"))
+    return _chosen([step for step in steps(unit) if not _promotes(step)], STAGES[stages])
+
+
+def _promotes(step: str) -> bool:
+    return step.startswith("promote")
+
+
+def _chosen(inside: list[str], named: tuple[str, ...] | None) -> tuple[str, ...]:
     return tuple(step for step in inside if named is None or step in named)
 
 
@@ -32,3 +50,15 @@ def datapath_verilog(unit: Unit, cuts: tuple[str, ...]) -> str:
     """
     refuse_unimplemented_in_hardware(unit)
     return convert(datapath(unit, cuts), TOP)
+
+
+def unit_parts(unit: Unit, stages: str) -> tuple[Part, ...]:
+    """A unit's datapath and, where it promotes, the adder of its promotion register: one of STAGES of both.
+
+    Neither the register itself is there nor what counts to its interval. Raises as `datapath_verilog` does.
+    """
+    parts = [Part(TOP, datapath_verilog(unit, stage_cuts(unit, stages)))]
+    if unit.promotion is not None:
+        cuts = _chosen([step for step in steps(unit) if _promotes(step)], ADDER_STAGES[stages])
+        parts.append(Part(ADDER, convert(promotion(unit, cuts), ADDER)))
+    return tuple(parts)
