@@ -15,8 +15,12 @@ STAGES = {
     "10": ("multiply", "maximum.2", "maximum.4", "maximum", "distance", "align", "sum.3", "sum", "magnitude", "round"),
     "all": None,
 }
-# The same of the adder: it has fewer steps.
-ADDER_STAGES = {"4": ("promote",), "10": ("promote.align", "promote.sum", "promote"), "all": None}
+# The same of the adder, whose stages come after those.
+ADDER_STAGES = {
+    "4": ("promote.align", "promote.magnitude", "promote"),
+    "10": ("promote.align", "promote.magnitude", "promote"),
+    "all": None,
+}
 
 
 class Part(NamedTuple):
