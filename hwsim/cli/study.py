@@ -16,6 +16,7 @@ from hwsim.cli.app import app
 from hwsim.cli.interrupt import interruptible
 from hwsim.cli.output import note, print_error, print_table, say
 from hwsim.cli.progress import Progress
+from hwsim.cli.study_report import draw, show
 from hwsim.cli.study_words import as_mapping
 from hwsim.formats.catalog import nearest
 from hwsim.spec import NotImplementedYet
@@ -99,8 +100,9 @@ def study(
     \b
     accumulation: what the unit returned against the exact product of its operands. quantization: that product against
     the exact product of the numbers. total: both. +- is the confidence interval of the mean over trials.
-    DIR gets results.parquet (a row for each point and trial), summary.parquet (a row a point) and study.yaml. A run
-    that was interrupted goes on where it stopped, by the same command; the bytes are those of a run that ran through.
+    DIR gets results.parquet (a row for each point and trial), summary.parquet (a row a point), study.yaml, report.html
+    and figures. A run that was interrupted goes on where it stopped, by the same command; its bytes are those of a run
+    that ran through.
     Exit status: 0 done; 1 a compiled kernel disagrees with the definition; 2 bad input; 3 an extra is missing.
     """
     sizes = {"trials": trials, "rows": rows, "columns": columns, "seed": seed, "explained": explained}
@@ -147,6 +149,10 @@ def study(
     started = time.monotonic()
     results = _carried_out(made, output, runner, overwrite, command)
     _tell(results, output, time.monotonic() - started)
+    if not no_report:
+        from hwsim.study.report import default_report
+
+        draw(default_report(results, command), output)
     say(f"again: {command}")
 
 
@@ -195,17 +201,14 @@ def _run_preset(name: str, size: Size, folder: Path, command: str, runner: Runne
     if name not in known:
         raise ValueError(f"{nearest('preset', name, known)}; known: {', '.join(known)}")
     context: Callable[..., Any] = importlib.import_module("hwsim.study.presets.context").Context
-    from hwsim.study import report
 
-    made = known[name].report(
-        context(
-            folder=folder,
-            size=size.value,
-            command=command,
-            run=lambda one: _carried_out(one, folder / "studies" / one.name, runner, overwrite, command),
-        )
-    )
-    del report, made
+    def carried_out(made: Study) -> Results:
+        return _carried_out(made, folder / "studies" / made.name, runner, overwrite, command)
+
+    report = known[name].report(context(folder=folder, size=size.value, command=command, run=carried_out))
+    show(report)
+    draw(report, folder)
+    say(f"again: {command}")
 
 
 def _plan(made: Study) -> None:

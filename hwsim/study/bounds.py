@@ -61,7 +61,7 @@ def bounds(unit: Unit, length: int, lam: float = 3.0) -> Bounds:
 
 
 def _probabilistic(losses: list[Loss], lam: float) -> float:
-    """exp(lam sqrt(sum size^2) + sum size^2 / (1 - size)) - 1, over all losses: theorem 2.4 where sizes are alike."""
+    """exp(lam sqrt(sum size^2) + sum size^2 / (1 - size)) - 1, of all losses: Higham and Mary's if all are alike."""
     squares = sum(loss.times * loss.size**2 for loss in losses)
     rest = sum(loss.times * loss.size**2 / (1 - loss.size) for loss in losses if loss.size < 1)
     return float("inf") if any(loss.size >= 1 for loss in losses) else _expm1(lam * sqrt(squares) + rest)
@@ -72,7 +72,10 @@ def _expm1(x: float) -> float:
 
 
 def certainty(lam: float) -> float:
-    """The least probability that one result keeps its probabilistic bound, where its assumptions hold."""
+    """The least probability that one result keeps its probabilistic bound, where its assumptions hold.
+
+    For sizes far below 1: lam counts (1 - size) times what it is.
+    """
     return max(0.0, 1 - 2 * exp(-(lam**2) / 2))
 
 
@@ -129,8 +132,10 @@ def counted_magnitude(
 def _counted(values: Array, least: float, zeros: bool) -> Array:
     """Magnitudes, at least `least`; zeros too, or not."""
     size = np.abs(values)
-    raised = np.maximum(size, least)
-    return np.where(np.isfinite(size) & (zeros | (size > 0)), raised, 0.0)
+    none = ~np.isfinite(size) if zeros else (size == 0) | ~np.isfinite(size)
+    np.maximum(size, least, out=size)
+    size[none] = 0.0
+    return size
 
 
 def _least(fmt: Format) -> float:

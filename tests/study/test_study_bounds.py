@@ -139,9 +139,9 @@ def promoted() -> Given:
 
 
 def test_a_promotion_bounds_a_chunk_by_itself() -> None:
-    # The first chunk loses as much as Hopper does in 128 products; later ones have no large product beside them.
+    # The first chunk loses what Hopper does in 128 products; later ones have no large product beside them.
     assert bounds(load_unit("deepseek-v3-e4m3-f32"), 4096).worst < bounds(load_unit("hopper-wgmma-e4m3-f32"), 160).worst
-    assert 0.1 <= reached(promoted()) <= 1.0
+    assert 0.8 <= reached(promoted()) <= 1.0
 
 
 def with_less(unit: Unit, what: str) -> Unit:

@@ -30,6 +30,13 @@ def specification(chart: Chart, framed: bool = True) -> dict[str, Any]:
     Raises ToolMissing where Altair is not installed.
     """
     alt = library("altair")
+    # Altair would hold each part to its schema as it is made, which takes ten times as long: the tests do.
+    with alt.utils.schemapi.debug_mode(False):
+        return _specification(chart, framed)
+
+
+def _specification(chart: Chart, framed: bool) -> dict[str, Any]:
+    alt = library("altair")
     drawn, _ = places(chart)
     columns = chart.columns or _columns(len(chart.panels))
     columns = min(columns, len(chart.panels))
@@ -54,7 +61,7 @@ def specification(chart: Chart, framed: bool = True) -> dict[str, Any]:
 
 
 def _dict(whole: Any) -> dict[str, Any]:
-    found: dict[str, Any] = whole.configure(**config()).properties(padding=10).to_dict()
+    found: dict[str, Any] = whole.configure(**config()).properties(padding=10).to_dict(validate=False)
     return found
 
 
@@ -76,8 +83,9 @@ def _size(chart: Chart, columns: int) -> tuple[int, int]:
         cell = max(width(short(value), LETTERS) for one in chart.series for value in one.y) + 12
         return max(160, round(max(40, cell)) * len(chart.words_of_x)), max(80, 28 * rows)
     if chart.kind == "bars":
-        # A bar is at least 7 pixels wide.
-        return max(wide, round(9.5 * len(chart.labels) * max(1, len(chart.words_of_x)))), high
+        # A bar is from 7 to about 70 pixels wide.
+        bars = len(chart.labels) * max(1, len(chart.words_of_x))
+        return max(min(wide, 90 * bars), 240, round(9.5 * bars)), high
     return max(wide, 24 * len(chart.words_of_x)), high
 
 

@@ -24,7 +24,6 @@ from hwsim.study.report.palette import DARK
 from hwsim.study.report.parts import Chart, Report, Table
 
 HERE = Path(__file__).parent
-FEW = 12  # rows of a chart's numbers that are not folded
 
 
 def write_page(report: Report, path: Path) -> None:
@@ -57,7 +56,6 @@ def html(report: Report) -> str:
         numbers={chart.name: numbers(chart) for chart in report.charts},
         notes={chart.name: note(chart) for chart in report.charts},
         is_chart=lambda part: isinstance(part, Chart),
-        FEW=FEW,
         # These are ours: no escape. The page allows itself nothing but them, by their hashes.
         style=Markup(style),
         script=Markup(script),
