@@ -16,6 +16,7 @@ from hwsim.cli.app import app
 from hwsim.cli.interrupt import interruptible
 from hwsim.cli.output import note, print_error, print_table, say
 from hwsim.cli.progress import Progress
+from hwsim.cli.study_pareto import write_pareto
 from hwsim.cli.study_report import draw, show
 from hwsim.cli.study_words import as_mapping
 from hwsim.formats.catalog import nearest
@@ -143,8 +144,15 @@ def study(
     assert output is not None
     command = _again(file, output, unit, grid, scaling, data, length, skip_invalid, changes, no_report)
     if pareto:
-        command += shlex.join(["", "--pareto", *_options(stages=stages, fmax=fmax)])
-        write_pareto(made, output, command, stages, fmax, workers, not no_report, runner, overwrite)
+        own = {"--stages": stages, "--fmax": fmax}
+        again = shlex.split(command)
+        said = ["--pareto", *(word for name, value in own.items() if value for word in (name, value))]
+        command = shlex.join([*again[:-2], *said, *again[-2:]])  # -o DIR stays last
+
+        def run_here(one: Study, folder: Path) -> Results:
+            return _carried_out(one, folder, runner, overwrite, command)
+
+        write_pareto(made, output, run_here, command, stages, fmax, workers, not no_report)
         return
     started = time.monotonic()
     results = _carried_out(made, output, runner, overwrite, command)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from hwsim.cli.interrupt import interruptible
-from hwsim.cli.output import note, print_table, say
+from hwsim.cli.output import note, say
 from hwsim.cli.progress import Progress
+from hwsim.cli.study_report import draw, show
 
 if TYPE_CHECKING:
     from hwsim.study.pareto import Fmax
@@ -29,23 +30,24 @@ def write_pareto(
 ) -> None:
     """Synthesise and run a study, print its tables, and write its page and figures."""
     from hwsim.study.pareto import Options, report
-    from hwsim.study.report import write_charts, write_page
+
+    def run_alone(one: Study, place: Path) -> Results:
+        bar.bar.stop()  # a terminal has one bar at a time
+        try:
+            return run(one, place)
+        finally:
+            bar.bar.start()
 
     options = Options(stages=stages or "4", fmax=cast("Fmax", fmax or "none"), workers=workers)
     started = time.monotonic()
     try:
         with interruptible(), Progress("synthesis") as bar:
-            made = report(study, folder, run, options, command, bar.update)
+            made = report(study, folder, run_alone, options, command, bar.update)
     except KeyboardInterrupt:
         note(f"what is synthesised is kept; to go on: {command}")
         raise
-    for table in made.tables:
-        say(table.title, style="bold")
-        print_table(table.header, table.rows, right=table.right)
-        say(table.caption)
-    written = ["pareto.md", "study/"]
+    show(made)
     if drawn:
-        written += [str(path.relative_to(folder)) for path in write_charts(made, folder)] + ["pareto.html"]
-        write_page(made, folder / "pareto.html")
-    say(f"{folder}: {', '.join(written)}, in {time.monotonic() - started:,.1f} s")
+        draw(made, folder)
+    say(f"{folder}: pareto.md, study/, in {time.monotonic() - started:,.1f} s")
     say(f"again: {command}")

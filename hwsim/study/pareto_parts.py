@@ -14,6 +14,7 @@ from hwsim.synthesis import STAGES, Area
 FRONT = "Pareto front"
 # References far from the study's units are named below the chart: their lines would leave no room for anything else.
 REACH = 1.7
+CLOSE = 1.15
 GATES = Axis(title="Gates per lane (gates for each product a cycle)")
 KINDS = {
     "accumulation": "Error of the accumulation (rms / rms of the result)",
@@ -43,7 +44,8 @@ def _counted(stages: str) -> str:
         "Gates are the AND, OR, XOR, MUX and NOT that Yosys leaves of the generated RTL, without a technology and "
         f"without multipliers of one's own, flip-flops apart: of one fused sum with registers after {cuts} (those that "
         "a unit has), from the codes of operands, scales and addend to the code of the result, NaN, infinities and "
-        "rounding included; and, where a unit promotes, of the adder of its promotion, cut in stages of its own. Handshake, contexts, the "
+        "rounding included; and, where a unit promotes, of the adder of its promotion, cut by registers of "
+        "its own. Handshake, contexts, the "
         "register that a chain goes on from and what counts to the interval are not counted. Depth is the number of "
         "gates on the longest path that no register cuts."
     )
@@ -94,14 +96,13 @@ def _errors(sized: Sequence[Place], measure: str, command: str) -> Chart:
     for panel, inside in _panels(sized).items():
         shown = [place for place in inside if 0 < place.row[name] < math.inf]
         exact += [f"{_long(place, varied)} ({panel})" for place in inside if place.row[name] == 0]
-        best = sorted((p.gates_per_lane, p.row[name]) for p in shown if p.on_front)
-        xs, ys = tuple(x for x, _ in best), tuple(y for _, y in best)
-        # Below the units, so that they are seen for what they are.
-        series.append(Series(label=FRONT, x=xs, y=ys, panel=panel, front=True))
         by_label: dict[str, list[Place]] = {}
         for place in shown:
             by_label.setdefault(place.point.axes["unit"], []).append(place)
         series += [_series(label, panel, of, name, varied) for label, of in by_label.items()]
+        best = sorted((p.gates_per_lane, p.row[name]) for p in shown if p.on_front)
+        xs, ys = tuple(x for x, _ in best), tuple(y for _, y in best)
+        series.append(Series(label=FRONT, x=xs, y=ys, panel=panel, front=True))
     near, far = _near(sized, [unit for unit in _comparable(sized) if unit.lanes > 1])
     lines = [Reference(value=unit.gates_per_lane, label=unit.name, axis="x") for unit in near]
     caption = f"Numbers beside the points: {' and '.join(varied)}." if varied else ""
@@ -158,6 +159,7 @@ def _speed(sized: Sequence[Place], command: str) -> Chart:
         )
     near, _ = _near(sized, [unit for unit in _comparable(sized) if unit.lanes > 1])
     lines = [(unit.name, unit.megahertz if clocked else unit.depth) for unit in near]
+    merged = _merged([(name, value) for name, value in lines if value is not None])
     return Chart(
         name="pareto-clock" if clocked else "pareto-depth",
         title="Clock rate against area, ECP5" if clocked else "Depth against area",
@@ -165,9 +167,22 @@ def _speed(sized: Sequence[Place], command: str) -> Chart:
         x=GATES,
         y=Axis(title="Fmax (MHz)" if clocked else "Gates between registers", zero=True),
         series=tuple(series),
-        references=tuple(Reference(value=value, label=name) for name, value in lines if value is not None),
+        references=merged,
         kind="points",
         command=command,
+    )
+
+
+def _merged(lines: Sequence[tuple[str, float]]) -> tuple[Reference, ...]:
+    """Lines at values of others; those whose words would meet are one, at the largest value, that names them all."""
+    groups: list[list[tuple[str, float]]] = []
+    for line in sorted(lines, key=lambda one: -one[1]):
+        if groups and line[1] > groups[-1][0][1] / CLOSE:
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    return tuple(
+        Reference(value=group[0][1], label=", ".join(f"{name} {value:g}" for name, value in group)) for group in groups
     )
 
 
