@@ -27,3 +27,10 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         os.unlink(scratch)
         raise
+
+
+def cache_folder() -> Path:
+    """Where results that take long are kept, by content: HWSIM_CACHE, or `hwsim` in the user's cache folder."""
+    if own := os.environ.get("HWSIM_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hwsim"

@@ -79,8 +79,8 @@ def cosim(
     Exit status: 0 all equal; 1 a mismatch, or fewer cases than planned; 2 bad input; 3 a simulator is missing.
     """
     from hwsim.cosim.build import BuildFailed
-    from hwsim.cosim.processes import Stopped
     from hwsim.cosim.run import Options, run
+    from hwsim.processes import Stopped
 
     simulators = ("verilator", "icarus") if sim is Simulators.BOTH else (sim.value,)
     drawn = secrets.randbelow(2**32) if seed is None else seed
@@ -163,7 +163,7 @@ def terminated(*_: object) -> None:
 
     The children are stopped first: should a library swallow the exception, the run ends all the same.
     """
-    from hwsim.cosim import processes
+    from hwsim import processes
 
     processes.stop()
     raise KeyboardInterrupt

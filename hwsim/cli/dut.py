@@ -26,9 +26,9 @@ def cosim_dut(
 ) -> None:
     """Put a user's design through the suites, and say what came of it."""
     from hwsim.cosim.build import BuildFailed
-    from hwsim.cosim.processes import Stopped
     from hwsim.dut.config import load_dut
     from hwsim.dut.run import DutOptions, run_dut
+    from hwsim.processes import Stopped
 
     dut = load_dut(path)
     options = DutOptions(dut, simulators, seed, cases, waves, output, case, str(path), assertions)

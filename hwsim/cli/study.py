@@ -16,6 +16,7 @@ from hwsim.cli.app import app
 from hwsim.cli.interrupt import interruptible
 from hwsim.cli.output import note, print_error, print_table, say
 from hwsim.cli.progress import Progress
+from hwsim.cli.study_pareto import write_pareto
 from hwsim.cli.study_report import draw, show
 from hwsim.cli.study_words import as_mapping
 from hwsim.formats.catalog import nearest
@@ -73,7 +74,16 @@ def study(
         str | None, typer.Option(metavar="WHERE", help="Dask: local, the address of a cluster, slurm or lsf.")
     ] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="No figures and no page.")] = False,
-    pareto: Annotated[bool, typer.Option("--pareto", help="Beside each unit's error, its area and speed.")] = False,
+    pareto: Annotated[
+        bool, typer.Option("--pareto", help="Beside each unit's error, its area and speed; a study of its own if none.")
+    ] = False,
+    stages: Annotated[
+        str | None, typer.Option(metavar="4|10|all", help="Of --pareto: registers in the datapath; 4 unless given.")
+    ] = None,
+    fmax: Annotated[
+        str | None,
+        typer.Option(metavar="none|front|all", help="Of --pareto: units placed and routed; minutes each; none."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the points, and run nothing.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Take the place of another study's results.")] = False,
 ) -> None:
@@ -86,6 +96,7 @@ def study(
     hwsim study --unit mxfp8-e4m3-f32 --unit mxfp4-e2m1-f32 --scaling block --data weights.npz:w -o formats/
     hwsim study study.yaml --trials 32 --seed 2 -o again/                with some of its keys changed
     hwsim study study.yaml --dry-run                                     what would be run
+    hwsim study --pareto -o pareto/                                      error against gates, of Hopper's accumulator
 
     \b
     accumulation: what the unit returned against the exact product of its operands. quantization: that product against
@@ -98,10 +109,13 @@ def study(
     sizes = {"trials": trials, "rows": rows, "columns": columns, "seed": seed, "explained": explained}
     changes: dict[str, Any] = {key: value for key, value in sizes.items() if value is not None}
     words = as_mapping(unit, grid, scaling, data, length, skip_invalid)
-    if sum((file is not None, preset is not None, bool(unit))) != 1:
+    given = sum((file is not None, preset is not None, bool(unit)))
+    if given != 1 and not (pareto and not given):
         raise ValueError("give one of STUDY.yaml, --preset NAME and --unit UNIT")
-    if pareto:
-        raise NotImplementedYet("--pareto is not implemented yet")
+    if pareto and preset is not None:
+        raise ValueError("--pareto goes with STUDY.yaml or --unit, or with neither, not with --preset")
+    if not pareto and (stages or fmax):
+        raise ValueError("--stages and --fmax go with --pareto")
     if output is None and not dry_run:
         raise ValueError("--output is missing: the folder that results go to")
     runner = _runner(scheduler, workers)
@@ -114,7 +128,11 @@ def study(
         return
     from hwsim.study.plan import load_study
 
-    if file is None:
+    if not given:
+        from hwsim.study.pareto import default_study
+
+        made = default_study({**words, **changes})
+    elif file is None:
         made = load_study({"study": "study", "data": ["normal"], **words, **changes})
     else:
         if any(key != "lengths" for key in words):
@@ -125,6 +143,17 @@ def study(
         return
     assert output is not None
     command = _again(file, output, unit, grid, scaling, data, length, skip_invalid, changes, no_report)
+    if pareto:
+        own = {"--stages": stages, "--fmax": fmax}
+        again = shlex.split(command)
+        said = ["--pareto", *(word for name, value in own.items() if value for word in (name, value))]
+        command = shlex.join([*again[:-2], *said, *again[-2:]])  # -o DIR stays last
+
+        def run_here(one: Study, folder: Path) -> Results:
+            return _carried_out(one, folder, runner, overwrite, command)
+
+        write_pareto(made, output, run_here, command, stages, fmax, workers, not no_report)
+        return
     started = time.monotonic()
     results = _carried_out(made, output, runner, overwrite, command)
     _tell(results, output, time.monotonic() - started)

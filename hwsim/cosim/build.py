@@ -15,10 +15,11 @@ from pathlib import Path
 
 import cocotb_tools.config
 
-from hwsim.cosim import processes
+from hwsim import processes
 from hwsim.cosim.bench import TOP, bench
 from hwsim.cosim.ports import PortMap
-from hwsim.cosim.tools import Verilator, cache_folder, find_icarus, find_verilator
+from hwsim.cosim.tools import Verilator, find_icarus, find_verilator
+from hwsim.files import cache_folder
 
 BULK = Path(__file__).with_name("bulk.cpp")
 RUNTIME = ("verilated", "verilated_vpi", "verilated_dpi", "verilated_threads", "verilated_vcd_c")

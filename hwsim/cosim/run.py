@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from hwsim.cosim import processes
+from hwsim import processes
 from hwsim.cosim.bench import TOP
 from hwsim.cosim.build import Design, bulk_build, unit_design
 from hwsim.cosim.bulk import BulkUnit

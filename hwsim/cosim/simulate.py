@@ -9,7 +9,7 @@ from pathlib import Path
 import cocotb_tools.config
 import find_libpython
 
-from hwsim.cosim import processes
+from hwsim import processes
 from hwsim.cosim.build import Design, icarus_build, verilator_build
 from hwsim.tb.job import FOLDER
 

@@ -69,10 +69,3 @@ def require(simulator: str) -> None:
         find_verilator()
     else:
         find_icarus()
-
-
-def cache_folder() -> Path:
-    """Where builds are kept: HWSIM_CACHE, or `hwsim` in the user's cache folder."""
-    if own := os.environ.get("HWSIM_CACHE"):
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hwsim"

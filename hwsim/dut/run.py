@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hwsim.cosim import processes
+from hwsim import processes
 from hwsim.cosim.coverage import UnitCoverage
 from hwsim.cosim.report import Row, told
 from hwsim.cosim.run import Progress, Silence, log_end, results_folder

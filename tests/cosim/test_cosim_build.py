@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from cosim.odd_units import TINY
 
-from hwsim.cosim import processes
+from hwsim import processes
 from hwsim.cosim.build import BuildFailed, bulk_build, icarus_build, unit_design, verilator_build
 from hwsim.cosim.ports import port_map
-from hwsim.cosim.tools import cache_folder, find_icarus, find_verilator
+from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import ToolMissing
+from hwsim.files import cache_folder
 from hwsim.rtl import verilog
 from hwsim.spec import pipeline
 

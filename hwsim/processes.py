@@ -20,8 +20,17 @@ _lock = threading.RLock()  # a signal handler may stop while this thread starts 
 _stopped = threading.Event()
 
 
-def run(command: Sequence[str], log: Path, environment: Mapping[str, str], cwd: Path | None = None) -> int:
-    """Run a command, its output appended to `log`; its exit status. Raises Stopped after `stop`."""
+def run(
+    command: Sequence[str],
+    log: Path,
+    environment: Mapping[str, str],
+    cwd: Path | None = None,
+    seconds: float | None = None,
+) -> int:
+    """Run a command, its output appended to `log`; its exit status.
+
+    Raises Stopped after `stop`, and subprocess.TimeoutExpired when it takes longer than `seconds`.
+    """
     with log.open("ab") as output:
         with _lock:
             if _stopped.is_set():
@@ -37,7 +46,11 @@ def run(command: Sequence[str], log: Path, environment: Mapping[str, str], cwd: 
             )
             _running.add(child)
         try:
-            status = child.wait()
+            status = child.wait(seconds)
+        except BaseException:
+            _end(child)
+            child.wait()
+            raise
         finally:
             with _lock:
                 _running.discard(child)
@@ -51,8 +64,12 @@ def stop() -> None:
     _stopped.set()
     with _lock:
         for child in _running:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
+            _end(child)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
 
 
 def start() -> None:

@@ -1,0 +1,92 @@
+"""Accuracy against area: the error of a study's units from the engine, their gates and clock from synthesis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from hwsim.files import replaced
+from hwsim.spec import Unit
+from hwsim.study.areas import Areas, Progress, areas
+from hwsim.study.grid import points
+from hwsim.study.pareto_parts import pareto_report
+from hwsim.study.places import error_kind, places
+from hwsim.study.plan import Study, load_study
+from hwsim.study.report import Report, markdown
+from hwsim.study.results import Results, nothing
+from hwsim.synthesis import STAGES
+
+Fmax = Literal["none", "front", "all"]
+Run = Callable[[Study, Path], Results]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is synthesised. stages: registers of the datapath (`hwsim.synthesis.STAGES`). fmax: which units are placed
+    and routed on an ECP5 too: none, those on a front, or all. seconds: for each tool.
+    """
+
+    stages: str = "4"
+    fmax: Fmax = "none"
+    workers: int | None = None
+    seconds: float = 1800
+
+    def __post_init__(self) -> None:
+        if self.stages not in STAGES:
+            raise ValueError(f"stages must be one of {', '.join(STAGES)}, not {self.stages!r}")
+        if self.fmax not in ("none", "front", "all"):
+            raise ValueError(f"fmax must be none, front or all, not {self.fmax!r}")
+
+
+def default_study(changes: Mapping[str, Any] | None = None) -> Study:
+    """The study in pareto.yaml. changes: keys that take the place of its own, all but its units."""
+    if changes and "units" in changes:
+        raise ValueError("--grid, --scaling and --skip-invalid go with --unit")
+    return load_study(yaml.safe_load(files("hwsim.study").joinpath("pareto.yaml").read_text()), changes=changes)
+
+
+def report(
+    study: Study | None,
+    folder: Path,
+    run: Run,
+    options: Options | None = None,
+    command: str = "",
+    progress: Progress = nothing,
+) -> Report:
+    """Accuracy against area of a study's units: one table and charts, and pareto.md with the tables in `folder`.
+
+    study: `default_study()` unless given. run: a study into a folder (`hwsim.study.results.run`), here folder/study.
+    The figures and the page are the caller's to write. Raises ValueError for a study that is wrong, and ToolMissing.
+    """
+    chosen = options or Options()
+    made = default_study() if study is None else study
+    planned = points(made)
+    units = [point.unit for point in planned]
+    sized = _sized(units, chosen, chosen.fmax == "all", progress)
+    results = run(made, folder / "study")
+    measure = error_kind(planned)
+    placed = places(planned, results.points, sized, measure)
+    if chosen.fmax == "front":
+        best = {place.point.unit for place in placed if place.on_front}
+        clocked = _sized([unit for unit in units if unit in best], chosen, True, progress)
+        placed = [replace(place, area=clocked.get(place.point.unit, place.area)) for place in placed]
+    found = pareto_report(made, placed, measure, chosen.stages, command)
+    with replaced(folder / "pareto.md") as file:
+        file.write("\n".join(f"## {table.title}\n\n{markdown(table)}" for table in found.tables).encode())
+    return found
+
+
+def _sized(units: list[Unit], options: Options, fmax: bool, progress: Progress) -> Areas:
+    return areas(
+        units,
+        stages=options.stages,
+        fmax=fmax,
+        workers=options.workers,
+        seconds=options.seconds,
+        progress=progress,
+    )

@@ -1,0 +1,271 @@
+"""The charts and tables of accuracy against area."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from hwsim.study.places import Place
+from hwsim.study.plan import Study
+from hwsim.study.references import ReferenceUnit, references
+from hwsim.study.report import Axis, Chart, Reference, Report, Series, Table
+from hwsim.synthesis import STAGES, Area
+
+FRONT = "Pareto front"
+# References far from the study's units are named below the chart: their lines would leave no room for anything else.
+REACH = 1.7
+CLOSE = 1.15
+GATES = Axis(title="Gates per lane (gates for each product a cycle)")
+KINDS = {
+    "accumulation": "Error of the accumulation (rms / rms of the result)",
+    "total": "Error of quantisation and accumulation (rms / rms of the result)",
+}
+
+
+def pareto_report(study: Study, placed: Sequence[Place], measure: str, stages: str, command: str) -> Report:
+    """One figure of error by gates, one of speed by gates, and the tables of both. measure: of KINDS."""
+    sized = [place for place in placed if isinstance(place.area, Area)]
+    charts = [_errors(sized, measure, command), _speed(sized, command)] if sized else []
+    tables = [_units(placed, measure), _references(placed), *_refused(placed)]
+    return Report(
+        name="pareto",
+        title=study.title or f"Accuracy against area: {study.name}",
+        command=command,
+        summary=(_counted(stages), _measured(study, measure)),
+        parts=(*charts, *tables),
+        sources=(f"Units of others: {references().source}.",),
+    )
+
+
+def _counted(stages: str) -> str:
+    named = STAGES[stages]
+    cuts = "every step" if named is None else ", ".join(named)
+    return (
+        "Gates are the AND, OR, XOR, MUX and NOT that Yosys leaves of the generated RTL, without a technology and "
+        f"without multipliers of one's own, flip-flops apart: of one fused sum with registers after {cuts} (those that "
+        "a unit has), from the codes of operands, scales and addend to the code of the result, NaN, infinities and "
+        "rounding included; and, where a unit promotes, of the adder of its promotion, cut by registers of "
+        "its own. Handshake, contexts, the "
+        "register that a chain goes on from and what counts to the interval are not counted. Depth is the number of "
+        "gates on the longest path that no register cuts."
+    )
+
+
+def _measured(study: Study, measure: str) -> str:
+    against = "exact product of the operands" if measure == "accumulation" else "exact product of the numbers"
+    lengths = ", ".join(f"{length:,}" for length in study.lengths)
+    return (
+        f"The error is that of what the unit returns against the {against}, over {study.trials} trials of "
+        f"{study.rows} x {study.columns} results at K = {lengths}. On the front is what no other unit beats in gates "
+        "per lane and error at once."
+    )
+
+
+def _panels(placed: Sequence[Place]) -> dict[str, list[Place]]:
+    lengths = {place.point.length for place in placed}
+    panels: dict[str, list[Place]] = {}
+    for place in placed:
+        name = place.point.data.name + (f", K = {place.point.length:,}" if len(lengths) > 1 else "")
+        panels.setdefault(name, []).append(place)
+    return panels
+
+
+def _varied(placed: Sequence[Place]) -> list[str]:
+    """The fields that tell units of one label apart."""
+    seen: dict[tuple[str, str], set[str]] = {}
+    for place in placed:
+        for field, value in place.point.axes.items():
+            if field != "unit":
+                seen.setdefault((place.point.axes["unit"], field), set()).add(value)
+    return list(dict.fromkeys(field for (_, field), values in seen.items() if len(values) > 1))
+
+
+def _short(place: Place, varied: Sequence[str]) -> str:
+    return " ".join(place.point.axes[field] for field in varied if field in place.point.axes)
+
+
+def _long(place: Place, varied: Sequence[str]) -> str:
+    said = [f"{field} {place.point.axes[field]}" for field in varied if field in place.point.axes]
+    return ", ".join([place.point.axes["unit"], *said])
+
+
+def _errors(sized: Sequence[Place], measure: str, command: str) -> Chart:
+    name, varied = f"{measure}_rms", _varied(sized)
+    series: list[Series] = []
+    exact: list[str] = []
+    for panel, inside in _panels(sized).items():
+        shown = [place for place in inside if 0 < place.row[name] < math.inf]
+        exact += [f"{_long(place, varied)} ({panel})" for place in inside if place.row[name] == 0]
+        by_label: dict[str, list[Place]] = {}
+        for place in shown:
+            by_label.setdefault(place.point.axes["unit"], []).append(place)
+        series += [_series(label, panel, of, name, varied) for label, of in by_label.items()]
+        best = sorted((p.gates_per_lane, p.row[name]) for p in shown if p.on_front)
+        xs, ys = tuple(x for x, _ in best), tuple(y for _, y in best)
+        series.append(Series(label=FRONT, x=xs, y=ys, panel=panel, front=True))
+    near, far = _near(sized, [unit for unit in _comparable(sized) if unit.lanes > 1])
+    lines = [Reference(value=unit.gates_per_lane, label=unit.name, axis="x") for unit in near]
+    caption = f"Numbers beside the points: {' and '.join(varied)}." if varied else ""
+    caption += f" Vertical lines: gates of {', '.join(f'{u.name} ({u.what})' for u in near)}." if near else ""
+    if far:
+        caption += " Outside: " + ", ".join(f"{unit.name} at {unit.gates_per_lane:,.0f}" for unit in far) + "."
+    caption += f" Exact, so without a place: {', '.join(exact)}." if exact else ""
+    return Chart(
+        name="pareto",
+        title="Accuracy against area",
+        caption=caption.strip(),
+        x=GATES,
+        y=Axis(title=KINDS[measure], log=10),
+        series=tuple(series),
+        references=tuple(lines),
+        kind="points",
+        command=command,
+    )
+
+
+def _series(label: str, panel: str, places: Sequence[Place], name: str, varied: Sequence[str]) -> Series:
+    low = [place.row[f"{name}_low"] for place in places]
+    high = [place.row[f"{name}_high"] for place in places]
+    bounded = all(0 < value < math.inf for value in (*low, *high))
+    return Series(
+        label=label,
+        x=tuple(place.gates_per_lane for place in places),
+        y=tuple(place.row[name] for place in places),
+        low=tuple(low) if bounded else None,
+        high=tuple(high) if bounded else None,
+        panel=panel,
+        names=tuple(_short(place, varied) for place in places),
+        notes=tuple(place.point.unit.name for place in places),
+    )
+
+
+def _speed(sized: Sequence[Place], command: str) -> Chart:
+    """The clock rate by gates; the depth where no unit was placed and routed."""
+    varied = _varied(sized)
+    units = list({place.point.unit: place for place in sized}.values())
+    clocked = [place for place in units if _area(place).megahertz is not None]
+    series = []
+    for label in dict.fromkeys(place.point.axes["unit"] for place in clocked or units):
+        inside = [place for place in clocked or units if place.point.axes["unit"] == label]
+        ys = [_area(place).megahertz if clocked else _area(place).depth for place in inside]
+        series.append(
+            Series(
+                label=label,
+                x=tuple(place.gates_per_lane for place in inside),
+                y=tuple(float(y) for y in ys if y is not None),
+                names=tuple(_short(place, varied) for place in inside),
+                notes=tuple(place.point.unit.name for place in inside),
+            )
+        )
+    near, _ = _near(sized, [unit for unit in _comparable(sized) if unit.lanes > 1])
+    lines = [(unit.name, unit.megahertz if clocked else unit.depth) for unit in near]
+    merged = _merged([(name, value) for name, value in lines if value is not None])
+    return Chart(
+        name="pareto-clock" if clocked else "pareto-depth",
+        title="Clock rate against area, ECP5" if clocked else "Depth against area",
+        caption="Out of context: paths from the inputs and to the outputs are not timed." if clocked else "",
+        x=GATES,
+        y=Axis(title="Fmax (MHz)" if clocked else "Gates between registers", zero=True),
+        series=tuple(series),
+        references=merged,
+        kind="points",
+        command=command,
+    )
+
+
+def _merged(lines: Sequence[tuple[str, float]]) -> tuple[Reference, ...]:
+    """Lines at values of others; those whose words would meet are one, at the largest value, that names them all."""
+    groups: list[list[tuple[str, float]]] = []
+    for line in sorted(lines, key=lambda one: -one[1]):
+        if groups and line[1] > groups[-1][0][1] / CLOSE:
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    return tuple(
+        Reference(value=group[0][1], label=", ".join(f"{name} {value:g}" for name, value in group)) for group in groups
+    )
+
+
+def _area(place: Place) -> Area:
+    assert isinstance(place.area, Area)
+    return place.area
+
+
+def _comparable(placed: Iterable[Place]) -> tuple[ReferenceUnit, ...]:
+    operands = [(place.point.unit.operands.a, place.point.unit.operands.b) for place in placed]
+    return references().of({fmt.name for pair in operands for fmt in pair})
+
+
+def _near(sized: Sequence[Place], units: Sequence[ReferenceUnit]) -> tuple[list[ReferenceUnit], list[ReferenceUnit]]:
+    """References near enough for a line, and the others."""
+    gates = [place.gates_per_lane for place in sized]
+    near = [unit for unit in units if min(gates) / REACH <= unit.gates_per_lane <= max(gates) * REACH]
+    return near, [unit for unit in units if unit not in near]
+
+
+def _units(placed: Sequence[Place], measure: str) -> Table:
+    varied, panels = _varied(placed), _panels(placed)
+    clocked = any(isinstance(place.area, Area) and place.area.megahertz is not None for place in placed)
+    header = ["unit", "lanes", "gates", "a lane", "flip-flops", "depth"] + (["ECP5 LUTs", "MHz"] if clocked else [])
+    for panel in panels:
+        header += [f"SNR dB, {panel}", f"median error, {panel}"]
+    rows = []
+    for label in dict.fromkeys(place.point.label for place in placed):
+        inside = {panel: next((p for p in of if p.point.label == label), None) for panel, of in panels.items()}
+        first = next(place for place in inside.values() if place is not None)
+        cells = [_long(first, varied), str(first.point.unit.instruction.lanes), *_area_cells(first, clocked)]
+        for place in inside.values():
+            cells += ["", ""] if place is None else _error_cells(place, measure)
+        rows.append(tuple(cells))
+    return Table(
+        title="Units",
+        header=(*header, "front"),
+        rows=tuple((*row, _fronts(panels, label)) for row, label in zip(rows, _labels(placed), strict=True)),
+        right=tuple(range(1, len(header))),
+        caption="Median error: of |error| / |exact result|. Front: the data for which no unit beats it in both.",
+    )
+
+
+def _labels(placed: Sequence[Place]) -> list[str]:
+    return list(dict.fromkeys(place.point.label for place in placed))
+
+
+def _fronts(panels: dict[str, list[Place]], label: str) -> str:
+    return ", ".join(name for name, of in panels.items() if any(p.on_front and p.point.label == label for p in of))
+
+
+def _area_cells(place: Place, clocked: bool) -> list[str]:
+    if not isinstance(place.area, Area):
+        return ["-"] * (6 if clocked else 4)
+    area = place.area
+    cells = [f"{area.gates:,}", f"{place.gates_per_lane:,.0f}", f"{area.flipflops:,}", f"{area.depth}"]
+    return cells + ([_said(area.comb), _said(area.megahertz, 1)] if clocked else [])
+
+
+def _said(value: float | None, digits: int = 0) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def _error_cells(place: Place, measure: str) -> list[str]:
+    decibels, median = place.row[f"{measure}_snr_db"], place.row[f"{measure}_relative_p50"]
+    return ["exact" if decibels == math.inf else f"{decibels:.1f}", f"{median:.1e}" if median else "0"]
+
+
+def _references(placed: Sequence[Place]) -> Table:
+    header = ("unit", "what", "lanes", "gates", "a lane", "flip-flops", "depth", "ECP5 LUTs", "MHz")
+    rows = []
+    for unit in references().units:
+        cells = [f"{unit.lanes}", f"{unit.gates:,}", f"{unit.gates_per_lane:,.0f}", _said(unit.flipflops)]
+        cells += [_said(unit.depth), _said(unit.comb), _said(unit.megahertz, 1)]
+        rows.append((unit.name, unit.what, *cells))
+    return Table(title="Units of others", header=header, rows=tuple(rows), right=tuple(range(2, len(header))),
+                 caption=f"{references().source[0].upper()}{references().source[1:]}.")  # fmt: skip
+
+
+def _refused(placed: Sequence[Place]) -> list[Table]:
+    varied = _varied(placed)
+    reasons = {_long(place, varied): place.area for place in placed if isinstance(place.area, str)}
+    if not reasons:
+        return []
+    rows = tuple((label, " ".join(str(reason).split())) for label, reason in reasons.items())
+    return [Table(title="Units without an area", header=("unit", "why"), rows=rows)]

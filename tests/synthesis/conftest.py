@@ -1,0 +1,25 @@
+"""The tools of synthesis, and a cache of a test's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import missing
+
+from hwsim.errors import ToolMissing
+from hwsim.synthesis import NEXTPNR, YOSYS, require
+
+
+@pytest.fixture(scope="session")
+def tools() -> None:
+    try:
+        require(YOSYS, NEXTPNR)
+    except ToolMissing as error:
+        missing(str(error))
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HWSIM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "synthesis"
