@@ -210,7 +210,7 @@ def _ones(unit: Unit, which: str, shape: tuple[int, ...]) -> NDArray[Any] | None
     if unit.scale is None:
         return None
     scale: BlockScale = getattr(unit.scale, which)
-    size = scale_shape(shape[0], shape[1], scale.block)
+    size = scale_shape(shape[-2], shape[-1], scale.block)
     if is_f32(scale.format):
         return np.ones(size, np.float32)
     return np.full(size, one_code(scale.format), container_dtype(scale.format))

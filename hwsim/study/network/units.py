@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from typing import Any, NamedTuple
 
@@ -38,13 +39,23 @@ class Products:
 
     def operands(self, where: Where, a: Array, b: Array) -> Operands:
         """Both factors, quantised; a weight once for all passes."""
+        a, b = self._filled(a, -1), b if where.weight else self._filled(b, -2)
         left = self._quantized(self.of_activations.a, "a", a)
         if not where.weight:
             return Operands(left, self._quantized(self.of_activations.b, "b", b))
         kept = self._weights.get(where)
         if kept is None or kept[0] is not b:
-            kept = self._weights[where] = b, self._quantized(self.of_weights.b, "b", b)
+            kept = self._weights[where] = b, self._quantized(self.of_weights.b, "b", self._filled(b, -2))
         return Operands(left, kept[1])
+
+    def _filled(self, x: Array, axis: int) -> Array:
+        """Zeros after the last term, up to where the unit's blocks of scales end."""
+        if self.unit.scale is None:
+            return x
+        step = math.lcm(self.unit.scale.a.block[1], self.unit.scale.b.block[0])
+        widths = [(0, 0)] * x.ndim
+        widths[axis] = 0, -x.shape[axis] % step
+        return np.pad(x, widths)
 
     def _quantized(self, side: Side, which: str, numbers: Array) -> Operand:
         return apply(side, which, self.unit, numbers.astype(np.float32))
