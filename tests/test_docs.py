@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import pytest
 import typer.main
+import yaml
 from conftest import missing
 
 from hwsim.cli import app, main
@@ -34,10 +35,12 @@ from hwsim.cosim.tools import find_verilator
 from hwsim.dut.config import load_dut
 from hwsim.dut.play import Built
 from hwsim.spec import load_unit, pipeline, presets
+from hwsim.study.data import parse_data
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DATA = "# data\n"  # above a yaml block that holds entries of a study's data
 TINY = """unit: tiny
 operands: {a: e2m1, b: e2m1, addend: none}
 instruction: {k: 2, lanes: 2}
@@ -102,6 +105,8 @@ def named(items: list[Command]) -> list[str]:
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with every file that the documents show, which is the current one."""
     for block in blocks("yaml"):
+        if block.text.startswith(DATA):
+            continue
         name = re.match(r"# (\S+\.yaml)\n", block.text)
         assert name, f"{block.page}:{block.line}: a yaml block names its file first"
         assert not (tmp_path / name[1]).exists(), f"{name[1]} is shown twice"
@@ -290,6 +295,12 @@ def test_products_of_files_are_as_they_are_shown(files: Path, capsys: pytest.Cap
 def test_every_yaml_block_is_a_unit_or_a_format_or_is_shown_to_be_wrong(files: Path) -> None:
     used = {word for command in commands("hwsim") for word in command.words if word.endswith(".yaml")}
     assert {path.name for path in files.glob("*.yaml")} <= used
+
+
+def test_data_that_are_shown_are_understood() -> None:
+    entries = [entry for block in blocks("yaml") if block.text.startswith(DATA) for entry in yaml.safe_load(block.text)]
+    names = [parse_data(entry, Path()).name for entry in entries]
+    assert names and len(set(names)) == len(names)
 
 
 def test_make_targets_exist() -> None:

@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for
 from typing import Any
 
-from hwsim.study.task import WORK, Task
+from hwsim.study.task import Task
 from hwsim.study.trial import execute
 
 Rows = list[dict[str, Any]]
 Runner = Callable[[Sequence[Task], Callable[[Task, Rows], None]], None]
 # A worker that ends takes down what others have begun. So often in a row, without a task done, the study gives up.
 DEATHS = 3
+FEW = 1 << 31  # of what a study costs, in products
 ONE_THREAD = dict.fromkeys(
     ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
 )  # fmt: skip
@@ -32,12 +33,13 @@ class WorkersLost(RuntimeError):
 def local(workers: int | None = None) -> Runner:
     """The runner of this machine. workers: processes; as many as there are cores unless given.
 
-    Few or small tasks are run where they are: processes take a second to begin.
+    Unless they are asked for, a study of a few seconds is run where it is: processes take as long to begin.
+    A program that calls this at its top level needs `if __name__ == "__main__":`, as for any pool of processes.
     """
-    count = workers or cores()
+    count, least = workers or cores(), 0 if workers else FEW
 
     def run(tasks: Sequence[Task], done: Callable[[Task, Rows], None]) -> None:
-        if count == 1 or len(tasks) < 2 or sum(task.work for task in tasks) < WORK:
+        if count == 1 or len(tasks) < 2 or sum(task.work for task in tasks) < least:
             for task in tasks:
                 done(task, execute(task))
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -85,20 +85,32 @@ class _Said(Document):
         return str(self.path)
 
 
-def load_study(source: str | Path | Mapping[str, Any], folder: Path | None = None) -> Study:
+def load_study(
+    source: str | Path | Mapping[str, Any], folder: Path | None = None, changes: Mapping[str, Any] | None = None
+) -> Study:
     """The study in a YAML file, or in a mapping of the same keys.
 
     folder: where relative paths of a mapping start; the current one unless given. Those of a file start where it is.
+    changes: keys that take the place of the study's own.
     Units and data may also be `Unit` and `Data`.
     Raises SpecError (a ValueError) for what breaks a rule, naming file, line, key, rule and value.
     """
     if isinstance(source, Mapping):
         base = Path.cwd() if folder is None else folder
-        document: Document = _Said(Path(f"study {source.get('study', '')}".strip()), copy.deepcopy(dict(source)), {})
+        name = f"study {source.get('study', '')}".strip()
+        document: Document = _Said(Path(name), copy.deepcopy(dict(source)), dict.fromkeys(_places(source, ()), 0))
     else:
         document = read(Path(source))
         base = Path(source).absolute().parent
+    document.data.update(changes or {})
     return _Reader(document, base).study()
+
+
+def _places(data: Any, at: Location) -> Iterator[Location]:
+    """The paths of all keys."""
+    yield at
+    for key, value in data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list) else ():
+        yield from _places(value, (*at, key))
 
 
 class _Reader:

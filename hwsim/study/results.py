@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import hwsim
 import yaml
+
+import hwsim
 from hwsim.spec import as_yaml
 from hwsim.study.data import check, digest
 from hwsim.study.grid import Point, points
@@ -47,7 +48,7 @@ class Results:
     @property
     def finished_before(self) -> bool:
         """Whether an earlier run had left nothing to do."""
-        return self.resumed == self.rows.num_rows
+        return bool(self.resumed == self.rows.num_rows)
 
 
 def nothing(_done: int, _planned: int, _what: str) -> None:
@@ -84,8 +85,9 @@ def run(
 
 def identity(study: Study) -> str:
     """A digest of what a study's results depend on: what it says, its units and its data, and the version of hwsim."""
+    said = {key: value for key, value in study.written.items() if key != "data"}
     units = [as_yaml(entry.unit) for entry in study.units]
-    text = json.dumps([hwsim.__version__, study.as_yaml(), units, [digest(data) for data in study.data]])
+    text = json.dumps([hwsim.__version__, said, units, [digest(data) for data in study.data]], default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

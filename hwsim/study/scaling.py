@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.blocks import BlockScale, one_code, scale_shape
-from hwsim.formats import ExponentFormat, Format, container_dtype, get_format
+from hwsim.formats import ExponentFormat, FixedFormat, Format, container_dtype, get_format
 from hwsim.formats.catalog import nearest
 from hwsim.formats.codes import Codes
 from hwsim.formats.yamlfile import SpecError
@@ -196,27 +196,42 @@ def apply(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> O
     which: `a` or `b`. numbers: (M, K) or (K, N), finite. Raises ValueError where a rule makes numbers that are not
     finite of them: there is no exact product of these.
     """
+    operand = _made(side, which, unit, numbers)
+    factor = 1.0 if operand.factor is None else operand.factor
+    if not (np.isfinite(operand.values).all() and np.isfinite(factor).all()):
+        raise ValueError(
+            f"operands.{which}: a scale or a code of {side.rule.element.name} is not finite, which no exact product "
+            "goes with; let the rule saturate"
+        )
+    return operand
+
+
+def _made(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> Operand:
+    if side.scale is not None and math.frexp(side.scale)[0] == 0.5 and not side.rule.flush:
+        codes = _by_power(side, numbers)
+        factor = None if side.scale == 1 else np.full((1, 1), side.scale)
+        return Operand(codes, *_ones(unit, which, side.rule.element.decode(codes)), factor)
     made = quantize(numbers, side.rule, -1 if which == "a" else -2, scale=side.scale)
     elements = made.element.decode(made.codes)
     if side.enters:
         each = np.asarray(spread(made.scale_values, made.block, elements.shape))
         factor = None if made.tensor_scale is None else np.full((1, 1), float(made.tensor_scale))
-        operand = Operand(made.codes, made.scales, elements, each, factor)
-    else:
-        of = made.scale_values
-        factor = None if (of == 1).all() else of.reshape(1, 1) if of.size == 1 else of
-        operand = Operand(made.codes, *_ones(unit, which, elements), factor)
-    if not np.isfinite(operand.values).all() or (factor is not None and not np.isfinite(factor).all()):
-        raise ValueError(
-            f"operands.{which}: a scale or a code of {made.element.name} is not finite, which no exact product goes "
-            "with; let the rule saturate"
-        )
-    return operand
+        return Operand(made.codes, made.scales, elements, each, factor)
+    of = made.scale_values
+    factor = None if (of == 1).all() else of.reshape(1, 1) if of.size == 1 else of
+    return Operand(made.codes, *_ones(unit, which, elements), factor)
 
 
-def _ones(
-    unit: Unit, which: str, elements: Floats
-) -> tuple[NDArray[Any] | None, Floats, Floats | None]:
+def _by_power(side: Side, numbers: NDArray[np.float32]) -> Codes:
+    """The codes of numbers divided by a power of two: what `quantize` makes, without its divisions."""
+    fmt, scaled = side.rule.element, numbers.astype(np.float64) / side.scale
+    codes = np.asarray(fmt.encode(scaled, rounding=side.rule.rounding, overflow=side.rule.overflow))
+    if isinstance(fmt, FixedFormat) and side.rule.symmetric:
+        codes[codes == 1 << fmt.bits - 1] += 1
+    return codes
+
+
+def _ones(unit: Unit, which: str, elements: Floats) -> tuple[NDArray[Any] | None, Floats, Floats | None]:
     """Scales of 1 for a unit that takes some; the elements; and those scales as numbers."""
     if unit.scale is None:
         return None, elements, None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,11 +64,13 @@ def swamped_terms(explained: Explained) -> dict[int, bool]:
     every: list[int] = []
     inside: list[int] = []  # the terms of the partial sum
     outside: list[int] = []  # the terms of the register, or of what an addend is added to
+    # Most codes come again and again.
+    of_a, of_b = (cache(partial(_is_factor, fmt)) for fmt in (unit.operands.a, unit.operands.b))
     for index, group in enumerate(record.groups):
         if (unit.restart is not None and index % unit.restart == 0) or unit.sum.method == "even-odd":
             inside = []
         indices = unit.instruction.indices(index)
-        here = [i for i in indices if i < explained.k and _is_term(unit, explained.codes_a[i], explained.codes_b[i])]
+        here = [i for i in indices if i < explained.k and of_a(explained.codes_a[i]) and of_b(explained.codes_b[i])]
         gone = _lost(unit, group)
         lost.update(indices[lane] for lane in gone.lanes)
         lost.update(inside if gone.before else ())
@@ -82,10 +85,10 @@ def swamped_terms(explained: Explained) -> dict[int, bool]:
     return {i: i in lost for i in every}
 
 
-def _is_term(unit: Unit, a: int, b: int) -> bool:
-    """Whether a product is a number other than zero, flushed factors included."""
-    codes = unpack(unit.operands.a, a), unpack(unit.operands.b, b)
-    return all(fields.sig and fields.cls not in (Class.NAN, Class.INFINITY) for fields in codes)
+def _is_factor(fmt: Format, code: int) -> bool:
+    """Whether a code is a number other than zero; one that is flushed too."""
+    fields = unpack(fmt, code)
+    return bool(fields.sig) and fields.cls not in (Class.NAN, Class.INFINITY)
 
 
 def _lost(unit: Unit, group: Group) -> Lost:

@@ -16,9 +16,11 @@ from hwsim.study.data import Data, digest
 from hwsim.study.grid import Point, points
 from hwsim.study.plan import Study
 
-# Of a task, in products; about half a second of a core. A trial of a point costs as many as it has and OVERHEAD: exact
-# products and measures.
-WORK, OVERHEAD = 1 << 28, 1 << 23
+# What a task should cost, in products of a kernel, about half a second of a core; and what it may, rather than have
+# the data of a trial drawn, and their exact product made, by another task too. A study has at least so many tasks.
+WORK, MOST_WORK, MANY = 1 << 28, 1 << 31, 16
+# A trial of a point costs as many as it sums, its exact products and measures, and what explains a term in Python.
+MEASURED, EXPLAINED = 1 << 22, 1 << 13
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Task:
     @property
     def work(self) -> int:
         """What it costs, in products."""
-        return self.products + OVERHEAD * len(self.trials) * len(self.points)
+        each = _cost(self.rows * self.columns, self.length, self.explained)
+        return each * len(self.trials) * len(self.points)
 
     @property
     def key(self) -> str:
@@ -68,11 +71,12 @@ def tasks(study: Study, made: Sequence[Point] | None = None) -> list[Task]:
     total = sum(each * point.length * study.trials for point in made)
     contents = {data.name: digest(data) for data in study.data}
     found = []
+    drawn = study.trials * len({(point.data.name, point.length) for point in made})
     order = sorted(made, key=lambda point: (point.data.name, point.length, point.index))
     for _, group in groupby(order, key=lambda point: (point.data.name, point.length)):
         alike = list(group)
-        cost = each * alike[0].length + OVERHEAD
-        for trials, some in _cut(study.trials, alike, cost):
+        cost = _cost(each, alike[0].length, study.explained)
+        for trials, some in _cut(study.trials, alike, cost, drawn):
             found.append(
                 Task(
                     alike[0].data, contents[alike[0].data.name], alike[0].length, study.seed, study.rows, study.columns,
@@ -86,12 +90,20 @@ def tasks(study: Study, made: Sequence[Point] | None = None) -> list[Task]:
 COMPILED = 1 << 17
 
 
-def _cut(trials: int, alike: list[Point], cost: int) -> Iterator[tuple[tuple[int, ...], tuple[Point, ...]]]:
-    """Trials first: those of one trial draw its data, and make their exact product, once."""
-    together = max(1, WORK // (cost * len(alike)))
-    few = len(alike) if together > 1 else max(1, min(len(alike), WORK // cost))
-    # As many in each, but for one.
-    few = -(-len(alike) // -(-len(alike) // few))
+def _cost(results: int, length: int, explained: int) -> int:
+    """What a trial of a point costs."""
+    return (results + EXPLAINED * min(explained, results)) * length + MEASURED
+
+
+def _cut(trials: int, alike: list[Point], cost: int, drawn: int) -> Iterator[tuple[tuple[int, ...], tuple[Point, ...]]]:
+    """Trials first: those of one trial draw its data, and make their exact product, once.
+
+    cost: of a trial of a point. drawn: how many trials of any points draw data.
+    """
+    whole = cost * len(alike)
+    together = max(1, WORK // whole)
+    pieces = min(-(-whole // WORK), max(-(-whole // MOST_WORK), -(-MANY // drawn)), len(alike))
+    few = -(-len(alike) // pieces)
     for first in range(0, trials, together):
         for start in range(0, len(alike), few):
             yield tuple(range(first, min(first + together, trials))), tuple(alike[start : start + few])

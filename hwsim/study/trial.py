@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from hwsim.gemm import gemm
 from hwsim.gemm.engine import FEW, chosen
-from hwsim.model import dot
+from hwsim.model import explain
 from hwsim.spec import Unit
 from hwsim.study.data import draw
 from hwsim.study.exact import Exact, exact_product, magnitude
 from hwsim.study.grid import Point
 from hwsim.study.measures import Outcome, trial_measures
 from hwsim.study.scaling import Operand, apply
-from hwsim.study.swamped import swamped
+from hwsim.study.swamped import swamped_terms
 from hwsim.study.task import Task
 
 Floats = NDArray[np.float64]
@@ -104,20 +104,20 @@ def _explained(task: Task, point: Point, made: _Quantized, returned: NDArray[Any
         scale_a = made.a.scales[i // unit.scale.a.block[0]]
         scale_b = made.b.scales[:, j // unit.scale.b.block[1]].T
     codes_a, codes_b = made.a.codes[i], made.b.codes[:, j].T
-    defined = dot(unit, codes_a, codes_b, None, scale_a, scale_b)
-    if not np.array_equal(_bits(defined), _bits(returned[i, j])):
-        at = int(np.argmax(_bits(defined) != _bits(returned[i, j])))
-        raise Disagreement(
-            f"{point.name}: result [{i[at]}, {j[at]}] is {defined[at]} by the definition and {returned[i[at], j[at]]} "
-            "by its kernel; this is a defect of hwsim, please report it with the study"
-        )
-    found = swamped(unit, codes_a, codes_b, scale_a, scale_b)
-    share = found.swamped / found.terms if found.terms else np.nan
-    return {"terms": float(found.terms), "swamped_terms": float(found.swamped), "swamped": share}
-
-
-def _bits(results: NDArray[Any]) -> NDArray[Any]:
-    return np.ascontiguousarray(results).view(f"u{results.itemsize}")
+    got = np.ascontiguousarray(returned).view(f"u{returned.itemsize}")
+    terms = swamped = 0
+    for at in range(count):
+        scales = [None if side is None else side[at] for side in (scale_a, scale_b)]
+        explained = explain(unit, codes_a[at], codes_b[at], None, *scales)
+        if explained.result != got[i[at], j[at]]:
+            raise Disagreement(
+                f"{point.name}: result [{i[at]}, {j[at]}] is {explained.value} by the definition and "
+                f"{as_numbers(unit, returned[i[at], j[at]])} by its kernel; this is a defect of hwsim, please report "
+                "it with the study"
+            )
+        found = swamped_terms(explained)
+        terms, swamped = terms + len(found), swamped + sum(found.values())
+    return {"terms": float(terms), "swamped_terms": float(swamped), "swamped": swamped / terms if terms else np.nan}
 
 
 # Units and lengths whose kernels this process has run.
@@ -128,8 +128,9 @@ def _load(unit: Unit, length: int, made: _Quantized) -> None:
     """Load the unit's kernel, and compile it where no process has yet; of several that want to, one does."""
     if (unit, length) in _ready or chosen(unit, FEW + 1) is None:
         return
-    scales = (None if made.a.scales is None else made.a.scales[:1]), (
-        None if made.b.scales is None else made.b.scales[:, :1]
+    scales = (
+        (None if made.a.scales is None else made.a.scales[:1]),
+        (None if made.b.scales is None else made.b.scales[:, :1]),
     )
     with _alone():
         gemm(unit, made.a.codes[:1], made.b.codes[:, :1], None, *scales)

@@ -40,6 +40,15 @@ def test_a_fixed_scale_divides_before_and_multiplies_after() -> None:
     assert np.array_equal(a.codes, HOPPER.operands.a.encode(A * 64))
 
 
+@pytest.mark.parametrize("name", ["hopper-wgmma-e5m2-f32", "hopper-mma-f16-f32", "hopper-mma-tf32-f32", "int8-i32"])
+@pytest.mark.parametrize("scale", [1.0, 2.0**-7, 2.0**9])
+def test_powers_of_two_give_the_codes_of_quantize(name: str, scale: float) -> None:
+    unit = load_unit(name)
+    made = resolve({"rule": "direct", "scale": scale}, unit).a
+    numbers = np.concatenate([A, np.float32(-1) * A * np.float32(2.0**-20), A * np.float32(2.0**20)])
+    assert np.array_equal(apply(made, "a", unit, numbers).codes, quantize(numbers, made.rule, scale=scale).codes)
+
+
 @pytest.mark.parametrize("unit", [HOPPER, MX, NVFP4, INT8])
 def test_tensor_and_channel_bring_the_largest_to_the_largest(unit: Any) -> None:
     for entry, shapes in (("tensor", ((1, 1), (1, 1))), ("channel", ((6, 1), (1, 5)))):

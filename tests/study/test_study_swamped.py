@@ -136,7 +136,7 @@ MUTANTS: dict[str, Any] = {
     "_below": lambda term, unit_exp, lost, kept: bool(term.sig) and kept == 0 and term.exp < unit_exp - 1,
     "_gone": lambda fmt, code, term, other: False,
     "_of_promotion": lambda *given: set(),
-    "_is_term": lambda unit, a, b: True,
+    "_is_factor": lambda fmt, code: True,
 }
 
 

@@ -25,7 +25,7 @@ def parse_data(entry: Entry, folder: Path) -> Data:
 
     entry: a distribution's name or a tensor's file, with or without parameters, `outliers:factor=100`; the same as a
     mapping; or a mapping with `a` and `b`, which are one of these each. A mapping may give a `name`; else it is the
-    short form. folder: what a tensor's path is relative to.
+    short form. folder: what a tensor's path is relative to; the data have the absolute one, for workers elsewhere.
     Raises RuleError, a ValueError, with the key, the rule and the value.
     """
     fields = _fields(entry, ())
@@ -83,7 +83,7 @@ def _source(fields: dict[str, Any], side: str | None, folder: Path | None) -> So
         if not isinstance(path, str) or not names_a_file(path):
             rule = "must be FILE.npy, FILE.npz, FILE.npz:NAME, FILE.safetensors or FILE.safetensors:NAME"
             raise RuleError(".".join((*at, "tensor")), f"{rule}, not {path!r}")
-        fields = fields if folder is None else {**fields, "tensor": str(folder / path)}
+        fields = fields if folder is None else {**fields, "tensor": str(folder.absolute() / path)}
     elif "distribution" in fields:
         name = fields["distribution"]
         if not isinstance(name, str) or name not in DISTRIBUTIONS:

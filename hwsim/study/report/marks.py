@@ -44,9 +44,10 @@ class Panel:
 
 
 def layers(panel: Panel) -> Any:
-    """The panel as an Altair chart with its size."""
+    """The panel as an Altair chart with its size, whose first marks have a name in the specification."""
     parts = {"lines": _lines, "points": _points, "bars": _bars, "heatmap": _heatmap}[panel.chart.kind](panel)
     alt = library("altair")
+    parts[0] = parts[0].properties(name="panel")
     layered = alt.layer(*parts, *_references(panel)).properties(width=panel.size[0], height=panel.size[1])
     return layered.properties(title=alt.Title(panel.name, fontSize=13, anchor="start")) if panel.name else layered
 
@@ -56,7 +57,9 @@ def _rows(panel: Panel) -> list[dict[str, Any]]:
     rows = []
     for one in panel.places:
         series = panel.chart.series[one.series]
-        row = {"series": series.label, "x": one.x, "y": one.y, "low": one.low, "high": one.high}
+        # An interval that reaches past the end of a logarithmic axis is cut there.
+        low = panel.y.low if panel.y.log and one.low <= 0 else one.low
+        row = {"series": series.label, "x": one.x, "y": one.y, "low": low, "high": one.high}
         rows.append(row | ({"note": series.notes[one.at]} if series.notes else {}))
     return rows
 
@@ -114,6 +117,9 @@ def _shape(panel: Panel) -> Any:
 
 def _dash(panel: Panel) -> Any:
     alt = library("altair")
+    if all(one.shape != "stroke" for one in panel.looks.values()):
+        # Where there is no theory, the legend's markers are whole: dashes are no part of it.
+        return alt.StrokeDash("dash:N", scale=None)
     scale = alt.Scale(domain=list(panel.looks), range=[one.dash for one in panel.looks.values()])
     return alt.StrokeDash("series:N", scale=scale, legend=alt.Legend(**panel.legend) if panel.legend else None)
 
@@ -131,12 +137,14 @@ def _lines(panel: Panel) -> list[Any]:
     x, colour, dash = _x(panel), _colour(panel), _dash(panel)
     theory = {one.label for one in panel.chart.series if one.dashed}
     banded = {panel.chart.series[one.series].label for one in panel.places if one.low != one.high}
-    band, line = _over(panel, [row for row in rows if row["series"] in banded]), _over(panel, rows)
+    band = _over(panel, [row for row in rows if row["series"] in banded])
+    line = _over(panel, [row | {"dash": panel.looks[row["series"]].dash} for row in rows])
     parts = []
     if banded:
-        parts.append(band.mark_area(clip=True).encode(
-            x=x, y=_y(panel, "low"), y2="high:Q", color=colour, opacity=_seen(panel, 0.16)))  # fmt: skip
-    parts.append(line.mark_line(strokeWidth=2, clip=True).encode(
+        faint = _seen(panel, 0.16 if len(banded) <= 8 else 0.09)
+        parts.append(band.mark_area().encode(
+            x=x, y=_y(panel, "low"), y2="high:Q", color=colour, opacity=faint))  # fmt: skip
+    parts.append(line.mark_line(strokeWidth=2).encode(
         x=x, y=_y(panel), color=colour, strokeDash=dash, opacity=_seen(panel, 1)))  # fmt: skip
     dots = _over(panel, [row for row in rows if row["series"] not in theory])
     parts.append(dots.mark_point(filled=True, size=48, opacity=1).encode(
@@ -255,7 +263,7 @@ def _heatmap(panel: Panel) -> list[Any]:
             dark = value is not None and panel.y.position(value) > 0.45
             row = {"series": series.label, "x": x, "y": value, "text": short(series.y[at])}
             note = {"note": series.notes[at]} if series.notes else {}
-            rows.append(row | note | {"ink": INK if value is None else "#000000" if dark else "#ffffff"})
+            rows.append(row | note | {"ink": INK if value is None else "black" if dark else "white"})
     order = [one.label for one in chart.series if one.panel == panel.name]
     y = alt.Y("series:N", sort=order, scale=alt.Scale(domain=order),
               axis=alt.Axis(title=chart.y.title if panel.left else None, grid=False))  # fmt: skip
@@ -317,16 +325,14 @@ def _references(panel: Panel) -> list[Any]:
         base = _over(panel, [{one.axis: one.value, "label": one.label}])
         line = {"y": _y(panel)} if one.axis == "y" else {"x": _x(panel)}
         parts.append(base.mark_rule(color=QUIET, strokeDash=[2, 2], strokeWidth=1.2).encode(**line))
-        look = {
-            "fontSize": LETTERS,
-            "color": QUIET,
-            "align": "left" if one.first else "right",
-            "dx": 5 if one.first else -5,
-        }
-        if one.axis == "x":
-            text = base.mark_text(baseline="top", dy=4 + 15 * one.near, **look)
-            parts.append(text.encode(**line, y=alt.value(0), text="label:N"))
-        else:
-            text = base.mark_text(baseline="top" if one.near > 1 else "bottom", dy=3 if one.near > 1 else -3, **look)
-            parts.append(text.encode(**line, x=alt.value(0 if one.first else panel.size[0]), text="label:N"))
+        look = {"fontSize": LETTERS, "align": "left" if one.first else "right", "dx": 5 if one.first else -5}
+        # Words have a rim of the paper's colour, so that they are read across lines and bars.
+        for ink in ({"stroke": PAPER, "strokeWidth": 3, "color": PAPER}, {"color": QUIET}):
+            if one.axis == "x":
+                text = base.mark_text(baseline="top", dy=4 + 15 * one.near, **look, **ink)
+                parts.append(text.encode(**line, y=alt.value(0), text="label:N"))
+            else:
+                above = {"baseline": "top", "dy": 3} if one.near > 1 else {"baseline": "bottom", "dy": -3}
+                text = base.mark_text(**above, **look, **ink)
+                parts.append(text.encode(**line, x=alt.value(0 if one.first else panel.size[0]), text="label:N"))
     return parts

@@ -153,7 +153,8 @@ class Chart:
         yield not (words and self.kind == "points"), "points have numbers on the x axis"
         yield not (words and self.x.log), "an x axis of words is not logarithmic"
         yield words or self.x.categories is None or not places, "an x axis with categories has words"
-        unknown = next((one for one in self.words_of_x if one not in (self.x.categories or self.words_of_x)), None)
+        named = [x for one in places for x in one.x if isinstance(x, str)]
+        unknown = next((x for x in named if x not in (self.x.categories or named)), None)
         yield unknown is None, f"{unknown!r} is not among the x axis's categories"
         yield all(len(set(one.x)) == len(one.x) for one in places if words), "a series has one value for each word"
         yield (self.kind == "heatmap") == (self.value is not None), "a heatmap, and nothing else, has a value axis"

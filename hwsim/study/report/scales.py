@@ -96,6 +96,9 @@ def scale(
         low, high = (low / axis.log, high * axis.log) if low == high else (low, high)
         over = (high / low) ** margin
         ends = low / over, high * over
+        if floor:
+            # The lowest bar, too, has a height: it stands on a whole power that is well below it.
+            ends = float(axis.log) ** math.floor(math.log(low / 1.5, axis.log)), ends[1]
         ticks = _apart(few, ends, axis.log) or _powers(*ends, axis.log)
         return Scale(*ends, axis.log, ticks, _power_label(ticks, axis.log))
     if low == high:

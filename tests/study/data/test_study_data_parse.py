@@ -23,7 +23,7 @@ from hwsim.study.data import (
     parse_data,
 )
 
-HERE = Path("somewhere")
+HERE = Path("/somewhere")
 
 
 @pytest.mark.parametrize(
@@ -45,15 +45,20 @@ HERE = Path("somewhere")
         ({"a": "outliers:factor=100", "b": {"distribution": "normal", "deviation": 0.02}},
          Outliers(factor=100), Normal(deviation=0.02), "outliers:factor=100 x normal:deviation=0.02"),
         ({"a": "correlated", "b": "correlated", "name": "pairs"}, Correlated(), Correlated(), "pairs"),
-        ("x.npz:w:transpose=true", Tensor(tensor="somewhere/x.npz:w", transpose=True),
-         Tensor(tensor="somewhere/x.npz:w", transpose=False), "x.npz:w:transpose=true"),
+        ("x.npz:w:transpose=true", Tensor(tensor="/somewhere/x.npz:w", transpose=True),
+         Tensor(tensor="/somewhere/x.npz:w", transpose=False), "x.npz:w:transpose=true"),
         ({"a": "d/x.npy", "b": {"tensor": "/w.safetensors:layer.0:q", "transpose": True}},
-         Tensor(tensor="somewhere/d/x.npy"), Tensor(tensor="/w.safetensors:layer.0:q", transpose=True),
+         Tensor(tensor="/somewhere/d/x.npy"), Tensor(tensor="/w.safetensors:layer.0:q", transpose=True),
          "d/x.npy x /w.safetensors:layer.0:q:transpose=true"),
     ],
 )  # fmt: skip
 def test_what_is_written_is_what_is_meant(entry: Any, a: Any, b: Any, name: str) -> None:
     assert parse_data(entry, HERE) == Data(name=name, a=a, b=b)
+
+
+def test_a_relative_folder_is_the_current_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert parse_data("x.npy", Path("studies")).a == Tensor(tensor=str(tmp_path / "studies" / "x.npy"))
 
 
 def test_every_distribution_has_defaults() -> None:

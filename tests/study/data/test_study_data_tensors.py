@@ -13,8 +13,9 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from hwsim.study.data import Data, check, digest, draw, own_length, parse_data
+from hwsim.study.data import Data, Tensor, check, digest, draw, own_length, parse_data, tensors
 from hwsim.tensors import stored
+from hwsim.vectors.counter import Stream
 
 
 @pytest.fixture
@@ -127,6 +128,11 @@ def test_floats_of_every_kind_are_their_numbers_in_binary32(here: Path, dtype: A
     assert_vectors(draw(data, 1, 0, 32, 6, 6).a, x.astype(np.float32))
 
 
+def test_narrow_floats_are_not_their_bits(here: Path) -> None:
+    save_file({"x": np.array([[1, -2, 0.5]], ml_dtypes.bfloat16)}, here / "x.safetensors")
+    assert draw(parse_data("x.safetensors", here), 1, 0, 3, 1, 1).a.tolist() == [[1, -2, 0.5]]
+
+
 def test_binary64_is_rounded_to_the_nearest(here: Path) -> None:
     np.save(here / "x.npy", np.array([[1 + 2.0**-24, 1 + 2.0**-24 + 2.0**-50, 2.0**-150, 1e-46]]))
     assert draw(parse_data("x.npy", here), 1, 0, 4, 1, 1).a.tolist() == [[1, 1 + 2.0**-23, 0, 0]]
@@ -162,6 +168,39 @@ def test_nan_of_narrow_floats_is_found(here: Path) -> None:
     save_file({"x": x}, here / "x.safetensors")
     with pytest.raises(ValueError, match=r"\[2, 3\] is nan"):
         check(parse_data("x.safetensors:x", here), [4], 2, 2)
+
+
+def _repeated(self: Stream, items: Any, k: int) -> list[Any]:
+    return self.choices(items, k)
+
+
+def _in_order(self: Stream, items: Any, k: int) -> list[Any]:
+    return list(items)[:k]
+
+
+MUTANTS = {
+    "vectors that come twice": (Stream, "sample", _repeated, test_rows_of_a_and_columns_of_b),
+    "always the first vectors": (Stream, "sample", _in_order, test_vectors_are_chosen_anew_in_each_trial_all_alike),
+    "the other axis": (
+        Tensor, "matrix", lambda self, side: self.stored.array.T if side == "a" else self.stored.array,
+        test_rows_of_a_and_columns_of_b,
+    ),
+    "a transpose that is not taken": (
+        Tensor, "matrix", lambda self, side: self.stored.array if side == "a" else self.stored.array.T,
+        test_transposed_tensors,
+    ),
+    "numbers of a narrow float by their bits": (
+        tensors, "numbers", lambda kind, array: array.astype(np.float32), test_narrow_floats_are_not_their_bits,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_mutants_are_caught(mutant: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where, name, value, verdict = MUTANTS[mutant]
+    monkeypatch.setattr(where, name, value)
+    with pytest.raises((AssertionError, ValueError, IndexError)):
+        verdict(here)
 
 
 @pytest.fixture

@@ -1,0 +1,42 @@
+"""What a study's report becomes: figures, a page, and tables in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hwsim.cli.output import print_table, say
+from hwsim.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from hwsim.study.report import Report
+
+PAGE = "report.html"
+
+
+def draw(report: Report, folder: Path) -> None:
+    """Write figures and the page, and say so. Raises ToolMissing where what draws is not installed."""
+    from hwsim.study.report import write_charts, write_page
+
+    with Progress("drawing"):
+        figures = write_charts(report, folder)
+        write_page(report, folder / PAGE)
+    svg = sum(path.suffix == ".svg" for path in figures)
+    say(f"{folder / PAGE}: with figures that answer to the pointer; {svg} figures in {folder / 'figures'}, SVG and PNG")
+
+
+def show(report: Report) -> None:
+    """Print a report's text and tables."""
+    from hwsim.study.report import Table
+
+    say(report.title, style="bold")
+    for paragraph in report.summary:
+        say(paragraph)
+    for part in report.parts:
+        if isinstance(part, Table):
+            say()
+            say(part.title, style="bold")
+            print_table(part.header, part.rows, right=part.right)
+            if part.caption:
+                say(part.caption)
+    say()

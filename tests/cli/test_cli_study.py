@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hwsim.cli import main
+from hwsim.study import trial
+
+HOPPER = "hopper-wgmma-e4m3-f32"
+SMALL = ["--length", "64", "--trials", "3", "--rows", "4", "--columns", "4", "--no-report"]
+STUDY = """study: mine
+trials: 3
+rows: 4
+columns: 4
+lengths: [32, 64]
+units: [{unit: hopper-wgmma-e4m3-f32, label: Hopper, grid: {fraction_bits: [9, 13]}}]
+data: normal
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_study_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("s.yaml").write_text(STUDY)
+    assert main(["study", "s.yaml", "-o", "out", "--no-report"]) == 0
+    first = capsys.readouterr().out
+    lines = first.splitlines()
+    assert lines[0].split()[:4] == ["label", "data", "K", "accumulation"]
+    assert [re.split(r"\s{2,}", line)[0] for line in lines[1:5]] == [
+        "Hopper fraction_bits=9", "Hopper fraction_bits=9", "Hopper fraction_bits=13", "Hopper fraction_bits=13"
+    ]  # fmt: skip
+    assert "out: 4 points x 3 trials, in " in first and "seed 1" in first
+    assert lines[-1] == "again: hwsim study s.yaml --no-report -o out"
+    before = Path("out/results.parquet").read_bytes()
+    assert main(["study", "s.yaml", "-o", "out", "--no-report"]) == 0
+    second = capsys.readouterr().out
+    assert "all there from an earlier run" in second
+    assert second.splitlines()[:5] == lines[:5] and Path("out/results.parquet").read_bytes() == before
+    # What is written runs again, to the same bytes.
+    assert main(["study", "out/study.yaml", "-o", "again", "--no-report"]) == 0
+    assert Path("again/results.parquet").read_bytes() == before
+
+
+def test_a_study_on_the_command_line_is_the_one_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["study", "--unit", HOPPER, "--grid", "fraction_bits=9:13:2", "--grid", "interval=none,64", *SMALL]
+    words += ["--scaling", "direct", "--scaling", "tensor:scale=0.5", "--data", "outliers:factor=10"]
+    assert main([*words, "--dry-run"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[-1] == "study: 12 points of 3 trials, each 4 x 4 results: 36,864 products"
+    assert f"{HOPPER} fraction_bits=11 interval=64, tensor scale=0.5" in printed
+    assert main([*words, "-o", "a"]) == 0
+    Path("s.yaml").write_text(
+        f"study: study\ntrials: 3\nrows: 4\ncolumns: 4\nlengths: 64\nunits:\n  - unit: {HOPPER}\n"
+        "    grid: {fraction_bits: [9, 11, 13], interval: [none, 64]}\n"
+        "    scaling: [direct, {rule: tensor, scale: 0.5}]\n"
+        "data: [{distribution: outliers, factor: 10}]\n"
+    )
+    assert main(["study", "s.yaml", "-o", "b", "--no-report"]) == 0
+    assert Path("a/results.parquet").read_bytes() == Path("b/results.parquet").read_bytes()
+    again = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("again: hwsim study --unit"))
+    assert main([*again.split()[2:-1], "c"]) == 0
+    assert Path("c/results.parquet").read_bytes() == Path("a/results.parquet").read_bytes()
+
+
+def test_options_take_the_place_of_a_files_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("s.yaml").write_text(STUDY)
+    assert main(["study", "s.yaml", "--trials", "2", "--length", "32", "--seed", "9", "--dry-run"]) == 0
+    assert "mine: 2 points of 2 trials, each 4 x 4 results: 2,048 products" in capsys.readouterr().out
+
+
+WRONG: dict[str, list[str]] = {
+    "error: give one of STUDY.yaml, --preset NAME and --unit UNIT": ["-o", "o"],
+    "error: --output is missing": ["--unit", HOPPER],
+    "error: --grid must be FIELD=V,V or FIELD=A:B, not 'lanes'": ["--unit", HOPPER, "--grid", "lanes", "-o", "o"],
+    "error: --grid lanes: a range must go up": ["--unit", HOPPER, "--grid", "lanes=8:4", "-o", "o"],
+    "units.0.grid.lane: unknown field of a unit 'lane'": ["--unit", HOPPER, "--grid", "lane=8", "-o", "o"],
+    "units.0.unit: unknown unit 'hoper-wgmma-e4m3-f32': did": ["--unit", "hoper-wgmma-e4m3-f32", "-o", "o"],
+    "units.0.scaling: unknown scaling 'tensr': did you mean": ["--unit", HOPPER, "--scaling", "tensr", "-o", "o"],
+    "data.0: distribution is unknown: 'norml'; did you mean normal?": ["--unit", HOPPER, "--data", "norml", "-o", "o"],
+    "error: missing.yaml: cannot be read: No such file": ["missing.yaml", "-o", "o"],
+    "trials must be greater than or equal to 1, not 0": ["--unit", HOPPER, "--trials", "0", "-o", "o"],
+    "has 96,000 points, the limit is 20,000": [
+        "--unit", HOPPER, "--grid", "fraction_bits=1:200", "--grid", "interval=32:15360:32", "-o", "o"
+    ],
+    "takes about 85.2 GiB, the limit is 4 GiB": ["--unit", HOPPER, "--rows", "15000", "--columns", "15000", "-o", "o"],
+    "error: s.yaml:3: unknown key 'row': did you mean rows": ["s.yaml", "-o", "o"],
+    "error: f: must be a folder, which results are written to; it is a file": ["--unit", HOPPER, "-o", "f"],
+    "error: f/deep": ["--unit", HOPPER, "-o", "f/deep"],
+    "nan.npy": ["--unit", HOPPER, "--data", "nan.npy", "--length", "32", "--trials", "1", "-o", "o"],
+    "error: --pareto is not implemented yet": ["--unit", HOPPER, "--pareto", "-o", "o"],
+    "error: --grid, --scaling, --data and --skip-invalid go with --unit": ["s.yaml", "--data", "normal", "-o", "o"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_what_is_wrong_is_one_line_and_nothing_is_written(said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("s.yaml").write_text(STUDY if "--data" in WRONG[said] else STUDY.replace("rows:", "row:"))
+    Path("f").write_text("")
+    numbers = np.ones((64, 32), np.float32)
+    numbers[2, 3] = np.nan
+    np.save("nan.npy", numbers)
+    assert main(["study", *WRONG[said]]) == 2
+    printed = capsys.readouterr()
+    assert said in printed.err and printed.err.count("\n") == 1 and not printed.out
+    assert not Path("o").exists()
+
+
+def test_another_study_is_not_overwritten_unasked(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["study", "--unit", HOPPER, *SMALL, "-o", "o"]
+    assert main(words) == 0
+    before = Path("o/results.parquet").read_bytes()
+    assert main([*words, "--seed", "2"]) == 2
+    assert "o: holds the results of another study" in capsys.readouterr().err
+    assert Path("o/results.parquet").read_bytes() == before
+    assert main([*words, "--seed", "2", "--overwrite"]) == 0
+    assert Path("o/results.parquet").read_bytes() != before
+
+
+def test_combinations_that_break_rules_are_left_out_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["study", "--unit", HOPPER, "--grid", "interval=32,40", "--length", "64", "--dry-run"]
+    assert main(words) == 2
+    assert f"{HOPPER} interval=40: promotion.interval must be a multiple" in capsys.readouterr().err
+    assert main([*words, "--skip-invalid"]) == 0
+    assert "study: 1 points" in capsys.readouterr().out
+
+
+def test_a_wrong_kernel_is_exit_status_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    right = trial.gemm
+
+    def wrong(*given: object) -> object:
+        made = right(*given)  # type: ignore[arg-type]
+        made[0, 0] += 1
+        return made
+
+    monkeypatch.setattr(trial, "gemm", wrong)
+    assert main(["study", "--unit", HOPPER, *SMALL, "-o", "o"]) == 1
+    printed = capsys.readouterr().err
+    assert "by the definition and" in printed and printed.count("\n") == 1
+
+
+def test_a_unit_that_loses_nothing_is_exact(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", "--unit", "exact-e4m3-f32", "--unit", "int8-i32", *SMALL, "-o", "o"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert re.split(r"\s{2,}", lines[2])[3:7] == ["exact", "0 ± 0", "0 ± 0", "0 ± 0"]
+
+
+# Processes that are killed, in studies of many small tasks.
+MANY = ["study", "--unit", HOPPER, "--grid", "fraction_bits=9,13", "--length", "256", "--trials", "30"]
+MANY += ["--rows", "8", "--columns", "8", "--explained", "8", "--no-report"]
+WORK = 1 << 24
+
+
+def started(folder: str) -> subprocess.Popen[str]:
+    program = "import sys, hwsim.study.task as task; from hwsim.cli import main; task.WORK = int(sys.argv.pop(1));"
+    command = [sys.executable, "-c", f"{program} sys.exit(main())", str(WORK), *MANY, "-o", folder, "--workers", "2"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def parts(folder: str) -> int:
+    return len(list(Path(folder, ".parts").glob("*.parquet"))) if Path(folder).exists() else 0
+
+
+def wait_for_parts(folder: str, count: int, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 120
+    while parts(folder) < count:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def workers(process: subprocess.Popen[str]) -> list[int]:
+    """Its processes that run tasks."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_killed_workers_and_a_killed_study_lose_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hwsim.study.task.WORK", WORK)
+    assert main([*MANY, "-o", "through", "--workers", "1"]) == 0
+    process = started("killed")
+    wait_for_parts("killed", 1, process)
+    os.kill(workers(process)[0], signal.SIGKILL)
+    # Others take its place.
+    wait_for_parts("killed", parts("killed") + 3, process)
+    left = workers(process)
+    process.kill()
+    process.communicate()
+    assert not Path("killed/results.parquet").exists()
+    end = time.monotonic() + 20
+    while not all(map(gone, left)):
+        assert time.monotonic() < end, "workers outlive the study that they work for"
+        time.sleep(0.05)
+    capsys.readouterr()
+    assert main([*MANY, "-o", "killed", "--workers", "1"]) == 0
+    assert re.search(r"note: went on after \d+ of 60 trials", capsys.readouterr().err)
+    for name in ("results.parquet", "summary.parquet", "study.yaml"):
+        assert Path("killed", name).read_bytes() == Path("through", name).read_bytes()
+
+
+def test_ctrl_c_says_how_to_go_on() -> None:
+    process = started("stopped")
+    wait_for_parts("stopped", 1, process)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert re.search(r"note: \d+% is done and kept in stopped; to go on: hwsim study --unit", said)
+    assert "Traceback" not in said and said.count("\n") == 1
+    assert not Path("stopped/results.parquet").exists() and parts("stopped") >= 1

@@ -1,0 +1,77 @@
+"""The report of any study: what varies is the axis, every point is in the table, and bounds stand beside."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from study.chart_samples import COMMAND, LENGTHS, Found, StudySaid, found
+
+from hwsim.study.report import Chart, default_report, specification
+
+
+def charted(results: Found, name: str) -> Chart:
+    (chart,) = [one for one in default_report(results, COMMAND).charts if one.name == name]
+    return chart
+
+
+def test_by_length_each_source_is_a_panel_and_each_unit_a_series() -> None:
+    results = found()
+    chart = charted(results, "accumulation-normalized-max")
+    assert (chart.kind, chart.x.log, chart.panels, chart.command) == ("lines", 2, ("normal", "outliers"), COMMAND)
+    drawn = {(one.panel, one.label): one for one in chart.series}
+    for point in results.points:
+        series = drawn[point["data"], point["label"]]
+        at = series.x.index(point["length"])
+        assert series.y[at] == point["accumulation_normalized_max"] and series.low is not None
+        assert series.low[at] == point["accumulation_normalized_max_low"]
+        theory = drawn[point["data"], f"{point['label']}: worst case"]
+        assert theory.dashed and theory.like == point["label"] and theory.y[at] == point["bound_worst"]
+    assert len(drawn) == 8 and "90 % confidence" in chart.caption
+
+
+def test_of_one_length_the_field_that_varies_is_the_axis() -> None:
+    chart = charted(found(lengths=(512,), bits=5), "total-snr-db")
+    assert (chart.x.title, chart.labels, chart.panels) == ("fraction_bits", ("Hopper, direct",), ("normal", "outliers"))
+    assert chart.series[0].x == (9, 10, 11, 12, 13)
+
+
+def test_where_nothing_varies_units_are_bars() -> None:
+    chart = charted(found(lengths=(512,), bits=1), "total-snr-db")
+    assert (chart.kind, chart.labels, chart.words_of_x) == (
+        "bars", ("normal", "outliers"), ("Hopper fraction_bits=9, direct",)
+    )  # fmt: skip
+
+
+def test_the_table_has_every_point() -> None:
+    results = found(bits=20)
+    report = default_report(results, COMMAND)
+    (table,) = report.tables
+    assert [row[:4] for row in table.rows] == [
+        (one["label"], one["scaling"], one["data"], str(one["length"])) for one in results.points
+    ]
+    assert table.rows[0][4:] == ("60 ± 7.5", "3e-3 ± 3.7e-4", "0")
+    # Twenty units are too many for a chart: the best are drawn, and it is said.
+    best = charted(results, "accumulation-normalized-max")
+    assert best.labels == tuple(f"Hopper fraction_bits={bits}, direct" for bits in range(13, 29))
+    assert any("the 16 that do best" in one for one in report.summary)
+
+
+def test_one_trial_has_no_interval_and_no_error_is_said() -> None:
+    results = found(data=("normal",), bits=1)
+    for point in results.points:
+        for name in [one for one in point if one.endswith(("_low", "_high"))]:
+            point[name] = math.nan
+    results.points[0]["total_snr_db"] = math.inf
+    chart = charted(results, "total-snr-db")
+    assert chart.series[0].low is None and chart.series[0].y[0] == math.inf and chart.panels == ("",)
+    told: Any = specification(chart)["title"]["subtitle"]
+    assert told == ["Mean over trials. Not drawn: 1 infinite."]
+
+
+def test_measures_that_are_not_there_are_not_drawn() -> None:
+    points = [{"label": "u", "unit": "u", "scaling": "direct", "data": "d", "length": one} for one in LENGTHS]
+    assert default_report(Found(points, StudySaid()), COMMAND).charts == ()
+    with pytest.raises(ValueError, match="a report has at least one point"):
+        default_report(Found([], StudySaid()), COMMAND)

@@ -1,0 +1,225 @@
+"""A study's page: one file, valid, escaped, whole without scripts, and alive in a browser with them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import html5lib
+import pytest
+from PIL import Image
+from study.chart_samples import NASTY, nasty_report, report
+
+from hwsim.study.report import Chart, Report, Table, write_page
+from hwsim.study.report import page as page_module
+from hwsim.study.report.page import html, numbers
+
+SPACE = "{http://www.w3.org/1999/xhtml}"
+DARK = "--blink-settings=preferredColorScheme=0"
+REPORTS = {"sample": report, "nasty": nasty_report}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The pages, each in a folder of its own."""
+    found = {}
+    for name, make in REPORTS.items():
+        found[name] = tmp_path_factory.mktemp(name) / "report.html"
+        write_page(make(), found[name])
+    return found
+
+
+def parsed(text: str) -> Any:
+    """The page's tree; any error of its markup is an exception."""
+    return html5lib.HTMLParser(strict=True).parse(text)
+
+
+def words(element: Any) -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def check_page(text: str, told: Report) -> None:
+    """The page says what the report says: its words, every table's cells, and every number of every chart."""
+    tree = parsed(text)
+    assert words(tree.find(f".//{SPACE}h1")) == plain(told.title) == words(tree.find(f".//{SPACE}title"))
+    summary = [words(one) for one in tree.iter(f"{SPACE}p") if one.get("class") == "summary"]
+    assert summary == [plain(one) for one in told.summary]
+    articles = list(tree.iter(f"{SPACE}article"))
+    assert len(articles) == len(told.parts)
+    for article, part in zip(articles, told.parts, strict=True):
+        assert words(article.find(f"{SPACE}h3")) == plain(part.title)
+        expected = part if isinstance(part, Table) else numbers(part)
+        (table,) = article.iter(f"{SPACE}table")
+        rows = [tuple(words(cell) for cell in row) for row in table.iter(f"{SPACE}tr")]
+        assert rows == [tuple(map(plain, row)) for row in (expected.header, *expected.rows)]
+        if isinstance(part, Chart):
+            assert len(expected.rows) == sum(len(one.x) for one in part.series)
+            assert plain(part.caption) in words(article)
+            assert plain(part.command) in words(article.findall(f"{SPACE}pre")[-1])
+            (image,) = article.iter(f"{SPACE}img")
+            assert image.get("src").startswith("data:image/svg+xml;base64,")
+    sources = [words(one) for one in tree.iter(f"{SPACE}li")]
+    assert sources == [plain(one) for one in told.sources]
+    assert plain(told.command) in words(tree.findall(f".//{SPACE}section")[-1])
+    (data,) = [one for one in tree.iter(f"{SPACE}script") if one.get("id") == "charts"]
+    assert list(json.loads("".join(data.itertext()))["charts"]) == [one.name for one in told.charts]
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_page_is_valid_and_says_what_the_report_says(name: str, pages: dict[str, Path]) -> None:
+    check_page(pages[name].read_text(encoding="utf-8"), REPORTS[name]())
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Thirteen.", "Twelve."),
+        (">101.25<", ">101.5<"),
+        ("<td>Ada</td>", "<td>Eda</td>"),
+        ("8.48528e-05", "8.48528e-06"),
+        ("<li>DeepSeek", "<li>DeepSea"),
+        ("Infinity", "0.02"),
+        (" --grid interval=none,128", ""),
+        ('"bars":{', '"bar":{'),
+        ("</article>", ""),
+    ],
+)
+def test_a_page_that_lies_is_caught(before: str, after: str, pages: dict[str, Path]) -> None:
+    text = pages["sample"].read_text(encoding="utf-8")
+    if before == "Infinity":
+        before, after = ">inf<", ">0.02<"
+    assert before in text
+    with pytest.raises((AssertionError, html5lib.html5parser.ParseError)):
+        check_page(text.replace(before, after), report())
+
+
+def test_numbers_say_what_has_no_place_too() -> None:
+    (heatmap,) = [one for one in report().charts if one.kind == "heatmap"]
+    told = numbers(heatmap)
+    assert told.header == ("Format", "Data", "Relative error") and told.right == (2,)
+    assert ("row 1", "student-t, 2 degrees of freedom", "inf") in told.rows and len(told.rows) == 9
+
+
+def test_it_is_one_file_that_asks_for_nothing(pages: dict[str, Path]) -> None:
+    text = pages["sample"].read_text(encoding="utf-8")
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    outside = text.replace(script, "")
+    # Names of languages and schemas, which nobody fetches.
+    known = r"https://vega\.github\.io/schema/vega-lite/v[\d.]+json"
+    assert not re.search(r"https?:", re.sub(known, "", outside))
+    assert not re.search(r"@import|url\(|<link|<iframe|<object", outside)
+    assert all(one.startswith("data:") for one in re.findall(r'\bsrc="([^"]*)"', outside))
+    (policy,) = [one.get("content") for one in parsed(text).iter(f"{SPACE}meta") if one.get("http-equiv")]
+    assert policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-") and "unsafe" not in policy
+    assert sorted(one.name for one in pages["sample"].parent.iterdir()) == ["report.html"]
+
+
+def test_no_name_becomes_markup(pages: dict[str, Path]) -> None:
+    text = pages["nasty"].read_text(encoding="utf-8")
+    assert text.count("<script") == 2 + text.count("<script", text.rindex("<script>") + 1)
+    outside = text[: text.rindex("<script>")]
+    assert outside.count("alert(1)") > 10 and "<script>alert" not in outside and outside.count("</style>") == 1
+    # Without escaping, it would.
+    assert words(parsed(text)).count(plain(NASTY)) > 10
+
+
+def test_without_escaping_the_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = page_module.Environment
+    monkeypatch.setattr(page_module, "Environment", lambda **options: made(**(options | {"autoescape": False})))
+    with pytest.raises((AssertionError, html5lib.html5parser.ParseError)):
+        check_page(html(nasty_report()), nasty_report())
+
+
+def browse(chromium: str, page: Path, *options: str) -> tuple[str, list[str]]:
+    """What a browser makes of a page that reaches no network: what it prints, and its console's lines."""
+    done = subprocess.run(
+        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
+         "--disable-background-networking", "--disable-component-update", "--no-first-run",
+         "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--virtual-time-budget=10000",
+         f"--user-data-dir={page.parent / 'profile'}", *options, page.as_uri()],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout, re.findall(r":CONSOLE[^\]]*\] (.*)", done.stderr)
+
+
+# What a reader does, in the page's own policy's place: picks a series, points at a value, sorts a table.
+PROBE = """<script>
+const wait = setInterval(() => {
+  if (document.documentElement.dataset.drawn !== "yes") return;
+  clearInterval(wait);
+  const place = document.querySelector("div.chart"), told = {};
+  const faint = () => [...place.querySelectorAll(".mark-line path")].map((one) => one.getAttribute("opacity")).join();
+  const send = (one, kinds) => {
+    const box = one.getBoundingClientRect();
+    const at = { bubbles: true, clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, view: window };
+    for (const kind of kinds) one.dispatchEvent(new (kind[0] === "p" ? PointerEvent : MouseEvent)(kind, at));
+  };
+  told.before = faint();
+  send(place.querySelector(".role-legend-label text"), ["pointerdown", "mousedown", "pointerup", "mouseup", "click"]);
+  setTimeout(() => {
+    told.after = faint();
+    send(place.querySelectorAll(".mark-symbol path")[1], ["pointerover", "pointermove", "mousemove"]);
+    setTimeout(() => {
+      told.tip = document.querySelector("#vg-tooltip-element")?.innerText.replace(/\\s+/g, " ");
+      const tables = [...document.querySelectorAll("table.sorted")];
+      const table = tables.find((one) => one.caption.innerText === "Of 8 trials.");
+      const column = () => [...table.tBodies[0].rows].map((row) => row.cells[1].textContent).join();
+      const button = table.tHead.querySelectorAll("button")[1];
+      button.click(); told.up = column(); button.click(); told.down = column();
+      document.title = JSON.stringify(told);
+    }, 300);
+  }, 300);
+}, 50);
+</script></body>"""
+
+
+def test_a_browser_draws_it_and_answers(chromium: str, pages: dict[str, Path], tmp_path: Path) -> None:
+    dom, console = browse(chromium, pages["sample"], "--dump-dom")
+    assert console == []
+    assert (
+        dom.count('class="chart drawn"') == 3
+        and 'data-drawn="yes"' in dom
+        and "<img" not in dom[: dom.rindex("<script")]
+    )
+    assert "Promoted every 128" in dom and dom.count('role="graphics-document"') == 3
+    probed = tmp_path / "probed.html"
+    free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", pages["sample"].read_text(encoding="utf-8"))
+    probed.write_text(free[: free.rindex("</body>")] + PROBE + "</html>", encoding="utf-8")
+    dom, console = browse(chromium, probed, "--dump-dom")
+    (title,) = re.findall(r"<title>({.*?})</title>", dom)
+    told = json.loads(title.replace("&amp;", "&"))
+    # The picked series stays, the others fade; the tooltip says the value; the table sorts as numbers do.
+    assert told["before"] == "1,1,1" and told["after"] == "1,0.12,0.12"
+    assert told["tip"].startswith("Series Hopper Length K (products) 1024 Relative error (max) 0.00028284")
+    assert (told["up"], told["down"]) == ("9,81.2,101.25", "101.25,81.2,9")
+
+
+def test_a_browser_opens_wild_names_without_a_complaint(chromium: str, pages: dict[str, Path]) -> None:
+    dom, console = browse(chromium, pages["nasty"], "--dump-dom")
+    assert console == [] and dom.count('class="chart drawn"') == 1
+
+
+def test_in_the_dark_charts_are_dark_and_legible(chromium: str, pages: dict[str, Path], tmp_path: Path) -> None:
+    shots = []
+    for name, options in (("light", ()), ("dark", (DARK,))):
+        path = tmp_path / f"{name}.png"
+        browse(chromium, pages["sample"], f"--screenshot={path}", "--window-size=1100,900", *options)
+        with Image.open(path) as image:
+            # Inside the first chart.
+            shots.append(image.convert("RGB").crop((100, 300, 700, 700)))
+    light, dark = ({colour: count for count, colour in one.getcolors(1 << 24) or []} for one in shots)
+    paper = [max(one, key=one.__getitem__) for one in (light, dark)]
+    assert paper == [(0xFF, 0xFF, 0xFF), (0x1A, 0x20, 0x26)]
+    # Blue, vermillion and green lines, of each theme's own.
+    for colours, seen in ((("0072b2", "d55e00", "009e73"), light), (("4aa3df", "f07f2e"), dark)):
+        for colour in colours[:2]:
+            assert seen.get(tuple(bytes.fromhex(colour)), 0) > 50, colour
+    assert not any(dark.get(tuple(bytes.fromhex(colour))) for colour in ("0072b2", "d55e00"))
