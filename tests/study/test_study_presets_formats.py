@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -14,10 +13,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
+from hwsim.errors import ToolMissing
 from hwsim.formats import get_format
 from hwsim.quantize import flexible_format, get_rule
 from hwsim.study.local import local
-from hwsim.study.presets import flexible_fp8, fp8_formats, fp8_values, hfp8, hfp8_sums, mx
+from hwsim.study.network.minilm import minilm
+from hwsim.study.presets import PRESETS, flexible_fp8, fp8_formats, fp8_tensors, fp8_values, hfp8, hfp8_sums, mx
 from hwsim.study.presets.context import Context, Size
 from hwsim.study.presets.flexible_fp8 import Split, split
 from hwsim.study.presets.hfp8_sums import Sum
@@ -28,9 +29,7 @@ from hwsim.study.report.parts import Report, Table
 from hwsim.study.results import run
 
 ROOT = Path(__file__).parents[2]
-REPORTS: dict[str, Callable[[Context], Report]] = {
-    "mx": mx.report, "flexible-fp8": flexible_fp8.report, "hfp8": hfp8.report, "fp8-formats": fp8_formats.report
-}  # fmt: skip
+NAMES = ("fp8-formats", "hfp8", "flexible-fp8", "mx")
 
 
 @cache
@@ -42,7 +41,7 @@ def made(name: str, size: Size = "tiny") -> Report:
         context = Context(
             folder=place, size=size, command=command, run=lambda study: run(study, place / study.name, runner)
         )
-        return REPORTS[name](context)
+        return PRESETS[name].report(context)
 
 
 def table(name: str, title: str) -> Table:
@@ -58,7 +57,7 @@ def cells(of: Table) -> dict[str, dict[str, float]]:
     return {row[0]: {key: float(cell) for key, cell in zip(of.header[1:], row[1:], strict=True)} for row in of.rows}
 
 
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_report_names_its_paper_and_the_command_of_every_figure(name: str) -> None:
     report = made(name)
     assert report.name == name and report.charts and report.tables and report.sources
@@ -305,11 +304,29 @@ def test_integers_are_better_for_weights_and_worse_for_inputs_with_outliers() ->
     assert get_rule("int8-channel").element.name == "int8"
 
 
+@pytest.mark.soak
+def test_residual_sums_are_what_the_network_normalises() -> None:
+    try:
+        found, layers = fp8_tensors.trained(), minilm().layers
+    except ToolMissing as error:
+        pytest.skip(str(error))
+    sums = found.residuals["residual sums"]
+    assert len(sums) == 2 * len(layers) and len(found.weights) == 6
+    for index, layer in enumerate(layers):
+        attended, narrowed = sums[2 * index].astype(float), sums[2 * index + 1].astype(float)
+        expected = found.activations["wider"][index]
+        assert np.abs(layer.attended_norm(attended) - expected).max() < 1e-5 * np.abs(expected).max()
+        assert np.abs(layer.norm(attended) - expected).max() > 0.1 * np.abs(expected).max()
+        if index + 1 < len(layers):
+            expected = found.activations["query"][index + 1]
+            assert np.abs(layer.norm(narrowed) - expected).max() < 1e-5 * np.abs(expected).max()
+
+
 # Pages
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_page_has_the_tables_of_the_quick_run(name: str) -> None:
     report = made(name, "quick")
     if name == "fp8-formats" and "drawn" in report.summary[0]:

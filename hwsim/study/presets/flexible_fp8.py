@@ -9,7 +9,7 @@ import numpy as np
 
 from hwsim.quantize import search_format
 from hwsim.quantize.search import FRACTION_BITS, PERCENT
-from hwsim.study.presets.context import Context
+from hwsim.study.presets.context import Context, Preset
 from hwsim.study.presets.numbers import Entry, drawn
 from hwsim.study.presets.rounding import Floats, by_rule, lost, signal_to_noise
 from hwsim.study.report.parts import Axis, Chart, Report, Series, Table
@@ -91,8 +91,8 @@ def report(context: Context) -> Report:
     length = context.pick(tiny=1024, quick=4096, full=4096)
     found = {name: split(entry, draws, rows, length) for name, entry in (TAILS | OUTLIERS).items()}
     return Report(
-        name="flexible-fp8",
-        title="8 bits between exponent and fraction, by distribution",
+        name=PRESET.name,
+        title=PRESET.title,
         command=context.command,
         summary=(
             f"{draws} draws of {rows * length:,} numbers of each distribution. Of every split of 8 bits and 111 "
@@ -160,3 +160,11 @@ def _by_maximum(found: dict[str, Split], command: str) -> Chart:
         x=Axis(title="Clipping maximum (% of the largest magnitude)"), series=series, command=command,
         y=Axis(title="Signal to quantisation noise (dB)"),
     )  # fmt: skip
+
+
+PRESET = Preset(
+    "flexible-fp8",
+    "8 bits between exponent and fraction, by distribution",
+    "Kuzmin et al. 2022, arXiv 2208.09225",
+    report,
+)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hwsim.formats import FloatFormat, get_format
-from hwsim.study.presets.context import Context
+from hwsim.study.presets.context import Context, Preset
 from hwsim.study.presets.fp8_tensors import Matrix, Tensors, tensors
 from hwsim.study.presets.fp8_values import table_of_values
 from hwsim.study.presets.rounding import Floats, by_format, by_rule, lost, saturated, signal_to_noise
@@ -42,7 +42,7 @@ def report(context: Context) -> Report:
     biases = {kind: {bias: at_bias(all_of, bias) for bias in BIASES} for kind, all_of in kinds.items()}
     scaled = {kind: by_scale(all_of) for kind, all_of in kinds.items()}
     return Report(
-        name="fp8-formats", title="FP8: values, biases and scales, and INT8", command=context.command,
+        name=PRESET.name, title=PRESET.title, command=context.command,
         summary=(f"Tensors of {found.source}.",),
         parts=(
             _biases(biases, scaled, context.command), table_of_values(), table_of_biases(biases, scaled),
@@ -135,3 +135,8 @@ def _biases(biases: dict[str, dict[int, Loss]], scaled: dict[str, Loss], command
         caption="Means of the tensors; bands: the worst and the best tensor. The paper trains with biases 7 to 10.",
         x=Axis(title="Exponent bias"), y=Axis(title=NOISE), command=command,
     )  # fmt: skip
+
+
+PRESET = Preset(
+    "fp8-formats", "FP8: values, biases and scales, and INT8", "Micikevicius et al. 2022, arXiv 2209.05433", report
+)

@@ -8,7 +8,7 @@ import numpy as np
 
 from hwsim.formats import FloatFormat, get_format
 from hwsim.study.plan import load_study
-from hwsim.study.presets.context import Context
+from hwsim.study.presets.context import Context, Preset
 from hwsim.study.presets.hfp8_sums import DLFLOAT, HALF, SINGLE, Sum, adder, ratios
 from hwsim.study.presets.numbers import Entry, drawn
 from hwsim.study.presets.rounding import by_format, lost, saturated, signal_to_noise
@@ -49,7 +49,7 @@ def report(context: Context) -> Report:
     sums = _sums(context)
     points = context.run(load_study(study_of(context), context.folder)).points
     return Report(
-        name="hfp8", title="Hybrid FP8: biases, and sums in chunks of 1-6-9", command=context.command,
+        name=PRESET.name, title=PRESET.title, command=context.command,
         summary=(
             f"{rows} x {length:,} numbers of each distribution are rounded as they are, without a scale. A bias as IBM "
             "counts it is what is added to IEEE 754's: 1-4-3 with bias 4 has 11, with bias 0 has 7; 1-5-2 has 15.",
@@ -208,3 +208,11 @@ def _products(points: list[dict[str, Any]], command: str) -> Chart:
         caption="1-4-3 x 1-4-3, every addition rounded to 1-6-9, RNA unless RNE is said; bands: confidence intervals.",
         x=Axis(title="Length K (products)", log=2), y=Axis(title="Signal to accumulation noise (dB)"), command=command,
     )  # fmt: skip
+
+
+PRESET = Preset(
+    "hfp8",
+    "Hybrid FP8: biases, and sums in chunks of 1-6-9",
+    "Sun et al., NeurIPS 2019; Wang et al. 2018, arXiv 1812.08011",
+    report,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.study.presets.context import Context
+from hwsim.study.presets.context import Context, Preset
 from hwsim.study.presets.mx_products import products
 from hwsim.study.presets.numbers import Entry, drawn
 from hwsim.study.presets.rounding import by_rule, lost, signal_to_noise
@@ -54,8 +54,8 @@ def report(context: Context) -> Report:
     blocks = {size: decibels(chosen, block=(1, size)) for size in BLOCKS}
     by_format = decibels(numbers)
     return Report(
-        name="mx",
-        title="The MX formats: error by distribution, scale rule and block size",
+        name=PRESET.name,
+        title=PRESET.title,
         command=context.command,
         summary=(
             f"{rows} x {length:,} numbers of each distribution; blocks lie along the rows. Outliers are 1 % of the "
@@ -171,3 +171,11 @@ def _rules(found: dict[str, dict[str, dict[str, float]]], command: str) -> Chart
         "Blocks of 32.",
         x=Axis(title="Scale rule", categories=SELECTS), y=Axis(title=NOISE),
     )  # fmt: skip
+
+
+PRESET = Preset(
+    "mx",
+    "The MX formats: error by distribution, scale rule and block size",
+    "Rouhani et al. 2023, arXiv 2310.10537",
+    report,
+)
