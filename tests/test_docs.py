@@ -8,7 +8,7 @@ Every line of a `sh` block is a claim that some test below takes. Not executed a
   themselves are in tests/cosim.
 - `verilator ...`, `yowasp-...`: run on small units, with the options that are shown.
 - `gcc ...` and what it builds: in order, with the `c` block that follows.
-- what docs/silicon-teams.md and docs/vectors.md show: in order, each page in a folder of its own.
+- what docs/silicon-teams.md, docs/study.md and docs/vectors.md show: in order, each page in a folder of its own.
 - `export ...`: the package that it asks for must be there.
 """
 
@@ -135,7 +135,7 @@ def assert_shown(shown: str, printed: str) -> None:
 
 
 # Pages whose commands go on with what those before have left.
-TOURS = ("silicon-teams.md", "vectors.md")
+TOURS = ("silicon-teams.md", "study.md", "vectors.md")
 
 
 def on_tour(command: Command) -> bool:

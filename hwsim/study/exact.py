@@ -192,12 +192,13 @@ def _sliced(a: Array, span_a: int, b: Array, span_b: int) -> Exact:
     # Long and narrow: slices of a part of K stay in a cache, and their products are few numbers.
     part = length if n > columns else max(length // MOST_PARTS + 1, 512, 16 * m * n // (m + n))
     widths = slice_widths(span_a, span_b, min(part, length))
+    kept = slices(a, span_a, widths[0]) if part >= length else []
     panels = []
     for column in range(0, n, columns):
         totals = np.zeros((digits, m, min(columns, n - column)), dtype=np.int64)
         for start in range(0, length, part):
             here = b[start : start + part, column : column + columns]
-            slices_a = slices(a[:, start : start + part], span_a, widths[0])
+            slices_a = kept or slices(a[:, start : start + part], span_a, widths[0])
             lowest = _add_products(totals, slices_a, slices(here, span_b, widths[1]))
         panels.append(_from_digits(totals, lowest))
     return Exact(np.hstack([panel.hi for panel in panels]), np.hstack([panel.lo for panel in panels]))

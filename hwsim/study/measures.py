@@ -8,6 +8,7 @@ docs/study-measures.md has the formulas.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log10
 from typing import NamedTuple
 
 import numpy as np
@@ -173,7 +174,7 @@ def _percentiles(values: Array) -> dict[str, float]:
 def _energies(size: Array, reference: Array) -> dict[str, float]:
     error, signal = _root_mean_square(size), _root_mean_square(reference)
     snr = _over(signal, error)
-    decibels = 20 * float(np.log10(snr)) if snr > 0 else -np.inf if snr == 0 else UNDEFINED
+    decibels = 20 * log10(snr) if snr > 0 else -np.inf if snr == 0 else UNDEFINED
     return {"rms": _over(error, signal), "snr_db": decibels}
 
 

@@ -208,7 +208,7 @@ def apply(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> O
 
 def _made(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> Operand:
     if side.scale is not None and math.frexp(side.scale)[0] == 0.5 and not side.rule.flush:
-        codes = _by_power(side, numbers)
+        codes = _by_power(side.rule, side.scale, numbers)
         factor = None if side.scale == 1 else np.full((1, 1), side.scale)
         return Operand(codes, *_ones(unit, which, side.rule.element.decode(codes)), factor)
     made = quantize(numbers, side.rule, -1 if which == "a" else -2, scale=side.scale)
@@ -222,11 +222,11 @@ def _made(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> O
     return Operand(made.codes, *_ones(unit, which, elements), factor)
 
 
-def _by_power(side: Side, numbers: NDArray[np.float32]) -> Codes:
+def _by_power(rule: Rule, scale: float, numbers: NDArray[np.float32]) -> Codes:
     """The codes of numbers divided by a power of two: what `quantize` makes, without its divisions."""
-    fmt, scaled = side.rule.element, numbers.astype(np.float64) / side.scale
-    codes = np.asarray(fmt.encode(scaled, rounding=side.rule.rounding, overflow=side.rule.overflow))
-    if isinstance(fmt, FixedFormat) and side.rule.symmetric:
+    fmt, scaled = rule.element, numbers.astype(np.float64) / scale
+    codes = np.asarray(fmt.encode(scaled, rounding=rule.rounding, overflow=rule.overflow))
+    if isinstance(fmt, FixedFormat) and rule.symmetric:
         codes[codes == 1 << fmt.bits - 1] += 1
     return codes
 

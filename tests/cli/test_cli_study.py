@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import numpy as np
@@ -226,3 +228,57 @@ def test_ctrl_c_says_how_to_go_on() -> None:
     assert re.search(r"note: \d+% is done and kept in stopped; to go on: hwsim study --unit", said)
     assert "Traceback" not in said and said.count("\n") == 1
     assert not Path("stopped/results.parquet").exists() and parts("stopped") >= 1
+
+
+def test_a_report_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["study", "--unit", HOPPER, "--grid", "fraction_bits=9,13", *SMALL[:-1], "-o", "o"]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert "o/report.html: with figures" in printed
+    figures = {path.name for path in Path("o/figures").iterdir()}
+    assert {"accumulation-snr-db.svg", "accumulation-snr-db.png"} <= figures
+    page = Path("o/report.html").read_text()
+    # Each figure says the command that made it.
+    assert "hwsim study --unit hopper-wgmma-e4m3-f32 --grid fraction_bits=9,13" in page
+    # A second run draws again what is gone.
+    Path("o/report.html").unlink()
+    assert main(words) == 0 and Path("o/report.html").read_text() == page
+
+
+def test_a_preset_is_given_its_means_and_its_report_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["study", "--preset", "deepseek-2pct", "--trials", "3", "-o", "o"]) == 2
+    assert "--preset goes without other options" in capsys.readouterr().err
+    presets = importlib.import_module("hwsim.study.presets")
+    seen: dict[str, object] = {}
+
+    class Context:
+        def __init__(self, **given: object) -> None:
+            seen.update(given)
+
+    def report(_: Context) -> object:
+        from hwsim.study.plan import load_study
+
+        run = seen["run"]
+        assert callable(run)
+        results = run(
+            load_study({"study": "tiny", "rows": 2, "columns": 2, "lengths": 32, "units": [HOPPER], "data": ["normal"]})
+        )
+        from hwsim.study.report import default_report
+
+        return default_report(results, str(seen["command"]))
+
+    preset = types.SimpleNamespace(report=report)
+    monkeypatch.setattr(presets, "PRESETS", {"tiny-one": preset}, raising=False)
+    module = types.ModuleType("hwsim.study.presets.context")
+    module.Context = Context  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "hwsim.study.presets.context", module)
+    assert main(["study", "--preset", "tiny-on", "-o", "o"]) == 2
+    assert "unknown preset 'tiny-on': did you mean tiny-one?; known: tiny-one" in capsys.readouterr().err
+    assert main(["study", "--preset", "tiny-one", "--size", "tiny", "-o", "o"]) == 0
+    printed = capsys.readouterr().out
+    assert (seen["size"], seen["folder"]) == ("tiny", Path("o"))
+    assert "All points" in printed and "o/report.html" in printed
+    assert printed.splitlines()[-1] == "again: hwsim study --preset tiny-one --size tiny -o o"
+    assert Path("o/studies/tiny/results.parquet").is_file()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from math import lcm
 from typing import Any
 
 import numpy as np
 import pytest
 from built_presets import one_of_each
+from model.model_units import ODD
+from model.model_units import unit as odd_unit
 from study.study_units import Given, operands
 
-from hwsim.formats import FloatFormat
+from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.spec import Unit, load_unit, presets
 from hwsim.study import bounds as module
 from hwsim.study.bounds import bounds, certainty, counted_magnitude, worst_errors
@@ -78,6 +81,34 @@ def test_no_error_exceeds_the_worst_case(name: str) -> None:
 @pytest.mark.parametrize("name", presets())
 def test_no_error_exceeds_the_worst_case_in_many(name: str) -> None:
     kept(name, 12)
+
+
+def most(unit: Unit) -> float:
+    """Below this nothing overflows in a unit."""
+    result, late, promotion = unit.result.format, unit.late, unit.promotion
+    formats = [result, unit.sum.format, late.format if late else None, promotion.format if promotion else None]
+    limits = [2.0**fmt.emax for fmt in formats if isinstance(fmt, FloatFormat)]
+    if isinstance(result, FixedFormat):
+        limits.append(2.0**result.integer_bits)
+    return min([*limits, 2.0 ** (unit.sum.product_limit or 1023)])
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_no_error_of_odd_units_exceeds_the_worst_case(name: str) -> None:
+    unit = odd_unit(name)
+    blocks = [1, 1] if unit.scale is None else [unit.scale.a.block[1], unit.scale.b.block[0]]
+    whole = lcm(unit.instruction.k, *blocks)
+    length = whole * (max(1, 48 // whole) if unit.instruction.chain else 1)
+    stream = Stream(5, "odd", name)
+    given = operands(unit, stream, (2, 2), length, 2)
+    for case in (given, positive(given), straddling(unit, stream, (2, 2), length)):
+        made = case.outcome()
+        sides = made.values_a, made.values_b, made.scales_a, made.scales_b
+        limit = worst_errors(unit, *sides)
+        safe = counted_magnitude(unit, *sides) + limit < most(unit)
+        assert np.isfinite(made.returned[safe]).all()
+        error = np.abs(difference(Exact.of(np.where(safe, made.returned, 0.0)), made.quantized))
+        assert (error <= limit)[safe].all()
 
 
 def products(unit: Unit, exponents: tuple[int, int], count: int, factor: float) -> Given:

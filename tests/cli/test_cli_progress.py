@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from hwsim.cli.progress import Progress
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+def test_nothing_is_drawn_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("work", 4) as bar:
+        bar.advance()
+        bar.update(3, 4, "more")
+        bar.step("a step")
+        bar.tick()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_steps_are_lines_where_they_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("work", lines=True) as bar:
+        bar.plan(2)
+        bar.step("built [x]")
+        bar.step("run")
+    assert capsys.readouterr().err == "[1/2] built [x]\n[2/2] run\n"
+
+
+@pytest.mark.parametrize("products", [False, True])
+def test_a_terminal_shows_what_is_done_of_how_much(
+    products: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    with Progress("reading", products=products) as bar:
+        bar.plan(8, "multiplying")
+        bar.advance(2)
+        bar.bar.refresh()
+        drawn = bar.bar.tasks[0]
+        assert (drawn.description, drawn.completed, drawn.total) == ("multiplying", 2, 8)
+        bar.update(6, 8, "writing")
+        bar.bar.refresh()
+    shown = capsys.readouterr()
+    assert shown.out == "" and "multiplying" in shown.err and "writing" in shown.err
+    assert ("75%" if products else "6/8") in shown.err
