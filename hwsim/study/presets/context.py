@@ -36,8 +36,9 @@ class Context:
 
 
 class Preset(NamedTuple):
-    """A study that a paper made: its name, its title, and what makes its report, which names the paper."""
+    """A study that a paper made: its name, its title, the paper, and what makes the report."""
 
     name: str
     title: str
+    source: str
     report: Callable[[Context], Report]

@@ -1,0 +1,19 @@
+"""The numbers that studies of formats round: a matrix of one distribution, which depends on its name and seed alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.study.data import draw, parse_data
+
+Entry = str | dict[str, Any]
+SEED = 1
+
+
+def drawn(entry: Entry, rows: int, length: int, *, trial: int = 0) -> NDArray[np.float32]:
+    """float32 (rows, length) of a distribution, in the words of a study's `data`. Outlier channels are columns."""
+    return draw(parse_data(entry, Path.cwd()), SEED, trial, length, rows, 1).a
