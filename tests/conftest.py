@@ -11,6 +11,7 @@ import pytest
 
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import ToolMissing
+from hwsim.study.network import minilm
 
 ROOT = Path(__file__).parents[1]
 SILICON = ROOT.parent / "shared" / "silicon"
@@ -30,6 +31,15 @@ def missing(reason: str) -> None:
 def verilator() -> None:
     try:
         find_verilator()
+    except ToolMissing as error:
+        missing(str(error))
+
+
+@pytest.fixture(scope="session")
+def minilm_weights() -> None:
+    """Those of all-MiniLM-L6-v2."""
+    try:
+        minilm.folder()
     except ToolMissing as error:
         missing(str(error))
 

@@ -236,7 +236,8 @@ def _ones(unit: Unit, which: str, elements: Floats) -> tuple[NDArray[Any] | None
     if unit.scale is None:
         return None, elements, None
     scale: BlockScale = getattr(unit.scale, which)
-    size = scale_shape(elements.shape[0], elements.shape[1], scale.block)
+    rows, columns = elements.shape[-2:]
+    size = scale_shape(rows, columns, scale.block)
     if is_f32(scale.format):
         return np.ones(size, np.float32), elements, np.ones((1, 1))
     code = one_code(scale.format)

