@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -20,13 +19,13 @@ from hwsim.cli.study_pareto import write_pareto
 from hwsim.cli.study_report import draw, show
 from hwsim.cli.study_words import as_mapping
 from hwsim.formats.catalog import nearest
-from hwsim.spec import NotImplementedYet
 
 if TYPE_CHECKING:
     from hwsim.study.local import Runner
     from hwsim.study.plan import Study
     from hwsim.study.results import Results
 
+T = TypeVar("T")
 MISMATCH = 1
 MOST_LINES = 200  # of a table
 
@@ -123,7 +122,8 @@ def study(
         if words or changes or dry_run:
             raise ValueError("--preset goes without other options than --size, --workers, --scheduler and --overwrite")
         assert output is not None
-        command = shlex.join(["hwsim", "study", "--preset", preset, "--size", size.value, "-o", str(output)])
+        sized = [] if size is Size.QUICK else ["--size", size.value]
+        command = shlex.join(["hwsim", "study", "--preset", preset, *sized, "-o", str(output)])
         _run_preset(preset, size, output, command, runner, overwrite)
         return
     from hwsim.study.plan import load_study
@@ -198,20 +198,33 @@ def _carried_out(made: Study, folder: Path, runner: Runner, overwrite: bool, com
 
 
 def _run_preset(name: str, size: Size, folder: Path, command: str, runner: Runner, overwrite: bool) -> None:
-    known: dict[str, Any] = getattr(importlib.import_module("hwsim.study.presets"), "PRESETS", {})
-    if not known:
-        raise NotImplementedYet("--preset is not implemented yet")
-    if name not in known:
-        raise ValueError(f"{nearest('preset', name, known)}; known: {', '.join(known)}")
-    context: Callable[..., Any] = importlib.import_module("hwsim.study.presets.context").Context
+    from hwsim.study.presets import PRESETS, Context
+
+    if name not in PRESETS:
+        raise ValueError(f"{nearest('preset', name, PRESETS)}; known: {', '.join(PRESETS)}")
 
     def carried_out(made: Study) -> Results:
         return _carried_out(made, folder / "studies" / made.name, runner, overwrite, command)
 
-    report = known[name].report(context(folder=folder, size=size.value, command=command, run=carried_out))
+    context = Context(folder=folder, size=size.value, command=command, run=carried_out, each=_each)
+    try:
+        with interruptible():
+            report = PRESETS[name].report(context)
+    except KeyboardInterrupt:
+        note(f"what was measured is kept in {folder}; to go on: {command}")
+        raise
     show(report)
     draw(report, folder)
     say(f"again: {command}")
+
+
+def _each(items: Sequence[T], what: str) -> Iterator[T]:
+    """Items one after the other, with a bar."""
+    with Progress(what, len(items)) as bar:
+        for item in items:
+            bar.update(bar.steps, len(items), f"{what}: {item}" if isinstance(item, str) else what)
+            yield item
+            bar.step(what)
 
 
 def _plan(made: Study) -> None:

@@ -11,11 +11,16 @@ from cli.cli_run import Done, Run
 from hwsim.cli import main
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """hwsim with these arguments, in this process."""
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment that says nothing of the output."""
     for name in ("HWSIM_DEBUG", "COLUMNS", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """hwsim with these arguments, in this process."""
 
     def call(*arguments: str) -> Done:
         status = main(arguments)

@@ -100,7 +100,7 @@ WRONG: dict[str, list[str]] = {
     "error: f: must be a folder, which results are written to; it is a file": ["--unit", HOPPER, "-o", "f"],
     "error: f/deep": ["--unit", HOPPER, "-o", "f/deep"],
     "nan.npy": ["--unit", HOPPER, "--data", "nan.npy", "--length", "32", "--trials", "1", "-o", "o"],
-    "error: --pareto is not implemented yet": ["--unit", HOPPER, "--pareto", "-o", "o"],
+    "error: --stages and --fmax go with --pareto": ["--unit", HOPPER, "--fmax", "all", "-o", "o"],
     "error: --grid, --scaling, --data and --skip-invalid go with --unit": ["s.yaml", "--data", "normal", "-o", "o"],
 }  # fmt: skip
 

@@ -287,7 +287,7 @@ def test_parts_are_of_one_study_alone(change: str) -> None:
 
 def test_parts_of_other_code_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     before = tasks(study())[0].key
-    monkeypatch.setattr("hwsim.study.task._code", lambda: "changed")
+    monkeypatch.setattr("hwsim.study.task.code", lambda: "changed")
     assert tasks(study())[0].key != before
 
 

@@ -89,7 +89,8 @@ def report(context: Context) -> Report:
     """The report: dB by exponent bits, the search itself, and a table of the best."""
     draws, rows = context.pick(tiny=(1, 4), quick=(5, 16), full=(20, 64))
     length = context.pick(tiny=1024, quick=4096, full=4096)
-    found = {name: split(entry, draws, rows, length) for name, entry in (TAILS | OUTLIERS).items()}
+    entries = TAILS | OUTLIERS
+    found = {name: split(entries[name], draws, rows, length) for name in context.each(list(entries), "search")}
     return Report(
         name=PRESET.name,
         title=PRESET.title,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
-from pathlib import Path
 
 from hwsim.study.network.measured import Entry, Measured, Network, kept
 from hwsim.study.network.minilm import tokens
@@ -73,10 +72,10 @@ def report(context: Context) -> Report:
     summary = [figures.METHOD]
     if context.pick(tiny=False, quick=True, full=True):
         sentences = context.pick(tiny=[], quick=short(page()), full=page())
-        found = _measured(minilm_network(sentences, page()), entries, context.folder)
+        found = _measured(minilm_network(sentences, page()), entries, context)
         summary += figures.said_of_sentences(sentences, tokens(sentences), found)
         parts += figures.of_sentences(entries, found, context.command)
-    found = _measured(digits_network(SEED, context.pick(tiny=96, quick=360, full=360)), entries, context.folder)
+    found = _measured(digits_network(SEED, context.pick(tiny=96, quick=360, full=360)), entries, context)
     parts += figures.of_digits(entries, found, context.command)
     return Report(
         name=NAME, title=TITLE, command=context.command, summary=(*summary,), parts=(*parts,), sources=SOURCES
@@ -88,9 +87,12 @@ def short(sentences: Sequence[str]) -> list[str]:
     return [one for one, ids in zip(sentences, tokens(sentences), strict=True) if len(ids) <= SHORT]
 
 
-def _measured(network: Network, entries: Sequence[Entry], folder: Path) -> dict[str, Measured]:
+def _measured(network: Network, entries: Sequence[Entry], context: Context) -> dict[str, Measured]:
     """What each unit does to a network, by label."""
-    return {entry.label: kept(entry, network, folder) for entry in entries}
+    by_label = {entry.label: entry for entry in entries}
+    return {
+        label: kept(by_label[label], network, context.folder) for label in context.each(list(by_label), network.name)
+    }
 
 
 PRESET = Preset(NAME, TITLE, SOURCES[0], report)
