@@ -1,0 +1,256 @@
+"""Exact matrix products, as unevaluated sums of two float64, and exact arithmetic with those.
+
+Operands are cut into slices of few bits, so that a matrix product of two slices in float64 is one of integers whose
+every partial sum stays within 2^53: no order of additions, no FMA and no blocking can round it (Ozaki, Ogita, Oishi
+and Rump 2012, Numerical Algorithms 59). Slices go on until nothing remains. Their products are summed in integers.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.study.transformations import fast_two_sum, split_product, two_sum
+
+Array = NDArray[np.float64]
+
+EXACT_BITS = 53  # integers of at most 2^53 are float64, and so are their sums up to there
+DIGIT = 24  # bits of a digit of the sums of slice products
+MOST_SPAN = 960  # bits that both operands may span together, so that nothing leaves float64's range on the way
+PANEL = 1 << 23  # numbers of a panel's digits or slices: 64 MiB
+
+
+class Exact(NamedTuple):
+    """An unevaluated sum hi + lo; |lo| is at most half an ulp of hi."""
+
+    hi: Array
+    lo: Array
+
+    @classmethod
+    def of(cls, values: Array) -> Exact:
+        """Numbers of float64 as they are."""
+        hi = np.asarray(values, dtype=np.float64)
+        return cls(hi, np.zeros_like(hi))
+
+
+def exact_product(a: Array, b: Array) -> Exact:
+    """The matrix product a b, exact before its one rounding to a sum of two float64 (relative error at most 2^-105).
+
+    a: (m, k), b: (k, n), finite; any scale and any range. Where the product is a sum of two float64, it is that sum.
+    A `lo` below the least subnormal of float64 is rounded to it.
+    Raises ValueError for shapes that do not fit, for numbers that are not finite, and for results beyond float64.
+    """
+    a, b = _operand(a, "a"), _operand(b, "b")
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(f"a and b must fit: a is {a.shape}, b is {b.shape}")
+    rows, columns = _exponents(a, 1), _exponents(b, 0)
+    span_a, span_b = _span(a, rows, 1), _span(b, columns, 0)
+    if not (a.size and b.size and span_a and span_b):
+        return Exact.of(np.zeros((a.shape[0], b.shape[1])))
+    if span_a + span_b > MOST_SPAN:
+        made = _by_integers(a, b)
+    else:
+        scaled_a, scaled_b = np.ldexp(a, -rows), np.ldexp(b, -columns)
+        made = _scaled(_sliced(scaled_a, span_a, scaled_b, span_b), rows + columns)
+    if not np.isfinite(made.hi).all():
+        raise ValueError("the product of a and b must be below 2^1024, the range of float64")
+    return made
+
+
+def difference(x: Exact, y: Exact) -> Array:
+    """x - y, rounded to float64 with a relative error below 2^-50, however much of it cancels.
+
+    Both pairs are added as one expansion of four numbers that do not overlap, without error (Shewchuk 1997, Discrete &
+    Computational Geometry 18, expansion-sum), and that from its least on.
+    """
+    first, low = two_sum(x.lo, -y.lo)
+    second, high = two_sum(x.hi, first)  # from its least on: low, high, second
+    third, middle = two_sum(high, -y.hi)
+    fourth, upper = two_sum(second, third)
+    return np.asarray(fourth + (upper + (middle + low)))
+
+
+def times(x: Exact, factor: Array) -> Exact:
+    """x * factor with a relative error below 2^-100; exact for powers of two. factor: finite, broadcasts.
+
+    Raises ValueError where the product is beyond float64.
+    """
+    mantissa, exponent = np.frexp(x.hi)
+    scale, shift = np.frexp(np.asarray(factor, dtype=np.float64))
+    high, low = split_product(mantissa, scale)
+    rest = np.ldexp(x.lo, -exponent)
+    hi, lo = fast_two_sum(high, low + rest * scale)
+    with np.errstate(over="ignore"):
+        made = Exact(np.ldexp(hi, exponent + shift), np.ldexp(lo, exponent + shift))
+    if not np.isfinite(made.hi).all():
+        raise ValueError("the product with a factor must be below 2^1024, the range of float64")
+    return made
+
+
+def magnitude(a: Array, b: Array) -> Array:
+    """The matrix product |a| |b|, correct to half an ulp of float64."""
+    return exact_product(np.abs(a), np.abs(b)).hi
+
+
+def _operand(x: Array, name: str) -> Array:
+    x = np.asarray(x, dtype=np.float64)
+    if x.ndim != 2:
+        raise ValueError(f"{name} must be a matrix, not of shape {x.shape}")
+    if not np.isfinite(x).all():
+        raise ValueError(f"{name} must be finite")
+    return x
+
+
+def _exponents(x: Array, axis: int) -> NDArray[np.intc]:
+    """The least exponents e of each row or column with |x| < 2^e; 0 for zeros."""
+    return np.asarray(np.frexp(np.abs(x).max(axis=axis, keepdims=True, initial=0.0))[1], dtype=np.intc)
+
+
+def _span(x: Array, exponents: NDArray[np.intc], axis: int) -> int:
+    """Bits between the largest 2^e of a row or column and the lowest one in it, the most of all; 0 for zeros."""
+    bits = np.ascontiguousarray(x).view(np.int64)
+    # Without the lowest one of its significand: what that one is worth is the difference.
+    without = (bits & (bits - 1)).view(np.float64)
+    lowest = np.where(bits & ((1 << 52) - 1), np.abs(x - without), np.abs(x))
+    lowest[x == 0] = np.inf
+    if not np.isfinite(lowest).any():
+        return 0
+    least = lowest.min(axis=axis, keepdims=True)
+    found = np.isfinite(least)
+    return int((exponents[found] - np.frexp(least[found])[1] + 1).max())
+
+
+def slice_widths(span_a: int, span_b: int, length: int) -> tuple[int, int]:
+    """Bits of a slice of either operand: as few slice products as `length` products of slices allow.
+
+    A slice of w bits holds integers of magnitude at most 2^(w - 1), so that no partial sum is beyond
+    length * 2^(wa + wb - 2), which must be at most 2^53.
+    """
+    both = EXACT_BITS + 2 - (length - 1).bit_length()
+    if both < 4:
+        raise ValueError(f"the length of a product must be below 2^51, not {length}")
+
+    def cost(width: int) -> tuple[int, int]:
+        first, second = _count(span_a, width), _count(span_b, both - width)
+        return first * second, first + second
+
+    width = min(range(2, both - 1), key=cost)
+    return width, both - width
+
+
+def _count(span: int, width: int) -> int:
+    """Slices of `span` bits: the first holds one bit less."""
+    return -(-(span + 1) // width)
+
+
+def slices(x: Array, span: int, width: int) -> list[tuple[int, Array]]:
+    """Numbers below 1 as a sum of slices: exponents g, and multiples of 2^g of magnitude at most 2^(g + width - 1).
+
+    Each is what rounds to nearest at 2^g, by adding and subtracting 3 * 2^(g + 51) (Rump, Ogita and Oishi 2008).
+    """
+    cut, rest, grid = [], x, 1 - width
+    for last in range(_count(span, width))[::-1]:
+        if last:
+            constant = np.ldexp(3.0, grid + 51)
+            part = (rest + constant) - constant
+            rest = rest - part
+        else:
+            part = rest
+        cut.append((grid, part))
+        grid -= width
+    return cut
+
+
+def _sliced(a: Array, span_a: int, b: Array, span_b: int) -> Exact:
+    """The product of operands below 1, by slices; columns in panels."""
+    width_a, width_b = slice_widths(span_a, span_b, a.shape[1])
+    slices_a = slices(a, span_a, width_a)
+    digits = (span_a + span_b + 2 * (width_a + width_b)) // DIGIT + 4
+    columns = max(32, PANEL // max(digits * a.shape[0], _count(span_b, width_b) * b.shape[0]))
+    panels = []
+    for start in range(0, b.shape[1], columns):
+        slices_b = slices(b[:, start : start + columns], span_b, width_b)
+        panels.append(_panel(slices_a, slices_b, digits))
+    if len(panels) == 1:
+        return panels[0]
+    return Exact(np.hstack([panel.hi for panel in panels]), np.hstack([panel.lo for panel in panels]))
+
+
+def _panel(slices_a: list[tuple[int, Array]], slices_b: list[tuple[int, Array]], digits: int) -> Exact:
+    """The sum of all slice products."""
+    if len(slices_a) == len(slices_b) == 1:
+        return Exact.of(slices_a[0][1] @ slices_b[0][1])
+    lowest = slices_a[-1][0] + slices_b[-1][0]
+    shape = slices_a[0][1].shape[0], slices_b[0][1].shape[1]
+    totals = np.zeros((digits, *shape), dtype=np.int64)
+    for exponent_a, part_a in slices_a:
+        for exponent_b, part_b in slices_b:
+            grid = exponent_a + exponent_b
+            _add_digits(totals, part_a @ part_b, grid, grid - lowest)
+    return _from_digits(totals, lowest)
+
+
+def _add_digits(totals: NDArray[np.int64], products: Array, grid: int, place: int) -> None:
+    """Add multiples of 2^grid, of at most 2^53 of it, as digits from bit `place` on."""
+    whole = np.ldexp(products, -grid).astype(np.int64)
+    digit, shift = divmod(place, DIGIT)
+    high = whole >> DIGIT
+    totals[digit] += (whole - (high << DIGIT)) << shift
+    totals[digit + 1] += high << shift
+
+
+def _from_digits(totals: NDArray[np.int64], lowest: int) -> Exact:
+    """The numbers whose digits are integers; the first is worth 2^lowest."""
+    half = 1 << (DIGIT - 1)
+    for below, above in pairwise(totals):
+        carry = (below + half) >> DIGIT
+        below -= carry << DIGIT
+        above += carry
+    parts = [np.ldexp(digit.astype(np.float64), lowest + DIGIT * at) for at, digit in enumerate(totals)]
+    # No digit is beyond half of the next one's unit, so that a leading digit outweighs all below it: nothing cancels.
+    hi, errors = _summed(parts)
+    lo, rest = _summed(errors)
+    return Exact(*fast_two_sum(hi, lo + sum(rest)))
+
+
+def _summed(parts: list[Array]) -> tuple[Array, list[Array]]:
+    """The rounded sum of parts, the least first, and what each addition lost."""
+    total, errors = parts[0], []
+    for part in parts[1:]:
+        total, error = two_sum(part, total)
+        errors.append(error)
+    return total, errors
+
+
+def _scaled(x: Exact, exponents: NDArray[np.intc]) -> Exact:
+    with np.errstate(over="ignore"):
+        return Exact(np.ldexp(x.hi, exponents), np.ldexp(x.lo, exponents))
+
+
+def _by_integers(a: Array, b: Array) -> Exact:
+    """The product in Python's integers: of operands with too wide a range for slices, which no data have."""
+    unit = 1 << 1074
+    rows = [[_integer(x, unit) for x in row] for row in a.tolist()]
+    columns = [[_integer(x, unit) for x in column] for column in b.T.tolist()]
+    hi, lo = np.zeros((len(rows), len(columns))), np.zeros((len(rows), len(columns)))
+    for i, row in enumerate(rows):
+        for j, column in enumerate(columns):
+            hi[i, j], lo[i, j] = _rounded(sum(x * y for x, y in zip(row, column, strict=True)), unit * unit)
+    return Exact(hi, lo)
+
+
+def _integer(x: float, unit: int) -> int:
+    top, bottom = x.as_integer_ratio()
+    return top * (unit // bottom)
+
+
+def _rounded(top: int, bottom: int) -> tuple[float, float]:
+    """top / bottom as a float64, and what that lacks. bottom: 2^2148; Python rounds a quotient of integers once."""
+    try:
+        hi = top / bottom
+    except OverflowError:
+        return float("inf"), 0.0
+    return hi, (top - _integer(hi, bottom)) / bottom
