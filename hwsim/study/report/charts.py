@@ -1,0 +1,158 @@
+"""Charts as Vega-Lite specifications, SVG and PNG: by Altair and vl-convert, without a network or a browser."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hwsim.files import replaced
+from hwsim.study.report.labels import width, wrapped
+from hwsim.study.report.libraries import library
+from hwsim.study.report.marks import LETTERS, Panel, layers
+from hwsim.study.report.palette import MONO, QUIET, config, looks
+from hwsim.study.report.parts import Chart, Report
+from hwsim.study.report.scales import Scale, missing, places, scale, short
+
+PIXELS = 2  # of a PNG, for each unit of the SVG
+FOLDER = "figures"
+# Width and height of a panel, by how many stand side by side.
+SIZES = {1: (640, 380), 2: (400, 300), 3: (300, 250), 4: (240, 210)}
+
+
+def specification(chart: Chart, framed: bool = True) -> dict[str, Any]:
+    """A chart as a Vega-Lite specification, which holds all its data.
+
+    framed : with title, caption and command, as a picture needs them; without, for a page that says them itself, with
+    a legend whose entries are clicked to pick series.
+
+    Raises ToolMissing where Altair is not installed.
+    """
+    alt = library("altair")
+    drawn, gone = places(chart)
+    columns = chart.columns or _columns(len(chart.panels))
+    columns = min(columns, len(chart.panels))
+    size = _size(chart, columns)
+    x, y = _scales(chart, drawn)
+    legend = _legend(chart, columns * size[0])
+    found = looks(chart)
+    views = []
+    for at, name in enumerate(chart.panels):
+        under = at + columns >= len(chart.panels)
+        panel = Panel(
+            chart=chart, name=name, places=[one for one in drawn if chart.series[one.series].panel == name],
+            looks=found, x=x, y=y, size=size, left=at % columns == 0, under=under,
+            picks=not framed and bool(legend), legend=legend,
+        )  # fmt: skip
+        views.append(layers(panel))
+    whole = alt.concat(*views, columns=columns) if len(views) > 1 else alt.hconcat(*views)
+    whole = whole.resolve_scale(color="shared", shape="shared", strokeDash="shared", xOffset="independent")
+    if not framed:
+        picked = alt.selection_point(name="picked", fields=["series"], bind="legend")
+        whole = whole.add_params(picked) if legend and chart.kind != "heatmap" else whole
+        return _dict(whole)
+    note = missing(gone, "Without colour") if chart.kind == "heatmap" else missing(gone)
+    return _dict(_framed(whole, chart, note, columns * size[0] + (columns - 1) * 40))
+
+
+def _dict(whole: Any) -> dict[str, Any]:
+    found: dict[str, Any] = whole.configure(**config()).properties(padding=10).to_dict()
+    return found
+
+
+def _columns(panels: int) -> int:
+    return panels if panels <= 3 else 2 if panels == 4 else 3 if panels <= 9 else 4
+
+
+def _size(chart: Chart, columns: int) -> tuple[int, int]:
+    wide, high = SIZES[min(columns, 4)]
+    if chart.kind == "heatmap":
+        rows = max(sum(one.panel == name for one in chart.series) for name in chart.panels)
+        cell = max(width(short(value), LETTERS) for one in chart.series for value in one.y) + 12
+        return max(160, round(max(40, cell)) * len(chart.words_of_x)), max(80, 28 * rows)
+    if chart.kind == "bars":
+        # A bar is at least 7 pixels wide.
+        return max(wide, round(9.5 * len(chart.labels) * max(1, len(chart.words_of_x)))), high
+    return max(wide, 24 * len(chart.words_of_x)), high
+
+
+def _scales(chart: Chart, drawn: list[Any]) -> tuple[Scale | tuple[str, ...], Scale]:
+    """The axes that all panels share."""
+    along = {axis: [one.value for one in chart.references if one.axis == axis] for axis in ("x", "y")}
+    values = [value for one in drawn for value in (one.y, one.low, one.high)] + along["y"]
+    if chart.kind == "heatmap" and chart.value:
+        return chart.words_of_x, scale(chart.value, values, margin=0.0)
+    if chart.kind == "bars" and not chart.y.log:
+        values.append(0.0)
+    y = scale(chart.y, values, margin=0.05, floor=chart.kind == "bars")
+    if chart.words_of_x:
+        return chart.words_of_x, y
+    places_x = [float(one.x) for one in drawn]
+    # Labels stand beside points: there is room for them at both sides.
+    return scale(chart.x, places_x + along["x"], margin=0.08 if chart.kind == "points" else 0.03, few=places_x), y
+
+
+def _legend(chart: Chart, total: int) -> dict[str, Any]:
+    """Where the legend stands: right, or below where its words are long; none for a single series."""
+    if chart.kind == "heatmap" or (len(chart.labels) == 1 and chart.panels == ("",)):
+        return {}
+    longest = max(width(label, 12) for label in chart.labels)
+    if longest <= 210 and len(chart.labels) <= 18 and len(chart.panels) == 1:
+        return {"title": None, "orient": "right", "offset": 14}
+    if longest <= 150 and len(chart.labels) <= 12 and len(chart.panels) <= 2:
+        return {"title": None, "orient": "right", "offset": 14}
+    columns = max(1, min(len(chart.labels), int(total / (longest + 48))))
+    return {"title": None, "orient": "bottom", "columns": columns, "offset": 14}
+
+
+def _framed(whole: Any, chart: Chart, note: str, wide: int) -> Any:
+    alt = library("altair")
+    wide = max(wide, 420)
+    caption = wrapped(f"{chart.caption} {note}".strip(), wide, 12.5)
+    below = {"subtitle": caption} if caption else {}
+    title = alt.Title(wrapped(chart.title, wide, 18), **below, anchor="start", offset=16)
+    if chart.command:
+        small = alt.Title(
+            wrapped(chart.command, wide, 10, mono=True), orient="bottom", anchor="start", font=MONO, fontSize=10,
+            fontWeight="normal", color=QUIET, offset=16, lineHeight=13,
+        )  # fmt: skip
+        whole = alt.vconcat(whole.properties(title=small)).resolve_scale(
+            color="independent", shape="independent", strokeDash="independent"
+        )
+    return whole.properties(title=title)
+
+
+def svg(chart: Chart) -> str:
+    """A chart as SVG: the same chart gives the same text. Raises ToolMissing where vl-convert is not installed."""
+    return rendered(specification(chart))
+
+
+def rendered(spec: dict[str, Any]) -> str:
+    """A Vega-Lite specification as SVG, made without reading anything from outside."""
+    text = library("vl_convert").vegalite_to_svg(json.dumps(spec), vl_version=_version(spec), allowed_base_urls=[])
+    return str(text)
+
+
+def _version(spec: dict[str, Any]) -> str:
+    """The Vega-Lite of the specification's schema: `v6.4` of .../vega-lite/v6.4.1.json."""
+    return ".".join(spec["$schema"].rsplit("/", 1)[1].split(".")[:2])
+
+
+def png(picture: str) -> bytes:
+    """An SVG as PNG, at two pixels a unit."""
+    return bytes(library("vl_convert").svg_to_png(picture, scale=PIXELS, ppi=72))
+
+
+def write_charts(report: Report, folder: Path) -> list[Path]:
+    """Writes every chart as figures/NAME.svg and figures/NAME.png. Returns their paths, in the report's order.
+
+    Raises ToolMissing where Altair or vl-convert is not installed, OSError where the folder cannot be written.
+    """
+    written = []
+    for chart in report.charts:
+        picture = svg(chart)
+        for ending, content in (("svg", picture.encode()), ("png", png(picture))):
+            written.append(folder / FOLDER / f"{chart.name}.{ending}")
+            with replaced(written[-1]) as file:
+                file.write(content)
+    return written

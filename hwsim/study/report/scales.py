@@ -1,0 +1,169 @@
+"""What of a chart has a place on its axes, and the axes themselves: their ends, ticks and numbers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from hwsim.study.report.parts import Axis, Chart
+
+MOST_TICKS = 9
+# 1e-5 and 2.5e7: every font has these letters, of one height.
+SCIENTIFIC = (
+    "abs(datum.value) >= 0.00999 && abs(datum.value) < 99999 ? format(datum.value, '.4~g')"
+    " : replace(format(datum.value, '.3~e'), '+', '')"
+)
+
+
+class Place(NamedTuple):
+    """A point that is drawn. series: which of the chart's. low and high: value itself where there is no interval."""
+
+    series: int
+    at: int
+    x: float | str
+    y: float
+    low: float
+    high: float
+
+
+def places(chart: Chart) -> tuple[list[Place], Counter[str]]:
+    """Points that have a place on the axes, and how many have none, by the reason."""
+    drawn: list[Place] = []
+    gone: Counter[str] = Counter()
+    for number, one in enumerate(chart.series):
+        for at, (x, y) in enumerate(zip(one.x, one.y, strict=True)):
+            reason = _reason(y, chart.y.log) or ("" if isinstance(x, str) else _reason(x, chart.x.log))
+            if reason:
+                gone[reason] += 1
+                continue
+            low, high = (one.low or one.y)[at], (one.high or one.y)[at]
+            # An interval that leaves the axis is cut there, and one that is not known is not drawn.
+            low, high = (value if math.isfinite(value) else y for value in (low, high))
+            drawn.append(Place(number, at, x, y, low, high))
+    return drawn, gone
+
+
+def _reason(value: float, log: int | None) -> str:
+    if math.isnan(value):
+        return "not a number"
+    if math.isinf(value):
+        return "infinite"
+    return "not above zero, so without a place on a logarithmic axis" if log and value <= 0 else ""
+
+
+def missing(gone: Counter[str], verb: str = "Not drawn") -> str:
+    """What is not drawn, in words: empty where nothing is missing."""
+    if not gone:
+        return ""
+    told = "; ".join(f"{count} {reason}" for reason, count in sorted(gone.items()))
+    return f"{verb}: {told}."
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis of numbers. low, high: its ends. ticks: where labels stand. label: a Vega expression of datum.value."""
+
+    low: float
+    high: float
+    log: int | None
+    ticks: list[float]
+    label: str
+
+    def position(self, value: float) -> float:
+        """Where a value stands, from 0 at the low end to 1 at the high one."""
+        if self.log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+
+def scale(
+    axis: Axis, values: Sequence[float], margin: float = 0.04, few: Sequence[float] = (), floor: bool = False
+) -> Scale:
+    """The axis that shows all values, with a margin that begins at zero where the axis does.
+
+    floor : of bars, which stand on zero.
+    few : the places that data have, which are labelled each where they are few and stand apart.
+    """
+    shown = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
+    if axis.zero:
+        shown.append(0.0)
+    low, high = (min(shown), max(shown)) if shown else (1.0, 10.0)
+    if axis.log:
+        low, high = (low / axis.log, high * axis.log) if low == high else (low, high)
+        over = (high / low) ** margin
+        ends = low / over, high * over
+        ticks = _apart(few, ends, axis.log) or _powers(*ends, axis.log)
+        return Scale(*ends, axis.log, ticks, _power_label(ticks, axis.log))
+    if low == high:
+        low, high = low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2
+    over = (high - low) * margin
+    at_zero = axis.zero or floor
+    ends = (low if at_zero and low == 0 else low - over), (high if at_zero and high == 0 else high + over)
+    ticks = _apart(few, ends, None) or _steps(*ends)
+    return Scale(*ends, None, ticks, _number_label(ticks))
+
+
+def _apart(few: Sequence[float], ends: tuple[float, float], log: int | None) -> list[float]:
+    """The places themselves as ticks, where they are few whole numbers and far enough from one another."""
+    ticks = sorted(set(few))
+    if not 1 < len(ticks) <= MOST_TICKS + 3 or any(value != int(value) for value in ticks):
+        return []
+    whole = Scale(*ends, log, [], "")
+    at = [whole.position(value) for value in ticks]
+    return ticks if min(b - a for a, b in pairwise(at)) > 0.055 else []
+
+
+def _powers(low: float, high: float, base: int) -> list[float]:
+    first, last = math.ceil(math.log(low, base) - 1e-9), math.floor(math.log(high, base) + 1e-9)
+    if last - first >= 2:
+        step = -(-(last - first + 1) // MOST_TICKS)
+        return [float(base) ** power for power in range(first, last + 1) if power % step == 0]
+    if base == 10 and high / low > 3:
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        return [m * 10.0**power for power in decades for m in (1, 2, 5) if low <= m * 10.0**power <= high]
+    return _steps(low, high)
+
+
+def _steps(low: float, high: float) -> list[float]:
+    """Round numbers from low to high, about seven."""
+    rough = (high - low) / 8
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = unit * next(m for m in (1, 2, 2.5, 5, 10) if m * unit >= rough * 0.999)
+    return [round(n * step, 12 - math.floor(math.log10(step))) for n in
+            range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]  # fmt: skip
+
+
+def _power_label(ticks: list[float], base: int) -> str:
+    if base == 2:
+        if all(1 <= tick <= 1 << 20 for tick in ticks) or not all(math.log2(tick).is_integer() for tick in ticks):
+            return "format(datum.value, '.7~g')"
+        return "'2^' + format(round(log(datum.value) / LN2), 'd')"
+    return "format(datum.value, '.4~g')" if all(1e-3 <= tick < 1e5 for tick in ticks) else SCIENTIFIC
+
+
+def _number_label(ticks: list[float]) -> str:
+    largest = max(map(abs, ticks), default=1.0)
+    # A zero has no sign and no exponent.
+    many = "format(datum.value, '.4~g')" if 1e-3 <= largest < 1e5 else SCIENTIFIC
+    return f"datum.value == 0 ? '0' : {many}"
+
+
+def short(value: float) -> str:
+    """A number in few characters: 0.0123, 1.23, 123, and 1.2e-5 or 1.2e6 where it is small or large."""
+    if not math.isfinite(value):
+        return "nan" if math.isnan(value) else "∞" if value > 0 else "−∞"
+    text = f"{value:.3g}"
+    if "e" in text or 0 < abs(value) < 0.00995:
+        digits, power = f"{value:.1e}".split("e")
+        text = f"{digits.removesuffix('.0')}e{int(power)}"
+    return text.replace("-", "−", 1) if value < 0 else text
+
+
+def written(scale: Scale) -> dict[str, Any]:
+    """The scale in Vega-Lite's words."""
+    kind = {"type": "log", "base": scale.log} if scale.log else {"type": "linear", "zero": False}
+    return {**kind, "domain": [scale.low, scale.high], "nice": False}
