@@ -26,14 +26,14 @@ from rich.progress import Progress as Bar
 from rich.text import Text
 
 from hwsim.cli.app import app
-from hwsim.cli.arrays import Stored, are_codes, read
 from hwsim.cli.output import say
 from hwsim.cli.product import Given, check, product, write
-from hwsim.cli.quantized import multiplies
 from hwsim.files import replaced
 from hwsim.model.arrays import definition_of
 from hwsim.quantize import get_rule
 from hwsim.spec import Unit, load_unit
+from hwsim.tensors.quantized import multiplies
+from hwsim.tensors.stored import Stored, are_codes, read
 
 FILE = "FILE.npy, FILE.npz[:NAME] or FILE.safetensors[:NAME]"
 

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.blocks import BlockScale, scale_shape
-from hwsim.cli.arrays import NUMBERS, Stored, are_codes, codes
-from hwsim.cli.quantized import Operand, multiplies, quantized, refusal, suited, suits
 from hwsim.formats import container_dtype
 from hwsim.formats.codes import Codes
 from hwsim.gemm import gemm
@@ -20,6 +18,8 @@ from hwsim.gemm.matrix import as_results
 from hwsim.model.arguments import check_length, shape_error
 from hwsim.quantize import get_rule
 from hwsim.spec import Unit
+from hwsim.tensors.quantized import Operand, multiplies, quantized, refusal, suited, suits
+from hwsim.tensors.stored import NUMBERS, Stored, are_codes, codes
 
 # Of the result, what is computed at a time: bytes, and rows, for all of which B is prepared once.
 PART, ROWS = 1 << 24, 1024

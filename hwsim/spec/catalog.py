@@ -10,7 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from hwsim.formats.catalog import explain_invalid, looks_like_path, nearest
-from hwsim.formats.yamlfile import Document, SpecError, read
+from hwsim.formats.yamlfile import Document, Location, SpecError, read
 from hwsim.spec.unit import Unit
 
 PRESETS = Path(__file__).with_name("units")
@@ -47,14 +47,19 @@ def _preset(name: str) -> Unit:
 
 def _from(path: Path) -> Unit:
     document = read(path)
-    _resolve_paths(document)
+    return written_out(document.data, document)
+
+
+def written_out(data: dict[str, Any], document: Document, prefix: Location = ()) -> Unit:
+    """A unit whose keys stand in a document, all of it or at `prefix`. Raises SpecError, naming the place."""
+    _resolve_paths(data, document.path.parent)
     try:
-        return Unit.model_validate(document.data)
+        return Unit.model_validate(data)
     except ValidationError as error:
-        raise explain_invalid(error, document) from None
+        raise explain_invalid(error, document, prefix) from None
 
 
-def _resolve_paths(document: Document) -> None:
+def _resolve_paths(data: dict[str, Any], folder: Path) -> None:
     """Make the paths of format files relative to the file that names them."""
 
     def walk(mapping: dict[str, Any]) -> None:
@@ -62,9 +67,9 @@ def _resolve_paths(document: Document) -> None:
             if isinstance(value, dict):
                 walk(value)
             elif isinstance(value, str) and key in {"a", "b", "addend", "format", "convert"} and looks_like_path(value):
-                mapping[key] = str(document.path.parent / value)
+                mapping[key] = str(folder / value)
 
-    walk(document.data)
+    walk(data)
 
 
 def as_yaml(unit: Unit) -> str:

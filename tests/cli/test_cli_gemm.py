@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +15,18 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 import hwsim
-from hwsim.cli import arrays, product, quantized
-from hwsim.formats import codes_of, container_dtype
+from hwsim.cli import product
+from hwsim.formats import container_dtype
 from hwsim.quantize import get_rule, rules
 from hwsim.spec import load_unit
+from hwsim.tensors import quantized, stored
 
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts so small that a few rows are one."""
     monkeypatch.setattr(quantized, "PART", 300)
-    monkeypatch.setattr(arrays, "PART", 100)
+    monkeypatch.setattr(stored, "PART", 100)
     monkeypatch.setattr(product, "PART", 1)
     monkeypatch.setattr(product, "ROWS", 3)
 
@@ -179,41 +179,6 @@ def test_it_says_what_was_computed_and_by_what(run: Run, here: Path, rng: np.ran
     same_bits(np.load("d.npy"), hwsim.gemm("wide.yaml", x, x.T))
 
 
-# Memory.
-
-
-def test_codes_are_mapped_and_not_copied(here: Path) -> None:
-    e4m3, e8m0 = hwsim.get_format("e4m3"), hwsim.get_format("e8m0")
-    np.save("a.npy", np.arange(64, dtype=np.uint8).reshape(8, 8))
-    save_file({"a": np.arange(64, dtype=np.uint8).reshape(8, 8).view(ml_dtypes.float8_e4m3fn)}, "a.safetensors")
-    for name in ("a.npy", "a.safetensors"):
-        stored = arrays.read(name)
-        assert isinstance(stored.array, np.memmap)
-        codes = arrays.codes(e4m3, stored, "A")
-        assert np.shares_memory(codes, stored.array)
-        assert codes.tolist() == np.arange(64).reshape(8, 8).tolist()
-    assert not arrays.are_codes(e8m0, arrays.read("a.safetensors"))
-
-
-@pytest.mark.parametrize("rule", ["tensor-e4m3", "mxfp8-e4m3"])
-def test_numbers_are_quantised_part_by_part(here: Path, rng: np.random.Generator, rule: str) -> None:
-    x = rng.standard_normal((2048, 1024))
-    np.save("x.npy", x)
-    unit = load_unit(HOPPER if rule == "tensor-e4m3" else MX)
-    stored, chosen = arrays.read("x.npy"), get_rule(rule)
-    made = quantized.quantized(unit, "a", stored, chosen, False)
-    tracemalloc.start()
-    try:
-        quantized.PART, before = 1 << 16, quantized.PART
-        quantized.quantized(unit, "a", stored, chosen, False)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        quantized.PART = before
-        tracemalloc.stop()
-    # The codes, 2 MiB, their scales, and parts of half a MiB; the numbers have 16.
-    assert made.codes.nbytes < peak < 7 << 20, peak
-
-
 # Quantising.
 
 
@@ -350,10 +315,3 @@ def test_the_result_may_replace_an_operand(run: Run, here: Path, rng: np.random.
     a = finite(rng, (32, 32))
     np.save("d.npy", a)
     same_bits(product_of(run, HOPPER, "d.npy", "d.npy"), hwsim.gemm(HOPPER, a, a))
-
-
-def test_what_a_format_calls_itself_does_not_matter() -> None:
-    int8 = load_unit("int8-i32").operands.a
-    assert quantized.suits(load_unit("int8-i32"), "a", get_rule("int8-tensor"))
-    assert not quantized.suits(load_unit("mxint8-f32"), "a", get_rule("int8-tensor"))
-    assert codes_of(int8, [-128]).tolist() == [128]

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.blocks import BlockScale, scale_shape
-from hwsim.cli.arrays import Stored, numbers
 from hwsim.formats import Format, container_dtype
 from hwsim.formats.codes import Codes
 from hwsim.quantize import Apply, Rule, TensorScale, quantize, rules
 from hwsim.quantize.rule import is_f32
 from hwsim.spec import Unit
+from hwsim.tensors.stored import Stored, numbers
 
 PART = 1 << 20  # numbers that are quantised at a time
 

@@ -1,0 +1,165 @@
+"""What a grid varies: the fields of a unit, by short names and by their paths in its file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from hwsim.formats.catalog import explain_invalid, nearest
+from hwsim.formats.yamlfile import Document, SpecError
+from hwsim.spec import Unit, refuse_unimplemented
+from hwsim.study.methods import change_method
+
+Keys = tuple[str, ...]
+
+# Short names that are paths, each of one value.
+SHORT: dict[str, tuple[Keys, ...]] = {
+    "fraction_bits": (("sum", "fraction_bits"),),
+    "lost": (("sum", "lost"),),
+    "format": (("sum", "format"),),
+    "result": (("result", "format"),),
+    "rounding": (("result", "rounding"),),
+    "a": (("operands", "a"),),
+    "b": (("operands", "b"),),
+    "operands": (("operands", "a"), ("operands", "b")),
+}
+# Short names that change more than a value; `method` before the others, which may be about what it brings.
+ORDER = ("method", "accumulator", "lanes", "interval")
+_NOWHERE = Path("unit")
+# Keys of a unit that say nothing of what it returns.
+SAYINGS = {"unit", "summary", "evidence", "source"}
+BINARY32 = 23
+NARROW = re.compile(r"e8m([1-9]|1\d|2[0-2])")
+
+
+def vary(unit: Unit, changes: Mapping[str, Any]) -> Unit:
+    """The unit with fields changed.
+
+    changes: from a field's short name, or its path with dots (`late.rounding`), to its value as a unit's file has it.
+    A format `eNmM` of binary32's exponent with M fraction bits, as e8m13 is, need not be one that hwsim ships.
+    Raises SpecError for what is no field, naming the nearest, and for a value that breaks a rule of units.
+    """
+    if not changes:
+        return unit
+    data = unit.model_dump(mode="json", exclude_unset=True)
+    for field in sorted(changes, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)):
+        _change(data, field, _value(changes[field]))
+    said = ", ".join(f"{field}={text(value)}" for field, value in changes.items())
+    data |= {"unit": f"{unit.name}-{_slug(said)}", "summary": f"{unit.name} with {said}", "evidence": "designed"}
+    data["source"] = [unit.name]
+    try:
+        made = Unit.model_validate(data)
+    except ValidationError as error:
+        told = str(explain_invalid(error, Document(_NOWHERE, {}, {})))
+        raise SpecError(told.removeprefix(f"{_NOWHERE}:1: ")) from None
+    refuse_unimplemented(made)
+    return made
+
+
+def check_field(field: str) -> None:
+    """Raise SpecError for what is no field of a unit, naming the nearest."""
+    known = fields()
+    if field not in known:
+        raise SpecError(nearest("field of a unit", field, known))
+
+
+@cache
+def fields() -> tuple[str, ...]:
+    """The names of all fields that a grid may vary."""
+    return (*ORDER, *SHORT, *(".".join(path) for path in _paths(Unit) if path[0] not in SAYINGS))
+
+
+def text(value: Any) -> str:
+    """A field's value as it is said in labels: a format by its name."""
+    if isinstance(value, dict):
+        return str(value.get("name") or json.dumps(value, separators=(",", ":")))
+    if isinstance(value, list):
+        return json.dumps(value, separators=(",", ":"))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "none" if value is None else str(value)
+
+
+def _paths(model: type[BaseModel]) -> Iterator[Keys]:
+    for name, field in model.model_fields.items():
+        yield (name,)
+        for part in (field.annotation, *get_args(field.annotation)):
+            if isinstance(part, type) and issubclass(part, BaseModel) and part.__module__ == Unit.__module__:
+                yield from ((name, *path) for path in _paths(part))
+    if model.__name__ == "Scale":
+        yield from ((side, key) for side in ("a", "b") for key in ("format", "block"))
+
+
+def _change(data: dict[str, Any], field: str, value: Any) -> None:
+    if field == "method":
+        change_method(data, value)
+    elif field == "accumulator":
+        _accumulator(data, value)
+    elif field == "lanes":
+        data["instruction"]["lanes"] = value
+        if isinstance(value, int) and value > 0 and data["instruction"]["k"] % value:
+            data["instruction"]["k"] = value
+    elif field == "interval":
+        _interval(data, value)
+    elif field in SHORT:
+        for path in SHORT[field]:
+            _put(data, path, value)
+    else:
+        check_field(field)
+        _put(data, tuple(field.split(".")), value)
+
+
+def _accumulator(data: dict[str, Any], bits: Any) -> None:
+    """As many fraction bits in all that holds the sum: the window, and the result's format or that of the chain."""
+    if not isinstance(bits, int) or isinstance(bits, bool) or bits < 1:
+        raise SpecError(f"accumulator must be a number of fraction bits of at least 1, not {bits!r}")
+    fmt = _value("f32" if bits >= BINARY32 else f"e8m{bits}")
+    data["result"]["format"] = fmt
+    if data["sum"].get("format") is not None:
+        data["sum"]["format"] = fmt
+    else:
+        data["sum"]["fraction_bits"] = bits
+
+
+def _interval(data: dict[str, Any], value: Any) -> None:
+    if value == "none":
+        data["promotion"] = "none"
+    elif isinstance(data.get("promotion"), dict):
+        data["promotion"]["interval"] = value
+    else:
+        data["promotion"] = {"interval": value, "format": "f32", "operation": "add", "rounding": "rne"}
+
+
+def _put(data: dict[str, Any], path: Keys, value: Any) -> None:
+    for key in path[:-1]:
+        if not isinstance(data.get(key), dict):
+            data[key] = {}
+        data = data[key]
+    data[path[-1]] = value
+
+
+def _value(value: Any) -> Any:
+    """A value as a unit's file has it; formats with binary32's exponent written out."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json", exclude_defaults=True) | {"kind": getattr(value, "kind", "float")}
+    if isinstance(value, tuple):
+        value = list(value)
+    if value is None:
+        return "none"
+    narrow = NARROW.fullmatch(value) if isinstance(value, str) else None
+    if narrow is None or value == "e8m13":
+        return value
+    return {
+        "name": value, "kind": "float", "container": 32, "exponent_bits": 8, "fraction_bits": int(narrow[1]),
+        "bias": 127, "infinities": True, "nan": "ieee",
+    }  # fmt: skip
+
+
+def _slug(said: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", said).strip("-")

@@ -1,0 +1,216 @@
+"""Numbers to what a unit multiplies: the scalings of a study, resolved for a unit and applied."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.blocks import BlockScale, one_code, scale_shape
+from hwsim.formats import ExponentFormat, Format, container_dtype, get_format
+from hwsim.formats.catalog import nearest
+from hwsim.formats.codes import Codes
+from hwsim.formats.yamlfile import SpecError
+from hwsim.quantize import Apply, Rule, Select, get_rule, quantize, rules
+from hwsim.quantize.rule import is_f32
+from hwsim.quantize.tiles import spread
+from hwsim.spec import Unit
+from hwsim.tensors.quantized import refusal, suits
+
+Floats = NDArray[np.float64]
+# What is not a rule by name: how numbers meet whatever format the unit's factor has.
+OWN: dict[str, tuple[int | None, int | None] | None] = {
+    "direct": (None, None),
+    "tensor": (None, None),
+    "channel": (1, None),
+    "block": None,
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """How the numbers of one factor become codes.
+
+    scale: what they are divided by in place of the rule's own scale; None for that.
+    enters: whether the rule's scales are those that the unit takes; else they multiply its result, and the unit's own
+    scales, where it has any, are 1.
+    """
+
+    rule: Rule
+    scale: float | None
+    enters: bool
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How the numbers of both factors become codes. name: as the study says it."""
+
+    name: str
+    a: Side
+    b: Side
+
+
+class Operand(NamedTuple):
+    """A factor, ready for `hwsim.gemm`.
+
+    codes: (M, K) or (K, N). scales: what the unit takes, or None. values: float64, what its codes are worth times
+    those scales, exact. factor: what the result is to be multiplied by, (M or 1, 1) or (1, N or 1); None for 1.
+    """
+
+    codes: Codes
+    scales: NDArray[Any] | None
+    values: Floats
+    factor: Floats | None
+
+
+def default_scaling(unit: Unit) -> str:
+    """`block` for a unit that takes scales, else `direct`."""
+    return "direct" if unit.scale is None else "block"
+
+
+def check_scaling(entry: Any) -> None:
+    """Raise SpecError for an entry of `scaling` that says nothing for any unit."""
+    if isinstance(entry, Mapping) and {"a", "b"} & set(entry):
+        _known(entry, ("a", "b", "name"))
+        for side in ("a", "b"):
+            if side not in entry:
+                raise SpecError(f"scaling of {'ab'.replace(side, '')} alone: {side} is missing")
+            check_scaling(entry[side])
+        return
+    name, changes, _ = _parts(entry)
+    if name not in OWN:
+        get_rule(name).replace(**changes)
+    elif changes:
+        get_rule("tensor-e4m3").replace(**changes)
+
+
+def resolve(entry: Any, unit: Unit) -> Scaling:
+    """What an entry of `scaling` means for a unit.
+
+    entry: a name (direct, tensor, channel, block, or a rule of hwsim.quantize); a mapping {rule: NAME, scale: S, name:
+    LABEL} and fields of the rule to change; or {a: entry, b: entry}.
+    Raises SpecError for unknown names and fields, naming the nearest; for a rule whose codes or scales the unit does
+    not take; and for a fixed scale where the unit takes the rule's own.
+    """
+    check_scaling(entry)
+    both = isinstance(entry, Mapping) and "a" in entry
+    sides = (entry["a"], entry["b"]) if both else (entry, entry)
+    return Scaling(scaling_name(entry), _side(sides[0], unit, "a"), _side(sides[1], unit, "b"))
+
+
+def scaling_name(entry: Any) -> str:
+    """An entry of `scaling` as it is said in labels."""
+    if isinstance(entry, Mapping) and "name" in entry:
+        return str(entry["name"])
+    if isinstance(entry, Mapping) and "a" in entry:
+        return f"{scaling_name(entry['a'])} x {scaling_name(entry['b'])}"
+    name, changes, scale = _parts(entry)
+    said = {**changes, **({} if scale is None else {"scale": f"{scale:g}"})}
+    return " ".join([name, *(f"{key}={value}" for key, value in said.items())])
+
+
+def _parts(entry: Any) -> tuple[str, dict[str, Any], float | None]:
+    """The name of an entry, the fields that it changes, and its fixed scale."""
+    if isinstance(entry, str):
+        name, given = entry, {}
+    elif isinstance(entry, Mapping) and isinstance(entry.get("rule"), str):
+        name, given = entry["rule"], {key: value for key, value in entry.items() if key not in ("rule", "name")}
+    else:
+        raise SpecError(
+            f"scaling must be a name, {{rule: NAME, scale: S, FIELD: VALUE}} or {{a: ..., b: ...}}, not {entry!r}"
+        )
+    if name not in OWN and name not in rules():
+        raise SpecError(nearest("scaling", name, [*OWN, *rules()]))
+    scale = given.pop("scale", None)
+    if scale is not None:
+        if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not 0 < scale < math.inf:
+            raise SpecError(f"scale must be a number above 0, not {scale!r}")
+        if name == "block":
+            raise SpecError("scale must be left out of scaling block, which finds a scale for each block")
+    if given.get("rounding") == "stochastic":
+        raise SpecError("rounding must not be stochastic in a study's scaling")
+    if "block" in given:
+        given["block"] = tuple(None if one == "none" else one for one in given["block"])
+    return name, given, None if scale is None else float(scale)
+
+
+def _known(entry: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key in entry:
+        if key not in known:
+            raise SpecError(nearest("field of scaling", str(key), known))
+
+
+def _side(entry: Any, unit: Unit, side: str) -> Side:
+    name, changes, scale = _parts(entry)
+    fmt: Format = getattr(unit.operands, side)
+    if name in OWN:
+        rule = _own(name, unit, side, fmt)
+        if name == "direct" and scale is None:
+            scale = 1.0
+        if scale is not None:
+            rule = rule.replace(apply=Apply.EXACT)
+        rule = rule.replace(**changes)
+        if name == "block" and not suits(unit, side, rule):
+            raise SpecError(refusal(unit, side, name, rule))
+        return Side(rule, scale, name == "block")
+    rule = get_rule(name).replace(**changes)
+    if not suits(unit, side, rule):
+        raise SpecError(refusal(unit, side, name, rule))
+    enters = unit.scale is not None
+    if scale is not None and enters:
+        raise SpecError(f"scale must be left out of scaling {name}: {unit.name} takes a scale for each block")
+    return Side(rule, scale, enters)
+
+
+def _own(name: str, unit: Unit, side: str, fmt: Format) -> Rule:
+    f32 = get_format("f32")
+    # 2^-149, not 0, is the scale of the smallest numbers; 1 that of zeros.
+    divided: dict[str, Any] = {"select": Select.DIVIDE, "apply": Apply.DIVIDE}
+    least: dict[str, Any] = {"zero_scale": 1.0, "least_scale": 2.0**-149}
+    if name != "block":
+        return Rule(element=fmt, scale_format=f32, block=OWN[name] or (None, None), **divided, **least)
+    if unit.scale is None:
+        raise SpecError(f"scaling block must not go with {unit.name}, which takes no scales; tensor, channel or direct")
+    scale: BlockScale = getattr(unit.scale, side)
+    across, along = scale.block if side == "a" else (scale.block[1], scale.block[0])
+    if isinstance(scale.format, ExponentFormat):
+        return Rule(element=fmt, scale_format=scale.format, block=(across, along))
+    more = least if is_f32(scale.format) else {}
+    return Rule(element=fmt, scale_format=scale.format, block=(across, along), **divided, **more)
+
+
+def apply(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> Operand:
+    """A factor of a unit, made of numbers.
+
+    which: `a` or `b`. numbers: (M, K) or (K, N), finite. Raises ValueError where a rule makes numbers that are not
+    finite of them: there is no exact product of these.
+    """
+    made = quantize(numbers, side.rule, -1 if which == "a" else -2, scale=side.scale)
+    values = made.element.decode(made.codes)
+    scales: NDArray[Any] | None
+    factor: Floats | None
+    if side.enters:
+        values = values * spread(made.scale_values, made.block, values.shape)
+        scales, factor = made.scales, None if made.tensor_scale is None else np.full((1, 1), float(made.tensor_scale))
+    else:
+        scales, each = _ones(unit, which, values.shape), made.scale_values
+        factor = None if (each == 1).all() else each.reshape(1, 1) if each.size == 1 else each
+    if not np.isfinite(values).all() or (factor is not None and not np.isfinite(factor).all()):
+        raise ValueError(f"operands.{which}: a scale or a code of {made.element.name} is not finite, which no exact "
+                         "product goes with; let the rule saturate")  # fmt: skip
+    return Operand(made.codes, scales, np.asarray(values, np.float64), factor)
+
+
+def _ones(unit: Unit, which: str, shape: tuple[int, ...]) -> NDArray[Any] | None:
+    """Scales of 1 for a unit that takes some."""
+    if unit.scale is None:
+        return None
+    scale: BlockScale = getattr(unit.scale, which)
+    size = scale_shape(shape[0], shape[1], scale.block)
+    if is_f32(scale.format):
+        return np.ones(size, np.float32)
+    return np.full(size, one_code(scale.format), container_dtype(scale.format))
