@@ -1,10 +1,10 @@
 """The command line. A command is a module that adds itself to `hwsim.cli.app.app`, and is imported here."""
 
-from hwsim.cli import capture, check, codec, cosim, dut, explain, export, formats, gemm, rtl, units, vectors
+from hwsim.cli import capture, check, codec, cosim, dut, explain, export, formats, gemm, rtl, study, units, vectors
 from hwsim.cli.app import app
 from hwsim.cli.entry import main
 
 __all__ = [
     "app", "capture", "check", "codec", "cosim", "dut", "explain", "export", "formats", "gemm", "main", "rtl",
-    "units", "vectors",
+    "study", "units", "vectors",
 ]  # fmt: skip

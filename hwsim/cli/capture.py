@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
-from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 import hwsim
 from hwsim.cli.app import app
 from hwsim.cli.output import note, print_table, say
+from hwsim.cli.progress import Progress
 from hwsim.spec import Unit, load_unit
 
 if TYPE_CHECKING:
@@ -81,11 +77,11 @@ def cases(
             raise ValueError(f"{name} is asked for by more than one unit; take one, or write a file for each")
     seed = secrets.randbelow(2**32) if seed is None else seed
     sections = []
-    with _progress("designing cases", len(RULES) * len(wanted)) as advance, ProcessPoolExecutor(WORKERS) as pool:
+    with Progress("designing cases", len(RULES) * len(wanted)) as bar, ProcessPoolExecutor(WORKERS) as pool:
         made = []
         for one, unit in wanted:
             made.append(pool.submit(design, one, unit, count, seed))
-            made[-1].add_done_callback(lambda _: advance(len(RULES)))
+            made[-1].add_done_callback(lambda _: bar.advance(len(RULES)))
         for future in made:
             section, designed = future.result()
             sections.append(section)
@@ -175,10 +171,10 @@ def judge(
     found = load(folder, given)
     rounds = 3  # that most judgements take
     agreed = True
-    with _progress("judging", rounds * len(RULES) * len(found)) as advance:
+    with Progress("judging", rounds * len(RULES) * len(found)) as bar:
         for captured in found:
             unit = given.get(captured.unit) or load_unit(captured.unit)
-            judgement = judged(captured, unit, tick=partial(advance, 1))
+            judgement = judged(captured, unit, tick=bar.advance)
             _show(judgement, every)
             agreed = agreed and judgement.right == judgement.of and judgement.best.unit == unit
     if not agreed:
@@ -228,19 +224,3 @@ def _standing_cells(standing: Standing, unit: Unit) -> list[str]:
 def _codes(got: int, said: int, unit: Unit) -> str:
     digits = unit.output.container_bits // 4
     return f"returned {got:#0{digits + 2}x}, not {said:#0{digits + 2}x}"
-
-
-@contextlib.contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on the standard error, where that is a terminal."""
-    console = Console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=total)
-        yield partial(bar.advance, task)

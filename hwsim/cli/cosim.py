@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
 
 from hwsim.cli.app import app
 from hwsim.cli.output import print_error, print_table, say
+from hwsim.cli.progress import Progress
 from hwsim.spec import Unit, load_unit, pipeline
 
 if TYPE_CHECKING:
@@ -111,7 +109,7 @@ def cosim(
     end_whole()
     started = time.monotonic()
     try:
-        with shown_progress() as progress:
+        with Progress("specifications and cases", lines=True) as progress:
             report = run(options, progress)
     except Stopped:
         raise KeyboardInterrupt from None
@@ -207,44 +205,3 @@ def _cells(row: Row) -> list[str]:
         f"{row.rate:,.0f}",
         "ok" if row.passed else "FAILED",
     ]
-
-
-class shown_progress:  # noqa: N801 - used as a context manager, as a function would be
-    """A progress bar on the standard error, where that is a terminal; a line for each step where it is not."""
-
-    def __init__(self) -> None:
-        self.console = Console(stderr=True)
-        self.total = self.done = 0
-        self.bar = Bar(
-            SpinnerColumn(),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}"),
-            console=self.console,
-            transient=True,
-            disable=not self.console.is_terminal,
-        )
-        self.task = self.bar.add_task("specifications and cases", total=None)
-
-    def __enter__(self) -> shown_progress:
-        self.bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()
-
-    def plan(self, steps: int) -> None:
-        """There are so many steps."""
-        self.total = steps
-        self.bar.update(self.task, total=steps)
-
-    def step(self, what: str) -> None:
-        """A step is done."""
-        self.done += 1
-        self.bar.update(self.task, advance=1, description=what)
-        if self.bar.disable:
-            self.console.print(f"[{self.done}/{self.total}] {what}", highlight=False, markup=False)
-
-    def tick(self) -> None:
-        """Still at work; the bar moves by itself."""

@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from hwsim.cli.app import app
-from hwsim.cli.cosim import MISMATCH, MOST_REPORTS, end_whole, show, shown_progress
+from hwsim.cli.cosim import MISMATCH, MOST_REPORTS, end_whole, show
 from hwsim.cli.output import note, print_error, say
+from hwsim.cli.progress import Progress
 
 
 def cosim_dut(
@@ -34,7 +35,7 @@ def cosim_dut(
     end_whole()
     started = time.monotonic()
     try:
-        with shown_progress() as progress:
+        with Progress("elaboration and cases", lines=True) as progress:
             report = run_dut(options, progress)
     except Stopped:
         raise KeyboardInterrupt from None

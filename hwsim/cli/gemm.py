@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)  # fmt: skip
-from rich.progress import Progress as Bar
-from rich.text import Text
 
 from hwsim.cli.app import app
+from hwsim.cli.interrupt import interruptible
 from hwsim.cli.output import say
 from hwsim.cli.product import Given, check, product, write
+from hwsim.cli.progress import Progress
 from hwsim.files import replaced
 from hwsim.model.arrays import definition_of
 from hwsim.quantize import get_rule
@@ -83,13 +69,14 @@ def gemm(
     arrays = [None if name is None else read(name) for name in (a, b, addend, scale_a, scale_b)]
     given = _given(specified, arrays, quantize, quantize_b)
     check(given)
-    with _interruptible(), _progress() as begin:
+    with interruptible(), Progress("reading", products=True) as bar:
         made = product(given, allow_nan)
         by = "the model, element by element" if made.by_model else "compiled code"
-        progress, started = begin(made.products), time.monotonic()
+        bar.plan(made.products, "multiplying")
+        started = time.monotonic()
         try:
             with replaced(output) as file:
-                write(made, file, progress)
+                write(made, file, bar.advance)
         except OSError as error:
             error.filename = str(output)  # not the scratch file beside it
             raise
@@ -126,44 +113,3 @@ def _say_rules(given: Given) -> None:
         if name is not None:
             left = "; the result was multiplied by its scale" if multiplies(given.unit, get_rule(name)) else ""
             say(f"{stored.name}: quantised by {name}{left}")
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """SIGTERM and SIGHUP end the run as Ctrl-C does, so that nothing is left of it."""
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        for ending in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(ending) is not signal.SIG_IGN:
-                before[ending] = signal.signal(ending, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for ending, handler in before.items():
-            signal.signal(ending, handler)
-
-
-class _Rate(ProgressColumn):
-    """Products a second."""
-
-    def render(self, task: Task) -> Text:
-        """The column's text."""
-        return Text("" if task.speed is None else f"{task.speed / 1e6:,.1f} million products/s")
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[int], Callable[[int], None]]]:
-    """A bar on the standard error, where that is a terminal. Takes a total; what that returns takes what was done."""
-    console = Console(stderr=True)
-    columns = (
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), _Rate(),
-        TimeRemainingColumn(),
-    )  # fmt: skip
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("reading", total=None)
-
-        def begin(total: int) -> Callable[[int], None]:
-            bar.reset(task, total=total, description="multiplying")
-            return partial(bar.advance, task)
-
-        yield begin

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from hwsim.cli.app import app
 from hwsim.cli.output import note, print_table, say
+from hwsim.cli.progress import Progress
 from hwsim.spec import load_unit
 
 if TYPE_CHECKING:
@@ -63,8 +60,8 @@ def vectors(
     if output == "-":
         _stream(wanted, formats, stages)
         return
-    with _shown() as progress:
-        made = make(wanted, Path(output), progress)
+    with Progress() as bar:
+        made = make(wanted, Path(output), bar.update)
     _tell(made, wanted, output)
     say(f"again: {_again(unit, wanted, output, formats)}")
 
@@ -117,23 +114,3 @@ def _again(unit: str, wanted: Wanted, output: str, formats: str | None) -> str:
     if formats is not None:
         words += ["--format", formats]
     return shlex.join([*words, *(["--stages"] if wanted.stages else [])])
-
-
-@contextlib.contextmanager
-def _shown() -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on the standard error, where that is a terminal."""
-    console = Console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=None)
-
-        def update(done: int, planned: int, what: str) -> None:
-            bar.update(task, completed=done, total=planned or None, description=what)
-
-        yield update

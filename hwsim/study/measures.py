@@ -95,7 +95,7 @@ def ulps(fmt: Format, reference: Exact) -> Array:
     # A power of two less something is of the binade below.
     below = (np.abs(mantissa) == 0.5) & (np.sign(reference.lo) == -np.sign(mantissa))
     binade = np.where(reference.hi == 0, fmt.emin, exponent - 1 - below)
-    return np.ldexp(1.0, np.maximum(binade, fmt.emin) - fmt.fraction_bits)
+    return np.asarray(np.ldexp(1.0, np.maximum(binade, fmt.emin) - fmt.fraction_bits), dtype=np.float64)
 
 
 def _kinds(outcome: Outcome, finite: NDArray[np.bool_]) -> dict[str, Errors]:

@@ -85,10 +85,13 @@ class _Said(Document):
         return str(self.path)
 
 
-def load_study(source: str | Path | Mapping[str, Any], folder: Path | None = None) -> Study:
+def load_study(
+    source: str | Path | Mapping[str, Any], folder: Path | None = None, changes: Mapping[str, Any] | None = None
+) -> Study:
     """The study in a YAML file, or in a mapping of the same keys.
 
     folder: where relative paths of a mapping start; the current one unless given. Those of a file start where it is.
+    changes: keys that take the place of the study's own.
     Units and data may also be `Unit` and `Data`.
     Raises SpecError (a ValueError) for what breaks a rule, naming file, line, key, rule and value.
     """
@@ -98,6 +101,7 @@ def load_study(source: str | Path | Mapping[str, Any], folder: Path | None = Non
     else:
         document = read(Path(source))
         base = Path(source).absolute().parent
+    document.data.update(changes or {})
     return _Reader(document, base).study()
 
 

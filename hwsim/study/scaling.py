@@ -57,14 +57,21 @@ class Scaling:
 class Operand(NamedTuple):
     """A factor, ready for `hwsim.gemm`.
 
-    codes: (M, K) or (K, N). scales: what the unit takes, or None. values: float64, what its codes are worth times
-    those scales, exact. factor: what the result is to be multiplied by, (M or 1, 1) or (1, N or 1); None for 1.
+    codes: (M, K) or (K, N). scales: what the unit takes, or None. elements: what the codes are worth. each: the
+    scales as numbers, one for each element, or None. factor: what the result is to be multiplied by, (M or 1, 1) or
+    (1, N or 1); None for 1.
     """
 
     codes: Codes
     scales: NDArray[Any] | None
-    values: Floats
+    elements: Floats
+    each: Floats | None
     factor: Floats | None
+
+    @property
+    def values(self) -> Floats:
+        """The elements times their scales: exact."""
+        return self.elements if self.each is None else self.elements * self.each
 
 
 def default_scaling(unit: Unit) -> str:
@@ -190,27 +197,31 @@ def apply(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> O
     finite of them: there is no exact product of these.
     """
     made = quantize(numbers, side.rule, -1 if which == "a" else -2, scale=side.scale)
-    values = made.element.decode(made.codes)
-    scales: NDArray[Any] | None
-    factor: Floats | None
+    elements = made.element.decode(made.codes)
     if side.enters:
-        values = values * spread(made.scale_values, made.block, values.shape)
-        scales, factor = made.scales, None if made.tensor_scale is None else np.full((1, 1), float(made.tensor_scale))
+        each = np.asarray(spread(made.scale_values, made.block, elements.shape))
+        factor = None if made.tensor_scale is None else np.full((1, 1), float(made.tensor_scale))
+        operand = Operand(made.codes, made.scales, elements, each, factor)
     else:
-        scales, each = _ones(unit, which, values.shape), made.scale_values
-        factor = None if (each == 1).all() else each.reshape(1, 1) if each.size == 1 else each
-    if not np.isfinite(values).all() or (factor is not None and not np.isfinite(factor).all()):
-        raise ValueError(f"operands.{which}: a scale or a code of {made.element.name} is not finite, which no exact "
-                         "product goes with; let the rule saturate")  # fmt: skip
-    return Operand(made.codes, scales, np.asarray(values, np.float64), factor)
+        of = made.scale_values
+        factor = None if (of == 1).all() else of.reshape(1, 1) if of.size == 1 else of
+        operand = Operand(made.codes, *_ones(unit, which, elements), factor)
+    if not np.isfinite(operand.values).all() or (factor is not None and not np.isfinite(factor).all()):
+        raise ValueError(
+            f"operands.{which}: a scale or a code of {made.element.name} is not finite, which no exact product goes "
+            "with; let the rule saturate"
+        )
+    return operand
 
 
-def _ones(unit: Unit, which: str, shape: tuple[int, ...]) -> NDArray[Any] | None:
-    """Scales of 1 for a unit that takes some."""
+def _ones(unit: Unit, which: str, elements: Floats) -> tuple[NDArray[Any] | None, Floats, Floats | None]:
+    """Scales of 1 for a unit that takes some; the elements; and those scales as numbers."""
     if unit.scale is None:
-        return None
+        return None, elements, None
     scale: BlockScale = getattr(unit.scale, which)
-    size = scale_shape(shape[0], shape[1], scale.block)
+    size = scale_shape(elements.shape[0], elements.shape[1], scale.block)
     if is_f32(scale.format):
-        return np.ones(size, np.float32)
-    return np.full(size, one_code(scale.format), container_dtype(scale.format))
+        return np.ones(size, np.float32), elements, np.ones((1, 1))
+    code = one_code(scale.format)
+    scales = np.full(size, code, container_dtype(scale.format))
+    return scales, elements, scale.format.decode(np.full((1, 1), code))

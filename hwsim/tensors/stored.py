@@ -64,12 +64,7 @@ def read(name: str) -> Stored:
     Mapped, but for a member of a .npz file, which is read whole. Raises OSError, and ValueError for a file that holds
     no such array, naming those that it holds.
     """
-    split = _NAMED.fullmatch(name)
-    if split is None:
-        raise ValueError(
-            f"{name}: must be FILE.npy, FILE.npz, FILE.npz:NAME, FILE.safetensors or FILE.safetensors:NAME"
-        )
-    path, ending, member = Path(split[1]), split[2].lower(), split[3]
+    path, ending, member = _split(name)
     with path.open("rb"):  # says best why it cannot be read
         pass
     if ending == "safetensors":
@@ -78,11 +73,30 @@ def read(name: str) -> Stored:
     if array.dtype.kind == "V":
         raise ValueError(
             f"{name}: has elements of {array.dtype.itemsize} bytes without a type, as NumPy saves ml_dtypes arrays; "
-            f"save their bits, array.view('uint{8 * array.dtype.itemsize}')"
+            f"save them in a .safetensors file, or their bits as codes, array.view('uint{8 * array.dtype.itemsize}')"
         )
     if array.dtype.kind not in "iuf":
         raise ValueError(f"{name}: must hold integers, which are codes, or floats, not {array.dtype.name}")
     return Stored(name, array, array.dtype.name)
+
+
+def file_of(name: str) -> Path:
+    """The file of what `read` takes. Raises ValueError for another ending."""
+    return _split(name)[0]
+
+
+def names_a_file(name: str) -> bool:
+    """Whether a name has the form that `read` takes."""
+    return _NAMED.fullmatch(name) is not None
+
+
+def _split(name: str) -> tuple[Path, str, str | None]:
+    found = _NAMED.fullmatch(name)
+    if found is None:
+        raise ValueError(
+            f"{name}: must be FILE.npy, FILE.npz, FILE.npz:NAME, FILE.safetensors or FILE.safetensors:NAME"
+        )
+    return Path(found[1]), found[2].lower(), found[3]
 
 
 def _mapped(name: str, path: Path, member: str | None) -> NDArray[Any]:

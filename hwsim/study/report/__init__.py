@@ -1,6 +1,7 @@
 """What a study shows: charts, tables and one page. Charts are data (parts), drawn without a network."""
 
 from hwsim.study.report.charts import specification, svg, write_charts
+from hwsim.study.report.page import write_page
 from hwsim.study.report.parts import Axis, Chart, Reference, Report, Series, Table
 from hwsim.study.report.tables import markdown
 
@@ -15,4 +16,5 @@ __all__ = [
     "specification",
     "svg",
     "write_charts",
+    "write_page",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def specification(chart: Chart, framed: bool = True) -> dict[str, Any]:
     Raises ToolMissing where Altair is not installed.
     """
     alt = library("altair")
-    drawn, gone = places(chart)
+    drawn, _ = places(chart)
     columns = chart.columns or _columns(len(chart.panels))
     columns = min(columns, len(chart.panels))
     size = _size(chart, columns)
@@ -48,16 +49,20 @@ def specification(chart: Chart, framed: bool = True) -> dict[str, Any]:
     whole = alt.concat(*views, columns=columns) if len(views) > 1 else alt.hconcat(*views)
     whole = whole.resolve_scale(color="shared", shape="shared", strokeDash="shared", xOffset="independent")
     if not framed:
-        picked = alt.selection_point(name="picked", fields=["series"], bind="legend")
-        whole = whole.add_params(picked) if legend and chart.kind != "heatmap" else whole
-        return _dict(whole)
-    note = missing(gone, "Without colour") if chart.kind == "heatmap" else missing(gone)
-    return _dict(_framed(whole, chart, note, columns * size[0] + (columns - 1) * 40))
+        return _picked(_dict(whole)) if legend else _dict(whole)
+    return _dict(_framed(whole, chart, columns * size[0] + (columns - 1) * 40))
 
 
 def _dict(whole: Any) -> dict[str, Any]:
     found: dict[str, Any] = whole.configure(**config()).properties(padding=10).to_dict()
     return found
+
+
+def _picked(spec: dict[str, Any]) -> dict[str, Any]:
+    """With a legend whose entries pick series. Altair would count its views over all charts of a process."""
+    views = [panel["layer"][0]["name"] for panel in spec.get("concat") or spec["hconcat"]]
+    select = {"type": "point", "fields": ["series"]}
+    return spec | {"params": [{"name": "picked", "select": select, "bind": "legend", "views": views}]}
 
 
 def _columns(panels: int) -> int:
@@ -105,10 +110,15 @@ def _legend(chart: Chart, total: int) -> dict[str, Any]:
     return {"title": None, "orient": "bottom", "columns": columns, "offset": 14}
 
 
-def _framed(whole: Any, chart: Chart, note: str, wide: int) -> Any:
+def note(chart: Chart) -> str:
+    """What has no place on a chart's axes, in words: empty where all has."""
+    return missing(places(chart)[1], "Without colour" if chart.kind == "heatmap" else "Not drawn")
+
+
+def _framed(whole: Any, chart: Chart, wide: int) -> Any:
     alt = library("altair")
     wide = max(wide, 420)
-    caption = wrapped(f"{chart.caption} {note}".strip(), wide, 12.5)
+    caption = wrapped(f"{chart.caption} {note(chart)}".strip(), wide, 12.5)
     below = {"subtitle": caption} if caption else {}
     title = alt.Title(wrapped(chart.title, wide, 18), **below, anchor="start", offset=16)
     if chart.command:
@@ -130,7 +140,10 @@ def svg(chart: Chart) -> str:
 def rendered(spec: dict[str, Any]) -> str:
     """A Vega-Lite specification as SVG, made without reading anything from outside."""
     text = library("vl_convert").vegalite_to_svg(json.dumps(spec), vl_version=_version(spec), allowed_base_urls=[])
-    return str(text)
+    # Vega numbers what it names over all pictures of a process: here each picture is numbered for itself.
+    numbers: dict[str, str] = {}
+    named = re.compile(r'(?<= id=")(clip|gradient_)\d+(?=")|(?<="url\(#)(clip|gradient_)\d+(?=\)")')
+    return named.sub(lambda found: numbers.setdefault(found[0], f"part{len(numbers)}"), str(text))
 
 
 def _version(spec: dict[str, Any]) -> str:

@@ -44,9 +44,10 @@ class Panel:
 
 
 def layers(panel: Panel) -> Any:
-    """The panel as an Altair chart with its size."""
+    """The panel as an Altair chart with its size, whose first marks have a name in the specification."""
     parts = {"lines": _lines, "points": _points, "bars": _bars, "heatmap": _heatmap}[panel.chart.kind](panel)
     alt = library("altair")
+    parts[0] = parts[0].properties(name="panel")
     layered = alt.layer(*parts, *_references(panel)).properties(width=panel.size[0], height=panel.size[1])
     return layered.properties(title=alt.Title(panel.name, fontSize=13, anchor="start")) if panel.name else layered
 
@@ -134,9 +135,9 @@ def _lines(panel: Panel) -> list[Any]:
     band, line = _over(panel, [row for row in rows if row["series"] in banded]), _over(panel, rows)
     parts = []
     if banded:
-        parts.append(band.mark_area(clip=True).encode(
+        parts.append(band.mark_area().encode(
             x=x, y=_y(panel, "low"), y2="high:Q", color=colour, opacity=_seen(panel, 0.16)))  # fmt: skip
-    parts.append(line.mark_line(strokeWidth=2, clip=True).encode(
+    parts.append(line.mark_line(strokeWidth=2).encode(
         x=x, y=_y(panel), color=colour, strokeDash=dash, opacity=_seen(panel, 1)))  # fmt: skip
     dots = _over(panel, [row for row in rows if row["series"] not in theory])
     parts.append(dots.mark_point(filled=True, size=48, opacity=1).encode(
@@ -255,7 +256,7 @@ def _heatmap(panel: Panel) -> list[Any]:
             dark = value is not None and panel.y.position(value) > 0.45
             row = {"series": series.label, "x": x, "y": value, "text": short(series.y[at])}
             note = {"note": series.notes[at]} if series.notes else {}
-            rows.append(row | note | {"ink": INK if value is None else "#000000" if dark else "#ffffff"})
+            rows.append(row | note | {"ink": INK if value is None else "black" if dark else "white"})
     order = [one.label for one in chart.series if one.panel == panel.name]
     y = alt.Y("series:N", sort=order, scale=alt.Scale(domain=order),
               axis=alt.Axis(title=chart.y.title if panel.left else None, grid=False))  # fmt: skip

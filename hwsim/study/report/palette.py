@@ -19,7 +19,7 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 DASHES = ([6, 4], [2, 3], [10, 3, 2, 3], [10, 5], [4, 2, 1, 2], [1, 2])
 SOLID = [1, 0]
 # Lines of a second and a third round through the colours: nearly solid, unlike those of theory.
-ROUNDS = (SOLID, [11, 2], [11, 2, 3, 2])
+ROUNDS = (SOLID, [16, 2], [16, 2, 4, 2])
 GREY = "#7f8790"  # for black where error bars are
 
 # The same chart on a dark card: colours that are replaced, each by one that is as easily told apart there.

@@ -1,0 +1,281 @@
+"""`hwsim study`."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hwsim.cli.app import app
+from hwsim.cli.interrupt import interruptible
+from hwsim.cli.output import note, print_error, print_table, say
+from hwsim.cli.progress import Progress
+from hwsim.cli.study_words import as_mapping
+from hwsim.formats.catalog import nearest
+from hwsim.spec import NotImplementedYet
+
+if TYPE_CHECKING:
+    from hwsim.study.local import Runner
+    from hwsim.study.plan import Study
+    from hwsim.study.results import Results
+
+MISMATCH = 1
+MOST_LINES = 200  # of a table
+
+
+class Size(StrEnum):
+    """What `--size` takes."""
+
+    TINY = "tiny"
+    QUICK = "quick"
+    FULL = "full"
+
+
+@app.command()
+def study(
+    file: Annotated[Path | None, typer.Argument(metavar="[STUDY.yaml]", help="A study; docs/study.md.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where results go.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A study that a paper made; an unknown name lists them.")
+    ] = None,
+    size: Annotated[Size, typer.Option(help="Of a preset: seconds, minutes, or as long as it takes.")] = Size.QUICK,
+    unit: Annotated[
+        list[str] | None, typer.Option(metavar="UNIT", help="A unit, or the path of its file; several times.")
+    ] = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD=V,V", help="A field of the units and its values, A:B for a range; several times."),
+    ] = None,
+    scaling: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="direct, tensor, channel, block or a rule; NAME:KEY=V,...; several times."),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A distribution or a tensor's file; NAME:KEY=V,...; several times."),
+    ] = None,
+    length: Annotated[str | None, typer.Option(metavar="K,K", help="Lengths of the dot products.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Matrix products at each point.")] = None,
+    rows: Annotated[int | None, typer.Option(help="Rows of A.")] = None,
+    columns: Annotated[int | None, typer.Option(help="Columns of B.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of everything random.")] = None,
+    explained: Annotated[
+        int | None, typer.Option(help="Results a trial that are explained, for swamped terms.")
+    ] = None,
+    skip_invalid: Annotated[bool, typer.Option("--skip-invalid", help="Leave out what breaks a unit's rules.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; one a core unless given.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="WHERE", help="Dask: local, the address of a cluster, slurm or lsf.")
+    ] = None,
+    pareto: Annotated[bool, typer.Option("--pareto", help="Beside each unit's error, its area and speed.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the points, and run nothing.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Take the place of another study's results.")] = False,
+) -> None:
+    """Measure the error of units, on your data, against exact results: how many bits, which interval, which format.
+
+    \b
+    hwsim study study.yaml -o widths/                                    a study in a file
+    hwsim study --unit hopper-wgmma-e4m3-f32 --grid fraction_bits=9:13 --length 512,4096 -o widths/
+    hwsim study --unit hopper-wgmma-e4m3-f32 --grid interval=none,32,128 --data outliers:factor=100 -o promotion/
+    hwsim study --unit mxfp8-e4m3-f32 --unit mxfp4-e2m1-f32 --scaling block --data weights.npz:w -o formats/
+    hwsim study study.yaml --trials 32 --seed 2 -o again/                with some of its keys changed
+    hwsim study study.yaml --dry-run                                     what would be run
+
+    \b
+    accumulation: what the unit returned against the exact product of its operands. quantization: that product against
+    the exact product of the numbers. total: both. +- is the confidence interval of the mean over trials.
+    DIR gets results.parquet (a row for each point and trial), summary.parquet (a row a point) and study.yaml. A run
+    that was interrupted goes on where it stopped, by the same command; the bytes are those of a run that ran through.
+    Exit status: 0 done; 1 a compiled kernel disagrees with the definition; 2 bad input; 3 an extra is missing.
+    """
+    sizes = {"trials": trials, "rows": rows, "columns": columns, "seed": seed, "explained": explained}
+    changes: dict[str, Any] = {key: value for key, value in sizes.items() if value is not None}
+    words = as_mapping(unit, grid, scaling, data, length, skip_invalid)
+    if sum((file is not None, preset is not None, bool(unit))) != 1:
+        raise ValueError("give one of STUDY.yaml, --preset NAME and --unit UNIT")
+    if pareto:
+        raise NotImplementedYet("--pareto is not implemented yet")
+    if output is None and not dry_run:
+        raise ValueError("--output is missing: the folder that results go to")
+    runner = _runner(scheduler, workers)
+    if preset is not None:
+        if words or changes or dry_run:
+            raise ValueError("--preset goes without other options than --size, --workers, --scheduler and --overwrite")
+        assert output is not None
+        command = shlex.join(["hwsim", "study", "--preset", preset, "--size", size.value, "-o", str(output)])
+        _run_preset(preset, size, output, command, runner, overwrite)
+        return
+    from hwsim.study.plan import load_study
+
+    if file is None:
+        made = load_study({"study": "study", "data": ["normal"], **words, **changes})
+    else:
+        if any(key != "lengths" for key in words):
+            raise ValueError("--grid, --scaling, --data and --skip-invalid go with --unit; a file has its own")
+        made = load_study(file, changes={**changes, **words})
+    if dry_run:
+        _plan(made)
+        return
+    assert output is not None
+    command = _again(file, output, unit, grid, scaling, data, length, skip_invalid, changes)
+    started = time.monotonic()
+    results = _carried_out(made, output, runner, overwrite, command)
+    _tell(results, output, time.monotonic() - started)
+    say(f"again: {command}")
+
+
+def _runner(scheduler: str | None, workers: int | None) -> Runner:
+    if scheduler is None:
+        from hwsim.study.local import local
+
+        return local(workers)
+    try:
+        module = importlib.import_module("hwsim.study.distributed")
+    except ModuleNotFoundError as error:
+        if error.name != "hwsim.study.distributed":
+            raise
+        raise NotImplementedYet("--scheduler is not implemented yet") from None
+    runner: Runner = module.on_dask(scheduler, workers)
+    return runner
+
+
+def _carried_out(made: Study, folder: Path, runner: Runner, overwrite: bool, command: str) -> Results:
+    """Run a study, with a bar. What ends it otherwise says what to do."""
+    from hwsim.study.local import WorkersLost
+    from hwsim.study.results import run
+    from hwsim.study.trial import Disagreement
+
+    share = [0, 1]
+    try:
+        with interruptible(), Progress(made.name, products=True) as bar:
+
+            def shown(done: int, planned: int, what: str) -> None:
+                share[:] = done, planned
+                bar.update(done, planned, what)
+
+            return run(made, folder, runner, shown, overwrite)
+    except KeyboardInterrupt:
+        note(f"{share[0] / max(share[1], 1):.0%} is done and kept in {folder}; to go on: {command}")
+        raise
+    except (Disagreement, WorkersLost) as error:
+        print_error(str(error))
+        raise typer.Exit(MISMATCH) from None
+
+
+def _run_preset(name: str, size: Size, folder: Path, command: str, runner: Runner, overwrite: bool) -> None:
+    known: dict[str, Any] = getattr(importlib.import_module("hwsim.study.presets"), "PRESETS", {})
+    if not known:
+        raise NotImplementedYet("--preset is not implemented yet")
+    if name not in known:
+        raise ValueError(f"{nearest('preset', name, known)}; known: {', '.join(known)}")
+    context: Callable[..., Any] = importlib.import_module("hwsim.study.presets.context").Context
+    from hwsim.study import report
+
+    made = known[name].report(
+        context(
+            folder=folder,
+            size=size.value,
+            command=command,
+            run=lambda one: _carried_out(one, folder / "studies" / one.name, runner, overwrite, command),
+        )
+    )
+    del report, made
+
+
+def _plan(made: Study) -> None:
+    """What would be run."""
+    from hwsim.study.data import check
+    from hwsim.study.grid import points
+
+    found = points(made)
+    for one in made.data:
+        check(one, made.lengths, made.rows, made.columns)
+    each = made.rows * made.columns * made.trials
+    cells = [
+        [f"{p.index}", p.label, p.scaling.name, p.data.name, f"{p.length:,}", f"{each * p.length:,}"] for p in found
+    ]
+    print_table(["point", "label", "scaling", "data", "K", "products"], cells[:MOST_LINES], right=[0, 4, 5])
+    if len(cells) > MOST_LINES:
+        say(f"... and {len(cells) - MOST_LINES:,} more")
+    total = sum(each * point.length for point in found)
+    say(
+        f"{made.name}: {len(found):,} points of {made.trials:,} trials, each {made.rows} x {made.columns} results: "
+        f"{total:,} products"
+    )
+
+
+def _tell(results: Results, folder: Path, seconds: float) -> None:
+    """The table of a study, and what was written."""
+    heads = ["label", "data", "K", "accumulation SNR dB", "relative mean", "max", "bias", "swamped %"]
+    heads += ["quantization SNR dB", "total SNR dB"]
+    print_table(heads, map(_cells, results.points[:MOST_LINES]), right=range(2, len(heads)))
+    if len(results.points) > MOST_LINES:
+        say(f"... and {len(results.points) - MOST_LINES:,} more in summary.parquet")
+    study, rows = results.study, results.rows.num_rows
+    taken = f"in {seconds:,.1f} s"
+    if results.finished_before:
+        taken = "all there from an earlier run"
+    elif results.resumed:
+        note(f"went on after {results.resumed:,} of {rows:,} trials of an interrupted run")
+    say(f"{folder}: {len(results.points):,} points x {study.trials:,} trials, {taken}, seed {study.seed}")
+    say(f"{folder}: results.parquet, summary.parquet, study.yaml")
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    return [
+        row["label"],
+        row["data"],
+        f"{row['length']:,}",
+        _decibels(row, "accumulation_snr_db"),
+        _small(row, "accumulation_relative_mean"),
+        _small(row, "accumulation_relative_max"),
+        _small(row, "accumulation_bias", "+"),
+        _number(row, "swamped", lambda x: f"{100 * x:.2f}"),
+        _decibels(row, "quantization_snr_db"),
+        _decibels(row, "total_snr_db"),
+    ]
+
+
+def _number(row: dict[str, Any], name: str, said: Callable[[float], str]) -> str:
+    """A mean, +- half of its interval. Nothing is said of what was not measured."""
+    mean, half = row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2
+    if mean != mean:
+        return "-"
+    return said(mean) if half != half else f"{said(mean)} ± {said(half).lstrip('+')}"
+
+
+def _decibels(row: dict[str, Any], name: str) -> str:
+    return "exact" if row[name] == float("inf") else _number(row, name, lambda x: f"{x:.1f}")
+
+
+def _small(row: dict[str, Any], name: str, sign: str = "") -> str:
+    return _number(row, name, lambda x: f"{x:{sign}.1e}" if x else "0")
+
+
+def _again(
+    file: Path | None,
+    output: Path,
+    unit: list[str] | None,
+    grid: list[str] | None,
+    scaling: list[str] | None,
+    data: list[str] | None,
+    length: str | None,
+    skip_invalid: bool,
+    changes: dict[str, Any],
+) -> str:
+    """The command that runs the same again."""
+    words = ["hwsim", "study", *([] if file is None else [str(file)])]
+    for name, given in (("unit", unit), ("grid", grid), ("scaling", scaling), ("data", data)):
+        for one in given or ():
+            words += [f"--{name}", one]
+    words += [] if length is None else ["--length", length]
+    words += ["--skip-invalid"] if skip_invalid else []
+    for name, value in changes.items():
+        words += [f"--{name}", str(value)]
+    return shlex.join([*words, "-o", str(output)])

@@ -1,0 +1,86 @@
+"""A study said on the command line, as a mapping that `load_study` takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import yaml
+
+RANGE = re.compile(r"(\d+):(\d+)(?::(\d+))?")
+
+
+def as_mapping(
+    units: Sequence[str] | None,
+    grid: Sequence[str] | None,
+    scaling: Sequence[str] | None,
+    data: Sequence[str] | None,
+    length: str | None,
+    skip_invalid: bool,
+) -> dict[str, Any]:
+    """The keys of a study that are said; all units have the same grid and scaling. Raises ValueError."""
+    said: dict[str, Any] = {}
+    varied: dict[str, Any] = {}
+    if grid:
+        varied["grid"] = dict(_field(one) for one in grid)
+    if scaling:
+        varied["scaling"] = [_scaling(one) for one in scaling]
+    if skip_invalid:
+        varied["invalid"] = "skip"
+    if units:
+        said["units"] = [{"unit": one, **varied} for one in units]
+    elif varied:
+        said["units"] = []
+    if data:
+        said["data"] = list(data)
+    if length is not None:
+        said["lengths"] = list(_values(length, "--length"))
+    return said
+
+
+def _field(text: str) -> tuple[str, list[Any]]:
+    """FIELD=V,V,V."""
+    field, equals, values = text.partition("=")
+    if not equals or not values:
+        raise ValueError(f"--grid must be FIELD=V,V or FIELD=A:B, not {text!r}")
+    return field.strip(), list(_values(values, f"--grid {field}"))
+
+
+def _values(text: str, what: str) -> Iterator[Any]:
+    """V,V,A:B,A:B:STEP; both ends of a range are in it."""
+    for part in text.split(","):
+        if span := RANGE.fullmatch(part.strip()):
+            first, last, step = int(span[1]), int(span[2]), int(span[3] or 1)
+            if last < first or step < 1:
+                raise ValueError(f"{what}: a range must go up, A:B or A:B:STEP, not {part!r}")
+            yield from range(first, last + 1, step)
+        elif not part.strip():
+            raise ValueError(f"{what} must be values with commas between them, not {text!r}")
+        else:
+            yield _value(part)
+
+
+def _value(text: str) -> Any:
+    """A word or a number."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+
+
+def _scaling(text: str) -> Any:
+    """NAME, NAME:KEY=V,KEY=V, or two of these with a slash between them: of A and of B."""
+    if "/" in text:
+        a, _, b = text.partition("/")
+        return {"a": _scaling(a), "b": _scaling(b)}
+    name, colon, rest = text.partition(":")
+    if not colon:
+        return name.strip()
+    entry: dict[str, Any] = {"rule": name.strip()}
+    for part in rest.split(","):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise ValueError(f"--scaling must be NAME or NAME:KEY=V,KEY=V, not {text!r}")
+        entry[key.strip()] = _value(value)
+    return entry

@@ -1,0 +1,115 @@
+"""Tasks on this machine's cores: a pool of processes, each with one thread."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing.connection import wait as wait_for
+from typing import Any
+
+from hwsim.study.task import WORK, Task
+from hwsim.study.trial import execute
+
+Rows = list[dict[str, Any]]
+Runner = Callable[[Sequence[Task], Callable[[Task, Rows], None]], None]
+# A worker that ends takes down what others have begun. So often in a row, without a task done, the study gives up.
+DEATHS = 3
+ONE_THREAD = dict.fromkeys(
+    ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+)  # fmt: skip
+
+
+class WorkersLost(RuntimeError):
+    """Worker processes ended again and again."""
+
+
+def local(workers: int | None = None) -> Runner:
+    """The runner of this machine. workers: processes; as many as there are cores unless given.
+
+    Few or small tasks are run where they are: processes take a second to begin.
+    """
+    count = workers or cores()
+
+    def run(tasks: Sequence[Task], done: Callable[[Task, Rows], None]) -> None:
+        if count == 1 or len(tasks) < 2 or sum(task.work for task in tasks) < WORK:
+            for task in tasks:
+                done(task, execute(task))
+        else:
+            _run(list(tasks), min(count, len(tasks)), done)
+
+    return run
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _run(tasks: list[Task], workers: int, done: Callable[[Task, Rows], None]) -> None:
+    deaths = 0
+    while tasks:
+        left = len(tasks)
+        try:
+            _pooled(tasks, workers, done)
+        except BrokenProcessPool:
+            deaths = 0 if len(tasks) < left else deaths + 1
+            if deaths == DEATHS:
+                raise WorkersLost(
+                    f"worker processes ended {DEATHS} times without a result: is there memory for {workers} of them? "
+                    f"--workers {max(1, workers // 2)} takes fewer"
+                ) from None
+
+
+def _pooled(tasks: list[Task], workers: int, done: Callable[[Task, Rows], None]) -> None:
+    """Run tasks, and take those that are done out of the list."""
+    before = set(multiprocessing.active_children())
+    with _environment(ONE_THREAD):
+        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin)
+        try:
+            waiting: dict[Future[Rows], Task] = {pool.submit(execute, task): task for task in tasks}
+            while waiting:
+                for ended in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    rows = ended.result()
+                    task = waiting.pop(ended)
+                    done(task, rows)
+                    tasks.remove(task)
+            pool.shutdown()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in set(multiprocessing.active_children()) - before:
+                child.terminate()
+            raise
+
+
+def _begin() -> None:
+    """In a worker: Ctrl-C is for the process that gives out the tasks, and without that one there is nothing to do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    wait_for([sentinel])
+    os._exit(1)
+
+
+@contextmanager
+def _environment(changes: dict[str, str]) -> Iterator[None]:
+    """Environment variables for the processes that begin meanwhile."""
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,117 @@
+"""A report as one HTML file: charts that answer to the pointer, tables that sort; nothing is fetched.
+
+Without JavaScript the charts are pictures, and the numbers of each stand below it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+import hwsim
+from hwsim.files import replaced
+from hwsim.report.page import TEMPLATES as COMMON
+from hwsim.study.report.charts import note, rendered, specification
+from hwsim.study.report.libraries import library
+from hwsim.study.report.palette import DARK
+from hwsim.study.report.parts import Chart, Report, Table
+
+HERE = Path(__file__).parent
+FEW = 12  # rows of a chart's numbers that are not folded
+
+
+def write_page(report: Report, path: Path) -> None:
+    """Writes a report as one self-contained HTML page.
+
+    Raises ToolMissing where Altair or vl-convert is not installed, OSError where the file cannot be written.
+    """
+    text = html(report)
+    with replaced(path) as file:
+        file.write(text.encode())
+
+
+def html(report: Report) -> str:
+    """The page as text. Whatever names are, they are shown, and never become markup."""
+    environment = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    specs = {chart.name: specification(chart, framed=False) for chart in report.charts}
+    style = (COMMON / "report.css").read_text(encoding="utf-8") + (HERE / "page.css").read_text(encoding="utf-8")
+    script = _bundle((HERE / "page.js").read_text(encoding="utf-8"))
+    return environment.get_template("page.html.j2").render(
+        report=report,
+        version=hwsim.__version__,
+        pictures={name: _data_address(rendered(spec)) for name, spec in specs.items()},
+        numbers={chart.name: numbers(chart) for chart in report.charts},
+        notes={chart.name: note(chart) for chart in report.charts},
+        is_chart=lambda part: isinstance(part, Chart),
+        FEW=FEW,
+        # These are ours: no escape. The page allows itself nothing but them, by their hashes.
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(_json({"charts": specs, "dark": DARK})),
+        policy=f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)};"
+        " base-uri 'none'",
+    )
+
+
+def numbers(chart: Chart) -> Table:
+    """All the points of a chart as a table, those too that have no place on its axes."""
+    used = {field for one in chart.series for field in ("low", "high", "names", "notes") if getattr(one, field)}
+    panel = ["Panel"] if chart.panels != ("",) else []
+    heat = chart.value is not None
+    series = chart.y.title if heat else "Series"
+    value = chart.value.title if chart.value else chart.y.title
+    ends = ["Low", "High"] if "low" in used else []
+    words = [title for field, title in (("names", "Name"), ("notes", "Note")) if field in used]
+    rows = []
+    for one in chart.series:
+        for at, x in enumerate(one.x):
+            told = [one.panel] if panel else []
+            told += [one.label, x if isinstance(x, str) else _number(x), _number(one.y[at])]
+            told += ["" if end is None else _number(end[at]) for end in (one.low, one.high)] if ends else []
+            told += [(getattr(one, field) or [""] * len(one.x))[at] for field in ("names", "notes") if field in used]
+            rows.append(tuple(told))
+    header = (*panel, series, chart.x.title, value, *ends, *words)
+    first = len(panel) + 1 + bool(chart.words_of_x)
+    right = tuple(range(first, len(header) - len(words)))
+    return Table(title=f"Numbers of: {chart.title}", header=header, rows=tuple(rows), right=right)
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"
+
+
+@lru_cache(maxsize=2)
+def _bundle(snippet: str) -> str:
+    """Vega, Vega-Lite, Vega-Embed and our script in one text."""
+    text = str(library("vl_convert").javascript_bundle(snippet=snippet))
+    if "</script" in text.lower() or "<!--" in text:
+        raise RuntimeError("vl-convert's bundle cannot stand in a page: it holds the end of a script")
+    return text
+
+
+def _json(value: Any) -> str:
+    """JSON that may stand between script tags."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _data_address(picture: str) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()}"
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,215 @@
+"""A study from beginning to end: its tasks run or taken up again, and its results read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import hwsim
+from hwsim.spec import as_yaml
+from hwsim.study.data import check, digest
+from hwsim.study.grid import Point, points
+from hwsim.study.local import Rows, Runner, local
+from hwsim.study.plan import Study, load_study, spell
+from hwsim.study.store import METADATA, RESULTS, Store, arrow
+from hwsim.study.summary import interval
+from hwsim.study.task import Task, tasks
+
+# What was done, of how much, and what is being done: products, as a bar shows them.
+Progress = Callable[[int, int, str], None]
+MOST_ROWS = 1_000_000
+# Columns that say what a row is of; the others are measures.
+SAID = ("point", "label", "unit", "scaling", "data", "length")
+FIXED = (*SAID, "trial", "seed", "rows", "columns", "specification", "source")
+
+
+@dataclass
+class Results:
+    """What a study found.
+
+    rows: a pyarrow table, a row for each point and trial, sorted. points: the summary, a mapping for each point: what
+    it is of (SAID, `axis.FIELD` and `trials`), and of each measure `m` its mean over trials, `m_low` and `m_high`.
+    measures: the names of the measures. resumed: the trials that an earlier run had left; all where it was finished.
+    """
+
+    study: Study
+    rows: Any
+    points: list[dict[str, Any]]
+    measures: tuple[str, ...]
+    folder: Path | None = None
+    resumed: int = 0
+
+    @property
+    def finished_before(self) -> bool:
+        """Whether an earlier run had left nothing to do."""
+        return bool(self.resumed == self.rows.num_rows)
+
+
+def nothing(_done: int, _planned: int, _what: str) -> None:
+    """No progress is shown."""
+
+
+def run(
+    study: Study, folder: Path, runner: Runner | None = None, progress: Progress = nothing, overwrite: bool = False
+) -> Results:
+    """The results of a study, which are written to a folder: results.parquet, summary.parquet, study.yaml.
+
+    runner: of the tasks; this machine's cores unless given. An earlier run that was interrupted is taken up where it
+    stopped, and one that ended is read. The bytes of the results depend on the study and the version of hwsim alone.
+    overwrite: take the place of another study's results.
+    Raises ValueError for a study that is wrong, before anything runs, and for a folder that holds something else.
+    """
+    made = points(study)
+    if (many := len(made) * study.trials) > MOST_ROWS:
+        raise ValueError(f"study {study.name}: has {many:,} trials, the limit is {MOST_ROWS:,}")
+    for data in study.data:
+        check(data, study.lengths, study.rows, study.columns)
+    store = Store(folder, identity(study))
+    with store.claimed(overwrite):
+        if store.finished:
+            found = read_results(folder)
+            found.resumed = found.rows.num_rows
+            return found
+        parts, resumed = _run(study, tasks(study, made), store, runner or local(), progress)
+        table = _described(study, made, parts)
+        found = Results(study, table, _summary(study, made, table), _measures(table), folder, resumed)
+        store.finish(table, _summary_table(study, found), study.as_yaml())
+    return found
+
+
+def identity(study: Study) -> str:
+    """A digest of what a study's results depend on: what it says, its units and its data, and the version of hwsim."""
+    said = {key: value for key, value in study.written.items() if key != "data"}
+    units = [as_yaml(entry.unit) for entry in study.units]
+    text = json.dumps([hwsim.__version__, said, units, [digest(data) for data in study.data]], default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_results(folder: Path) -> Results:
+    """The results in a folder that a study was run into. Raises OSError, and ValueError for one that has none."""
+    path = folder / RESULTS
+    with path.open("rb"):  # says best why it cannot be read
+        pass
+    try:
+        table = arrow().parquet.read_table(path)
+    except arrow().ArrowException as error:
+        raise ValueError(f"{path}: cannot be read as a Parquet file: {error}") from None
+    if METADATA not in (table.schema.metadata or {}):
+        raise ValueError(f"{path}: holds no study's results")
+    study = load_study(yaml.safe_load(table.schema.metadata[b"study"]), folder)
+    return Results(study, table, _summary(study, points(study), table), _measures(table), folder)
+
+
+def _run(study: Study, all_tasks: Sequence[Task], store: Store, runner: Runner, progress: Progress) -> tuple[Any, int]:
+    """The rows of all tasks, and how many an earlier run had left."""
+    left, found = [], []
+    planned, ended = sum(task.products for task in all_tasks), 0
+    for task in all_tasks:
+        kept = store.part(task.key)
+        if kept is None or kept.num_rows != len(task.trials) * len(task.points):
+            left.append(task)
+        else:
+            found.append(kept)
+            ended += task.products
+    resumed = sum(part.num_rows for part in found)
+    progress(ended, planned, study.name)
+
+    def done(task: Task, rows: Rows) -> None:
+        nonlocal ended
+        store.keep(task.key, rows)
+        ended += task.products
+        progress(ended, planned, study.name)
+
+    if left:
+        runner(left, done)
+    found += [store.part(task.key) for task in left]
+    if any(part is None for part in found):
+        raise RuntimeError(f"{store.folder}: parts of study {study.name} were lost while it ran")
+    return arrow().concat_tables(found), resumed
+
+
+def _described(study: Study, made: Sequence[Point], parts: Any) -> Any:
+    """The table of all rows: what each is of, and its measures."""
+    pa = arrow()
+    parts = parts.sort_by([("point", "ascending"), ("trial", "ascending")])
+    wanted = [(point.index, trial) for point in made for trial in range(study.trials)]
+    if list(zip(parts["point"].to_pylist(), parts["trial"].to_pylist(), strict=True)) != wanted:
+        raise RuntimeError(f"study {study.name}: must have a row for each of {len(wanted):,} points and trials")
+    at = parts["point"].combine_chunks()
+
+    def of_points(values: list[str | None]) -> Any:
+        return pa.array(values, pa.string()).dictionary_encode().take(at)
+
+    columns: dict[str, Any] = {
+        "point": at,
+        **{name: of_points([_said(point)[name] for point in made]) for name in ("label", "unit", "scaling", "data")},
+        "length": pa.array([point.length for point in made], pa.int32()).take(at),
+        "trial": parts["trial"].combine_chunks(),
+        **{f"axis.{name}": of_points([point.axes.get(name) for point in made]) for name in axes(made)},
+    }
+    for name in [one for one in parts.column_names if one not in ("point", "trial")]:
+        columns[name] = parts[name].combine_chunks()
+    count = parts.num_rows
+    columns["seed"] = pa.array([study.seed] * count, pa.uint64())
+    columns["rows"] = pa.array([study.rows] * count, pa.int32())
+    columns["columns"] = pa.array([study.columns] * count, pa.int32())
+    columns["specification"] = of_points([as_yaml(point.unit) for point in made])
+    columns["source"] = of_points([json.dumps(spell(point.data)) for point in made])
+    return pa.table(columns).replace_schema_metadata(_metadata(study))
+
+
+def _metadata(study: Study) -> dict[bytes, bytes]:
+    return {
+        METADATA: identity(study).encode(),
+        b"study": study.as_yaml().encode(),
+        b"hwsim": hwsim.__version__.encode(),
+    }
+
+
+def axes(made: Sequence[Point]) -> list[str]:
+    """The fields that any unit's grid varies, in the study's order."""
+    return list(dict.fromkeys(name for point in made for name in point.axes if name not in ("unit", "scaling")))
+
+
+def _said(point: Point) -> dict[str, Any]:
+    return {
+        "point": point.index, "label": point.label, "unit": point.unit.name, "scaling": point.scaling.name,
+        "data": point.data.name, "length": point.length,
+    }  # fmt: skip
+
+
+def _measures(table: Any) -> tuple[str, ...]:
+    return tuple(name for name in table.column_names if name not in FIXED and not name.startswith("axis."))
+
+
+def _summary(study: Study, made: Sequence[Point], table: Any) -> list[dict[str, Any]]:
+    """What trials say of each point. Rows are sorted by point and trial."""
+    names, varied = _measures(table), axes(made)
+    values = {name: table[name].to_numpy() for name in names}
+    found = []
+    for place, point in enumerate(made):
+        row = _said(point) | {f"axis.{name}": point.axes.get(name) for name in varied} | {"trials": study.trials}
+        trials = slice(place * study.trials, (place + 1) * study.trials)
+        for name in names:
+            of = interval(values[name][trials].tolist(), study.confidence)
+            row |= {name: of.mean, f"{name}_low": of.low, f"{name}_high": of.high}
+        found.append(row)
+    return found
+
+
+def _summary_table(study: Study, results: Results) -> Any:
+    pa = arrow()
+    kinds = {"point": pa.int32(), "length": pa.int32(), "trials": pa.int32()}
+    text = {name for name in results.points[0] if name in SAID or name.startswith("axis.")}
+
+    def kind(name: str) -> Any:
+        return kinds.get(name, pa.string() if name in text else pa.float64())
+
+    columns = {name: pa.array([row[name] for row in results.points], kind(name)) for name in results.points[0]}
+    return pa.table(columns).replace_schema_metadata(_metadata(study))

@@ -1,0 +1,151 @@
+"""A study's folder: parts as tasks end, and then the results, each file whole or not there."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hwsim.errors import ToolMissing
+from hwsim.files import replaced
+
+PARTS, IDENTITY, LOCK = ".parts", "study", "lock"
+RESULTS, SUMMARY, STUDY = "results.parquet", "summary.parquet", "study.yaml"
+# What a study's folder holds; `report.html` and `figures` are drawn from the results.
+OURS = {PARTS, RESULTS, SUMMARY, STUDY, "report.html", "figures"}
+METADATA = b"hwsim.study"
+
+
+@cache
+def arrow() -> Any:
+    """pyarrow with its Parquet. Raises ToolMissing."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ToolMissing(
+            f"studies keep their results in Parquet, and {error.name} is missing; install it with: "
+            "pip install 'hwsim[study]'"
+        ) from None
+    return pyarrow
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Rows with `point`, `trial` and measures as a table: int32 and float64. All rows have the same columns."""
+    pa = arrow()
+    names = list(rows[0])
+    for row in rows:
+        if list(row) != names:
+            raise ValueError(f"rows must have the same columns, not {sorted(set(names) ^ set(row))} in some alone")
+    kinds = {name: pa.int32() if name in ("point", "trial") else pa.float64() for name in names}
+    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()})
+
+
+def write_table(table: Any, path: Path) -> None:
+    """A table as a Parquet file: the same bytes from the same table."""
+    with replaced(path) as file:
+        arrow().parquet.write_table(table, file, compression="zstd", version="2.6", store_schema=True)
+
+
+class Store:
+    """A study's folder. identity: a digest of the study, which everything in the folder must be of."""
+
+    def __init__(self, folder: Path, identity: str):
+        self.folder, self.identity = folder, identity
+        self.parts = folder / PARTS
+
+    @contextmanager
+    def claimed(self, overwrite: bool) -> Iterator[None]:
+        """The folder, for this process alone.
+
+        overwrite: take the place of another study's results. Raises ValueError for a folder that holds those without,
+        that holds files of other kinds, or that another process is writing; OSError where nothing can be written.
+        """
+        self._check(overwrite)
+        self.parts.mkdir(parents=True, exist_ok=True)
+        with (self.parts / LOCK).open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise ValueError(f"{self.folder}: another process is writing a study's results here") from None
+            if self._held() not in (None, self.identity):
+                self._clear()
+            with replaced(self.parts / IDENTITY) as file:
+                file.write(self.identity.encode())
+            yield
+            if self.finished:
+                shutil.rmtree(self.parts)
+
+    def _check(self, overwrite: bool) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"{self.folder}: must be a folder, which results are written to; it is a file")
+        inside = set(os.listdir(self.folder)) if self.folder.exists() else set()
+        held = self._held()
+        if inside and (held is None or inside - OURS):
+            other = sorted(inside - OURS) or sorted(inside)
+            raise ValueError(
+                f"{self.folder}: holds {', '.join(other[:3])}{', ...' if len(other) > 3 else ''}, which are no study's "
+                "results; name a new folder"
+            )
+        if held not in (None, self.identity) and not overwrite:
+            raise ValueError(
+                f"{self.folder}: holds the results of another study, or of this one before it was changed; name "
+                "another folder, or give --overwrite"
+            )
+
+    def _held(self) -> str | None:
+        """The identity of what the folder holds; None where it holds nothing that says so."""
+        if (found := identity_of(self.folder / RESULTS)) is not None:
+            return found
+        try:
+            return (self.parts / IDENTITY).read_text()
+        except OSError:
+            return None
+
+    def _clear(self) -> None:
+        """Take out what another study left; its drawings too, which would be taken for this one's."""
+        for name in (RESULTS, SUMMARY, STUDY, "report.html"):
+            (self.folder / name).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / "figures", ignore_errors=True)
+        for part in self.parts.glob("*.parquet"):
+            part.unlink()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the results of this study are there."""
+        return identity_of(self.folder / RESULTS) == self.identity
+
+    def part(self, key: str) -> Any:
+        """The rows of the task of that key, as a table; None where there are none that can be read."""
+        pa = arrow()
+        try:
+            return pa.parquet.read_table(self.parts / f"{key}.parquet")
+        except (OSError, pa.ArrowException):
+            return None
+
+    def keep(self, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write the rows of a task."""
+        write_table(table_of(rows), self.parts / f"{key}.parquet")
+
+    def finish(self, results: Any, summary: Any, study: str) -> None:
+        """Write what a study ends with, the results last: they say that the study has ended."""
+        with replaced(self.folder / STUDY) as file:
+            file.write(study.encode())
+        write_table(summary, self.folder / SUMMARY)
+        write_table(results, self.folder / RESULTS)
+
+
+def identity_of(path: Path) -> str | None:
+    """The identity of the study whose results a file holds; None for any other file, and for none."""
+    pa = arrow()
+    try:
+        metadata = pa.parquet.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowException):
+        return None
+    found = metadata.get(METADATA)
+    return None if found is None else found.decode()

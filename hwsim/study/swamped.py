@@ -1,0 +1,231 @@
+"""Swamped terms: products other than zero that leave nothing in the sum, by the stages of the definition.
+
+A term is swamped where it, or a partial sum that it is part of, is lost as a whole beside something larger: where every
+bit of it is below a window, or an addition returns its other operand as it was. A factor that is flushed to zero leaves
+nothing either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hwsim.formats import Class, FloatFormat, Format, unpack
+from hwsim.model import Explained, explain
+from hwsim.model.addition import add
+from hwsim.model.chain import Step
+from hwsim.model.stages import Added, Group, Promoted
+from hwsim.model.terms import Term, addend_term, product
+from hwsim.spec import Unit
+
+
+class Swamped(NamedTuple):
+    """Terms other than zero, and how many of them are swamped."""
+
+    terms: int
+    swamped: int
+
+    @property
+    def share(self) -> float:
+        """The share of swamped terms; 0 where there is no term."""
+        return self.swamped / self.terms if self.terms else 0.0
+
+
+class Lost(NamedTuple):
+    """Of one group: lanes whose products leave nothing, and whether what was summed before does."""
+
+    lanes: set[int]
+    before: bool = False
+
+
+def swamped(unit: Unit, codes_a: Any, codes_b: Any, scale_a: Any = None, scale_b: Any = None) -> Swamped:
+    """The terms of n dot products, and those of them that are swamped.
+
+    codes_a, codes_b: (n, K). scale_a, scale_b: (n, K / block), for a unit with scales. Addends are zero. A product that
+    is NaN or infinite is no term, and nothing that meets one is swamped. In Python, some microseconds a term: n few.
+    Raises as `hwsim.dot` does.
+    """
+    terms = lost = 0
+    for row in range(len(codes_a)):
+        scales = (None, None) if scale_a is None or scale_b is None else (scale_a[row], scale_b[row])
+        found = swamped_terms(explain(unit, codes_a[row], codes_b[row], None, *scales))
+        terms, lost = terms + len(found), lost + int(np.count_nonzero(list(found.values())))
+    return Swamped(terms, lost)
+
+
+def swamped_terms(explained: Explained) -> dict[int, bool]:
+    """Whether each term other than zero is swamped, by its index along K."""
+    unit, record = explained.unit, explained.record
+    lost: set[int] = set()
+    every: list[int] = []
+    inside: list[int] = []  # the terms of the partial sum
+    outside: list[int] = []  # the terms of the register, or of what an addend is added to
+    for index, group in enumerate(record.groups):
+        if (unit.restart is not None and index % unit.restart == 0) or unit.sum.method == "even-odd":
+            inside = []
+        indices = unit.instruction.indices(index)
+        here = [i for i in indices if i < explained.k and _is_term(unit, explained.codes_a[i], explained.codes_b[i])]
+        gone = _lost(unit, group)
+        lost.update(indices[lane] for lane in gone.lanes)
+        lost.update(inside if gone.before else ())
+        inside = inside + here
+        every += here
+        if index in record.promotions:
+            lost.update(_of_promotion(unit, record.promotions[index], inside, outside))
+            outside = outside + inside
+        if index in record.additions:
+            lost.update(_of_addition(unit, group, record.additions[index], inside, outside))
+            outside = outside + inside
+    return {i: i in lost for i in every}
+
+
+def _is_term(unit: Unit, a: int, b: int) -> bool:
+    """Whether a product is a number other than zero, flushed factors included."""
+    codes = unpack(unit.operands.a, a), unpack(unit.operands.b, b)
+    return all(fields.sig and fields.cls not in (Class.NAN, Class.INFINITY) for fields in codes)
+
+
+def _lost(unit: Unit, group: Group) -> Lost:
+    """What one group loses."""
+    flushed = {lane for lane, term in enumerate(group.products) if term.cls is Class.ZERO}
+    if group.special is not None or unit.sum.method == "exact":
+        return Lost(flushed)
+    made = _of_steps(unit, group) if group.steps else _of_windows(unit, group)
+    return Lost(flushed | made.lanes, made.before)
+
+
+def _of_windows(unit: Unit, group: Group) -> Lost:
+    """Of `aligned` and `even-odd`."""
+    rule, bits = unit.sum, unit.sum.fraction_bits or 0
+    if group.halves is not None:
+        even, odd, both = group.halves
+        lanes = set()
+        for first, half, kept in zip((0, 1), (even, odd), both.aligned, strict=True):
+            own = range(first, len(group.products), 2)
+            if half.max_exp is None:
+                continue
+            unit_exp = half.max_exp - bits
+            lanes |= {n for n in own if _below(group.products[n], unit_exp, rule.lost, half.aligned[n // 2])}
+            assert unit.sum.combine is not None and both.max_exp is not None
+            if _below(half.term, both.max_exp - both.fraction_bits, unit.sum.combine.lost, kept):
+                lanes |= set(own)
+        return Lost(lanes)
+    if group.max_exp is None:
+        return Lost(set())
+    unit_exp, size = group.max_exp - bits, unit.sum.subgroup.lanes if unit.sum.subgroup else 1
+    terms = [part.term for part in group.subgroups] or group.products
+    below = [n for n, term in enumerate(terms) if _below(term, unit_exp, rule.lost, group.aligned[n])]
+    before = group.addend is not None and _below(group.addend, unit_exp, rule.lost, group.aligned[-1])
+    return Lost({lane for n in below for lane in range(n * size, (n + 1) * size)}, before)
+
+
+def _below(term: Term, unit_exp: int, lost: str, kept: int) -> bool:
+    """Whether a term other than zero has every bit below 2^unit_exp; one that is rounded up to it has not."""
+    if term.cls is not Class.NORMAL or not term.sig:
+        return False
+    if lost in ("rne", "rna"):
+        return kept == 0
+    return term.sig.bit_length() + term.exp - term.fraction_bits <= unit_exp
+
+
+def _of_steps(unit: Unit, group: Group) -> Lost:
+    """Of `sequential` and `pairwise`: steps in the order in which the definition makes them."""
+    fmt = unit.sum.format
+    assert fmt is not None
+    steps, lanes = iter(group.steps), len(group.products)
+    if unit.sum.method == "sequential":
+        return _of_chain(fmt, steps, lanes, unit.sum.product == "rounded")
+    lost: set[int] = set()
+    level = [{lane} for lane in range(lanes)]
+    if unit.sum.product == "rounded":
+        lost |= {lane for lane in range(lanes) if _rounded_away(fmt, next(steps))}
+    while len(level) > 1:
+        above = []
+        for x, y in zip(level[::2], level[1::2], strict=False):
+            lost |= _swallowed(fmt, next(steps), x, y)
+            above.append(x | y)
+        level = above + level[len(level) // 2 * 2 :]
+    if group.addend is None:
+        return Lost(lost)
+    before = _rounded_away(fmt, next(steps))
+    root, addend = _swallows(fmt, next(steps))
+    return Lost(lost | (level[0] if root else set()), before or addend)
+
+
+def _of_chain(fmt: Format, steps: Iterator[Step], lanes: int, rounded: bool) -> Lost:
+    lost: set[int] = set()
+    before = _rounded_away(fmt, next(steps))
+    for lane in range(lanes):
+        if rounded and _rounded_away(fmt, next(steps)):
+            lost.add(lane)
+        sums, term = _swallows(fmt, next(steps))
+        before = before or sums
+        lost |= set(range(lane)) if sums else {lane} if term else set()
+    return Lost(lost, before)
+
+
+def _swallowed(fmt: Format, step: Step, x: set[int], y: set[int]) -> set[int]:
+    first, second = _swallows(fmt, step)
+    return x if first else y if second else set()
+
+
+def _swallows(fmt: Format, step: Step) -> tuple[bool, bool]:
+    """Whether an addition loses its first, or its second term."""
+    x, y = step.terms
+    return _gone(fmt, step.code, x, y), _gone(fmt, step.code, y, x)
+
+
+def _gone(fmt: Format, code: int, term: Term, other: Term) -> bool:
+    """Whether a sum is the other term as it was, though this one is not zero."""
+    total, left, lost = _value(addend_term(fmt, code)), _value(other), _value(term)
+    return bool(lost) and total is not None and total == left
+
+
+def _rounded_away(fmt: Format, step: Step) -> bool:
+    """Whether the rounding of one term made it zero."""
+    return bool(_value(step.terms[0])) and _value(addend_term(fmt, step.code)) == 0
+
+
+def _value(term: Term) -> Fraction | None:
+    if term.cls in (Class.NAN, Class.INFINITY):
+        return None
+    size = term.sig * Fraction(2) ** (term.exp - term.fraction_bits)
+    return -size if term.sign else size
+
+
+def _of_promotion(unit: Unit, made: Promoted, inside: Iterable[int], outside: Iterable[int]) -> set[int]:
+    """Of an addition into the promotion register."""
+    rule, partial = unit.promotion, unit.result.format
+    assert rule is not None and isinstance(rule.format, FloatFormat)
+    added = addend_term(partial, made.partial)
+    if made.scale is not None:
+        bits = partial.fraction_bits + rule.format.fraction_bits
+        added = product(unpack(partial, made.partial), unpack(rule.format, made.scale), bits)
+    before = addend_term(rule.format, made.register)
+    alone = addend_term(rule.format, add(rule.format, (added,), rule.rounding))
+    lost = set(inside) if _gone(rule.format, made.code, added, before) else set()
+    return lost | set(outside) if _gone(rule.format, made.code, before, alone) else lost
+
+
+def _of_addition(unit: Unit, group: Group, made: Added, inside: Iterable[int], outside: Iterable[int]) -> set[int]:
+    """Of a late addition."""
+    before = addend_term(made.addend_format, made.addend)
+    if made.window is None:
+        partial = addend_term(unit.result.format, made.partial)
+        lost = set(inside) if _gone(unit.output, made.code, partial, before) else set()
+        return lost | set(outside) if _gone(unit.output, made.code, before, partial) else lost
+    assert unit.late is not None and unit.late.lost is not None
+    lost = set()
+    if made.window.max_exp is None:
+        return lost
+    total, top = group.sum_term, made.window.max_exp
+    if _below(total, top - (unit.late.sum_bits or 0), unit.late.lost, made.window.kept_sum):
+        lost |= set(inside)
+    if made.window.dropped or _below(
+        before, top - (unit.late.addend_bits or 0), unit.late.lost, made.window.kept_addend
+    ):
+        lost |= set(outside)
+    return lost

@@ -1,0 +1,113 @@
+"""What one worker does at once: some trials of some points that see the same data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+
+import hwsim
+from hwsim.spec import as_yaml
+from hwsim.study.data import Data, digest
+from hwsim.study.grid import Point, points
+from hwsim.study.plan import Study
+
+# What a task should cost, in products of a kernel; about half a second of a core. A trial of a point has as many as it
+# sums, and exact products and measures, and what explains a term in Python.
+WORK, MEASURED, EXPLAINED = 1 << 28, 1 << 23, 1 << 13
+
+
+@dataclass(frozen=True)
+class Task:
+    """Trials of points that share their data and length; picklable, and all that its rows depend on.
+
+    content: the digest of the data. compiled: whether the study is large enough to load compiled kernels for.
+    """
+
+    data: Data
+    content: str
+    length: int
+    seed: int
+    rows: int
+    columns: int
+    explained: int
+    trials: tuple[int, ...]
+    points: tuple[Point, ...]
+    compiled: bool
+
+    @property
+    def products(self) -> int:
+        """How many products are summed."""
+        return self.rows * self.columns * self.length * len(self.trials) * len(self.points)
+
+    @property
+    def work(self) -> int:
+        """What it costs, in products."""
+        each = _cost(self.rows * self.columns, self.length, self.explained)
+        return each * len(self.trials) * len(self.points)
+
+    @property
+    def key(self) -> str:
+        """A digest of all that the rows depend on, the version and the code of hwsim included."""
+        sizes = (self.length, self.seed, self.rows, self.columns, self.explained, list(self.trials))
+        told = [(one.index, as_yaml(one.unit), repr(one.scaling)) for one in self.points]
+        text = json.dumps([hwsim.__version__, _code(), self.data.name, self.content, sizes, told])
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def tasks(study: Study, made: Sequence[Point] | None = None) -> list[Task]:
+    """The tasks of a study: the same whatever runs them, so that a run that was interrupted finds its parts.
+
+    made: the study's points, where they are known. Raises as `points` does.
+    """
+    made = points(study) if made is None else made
+    each = study.rows * study.columns
+    total = sum(each * point.length * study.trials for point in made)
+    contents = {data.name: digest(data) for data in study.data}
+    found = []
+    order = sorted(made, key=lambda point: (point.data.name, point.length, point.index))
+    for _, group in groupby(order, key=lambda point: (point.data.name, point.length)):
+        alike = list(group)
+        cost = _cost(each, alike[0].length, study.explained)
+        for trials, some in _cut(study.trials, alike, cost):
+            found.append(
+                Task(
+                    alike[0].data, contents[alike[0].data.name], alike[0].length, study.seed, study.rows, study.columns,
+                    min(study.explained, each), trials, some, total > COMPILED,
+                )
+            )  # fmt: skip
+    return found
+
+
+# Products that the model takes as long for as kernels take to load.
+COMPILED = 1 << 17
+
+
+def _cost(results: int, length: int, explained: int) -> int:
+    """What a trial of a point costs."""
+    return (results + EXPLAINED * min(explained, results)) * length + MEASURED
+
+
+def _cut(trials: int, alike: list[Point], cost: int) -> Iterator[tuple[tuple[int, ...], tuple[Point, ...]]]:
+    """Trials first: those of one trial draw its data, and make their exact product, once."""
+    together = max(1, WORK // (cost * len(alike)))
+    few = len(alike) if together > 1 else max(1, min(len(alike), WORK // cost))
+    # As many in each, but for one.
+    few = -(-len(alike) // -(-len(alike) // few))
+    for first in range(0, trials, together):
+        for start in range(0, len(alike), few):
+            yield tuple(range(first, min(first + together, trials))), tuple(alike[start : start + few])
+
+
+@cache
+def _code() -> str:
+    """A digest of the package's own files: parts that other code made are not taken."""
+    root = Path(hwsim.__file__).parent
+    content = hashlib.sha256()
+    for path in sorted((*root.rglob("*.py"), *root.rglob("*.yaml"))):
+        content.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return content.hexdigest()

@@ -1,0 +1,148 @@
+"""Trials: data drawn, quantised, multiplied by units, and measured against exact products."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.gemm import gemm
+from hwsim.gemm.engine import FEW, chosen
+from hwsim.model import explain
+from hwsim.spec import Unit
+from hwsim.study.data import draw
+from hwsim.study.exact import Exact, exact_product, magnitude
+from hwsim.study.grid import Point
+from hwsim.study.measures import Outcome, trial_measures
+from hwsim.study.scaling import Operand, apply
+from hwsim.study.swamped import swamped_terms
+from hwsim.study.task import Task
+
+Floats = NDArray[np.float64]
+Row = dict[str, Any]
+
+
+class Disagreement(Exception):
+    """A compiled kernel and the definition return different results."""
+
+
+class _Quantized(NamedTuple):
+    """What all units of the same formats and scaling multiply."""
+
+    a: Operand
+    b: Operand
+    product: Exact
+    magnitude: Floats
+    factor: Floats | None
+
+
+def execute(task: Task) -> list[Row]:
+    """The rows of a task: `point`, `trial`, and the measures of each.
+
+    Pure: the same rows wherever and whenever it runs. Raises Disagreement where a kernel is wrong.
+    """
+    return list(rows(task))
+
+
+def rows(task: Task) -> Iterator[Row]:
+    """The rows of a task, one after the other."""
+    for trial in task.trials:
+        drawn = draw(task.data, task.seed, trial, task.length, task.rows, task.columns)
+        numbers = exact_product(drawn.a.astype(np.float64), drawn.b.astype(np.float64))
+        known: dict[Any, _Quantized] = {}
+        for point in task.points:
+            key = point.scaling.a, point.scaling.b, point.unit.scale
+            if key not in known:
+                known[key] = _quantized(point, drawn.a, drawn.b)
+            yield {"point": point.index, "trial": trial, **_measured(task, point, known[key], numbers)}
+
+
+def _quantized(point: Point, a: NDArray[np.float32], b: NDArray[np.float32]) -> _Quantized:
+    try:
+        of_a = apply(point.scaling.a, "a", point.unit, a)
+        of_b = apply(point.scaling.b, "b", point.unit, b)
+    except ValueError as error:
+        raise ValueError(f"{point.name}: {error}") from None
+    factors = [one.factor for one in (of_a, of_b) if one.factor is not None]
+    # Two numbers of 24 bits: exact.
+    factor = None if not factors else factors[0] if len(factors) == 1 else factors[0] * factors[1]
+    values = of_a.values, of_b.values
+    return _Quantized(of_a, of_b, exact_product(*values), magnitude(*values), factor)
+
+
+def _measured(task: Task, point: Point, made: _Quantized, numbers: Exact) -> dict[str, float]:
+    unit, a, b = point.unit, made.a, made.b
+    if task.compiled:
+        _load(unit, task.length, made)
+    returned = gemm(unit, a.codes, b.codes, None, a.scales, b.scales)
+    outcome = Outcome(
+        unit=unit, returned=as_numbers(unit, returned), quantized=made.product, numbers=numbers, factor=made.factor,
+        magnitude=made.magnitude, values_a=a.elements, values_b=b.elements, scales_a=a.each, scales_b=b.each,
+    )  # fmt: skip
+    return {**trial_measures(outcome), **_explained(task, point, made, returned)}
+
+
+def as_numbers(unit: Unit, results: NDArray[Any]) -> Floats:
+    """What a unit returned, as float64: exact."""
+    return results.astype(np.float64) if results.dtype.kind == "f" else unit.output.decode(results)
+
+
+def _explained(task: Task, point: Point, made: _Quantized, returned: NDArray[Any]) -> dict[str, float]:
+    """The trial's first results by the definition: that it agrees, and how many terms left nothing in the sum."""
+    unit, count = point.unit, task.explained
+    if not count:
+        return {"terms": 0.0, "swamped_terms": 0.0, "swamped": np.nan}
+    i, j = np.divmod(np.arange(count), task.columns)
+    scale_a = scale_b = None
+    if unit.scale is not None and made.a.scales is not None and made.b.scales is not None:
+        scale_a = made.a.scales[i // unit.scale.a.block[0]]
+        scale_b = made.b.scales[:, j // unit.scale.b.block[1]].T
+    codes_a, codes_b = made.a.codes[i], made.b.codes[:, j].T
+    got = np.ascontiguousarray(returned).view(f"u{returned.itemsize}")
+    terms = swamped = 0
+    for at in range(count):
+        scales = [None if side is None else side[at] for side in (scale_a, scale_b)]
+        explained = explain(unit, codes_a[at], codes_b[at], None, *scales)
+        if explained.result != got[i[at], j[at]]:
+            raise Disagreement(
+                f"{point.name}: result [{i[at]}, {j[at]}] is {explained.value} by the definition and "
+                f"{as_numbers(unit, returned[i[at], j[at]])} by its kernel; this is a defect of hwsim, please report "
+                "it with the study"
+            )
+        found = swamped_terms(explained)
+        terms, swamped = terms + len(found), swamped + sum(found.values())
+    return {"terms": float(terms), "swamped_terms": float(swamped), "swamped": swamped / terms if terms else np.nan}
+
+
+# Units and lengths whose kernels this process has run.
+_ready: set[tuple[Unit, int]] = set()
+
+
+def _load(unit: Unit, length: int, made: _Quantized) -> None:
+    """Load the unit's kernel, and compile it where no process has yet; of several that want to, one does."""
+    if (unit, length) in _ready or chosen(unit, FEW + 1) is None:
+        return
+    scales = (
+        (None if made.a.scales is None else made.a.scales[:1]),
+        (None if made.b.scales is None else made.b.scales[:, :1]),
+    )
+    with _alone():
+        gemm(unit, made.a.codes[:1], made.b.codes[:, :1], None, *scales)
+    _ready.add((unit, length))
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One process of this machine at a time; all at once where there is nowhere to lock."""
+    folder = Path(os.environ.get("HWSIM_CACHE") or Path.home() / ".cache" / "hwsim")
+    with ExitStack() as held:
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            fcntl.flock(held.enter_context((folder / "compiling").open("a")), fcntl.LOCK_EX)
+        yield
