@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 EXACT_BITS = 53  # integers of at most 2^53 are float64, and so are their sums up to there
 DIGIT = 24  # bits of a digit of the sums of slice products
 MOST_SPAN = 960  # bits that both operands may span together, so that nothing leaves float64's range on the way
+MOST_PARTS = 8  # of K: so few sums of up to 2^53 that no digit of 64 bits overflows
+FEW = 1 << 13  # numbers that are looked at together, so that what comes of them stays in a cache
 PANEL = 1 << 23  # numbers of a panel's digits or slices: 64 MiB
 
 
@@ -53,8 +55,8 @@ def exact_product(a: Array, b: Array) -> Exact:
     if span_a + span_b > MOST_SPAN:
         made = _by_integers(a, b)
     else:
-        scaled_a, scaled_b = np.ldexp(a, -rows), np.ldexp(b, -columns)
-        made = _scaled(_sliced(scaled_a, span_a, scaled_b, span_b), rows + columns)
+        scaled = _sliced(_normalised(a, rows), span_a, _normalised(b, columns), span_b)
+        made = _scaled(scaled, rows + columns)
     if not np.isfinite(made.hi).all():
         raise ValueError("the product of a and b must be below 2^1024, the range of float64")
     return made
@@ -106,21 +108,39 @@ def _operand(x: Array, name: str) -> Array:
 
 def _exponents(x: Array, axis: int) -> NDArray[np.intc]:
     """The least exponents e of each row or column with |x| < 2^e; 0 for zeros."""
-    return np.asarray(np.frexp(np.abs(x).max(axis=axis, keepdims=True, initial=0.0))[1], dtype=np.intc)
+    most = np.maximum(x.max(axis=axis, keepdims=True, initial=0.0), -x.min(axis=axis, keepdims=True, initial=0.0))
+    return np.asarray(np.frexp(most)[1], dtype=np.intc)
 
 
 def _span(x: Array, exponents: NDArray[np.intc], axis: int) -> int:
     """Bits between the largest 2^e of a row or column and the lowest one in it, the most of all; 0 for zeros."""
-    bits = np.ascontiguousarray(x).view(np.int64)
-    # Without the lowest one of its significand: what that one is worth is the difference.
-    without = (bits & (bits - 1)).view(np.float64)
-    lowest = np.where(bits & ((1 << 52) - 1), np.abs(x - without), np.abs(x))
-    lowest[x == 0] = np.inf
-    if not np.isfinite(lowest).any():
+    if not x.size:
         return 0
-    least = lowest.min(axis=axis, keepdims=True)
+    step = max(1, FEW // x.shape[1])
+    parts = [_lowest(x[start : start + step], axis) for start in range(0, len(x), step)]
+    least = np.concatenate(parts) if axis else np.minimum.reduce(parts)
     found = np.isfinite(least)
+    if not found.any():
+        return 0
     return int((exponents[found] - np.frexp(least[found])[1] + 1).max())
+
+
+def _lowest(x: Array, axis: int) -> Array:
+    """What the lowest one of each row or column is worth, the least of its numbers; infinity for zeros."""
+    bits = np.ascontiguousarray(x).view(np.int64)
+    # A number without the lowest one of its significand lacks what that one is worth.
+    lowest = np.abs(x - (bits & (bits - 1)).view(np.float64))
+    hidden = (bits & ((1 << 52) - 1)) == 0
+    np.copyto(lowest, np.abs(x), where=hidden)
+    lowest[lowest == 0] = np.inf
+    return np.asarray(lowest.min(axis=axis, keepdims=True), dtype=np.float64)
+
+
+def _normalised(x: Array, exponents: NDArray[np.intc]) -> Array:
+    """x / 2^exponents."""
+    if np.abs(exponents).max() > MOST_SPAN:
+        return np.asarray(np.ldexp(x, -exponents), dtype=np.float64)
+    return np.asarray(x * np.ldexp(1.0, -exponents), dtype=np.float64)
 
 
 def slice_widths(span_a: int, span_b: int, length: int) -> tuple[int, int]:
@@ -151,46 +171,49 @@ def slices(x: Array, span: int, width: int) -> list[tuple[int, Array]]:
 
     Each is what rounds to nearest at 2^g, by adding and subtracting 3 * 2^(g + 51) (Rump, Ogita and Oishi 2008).
     """
-    cut, rest, grid = [], x, 1 - width
-    for last in range(_count(span, width))[::-1]:
-        if last:
-            constant = np.ldexp(3.0, grid + 51)
-            part = (rest + constant) - constant
-            rest = rest - part
-        else:
-            part = rest
+    cut, rest, grid = [], x.copy(), 1 - width
+    for _ in range(_count(span, width) - 1):
+        constant = np.ldexp(3.0, grid + 51)
+        part = rest + constant
+        part -= constant
+        rest -= part
         cut.append((grid, part))
         grid -= width
-    return cut
+    return [*cut, (grid, rest)]
 
 
 def _sliced(a: Array, span_a: int, b: Array, span_b: int) -> Exact:
-    """The product of operands below 1, by slices; columns in panels."""
-    width_a, width_b = slice_widths(span_a, span_b, a.shape[1])
-    slices_a = slices(a, span_a, width_a)
-    digits = (span_a + span_b + 2 * (width_a + width_b)) // DIGIT + 4
-    columns = max(32, PANEL // max(digits * a.shape[0], _count(span_b, width_b) * b.shape[0]))
+    """The product of operands below 1, by slices; columns in panels, and few of them with K in parts."""
+    (m, length), n = a.shape, b.shape[1]
+    if max(map(_count, (span_a, span_b), slice_widths(span_a, span_b, length))) == 1:
+        return Exact.of(a @ b)
+    digits = (span_a + span_b + 2 * EXACT_BITS) // DIGIT + 4
+    columns = max(32, PANEL // max(digits * m, (1 + span_b // 16) * length))
+    # Long and narrow: slices of a part of K stay in a cache, and their products are few numbers.
+    part = length if n > columns else max(length // MOST_PARTS + 1, 512, 16 * m * n // (m + n))
+    widths = slice_widths(span_a, span_b, min(part, length))
+    kept = slices(a, span_a, widths[0]) if part >= length else []
     panels = []
-    for start in range(0, b.shape[1], columns):
-        slices_b = slices(b[:, start : start + columns], span_b, width_b)
-        panels.append(_panel(slices_a, slices_b, digits))
-    if len(panels) == 1:
-        return panels[0]
+    for column in range(0, n, columns):
+        totals = np.zeros((digits, m, min(columns, n - column)), dtype=np.int64)
+        for start in range(0, length, part):
+            here = b[start : start + part, column : column + columns]
+            slices_a = kept or slices(a[:, start : start + part], span_a, widths[0])
+            lowest = _add_products(totals, slices_a, slices(here, span_b, widths[1]))
+        panels.append(_from_digits(totals, lowest))
     return Exact(np.hstack([panel.hi for panel in panels]), np.hstack([panel.lo for panel in panels]))
 
 
-def _panel(slices_a: list[tuple[int, Array]], slices_b: list[tuple[int, Array]], digits: int) -> Exact:
-    """The sum of all slice products."""
-    if len(slices_a) == len(slices_b) == 1:
-        return Exact.of(slices_a[0][1] @ slices_b[0][1])
+def _add_products(
+    totals: NDArray[np.int64], slices_a: list[tuple[int, Array]], slices_b: list[tuple[int, Array]]
+) -> int:
+    """Add all products of slices. Returns the exponent of the first digit's unit."""
     lowest = slices_a[-1][0] + slices_b[-1][0]
-    shape = slices_a[0][1].shape[0], slices_b[0][1].shape[1]
-    totals = np.zeros((digits, *shape), dtype=np.int64)
     for exponent_a, part_a in slices_a:
         for exponent_b, part_b in slices_b:
             grid = exponent_a + exponent_b
             _add_digits(totals, part_a @ part_b, grid, grid - lowest)
-    return _from_digits(totals, lowest)
+    return lowest
 
 
 def _add_digits(totals: NDArray[np.int64], products: Array, grid: int, place: int) -> None:

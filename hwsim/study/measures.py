@@ -8,6 +8,7 @@ docs/study-measures.md has the formulas.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log10
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.spec import Unit
+from hwsim.study.bounds import bounds, worst_errors
 from hwsim.study.exact import Array, Exact, difference, times
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
@@ -72,7 +74,7 @@ def trial_measures(outcome: Outcome) -> dict[str, float]:
         measured |= {f"{kind}_{name}": value for name, value in _measures(kinds[kind]).items()}
     measured["accumulation_zero_references"] = _zeros(kinds["accumulation"])
     measured["zero_references"] = _zeros(kinds["total"])
-    return measured
+    return measured | _beside_bounds(outcome, finite)
 
 
 def measure(returned: Exact, reference: Exact, magnitude: Array, fmt: Format | None = None) -> dict[str, float]:
@@ -124,6 +126,22 @@ def _kinds(outcome: Outcome, finite: NDArray[np.bool_]) -> dict[str, Errors]:
     }
 
 
+def _beside_bounds(outcome: Outcome, finite: NDArray[np.bool_]) -> dict[str, float]:
+    """The bounds of the unit, and the largest part of the worst case that an accumulation error reached."""
+    bound = bounds(outcome.unit, outcome.values_a.shape[1])
+    given = outcome.values_a, outcome.values_b, outcome.scales_a, outcome.scales_b
+    most = worst_errors(outcome.unit, *given)[finite]
+    exact = Exact(outcome.quantized.hi[finite], outcome.quantized.lo[finite])
+    size = np.abs(difference(Exact.of(outcome.returned[finite]), exact))
+    # Where nothing can be lost and nothing is, nothing of it is reached.
+    parts = np.divide(size, most, out=np.where(size > 0, np.inf, 0.0), where=most > 0)
+    return {
+        "bound_worst": bound.worst,
+        "bound_probabilistic": bound.probabilistic,
+        "accumulation_of_worst": _most(parts),
+    }
+
+
 def _measures(errors: Errors) -> dict[str, float]:
     """All measures of one kind."""
     size, reference = np.abs(errors.error), np.abs(errors.reference)
@@ -156,7 +174,7 @@ def _percentiles(values: Array) -> dict[str, float]:
 def _energies(size: Array, reference: Array) -> dict[str, float]:
     error, signal = _root_mean_square(size), _root_mean_square(reference)
     snr = _over(signal, error)
-    decibels = 20 * float(np.log10(snr)) if snr > 0 else -np.inf if snr == 0 else UNDEFINED
+    decibels = 20 * log10(snr) if snr > 0 else -np.inf if snr == 0 else UNDEFINED
     return {"rms": _over(error, signal), "snr_db": decibels}
 
 

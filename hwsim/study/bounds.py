@@ -1,0 +1,159 @@
+"""Bounds on the accumulation error of a unit, by what its stages may lose (hwsim/study/roundings.py).
+
+Worst case: every loss is as large as it can be, and all add up. Probabilistic: losses are independent and of mean zero
+(Higham and Mary 2019, SIAM Journal on Scientific Computing 41(5)). docs/study-measures.md derives both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, expm1, log1p, sqrt
+
+import numpy as np
+
+from hwsim.formats import FixedFormat, Format
+from hwsim.spec import Unit, refuse_unimplemented
+from hwsim.study.exact import Array
+from hwsim.study.roundings import Loss, lengths, of_group_sums, of_late, of_promotion
+
+MOST_EXPONENT = 700.0
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds on |returned - exact|, as factors on the counted sum of magnitudes (`counted_magnitude`).
+
+    Neither overflow nor a product of scales among the subnormals: those are not in it.
+    worst: never exceeded, with what `floor` adds. probabilistic: with probability at least 1 - 2 exp(-lam^2 / 2) for
+    one result, if losses are independent with mean zero.
+    floor: what is lost besides near the least numbers of a format, absolute. scaled_floor: the same of what is
+    multiplied by scales afterwards.
+    """
+
+    worst: float
+    probabilistic: float
+    floor: float = 0.0
+    scaled_floor: float = 0.0
+
+
+def bounds(unit: Unit, length: int, lam: float = 3.0) -> Bounds:
+    """The bounds of a dot product of `length` products, started from zero.
+
+    Raises ValueError for a length below 1, NotImplementedYet for a unit that hwsim does not have.
+    """
+    refuse_unimplemented(unit)
+    if length < 1:
+        raise ValueError(f"length must be at least 1, not {length}")
+    parts = lengths(unit, length)
+    inner = of_group_sums(unit, parts)
+    outer = of_promotion(unit, parts) if unit.promotion else of_late(unit, parts) if unit.late else []
+    losses = [*inner, *outer]
+    worst = _expm1(sum(loss.times * log1p(loss.size) for loss in losses))
+    floor_inner = parts.stretches * sum(loss.times * loss.least for loss in inner) * (1 + worst)
+    floor_outer = sum(loss.times * loss.least for loss in outer) * (1 + worst)
+    scaled = unit.scale is not None and unit.scale.at == "promotion"
+    return Bounds(
+        worst=worst,
+        probabilistic=min(worst, _probabilistic(losses, lam)),
+        floor=floor_outer if scaled else floor_inner + floor_outer,
+        scaled_floor=floor_inner if scaled else 0.0,
+    )
+
+
+def _probabilistic(losses: list[Loss], lam: float) -> float:
+    """exp(lam sqrt(sum size^2) + sum size^2 / (1 - size)) - 1, of all losses: Higham and Mary's if all are alike."""
+    squares = sum(loss.times * loss.size**2 for loss in losses)
+    rest = sum(loss.times * loss.size**2 / (1 - loss.size) for loss in losses if loss.size < 1)
+    return float("inf") if any(loss.size >= 1 for loss in losses) else _expm1(lam * sqrt(squares) + rest)
+
+
+def _expm1(x: float) -> float:
+    return expm1(x) if x < MOST_EXPONENT else float("inf")
+
+
+def certainty(lam: float) -> float:
+    """The least probability that one result keeps its probabilistic bound, where its assumptions hold.
+
+    For sizes far below 1: lam counts (1 - size) times what it is.
+    """
+    return max(0.0, 1 - 2 * exp(-(lam**2) / 2))
+
+
+def worst_errors(
+    unit: Unit,
+    values_a: Array,
+    values_b: Array,
+    scales_a: Array | None = None,
+    scales_b: Array | None = None,
+) -> Array:
+    """What |returned - exact| cannot exceed, of each of (rows, columns) results. Operands as `counted_magnitude`'s.
+
+    Factors that the unit flushes to zero are in it: all of their products.
+    """
+    bound = bounds(unit, values_a.shape[1])
+    counted = counted_magnitude(unit, values_a, values_b, scales_a, scales_b)
+    floor = bound.floor
+    if bound.scaled_floor:
+        assert scales_a is not None and scales_b is not None
+        floor += bound.scaled_floor * float(np.max(np.abs(scales_a))) * float(np.max(np.abs(scales_b)))
+    total = bound.worst * counted + floor
+    return total + _flushed(unit, values_a, values_b, scales_a, scales_b) if unit.operands.daz else total
+
+
+def counted_magnitude(
+    unit: Unit,
+    values_a: Array,
+    values_b: Array,
+    scales_a: Array | None = None,
+    scales_b: Array | None = None,
+) -> Array:
+    """The sums of |a| |b| as they count for alignment: a subnormal as 2^emin, which is at most what it would be.
+
+    values_a, values_b: (rows, K) and (K, columns): what codes are worth, without scales; not finite ones count as 0.
+    scales_a, scales_b: those that enter the unit, one a term, or what broadcasts to it.
+    Rounded up, so that it is never below the exact sum. Raises ValueError where scales are missing.
+    """
+    if unit.scale is not None and (scales_a is None or scales_b is None):
+        raise ValueError(f"{unit.name}: scales must be given: the unit has scales")
+    exponents = unit.scale is not None and unit.scale.at == "subgroup"
+    sides = []
+    for fmt, values, side, scales in zip(
+        unit.operands.multiplied, (values_a, values_b), ("a", "b"), (scales_a, scales_b), strict=True
+    ):
+        least = max(1.0, _least(fmt)) if exponents else _least(fmt)
+        counted = _counted(values, least, unit.sum.zero_terms == "count")
+        if scales is not None and unit.scale is not None:
+            counted = counted * _counted(scales, _least(getattr(unit.scale, side).format), False)
+        sides.append(counted)
+    # BLAS adds in any order: at most K roundings of 2^-53, and one of each product.
+    return np.asarray(sides[0] @ sides[1] * (1 + (values_a.shape[1] + 8) * 2.0**-52), dtype=np.float64)
+
+
+def _counted(values: Array, least: float, zeros: bool) -> Array:
+    """Magnitudes, at least `least`; zeros too, or not."""
+    size = np.abs(values)
+    none = ~np.isfinite(size) if zeros else (size == 0) | ~np.isfinite(size)
+    np.maximum(size, least, out=size)
+    size[none] = 0.0
+    return size
+
+
+def _least(fmt: Format) -> float:
+    """What the least numbers of a format count as: 2^emin; of integers, whose exponent is always 0, 1."""
+    if isinstance(fmt, FixedFormat):
+        return 1.0
+    return 2.0**fmt.emin if hasattr(fmt, "emin") else 0.0
+
+
+def _flushed(
+    unit: Unit, values_a: Array, values_b: Array, scales_a: Array | None = None, scales_b: Array | None = None
+) -> Array:
+    """The sums of |a| |b| over products with a subnormal factor: all less those that have none."""
+    sides, kept = [], []
+    for fmt, values, scales in zip(unit.operands.multiplied, (values_a, values_b), (scales_a, scales_b), strict=True):
+        size = np.where(np.isfinite(values), np.abs(values), 0.0) * (1.0 if scales is None else np.abs(scales))
+        sides.append(size)
+        kept.append(np.where(np.abs(values) < _least(fmt), 0.0, size))
+    lost_a, lost_b = sides[0] - kept[0], sides[1] - kept[1]
+    lost = lost_a @ sides[1] + kept[0] @ lost_b
+    return np.asarray(lost * (1 + (values_a.shape[1] + 8) * 2.0**-52), dtype=np.float64)
