@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from hwsim.spec import load_unit
 from hwsim.study.data import draw, parse_data
 from hwsim.study.exact import Exact
+from hwsim.study.fields import vary
 from hwsim.study.local import local
 from hwsim.study.plan import Study
 from hwsim.study.presets import deepseek_2pct, generations, silicon, snr_vector_length, truncation
@@ -118,6 +120,15 @@ def test_the_expected_loss_by_hand() -> None:
     assert truncation.share_of_signs(np.array([1.0, 2.0, -1.0, 0.0])) == 0.25
 
 
+def test_no_error_is_beyond_the_worst_case(deepseek: Ran) -> None:
+    cells = {key: float(cell) for key, cell in deepseek.cells("Bounds").items()}
+    for interval in map(str, deepseek_2pct.INTERVALS):
+        for name in deepseek_2pct.DRAWN:
+            assert 0 < cells[interval, name] < cells[interval, "worst case"]
+        # Only what has no bias may be held to the bound for losses of mean zero.
+        assert cells[interval, "normal"] < cells[interval, "probabilistic"] < cells[interval, "worst case"]
+
+
 def test_the_data_of_two_per_cent_are_named(deepseek: Ran) -> None:
     assert "nearly 2 %" in deepseek.report.summary[1]
     shown = {
@@ -204,6 +215,18 @@ def test_numbers_are_rounded_once_to_the_groups_format() -> None:
     numbers[1] = 3
     made = generations.compare(group, generations.Drawn(numbers, numbers.T))
     assert made.exact.hi.tolist() == [[64 * 2.0**-18, 64 * 3 * 2.0**-9], [64 * 3 * 2.0**-9, 576.0]]
+
+
+def test_a_window_wider_than_the_result_costs_zero_mean_sums_more() -> None:
+    # What is cut off towards zero once a group is cut against the sum's sign; at 23 bits nothing is left to cut.
+    group = next(one for one in generations.groups() if one.name == "f16 to f32")
+    ampere = load_unit("ampere-mma-f16-f32")
+    units = [vary(ampere, {"fraction_bits": bits}) for bits in (23, 24, 32)]
+    changed = replace(group, members=tuple(generations.Arithmetic((unit,)) for unit in units))
+    made = generations.compare(changed, draw(parse_data("normal", Path()), 1, 0, 2048, 8, 8))
+    narrow, wider, widest = (error.snr for error in made.errors)
+    assert narrow > wider + 5
+    assert narrow > widest + 2  # no window is wide enough: the cut to f32 remains
 
 
 def test_pairs_and_errors_by_rationals() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hwsim.spec import load_unit
+from hwsim.study.bounds import bounds
+from hwsim.study.fields import vary
 from hwsim.study.plan import load_study
 from hwsim.study.presets.context import Context, Preset
 from hwsim.study.presets.found import at, largest, percent
@@ -29,6 +32,7 @@ DATA: dict[str, Any] = {
 GROWING = ("normal, mean 1", "ReLU x ReLU", "half-normal", "uniform 0 to 1")
 DRAWN = ("normal", *GROWING)
 LARGEST, RMS = "accumulation_relative_max", "accumulation_rms"
+NORMALIZED = "accumulation_normalized_max"  # over the sum of the products' magnitudes
 SOURCES = (
     "DeepSeek-AI 2024, DeepSeek-V3 Technical Report, arXiv 2412.19437, section 3.3.2 (nearly 2 %, K = 4096, promotion)",
     "Khattak and Mikaitis, results captured from H100 and H200 GPUs: the unit's 13 fraction bits, truncated",
@@ -63,6 +67,7 @@ def report(context: Context) -> Report:
             table_of_promotion(
                 promoted, RMS, "Root mean square error over that of the sums, in %, by promotion interval"
             ),
+            table_of_bounds(promoted, length),
             table_of_lengths(by_length),
             table_of_bits(by_bits),
         ),
@@ -124,6 +129,25 @@ def table_of_promotion(found: Results, measure: str, title: str) -> Table:
     return Table(title=title, header=("data", *map(str, INTERVALS)), rows=rows, right=tuple(range(1, 7)))
 
 
+def table_of_bounds(found: Results, length: int) -> Table:
+    """A row an interval: bounds of theory, and the largest errors in their terms."""
+    rows = []
+    for interval in INTERVALS:
+        point = at(found, data="normal", interval=str(interval))
+        theory = bounds(vary(load_unit(UNIT), {"interval": interval}), length)
+        largest_errors = (
+            percent(_error(found, NORMALIZED, data=name, interval=point["axis.interval"])) for name in DRAWN
+        )
+        rows.append((str(interval), percent(theory.worst), percent(theory.probabilistic), *largest_errors))
+    return Table(
+        title=f"Bounds and largest errors over the sum of magnitudes, in %, K = {length:,}",
+        header=("interval", "worst case", "probabilistic", *DRAWN),
+        rows=tuple(rows),
+        right=tuple(range(1, 3 + len(DRAWN))),
+        caption="Probabilistic: for losses of mean zero, with probability 0.98 for one result (Higham and Mary 2019).",
+    )
+
+
 def table_of_lengths(found: Results) -> Table:
     """A row a kind of data, a column a length."""
     lengths = found.study.lengths
@@ -169,10 +193,10 @@ def _telling(name: str) -> str:
 
 def _error(found: Results, measure: str, **wanted: Any) -> float:
     point = at(found, **wanted)
-    return largest(found, point, measure) if measure == LARGEST else float(point[measure])
+    return largest(found, point, measure) if measure in (LARGEST, NORMALIZED) else float(point[measure])
 
 
-def _panels(found: Results, axis: str, values: Sequence[Any], x: Sequence[float]) -> tuple[Series, ...]:
+def _panels(found: Results, axis: str, values: Sequence[Any], x: Sequence[float] | Sequence[str]) -> tuple[Series, ...]:
     """Lines of two panels: the largest relative error, and the rms."""
     return tuple(
         Series(

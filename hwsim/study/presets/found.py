@@ -32,7 +32,7 @@ def largest(results: Results, point: Point, measure: str) -> float:
     """The largest of a measure over a point's trials, where the summary has their mean."""
     numbers = results.rows.column("point").to_pylist()
     values = results.rows.column(measure).to_pylist()
-    return max(value for number, value in zip(numbers, values, strict=True) if number == point["point"])
+    return max(float(value) for number, value in zip(numbers, values, strict=True) if number == point["point"])
 
 
 def percent(value: float) -> str:

@@ -140,7 +140,9 @@ class Compared:
     @property
     def format(self) -> FloatFormat:
         """What all results are in, or fit in."""
-        return next(m.unit.output for m in self.group.members if m.unit.output.name in ("f16", "f32"))
+        fmt = get_format(self.group.result)
+        assert isinstance(fmt, FloatFormat)
+        return fmt
 
     @cached_property
     def ulp(self) -> float:
@@ -196,7 +198,7 @@ def nearest(exact: Exact, dtype: np.dtype[np.floating]) -> Results:
     """Exact numbers rounded once, to nearest even, to float32 or float16 (round to odd in float64 first)."""
     inward = np.where(exact.hi * exact.lo < 0, np.nextafter(exact.hi, 0), exact.hi)
     odd = inward.view(np.int64) | (exact.lo != 0)
-    return odd.view(np.float64).astype(dtype)
+    return np.asarray(odd.view(np.float64).astype(dtype))
 
 
 def _rounded(group: Group, which: str, numbers: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -212,13 +214,13 @@ def _rounded(group: Group, which: str, numbers: NDArray[np.float32]) -> NDArray[
 def _returned(unit: Unit, a: NDArray[np.float64], b: NDArray[np.float64]) -> Results:
     scale_a = scale_b = None
     if unit.scale is not None:
-        scale_a, scale_b = _ones(unit.scale.a, a.shape), _ones(unit.scale.b, b.shape)
+        scale_a, scale_b = _ones(unit.scale.a, (len(a), a.shape[1])), _ones(unit.scale.b, (len(b), b.shape[1]))
     made = gemm(unit, unit.operands.a.encode(a), unit.operands.b.encode(b), None, scale_a, scale_b)
     return np.asarray(made)
 
 
-def _ones(scale: BlockScale, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    return np.full(scale_shape(*shape, scale.block), one_code(scale.format), np.uint8)
+def _ones(scale: BlockScale, shape: tuple[int, int]) -> NDArray[np.uint8]:
+    return np.full(scale_shape(shape[0], shape[1], scale.block), one_code(scale.format), np.uint8)
 
 
 def _bits(values: Results) -> NDArray[np.unsignedinteger]:

@@ -50,7 +50,7 @@ def report(context: Context) -> Report:
     )
 
 
-def compared(entry: str | dict[str, object], length: int, size: int) -> dict[str, Compared]:
+def compared(entry: str | dict[str, str], length: int, size: int) -> dict[str, Compared]:
     """All groups on data of one kind, by their names."""
     drawn = draw(parse_data(entry, Path()), SEED, 0, length, size, size)
     return {group.name: compare(group, drawn) for group in groups()}

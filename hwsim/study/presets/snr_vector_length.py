@@ -83,7 +83,7 @@ def tensor_study(context: Context) -> Study:
 
 def block_study(context: Context) -> Study:
     """The same with scales of blocks."""
-    units = [
+    units: list[dict[str, Any]] = [
         {"unit": MX_CHAIN, "label": "E4M3 flat, MX blocks", "scaling": "block"},
         {"unit": {**MX_CHAIN, "promotion": {**FMA, "operation": "add"}}, "label": "E4M3 in chunks of 128, MX blocks",
          "scaling": "block"},
