@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-import types
 from pathlib import Path
 
 import numpy as np
@@ -250,35 +248,26 @@ def test_a_preset_is_given_its_means_and_its_report_is_shown(
 ) -> None:
     assert main(["study", "--preset", "deepseek-2pct", "--trials", "3", "-o", "o"]) == 2
     assert "--preset goes without other options" in capsys.readouterr().err
-    presets = importlib.import_module("hwsim.study.presets")
-    seen: dict[str, object] = {}
+    from hwsim.study.plan import load_study
+    from hwsim.study.presets import PRESETS, Context, Preset
+    from hwsim.study.report import Report, default_report
 
-    class Context:
-        def __init__(self, **given: object) -> None:
-            seen.update(given)
+    seen: list[Context] = []
 
-    def report(_: Context) -> object:
-        from hwsim.study.plan import load_study
+    def report(context: Context) -> Report:
+        seen.append(context)
+        assert list(context.each(["a", "b"], "letters")) == ["a", "b"]
+        made = {"study": "tiny", "rows": 2, "columns": 2, "lengths": 32, "units": [HOPPER], "data": ["normal"]}
+        return default_report(context.run(load_study(made)), context.command)
 
-        run = seen["run"]
-        assert callable(run)
-        results = run(
-            load_study({"study": "tiny", "rows": 2, "columns": 2, "lengths": 32, "units": [HOPPER], "data": ["normal"]})
-        )
-        from hwsim.study.report import default_report
-
-        return default_report(results, str(seen["command"]))
-
-    preset = types.SimpleNamespace(report=report)
-    monkeypatch.setattr(presets, "PRESETS", {"tiny-one": preset}, raising=False)
-    module = types.ModuleType("hwsim.study.presets.context")
-    module.Context = Context  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "hwsim.study.presets.context", module)
+    for name in list(PRESETS):
+        monkeypatch.delitem(PRESETS, name)
+    monkeypatch.setitem(PRESETS, "tiny-one", Preset("tiny-one", "title", "source", report))
     assert main(["study", "--preset", "tiny-on", "-o", "o"]) == 2
     assert "unknown preset 'tiny-on': did you mean tiny-one?; known: tiny-one" in capsys.readouterr().err
     assert main(["study", "--preset", "tiny-one", "--size", "tiny", "-o", "o"]) == 0
     printed = capsys.readouterr().out
-    assert (seen["size"], seen["folder"]) == ("tiny", Path("o"))
+    assert [(one.size, one.folder) for one in seen] == [("tiny", Path("o"))]
     assert "All points" in printed and "o/report.html" in printed
     assert printed.splitlines()[-1] == "again: hwsim study --preset tiny-one --size tiny -o o"
     assert Path("o/studies/tiny/results.parquet").is_file()

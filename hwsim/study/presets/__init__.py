@@ -1,8 +1,18 @@
 """Studies that papers have made, by name."""
 
-from hwsim.study.presets import flexible_fp8, fp8_formats, hfp8, mx, real_model
+from hwsim.study.presets import (
+    deepseek_2pct,
+    flexible_fp8,
+    fp8_formats,
+    hfp8,
+    mx,
+    real_model,
+    silicon,
+    snr_vector_length,
+)
 from hwsim.study.presets.context import Context, Preset, Size
 
-PRESETS: dict[str, Preset] = {one.PRESET.name: one.PRESET for one in (fp8_formats, hfp8, flexible_fp8, mx, real_model)}
+MODULES = (deepseek_2pct, snr_vector_length, fp8_formats, hfp8, flexible_fp8, mx, silicon, real_model)
+PRESETS: dict[str, Preset] = {module.PRESET.name: module.PRESET for module in MODULES}
 
 __all__ = ["PRESETS", "Context", "Preset", "Size"]

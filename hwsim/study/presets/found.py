@@ -1,0 +1,47 @@
+"""What a study of a preset found, looked up by what its points are of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hwsim.study.results import Results
+
+Point = dict[str, Any]
+
+
+def at(results: Results, **wanted: Any) -> Point:
+    """The one point of the summary with these values. A name without a column of its own is an axis's.
+
+    `entry` is the label of the unit's entry. The point has `results` too: how many there are in a trial.
+
+    Raises LookupError where none or several have them.
+    """
+    entry = wanted.pop("entry", None)
+    here = [
+        point
+        for point in results.points
+        if all(_value(point, key) == one for key, one in wanted.items())
+        and (entry is None or str(point["label"]).startswith(f"{entry} "))
+    ]
+    if len(here) != 1:
+        raise LookupError(f"study {results.study.name}: {len(here)} points have {wanted}")
+    return {**here[0], "results": results.study.rows * results.study.columns}
+
+
+def largest(results: Results, point: Point, measure: str) -> float:
+    """The largest of a measure over a point's trials, where the summary has their mean."""
+    numbers = results.rows.column("point").to_pylist()
+    values = results.rows.column(measure).to_pylist()
+    return max(float(value) for number, value in zip(numbers, values, strict=True) if number == point["point"])
+
+
+def percent(value: float) -> str:
+    """A share with three digits, in %: 7.45, 0.0552, 1,230."""
+    if value != value:
+        return "-"
+    shown = 100 * value
+    return f"{shown:,.0f}" if abs(shown) >= 1000 else f"{shown:.3g}"
+
+
+def _value(point: Point, key: str) -> Any:
+    return point[key] if key in point else point.get(f"axis.{key}")

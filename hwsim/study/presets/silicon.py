@@ -1,0 +1,157 @@
+"""The same matrix product on every matrix unit of real hardware: where two generations differ, and by how much."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from hwsim.study.data import draw, parse_data
+from hwsim.study.presets.context import Context, Preset
+from hwsim.study.presets.generations import Compared, Pair, compare, groups
+from hwsim.study.report.parts import Axis, Chart, Report, Series, Table
+
+NORMAL, ONE_SIGNED = "normal", {"distribution": "non-negative", "kind": "half-normal", "name": "half-normal"}
+SEED = 1
+EQUAL = 200.0  # dB: what a heatmap shows in the place of an infinite SNR
+SHOWN = ("e4m3 to f32", "e5m2 to f32", "f16 to f32", "bf16 to f32", "tf32 to f32")
+SOURCES = (
+    "Khattak and Mikaitis, results captured from V100, A100, A2, Ada, H100, H200 and B200 GPUs",
+    "MMA-Sim, a simulator of matrix units: what no capture settles, and all of AMD's units",
+    "Each unit's own sources: hwsim units NAME",
+)
+
+
+def report(context: Context) -> Report:
+    """The report: pairs of each group of formats on zero-mean data, and each unit's own error."""
+    length = context.pick(tiny=64, quick=4096, full=16384)
+    size = context.pick(tiny=4, quick=64, full=128)
+    normal, one_signed = (compared(entry, length, size) for entry in (NORMAL, ONE_SIGNED))
+    shown = [normal[name] for name in SHOWN]
+    return Report(
+        name="silicon",
+        title="The same matrix product on every GPU",
+        command=context.command,
+        summary=(
+            f"A ({size} x {length:,}) times B ({length:,} x {size}), rounded once to the operands' format, so that all "
+            "units of a group multiply the same numbers (CDNA3's fnuz formats have all of them; E8M0 and UE4M3 scales "
+            "are 1). Units whose specifications say the same stand together: their difference is zero by definition.",
+            "An ulp is one of the result's format at the root mean square of the exact sums. Nearest: results that are "
+            "the exact sum rounded to nearest. Shrink: the mean error towards zero over the mean magnitude of the "
+            "sums. Pairs, of normal data: share of results that differ in bits; largest difference in ulp; SNR of one "
+            "over the difference.",
+        ),
+        parts=(
+            *(_heatmap(one, context.command) for one in shown),
+            table_of_groups(normal, one_signed),
+            table_of_errors([(one, one_signed[one.group.name]) for one in shown]),
+            *(table_of_pairs(one) for one in shown),
+        ),
+        sources=SOURCES,
+    )
+
+
+def compared(entry: str | dict[str, str], length: int, size: int) -> dict[str, Compared]:
+    """All groups on data of one kind, by their names."""
+    drawn = draw(parse_data(entry, Path()), SEED, 0, length, size, size)
+    return {group.name: compare(group, drawn) for group in groups()}
+
+
+def table_of_groups(normal: dict[str, Compared], one_signed: dict[str, Compared]) -> Table:
+    """How many units there are, and how many different results."""
+    rows = [
+        (name, group.units, len(group.members), one.different, one_signed[name].different)
+        for name, one in normal.items()
+        for group in (one.group,)
+    ]
+    return Table(
+        title="Units and different results",
+        header=("factors and result", "units", "specifications", "different results, normal", "half-normal"),
+        rows=tuple(tuple(map(str, row)) for row in rows),
+        right=(1, 2, 3, 4),
+    )
+
+
+def table_of_errors(shown: list[tuple[Compared, Compared]]) -> Table:
+    """Each unit's own error on both kinds of data."""
+    rows = [
+        (
+            normal.group.name, member.short, _decibels(one.snr), f"{100 * one.nearest:.1f}", _ulps(one.ulp),
+            _decibels(other.snr), f"{100 * other.nearest:.1f}", f"{round(100 * other.shrink, 4) + 0.0:.4f}",
+        )
+        for normal, signed in shown
+        for member, one, other in zip(normal.group.members, normal.errors, signed.errors, strict=True)
+    ]  # fmt: skip
+    return Table(
+        title="Each unit against the exact sum",
+        header=("formats", "units", "SNR, dB", "nearest, %", "largest, ulp", "half-normal: SNR, dB", "nearest, %",
+                "shrink, %"),
+        rows=tuple(rows),
+        right=(2, 3, 4, 5, 6, 7),
+    )  # fmt: skip
+
+
+def table_of_pairs(one: Compared) -> Table:
+    """Every pair once: share of results that differ, largest difference, SNR."""
+    labels = _numbered(one)
+    rows = [
+        (label, *("" if j <= i else _cell(one.pairs[i, j]) for j in range(1, len(labels))))
+        for i, label in enumerate(labels[:-1])
+    ]
+    return Table(
+        title=f"Pairs, {one.group.name}",
+        header=(one.group.name, *labels[1:]),
+        rows=tuple(rows),
+        right=tuple(range(1, len(labels))),
+    )
+
+
+def _heatmap(one: Compared, command: str) -> Chart:
+    labels = _numbered(one)
+    numbers = tuple(str(i + 1) for i in range(len(labels)))
+    series = tuple(
+        Series(
+            label=label,
+            x=tuple(numbers[j] for j in range(len(labels)) if j != i),
+            y=tuple(_finite(one.pairs[min(i, j), max(i, j)].snr) for j in range(len(labels)) if j != i),
+            notes=tuple(_cell(one.pairs[min(i, j), max(i, j)]) for j in range(len(labels)) if j != i),
+        )
+        for i, label in enumerate(labels)
+    )
+    return Chart(
+        name=f"silicon-{one.group.a}",
+        title=f"How alike units are, {one.group.name}",
+        kind="heatmap",
+        x=Axis(title="Unit (the row of that number)", categories=numbers),
+        y=Axis(title="Unit"),
+        value=Axis(title="SNR (dB)"),
+        series=series,
+        caption="SNR of one unit's results over their difference from another's, on the same codes of normal data; "
+        f"{EQUAL:g}: equal bit for bit. Units named together have one specification.",
+        command=command,
+    )
+
+
+def _numbered(one: Compared) -> list[str]:
+    """The units of a group, numbered; those of one specification by their generations, where the instruction is one."""
+    return [f"{i + 1} {member.short}" for i, member in enumerate(one.group.members)]
+
+
+def _finite(decibels: float) -> float:
+    return EQUAL if math.isinf(decibels) else decibels
+
+
+def _cell(pair: Pair) -> str:
+    if not pair.share:
+        return "equal"
+    return f"{100 * pair.share:.1f} %; {_ulps(pair.ulp)} ulp; {_decibels(pair.snr)} dB"
+
+
+def _ulps(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _decibels(value: float) -> str:
+    return "exact" if math.isinf(value) else f"{value:.1f}"
+
+
+PRESET = Preset("silicon", "The same matrix product on every GPU", "captures and published models", report)
