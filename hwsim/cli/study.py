@@ -21,9 +21,9 @@ from hwsim.cli.study_words import as_mapping
 from hwsim.formats.catalog import nearest
 
 if TYPE_CHECKING:
-    from hwsim.study.local import Runner
     from hwsim.study.plan import Study
     from hwsim.study.results import Results
+    from hwsim.study.runners.local import Runner
 
 T = TypeVar("T")
 MISMATCH = 1
@@ -129,7 +129,7 @@ def study(
     from hwsim.study.plan import load_study
 
     if not given:
-        from hwsim.study.pareto import default_study
+        from hwsim.study.area.pareto import default_study
 
         made = default_study({**words, **changes})
     elif file is None:
@@ -166,18 +166,18 @@ def study(
 
 def _runner(scheduler: str | None, workers: int | None) -> Runner:
     if scheduler is None:
-        from hwsim.study.local import local
+        from hwsim.study.runners.local import local
 
         return local(workers)
-    from hwsim.study.distributed import on_dask
+    from hwsim.study.runners.distributed import on_dask
 
     return on_dask(scheduler, workers)
 
 
 def _carried_out(made: Study, folder: Path, runner: Runner, overwrite: bool, command: str) -> Results:
     """Run a study, with a bar. What ends it otherwise says what to do."""
-    from hwsim.study.local import WorkersLost
     from hwsim.study.results import run
+    from hwsim.study.runners.local import WorkersLost
     from hwsim.study.trial import Disagreement
 
     share = [0, 1]
@@ -230,7 +230,7 @@ def _each(items: Sequence[T], what: str) -> Iterator[T]:
 def _plan(made: Study) -> None:
     """What would be run."""
     from hwsim.study.data import check
-    from hwsim.study.grid import points
+    from hwsim.study.plan.grid import points
 
     found = points(made)
     for one in made.data:

@@ -14,9 +14,9 @@ import yaml
 import hwsim
 from hwsim.spec import as_yaml
 from hwsim.study.data import check, digest
-from hwsim.study.grid import Point, points
-from hwsim.study.local import Rows, Runner, local
-from hwsim.study.plan import Study, load_study, spell
+from hwsim.study.plan.grid import Point, points
+from hwsim.study.plan.study import Study, load_study, spell
+from hwsim.study.runners.local import Rows, Runner, local
 from hwsim.study.store import METADATA, RESULTS, Store, arrow
 from hwsim.study.summary import interval
 from hwsim.study.task import Task, tasks

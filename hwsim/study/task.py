@@ -13,8 +13,8 @@ from pathlib import Path
 import hwsim
 from hwsim.spec import as_yaml
 from hwsim.study.data import Data, digest
-from hwsim.study.grid import Point, points
 from hwsim.study.plan import Study
+from hwsim.study.plan.grid import Point, points
 
 # What a task should cost, in products of a kernel, about half a second of a core; and what it may, rather than have
 # the data of a trial drawn, and their exact product made, by another task too. A study has at least so many tasks.

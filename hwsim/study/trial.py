@@ -16,12 +16,12 @@ from hwsim.gemm import gemm
 from hwsim.gemm.engine import FEW, chosen
 from hwsim.model import explain
 from hwsim.spec import Unit
+from hwsim.study.accuracy.exact import Exact, exact_product, magnitude
+from hwsim.study.accuracy.measures import Outcome, trial_measures
+from hwsim.study.accuracy.swamped import swamped_terms
 from hwsim.study.data import draw
-from hwsim.study.exact import Exact, exact_product, magnitude
-from hwsim.study.grid import Point
-from hwsim.study.measures import Outcome, trial_measures
-from hwsim.study.scaling import Operand, apply
-from hwsim.study.swamped import swamped_terms
+from hwsim.study.plan.grid import Point
+from hwsim.study.plan.scaling import Operand, apply
 from hwsim.study.task import Task
 
 Floats = NDArray[np.float64]

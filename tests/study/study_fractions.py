@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.study.exact import Exact
+from hwsim.study.accuracy.exact import Exact
 
 
 def fraction(x: Any) -> Fraction:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from hwsim.gemm import gemm
 from hwsim.model import dot
 from hwsim.spec import Unit
-from hwsim.study.exact import exact_product, magnitude
-from hwsim.study.measures import Outcome
+from hwsim.study.accuracy.exact import exact_product, magnitude
+from hwsim.study.accuracy.measures import Outcome
 from hwsim.vectors.counter import Stream, normals
 
 Array = NDArray[np.float64]

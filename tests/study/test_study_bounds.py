@@ -14,10 +14,10 @@ from study.study_units import Given, operands
 
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.spec import Unit, load_unit, presets
-from hwsim.study import bounds as module
-from hwsim.study.bounds import bounds, certainty, counted_magnitude, worst_errors
-from hwsim.study.exact import Exact, difference
-from hwsim.study.measures import trial_measures
+from hwsim.study.accuracy import bounds as module
+from hwsim.study.accuracy.bounds import bounds, certainty, counted_magnitude, worst_errors
+from hwsim.study.accuracy.exact import Exact, difference
+from hwsim.study.accuracy.measures import trial_measures
 from hwsim.vectors.counter import Stream, chosen
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -186,7 +186,7 @@ def with_less(unit: Unit, what: str) -> Unit:
 
 @pytest.mark.parametrize("what", ["window", "nearest", "lane", "groups"])
 def test_mutants_are_exceeded(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    from hwsim.study import roundings
+    from hwsim.study.accuracy import roundings
 
     lengths = roundings.lengths
     if what == "lane":

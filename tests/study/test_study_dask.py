@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from hwsim.study import distributed as on_many
-from hwsim.study.distributed import OtherCode, on_dask
-from hwsim.study.local import WorkersLost, local
 from hwsim.study.plan import load_study
 from hwsim.study.results import run
+from hwsim.study.runners import distributed as on_many
+from hwsim.study.runners.distributed import OtherCode, on_dask
+from hwsim.study.runners.local import WorkersLost, local
 from hwsim.study.task import Task, code, tasks
 
 distributed: Any = pytest.importorskip("distributed", reason="Dask is the extra `distributed`")

@@ -8,9 +8,9 @@ from study.study_cases import HOPPER, study
 
 from hwsim.formats.yamlfile import SpecError
 from hwsim.spec import load_unit, presets
-from hwsim.study import grid
-from hwsim.study.fields import fields, vary
-from hwsim.study.grid import points
+from hwsim.study.plan import grid
+from hwsim.study.plan.fields import fields, vary
+from hwsim.study.plan.grid import points
 
 
 def entry(**keys: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from study.study_cases import study
 
-from hwsim.study.local import WorkersLost, _environment, cores, local
+from hwsim.study.runners.local import WorkersLost, _environment, cores, local
 from hwsim.study.task import tasks
 
 

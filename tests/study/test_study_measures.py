@@ -12,9 +12,9 @@ from study.study_fractions import fraction, rational
 
 from hwsim.formats import get_format
 from hwsim.spec import load_unit
-from hwsim.study import measures
-from hwsim.study.exact import Exact, exact_product, magnitude
-from hwsim.study.measures import KINDS, Outcome, measure, trial_measures, ulps
+from hwsim.study.accuracy import measures
+from hwsim.study.accuracy.exact import Exact, exact_product, magnitude
+from hwsim.study.accuracy.measures import KINDS, Outcome, measure, trial_measures, ulps
 from hwsim.vectors.counter import Stream, normals
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -12,13 +12,13 @@ from conftest import ROOT, missing
 from hwsim.cli import main
 from hwsim.errors import ToolMissing
 from hwsim.spec import Unit
-from hwsim.study import areas as areas_module
-from hwsim.study.areas import areas
-from hwsim.study.grid import points
-from hwsim.study.pareto import Options, default_study, report
-from hwsim.study.places import Place, error_kind, places
+from hwsim.study.area import areas as areas_module
+from hwsim.study.area.areas import areas
+from hwsim.study.area.pareto import Options, default_study, report
+from hwsim.study.area.places import Place, error_kind, places
+from hwsim.study.area.references import references
 from hwsim.study.plan import Study, load_study
-from hwsim.study.references import references
+from hwsim.study.plan.grid import points
 from hwsim.study.report import Chart, Report, markdown
 from hwsim.study.results import run
 from hwsim.synthesis import NEXTPNR, YOSYS, Area, FlowFailed, datapath_verilog, generic, require, stage_cuts

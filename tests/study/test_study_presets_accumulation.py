@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from hwsim.spec import load_unit
+from hwsim.study.accuracy.exact import Exact
 from hwsim.study.data import draw, parse_data
-from hwsim.study.exact import Exact
-from hwsim.study.fields import vary
-from hwsim.study.local import local
 from hwsim.study.plan import Study
+from hwsim.study.plan.fields import vary
 from hwsim.study.presets import deepseek_2pct, generations, silicon, snr_vector_length, truncation
 from hwsim.study.presets.context import Context
 from hwsim.study.presets.found import at, largest, percent
 from hwsim.study.report import markdown
 from hwsim.study.report.parts import Report
 from hwsim.study.results import Results, run
+from hwsim.study.runners.local import local
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 PRESETS = {"deepseek-2pct": deepseek_2pct, "snr-vector-length": snr_vector_length, "silicon": silicon}

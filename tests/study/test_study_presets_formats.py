@@ -16,7 +16,6 @@ import pytest
 from hwsim.errors import ToolMissing
 from hwsim.formats import get_format
 from hwsim.quantize import flexible_format, get_rule
-from hwsim.study.local import local
 from hwsim.study.network.minilm import minilm
 from hwsim.study.presets import PRESETS, flexible_fp8, fp8_formats, fp8_tensors, fp8_values, hfp8, hfp8_sums, mx
 from hwsim.study.presets.context import Context, Size
@@ -27,6 +26,7 @@ from hwsim.study.presets.rounding import by_format, by_rule, lost, saturated, si
 from hwsim.study.report import markdown
 from hwsim.study.report.parts import Report, Table
 from hwsim.study.results import run
+from hwsim.study.runners.local import local
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("fp8-formats", "hfp8", "flexible-fp8", "mx")

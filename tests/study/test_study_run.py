@@ -17,11 +17,11 @@ from hwsim.model import Definition
 from hwsim.study import results as results_module
 from hwsim.study import trial as trial_module
 from hwsim.study.data import draw
-from hwsim.study.grid import points
-from hwsim.study.local import Rows, local
 from hwsim.study.plan import Study
+from hwsim.study.plan.grid import points
+from hwsim.study.plan.scaling import Operand, apply
 from hwsim.study.results import Results, read_results, run
-from hwsim.study.scaling import Operand, apply
+from hwsim.study.runners.local import Rows, local
 from hwsim.study.task import Task, tasks
 from hwsim.study.trial import Disagreement, execute
 

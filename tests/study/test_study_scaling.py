@@ -12,7 +12,7 @@ from hwsim.formats.yamlfile import SpecError
 from hwsim.gemm import gemm
 from hwsim.quantize import quantize
 from hwsim.spec import load_unit
-from hwsim.study.scaling import Operand, apply, check_scaling, default_scaling, resolve
+from hwsim.study.plan.scaling import Operand, apply, check_scaling, default_scaling, resolve
 
 RANDOM = np.random.default_rng(11)
 A = (RANDOM.standard_normal((6, 128)) * 3).astype(np.float32)

@@ -12,8 +12,8 @@ from study.study_units import operands
 
 from hwsim.model import dot
 from hwsim.spec import load_unit, presets
-from hwsim.study import swamped as module
-from hwsim.study.swamped import Swamped, swamped, swamped_terms
+from hwsim.study.accuracy import swamped as module
+from hwsim.study.accuracy.swamped import Swamped, swamped, swamped_terms
 from hwsim.vectors.counter import Stream
 
 HOPPER = load_unit("hopper-wgmma-e4m3-f32")

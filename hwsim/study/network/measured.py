@@ -14,10 +14,10 @@ import numpy as np
 import hwsim
 from hwsim.files import replaced
 from hwsim.spec import Unit, as_yaml, load_unit
-from hwsim.study.fields import vary
 from hwsim.study.network.product import Array, Matmul, Where, exact
 from hwsim.study.network.units import Accumulated, Products, Sums
-from hwsim.study.scaling import scaling_name
+from hwsim.study.plan.fields import vary
+from hwsim.study.plan.scaling import scaling_name
 
 KINDS = ("quantization", "accumulation", "total")
 PARTS = ".parts"
@@ -88,7 +88,7 @@ class Measured:
 def measure(entry: Entry, network: Network) -> Measured:
     """Run a network three times: quantised with exact sums, exact with the unit's errors of sums, and on the unit.
 
-    Raises as `hwsim.study.scaling.resolve` for a unit that does not take its scaling.
+    Raises as `hwsim.study.plan.scaling.resolve` for a unit that does not take its scaling.
     """
     products = Products(entry.specified, entry.activations, entry.weights)
     accumulated = Accumulated(products)

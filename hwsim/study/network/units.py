@@ -11,7 +11,7 @@ import numpy as np
 from hwsim.gemm import gemm
 from hwsim.spec import Unit
 from hwsim.study.network.product import Array, Matmul, Where, exact
-from hwsim.study.scaling import Operand, Scaling, Side, apply, resolve
+from hwsim.study.plan.scaling import Operand, Scaling, Side, apply, resolve
 from hwsim.study.trial import as_numbers
 
 

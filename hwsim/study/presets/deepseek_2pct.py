@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from hwsim.spec import load_unit
-from hwsim.study.bounds import bounds
-from hwsim.study.fields import vary
+from hwsim.study.accuracy.bounds import bounds
 from hwsim.study.plan import load_study
+from hwsim.study.plan.fields import vary
 from hwsim.study.presets.context import Context, Preset
 from hwsim.study.presets.found import at, largest, percent
 from hwsim.study.presets.truncation import expected_shrink, sampled_products, share_of_signs

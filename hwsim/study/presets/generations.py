@@ -16,9 +16,9 @@ from hwsim.blocks import BlockScale, one_code, scale_shape
 from hwsim.formats import FloatFormat, get_format
 from hwsim.gemm import gemm
 from hwsim.spec import Unit, load_unit, presets
+from hwsim.study.accuracy.exact import Exact, difference, exact_product, magnitude
+from hwsim.study.accuracy.measures import measure, ulps
 from hwsim.study.data import Drawn
-from hwsim.study.exact import Exact, difference, exact_product, magnitude
-from hwsim.study.measures import measure, ulps
 
 MAKERS = ("volta", "ampere", "ada", "hopper", "blackwell", "geforce", "cdna1", "cdna2", "cdna3", "intel")
 FORMATS_OF_NAME = re.compile(r"-(?:e\dm\d\w*|b?f16|[tx]f32)-f(?:16|32)(?=-|$)")

@@ -108,6 +108,7 @@ def table_of_pairs(one: Compared) -> Table:
 def _heatmap(one: Compared, command: str) -> Chart:
     labels = _numbered(one)
     numbers = tuple(str(i + 1) for i in range(len(labels)))
+    equal = any(math.isinf(pair.snr) for pair in one.pairs.values())
     series = tuple(
         Series(
             label=label,
@@ -125,8 +126,8 @@ def _heatmap(one: Compared, command: str) -> Chart:
         y=Axis(title="Unit"),
         value=Axis(title="SNR (dB)"),
         series=series,
-        caption="SNR of one unit's results over their difference from another's, on the same codes of normal data; "
-        f"{EQUAL:g}: equal bit for bit. Units named together have one specification.",
+        caption="SNR of one unit's results over their difference from another's, on the same codes of normal data. "
+        f"{f'{EQUAL:g}: equal bit for bit. ' if equal else ''}Units named together have one specification.",
         command=command,
     )
 

@@ -1,6 +1,7 @@
 """What each stage of a unit may lose: how often a sum is rounded on its way, and by how much of itself at most.
 
-Each stage is a list of losses, from which hwsim/study/bounds.py makes bounds. docs/study-measures.md has the reasons.
+Each stage is a list of losses, from which hwsim/study/accuracy/bounds.py makes bounds. docs/study-measures.md has the
+reasons.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hwsim.study.areas import Areas
-from hwsim.study.front import front
-from hwsim.study.grid import Point
+from hwsim.study.area.areas import Areas
+from hwsim.study.area.front import front
+from hwsim.study.plan.grid import Point
 from hwsim.synthesis import Area
 
 

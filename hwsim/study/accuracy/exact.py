@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.study.transformations import fast_two_sum, split_product, two_sum
+from hwsim.study.accuracy.transformations import fast_two_sum, split_product, two_sum
 
 Array = NDArray[np.float64]
 

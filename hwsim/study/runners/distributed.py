@@ -9,7 +9,7 @@ from typing import Any
 
 from hwsim.errors import ToolMissing
 from hwsim.study.data import Data, digest
-from hwsim.study.local import ONE_THREAD, Rows, Runner, WorkersLost, cores
+from hwsim.study.runners.local import ONE_THREAD, Rows, Runner, WorkersLost, cores
 from hwsim.study.task import Task, code
 from hwsim.study.trial import execute
 

@@ -12,9 +12,9 @@ from hwsim.formats.yamlfile import SpecError
 from hwsim.model.arguments import check_length
 from hwsim.spec import Unit, refuse_unimplemented
 from hwsim.study.data import Data
-from hwsim.study.fields import text, vary
-from hwsim.study.plan import Study, UnitEntry
-from hwsim.study.scaling import Scaling, resolve, scaling_name
+from hwsim.study.plan.fields import text, vary
+from hwsim.study.plan.scaling import Scaling, resolve, scaling_name
+from hwsim.study.plan.study import Study, UnitEntry
 
 LIMIT = 20_000  # points of a study
 MOST_BYTES = 4 << 30  # that a trial may take

@@ -47,4 +47,4 @@ class References(BaseModel):
 @cache
 def references() -> References:
     """The units in references.yaml."""
-    return References.model_validate(yaml.safe_load(files("hwsim.study").joinpath("references.yaml").read_text()))
+    return References.model_validate(yaml.safe_load(files("hwsim.study.area").joinpath("references.yaml").read_text()))

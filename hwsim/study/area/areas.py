@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
 from hwsim import processes
 from hwsim.spec import NotImplementedYet, Unit
-from hwsim.study.local import cores
+from hwsim.study.runners.local import cores
 from hwsim.synthesis import NEXTPNR, YOSYS, Area, FlowFailed, Part, area, require, unit_parts
 
 Areas = dict[Unit, Area | str]

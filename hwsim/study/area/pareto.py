@@ -12,11 +12,11 @@ import yaml
 
 from hwsim.files import replaced
 from hwsim.spec import Unit
-from hwsim.study.areas import Areas, Progress, areas
-from hwsim.study.grid import points
-from hwsim.study.pareto_parts import pareto_report
-from hwsim.study.places import error_kind, places
+from hwsim.study.area.areas import Areas, Progress, areas
+from hwsim.study.area.parts import pareto_report
+from hwsim.study.area.places import error_kind, places
 from hwsim.study.plan import Study, load_study
+from hwsim.study.plan.grid import points
 from hwsim.study.report import Report, markdown
 from hwsim.study.results import Results, nothing
 from hwsim.synthesis import STAGES
@@ -47,7 +47,7 @@ def default_study(changes: Mapping[str, Any] | None = None) -> Study:
     """The study in pareto.yaml. changes: keys that take the place of its own, all but its units."""
     if changes and "units" in changes:
         raise ValueError("--grid, --scaling and --skip-invalid go with --unit")
-    return load_study(yaml.safe_load(files("hwsim.study").joinpath("pareto.yaml").read_text()), changes=changes)
+    return load_study(yaml.safe_load(files("hwsim.study.area").joinpath("pareto.yaml").read_text()), changes=changes)
 
 
 def report(

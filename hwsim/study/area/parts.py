@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from hwsim.study.places import Place
+from hwsim.study.area.places import Place
+from hwsim.study.area.references import ReferenceUnit, references
 from hwsim.study.plan import Study
-from hwsim.study.references import ReferenceUnit, references
 from hwsim.study.report import Axis, Chart, Reference, Report, Series, Table
 from hwsim.synthesis import STAGES, Area
 

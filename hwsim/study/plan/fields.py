@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from hwsim.formats.catalog import explain_invalid, nearest
 from hwsim.formats.yamlfile import Document, SpecError
 from hwsim.spec import Unit, refuse_unimplemented
-from hwsim.study.methods import change_method
+from hwsim.study.plan.methods import change_method
 
 Keys = tuple[str, ...]
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.spec import Unit
-from hwsim.study.bounds import bounds, worst_errors
-from hwsim.study.exact import Array, Exact, difference, times
+from hwsim.study.accuracy.bounds import bounds, worst_errors
+from hwsim.study.accuracy.exact import Array, Exact, difference, times
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 KINDS = ("accumulation", "quantization", "total")

@@ -15,8 +15,8 @@ from hwsim.formats.yamlfile import Document, Location, SpecError, read
 from hwsim.spec import Unit, as_yaml, load_unit
 from hwsim.spec.catalog import written_out
 from hwsim.study.data import Data, parse_data
-from hwsim.study.fields import check_field, text
-from hwsim.study.scaling import check_scaling, default_scaling
+from hwsim.study.plan.fields import check_field, text
+from hwsim.study.plan.scaling import check_scaling, default_scaling
 
 Positive = Annotated[int, Strict(), Field(ge=1)]
 MOST_SEEDS = 1 << 64
@@ -35,8 +35,8 @@ class _Part(BaseModel):
 class UnitEntry(_Part):
     """An entry of `units`: a unit, and what is varied.
 
-    grid: from a field (`hwsim.study.fields`) to the values that it takes. scaling: entries as `scaling.resolve` takes
-    them, each of which is tried. invalid: whether a combination that breaks a rule is an error or left out.
+    grid: from a field (`hwsim.study.plan.fields`) to the values that it takes. scaling: entries as `scaling.resolve`
+    takes them, each of which is tried. invalid: whether a combination that breaks a rule is an error or left out.
     """
 
     unit: Unit

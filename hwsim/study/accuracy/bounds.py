@@ -1,4 +1,4 @@
-"""Bounds on the accumulation error of a unit, by what its stages may lose (hwsim/study/roundings.py).
+"""Bounds on the accumulation error of a unit, by what its stages may lose (hwsim/study/accuracy/roundings.py).
 
 Worst case: every loss is as large as it can be, and all add up. Probabilistic: losses are independent and of mean zero
 (Higham and Mary 2019, SIAM Journal on Scientific Computing 41(5)). docs/study-measures.md derives both.
@@ -13,8 +13,8 @@ import numpy as np
 
 from hwsim.formats import FixedFormat, Format
 from hwsim.spec import Unit, refuse_unimplemented
-from hwsim.study.exact import Array
-from hwsim.study.roundings import Loss, lengths, of_group_sums, of_late, of_promotion
+from hwsim.study.accuracy.exact import Array
+from hwsim.study.accuracy.roundings import Loss, lengths, of_group_sums, of_late, of_promotion
 
 MOST_EXPONENT = 700.0
 

@@ -1,0 +1,1 @@
+"""Who carries tasks out: this machine's cores, or Dask's."""
