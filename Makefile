@@ -44,6 +44,7 @@ bench: $(READY)  ## measure, side by side
 	@$(BIN)/python benchmarks/export.py
 	@$(BIN)/python benchmarks/simulation.py
 	@$(BIN)/python benchmarks/vectors.py
+	@$(BIN)/python benchmarks/study.py
 
 vectors: $(READY) ## write the golden files under vectors/ again
 	@$(BIN)/python -m hwsim.formats.tables vectors/codecs
