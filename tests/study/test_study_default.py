@@ -37,6 +37,21 @@ def test_of_one_length_the_field_that_varies_is_the_axis() -> None:
     assert chart.series[0].x == (9, 10, 11, 12, 13)
 
 
+def test_a_field_that_is_not_given_stands_beyond_the_numbers() -> None:
+    results = found(lengths=(512,), bits=3)
+    for point in results.points:
+        bits = point["axis.fraction_bits"]
+        kept = {"9": "128", "10": "none", "11": "32"}[str(bits)]
+        point["axis.interval"] = kept
+        point["label"] = point["label"].replace(f"fraction_bits={bits}", f"interval={kept}")
+        del point["axis.fraction_bits"]
+    chart = charted(results, "total-snr-db")
+    assert (chart.x.title, chart.x.categories) == ("interval", ("32", "128", "none"))
+    (line,) = (one for one in chart.series if one.panel == "normal")
+    by_interval = {p["axis.interval"]: p["total_snr_db"] for p in results.points if p["data"] == "normal"}
+    assert line.x == ("32", "128", "none") and line.y == tuple(by_interval[x] for x in line.x)
+
+
 def test_where_nothing_varies_units_are_bars() -> None:
     chart = charted(found(lengths=(512,), bits=1), "total-snr-db")
     assert (chart.kind, chart.labels, chart.words_of_x) == (

@@ -53,12 +53,24 @@ class Summary(Protocol):
 
 @dataclass(frozen=True)
 class Along:
-    """The axis that charts are drawn along. key: of points. title: in words. numbers: whether it has numbers."""
+    """The axis that charts are drawn along.
+
+    key: of points. title: in words. numbers: whether it has numbers. words: its values in order, where `none` is one.
+    """
 
     key: str
     title: str
     numbers: bool
     log: int | None
+    words: tuple[str, ...] = ()
+
+    def place(self, point: Mapping[str, Any]) -> float:
+        """Where a point stands."""
+        return self.words.index(str(point[self.key])) if self.words else float(point[self.key])
+
+    def value(self, point: Mapping[str, Any]) -> float | str:
+        """What is written there."""
+        return float(point[self.key]) if self.numbers and not self.words else str(point[self.key])
 
 
 def default_report(results: Summary, command: str) -> Report:
@@ -111,12 +123,17 @@ def _along(points: Sequence[Mapping[str, Any]]) -> Along:
     if len(lengths) > 1:
         return Along("length", "Length K (products)", True, 2 if max(lengths) >= 4 * min(lengths) else None)
     fields = [key for key in points[0] if key.startswith("axis.")]
-    numbered = {key: {_numbered(point.get(key)) for point in points} for key in fields}
-    best = max(fields, key=lambda key: len(numbered[key]), default=None)
-    if best is not None and len(numbered[best]) > 1 and None not in numbered[best]:
-        values = [value for value in numbered[best] if value is not None]
-        wide = min(values) > 0 and max(values) >= 16 * min(values)
-        return Along(best, best.removeprefix("axis."), True, 2 if wide else None)
+    said = {key: {str(point.get(key)) for point in points} for key in fields}
+    numbered = {key: sorted({value for one in said[key] if (value := _numbered(one)) is not None}) for key in fields}
+    # A field that is not given counts as none of it: it stands beyond the numbers.
+    suited = [key for key in fields if len(said[key] - {"none"}) == len(numbered[key])]
+    best = max(suited, key=lambda key: len(said[key]), default=None)
+    if best is not None and len(said[best]) > 1:
+        values, title = numbered[best], best.removeprefix("axis.")
+        if "none" in said[best]:
+            return Along(best, title, True, None, (*sorted(said[best] - {"none"}, key=float), "none"))
+        wide = values[0] > 0 and values[-1] >= 16 * values[0]
+        return Along(best, title, True, 2 if wide else None)
     return Along("label", "Unit", False, None)
 
 
@@ -163,7 +180,7 @@ def _chart(points: Sequence[Mapping[str, Any]], study: Any, measure: str, along:
         caption += " Dashed: what theory bounds it by."
     return Chart(
         name=measure.replace("_", "-"), title=heading, caption=caption, command=command, series=tuple(series),
-        x=Axis(title=along.title, log=along.log), y=Axis(title=title, log=log),
+        x=Axis(title=along.title, log=along.log, categories=along.words or None), y=Axis(title=title, log=log),
         kind="lines" if along.numbers else "bars",
     )  # fmt: skip
 
@@ -190,8 +207,8 @@ def _kept(points: Sequence[Mapping[str, Any]], measure: str, along: Along, large
 
 
 def _drawn(found: Iterable[Mapping[str, Any]], measure: str, label: str, panel: str, along: Along) -> Series:
-    ordered = sorted(found, key=lambda point: float(point[along.key])) if along.numbers else list(found)
-    x = tuple(float(point[along.key]) if along.numbers else str(point[along.key]) for point in ordered)
+    ordered = sorted(found, key=along.place) if along.numbers else list(found)
+    x = tuple(along.value(point) for point in ordered)
     y = [_value(point.get(measure)) for point in ordered]
     ends = [[_value(point.get(f"{measure}_{end}")) for point in ordered] for end in ("low", "high")]
     known = any(math.isfinite(value) for value in ends[0])
