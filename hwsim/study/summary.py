@@ -24,14 +24,14 @@ def interval(values: Sequence[float], confidence: float) -> Interval:
     values: one a trial; NaNs, where there was nothing to measure, are left out. Trials have data drawn apart from the
     same source, so that a mean over many is nearly normal; of maxima and of dB too the interval is that of their mean
     over trials, not of the largest possible value.
-    The ends are NaN for fewer than two values and where one is infinite; the mean of no value is NaN.
+    Where some are finite, infinite ones are left out: of dB, the trials without any error. The ends are NaN for fewer
+    than two values and where all are infinite; the mean of no value is NaN.
     """
     there = [value for value in values if not math.isnan(value)]
-    if not there:
-        return Interval(UNDEFINED, UNDEFINED, UNDEFINED)
-    if not all(map(math.isfinite, there)):
-        signs = {math.copysign(1, value) for value in there if math.isinf(value)}
-        return Interval(signs.pop() * math.inf if len(signs) == 1 else UNDEFINED, UNDEFINED, UNDEFINED)
+    finite = [value for value in there if math.isfinite(value)]
+    if not finite:
+        return Interval(there[0] if len(set(there)) == 1 else UNDEFINED, UNDEFINED, UNDEFINED)
+    there = finite
     count = len(there)
     mean = math.fsum(there) / count
     if count < 2:

@@ -34,7 +34,8 @@ def test_an_interval_by_hand() -> None:
 def test_what_is_not_finite() -> None:
     nan, inf = math.nan, math.inf
     assert interval([1, nan, 3], 0.95) == interval([1, 3], 0.95)
-    assert interval([1, inf], 0.95).mean == inf and math.isnan(interval([1, inf], 0.95).low)
+    assert interval([1, inf, 2], 0.95) == interval([1, 2], 0.95)  # dB of a trial without any error
+    assert interval([inf, inf], 0.95).mean == inf and math.isnan(interval([inf, inf], 0.95).low)
     assert math.isnan(interval([inf, -inf], 0.95).mean) and math.isnan(interval([nan], 0.95).mean)
     assert interval([2], 0.95).mean == 2 and math.isnan(interval([2], 0.95).high)
 

@@ -34,7 +34,7 @@ def products(context: Context) -> Table:
         title="Dot products: signal to noise in dB", header=("unit", "numbers", *KINDS), rows=rows, right=(2, 3, 4),
         caption=f"K = {study.lengths[0]:,}; both factors of the same distribution. quantization: the exact product of "
         "the quantised numbers; accumulation: the unit's sum against that; total: the unit's sum against that of "
-        "the numbers. inf: no error at all.",
+        "the numbers. inf: no error in any trial.",
     )  # fmt: skip
 
 
