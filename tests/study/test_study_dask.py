@@ -129,3 +129,33 @@ def test_what_is_no_cluster_is_refused(
 
 def test_a_cluster_of_this_machine(small: list[Task]) -> None:
     assert rows_of(on_dask("local", 1), small[:2]) == rows_of(local(1), small[:2])
+
+
+SUBMIT = {
+    # What takes a job's script, and says so in the words that are read for its number; and what ends a job.
+    "slurm": ("sbatch", 'cp "$1" job.sh\nsetsid sh job.sh > job.log 2>&1 &\necho "Submitted batch job $!"', "scancel"),
+    "lsf": (
+        "bsub",
+        'cat > job.sh\nsetsid sh job.sh > job.log 2>&1 &\necho "Job <$!> is submitted to queue <q>."',
+        "bkill",
+    ),
+}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("queue", SUBMIT)
+def test_jobs_of_a_queue_do_the_work(queue: str, small: list[Task], tmp_path: Path, monkeypatch: Any) -> None:
+    # The queue is played by a script that starts the job here.
+    submit, script, end = SUBMIT[queue]
+    for name, text in ((submit, script), (end, "kill -- -$1 2>/dev/null || true")):
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    import dask
+
+    pytest.importorskip("dask_jobqueue")  # which sets defaults of its own when it is imported
+    with dask.config.set({f"jobqueue.{queue}.cores": 1, f"jobqueue.{queue}.memory": "1GiB"}):
+        assert rows_of(on_dask(queue, 1), small[:3]) == rows_of(local(1), small[:3])
+    assert (tmp_path / "job.log").exists()
