@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import secrets
 import shlex
-import signal
 import time
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from hwsim.cli.app import app
-from hwsim.cli.output import print_error, print_table, say
-from hwsim.cli.progress import Progress
+from hwsim.cli.output import say
+from hwsim.cli.runs import MISMATCH, mismatches, played, show, verdict
 from hwsim.spec import Unit, load_unit, pipeline
 
-if TYPE_CHECKING:
-    from hwsim.cosim.report import Row
-
 DEFAULT_UNITS = ("hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32")
-MOST_REPORTS = 3
-MISMATCH = 1
 
 
 class Simulators(StrEnum):
@@ -78,9 +73,7 @@ def cosim(
     back-pressure, resets in flight, a matrix product, and what GPUs returned (HWSIM_SILICON names the folder).
     Exit status: 0 all equal; 1 a mismatch, or fewer cases than planned; 2 bad input; 3 a simulator is missing.
     """
-    from hwsim.cosim.build import BuildFailed
     from hwsim.cosim.run import Options, run
-    from hwsim.processes import Stopped
 
     simulators = ("verilator", "icarus") if sim is Simulators.BOTH else (sim.value,)
     drawn = secrets.randbelow(2**32) if seed is None else seed
@@ -106,29 +99,16 @@ def cosim(
         called=tuple(units or DEFAULT_UNITS),
         command=command,
     )
-    end_whole()
     started = time.monotonic()
-    try:
-        with Progress("specifications and cases", lines=True) as progress:
-            report = run(options, progress)
-    except Stopped:
-        raise KeyboardInterrupt from None
-    except BuildFailed as error:
-        say(str(error))
-        print_error("a simulator refused the design: this is a defect of hwsim, please report it with the lines above")
-        raise typer.Exit(MISMATCH) from None
+    refused = "a simulator refused the design: this is a defect of hwsim, please report it with the lines above"
+    report = played("specifications and cases", partial(run, options), refused, MISMATCH)
     show(report.rows)
-    failed = [row for row in report.rows if not row.passed]
-    for row in failed[:MOST_REPORTS]:
-        say()
-        say("MISMATCH " + "\n".join(row.report), style="red")
+    mismatches(report.rows)
     say()
     for unit, coverage in zip(chosen, report.coverage, strict=True):
         say(f"{unit.name}: {ranges(unit)}")
         say(f"{unit.name}: {coverage.line}")
-    total = sum(row.outcome.results for row in report.rows)
-    verdict = f"{len(failed)} of {len(report.rows)} suites failed" if failed else "all equal"
-    say(f"{verdict}: {total:,} comparisons in {time.monotonic() - started:.0f} s, seed {options.seed}")
+    say(verdict(report.rows, started, options.seed))
     say(f"report: {output / 'report.html'}; the same as JSON: {output / 'results.json'}")
     say(f"JUnit XML: {output / 'results.xml'}; logs{' and waveforms' if waves else ''}: {output}/")
     say(f"again: {command}")
@@ -151,24 +131,6 @@ def ranges(unit: Unit) -> str:
     return f"overflow of a result: {overflow}; underflow: {underflow}"
 
 
-def end_whole() -> None:
-    """End a run whole, whatever signal ends it."""
-    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(ending) is not signal.SIG_IGN:
-            signal.signal(ending, terminated)
-
-
-def terminated(*_: object) -> None:
-    """End as Ctrl-C does, also where a shell in the background has SIGINT ignored.
-
-    The children are stopped first: should a library swallow the exception, the run ends all the same.
-    """
-    from hwsim import processes
-
-    processes.stop()
-    raise KeyboardInterrupt
-
-
 def again(
     units: Sequence[str] | None,
     sim: Simulators,
@@ -185,23 +147,3 @@ def again(
     for name, value in (("cases", cases), ("cuts", cuts), ("contexts", contexts)):
         words += [f"--{name}", str(value)] if value is not None else []
     return shlex.join(words)
-
-
-def show(rows: Sequence[Row]) -> None:
-    """The table of a run."""
-    heads = ["unit", "suite", "simulator", "cases", "mismatches", "cycles", "cases/s", ""]
-    print_table(heads, [_cells(row) for row in rows], right=[3, 4, 5, 6])
-
-
-def _cells(row: Row) -> list[str]:
-    outcome = row.outcome
-    return [
-        row.unit,
-        row.suite,
-        row.driver,
-        f"{outcome.results:,}" + ("" if outcome.results == row.planned else f" of {row.planned:,}"),
-        f"{outcome.count:,}",
-        f"{outcome.cycles:,}",
-        f"{row.rate:,.0f}",
-        "ok" if row.passed else "FAILED",
-    ]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hwsim.cli.app import app
-from hwsim.cli.cosim import MISMATCH, MOST_REPORTS, end_whole, show
-from hwsim.cli.output import note, print_error, say
-from hwsim.cli.progress import Progress
+from hwsim.cli.output import note, say
+from hwsim.cli.runs import MISMATCH, mismatches, played, show, verdict
+
+BAD_INPUT = 2
 
 
 def cosim_dut(
@@ -25,29 +27,16 @@ def cosim_dut(
     assertions: bool,
 ) -> None:
     """Put a user's design through the suites, and say what came of it."""
-    from hwsim.cosim.build import BuildFailed
     from hwsim.dut.config import load_dut
     from hwsim.dut.run import DutOptions, run_dut
-    from hwsim.processes import Stopped
 
     dut = load_dut(path)
     options = DutOptions(dut, simulators, seed, cases, waves, output, case, str(path), assertions)
-    end_whole()
     started = time.monotonic()
-    try:
-        with Progress("elaboration and cases", lines=True) as progress:
-            report = run_dut(options, progress)
-    except Stopped:
-        raise KeyboardInterrupt from None
-    except BuildFailed as error:
-        say(str(error))
-        print_error(f"{path}: a simulator refused the design, with the lines above")
-        raise typer.Exit(2) from None
+    refused = f"{path}: a simulator refused the design, with the lines above"
+    report = played("elaboration and cases", partial(run_dut, options), refused, BAD_INPUT)
     show(report.rows)
-    failed = [row for row in report.rows if not row.passed]
-    for row in failed[:MOST_REPORTS]:
-        say()
-        say("MISMATCH " + "\n".join(row.report), style="red")
+    mismatches(report.rows)
     if report.story:
         say()
         say("\n".join(report.story))
@@ -56,9 +45,7 @@ def cosim_dut(
         say(line)
     if report.coverage is not None:
         say(report.coverage.line)
-    total = sum(row.outcome.results for row in report.rows)
-    verdict = f"{len(failed)} of {len(report.rows)} suites failed" if failed else "all equal"
-    say(f"{verdict}: {total:,} comparisons in {time.monotonic() - started:.0f} s, seed {seed}")
+    say(verdict(report.rows, started, seed))
     say(f"report: {output / 'report.html'}; JUnit XML: {output / 'results.xml'}; JSON: {output / 'results.json'}")
     say(f"logs{' and waveforms' if waves else ''}: {output}/")
     say(f"again: {options.again(simulators)}")
