@@ -83,9 +83,14 @@ def _pooled(tasks: list[Task], workers: int, done: Callable[[Task, Rows], None])
                     tasks.remove(task)
             pool.shutdown()
         except BaseException:
+            answers = pool._result_queue
             pool.shutdown(wait=False, cancel_futures=True)
             for child in set(multiprocessing.active_children()) - before:
                 child.terminate()
+            # One that is ended while it answers leaves half a message, the rest of which the pool's thread, and so the
+            # end of this process, would wait for: with this end closed too, it sees that there is no more.
+            if answers is not None:
+                answers._writer.close()  # type: ignore[attr-defined]
             raise
 
 
