@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from hwsim.files import replaced
 from hwsim.report.drawing import coverage_bar, pair_table, window_drawing
+from hwsim.report.html import TEMPLATES, environment, policy, read
 from hwsim.report.record import STATES, Bin, CoverageGroup, RunReport
 from hwsim.report.text import failure_lines
 
-TEMPLATES = Path(__file__).with_name("templates")
 FEW = 60  # names that are listed without being folded
 
 
@@ -30,16 +27,9 @@ def write_html(path: Path, report: RunReport) -> None:
 
 def html(report: RunReport) -> str:
     """The page as text. Whatever names are, they are shown, and never become markup."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"commas": lambda number: f"{number:,}", "yaml": _yaml, "percent": _percent}
-    environment.globals |= {
+    page = environment(TEMPLATES)
+    page.filters |= {"commas": lambda number: f"{number:,}", "yaml": _yaml, "percent": _percent}
+    page.globals |= {
         "bar": coverage_bar,
         "pairs": pair_table,
         "window": window_drawing,
@@ -49,19 +39,15 @@ def html(report: RunReport) -> str:
         "STATES": STATES,
         "FEW": FEW,
     }
-    style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
-    return environment.get_template("report.html.j2").render(
+    style, script = read("report.css"), read("copy.js") + read("report.js")
+    return page.get_template("report.html.j2").render(
         report=report,
         summary=report.summary(),
         # These two are ours: no escape. The page allows itself nothing but them, by their hashes.
         style=Markup(style),
         script=Markup(script),
-        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'",
+        policy=policy(style, script),
     )
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _yaml(data: dict[str, Any]) -> str:

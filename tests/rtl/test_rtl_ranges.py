@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from built_presets import others_soaked
 from numpy.random import default_rng
+from small_scaled import SMALL_SCALED
 
 from hwsim.cosim.build import bulk_build
 from hwsim.cosim.bulk import BulkUnit
@@ -15,17 +16,6 @@ from hwsim.rtl import verilog
 from hwsim.rtl.numbers import Numbers
 from hwsim.spec import Unit, pipeline
 from hwsim.vectors.case import Case
-
-SMALL = Unit.model_validate(
-    {
-        "unit": "small-scaled",
-        "operands": {"a": "e4m3", "b": "e5m2", "addend": "f32"},
-        "scale": {"a": {"format": "e8m0", "block": (1, 4)}, "b": {"format": "e8m0", "block": (4, 1)}},
-        "instruction": {"k": 4, "lanes": 4},
-        "sum": {"method": "aligned", "fraction_bits": 20, "lost": "jam"},
-        "result": {"format": "f16", "rounding": "rne"},
-    }
-)
 
 
 def ranged(name: str, lost: str, fraction_bits: int, result: str, rounding: str) -> Unit:
@@ -44,7 +34,7 @@ def ranged(name: str, lost: str, fraction_bits: int, result: str, rounding: str)
 RANGES = [
     (ranged("cut", "truncate", 13, "e8m13", "rz"), (False, False, False)),
     (ranged("rounded", "rne", 23, "bf16", "ru"), (False, True, True)),
-    (SMALL, (True, True, True)),
+    (SMALL_SCALED, (True, True, True)),
 ]
 
 

@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 from study.chart_samples import NASTY, nasty_report, report
 
+from hwsim.report import html as pages
 from hwsim.study.report import Chart, Report, Table, write_page
-from hwsim.study.report import page as page_module
 from hwsim.study.report.page import html, numbers
 
 SPACE = "{http://www.w3.org/1999/xhtml}"
@@ -131,8 +131,8 @@ def test_no_name_becomes_markup(pages: dict[str, Path]) -> None:
 
 
 def test_without_escaping_the_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = page_module.Environment
-    monkeypatch.setattr(page_module, "Environment", lambda **options: made(**(options | {"autoescape": False})))
+    made = pages.Environment
+    monkeypatch.setattr(pages, "Environment", lambda **options: made(**(options | {"autoescape": False})))
     with pytest.raises((AssertionError, html5lib.html5parser.ParseError)):
         check_page(html(nasty_report()), nasty_report())
 

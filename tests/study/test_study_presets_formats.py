@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from conftest import missing
 
 from hwsim.errors import ToolMissing
 from hwsim.formats import get_format
@@ -309,7 +310,7 @@ def test_residual_sums_are_what_the_network_normalises() -> None:
     try:
         found, layers = fp8_tensors.trained(), minilm().layers
     except ToolMissing as error:
-        pytest.skip(str(error))
+        missing(str(error))
     sums = found.residuals["residual sums"]
     assert len(sums) == 2 * len(layers) and len(found.weights) == 6
     for index, layer in enumerate(layers):
@@ -330,7 +331,7 @@ def test_residual_sums_are_what_the_network_normalises() -> None:
 def test_the_page_has_the_tables_of_the_quick_run(name: str) -> None:
     report = made(name, "quick")
     if name == "fp8-formats" and "drawn" in report.summary[0]:
-        pytest.skip("the weights of all-MiniLM-L6-v2 are not installed")
+        missing("the weights of all-MiniLM-L6-v2 are not installed")
     page = (ROOT / "docs" / "studies" / f"{name}.md").read_text(encoding="utf-8")
     for one in report.tables:
         assert markdown(one) in page, one.title

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from built_presets import others_soaked
 from conftest import ROOT
+from small_scaled import SMALL_SCALED
 
 from hwsim import processes
 from hwsim.errors import ToolMissing
@@ -152,21 +153,11 @@ def test_the_benchmark_prints_a_table(tmp_path: Path) -> None:
     assert (done.returncode, "tiny" in done.stdout, "51,068" in done.stdout) == (0, True, True), done.stderr
 
 
-SCALED = Unit.model_validate(
-    {
-        "unit": "small-scaled",
-        "operands": {"a": "e4m3", "b": "e5m2", "addend": "f32"},
-        "scale": {"a": {"format": "e8m0", "block": (1, 4)}, "b": {"format": "e8m0", "block": (4, 1)}},
-        "instruction": {"k": 4, "lanes": 4},
-        "sum": {"method": "aligned", "fraction_bits": 20, "lost": "jam"},
-        "result": {"format": "f16", "rounding": "rne"},
-    }
-)
-
-
 @pytest.mark.usefixtures("tools")
 @pytest.mark.parametrize(
-    "unit", others_soaked([load_unit("hopper-wgmma-e4m3-f32"), SCALED], [SCALED]), ids=lambda unit: unit.name
+    "unit",
+    others_soaked([load_unit("hopper-wgmma-e4m3-f32"), SMALL_SCALED], [SMALL_SCALED]),
+    ids=lambda unit: unit.name,
 )
 def test_yosys_synthesises_a_unit(unit: Unit, tmp_path: Path) -> None:
     top = top_name(unit)

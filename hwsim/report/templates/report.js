@@ -1,18 +1,6 @@
 
 "use strict";
 // Conveniences only: the page says everything without them.
-for (const block of document.querySelectorAll("pre.command")) {
-  if (!navigator.clipboard) break;
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "copy";
-  button.textContent = "Copy";
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(block.querySelector("code").textContent);
-    button.textContent = "Copied";
-  });
-  block.append(button);
-}
 for (const table of document.querySelectorAll("table.filtered")) {
   const rows = [...table.tBodies[0].rows];
   if (rows.length < 2) continue;

@@ -6,18 +6,16 @@ Without JavaScript the charts are pictures, and the numbers of each stand below 
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import hwsim
 from hwsim.files import replaced
-from hwsim.report.page import TEMPLATES as COMMON
+from hwsim.report.html import environment, policy, read
 from hwsim.study.report.charts import note, rendered, specification
 from hwsim.study.report.libraries import library
 from hwsim.study.report.palette import DARK
@@ -38,30 +36,25 @@ def write_page(report: Report, path: Path) -> None:
 
 def html(report: Report) -> str:
     """The page as text. Whatever names are, they are shown, and never become markup."""
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
     specs = {chart.name: specification(chart, framed=False) for chart in report.charts}
-    style = (COMMON / "report.css").read_text(encoding="utf-8") + (HERE / "page.css").read_text(encoding="utf-8")
-    script = _bundle((HERE / "page.js").read_text(encoding="utf-8"))
-    return environment.get_template("page.html.j2").render(
-        report=report,
-        version=hwsim.__version__,
-        pictures={name: _data_address(rendered(spec)) for name, spec in specs.items()},
-        numbers={chart.name: numbers(chart) for chart in report.charts},
-        notes={chart.name: note(chart) for chart in report.charts},
-        is_chart=lambda part: isinstance(part, Chart),
-        # These are ours: no escape. The page allows itself nothing but them, by their hashes.
-        style=Markup(style),
-        script=Markup(script),
-        data=Markup(_json({"charts": specs, "dark": DARK})),
-        policy=f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)};"
-        " base-uri 'none'",
+    style = read("report.css") + (HERE / "page.css").read_text(encoding="utf-8")
+    script = _bundle((HERE / "page.js").read_text(encoding="utf-8") + read("copy.js"))
+    return (
+        environment(HERE)
+        .get_template("page.html.j2")
+        .render(
+            report=report,
+            version=hwsim.__version__,
+            pictures={name: _data_address(rendered(spec)) for name, spec in specs.items()},
+            numbers={chart.name: numbers(chart) for chart in report.charts},
+            notes={chart.name: note(chart) for chart in report.charts},
+            is_chart=lambda part: isinstance(part, Chart),
+            # These are ours: no escape. The page allows itself nothing but them, by their hashes.
+            style=Markup(style),
+            script=Markup(script),
+            data=Markup(_json({"charts": specs, "dark": DARK})),
+            policy=policy(style, script, "img-src data:"),
+        )
     )
 
 
@@ -109,7 +102,3 @@ def _json(value: Any) -> str:
 
 def _data_address(picture: str) -> str:
     return f"data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()}"
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
