@@ -11,7 +11,7 @@ import html5lib
 import pytest
 from report.report_samples import NASTY, good, mismatch, nasty, report
 
-from hwsim.report import html as pages
+from hwsim.report import html as rules
 from hwsim.report import page, write_html
 from hwsim.report.fit import fit
 from hwsim.report.page import html
@@ -104,8 +104,8 @@ def test_no_name_becomes_markup() -> None:
 
 
 def test_without_escaping_the_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = pages.Environment
-    monkeypatch.setattr(pages, "Environment", lambda **options: made(**(options | {"autoescape": False})))
+    made = rules.Environment
+    monkeypatch.setattr(rules, "Environment", lambda **options: made(**(options | {"autoescape": False})))
     with pytest.raises(AssertionError):
         test_no_name_becomes_markup()
 

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from study.chart_samples import NASTY, nasty_report, report
 
-from hwsim.report import html as pages
+from hwsim.report import html as rules
 from hwsim.study.report import Chart, Report, Table, write_page
 from hwsim.study.report.page import html, numbers
 
@@ -131,8 +131,8 @@ def test_no_name_becomes_markup(pages: dict[str, Path]) -> None:
 
 
 def test_without_escaping_the_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = pages.Environment
-    monkeypatch.setattr(pages, "Environment", lambda **options: made(**(options | {"autoescape": False})))
+    made = rules.Environment
+    monkeypatch.setattr(rules, "Environment", lambda **options: made(**(options | {"autoescape": False})))
     with pytest.raises((AssertionError, html5lib.html5parser.ParseError)):
         check_page(html(nasty_report()), nasty_report())
 
