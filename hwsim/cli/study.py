@@ -201,7 +201,8 @@ def _run_preset(name: str, size: Size, folder: Path, command: str, runner: Runne
     from hwsim.study.presets import PRESETS, Context
 
     if name not in PRESETS:
-        raise ValueError(f"{nearest('preset', name, PRESETS)}; known: {', '.join(PRESETS)}")
+        said, known = nearest("preset", name, PRESETS), f"known: {', '.join(PRESETS)}"
+        raise ValueError(said if said.endswith(known) else f"{said}; {known}")
 
     def carried_out(made: Study) -> Results:
         return _carried_out(made, folder / "studies" / made.name, runner, overwrite, command)
