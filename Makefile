@@ -16,7 +16,7 @@ help:            ## say what there is
 
 setup: $(READY)  ## set up: a virtual environment in .venv, and the simulators
 
-$(READY): pyproject.toml .ci/system-packages
+$(READY): pyproject.toml setup.py .ci/system-packages
 	@PYTHON=$(PYTHON) sh .ci/system-packages
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing hwsim and its dependencies into $(VENV)"
@@ -48,7 +48,7 @@ bench: $(READY)  ## measure, side by side
 
 vectors: $(READY) ## write the golden files under vectors/ again
 	@$(BIN)/python -m hwsim.formats.tables vectors/codecs
-	@$(BIN)/python -m hwsim.vectors.matrices vectors/gemm
+	@$(BIN)/python -m hwsim.cases.matrices vectors/gemm
 
 clean:           ## remove what was built here
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -26,12 +26,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from hwsim.blocks import scale_shape
 from hwsim.formats import ExponentFormat, codes_of, container_dtype
-from hwsim.gemm.engine import Scales, kernel_for, multiply, threads
-from hwsim.gemm.matrix import gemm
-from hwsim.gemm.pairs import dot
+from hwsim.formats.blocks import scale_shape
 from hwsim.model.arrays import dot as model_dot
+from hwsim.products.engine import Scales, kernel_for, multiply, threads
+from hwsim.products.matrix import gemm
+from hwsim.products.pairs import dot
 from hwsim.spec import Unit, load_unit
 
 SEED = 1

@@ -19,6 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from hwsim.cases.stochastic import random_cases
 from hwsim.cosim.bench import TOP
 from hwsim.cosim.build import bulk_build, unit_design
 from hwsim.cosim.bulk import BulkUnit
@@ -29,7 +30,6 @@ from hwsim.cosim.trace import FULL, Trace, interleave, record, words_of
 from hwsim.rtl import verilog
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline
 from hwsim.tb.job import Script, read_outcome, write_job
-from hwsim.vectors.stochastic import random_cases
 
 SEED = 1
 TARGETS = {"bulk": 2_000_000, "bulk, compared": 0, "cocotb on verilator": 40_000, "cocotb on icarus": 1_000}

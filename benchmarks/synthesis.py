@@ -17,8 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hwsim.errors import ToolMissing
-from hwsim.spec import Unit, load_unit, pipeline
-from hwsim.synthesis import (
+from hwsim.rtl.synthesis import (
     NEXTPNR,
     STAGES,
     TOP,
@@ -30,6 +29,7 @@ from hwsim.synthesis import (
     require,
     stage_cuts,
 )
+from hwsim.spec import Unit, load_unit, pipeline
 
 # Measured with the same tools and commands.
 PEERS = (

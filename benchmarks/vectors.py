@@ -21,12 +21,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from hwsim.gemm.engine import threads
+from hwsim.cases.case import term_scales
+from hwsim.cases.stochastic import random_cases
 from hwsim.model.definition import Definition
+from hwsim.products.engine import threads
 from hwsim.spec import load_unit
-from hwsim.vectors.case import term_scales
-from hwsim.vectors.stochastic import random_cases
-from hwsim.vectorset.make import Wanted, make
+from hwsim.vectors.make import Wanted, make
 
 SEED, FEW, TIMES = 1, 2000, 4
 

@@ -10,9 +10,9 @@ from importlib.metadata import version
 
 from hwsim.formats import get_format
 from hwsim.formats.yamlfile import SpecError
-from hwsim.gemm import dot, gemm
-from hwsim.model import Explained, explain
+from hwsim.products import dot, gemm
 from hwsim.quantize import Quantized, dequantize, quantize
+from hwsim.report.explained import Explained, explain
 from hwsim.spec import NotImplementedYet, load_unit
 
 __version__ = version("hwsim")

@@ -16,7 +16,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 # Packages whose compiled code calls that of others.
-CALLS = dict.fromkeys(("hwsim.quantize", "hwsim.vectors", "hwsim.semantics"), ("hwsim.formats",))
+CALLS = dict.fromkeys(("hwsim.quantize", "hwsim.cases", "hwsim.readings"), ("hwsim.formats",))
 
 
 def compiled(function: Function) -> Function:

@@ -16,9 +16,9 @@ from hwsim.cli.progress import Progress
 from hwsim.spec import Unit, load_unit
 
 if TYPE_CHECKING:
-    from hwsim.capture.case import Section
-    from hwsim.capture.design import Designed
-    from hwsim.capture.judge import Judgement, Standing, Verdict
+    from hwsim.readings.silicon.case import Section
+    from hwsim.readings.silicon.design import Designed
+    from hwsim.readings.silicon.judge import Judgement, Standing, Verdict
 
 WORKERS = 2
 UNSETTLED = 1
@@ -64,10 +64,10 @@ def cases(
     For each rule it prints how many cases tell its candidates apart, pair by pair the fewest; `never apart` names
     pairs that none of thousands of stimuli did. The rest are random, far apart, cancelling, chained and dense cases.
     """
-    from hwsim.capture.casefile import write_cases
-    from hwsim.capture.design import design
-    from hwsim.capture.instructions import instruction_of
-    from hwsim.capture.rules import RULES
+    from hwsim.readings.silicon.casefile import write_cases
+    from hwsim.readings.silicon.design import design
+    from hwsim.readings.silicon.instructions import instruction_of
+    from hwsim.readings.silicon.rules import RULES
 
     chosen = [load_unit(name) for name in units]
     wanted = [(instruction_of(unit, instruction), unit) for unit in chosen]
@@ -129,9 +129,9 @@ def import_(
 
     Results that are cut off, of other cases, repeated or mixed up are refused with file and line.
     """
-    from hwsim.capture.casefile import read_cases
-    from hwsim.capture.results import read_results
-    from hwsim.capture.store import store
+    from hwsim.readings.silicon.casefile import read_cases
+    from hwsim.readings.silicon.results import read_results
+    from hwsim.readings.silicon.store import store
 
     known = read_cases(case_file)
     results = read_results(result_file, known)
@@ -163,9 +163,9 @@ def judge(
     settled: one candidate is left. open: several are, and agree on every case. unexplained: none is.
     Exit status: 0 the units as specified explain every result; 1 they do not; 2 bad input.
     """
-    from hwsim.capture.judge import judge as judged
-    from hwsim.capture.rules import RULES
-    from hwsim.capture.store import load
+    from hwsim.readings.silicon.judge import judge as judged
+    from hwsim.readings.silicon.rules import RULES
+    from hwsim.readings.silicon.store import load
 
     given = {unit.name: unit for unit in map(load_unit, units or ())}
     found = load(folder, given)

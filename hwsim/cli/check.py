@@ -16,8 +16,8 @@ from hwsim.cli.output import note, say
 from hwsim.spec import Unit, load_unit, presets
 
 if TYPE_CHECKING:
-    from hwsim.semantics import Consistent
-    from hwsim.vectorset.findings import Findings
+    from hwsim.readings import Consistent
+    from hwsim.vectors.findings import Findings
 
 MISMATCH = 1
 SHOWN = 3  # mismatches that are printed
@@ -81,18 +81,18 @@ def _called(unit: Unit, folder: str) -> str:
 
 
 def _pipe(results: str) -> Findings:
-    from hwsim.gemm.engine import kernel_for
-    from hwsim.vectorset.findings import of_stream
-    from hwsim.vectorset.stream import judge
+    from hwsim.products.engine import kernel_for
+    from hwsim.vectors.findings import of_stream
+    from hwsim.vectors.stream import judge
 
     with _opened(results) as lines:
         return of_stream(judge(lines, kernel_for))
 
 
 def _file(folder: str, results: str) -> Findings:
-    from hwsim.vectorset.check import check as compare
-    from hwsim.vectorset.findings import of_set
-    from hwsim.vectorset.stored import stored
+    from hwsim.vectors.check import check as compare
+    from hwsim.vectors.findings import of_set
+    from hwsim.vectors.stored import stored
 
     known = stored(folder)
     with _opened(results) as lines:

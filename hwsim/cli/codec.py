@@ -13,7 +13,7 @@ from hwsim.cli import parse
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table
 from hwsim.formats import Missing, Overflow, Rounding, codes_of, get_format, unpack
-from hwsim.model.rows import code_text, number_text
+from hwsim.report.rows import code_text, number_text
 
 # Numbers may be negative, and must not be taken for options.
 NEGATIVE = {"ignore_unknown_options": True}

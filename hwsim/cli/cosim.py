@@ -118,7 +118,7 @@ def cosim(
 
 def ranges(unit: Unit) -> str:
     """Whether results of the unit can overflow or underflow."""
-    from hwsim.vectors.reachable import range_report
+    from hwsim.cases.reachable import range_report
 
     found = range_report(unit)
     overflow, underflow = (

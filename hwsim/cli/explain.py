@@ -13,10 +13,9 @@ from hwsim.cli import parse
 from hwsim.cli.app import app
 from hwsim.cli.output import note, print_table, say
 from hwsim.formats import ExponentFormat, Format
-from hwsim.model import Explained
-from hwsim.model import explain as explain_dot
-from hwsim.model.explained import ExplainedGroup
-from hwsim.model.picture import (
+from hwsim.report.explained import Explained, ExplainedGroup
+from hwsim.report.explained import explain as explain_dot
+from hwsim.report.picture import (
     EMPTY,
     BitRow,
     Picture,
@@ -27,7 +26,7 @@ from hwsim.model.picture import (
     result_text,
     title,
 )
-from hwsim.model.rows import operand_header, operand_rows, part_tables
+from hwsim.report.rows import operand_header, operand_rows, part_tables
 from hwsim.spec import Unit, load_unit
 
 CODES = "Codes, with commas between them."

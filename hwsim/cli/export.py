@@ -30,7 +30,7 @@ def export_c(
     language and a README with the commands. Files of an earlier export are replaced, no others.
     """
     # Its templates take a while to load, which the other commands need not wait for.
-    from hwsim.export import MARK, export_c
+    from hwsim.c import MARK, export_c
 
     files = export_c(load_unit(unit), hwsim.__version__)
     if output == Path("-"):

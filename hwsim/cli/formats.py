@@ -12,7 +12,7 @@ from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, get_format
 from hwsim.formats import formats as shipped
-from hwsim.model.rows import code_text, number_text
+from hwsim.report.rows import code_text, number_text
 
 COLUMNS = 4  # of the table of codes
 TABLE_BITS = 8  # formats of at most so many bits are shown code by code

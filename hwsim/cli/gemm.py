@@ -17,9 +17,9 @@ from hwsim.cli.progress import Progress
 from hwsim.files import replaced
 from hwsim.model.arrays import definition_of
 from hwsim.quantize import get_rule
+from hwsim.quantize.arrayfiles import Stored, are_codes, read
+from hwsim.quantize.tensors import multiplies
 from hwsim.spec import Unit, load_unit
-from hwsim.tensors.quantized import multiplies
-from hwsim.tensors.stored import Stored, are_codes, read
 
 FILE = "FILE.npy, FILE.npz[:NAME] or FILE.safetensors[:NAME]"
 

@@ -9,17 +9,17 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.blocks import BlockScale, scale_shape
 from hwsim.formats import container_dtype
+from hwsim.formats.blocks import BlockScale, scale_shape
 from hwsim.formats.codes import Codes
-from hwsim.gemm import gemm
-from hwsim.gemm.engine import chosen
-from hwsim.gemm.matrix import as_results
 from hwsim.model.arguments import check_length, shape_error
+from hwsim.products import gemm
+from hwsim.products.engine import chosen
+from hwsim.products.matrix import as_results
 from hwsim.quantize import get_rule
+from hwsim.quantize.arrayfiles import NUMBERS, Stored, are_codes, codes
+from hwsim.quantize.tensors import Operand, multiplies, quantized, refusal, suited, suits
 from hwsim.spec import Unit
-from hwsim.tensors.quantized import Operand, multiplies, quantized, refusal, suited, suits
-from hwsim.tensors.stored import NUMBERS, Stored, are_codes, codes
 
 # Of the result, what is computed at a time: bytes, and rows, for all of which B is prepared once.
 PART, ROWS = 1 << 24, 1024

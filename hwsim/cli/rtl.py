@@ -61,8 +61,8 @@ def rtl(
         return
     write_atomically(target, text)
     if assertions:
+        from hwsim.cosim.dut.checks import checks
         from hwsim.cosim.ports import port_map
-        from hwsim.dut.checks import checks
 
         write_atomically(target.with_name(f"{top}_checks.sv"), checks(port_map(specified, built)))
     if target.stem != top:

@@ -16,7 +16,7 @@ from hwsim.cli.progress import Progress
 from hwsim.spec import load_unit
 
 if TYPE_CHECKING:
-    from hwsim.vectorset.make import Made, Wanted
+    from hwsim.vectors.make import Made, Wanted
 
 
 @app.command()
@@ -53,7 +53,7 @@ def vectors(
     The same bytes from the same unit, seed and version of hwsim, on any machine. A run that was interrupted leaves
     nothing in DIR; the same command goes on where it stopped.
     """
-    from hwsim.vectorset.make import Wanted, make
+    from hwsim.vectors.make import Wanted, make
 
     specified = load_unit(unit)
     wanted = Wanted(specified, suite, seed, cases, _formats(formats), stages)
@@ -67,7 +67,7 @@ def vectors(
 
 
 def _formats(given: str | None) -> tuple[str, ...] | None:
-    from hwsim.vectorset.make import FORMATS
+    from hwsim.vectors.make import FORMATS
 
     if given is None:
         return None
@@ -82,8 +82,8 @@ def _formats(given: str | None) -> tuple[str, ...] | None:
 
 def _stream(wanted: Wanted, formats: str | None, stages: bool) -> None:
     """Lines on the standard output."""
-    from hwsim.vectorset.make import made_batches
-    from hwsim.vectorset.stream import stream
+    from hwsim.vectors.make import made_batches
+    from hwsim.vectors.stream import stream
 
     if formats is not None or stages:
         raise ValueError("--format and --stages go with a folder, not with -o -")

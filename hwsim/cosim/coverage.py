@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hwsim.coverage import counter as functional
-from hwsim.coverage.covering import Covered, covered, covering
-from hwsim.coverage.declare import Bin
-from hwsim.coverage.plan import plan
-from hwsim.coverage.tables import labels, planned
+from hwsim.cases.bins import counter as functional
+from hwsim.cases.bins.covering import Covered, covered, covering
+from hwsim.cases.bins.declare import Bin
+from hwsim.cases.bins.plan import plan
+from hwsim.cases.bins.tables import labels, planned
+from hwsim.cases.case import Case
+from hwsim.cases.directed import directed
 from hwsim.report import CoverageGroup, coverage_groups
 from hwsim.spec import NotImplementedYet, Unit
-from hwsim.vectors.case import Case
-from hwsim.vectors.directed import directed
 
 Played = tuple[str, Sequence[Case]]  # a suite's name, and the cases of it that were compared
 

@@ -15,13 +15,13 @@ from amaranth.hdl import Value
 from amaranth.lib.wiring import PureInterface
 from amaranth.sim import Simulator
 
+from hwsim.cases.case import Case, beats
 from hwsim.formats import Class, Fields, FloatFormat
+from hwsim.model.clock import Beat, PipelinedUnit
 from hwsim.model.definition import Definition
 from hwsim.model.stages import Group
-from hwsim.pipeline import Beat, PipelinedUnit
 from hwsim.rtl import datapath, promotion
 from hwsim.spec import Pipeline, Unit
-from hwsim.vectors.case import Case, beats
 
 
 @dataclass(frozen=True)

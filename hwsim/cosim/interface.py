@@ -1,13 +1,13 @@
-"""Counting what a trace does at a unit's ports: the bins of hwsim.coverage.interface."""
+"""Counting what a trace does at a unit's ports: the bins of hwsim.cases.bins.interface."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 
+from hwsim.cases.bins import interface as bins
 from hwsim.cosim.trace import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Trace
-from hwsim.coverage import interface as bins
-from hwsim.pipeline import Beat
+from hwsim.model.clock import Beat
 from hwsim.tb.job import Outcome
 
 EMPTY, BUBBLE, BEAT = range(3)  # what stands in a stage: nothing since reset, a gap right behind a beat, a beat

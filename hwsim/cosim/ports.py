@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hwsim.pipeline import Beat, Result
+from hwsim.model.clock import Beat, Result
 from hwsim.rtl import beat_layout, result_port_layout, top_name
 from hwsim.spec import Pipeline, Unit
 

@@ -9,6 +9,7 @@ from importlib.metadata import version
 import yaml
 
 from hwsim import report as reports
+from hwsim.cases.case import Case
 from hwsim.cosim.coverage import UnitCoverage
 from hwsim.cosim.diagnose import Difference
 from hwsim.report import Reading, RunReport
@@ -16,7 +17,6 @@ from hwsim.report.cases import case_explanation, case_operands
 from hwsim.report.reading import reading, ulps
 from hwsim.spec import Unit, as_yaml
 from hwsim.tb.job import Mismatch, Outcome
-from hwsim.vectors.case import Case
 
 
 @dataclass

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Protocol
 
 from hwsim import processes
+from hwsim.cases.bins.interface import interface_bins
+from hwsim.cases.case import Case
 from hwsim.cosim.bench import TOP
 from hwsim.cosim.build import Design, bulk_build, unit_design
 from hwsim.cosim.bulk import BulkUnit
@@ -31,14 +33,12 @@ from hwsim.cosim.tables import TOP as TABLES_TOP
 from hwsim.cosim.tables import Table, bench_formats, codec_table, product_table, tables_design, write_tables
 from hwsim.cosim.tools import require
 from hwsim.cosim.trace import words_of
-from hwsim.coverage.interface import interface_bins
 from hwsim.report import File, write_reports
 from hwsim.report.cases import explain_command
 from hwsim.rtl import verilog
 from hwsim.spec import Pipeline, Unit, refuse_unimplemented_in_hardware
 from hwsim.spec import pipeline as usual_pipeline
 from hwsim.tb.job import Mismatch, Outcome, Script, read_outcome, write_job
-from hwsim.vectors.case import Case
 
 MARK = "hwsim-cosim"
 WORKERS = 2

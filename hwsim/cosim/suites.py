@@ -10,19 +10,19 @@ from typing import TypeVar
 
 import numpy as np
 
+from hwsim.cases.captured import captured_cases
+from hwsim.cases.case import Case
+from hwsim.cases.directed import directed
+from hwsim.cases.matrices import gemm_cases, gemm_problem
+from hwsim.cases.pairs import pair_cases
+from hwsim.cases.stochastic import random_cases
 from hwsim.cosim.bench import DEPTH
 from hwsim.cosim.coverage import covering_or_directed
 from hwsim.cosim.ports import PortMap
 from hwsim.cosim.trace import FULL, Tagged, Trace, Traffic, alone, interleave, record, record_handshake
 from hwsim.formats import codes_of
-from hwsim.gemm import gemm
+from hwsim.products import gemm
 from hwsim.spec import Pipeline, Unit
-from hwsim.vectors.captured import captured_cases
-from hwsim.vectors.case import Case
-from hwsim.vectors.directed import directed
-from hwsim.vectors.matrices import gemm_cases, gemm_problem
-from hwsim.vectors.pairs import pair_cases
-from hwsim.vectors.stochastic import random_cases
 
 BUSY = Traffic(offer=0.75, take=0.7, bursts=True)
 

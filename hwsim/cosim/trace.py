@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hwsim.cases.case import Case, beats
 from hwsim.cosim.ports import PortMap
-from hwsim.pipeline import Beat, PipelinedUnit, Result
+from hwsim.model.clock import Beat, PipelinedUnit, Result
 from hwsim.spec import Pipeline, Unit
-from hwsim.vectors.case import Case, beats
 
 RESET_CYCLES = 2
 VALID, READY, RESET = 1, 2, 4  # bits of `drive`

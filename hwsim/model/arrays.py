@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.blocks import one_code, per_term
 from hwsim.formats import codes_of, container_dtype, own_dtype
+from hwsim.formats.blocks import one_code, per_term
 from hwsim.formats.codes import Codes
 from hwsim.model.arguments import addends, check_length, pad, scale_codes, shape_error
 from hwsim.model.definition import Definition
-from hwsim.model.explained import Explained
 from hwsim.spec import Unit, load_unit
 
 
@@ -42,7 +41,7 @@ def dot(
     """
     unit = load_unit(unit)
     definition = definition_of(unit)
-    codes_a, codes_b = _factors(unit, a, b, ("n", "K"))
+    codes_a, codes_b = factors(unit, a, b, ("n", "K"))
     n, k = codes_a.shape
     codes_c = addends(unit, c, (n,), "c")
     whole = unit.instruction.fill
@@ -57,7 +56,7 @@ def dot(
     return result_array(unit, [definition.dot(*row).code for row in rows], (n,))
 
 
-def _factors(unit: Unit, a: Any, b: Any, axes: tuple[str, ...]) -> tuple[Codes, Codes]:
+def factors(unit: Unit, a: Any, b: Any, axes: tuple[str, ...]) -> tuple[Codes, Codes]:
     """The codes of a and b, of one shape with these axes; the last is K."""
     codes_a = codes_of(unit.operands.a, a, "a")
     codes_b = codes_of(unit.operands.b, b, "b")
@@ -90,32 +89,3 @@ def result_array(unit: Unit, codes: list[int], shape: tuple[int, ...]) -> NDArra
     bits = np.array(codes, dtype=container_dtype(fmt)).reshape(shape)
     own = own_dtype(fmt)
     return bits.view(own) if own in {"float32", "float16"} else bits
-
-
-def explain(
-    unit: Unit | str | Path, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None
-) -> Explained:
-    """One dot product with every stage's integers; `print` it to read it.
-
-    a, b: (K,) codes or floats, as `dot` takes them. c: a scalar. scale_a, scale_b: (K / block,) codes.
-    Raises as `dot` does.
-    """
-    unit = load_unit(unit)
-    definition = definition_of(unit)
-    codes_a, codes_b = _factors(unit, a, b, ("K",))
-    k = len(codes_a)
-    code_c = int(addends(unit, c, (), "c"))
-    given_a, given_b = _row(scale_a, "scale_a"), _row(scale_b, "scale_b")
-    scales = [side[0].tolist() for side in dot_scales(unit, given_a, given_b, 1, k)]
-    row_a, row_b = (pad(codes[None], unit.instruction.fill, 0)[0].tolist() for codes in (codes_a, codes_b))
-    return Explained(definition.dot(row_a, row_b, code_c, *scales), tuple(row_a), tuple(row_b), code_c, k)
-
-
-def _row(scale: Any, what: str) -> Any:
-    """A (K / block,) argument as the only row of a matrix."""
-    if scale is None:
-        return None
-    array = scale if hasattr(scale, "dtype") else np.array(scale, dtype=object)
-    if array.ndim != 1:
-        raise shape_error(what, "(K / block,)", array.shape)
-    return array[None]

@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from hwsim.model import explain
+from hwsim.cases.case import Case
+from hwsim.report.explained import explain
 from hwsim.report.explanation import Explanation, explanation
 from hwsim.report.reading import operand, reading, scalar, ulps
 from hwsim.report.record import Mismatch, Operand, Reading
 from hwsim.spec import Unit
-from hwsim.vectors.case import Case
 
 
 def case_operands(unit: Unit, case: Case) -> tuple[Operand, ...]:

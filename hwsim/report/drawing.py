@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hwsim.model.picture import EMPTY, BitRow, Picture
+from hwsim.report.picture import EMPTY, BitRow, Picture
 from hwsim.report.record import STATES, CoverageGroup
 
 CELL, ROW, HEAD = 12, 20, 34

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from hwsim.model import Explained
-from hwsim.model.picture import Picture, group_lines, group_title, picture, result_text, title
+from hwsim.report.explained import Explained
 from hwsim.report.fit import Text
+from hwsim.report.picture import Picture, group_lines, group_title, picture, result_text, title
 
 MOST_GROUPS = 4
 

@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, model_validator
 
-from hwsim.blocks import BlockScale
-from hwsim.blocks.geometry import FormatField
 from hwsim.formats import FixedFormat
+from hwsim.formats.blocks import BlockScale, FormatField
 from hwsim.spec.rules import check
 
 Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.gemm import gemm
-from hwsim.gemm.engine import FEW, chosen
-from hwsim.model import explain
+from hwsim.products import gemm
+from hwsim.products.engine import FEW, chosen
+from hwsim.report.explained import explain
 from hwsim.spec import Unit
 from hwsim.study.accuracy.exact import Exact, exact_product, magnitude
 from hwsim.study.accuracy.measures import Outcome, trial_measures

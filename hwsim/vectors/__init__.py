@@ -1,1 +1,1 @@
-"""Cases for a unit: directed, random, from matrices, and captured from hardware."""
+"""Vector sets: cases with expected results as files, and the check of what a device answered."""

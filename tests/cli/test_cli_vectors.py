@@ -11,7 +11,7 @@ import pytest
 from cli.cli_run import fails
 
 from hwsim.spec import load_unit
-from hwsim.vectorset.stored import stored
+from hwsim.vectors.stored import stored
 
 TINY = """unit: tiny-e2m1-f16
 operands: {a: e2m1, b: e2m1, addend: f16}

@@ -10,6 +10,7 @@ import pytest
 from built_presets import others_soaked
 from cosim.odd_units import ODD, TINY, odd_pipelines
 
+from hwsim.cases.stochastic import random_cases
 from hwsim.cosim.build import bulk_build
 from hwsim.cosim.bulk import BulkUnit
 from hwsim.cosim.compare import compare
@@ -30,7 +31,6 @@ from hwsim.cosim.trace import (
 from hwsim.rtl import verilog
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline
 from hwsim.tb.job import Outcome
-from hwsim.vectors.stochastic import random_cases
 
 pytestmark = [pytest.mark.simulator, pytest.mark.usefixtures("verilator")]
 

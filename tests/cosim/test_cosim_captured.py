@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hwsim.cases.captured import captured_cases
 from hwsim.cosim.build import bulk_build
 from hwsim.cosim.bulk import BulkUnit
 from hwsim.cosim.compare import compare
@@ -17,7 +18,6 @@ from hwsim.cosim.trace import words_of
 from hwsim.rtl import verilog
 from hwsim.spec import Unit, load_unit, pipeline
 from hwsim.tb.job import Outcome
-from hwsim.vectors.captured import captured_cases
 
 ADA = load_unit("ada-mma-e4m3-f32")
 

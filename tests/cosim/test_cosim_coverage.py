@@ -12,6 +12,14 @@ import pytest
 from cosim.odd_units import ODD, TINY, TINY_PROMOTED, odd, odd_pipelines
 from cosim.small_runs import CASES, SEED, shrink, small_run
 
+from hwsim.cases.bins import counter as functional
+from hwsim.cases.bins.covering import covered, covering
+from hwsim.cases.bins.declare import Bin
+from hwsim.cases.bins.interface import interface_bins
+from hwsim.cases.bins.plan import plan
+from hwsim.cases.case import Case
+from hwsim.cases.directed import directed
+from hwsim.cases.stochastic import random_cases
 from hwsim.cosim import coverage
 from hwsim.cosim.coverage import Device, Played, UnitCoverage, unit_coverage
 from hwsim.cosim.interface import in_step, interface_counts
@@ -19,18 +27,10 @@ from hwsim.cosim.ports import port_map
 from hwsim.cosim.suites import Planner, Suite
 from hwsim.cosim.trace import FULL, READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Tagged, Trace, interleave
 from hwsim.cosim.trace import record as recorded_trace
-from hwsim.coverage import counter as functional
-from hwsim.coverage.covering import covered, covering
-from hwsim.coverage.declare import Bin
-from hwsim.coverage.interface import interface_bins
-from hwsim.coverage.plan import plan
-from hwsim.pipeline import Beat, PipelinedUnit
+from hwsim.model.clock import Beat, PipelinedUnit
 from hwsim.report import read_json
 from hwsim.spec import Pipeline, Unit, pipeline, steps
 from hwsim.tb.job import Mismatch, Outcome
-from hwsim.vectors.case import Case
-from hwsim.vectors.directed import directed
-from hwsim.vectors.stochastic import random_cases
 
 SINGLE = odd("single", instruction={"k": 3, "lanes": 3, "chain": None}, sum={"addend": None}, operands={"addend": None})
 IN, OUT, ACCEPTED, LEAVES = VALID, READY, SEEN_READY, SEEN_VALID

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hwsim.cosim.bench import bench
 from hwsim.cosim.ports import Field, PortMap, port_map
 from hwsim.cosim.trace import words_of
-from hwsim.pipeline import Beat, Result
+from hwsim.model.clock import Beat, Result
 from hwsim.rtl import beat_layout
 from hwsim.spec import load_unit, pipeline
 

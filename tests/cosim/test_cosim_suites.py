@@ -6,13 +6,13 @@ import pytest
 from cosim.odd_units import ODD, TINY, lanes, odd
 from cosim.small_runs import BULK_SUITES, SUITES, shrink
 
+from hwsim.cases.case import term_scales
 from hwsim.cosim import suites
 from hwsim.cosim.bench import DEPTH
 from hwsim.cosim.ports import port_map
 from hwsim.cosim.suites import SIZES, Planner, Suite, fitting
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit, pipeline
-from hwsim.vectors.case import term_scales
 
 NARROW = odd("narrow", operands={"a": "e2m1", "b": "e2m1", "addend": "f16"}, instruction=lanes(1))
 LONG = odd(

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from cosim.odd_units import ODD, TINY, TINY_PROMOTED, odd_pipelines
 
+from hwsim.cases.case import beats
+from hwsim.cases.stochastic import random_cases
 from hwsim.cosim.bulk import Seen
 from hwsim.cosim.compare import compare
 from hwsim.cosim.ports import port_map
@@ -29,10 +31,8 @@ from hwsim.cosim.trace import (
     tag,
     words_of,
 )
-from hwsim.pipeline import PipelinedUnit
+from hwsim.model.clock import PipelinedUnit
 from hwsim.spec import Pipeline, Unit, pipeline
-from hwsim.vectors.case import beats
-from hwsim.vectors.stochastic import random_cases
 
 BUSY = Traffic(0.6, 0.5, bursts=True)
 UNITS = {unit.name: unit for unit in (TINY, TINY_PROMOTED, ODD["blocks-in-a-beat"], ODD["no-addend-e4m3"])}

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from hwsim.dut.config import Dut, load_dut
-from hwsim.dut.run import DutOptions, DutReport, run_dut
+from hwsim.cosim.dut.config import Dut, load_dut
+from hwsim.cosim.dut.run import DutOptions, DutReport, run_dut
 
 DESIGNS = Path(__file__).with_name("designs")
 SEED = 1

@@ -12,8 +12,8 @@ from hwsim.cli import main
 from hwsim.cosim import run
 from hwsim.cosim.bench import TOP, bench
 from hwsim.cosim.build import Design
+from hwsim.cosim.dut.checks import checks
 from hwsim.cosim.ports import PortMap, port_map
-from hwsim.dut.checks import checks
 from hwsim.spec import as_yaml, pipeline
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from dut.dut_files import DESIGNS, design, variant
 
-from hwsim.dut.config import load_dut
-from hwsim.dut.play import Built
+from hwsim.cosim.dut.config import load_dut
+from hwsim.cosim.dut.play import Built
 from hwsim.formats.yamlfile import SpecError
 
 STREAM = {"kind": "stream", "input_valid": "valid_i", "output_valid": "valid_o"}

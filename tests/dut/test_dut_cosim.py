@@ -11,13 +11,13 @@ import yaml
 from dut.dut_files import DESIGNS, SEED, play, variant
 
 from hwsim.cli import main
+from hwsim.cosim.dut import cases
+from hwsim.cosim.dut.casefile import load_case
+from hwsim.cosim.dut.cases import expected_codes
+from hwsim.cosim.dut.config import load_dut
+from hwsim.cosim.dut.run import DutReport
 from hwsim.cosim.ports import port_map
 from hwsim.cosim.suites import Size
-from hwsim.dut import cases
-from hwsim.dut.casefile import load_case
-from hwsim.dut.cases import expected_codes
-from hwsim.dut.config import load_dut
-from hwsim.dut.run import DutReport
 from hwsim.rtl import verilog
 from hwsim.spec import Unit, as_yaml, pipeline
 

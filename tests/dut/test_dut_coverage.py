@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from dut.dut_files import SEED, design, play
 
-from hwsim.coverage import counter as functional
-from hwsim.coverage.plan import plan
-from hwsim.dut import cases
-from hwsim.dut.cases import DutPlanner, DutSuite
-from hwsim.dut.coverage import dut_coverage, known_of_ports
-from hwsim.dut.play import Played
-from hwsim.pipeline import Beat
+from hwsim.cases.bins import counter as functional
+from hwsim.cases.bins.plan import plan
+from hwsim.cases.directed import directed
+from hwsim.cosim.dut import cases
+from hwsim.cosim.dut.cases import DutPlanner, DutSuite
+from hwsim.cosim.dut.coverage import dut_coverage, known_of_ports
+from hwsim.cosim.dut.play import Played
+from hwsim.model.clock import Beat
 from hwsim.report import read_json
 from hwsim.tb.job import Outcome
 from hwsim.tb.stream_job import MISSING, UNKNOWN
-from hwsim.vectors.directed import directed
 
 OFFERED, TAKEN, RESET, READY, VALID = 1, 2, 4, 16, 32
 

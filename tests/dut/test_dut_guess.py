@@ -9,8 +9,8 @@ import yaml
 from dut.dut_files import DESIGNS
 
 from hwsim.cli import main
-from hwsim.dut.config import load_dut
-from hwsim.dut.play import Built
+from hwsim.cosim.dut.config import load_dut
+from hwsim.cosim.dut.play import Built
 
 EXPECTED = {
     "latency": (["dot4_latency.v", "dot4_core.v"], {"protocol": {"kind": "latency", "cycles": 1}}),

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from dut.dut_files import design
 
-from hwsim.dut.cases import DutPlanner, expected_codes
-from hwsim.dut.config import Dut
-from hwsim.dut.shrink import Shrinker
-from hwsim.dut.simpler import Simplifier, code_cost
+from hwsim.cases.case import Case
+from hwsim.cases.stochastic import random_cases
+from hwsim.cosim.dut.cases import DutPlanner, expected_codes
+from hwsim.cosim.dut.config import Dut
+from hwsim.cosim.dut.shrink import Shrinker
+from hwsim.cosim.dut.simpler import Simplifier, code_cost
 from hwsim.formats import get_format
 from hwsim.spec import Unit
-from hwsim.vectors.case import Case
-from hwsim.vectors.stochastic import random_cases
 
 
 class Software:

@@ -16,11 +16,11 @@ from kernels.window_units import UNITS, Variant, variant
 from model.model_units import ODD
 
 import hwsim
-from hwsim.gemm import engine
+from hwsim.cases.captured import CAPTURES
 from hwsim.kernels.aligned import WindowKernel
 from hwsim.model import dot
+from hwsim.products import engine
 from hwsim.spec import Unit, load_unit
-from hwsim.vectors.captured import CAPTURES
 
 PRESETS = [unit for unit in units("aligned", "even-odd") if unit.name not in ODD]
 # Quick to make cases of, and of every way that a sum is finished.
@@ -82,7 +82,7 @@ def one_scale_a_block(unit: Unit, rows: Rows) -> Rows:
 
 
 def check_directed(unit: Unit, seed: int) -> int:
-    """How many directed cases are the model's, by the kernel without vectors and by hwsim.gemm."""
+    """How many directed cases are the model's, by the kernel without vectors and by hwsim.products."""
     scalar, count = WindowKernel(unit, vectors=False), 0
     for given in directed_rows(unit, seed):
         rows = one_scale_a_block(unit, given)

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from kernels.kernel_cases import PROFILES, Codes, Product, draw, lengths, mismatch, product
 
-from hwsim.blocks import one_code
+from hwsim.cases import landmarks
+from hwsim.cases.directed import directed
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
-from hwsim.gemm.engine import filled
+from hwsim.formats.blocks import one_code
 from hwsim.kernels.aligned import WindowKernel
 from hwsim.model import dot
+from hwsim.products.engine import filled
 from hwsim.spec import NotImplementedYet, Unit
-from hwsim.vectors import landmarks
-from hwsim.vectors.directed import directed
 
 
 def codes_in(out: Codes) -> Codes:

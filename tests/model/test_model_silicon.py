@@ -15,8 +15,8 @@ import pytest
 
 import hwsim
 import hwsim.model
+from hwsim.cases.captured import CAPTURES
 from hwsim.spec import Unit, load_unit, presets
-from hwsim.vectors.captured import CAPTURES
 
 CASES = 1000  # in every file of the source
 FILES = [(name, gpu) for name, (gpus, _, _) in CAPTURES.items() for gpu in gpus]

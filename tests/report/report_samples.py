@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 import hwsim
-from hwsim.model import Explained
 from hwsim.report import Bin, CoverageGroup, File, Mismatch, Row, RunReport, coverage_groups, explanation
+from hwsim.report.explained import Explained
 from hwsim.report.reading import operand, reading, scalar, ulps
 from hwsim.spec import as_yaml, load_unit
 

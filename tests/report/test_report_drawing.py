@@ -11,10 +11,10 @@ from report.report_samples import coverage
 
 import hwsim
 from hwsim.formats import Class
-from hwsim.model.explained import ExplainedGroup
-from hwsim.model.picture import Picture, picture
 from hwsim.report import Bin, CoverageGroup
 from hwsim.report.drawing import CELL, GAP, HEAD, ROW, Drawing, coverage_bar, pair_table, window_drawing
+from hwsim.report.explained import ExplainedGroup
+from hwsim.report.picture import Picture, picture
 from hwsim.spec import load_unit
 
 

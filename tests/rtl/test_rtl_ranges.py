@@ -7,6 +7,7 @@ from built_presets import others_soaked
 from numpy.random import default_rng
 from small_scaled import SMALL_SCALED
 
+from hwsim.cases.case import Case
 from hwsim.cosim.build import bulk_build
 from hwsim.cosim.bulk import BulkUnit
 from hwsim.cosim.compare import compare
@@ -15,7 +16,6 @@ from hwsim.cosim.trace import FULL, interleave, record, words_of
 from hwsim.rtl import verilog
 from hwsim.rtl.numbers import Numbers
 from hwsim.spec import Unit, pipeline
-from hwsim.vectors.case import Case
 
 
 def ranged(name: str, lost: str, fraction_bits: int, result: str, rounding: str) -> Unit:

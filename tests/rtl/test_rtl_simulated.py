@@ -12,6 +12,8 @@ from cosim.amaranth_play import amaranth_play
 from cosim.mutants import Mutant
 from cosim.odd_units import ODD, TINY, TINY_PROMOTED, odd_pipelines
 
+from hwsim.cases.case import beats
+from hwsim.cases.stochastic import random_cases
 from hwsim.cosim.ports import port_map
 from hwsim.cosim.trace import (
     FULL,
@@ -30,8 +32,6 @@ from hwsim.cosim.trace import (
 )
 from hwsim.rtl import dot_unit
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline
-from hwsim.vectors.case import beats
-from hwsim.vectors.stochastic import random_cases
 
 UNITS = {unit.name: unit for unit in (TINY, TINY_PROMOTED, *ODD.values())}
 SMALL = (TINY.name, TINY_PROMOTED.name, "one-lane-e5m2", "no-addend-e4m3")

@@ -9,8 +9,10 @@ import pytest
 from built_presets import BUILDABLE, DISTINCT, buildable
 
 import hwsim
+from hwsim.cases.directed import directed
+from hwsim.cases.reachable import range_report
 from hwsim.cosim.run import Options, run
-from hwsim.pipeline import PipelinedUnit
+from hwsim.model.clock import PipelinedUnit
 from hwsim.rtl import verilog
 from hwsim.spec import (
     NotImplementedYet,
@@ -23,8 +25,6 @@ from hwsim.spec import (
     refuse_unimplemented_in_hardware,
     steps,
 )
-from hwsim.vectors.directed import directed
-from hwsim.vectors.reachable import range_report
 
 HOPPER = load_unit("hopper-wgmma-e4m3-f32")
 DEEPSEEK = load_unit("deepseek-v3-e4m3-f32")

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.gemm import gemm
+from hwsim.cases.counter import Stream, normals
 from hwsim.model import dot
+from hwsim.products import gemm
 from hwsim.spec import Unit
 from hwsim.study.accuracy.exact import exact_product, magnitude
 from hwsim.study.accuracy.measures import Outcome
-from hwsim.vectors.counter import Stream, normals
 
 Array = NDArray[np.float64]
 

@@ -12,13 +12,13 @@ from model.model_units import ODD
 from model.model_units import unit as odd_unit
 from study.study_units import Given, operands
 
+from hwsim.cases.counter import Stream, chosen
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.spec import Unit, load_unit, presets
 from hwsim.study.accuracy import bounds as module
 from hwsim.study.accuracy.bounds import bounds, certainty, counted_magnitude, worst_errors
 from hwsim.study.accuracy.exact import Exact, difference
 from hwsim.study.accuracy.measures import trial_measures
-from hwsim.vectors.counter import Stream, chosen
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from study.study_fractions import fraction, product_of, rational
 
+from hwsim.cases.counter import Stream
 from hwsim.study.accuracy import exact
 from hwsim.study.accuracy.exact import Exact, difference, exact_product, magnitude, slice_widths, slices, times
-from hwsim.vectors.counter import Stream
 
 Array = NDArray[np.float64]
 

@@ -10,12 +10,12 @@ import pytest
 from numpy.typing import NDArray
 from study.study_fractions import fraction, rational
 
+from hwsim.cases.counter import Stream, normals
 from hwsim.formats import get_format
 from hwsim.spec import load_unit
 from hwsim.study.accuracy import measures
 from hwsim.study.accuracy.exact import Exact, exact_product, magnitude
 from hwsim.study.accuracy.measures import KINDS, Outcome, measure, trial_measures, ulps
-from hwsim.vectors.counter import Stream, normals
 
 pytestmark = pytest.mark.filterwarnings("error")
 HOPPER = load_unit("hopper-wgmma-e4m3-f32")

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hwsim.cases.counter import Stream, normals
 from hwsim.errors import ToolMissing
 from hwsim.formats.yamlfile import SpecError
-from hwsim.gemm import gemm
+from hwsim.products import gemm
 from hwsim.quantize import quantize
 from hwsim.spec import load_unit
 from hwsim.study.network import Array, Matmul, Where, digits, exact, measured, models, units
 from hwsim.study.network.layers import Linear, attention
 from hwsim.study.network.measured import Entry, Network, kept, measure, turned
 from hwsim.study.network.units import Accumulated, Products
-from hwsim.vectors.counter import Stream, normals
 
 HOPPER = Entry("Hopper", "hopper-wgmma-e4m3-f32", "tensor", "channel")
 PROMOTED = Entry("promoted", "deepseek-v3-e4m3-f32", "tensor", "channel")

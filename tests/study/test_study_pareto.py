@@ -11,6 +11,7 @@ from conftest import ROOT, missing
 
 from hwsim.cli import main
 from hwsim.errors import ToolMissing
+from hwsim.rtl.synthesis import NEXTPNR, YOSYS, Area, FlowFailed, datapath_verilog, generic, require, stage_cuts
 from hwsim.spec import Unit
 from hwsim.study.area import areas as areas_module
 from hwsim.study.area.areas import areas
@@ -21,7 +22,6 @@ from hwsim.study.plan import Study, load_study
 from hwsim.study.plan.grid import points
 from hwsim.study.report import Chart, Report, markdown
 from hwsim.study.results import run
-from hwsim.synthesis import NEXTPNR, YOSYS, Area, FlowFailed, datapath_verilog, generic, require, stage_cuts
 
 TINY: dict[str, Any] = {
     "unit": "tiny",

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hwsim.formats.yamlfile import SpecError
-from hwsim.gemm import gemm
+from hwsim.products import gemm
 from hwsim.quantize import quantize
 from hwsim.spec import load_unit
 from hwsim.study.plan.scaling import Operand, apply, check_scaling, default_scaling, resolve

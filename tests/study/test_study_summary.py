@@ -5,8 +5,8 @@ import statistics
 
 import pytest
 
+from hwsim.cases.counter import Stream, normals
 from hwsim.study.summary import interval, t_quantile
-from hwsim.vectors.counter import Stream, normals
 
 # Student's t distribution, tables of critical values: (probability below, degrees of freedom): t.
 TABLE = {

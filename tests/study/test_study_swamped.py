@@ -10,11 +10,11 @@ from built_presets import one_of_each
 from numpy.typing import NDArray
 from study.study_units import operands
 
+from hwsim.cases.counter import Stream
 from hwsim.model import dot
 from hwsim.spec import load_unit, presets
 from hwsim.study.accuracy import swamped as module
 from hwsim.study.accuracy.swamped import Swamped, swamped, swamped_terms
-from hwsim.vectors.counter import Stream
 
 HOPPER = load_unit("hopper-wgmma-e4m3-f32")
 Codes = NDArray[Any]

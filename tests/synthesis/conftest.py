@@ -8,7 +8,7 @@ import pytest
 from conftest import missing
 
 from hwsim.errors import ToolMissing
-from hwsim.synthesis import NEXTPNR, YOSYS, require
+from hwsim.rtl.synthesis import NEXTPNR, YOSYS, require
 
 
 @pytest.fixture(scope="session")

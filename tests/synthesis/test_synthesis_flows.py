@@ -18,9 +18,9 @@ from small_scaled import SMALL_SCALED
 from hwsim import processes
 from hwsim.errors import ToolMissing
 from hwsim.rtl import top_name, verilog
+from hwsim.rtl.synthesis import TOP, FlowFailed, Generic, datapath_verilog, ecp5, generic, require, stage_cuts, yosys
+from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS
 from hwsim.spec import Unit, load_unit, pipeline
-from hwsim.synthesis import TOP, FlowFailed, Generic, datapath_verilog, ecp5, generic, require, stage_cuts, yosys
-from hwsim.synthesis.tools import NEXTPNR, YOSYS
 
 SECONDS = 240
 TINY = Unit.model_validate(

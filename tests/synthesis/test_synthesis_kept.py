@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hwsim.synthesis import Generic
-from hwsim.synthesis import kept as module
-from hwsim.synthesis.kept import kept
+from hwsim.rtl.synthesis import Generic
+from hwsim.rtl.synthesis import kept as module
+from hwsim.rtl.synthesis.kept import kept
 
 PARTS = ("script", "module top; endmodule")
 

@@ -1,16 +1,12 @@
-"""The units that the directed suites are measured on."""
+"""Fixtures of the tests of vector sets."""
+
+from pathlib import Path
 
 import pytest
-from vectors.vectors_measure import NAMES, Suite, suite
-
-
-@pytest.fixture(params=NAMES)
-def measured(request: pytest.FixtureRequest) -> Suite:
-    """The measured directed suite of every unit in turn."""
-    return suite(request.param)
+from vectors.vectorset_units import made
 
 
 @pytest.fixture
-def hopper() -> Suite:
-    """The measured directed suite of the unit whose bins are known by count."""
-    return suite("hopper-wgmma-e4m3-f32")
+def tiny_set(tmp_path: Path) -> Path:
+    """200 cases of a unit of four e2m1 lanes."""
+    return made(tmp_path / "tiny", "tiny", cases=200).folder

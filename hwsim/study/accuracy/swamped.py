@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hwsim.formats import Class, FloatFormat, Format, unpack
-from hwsim.model import Explained, explain
 from hwsim.model.addition import add
 from hwsim.model.chain import Step
 from hwsim.model.stages import Added, Group, Promoted
 from hwsim.model.terms import Term, addend_term, product
+from hwsim.report.explained import Explained, explain
 from hwsim.spec import Unit
 
 

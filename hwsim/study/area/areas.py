@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
 from hwsim import processes
+from hwsim.rtl.synthesis import NEXTPNR, YOSYS, Area, FlowFailed, Part, area, require, unit_parts
 from hwsim.spec import NotImplementedYet, Unit
 from hwsim.study.runners.local import cores
-from hwsim.synthesis import NEXTPNR, YOSYS, Area, FlowFailed, Part, area, require, unit_parts
 
 Areas = dict[Unit, Area | str]
 Progress = Callable[[int, int, str], None]
@@ -25,9 +25,9 @@ def areas(
 ) -> Areas:
     """The area of each unit, or the reason why it has none: the RTL does not have it, or a tool failed.
 
-    stages: of the datapath (`hwsim.synthesis.STAGES`). fmax: on an ECP5 too. workers: tools at once; as many as there
-    are cores unless given. seconds: for each tool. Designs are told apart by their Verilog, whatever units are called.
-    What is done is kept (`hwsim.synthesis`): after Ctrl-C, the same call goes on where it stopped.
+    stages: of the datapath (`hwsim.rtl.synthesis.STAGES`). fmax: on an ECP5 too. workers: tools at once; as many as
+    there are cores unless given. seconds: for each tool. Designs are told apart by their Verilog, whatever units are
+    called. What is done is kept (`hwsim.rtl.synthesis`): after Ctrl-C, the same call goes on where it stopped.
     Raises ToolMissing.
     """
     require(YOSYS, *([NEXTPNR] if fmax else []))

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import yaml
 
 from hwsim.files import replaced
+from hwsim.rtl.synthesis import STAGES
 from hwsim.spec import Unit
 from hwsim.study.area.areas import Areas, Progress, areas
 from hwsim.study.area.parts import pareto_report
@@ -19,7 +20,6 @@ from hwsim.study.plan import Study, load_study
 from hwsim.study.plan.grid import points
 from hwsim.study.report import Report, markdown
 from hwsim.study.results import Results, nothing
-from hwsim.synthesis import STAGES
 
 Fmax = Literal["none", "front", "all"]
 Run = Callable[[Study, Path], Results]
@@ -27,8 +27,8 @@ Run = Callable[[Study, Path], Results]
 
 @dataclass(frozen=True)
 class Options:
-    """What is synthesised. stages: registers of the datapath (`hwsim.synthesis.STAGES`). fmax: which units are placed
-    and routed on an ECP5 too: none, those on a front, or all. seconds: for each tool.
+    """What is synthesised. stages: registers of the datapath (`hwsim.rtl.synthesis.STAGES`). fmax: which units are
+    placed and routed on an ECP5 too: none, those on a front, or all. seconds: for each tool.
     """
 
     stages: str = "4"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from hwsim.rtl.synthesis import STAGES, Area
 from hwsim.study.area.places import Place
 from hwsim.study.area.references import ReferenceUnit, references
 from hwsim.study.plan import Study
 from hwsim.study.report import Axis, Chart, Reference, Report, Series, Table
-from hwsim.synthesis import STAGES, Area
 
 FRONT = "Pareto front"
 # References far from the study's units are named below the chart: their lines would leave no room for anything else.

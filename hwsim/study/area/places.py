@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hwsim.rtl.synthesis import Area
 from hwsim.study.area.areas import Areas
 from hwsim.study.area.front import front
 from hwsim.study.plan.grid import Point
-from hwsim.synthesis import Area
 
 
 @dataclass(frozen=True)

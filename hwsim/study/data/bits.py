@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.cases.counter import Stream
 from hwsim.study.data.elementary import Floats
-from hwsim.vectors.counter import Stream
 
 BLOCK = 1 << 14  # numbers that are drawn together: what they need stays in the cache
 WORDS = 2  # of 32 bits, for a number

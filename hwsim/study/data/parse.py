@@ -11,10 +11,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from hwsim.formats.yamlfile import RuleError
+from hwsim.quantize.arrayfiles import names_a_file
 from hwsim.study.data.data import SIDES, Data
 from hwsim.study.data.sources import DISTRIBUTIONS, Source
 from hwsim.study.data.tensors import Tensor
-from hwsim.tensors.stored import names_a_file
 
 Entry = str | Mapping[str, Any]
 KINDS = "distribution, tensor, or a and b"

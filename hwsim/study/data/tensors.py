@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.quantize.arrayfiles import NUMBERS, Stored, file_of, numbers, parts, read
 from hwsim.study.data.elementary import Floats
 from hwsim.study.data.place import Place
 from hwsim.study.data.sources import Source
-from hwsim.tensors.stored import NUMBERS, Stored, file_of, numbers, parts, read
 
 KEPT = 8  # tensors that stay open
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.cases.counter import Stream, normals
 from hwsim.errors import ToolMissing
 from hwsim.study.network.layers import Linear, relu, softmax
 from hwsim.study.network.product import Array, Matmul, exact
-from hwsim.vectors.counter import Stream, normals
 
 Labels = NDArray[np.int64]
 WIDTHS = (64, 256, 128, 10)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hwsim.blocks.geometry import reference
+from hwsim.formats.blocks import reference
 
 WINDOW, CHAIN = ("aligned", "even-odd"), ("sequential", "pairwise")
 GUARD = 2  # bits of a window below the result's, where the unit had none

@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.blocks import BlockScale, one_code, scale_shape
 from hwsim.formats import ExponentFormat, FixedFormat, Format, container_dtype, get_format
+from hwsim.formats.blocks import BlockScale, one_code, scale_shape
 from hwsim.formats.catalog import nearest
 from hwsim.formats.codes import Codes
 from hwsim.formats.yamlfile import SpecError
 from hwsim.quantize import Apply, Rule, Select, get_rule, quantize, rules
 from hwsim.quantize.rule import is_f32
+from hwsim.quantize.tensors import refusal, suits
 from hwsim.quantize.tiles import spread
 from hwsim.spec import Unit
-from hwsim.tensors.quantized import refusal, suits
 
 Floats = NDArray[np.float64]
 # What is not a rule by name: how numbers meet whatever format the unit's factor has.

@@ -10,8 +10,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.cases.counter import key_of
 from hwsim.formats.stochastic import threefry2x32
-from hwsim.vectors.counter import key_of
 
 getcontext().prec = 70
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803")

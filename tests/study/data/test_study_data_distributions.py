@@ -21,9 +21,9 @@ from study.data.study_data_checks import (
     sample,
 )
 
+from hwsim.cases.counter import Stream
 from hwsim.formats.stochastic import random_words
 from hwsim.study.data import DISTRIBUTIONS, bits, distributions, elementary, place, sources
-from hwsim.vectors.counter import Stream
 
 SIDES = ("a", "b")
 

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from study.data.study_data_witness import first_normals
 
+from hwsim.cases.counter import Stream
 from hwsim.study.data import DISTRIBUTIONS, Data, Normal, bits, digest, draw, parse_data
-from hwsim.vectors.counter import Stream
 
 HERE = Path()
 # SHA-256 of A and B of seed 5, trial 2, K = 48, 5 rows and 3 columns. They must never change.

@@ -1,0 +1,102 @@
+"""Templates to text. A template writes `u_` and `U_` where the unit's identifier comes to stand."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from hwsim.c.lines import short
+from hwsim.c.plan import Plan
+
+HEADER = "unit.h.jinja"
+KEPT = "\0"  # in text that is not the template's: what would be taken for a name of it
+NAME = re.compile(r"\b[uU]_(\w+)")
+# What users call; and the functions of each format. Written out where they are defined and in comments.
+PUBLIC = {
+    "dot", "takes", "group", "promote", "add_late", "add_in_window", "begin", "step", "end", "index", "first", "next",
+    "stages", "state", "addend", "late_window",
+}  # fmt: skip
+OF_FORMATS = ("decode", "term", "to_f64", "from_f64", "from_f32")
+DEFINED = re.compile(r"^(?:static inline .*?\bu_(\w+)\(|\} u_(\w+);|typedef .*\bu_(\w+);)")
+
+
+@cache
+def _environment() -> Environment:
+    # C and SystemVerilog have no `${`, and a line that begins with `//%` reads as a comment of both.
+    made = Environment(
+        loader=PackageLoader("hwsim.c"),
+        variable_start_string="${",
+        variable_end_string="}",
+        line_statement_prefix="//%",
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    made.globals |= {"code": code, "comment": comment, "int": int, "kept": kept}
+    return made
+
+
+def code(number: int) -> str:
+    """A code as C writes it, unsigned."""
+    return f"0x{number:X}u"
+
+
+def comment(text: str) -> str:
+    """Text that a comment of C holds as it is: nothing in it ends the comment or begins another."""
+    return kept(text.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/"))
+
+
+def kept(text: str) -> str:
+    """Text that holds no name of a template."""
+    return re.sub(r"\b([uU])_", rf"\1{KEPT}_", text)
+
+
+def render(template: str, plan: Plan) -> str:
+    """The text that a template makes of a plan.
+
+    A name of C is written `u_name` or `U_NAME` in templates. The header has a macro that puts the unit's identifier
+    before a name, so that its lines stay short; what users call is written out where it is defined. So is every name
+    outside of the header.
+    """
+    made = _environment().get_template(template).render(p=plan)
+    made = made.replace("U_HEADER_GUARD", f"{plan.prefix.upper()}_H")
+    if template == HEADER:
+        public = PUBLIC | {f"{fmt}_{function}" for fmt in plan.names.values() for function in OF_FORMATS}
+        made = "\n".join(_short(line, plan.prefix, public) for line in made.splitlines())
+    else:
+        made = NAME.sub(rf"{plan.prefix}_\1", made)
+    lines = made.replace(KEPT, "").splitlines()
+    if not template.startswith("README"):
+        lines = [part for line in lines for part in short(line.rstrip())]
+    return _spaced(lines)
+
+
+def _short(line: str, prefix: str, public: set[str]) -> str:
+    """A line of the header."""
+    defined = DEFINED.match(line)
+    whole = public if line.startswith(("/*", " *")) else public & set(defined.groups()) if defined else set()
+
+    def named(found: re.Match[str]) -> str:
+        return f"{prefix}_{found[1]}" if found[1] in whole else f"u_({found[1]})"
+
+    return NAME.sub(named, line)
+
+
+def _spaced(made: list[str]) -> str:
+    """Text with a blank line between functions, types and comments, never two, and none at the end."""
+    lines: list[str] = []
+    for line in map(str.rstrip, made):
+        last = lines[-1] if lines else ""
+        ended = re.match(r"\}( \w.*)?;?$", last) or (
+            last.endswith(" }") and line.startswith("static") and line[-1] != "}"
+        )
+        apart = line and last and (line.startswith("/* ") or (ended and line[0] != "#"))
+        if apart or not (line or last):
+            lines += [""] * bool(last)
+        if line:
+            lines.append(line)
+        elif last:
+            lines.append("")
+    return "\n".join(lines).strip("\n") + "\n"

@@ -1,0 +1,152 @@
+"""The formats of a unit, as the templates see them: identifiers, types, and what makes a code NaN."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+from hwsim.c.names import format_names
+from hwsim.c.ranges import range_of
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.spec import Unit
+
+
+def code_type(fmt: Format) -> str:
+    """The type of C that holds a code."""
+    return f"uint{8 if fmt.container_bits <= 8 else 16 if fmt.container_bits <= 16 else 32}_t"
+
+
+def is_nan(fmt: Format) -> str:
+    """What makes a code NaN, as an expression of C; empty where nothing does."""
+    if isinstance(fmt, FixedFormat) or not fmt.has_nan:
+        return ""
+    if isinstance(fmt, ExponentFormat):
+        code, top = f"(code & 0x{(1 << fmt.bits) - 1:X}u)", (1 << fmt.bits) - 1
+        ends = [f"{code} < 0x{fmt.min_code:X}u"] * (fmt.min_code > 0)
+        return " || ".join([*ends, *[f"{code} > 0x{fmt.max_code:X}u"] * (fmt.max_code < top)])
+    # All codes above the largest number are NaN, but for infinity; what else may be is negative zero.
+    last = fmt.max_magnitude if fmt.infinity_magnitude is None else fmt.infinity_magnitude
+    found = [f"magnitude > 0x{last:X}u"] * (last < fmt.sign_bit - 1)
+    if fmt.signed and fmt.is_nan(fmt.sign_bit):
+        shifted = f"code >> {fmt.padding}" if fmt.padding else "code"
+        found.append(f"({shifted} & 0x{2 * fmt.sign_bit - 1:X}u) == 0x{fmt.sign_bit:X}u")
+    return " || ".join(found)
+
+
+class Named(NamedTuple):
+    """A format, its identifier, and what makes a code NaN."""
+
+    fmt: Format
+    name: str
+    nan: str
+
+    @property
+    def title(self) -> str:
+        """What it is, in words."""
+        return f"{self.fmt.name}{': ' if self.fmt.summary else ''}{self.fmt.summary}"
+
+
+class UnitFormats:
+    """The formats of one unit. formats: each once. encoded: those of inputs, which numbers are rounded to."""
+
+    def __init__(self, unit: Unit):
+        self.u = unit
+        operands, scale = unit.operands, unit.scale
+        inputs = [operands.a, operands.b, operands.addend, *([scale.a.format, scale.b.format] if scale else [])]
+        known = [*inputs, unit.sum.format, unit.result.format, unit.output]
+        self.names = format_names(fmt for fmt in known if fmt is not None)
+        self.formats = [Named(fmt, name, is_nan(fmt)) for fmt, name in self.names.items()]
+        self.encoded = [one for one in self.formats if one.fmt in inputs]
+        self.floats = [one for one in self.formats if isinstance(one.fmt, FloatFormat)]
+
+    def encodes(self, kind: str) -> bool:
+        """Whether numbers become codes of a kind of format."""
+        return any(one.fmt.kind == kind for one in self.encoded)
+
+    def is_float(self, name: str) -> bool:
+        """Whether the format of that identifier is a float."""
+        return any(one.name == name for one in self.floats)
+
+    def _bare(self, underflow: str) -> bool:
+        return any(not one.fmt.subnormals and one.fmt.underflow == underflow for one in self.floats)  # type: ignore[union-attr]
+
+    @cached_property
+    def bare_zero(self) -> bool:
+        """Whether a format has no subnormals, and numbers below its least become zero."""
+        return self._bare("zero")
+
+    @cached_property
+    def bare_nearby(self) -> bool:
+        """Whether a format has no subnormals, and numbers below its least go to a neighbour."""
+        return self._bare("nearby")
+
+    @property
+    def bare(self) -> bool:
+        """Whether a format has no subnormals."""
+        return self.bare_zero or self.bare_nearby
+
+    @property
+    def subnormal_f64(self) -> bool:
+        """Whether a number is so small that it is a subnormal binary64."""
+        return any(range_of(one.fmt).least_exp < -1022 for one in self.formats)
+
+    def _name(self, fmt: Format | None) -> str:
+        return "" if fmt is None else self.names[fmt]
+
+    @property
+    def addend(self) -> str:
+        """The addend's format."""
+        return self._name(self.u.operands.addend)
+
+    @property
+    def result(self) -> str:
+        """The format of a group's result."""
+        return self._name(self.u.result.format)
+
+    @property
+    def output(self) -> str:
+        """The format of what the unit returns."""
+        return self._name(self.u.output)
+
+    @property
+    def sum_format(self) -> str:
+        """The format of rounded additions."""
+        return self._name(self.u.sum.format)
+
+    @property
+    def scale_a(self) -> str:
+        """The format of a's scales."""
+        return self._name(None if self.u.scale is None else self.u.scale.a.format)
+
+    @property
+    def scale_b(self) -> str:
+        """The format of b's scales."""
+        return self._name(None if self.u.scale is None else self.u.scale.b.format)
+
+    @property
+    def scale_fraction_bits(self) -> int:
+        """Fraction bits of both scales together."""
+        scale = self.u.scale
+        return 0 if scale is None else scale.a.format.fraction_bits + scale.b.format.fraction_bits
+
+    @property
+    def terms(self) -> list[Named]:
+        """The formats whose codes become terms: addends, partial sums, registers."""
+        formats = (self.u.operands.addend, self.u.sum.format, self.u.result.format, self.u.output)
+        return [one for one in self.formats if one.fmt in formats]
+
+    @property
+    def result_float(self) -> bool:
+        """Whether a group's result is a float."""
+        return isinstance(self.u.result.format, FloatFormat)
+
+    @property
+    def convert(self) -> Format | None:
+        """What factors are converted to."""
+        return self.u.operands.convert
+
+    @property
+    def factors(self) -> list[tuple[str, str, Format]]:
+        """The factors: side, identifier of the format, format."""
+        operands = self.u.operands
+        return [(side, self.names[fmt], fmt) for side, fmt in (("a", operands.a), ("b", operands.b))]

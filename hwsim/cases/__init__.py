@@ -1,0 +1,1 @@
+"""Cases for a unit: directed, random, from matrices, and captured from hardware."""

@@ -1,0 +1,100 @@
+"""The bench that directed cases are made on: it lays solved operands out as cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.counter import Stream
+from hwsim.cases.landmarks import negate, numbers, zeros
+from hwsim.cases.palette import Product
+from hwsim.cases.solver import Addend, Filling, Found, Pair, Solver
+from hwsim.formats import Format
+from hwsim.spec import Unit
+
+
+class Bench(Solver):
+    """A solver that collects cases."""
+
+    def __init__(self, unit: Unit, seed: int):
+        super().__init__(unit, seed)
+        a, b = self.factors = (unit.operands.a, unit.operands.b)
+        self.cases: list[Case] = []
+        self._ids: set[str] = set()
+        self._zeros = [(x, y) for x in zeros(a) for y in zeros(b)]
+        self._idle = [
+            *self._zeros,
+            *((x, y) for x in zeros(a) for y in _both(b)),
+            *((x, y) for x in _both(a) for y in zeros(b)),
+        ]
+
+    def start(self, group: str) -> None:
+        """Begin a group of cases, with random choices of its own."""
+        self.rng = Stream(self.seed, self.unit.name, group)
+
+    def one(
+        self,
+        name: str,
+        products: Iterable[Product | Pair],
+        addend: Addend | None = None,
+        lane: int | None = None,
+        shift: int = 0,
+    ) -> bool:
+        """A case whose last beat sums these products and the addend. False where the unit cannot take it."""
+        filling = self.filling(products, lane, shift)
+        return self.put(name, (*addend.before, filling) if addend else (filling,), addend.c if addend else 0)
+
+    def found(self, name: str, found: Found | None) -> bool:
+        """A case of what was found; False for nothing."""
+        return found is not None and self.one(name, found.products, found.addend, shift=found.shift)
+
+    def put(self, name: str, fillings: Sequence[Filling], c: int = 0) -> bool:
+        """A case of these beats. False where the unit cannot take it.
+
+        Raises ValueError for a name that there is already.
+        """
+        if len(fillings) > self.beats or any(len(filling.pairs) > self.lanes for filling in fillings):
+            return False
+        scale_a = self._scales(0, [filling.scale_a for filling in fillings])
+        scale_b = self._scales(1, [filling.scale_b for filling in fillings])
+        if scale_a is None or scale_b is None:
+            return False
+        if name in self._ids:
+            raise ValueError(f"two cases are named {name}")
+        self._ids.add(name)
+        pairs = [pair for filling in fillings for pair in self._lay(filling)]
+        a, b = zip(*pairs, strict=True)
+        self.cases.append(Case(name, a, b, c, scale_a, scale_b))
+        return True
+
+    def _scales(self, side: int, beats: list[tuple[int, ...]]) -> tuple[int, ...] | None:
+        """The scales of one side along K; None where beats of one block differ."""
+        if self.unit.scale is None:
+            return ()
+        span = max(1, block_lengths(self.unit)[side] // self.lanes)
+        blocks = [beats[first : first + span] for first in range(0, len(beats), span)]
+        if any(codes != block[0] for block in blocks for codes in block):
+            return None
+        return tuple(code for block in blocks for code in block[0])
+
+    def _lay(self, filling: Filling) -> list[Pair]:
+        """A pair for each lane. The idle lanes hold zeros; in some beats zeros times something."""
+        noisy = not filling.exact and self.rng.random() < 0.25
+        row = self.rng.choices(self._idle, k=self.lanes) if noisy else [self._zeros[0]] * self.lanes
+        first = self.rng.randrange(self.lanes) if filling.lane is None else filling.lane
+        for index, pair in enumerate(filling.pairs):
+            row[(first + index) % self.lanes] = pair if filling.exact else self._flip(pair)
+        return row
+
+    def _flip(self, pair: Pair) -> Pair:
+        """The same product, in half of all cases with both factors' signs changed."""
+        if self.rng.random() < 0.5:
+            return pair
+        a, b = (negate(fmt, code) for fmt, code in zip(self.factors, pair, strict=True))
+        return pair if a is None or b is None else (a, b)
+
+
+def _both(fmt: Format) -> list[int]:
+    """Numbers of a format by which a zero is multiplied, in both signs where there are."""
+    codes = list(numbers(fmt).values())
+    return codes + [code for code in (negate(fmt, code) for code in codes) if code is not None]

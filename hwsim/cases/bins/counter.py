@@ -1,0 +1,138 @@
+"""Counting: which bins cases hit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hwsim.cases.bins.declare import Bin, Hits, How
+from hwsim.cases.bins.plan import GROUPS, Plan
+from hwsim.cases.bins.seen import SeenCase, see
+from hwsim.cases.case import Case, term_scales
+from hwsim.model.definition import Definition
+from hwsim.model.stages import Explanation
+
+
+class Summary(NamedTuple):
+    """Numbers of bins of one group: all, those that nothing proves unreachable, and those that were hit."""
+
+    bins: int
+    reachable: int
+    hit: int
+
+
+class Counter:
+    """How many cases hit each bin of a plan.
+
+    counts: by the bin's name, every bin in the plan's order. A bin of several parts counts how often each of them was
+    hit at least. cases: how many were sampled.
+    """
+
+    def __init__(self, plan: Plan):
+        self.plan = plan
+        self.cases = 0
+        self._counts = np.zeros(len(plan.bins), np.int64)
+        self._composed = [index for index, one in enumerate(plan.bins) if one.parts > 1]
+        self._parts = np.zeros(sum(plan.bins[index].parts for index in self._composed), np.int64)
+        self._index = {one.name: index for index, one in enumerate(plan.bins)}
+        self._definition = Definition(plan.unit)
+
+    def explain(self, case: Case) -> Explanation:
+        """What the model makes of a case."""
+        return self._definition.dot(case.a, case.b, case.c, *term_scales(self.plan.unit, case))
+
+    def sample(self, case: Case, explanation: Explanation | None = None) -> None:
+        """Count every bin that a case hits, once. explanation: what `Definition.dot` makes of it, if it is at hand."""
+        hits, parts = self.hits(see(case, explanation or self.explain(case)))
+        self.cases += 1
+        self._counts[list(hits)] += 1
+        self._parts[parts] += 1
+
+    def hits(self, seen: SeenCase) -> tuple[Hits, list[int]]:
+        """The indices of the bins that a case hits, and the parts of those that have several."""
+        found: Hits = set()
+        parts: list[int] = []
+        for group in seen.groups:
+            for sampler in self.plan.group_samplers:
+                sampler(group, found)
+            parts += self.plan.parts(group)
+        for whole in self.plan.case_samplers:
+            whole(seen, found)
+        return found, parts
+
+    def news(self, hits: Hits, parts: Iterable[int]) -> bool:
+        """Whether any of these has not been hit yet."""
+        return any(not self._counts[index] for index in hits) or any(not self._parts[index] for index in parts)
+
+    def add(self, name: str, count: int = 1) -> None:
+        """Count a bin that is sampled elsewhere, from a trace.
+
+        Raises ValueError for a name that is no such bin's.
+        """
+        index = self._index.get(name)
+        if index is None or self.plan.bins[index].how == "model":
+            raise ValueError(f"{self.plan.unit.name} has no bin {name!r} that traces are counted in")
+        self._counts[index] += count
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each bin was hit."""
+        counts, start = self._counts.copy(), 0
+        for index in self._composed:
+            parts = self.plan.bins[index].parts
+            counts[index] = self._parts[start : start + parts].min(initial=1 << 62)
+            start += parts
+        return dict(zip(self._index, counts.tolist(), strict=True))
+
+    def missed(self, how: How = "model") -> list[Bin]:
+        """The bins that were not hit, and that nothing proves unreachable. how: those sampled in that way."""
+        counts = self.counts
+        return [one for one in self.plan.bins if one.how == how and one.reachable and not counts[one.name]]
+
+    def contradicted(self) -> list[Bin]:
+        """The bins that were hit although they are said to be unreachable: a proof is wrong."""
+        counts = self.counts
+        return [one for one in self.plan.bins if not one.reachable and counts[one.name]]
+
+    def summary(self) -> dict[str, Summary]:
+        """Bins, those not proven unreachable, and those hit, by group."""
+        counts = self.counts
+        found = {}
+        for group in GROUPS:
+            bins = self.plan.of(group)
+            hit = sum(counts[one.name] > 0 for one in bins)
+            found[group] = Summary(len(bins), sum(one.reachable for one in bins), hit)
+        return found
+
+    def merge(self, other: Counter) -> None:
+        """Count what another counter of the same plan has counted too.
+
+        Raises ValueError for another plan's.
+        """
+        if self.plan.bins != other.plan.bins:
+            raise ValueError(f"counts of {other.plan.unit.name} do not fit the bins of {self.plan.unit.name}")
+        self.cases += other.cases
+        self._counts += other._counts
+        self._parts += other._parts
+
+    def state(self) -> dict[str, Any]:
+        """All of it as JSON's types, for `restore`: cases, counts by name, and the counts of parts."""
+        return {"cases": self.cases, "counts": self.counts, "parts": self._parts.tolist()}
+
+    @classmethod
+    def restore(cls, plan: Plan, state: Mapping[str, Any]) -> Counter:
+        """The counter that `state` was made of.
+
+        Raises ValueError for another plan's.
+        """
+        counter = cls(plan)
+        counts, parts = state["counts"], state["parts"]
+        if list(counts) != list(counter._index) or len(parts) != len(counter._parts):
+            raise ValueError(f"counts: must be those of the {len(plan.bins)} bins of {plan.unit.name}")
+        counter.cases = int(state["cases"])
+        counter._counts[:] = list(counts.values())
+        counter._counts[counter._composed] = 0
+        counter._parts[:] = parts
+        return counter

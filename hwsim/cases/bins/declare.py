@@ -1,0 +1,58 @@
+"""Bins, and the list that groups declare them in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from hwsim.cases.bins.seen import Seen, SeenCase
+
+How = Literal["model", "trace"]
+Hits = set[int]
+GroupSampler = Callable[["Seen", Hits], None]
+CaseSampler = Callable[["SeenCase", Hits], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """One thing that a test of a unit can do.
+
+    group: G1 to G12. name: unique in the plan, and the same in every version that has the bin.
+    unreachable: the proof that nothing does it, a sentence; None where there is none.
+    how: what it is sampled from: what the model computes, or the cycles of a trace.
+    parts: more than 1 for a bin that is hit when all of so many parts are.
+    """
+
+    group: str
+    name: str
+    unreachable: str | None = None
+    how: How = "model"
+    parts: int = 1
+
+    @property
+    def reachable(self) -> bool:
+        """Whether nothing proves that it cannot be hit."""
+        return self.unreachable is None
+
+
+class Declared:
+    """A plan in the making: bins in order, and what samples them."""
+
+    def __init__(self) -> None:
+        self.bins: list[Bin] = []
+        self.groups: list[GroupSampler] = []
+        self.cases: list[CaseSampler] = []
+        self._names: set[str] = set()
+
+    def bin(self, group: str, name: str, unreachable: str | None = None, how: How = "model", parts: int = 1) -> int:
+        """Declare one; its index.
+
+        Raises ValueError for a name that there is already.
+        """
+        if name in self._names:
+            raise ValueError(f"two bins are named {name!r}")
+        self._names.add(name)
+        self.bins.append(Bin(group, name, unreachable, how, parts))
+        return len(self.bins) - 1

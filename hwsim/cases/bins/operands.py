@@ -1,0 +1,130 @@
+"""G1: classes of operands, pair by pair and lane by lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from hwsim.cases.bins.declare import Declared, Hits
+from hwsim.cases.bins.seen import Seen
+from hwsim.cases.bins.shape import Shape
+from hwsim.cases.landmarks import infinities, nans, numbers, zeros
+from hwsim.cases.palette import EXHAUSTIVE_BITS
+from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
+
+PartSampler = Callable[[Seen], list[int]]
+
+
+def classify(fmt: Format, code: int) -> str:
+    """The one class, with a sign, that a code of a factor is in."""
+    sign, _, sig, cls = unpack(fmt, code)
+    word = "-" if sign else "+"
+    if isinstance(fmt, FixedFormat):
+        return word + _fixed(fmt, sign, sig)
+    assert isinstance(fmt, FloatFormat)
+    if cls is Class.ZERO:
+        return f"{word}zero"
+    if cls is Class.NAN:
+        return f"{word}NaN"
+    if cls is Class.INFINITY:
+        return f"{word}Inf"
+    magnitude = code >> fmt.padding & (fmt.sign_bit - 1)
+    if cls is Class.SUBNORMAL:
+        ends = {1: "least subnormal", (1 << fmt.fraction_bits) - 1: "largest subnormal"}
+        return word + (ends.get(magnitude, "subnormal") if magnitude != 1 else ends[1])
+    first = 1 << fmt.fraction_bits if fmt.subnormals else 1
+    ends = {fmt.bias << fmt.fraction_bits: "one", first: "least normal", fmt.max_magnitude: "largest normal"}
+    return word + ends.get(magnitude, "normal")
+
+
+def _fixed(fmt: FixedFormat, sign: int, sig: int) -> str:
+    most = (1 << fmt.bits - 1) - 1
+    if sig == 0:
+        return "zero"
+    if sign and sig > most:
+        return "most negative"
+    return {1 << fmt.fraction_bits: "one", 1: "least", most: "largest"}.get(sig, "number")
+
+
+@lru_cache(maxsize=64)
+def classes(fmt: Format) -> dict[str, tuple[int, ...]]:
+    """The classes that a format has codes of, in the order of the codes, with codes of each.
+
+    Every code of a format up to 8 bits, of a wider one those at which something begins or ends.
+    """
+    found: dict[str, list[int]] = {}
+    for code in _codes(fmt):
+        found.setdefault(classify(fmt, code), []).append(code)
+    return {name: tuple(codes) for name, codes in found.items()}
+
+
+def _codes(fmt: Format) -> list[int]:
+    if fmt.bits <= EXHAUSTIVE_BITS:
+        return list(range(1 << fmt.bits))
+    plain = [code >> fmt.padding for code in (*zeros(fmt), *numbers(fmt).values(), *infinities(fmt))]
+    if isinstance(fmt, FloatFormat):
+        plain += [code | fmt.sign_bit for code in plain]
+    else:
+        plain += [-code & ((1 << fmt.bits) - 1) for code in plain] + [1 << fmt.bits - 1]
+    return sorted({code << fmt.padding for code in plain} | {code for code in nans(fmt) if not code & _pad(fmt)})
+
+
+def _pad(fmt: Format) -> int:
+    return (1 << fmt.padding) - 1
+
+
+class _Table(dict[int, int]):
+    """The index of a code's class, found once for each code."""
+
+    def __init__(self, fmt: Format, order: dict[str, int]):
+        self.fmt, self.order = fmt, order
+
+    def __missing__(self, code: int) -> int:
+        self[code] = self.order[classify(self.fmt, code)]
+        return self[code]
+
+
+def pairs(shape: Shape) -> list[tuple[str, str]]:
+    """Every pair of a class of a and one of b, in the order of the parts."""
+    a, b = shape.factors
+    return [(x, y) for x in classes(a) for y in classes(b)]
+
+
+def declare(shape: Shape, out: Declared) -> PartSampler:
+    """Each pair of classes; all of them through each lane; the top binade that an IEEE decoder takes for Inf and NaN.
+
+    Returns what gives the parts of the lanes' bins, lane * pairs + pair.
+    """
+    a, b = shape.factors
+    every = pairs(shape)
+    count, width = len(every), len(classes(b))
+    at = [out.bin("G1", f"{x} x {y}") for x, y in every]
+    for lane in range(shape.lanes):
+        out.bin("G1", f"every pair of classes through lane {lane}", parts=count)
+    table_a = _Table(a, {name: width * index for index, name in enumerate(classes(a))})
+    table_b = _Table(b, {name: index for index, name in enumerate(classes(b))})
+    tops = [(side, _top_binade(fmt, out, "ab"[side])) for side, fmt in enumerate((a, b))]
+
+    def sample(seen: Seen, hits: Hits) -> None:
+        hits.update([at[table_a[x] + table_b[y]] for x, y in zip(seen.a, seen.b, strict=True)])
+        for side, top in tops:
+            for code, index in top.items():
+                if code in (seen.b if side else seen.a):
+                    hits.add(index)
+
+    def parts(seen: Seen) -> list[int]:
+        return [lane * count + table_a[x] + table_b[y] for lane, (x, y) in enumerate(zip(seen.a, seen.b, strict=True))]
+
+    out.groups.append(sample)
+    return parts
+
+
+def _top_binade(fmt: Format, out: Declared, side: str) -> dict[int, int]:
+    """The finite codes of the top exponent, of a format that has them, and the bin of each."""
+    if not isinstance(fmt, FloatFormat) or fmt.nan == "ieee" or fmt.bits > EXHAUSTIVE_BITS:
+        return {}
+    top = fmt.top_bexp << fmt.fraction_bits
+    magnitudes = range(top, fmt.max_magnitude + 1)
+    bins = {m: out.bin("G1", f"finite top binade: {m:#x} in {side}") for m in magnitudes}
+    signs = (0, fmt.sign_bit) if fmt.signed else (0,)
+    return {(m | sign) << fmt.padding: index for m, index in bins.items() for sign in signs}

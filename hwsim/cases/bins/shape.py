@@ -1,0 +1,266 @@
+"""What follows from a unit's specification: the numbers that bins are derived from, and facts that prove."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.cases.bench import Bench
+from hwsim.cases.palette import EXHAUSTIVE_BITS
+from hwsim.cases.reachable import RangeReport, granule, range_report
+from hwsim.formats import FixedFormat, FloatFormat, Format
+from hwsim.spec import Unit
+
+MOST_DISTANCES = 64  # of products that have a bin each
+MOST_PRECISION = 11  # bits of significands of which all pairs are enumerated
+
+
+class Shape:
+    """A unit's numbers.
+
+    bits: fraction bits of a product (p_a + p_b - 2). width: bits of a product (p_a + p_b). window: fraction bits of
+    the window. lanes: products in a group. exps: every reference exponent of a product other than zero, without scales.
+    exact_products: whether every product is enumerated; of formats above 8 bits only exponents are.
+    addends: whether a group can have an addend other than zero.
+    Raises NotImplementedYet for a unit that the cycle-level model does not have.
+    """
+
+    def __init__(self, unit: Unit):
+        self.unit = unit
+        self.bench = bench = Bench(unit, 0)
+        self.lanes, self.window = bench.lanes, bench.window
+        self.bits = bench.palette.fraction_bits
+        self.width = self.bits + 2
+        self.factors: tuple[Format, Format] = (unit.operands.a, unit.operands.b)
+        self.exact_products = all(fmt.bits <= EXHAUSTIVE_BITS for fmt in self.factors)
+        self.exps = [exp - bench.neutral for exp in bench.palette.exps]
+        self.addends = bench.addend_bits > 0
+        self.spread = max(bench.blocks) > 1
+
+    @property
+    def names(self) -> str:
+        """The products, in words."""
+        return f"{self.factors[0].name} x {self.factors[1].name}"
+
+    @cached_property
+    def farthest(self) -> int:
+        """The largest distance between two products of one group."""
+        low, high = self.bench.scale_ends
+        return self.exps[-1] - self.exps[0] + (2 * (high - low) if self.spread else 0)
+
+    @cached_property
+    def distances(self) -> list[int]:
+        """Distances between products that have bins of their own: all that there are, and those around the window."""
+        return list(range(max(min(self.farthest, MOST_DISTANCES), self.window + 4) + 1))
+
+    @property
+    def together(self) -> str | None:
+        """Why a product never has another term beside it, or None."""
+        if self.lanes > 1 or self.addends:
+            return None
+        return "a group has one product and no addend"
+
+    def apart(self, d: int) -> str | None:
+        """Why no two products are so far apart, or None."""
+        if self.lanes < 2:
+            return "a group has one product only"
+        if d > self.farthest:
+            ends = f"products of {self.names} have exponents {self.exps[0]} to {self.exps[-1]}"
+            shared = "" if self.unit.scale is None else ", and one scale for the whole group"
+            return f"{ends}{shared}, so that two are at most {self.farthest} apart"
+        if self.spread or any(exp + d in self._exps for exp in self.exps):
+            return None
+        return f"no two exponents of products of {self.names} are {d} apart"
+
+    @cached_property
+    def _exps(self) -> frozenset[int]:
+        return frozenset(self.exps)
+
+    @cached_property
+    def all_sigs(self) -> NDArray[np.int64] | None:
+        """Every number that is a product of two significands, other than zero; None where those are too many."""
+        bits = [fmt.precision if isinstance(fmt, FloatFormat) else fmt.bits for fmt in self.factors]
+        if max(bits) > MOST_PRECISION:
+            return None
+        a, b = (
+            np.arange(1, (1 << n) + 1 if isinstance(fmt, FixedFormat) else 1 << n, dtype=np.int64)
+            for n, fmt in zip(bits, self.factors, strict=True)
+        )
+        return np.unique(a[:, None] * b)
+
+    def never_ends(self, places: int, word: str) -> bool:
+        """Whether enumeration proves that no product's lowest bits are of a kind (`hwsim.cases.bins.lostbits.kind`)."""
+        if self.all_sigs is None or places < 2 or places > 48:
+            return False
+        low = self.all_sigs & ((1 << places) - 1)
+        half, ones = 1 << places - 1, (1 << places) - 1
+        found = {
+            "zero": low == 0,
+            "one last bit": low == 1,
+            "below half": (low > 1) & (low < half),
+            "half": low == half,
+            "above half": (low > half) & (low < ones),
+            "all ones": low == ones,
+        }[word]
+        return not found.any()
+
+    def sigs(self, d: int, addend: bool) -> frozenset[int] | None:
+        """Significands that a product d below max_exp can have; None where they are not enumerated.
+
+        addend: whether an addend may be what has max_exp, rather than a product.
+        """
+        if not self.exact_products:
+            return None
+        if (addend and self.addends) or self.spread:
+            return self._sigs_of(tuple(self.exps))
+        return self._sigs_of(tuple(exp for exp in self.exps if exp + d in self._exps)) if self.lanes > 1 else None
+
+    def _sigs_of(self, exps: tuple[int, ...]) -> frozenset[int]:
+        found = self._cache.get(exps)
+        if found is None:
+            of, neutral = self.bench.palette.of, self.bench.neutral
+            found = frozenset(one.sig for exp in exps for sign in (0, 1) for one in of(sign, exp + neutral))
+            self._cache[exps] = found
+        return found
+
+    @cached_property
+    def _cache(self) -> dict[tuple[int, ...], frozenset[int]]:
+        return {}
+
+    def below(self, d: int) -> int:
+        """Places of a product that are below the window at a distance; 0 or less: none."""
+        return d + self.bits - self.window
+
+    def none_lost(self, d: int) -> str | None:
+        """Why a product d below max_exp loses no bits, or None."""
+        if self.below(d) > 0:
+            return None
+        return f"products have {self.bits} fraction bits and the window {self.window}: at {d} below nothing is cut off"
+
+    @cached_property
+    def loses(self) -> str | None:
+        """Why no term ever loses bits, or None."""
+        if self.addends or self.below(self.farthest) > 0:
+            return None
+        return (
+            f"products have {self.bits} fraction bits and are at most {self.farthest} apart, within the window's "
+            f"{self.window}"
+        )
+
+    @cached_property
+    def addend_exps(self) -> tuple[int, int] | None:
+        """The least and the largest exponent of an addend of its own format; None where addends are partial sums."""
+        fmt = self.bench.addend_format
+        return None if fmt is None else (fmt.emin, fmt.emax)
+
+    @cached_property
+    def product_exps(self) -> tuple[int, int]:
+        """The least and the largest exponent of a product, scales counted."""
+        low, high = self.bench.scale_ends
+        return self.exps[0] + low, self.exps[-1] + high
+
+    def deepest(self) -> tuple[int, str] | None:
+        """The largest distance of a product below any term, and why; None where none is known."""
+        if not self.addends:
+            return self.farthest, f"two products are at most {self.farthest} apart"
+        if self.addend_exps is None:
+            return None
+        d = max(self.farthest, self.addend_exps[1] - self.product_exps[0])
+        return d, f"no term is more than {d} above a product of {self.names}"
+
+    @cached_property
+    def most_together(self) -> tuple[Fraction, bool]:
+        """What all products lose together at most, in places of the window's last, and whether that much is lost."""
+        # In a window shorter than a product the largest one loses bits too.
+        losing = self.lanes if self.addends or self.window < self.bits else self.lanes - 1
+        if not self.exact_products:
+            return Fraction(losing), False
+        parts = [Fraction(0)]
+        for places in range(1, self.width + 2):
+            sigs = self.sigs(places + self.window - self.bits, True) or ()
+            parts.append(Fraction(max((sig & ((1 << places) - 1) for sig in sigs), default=0), 1 << places))
+        return max(parts) * losing, True
+
+    @cached_property
+    def most_lost(self) -> Fraction | None:
+        """The largest part of a window place that one product can lose below another; None where not enumerated."""
+        if not self.exact_products:
+            return None
+        best = Fraction(0)
+        # Below that the product has no bits in the window, and loses less with each place.
+        for d in self.distances:
+            places = self.below(d)
+            if 0 < places <= self.width + 1 and self.apart(d) is None:
+                top = max((sig & ((1 << places) - 1) for sig in self.sigs(d, False) or ()), default=0)
+                best = max(best, Fraction(top, 1 << places))
+        return best
+
+    @cached_property
+    def grown(self) -> int:
+        """The most places that a sum of products alone can stand above max_exp."""
+        of, exps = self.bench.palette.of, self.bench.palette.exps
+        largest = max(one[-1].sig for exp in exps for one in [of(0, exp)] if one)
+        return (self.lanes * largest).bit_length() - 1 - self.bits
+
+    @cached_property
+    def grown_with_addend(self) -> int:
+        """The same with an addend, whose significand is below 2."""
+        of, exps = self.bench.palette.of, self.bench.palette.exps
+        largest = max(one[-1].sig for exp in exps for one in [of(0, exp)] if one)
+        return (self.lanes * largest + (2 << self.bits) - 1).bit_length() - 1 - self.bits
+
+    @cached_property
+    def most_growth(self) -> int:
+        """The most places that any sum can stand above max_exp."""
+        return self.grown_with_addend if self.addends else self.grown
+
+    @property
+    def result(self) -> FloatFormat:
+        """The format that a group's sum is rounded to."""
+        return self.bench.result
+
+    @cached_property
+    def most_cut(self) -> int:
+        """The most places that rounding cuts off a normal result."""
+        return self.window + self.most_growth - self.result.fraction_bits
+
+    @cached_property
+    def shallow(self) -> tuple[int, str] | None:
+        """The most places that a sum's leading one can stand below max_exp, of products alone, and why."""
+        if self.addends or self.spread:
+            return None
+        depth = self.farthest + self.bits
+        why = f"every product is a multiple of 2^{self.exps[0] - self.bits} and has at most exponent {self.exps[-1]}"
+        return depth, f"{why}, so that the sum's leading one is at most {depth} places below max_exp"
+
+    @cached_property
+    def range(self) -> RangeReport:
+        """Proofs on the ends of the result's range."""
+        return range_report(self.unit)
+
+    @cached_property
+    def unit_of_sums(self) -> tuple[int, str]:
+        """The exponent of a power of two that every sum with a product is a multiple of, and why."""
+        return granule(self.bench)
+
+    @cached_property
+    def largest_sum(self) -> Fraction | None:
+        """What no sum of products alone exceeds in magnitude, however it is rounded; None where chains are open."""
+        unit, beats = self.unit, self.bench.beats
+        if unit.promotion_beats is not None:
+            beats = min(beats, unit.promotion_beats)
+        if self.bench.addend_format is not None or beats > 1 << 10:
+            return None
+        exp = self.exps[-1] + self.bench.scale_ends[1]
+        scale = Fraction(1 << exp) if exp >= 0 else Fraction(1, 1 << -exp)
+        product = Fraction((1 << self.width) * 2, 1 << self.bits) * scale
+        # Doubled for what rounding adds, to a term or to a result, in each beat.
+        return product * (self.lanes << beats)
+
+    def landmarks(self) -> Iterator[int]:
+        """Counts of lanes: one, two, half of them, all."""
+        yield from sorted({1, 2, self.lanes // 2, self.lanes} & set(range(1, self.lanes + 1)))

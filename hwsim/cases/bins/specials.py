@@ -1,0 +1,165 @@
+"""G10: NaN, infinities and zeros of both signs."""
+
+from __future__ import annotations
+
+from hwsim.cases.bins.declare import Declared, Hits
+from hwsim.cases.bins.seen import Seen
+from hwsim.cases.bins.shape import Shape
+from hwsim.cases.landmarks import infinities, zeros
+from hwsim.formats import Class, FixedFormat, Format
+from hwsim.model.terms import Term
+
+SIGNS = ("+", "-")
+
+
+def declare(shape: Shape, out: Declared) -> None:
+    """NaN at each lane and in the addend; infinities against zero and each other; signs of zeros."""
+    _nan(shape, out)
+    _infinity(shape, out)
+    _zeros(shape, out)
+
+
+def _no_nan(fmt: Format) -> str | None:
+    return None if getattr(fmt, "has_nan", False) else f"{fmt.name} has no NaN"
+
+
+def _no_infinity(fmt: Format) -> str | None:
+    return None if infinities(fmt) else f"{fmt.name} has no infinity"
+
+
+def _nan(shape: Shape, out: Declared) -> None:
+    at = [
+        [out.bin("G10", f"NaN in {'ab'[side]} at lane {lane}", _no_nan(fmt)) for lane in range(shape.lanes)]
+        for side, fmt in enumerate(shape.factors)
+    ]
+    addend = out.bin("G10", "NaN addend, finite products", _no_nan_addend(shape)) if shape.addends else None
+    inf = [_no_infinity(fmt) for fmt in shape.factors]
+    nan = [_no_nan(fmt) for fmt in shape.factors]
+    none = (inf[0] if inf[0] and inf[1] else None) or (nan[0] if nan[0] and nan[1] else None)
+    beside = out.bin("G10", "NaN in one lane, infinity in another", none or _single(shape))
+
+    def sample(seen: Seen, hits: Hits) -> None:
+        if seen.finite:
+            return
+        group = seen.group
+        for side, factors in enumerate((group.a, group.b)):
+            for lane, factor in enumerate(factors):
+                if factor.cls is Class.NAN:
+                    hits.add(at[side][lane])
+        found = {term.cls for term in group.products}
+        one = group.addend
+        if one is not None and one.cls is Class.NAN and addend is not None and not found & {Class.NAN, Class.INFINITY}:
+            hits.add(addend)
+        if {Class.NAN, Class.INFINITY} <= found:
+            hits.add(beside)
+
+    out.groups.append(sample)
+
+
+def _single(shape: Shape) -> str | None:
+    return "a group has one product only" if shape.lanes == 1 else None
+
+
+def _infinity(shape: Shape, out: Declared) -> None:
+    none = [_no_infinity(fmt) for fmt in shape.factors]
+    neither = none[0] if none[0] and none[1] else None
+    times = [out.bin("G10", f"infinite {'ab'[side]} times zero", none[side]) for side in (0, 1)]
+    lanes = [
+        [out.bin("G10", f"{sign} infinite product at lane {lane}", neither) for lane in range(shape.lanes)]
+        for sign in SIGNS
+    ]
+    opposed = out.bin("G10", "infinities of both signs in two lanes", neither or _single(shape))
+    against, alike, addend = -1, -1, [-1, -1]
+    if shape.addends:
+        special = _no_infinite_addend(shape)
+        against = out.bin("G10", "infinite product against an infinite addend", neither or special)
+        alike = out.bin("G10", "infinite product and an infinite addend of its sign", neither or special)
+        addend = [out.bin("G10", f"{sign} infinite addend, finite products", special) for sign in SIGNS]
+
+    def sample(seen: Seen, hits: Hits) -> None:
+        if seen.finite:
+            return
+        group, found = seen.group, set[int]()
+        for lane, (x, y) in enumerate(zip(group.a, group.b, strict=True)):
+            if x.cls is Class.INFINITY or y.cls is Class.INFINITY:
+                if x.cls is Class.ZERO or y.cls is Class.ZERO:
+                    hits.add(times[int(y.cls is Class.INFINITY)])
+                elif group.products[lane].cls is Class.INFINITY:
+                    sign = group.products[lane].sign
+                    hits.add(lanes[sign][lane])
+                    found.add(sign)
+        if len(found) == 2:
+            hits.add(opposed)
+        one = group.addend
+        if one is not None and one.cls is Class.INFINITY:
+            if found and against >= 0:
+                hits.update([alike if sign == one.sign else against for sign in found])
+            elif not found and not _any_nan(group.products):
+                hits.add(addend[one.sign])
+
+    out.groups.append(sample)
+
+
+def _any_nan(products: tuple[Term, ...]) -> bool:
+    return any(term.cls is Class.NAN for term in products)
+
+
+def _no_infinite_addend(shape: Shape) -> str | None:
+    """Why no addend of a group is infinite, or None."""
+    fmt = shape.bench.addend_format
+    if fmt is not None:
+        return _no_infinity(fmt)
+    if shape.range.overflow or any(infinities(factor) for factor in shape.factors):
+        return None
+    return f"an addend is a partial sum, {shape.names} has no infinity, and sums of finite products never overflow"
+
+
+def _no_nan_addend(shape: Shape) -> str | None:
+    """Why no addend of a group is NaN, or None."""
+    fmt = shape.bench.addend_format
+    if fmt is not None:
+        return _no_nan(fmt)
+    scales = () if shape.unit.scale is None else shape.bench.scale_formats
+    if (
+        _no_infinite_addend(shape) is None
+        or any(_no_nan(f) is None for f in shape.factors)
+        or any(f.nan for f in scales)
+    ):
+        return None
+    return f"an addend is a partial sum, and no operand of {shape.names} is NaN or infinite"
+
+
+def _zeros(shape: Shape, out: Declared) -> None:
+    """Sums of zeros, by the signs of the products and of the addend; exact zeros of other terms are in G5."""
+    fmt = shape.unit.operands.addend if shape.bench.addend_format is None else shape.bench.addend_format
+    addends = {0: "+0"}
+    if shape.bench.addend_format is not None and fmt is not None and len(zeros(fmt)) > 1:
+        addends[1] = "-0"
+    at = {
+        (kind, c): out.bin("G10", f"zero products, {kind}, addend {word}", _no_zeros(shape, kind))
+        for kind in ("all +", "all -", "both signs")
+        for c, word in addends.items()
+    }
+
+    def sample(seen: Seen, hits: Hits) -> None:
+        if not seen.finite or seen.top is not None:
+            return
+        signs = {term.sign for term in seen.group.products}
+        kind = "both signs" if len(signs) > 1 else "all -" if 1 in signs else "all +"
+        one = seen.group.addend
+        key = (kind, 0 if one is None else one.sign)
+        if key in at:
+            hits.add(at[key])
+
+    out.groups.append(sample)
+
+
+def _no_zeros(shape: Shape, kind: str) -> str | None:
+    """Why zero products never have such signs, or None."""
+    if kind == "both signs" and shape.lanes == 1:
+        return "a group has one product only"
+    a, b = shape.factors
+    # A zero times a negative number is -0.
+    if kind == "all +" or any(len(zeros(fmt)) > 1 or isinstance(fmt, FixedFormat) for fmt in (a, b)):
+        return None
+    return f"neither {a.name} nor {b.name} has a zero of each sign"

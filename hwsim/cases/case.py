@@ -1,0 +1,72 @@
+"""Cases: one dot product each, with a name that stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hwsim.model.clock import Beat
+from hwsim.spec import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One dot product.
+
+    id: its name, unique in its suite. a, b: codes, a multiple of `instruction.fill` of them. c: the addend's code.
+    scale_a, scale_b: a code for each block along K; empty for an unscaled unit.
+    """
+
+    id: str
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    c: int = 0
+    scale_a: tuple[int, ...] = ()
+    scale_b: tuple[int, ...] = ()
+
+
+def beats(unit: Unit, case: Case, context: int = 0) -> Iterator[Beat]:
+    """A case as the beats that bring it into a unit, in order."""
+    lanes = unit.instruction.lanes
+    count = len(case.a) // lanes
+    for index in range(count):
+        here = slice(index * lanes, (index + 1) * lanes)
+        yield Beat(
+            a=case.a[here],
+            b=case.b[here],
+            # Only the first beat's addend counts; the others carry its complement, which must not.
+            c=case.c if index == 0 else ~case.c & addend_mask(unit),
+            scale_a=beat_scales(unit, 0, case.scale_a, index),
+            scale_b=beat_scales(unit, 1, case.scale_b, index),
+            first=index == 0,
+            last=index == count - 1,
+            context=context,
+        )
+
+
+def addend_mask(unit: Unit) -> int:
+    """All ones, as wide as an addend."""
+    return (1 << unit.operands.addend.container_bits) - 1 if unit.operands.addend else 0
+
+
+def block_lengths(unit: Unit) -> tuple[int, int]:
+    """Terms of a dot product that share one scale, of a and of b."""
+    assert unit.scale is not None
+    return unit.scale.a.block[1], unit.scale.b.block[0]
+
+
+def term_scales(unit: Unit, case: Case) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """A case's scale codes of a and of b, one for each term, as `Definition.dot` takes them; empty where unscaled."""
+    if unit.scale is None:
+        return (), ()
+    (length_a, length_b), terms = block_lengths(unit), range(len(case.a))
+    return tuple(case.scale_a[i // length_a] for i in terms), tuple(case.scale_b[i // length_b] for i in terms)
+
+
+def beat_scales(unit: Unit, side: int, scales: tuple[int, ...], index: int) -> tuple[int, ...]:
+    """The scales that one beat of a case carries: at least one, even where a block spans several beats."""
+    if unit.scale is None:
+        return ()
+    lanes, length = unit.instruction.lanes, block_lengths(unit)[side]
+    first = index * lanes // length
+    return scales[first : first + max(1, lanes // length)]

@@ -1,0 +1,148 @@
+"""Directed cases of shared scales: NaN, both ends and the middle of their range, and sums far beyond the result's."""
+
+from __future__ import annotations
+
+from itertools import product as cross
+
+from hwsim.cases.bench import Bench
+from hwsim.cases.directed_sum import large, opposite
+from hwsim.cases.landmarks import infinities, nans
+from hwsim.cases.palette import Product
+from hwsim.cases.solver import Filling, Pair
+from hwsim.formats import ExponentFormat
+
+
+def landmarks(fmt: ExponentFormat) -> list[int]:
+    """The ends of a scale's codes and their neighbours, and those around 2^0."""
+    near = {fmt.min_code, fmt.min_code + 1, fmt.bias - 1, fmt.bias, fmt.bias + 1, fmt.max_code - 1, fmt.max_code}
+    return sorted(code for code in near if fmt.min_code <= code <= fmt.max_code)
+
+
+def scaled(bench: Bench, products: tuple[Product | Pair, ...], x: int, y: int, lane: int | None = None) -> Filling:
+    """A beat with scale code x in every block of a and y in every block of b."""
+    filling = bench.filling(products, lane)
+    return filling._replace(scale_a=(x,) * bench.blocks[0], scale_b=(y,) * bench.blocks[1])
+
+
+def codes(bench: Bench) -> None:
+    """The landmark codes of both sides, crossed, with small and large products, few and all lanes, and an addend."""
+    if bench.unit.scale is None:
+        return
+    a, b = bench.scale_formats
+    exps = bench.palette.exps
+    least, most = bench.palette.of(0, exps[0])[0], bench.palette.of(0, exps[-1])[-1]
+    minus = bench.palette.of(1, exps[-1])[-1]
+    one = bench.addend(0, 1, 0)
+    for x, y in cross(landmarks(a), landmarks(b)):
+        name = f"scale/{x}-{y}"
+        bench.put(f"{name}-least", [scaled(bench, (least,), x, y)])
+        bench.put(f"{name}-most", [scaled(bench, (most,), x, y)])
+        bench.put(f"{name}-all-neg", [scaled(bench, (minus,) * bench.lanes, x, y)])
+        bench.put(f"{name}-zero", [scaled(bench, (), x, y)])
+        if one:
+            bench.put(f"{name}-addend", [*one.before, scaled(bench, (minus,), x, y)], one.c)
+
+
+def nan(bench: Bench) -> None:
+    """A NaN scale in each block of each side, with numbers, zeros, a NaN element and an infinite addend."""
+    if bench.unit.scale is None:
+        return
+    most = bench.palette.of(0, bench.palette.exps[-1])[-1]
+    elements: dict[str, tuple[tuple[Product | Pair, ...], int]] = {"number": ((most,), 0), "zeros": ((), 0)}
+    for fmt, side in zip(bench.factors, (0, 1), strict=True):
+        for code in nans(fmt)[:1]:
+            elements[f"nan-{'ab'[side]}"] = (((most.a, code) if side else (code, most.b),), 0)
+    addend = bench.unit.operands.addend
+    for index, code in enumerate(infinities(addend) if addend else []):
+        elements[f"addend-inf{index}"] = ((most,), code)
+    for (name, (products, c)), which in cross(elements.items(), ("a", "b", "ab")):
+        blocks = max(bench.blocks[side] for side in (0, 1) if "ab"[side] in which)
+        for block in range(blocks):
+            filling = _nan_scale(bench, bench.filling(products, block * bench.lanes // blocks), which, block)
+            if filling:
+                bench.put(f"scale/nan-{which}-block{block}-{name}", [filling], c)
+
+
+def _nan_scale(bench: Bench, filling: Filling, which: str, block: int) -> Filling | None:
+    """A beat with NaN in one block of the sides that `which` names, or None where the format has no NaN."""
+    sides = [list(filling.scale_a), list(filling.scale_b)]
+    for side, fmt in enumerate(bench.scale_formats):
+        if "ab"[side] in which:
+            if not fmt.nan:
+                return None
+            sides[side][block % len(sides[side])] = fmt.nan[-1]
+    return filling._replace(scale_a=tuple(sides[0]), scale_b=tuple(sides[1]))
+
+
+def far(bench: Bench) -> None:
+    """Scales beyond the result's range with a result inside, by small or large elements, and by cancellation."""
+    if bench.unit.scale is None:
+        return
+    fmt, exps = bench.result, bench.palette.exps
+    ends = {"top": fmt.emax - 1, "one": 0, "least-normal": fmt.emin, "least": fmt.emin - fmt.fraction_bits}
+    ends |= {"most": fmt.emax, "below-least": fmt.emin - fmt.fraction_bits - 1}
+    for (name, target), sign in cross(ends.items(), (0, 1)):
+        for size, exp in (("small", exps[0]), ("large", exps[-1])):
+            for one in bench.palette.of(sign, exp)[:1]:
+                # Its leading one comes to stand at the target.
+                shift = target - (exp - bench.palette.fraction_bits + one.sig.bit_length() - 1)
+                if bench.can_shift(shift):
+                    bench.one(f"scale/far-{name}-{size}-{'neg' if sign else 'pos'}", (one,), shift=shift)
+    for d in bench.distances:
+        _cancelled(bench, d)
+
+
+def _cancelled(bench: Bench, d: int) -> None:
+    """X - X + t, with X above the result's largest and t below it."""
+    for exp in reversed(bench.palette.exps):
+        high, low = large(bench, exp), bench.palette.of(d % 2, exp - d)
+        back = high and opposite(bench, high)
+        shift = bench.result.emax + d - 2 - exp
+        if high and back and low and bench.can_shift(shift):
+            bench.one(f"scale/far-cancelled-d{d:02}", (high, back, low[0]), shift=shift)
+            return
+
+
+def blocks(bench: Bench) -> None:
+    """Blocks of one beat with scales of their own: a distance between lanes that only scales make."""
+    if max(bench.blocks) < 2:
+        return
+    side = 0 if bench.blocks[0] > 1 else 1
+    count, fmt = bench.blocks[side], bench.scale_formats[side]
+    one = bench.palette.of(0, bench.palette.exps[-1])[-1]
+    back = opposite(bench, one)
+    for d, block in cross(range(bench.window + bench.palette.fraction_bits + 4), range(count)):
+        for word, other in (("add", one), ("sub", back)):
+            filling = bench.filling((), 0)
+            row = [(0, 0)] * bench.lanes
+            places = [block * bench.lanes // count, (block + 1) % count * bench.lanes // count]
+            scales = list((filling.scale_a, filling.scale_b)[side])
+            scales[(block + 1) % count] = max(fmt.min_code, scales[block] - d)
+            if other:
+                row[places[0]], row[places[1]] = (one.a, one.b), (other.a, other.b)
+                sides = (filling.scale_a, tuple(scales)) if side else (tuple(scales), filling.scale_b)
+                beat = Filling(tuple(row), 0, *sides)
+                bench.put(f"scale/block{block}-d{d:02}-{word}", [beat])
+
+
+def beats(bench: Bench) -> None:
+    """Beats of one sum with scales of their own: rising, falling, and from one end of the range to the other."""
+    if bench.unit.scale is None or not bench.partials:
+        return
+    exps = bench.palette.exps
+    one, minus = (bench.palette.of(sign, exps[-1])[-1] for sign in (0, 1))
+    window = bench.window
+    paths = {
+        "rising": (-4, 0, 4, 8),
+        "falling": (8, 4, 0, -4),
+        "swamped": (window + 2, 0, 0, window + 2),
+        "straddled": (window, 1, window - 1, 2),
+        "ends": (bench.result.emin, bench.result.emax - 24, bench.result.emin, 0),
+        "overflowing": (0, bench.result.emax + 1, 0, 0),
+        "infinities": (bench.result.emax + 1, 0, bench.result.emax + 1, 0),
+    }
+    for (name, shifts), signs in cross(paths.items(), ((0, 0), (0, 1), (1, 1))):
+        if all(bench.can_shift(shift) for shift in shifts):
+            terms = zip(((one, minus)[signs[i % 2]] for i in range(bench.beats)), shifts, strict=False)
+            fillings = [bench.filling([term], shift=shift) for term, shift in terms]
+            bench.put(f"scale/beats-{name}-{signs[0]}{signs[1]}", fillings)

@@ -1,0 +1,232 @@
+"""Matrix problems of realistic numbers, as cases, and the small golden set in vectors/gemm.
+
+`python -m hwsim.cases.matrices FOLDER` writes one NPZ file a unit and a manifest. The same bytes every time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from hwsim.cases.case import Case, block_lengths, term_scales
+from hwsim.cases.counter import Stream, normals
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
+from hwsim.formats.blocks import BlockScale, one_code, scale_shape
+from hwsim.model.definition import Definition
+from hwsim.spec import Unit, load_unit, refuse_unimplemented
+
+VERSION = 2  # of what the files hold and how
+GOLDEN = (
+    "hopper-wgmma-e4m3-f32",
+    "hopper-wgmma-e5m2-f32",
+    "ada-mma-e4m3-f32",
+    "deepseek-v3-e4m3-f32",
+    "mxfp8-e4m3-f32",
+    "mxfp4-e2m1-f32",
+)
+GOLDEN_SHAPE, GOLDEN_SEED = (8, 8, 256), 1
+OUTLIERS = 64  # one element of so many is an outlier
+
+Codes = NDArray[np.unsignedinteger[Any]]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class GemmProblem:
+    """Operands of A @ B + C, as codes.
+
+    A: (M, K). B: (K, N). C: (M, N), or None for a unit without an addend.
+    scale_a: (M / block rows, K / block columns), scale_b: (K / block rows, N / block columns), divided upwards; None
+    for an unscaled unit.
+    """
+
+    A: Codes
+    B: Codes
+    C: Codes | None
+    scale_a: Codes | None = None
+    scale_b: Codes | None = None
+
+
+def gemm_problem(unit: Unit, m: int, n: int, k: int, seed: int) -> GemmProblem:
+    """A matrix product of normal numbers; each row of A and column of B has a magnitude and outliers of its own.
+
+    The elements of a scaled unit are quantised by blocks, with scales that bring each block's largest near the
+    format's. Raises NotImplementedYet for a unit that the model does not have.
+    """
+    refuse_unimplemented(unit)
+    rng = Stream(seed, unit.name, "gemm", m, n, k)
+    a = _values(rng, (m, k), axis=0)
+    b = _values(rng, (k, n), axis=1)
+    c = _addends(rng, unit.operands.addend, (m, n), k)
+    formats = unit.operands.a, unit.operands.b
+    if unit.scale is None:
+        codes_a, codes_b = (fmt.encode(_fitted(values, fmt)) for fmt, values in zip(formats, (a, b), strict=True))
+        return GemmProblem(codes_a, codes_b, c)
+    a, scale_a = _quantised(a, formats[0], unit.scale.a)
+    b, scale_b = _quantised(b, formats[1], unit.scale.b)
+    return GemmProblem(formats[0].encode(a), formats[1].encode(b), c, scale_a, scale_b)
+
+
+def _addends(rng: Stream, fmt: Format | None, shape: tuple[int, int], k: int) -> Codes | None:
+    """Normal numbers of the size of a sum of k products."""
+    if fmt is None:
+        return None
+    values = np.ldexp(normals(rng, shape), k.bit_length() // 2)
+    return fmt.encode(np.abs(values) if isinstance(fmt, FloatFormat) and not fmt.signed else values)
+
+
+def _values(rng: Stream, shape: tuple[int, int], axis: int) -> Floats:
+    """Normal numbers; along the other axis than `axis` they share a magnitude, and a few are outliers."""
+    lines = (shape[0], 1) if axis == 0 else (1, shape[1])
+    magnitude = np.ldexp(1.0, rng.integers(-3, 2, lines).astype(np.intc))
+    large = np.ldexp(1.0, rng.integers(2, 6, lines).astype(np.intc))
+    return np.asarray(normals(rng, shape) * magnitude * np.where(rng.integers(0, OUTLIERS, shape) == 0, large, 1.0))
+
+
+def _ends(fmt: Format) -> tuple[int, int]:
+    """Exponents of the smallest number and of the largest."""
+    if isinstance(fmt, FixedFormat):
+        return -fmt.fraction_bits, fmt.integer_bits - 1
+    assert isinstance(fmt, FloatFormat)
+    return fmt.emin - fmt.fraction_bits, fmt.emax
+
+
+def _fitted(values: Floats, fmt: Format) -> Floats:
+    """Values times a power of two that brings 1 to where the format has numbers on both sides."""
+    least, most = _ends(fmt)
+    return np.ldexp(values, min(max(0, least + 3), most - 2))
+
+
+def _quantised(values: Floats, fmt: Format, side: BlockScale) -> tuple[Floats, Codes]:
+    """Values in units of their blocks' scales, and the codes of the scales."""
+    rows, columns = scale_shape(values.shape[0], values.shape[1], side.block)
+    padded = np.zeros((rows * side.block[0], columns * side.block[1]))
+    padded[: values.shape[0], : values.shape[1]] = np.abs(values)
+    largest = padded.reshape(rows, side.block[0], columns, side.block[1]).max(axis=(1, 3))
+    if isinstance(side.format, FloatFormat):
+        codes = _float_scales(largest / _largest(fmt), side.format)
+        return values / _spread(side.format.decode(codes), side, values.shape), codes
+    scale = side.format
+    assert isinstance(scale, ExponentFormat)
+    # The exponent of the largest element, brought to that of the format's largest number.
+    exps = np.where(largest > 0, np.frexp(largest)[1] - 1 - _ends(fmt)[1], 0)
+    exps = np.clip(exps + scale.bias, scale.min_code, scale.max_code) - scale.bias
+    quantised = np.ldexp(values, -_spread(exps, side, values.shape))
+    return quantised, (exps + scale.bias).astype(container_dtype(scale))
+
+
+def _spread(scales: NDArray[Any], side: BlockScale, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The scale of each element."""
+    return np.repeat(np.repeat(scales, side.block[0], axis=0), side.block[1], axis=1)[: shape[0], : shape[1]]
+
+
+def _largest(fmt: Format) -> float:
+    """The largest number of an element's format."""
+    if isinstance(fmt, FixedFormat):
+        return float(np.ldexp((1 << fmt.bits - 1) - 1, -fmt.fraction_bits))
+    assert isinstance(fmt, FloatFormat)
+    return float(fmt.decode(np.array([fmt.max_magnitude << fmt.padding], dtype=container_dtype(fmt)))[0])
+
+
+def _float_scales(wanted: Floats, fmt: FloatFormat) -> Codes:
+    """The scales next to those wanted; of blocks of zeros 1, and never zero itself."""
+    least, most = 1, fmt.max_magnitude
+    codes = fmt.encode(np.where(wanted > 0, wanted, 1.0)) >> np.asarray(fmt.padding, container_dtype(fmt))
+    return np.asarray(np.clip(codes, least, most) << np.asarray(fmt.padding, container_dtype(fmt)))
+
+
+def gemm_cases(unit: Unit, problem: GemmProblem) -> list[Case]:
+    """Every element of a matrix problem as a case `d[i,j]`, row by row. K is padded with zeros to whole groups."""
+    m, k = problem.A.shape
+    n = problem.B.shape[1]
+    padding = (0,) * (-k % unit.instruction.fill)
+    rows = [(*row, *padding) for row in problem.A.tolist()]
+    columns = [(*column, *padding) for column in problem.B.T.tolist()]
+    addends = problem.C.tolist() if problem.C is not None else [[0] * n] * m
+    cases = []
+    for i, j in np.ndindex(m, n):
+        scale_a, scale_b = _case_scales(unit, problem, i, j, len(rows[0]))
+        cases.append(Case(f"d[{i},{j}]", rows[i], columns[j], addends[i][j], scale_a, scale_b))
+    return cases
+
+
+def _case_scales(unit: Unit, problem: GemmProblem, i: int, j: int, terms: int) -> tuple[tuple[int, ...], ...]:
+    """The scales of row i and of column j along K; those of blocks of padding alone are 2^0, or next to it."""
+    if unit.scale is None or problem.scale_a is None or problem.scale_b is None:
+        return (), ()
+    lines = problem.scale_a[i // unit.scale.a.block[0]], problem.scale_b[:, j // unit.scale.b.block[1]]
+    found = []
+    for line, side, length in zip(lines, (unit.scale.a, unit.scale.b), block_lengths(unit), strict=True):
+        scale = side.format
+        one = one_code(scale)
+        if isinstance(scale, ExponentFormat):
+            one = min(max(scale.bias, scale.min_code), scale.max_code)
+        found.append((*line.tolist(), *[one] * (-(-terms // length) - len(line))))
+    return tuple(found)
+
+
+def expected(unit: Unit, problem: GemmProblem) -> Codes:
+    """D (M, N): what the definition returns for every element, as codes of the output's container."""
+    definition = Definition(unit)
+    shape = problem.A.shape[0], problem.B.shape[1]
+    codes = [
+        definition.dot(case.a, case.b, case.c, *term_scales(unit, case)).code for case in gemm_cases(unit, problem)
+    ]
+    return np.array(codes, dtype=container_dtype(unit.output)).reshape(shape)
+
+
+# The golden set.
+
+
+def golden(name: str) -> dict[str, Codes]:
+    """The arrays of one unit's golden file."""
+    unit = load_unit(name)
+    m, n, k = GOLDEN_SHAPE
+    problem = gemm_problem(unit, m, n, k, GOLDEN_SEED)
+    arrays = {"A": problem.A, "B": problem.B, "C": problem.C, "scale_a": problem.scale_a, "scale_b": problem.scale_b}
+    return {key: array for key, array in arrays.items() if array is not None} | {"D": expected(unit, problem)}
+
+
+def write_gemm(folder: str | Path) -> None:
+    """Write `UNIT.npz` for each unit of the golden set, and `manifest.yaml`, into a folder."""
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    units: dict[str, Any] = {}
+    for name in GOLDEN:
+        arrays = golden(name)
+        # NumPy gives every member of an archive the same date, so that the bytes depend on the arrays alone.
+        np.savez(path / f"{name}.npz", **arrays)  # type: ignore[arg-type]
+        units[f"{name}.npz"] = {
+            "sha256": hashlib.sha256((path / f"{name}.npz").read_bytes()).hexdigest(),
+            "arrays": {key: _described(array) for key, array in arrays.items()},
+            "unit": load_unit(name).model_dump(mode="json", exclude_unset=True),
+        }
+    m, n, k = GOLDEN_SHAPE
+    head = {"generator": "hwsim.cases.matrices", "version": VERSION, "seed": GOLDEN_SEED, "m": m, "n": n, "k": k}
+    text = yaml.safe_dump({**head, "files": units}, sort_keys=False, width=110, allow_unicode=True)
+    note = (
+        "# Made by `python -m hwsim.cases.matrices`. Arrays hold codes; an array's sha256 is of its bytes, by rows.\n"
+    )
+    (path / "manifest.yaml").write_bytes((note + text).encode())
+
+
+def _described(array: Codes) -> dict[str, Any]:
+    little = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"))
+    return {
+        "dtype": str(array.dtype),
+        "shape": list(array.shape),
+        "sha256": hashlib.sha256(little.tobytes()).hexdigest(),
+    }
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m hwsim.cases.matrices FOLDER")
+    write_gemm(sys.argv[1])

@@ -1,0 +1,257 @@
+"""The adapter: Verilog around a user's design, which makes a stream of beats and a stream of results of its ports.
+
+Around it stands a bench as `hwsim.cosim.bench` has one: what crosses to the testbench is an index a cycle, and a word
+or two. It hands over a result's flags even where its bits are unknown, because the device keeps its own time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from hwsim.cosim.bench import DEPTH, TOP
+from hwsim.cosim.dut.config import Dut
+from hwsim.cosim.dut.elaborate import Module
+from hwsim.cosim.dut.places import PLAIN, Fields, PortBit
+
+ADAPTER = "hwsim_adapter"
+
+BENCH = """// Plays payloads into {adapter}, one index a cycle.
+module {bench} (
+  input clk,
+  // bit 0: the input is valid; 1: the output is ready; 2: reset; from 3 on: which payload
+  input [31:0] drive,
+  // bit 0: the input is ready; 1: the output is valid; 2: an unknown bit in the handshake; 3: in a result;
+  // from 4 on: the context
+  output [31:0] seen,
+  output [31:0] result
+);
+  reg [{input_high}:0] payloads [0:{depth_high}];
+  integer last;
+  initial if ($value$plusargs("last=%d", last)) $readmemh("payloads.hex", payloads, 0, last);
+
+  wire input_ready, output_valid;
+  wire [{output_high}:0] out;
+  wire [{input_high}:0] payload = payloads[drive[{index_high}:3]];
+  {adapter} adapter (
+    .clk(clk),
+    .rst(drive[2]),
+    .i__payload(payload),
+    .i__valid(drive[0]),
+    .i__ready(input_ready),
+    .o__payload(out),
+    .o__valid(output_valid),
+    .o__ready(drive[1])
+  );
+  wire lost = (^{{input_ready, output_valid}} === 1'bx);
+  wire unknown = !lost & output_valid & (^out === 1'bx);
+  wire [{output_high}:0] known = (!lost & output_valid & !unknown) ? out : {output_width}'d0;
+  assign seen = lost ? 32'd4 : {{ {seen_padding}'d0, known[{context_high}:{context_low}], unknown, 1'b0, \
+output_valid, input_ready }};
+  assign result = {{ {result_padding}known[{result_high}:0] }};
+endmodule
+"""
+
+HEAD = """// {top} as a stream of beats and a stream of results.
+module {adapter} (
+  input clk,
+  input rst,
+  input [{input_high}:0] i__payload,
+  input i__valid,
+  output i__ready,
+  output [{output_high}:0] o__payload,
+  output o__valid,
+  input o__ready
+);
+"""
+
+
+def verilog(dut: Dut, module: Module, fields: Fields) -> str:
+    """The bench and the adapter. Raises SpecError, naming the key, for a port that has no source or two."""
+    return bench(fields) + adapter(dut, module, fields)
+
+
+def bench(fields: Fields) -> str:
+    """The bench's Verilog."""
+    result, context = fields.output
+    return BENCH.format(
+        bench=TOP,
+        adapter=ADAPTER,
+        input_high=fields.input_width - 1,
+        output_high=fields.output_width - 1,
+        output_width=fields.output_width,
+        depth_high=DEPTH - 1,
+        index_high=2 + (DEPTH - 1).bit_length(),
+        result_high=result.bits - 1,
+        result_padding=f"{32 - result.bits}'d0, " if result.bits < 32 else "",
+        context_high=context.offset + context.bits - 1,
+        context_low=context.offset,
+        seen_padding=28 - context.bits,
+    )
+
+
+def adapter(dut: Dut, module: Module, fields: Fields) -> str:
+    """The adapter's Verilog."""
+    driven = _driven(dut, module, fields)
+    lines = [
+        HEAD.format(
+            top=module.name, adapter=ADAPTER, input_high=fields.input_width - 1, output_high=fields.output_width - 1
+        )
+    ]
+    connections = []
+    for port in module.ports:
+        wire = f"port_{port.name}"
+        array = f" [{port.elements[0]}:{port.elements[-1]}]" if port.elements else ""
+        lines.append(f"  wire [{port.width - 1}:0] {wire}{array};\n")
+        connections.append(f"    .{port.name}({wire})")
+        for element in port.elements or (PLAIN,):
+            if (port.name, element) in driven:
+                target = f"{wire}[{element}]" if port.elements else wire
+                lines.append(f"  assign {target} = {driven[port.name, element]};\n")
+    lines += [f"  {line}\n" for line in _protocol(dut, fields)]
+    parameters = ", ".join(f".{name}({_value(value)})" for name, value in dut.file.parameters.items())
+    lines.append(f"  {module.name} {f'#({parameters}) ' if parameters else ''}dut (\n")
+    lines += [",\n".join(connections), "\n  );\nendmodule\n"]
+    return "".join(lines)
+
+
+def _value(value: int | str) -> str:
+    return str(value)
+
+
+def _driven(dut: Dut, module: Module, fields: Fields) -> dict[tuple[str, int], str]:
+    """What every word of every input is driven with."""
+    sources: dict[PortBit, str] = {}
+
+    def drive(key: str, bit: PortBit, source: str) -> None:
+        if bit in sources:
+            raise dut.wrong(key, f"drives bit {bit[2]} of {bit[0]}, which something else drives too")
+        sources[bit] = source
+
+    for key, name, source in _controls(dut):
+        port = module.by_name.get(name)
+        if port is None or port.direction != "in" or port.elements:
+            raise dut.wrong(key, f"must name an input of {module.name} ({', '.join(_inputs(module))}), not {name}")
+        if port.width != 1 and not key.startswith("constants."):
+            raise dut.wrong(key, f"must name an input of one bit, not {name} ({port.width} bits)")
+        for place in range(port.width):
+            constant = dut.file.constants.get(name, 0) >> place & 1
+            drive(key, (name, PLAIN, place), source or f"1'd{constant}")
+    for field in fields.input:
+        for number, bits in enumerate(fields.places.get(field.name, ())):
+            first = field.offset + number * field.bits + fields.shift.get(field.name, 0)
+            for index, bit in enumerate(bits):
+                beyond = index >= field.bits  # of a context's port that is wider than the contexts need
+                drive(f"ports.{field.name}", bit, "1'd0" if beyond else f"i__payload[{first + index}]")
+    made: dict[tuple[str, int], str] = {}
+    for port in module.ports:
+        for element in (port.elements or (PLAIN,)) if port.direction == "in" else ():
+            words = [sources.get((port.name, element, bit)) for bit in range(port.width)]
+            if None in words:
+                raise dut.wrong("ports", f"leave bit {words.index(None)} of input {port.name} undriven; see constants")
+            made[port.name, element] = _concatenation(word for word in words if word is not None)
+    return made
+
+
+def _inputs(module: Module) -> Iterator[str]:
+    return (port.name for port in module.ports if port.direction == "in")
+
+
+def _controls(dut: Dut) -> Iterator[tuple[str, str, str]]:
+    """Keys, ports and what drives them: clock, reset, handshake and constants; nothing for a constant."""
+    file, protocol = dut.file, dut.file.protocol
+    if file.clock is not None:
+        yield "clock", file.clock, "clk"
+    if file.reset is not None:
+        yield "reset.port", file.reset.port, "rst" if file.reset.active == "high" else "~rst"
+    for key, source in (("input_valid", "i__valid"), ("output_ready", "o__ready"), ("enable", "o__ready")):
+        port = getattr(protocol, key)
+        if port is not None:
+            yield f"protocol.{key}", port, source
+    for name in file.constants:
+        yield f"constants.{name}", name, ""
+
+
+def _concatenation(bits: Iterable[str]) -> str:
+    """Bits, the least significant first, as one expression; those of the payload that follow one another as a slice."""
+    parts = []
+    numbered = enumerate(bits)
+    for _, run in groupby(numbered, key=lambda item: _follows(*item)):
+        sources = [source for _, source in run]
+        if len(sources) == 1 or not sources[0].startswith("i__payload["):
+            parts += sources
+        else:
+            parts.append(f"i__payload[{_index(sources[-1])}:{_index(sources[0])}]")
+    return parts[0] if len(parts) == 1 else "{" + ", ".join(reversed(parts)) + "}"
+
+
+def _index(source: str) -> int:
+    return int(source[source.index("[") + 1 : -1])
+
+
+def _follows(position: int, source: str) -> object:
+    return _index(source) - position if source.startswith("i__payload[") else (position, source)
+
+
+def _protocol(dut: Dut, fields: Fields) -> Iterator[str]:
+    """Handshake and result: the design's own, or made of the latency that the file promises."""
+    protocol = dut.file.protocol
+    ready = f"port_{protocol.input_ready}" if protocol.input_ready else "1'b1"
+    if protocol.kind == "combinational":
+        valid, context = "i__valid", "i__payload_context"
+    elif protocol.output_valid is not None:
+        valid, context = f"port_{protocol.output_valid}", "awaited_context"
+    else:
+        valid, context = "awaited", "awaited_context"
+    if protocol.enable is not None:
+        ready = "o__ready"
+    places = {field.name: field for field in fields.input}
+    last, number = places["last"], places["context"]
+    yield f"wire i__payload_last = i__payload[{last.offset}];"
+    high = number.offset + number.bits - 1
+    yield f"wire [{number.bits - 1}:0] i__payload_context = i__payload[{high}:{number.offset}];"
+    if protocol.kind == "latency":
+        yield from _delay(protocol.cycles or 0, number.bits, protocol.enable is not None)
+    elif protocol.kind == "stream":
+        yield f"wire [{number.bits - 1}:0] awaited_context = {number.bits}'d0;"
+    if "result_context" in fields.places:
+        taken = fields.places["result_context"][0][: number.bits]
+        context = "{" + ", ".join(_port_bit(bit) for bit in reversed(taken)) + "}"
+    yield f"assign i__ready = {ready};"
+    yield f"assign o__valid = {valid};"
+    yield f"assign o__payload = {{{context}, {_result(fields)}}};"
+
+
+def _result(fields: Fields) -> str:
+    """The result's container: the design's bits above its padding, zeros elsewhere."""
+    (field, _), (bits,) = fields.output, fields.places["result"]
+    shift = fields.shift["result"]
+    parts = [_port_bit(bit) for bit in reversed(bits)]
+    above = field.bits - shift - len(bits)
+    return "{" + ", ".join([*([f"{above}'d0"] if above else []), *parts, *([f"{shift}'d0"] if shift else [])]) + "}"
+
+
+def _port_bit(bit: PortBit) -> str:
+    name, element, index = bit
+    return f"port_{name}[{index}]" if element == PLAIN else f"port_{name}[{element}][{index}]"
+
+
+def _delay(cycles: int, bits: int, enabled: bool) -> Iterator[str]:
+    """Whether a result is due, and of which context: the input of `cycles` cycles ago."""
+    yield "wire due = i__valid & i__payload_last;"
+    if not cycles:
+        yield "wire awaited = due;"
+        yield f"wire [{bits - 1}:0] awaited_context = i__payload_context;"
+        return
+    yield f"reg [{cycles - 1}:0] waits;"
+    yield f"reg [{bits - 1}:0] contexts [0:{cycles - 1}];"
+    yield "integer stage;"
+    yield "always @(posedge clk)"
+    yield f"  if (rst) waits <= {cycles}'d0;"
+    yield f"  else {'if (o__ready) ' if enabled else ''}begin"
+    yield f"    waits <= {{waits, due}} & {{{cycles}{{1'b1}}}};"
+    yield "    contexts[0] <= i__payload_context;"
+    yield f"    for (stage = 1; stage < {cycles}; stage = stage + 1) contexts[stage] <= contexts[stage - 1];"
+    yield "  end"
+    yield f"wire awaited = waits[{cycles - 1}];"
+    yield f"wire [{bits - 1}:0] awaited_context = contexts[{cycles - 1}];"

@@ -1,0 +1,112 @@
+"""Case files: one case of a user's design, to run again; and the words of it that any testbench can read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
+
+from hwsim.cases.case import Case, block_lengths
+from hwsim.cosim.dut.cases import expected_codes, fill
+from hwsim.cosim.dut.config import Dut
+from hwsim.cosim.dut.play import Built, beat_unit
+from hwsim.cosim.trace import tag
+from hwsim.formats.catalog import explain_invalid
+from hwsim.formats.yamlfile import SpecError, read
+
+Codes = tuple[Annotated[int, Strict(), Field(ge=0)], ...]
+
+
+class CaseFile(BaseModel):
+    """The file's keys: codes, as `Case` has them. expected, got, fields: for a reader, not read back."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    unit: str
+    id: str = "case"
+    a: Annotated[Codes, Field(min_length=1)]
+    b: Annotated[Codes, Field(min_length=1)]
+    c: Annotated[int, Strict(), Field(ge=0)] = 0
+    scale_a: Codes = ()
+    scale_b: Codes = ()
+    expected: int | None = None
+    got: int | str | None = None
+    fields: Any = None
+
+
+def load_case(path: Path, dut: Dut) -> Case:
+    """A case of this design's unit, from its file, filled up to whole beats.
+
+    Raises SpecError, naming file, line and key, for a file that breaks a rule, and for a case of another unit.
+    """
+    document = read(path)
+    try:
+        file = CaseFile.model_validate(document.data)
+    except ValidationError as error:
+        raise explain_invalid(error, document) from None
+
+    def wrong(key: str, rule: str) -> SpecError:
+        return SpecError(f"{document.where((key,))}: {key} {rule}")
+
+    if file.unit != dut.unit.name:
+        raise wrong("unit", f"must be {dut.unit.name}, which {dut.path} claims to be, not {file.unit}")
+    if len(file.b) != len(file.a):
+        raise wrong("b", f"must have as many codes as a ({len(file.a)}), not {len(file.b)}")
+    formats = {"a": dut.unit.operands.a, "b": dut.unit.operands.b}
+    if dut.unit.scale is not None:
+        formats |= {"scale_a": dut.unit.scale.a.format, "scale_b": dut.unit.scale.b.format}
+        for key, length in zip(("scale_a", "scale_b"), block_lengths(dut.unit), strict=True):
+            blocks = -(-len(file.a) // length)
+            if len(getattr(file, key)) != blocks:
+                raise wrong(key, f"must have a code for each block ({blocks}), not {len(getattr(file, key))}")
+    for key, fmt in formats.items():
+        for code in getattr(file, key):
+            if code >> fmt.container_bits:
+                raise wrong(key, f"must be codes of {fmt.name} ({fmt.container_bits} bits), not {code:#x}")
+    addend = dut.unit.operands.addend
+    if file.c and (addend is None or dut.file.ports.c is None or file.c >> addend.container_bits):
+        raise wrong("c", f"must be a code of the design's addend, not {file.c:#x}")
+    case = fill(dut, Case(file.id, file.a, file.b, file.c, file.scale_a, file.scale_b))
+    if len(case.a) > dut.products and not dut.chains:
+        raise wrong("a", f"must be one beat ({dut.products} products), not {len(file.a)}")
+    return case
+
+
+def write_case(folder: Path, built: Built, case: Case, got: int | None) -> Path:
+    """Write `case.yaml`, `operands.hex` (a beat a line, as one word) and `expected.hex`; the path of the first.
+
+    got: what the design returned; None for an unknown or missing result.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    dut, ports = built.dut, built.ports
+    (expected,) = expected_codes(dut.unit, [case])
+    stream = [item.beat for item in tag(beat_unit(dut), 0, case, 0)]
+    digits = -(-ports.input.width // 4)
+    (folder / "operands.hex").write_text("".join(f"{ports.pack(beat):0{digits}x}\n" for beat in stream))
+    wide = -(-dut.unit.output.container_bits // 4)
+    (folder / "expected.hex").write_text(f"{expected:0{wide}x}\n")
+    table = {
+        field.name: f"bits {field.offset + field.bits * field.count - 1}:{field.offset} of a line of operands.hex"
+        + (f", {field.count} elements, the first in the low bits" if field.count > 1 else "")
+        for field in ports.input.fields
+    }
+    scales = {key: list(getattr(case, key)) for key in ("scale_a", "scale_b") if getattr(case, key)}
+    data = {"unit": dut.unit.name, "id": case.id, "a": list(case.a), "b": list(case.b), "c": case.c, **scales}
+    data |= {"expected": expected, "got": "unknown" if got is None else got, "fields": table}
+    path = folder / "case.yaml"
+    path.write_text(_Hex.dump(data), encoding="utf-8")
+    return path
+
+
+class _Hex(yaml.SafeDumper):
+    """Codes read best in hexadecimal."""
+
+    @classmethod
+    def dump(cls, data: dict[str, Any]) -> str:
+        """A mapping as YAML, its integers in hexadecimal."""
+        return str(yaml.dump(data, Dumper=cls, sort_keys=False, default_flow_style=None, width=110))
+
+
+_Hex.add_representer(int, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:int", hex(value)))

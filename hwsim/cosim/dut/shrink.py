@@ -1,0 +1,127 @@
+"""Shrinking a failing case: rounds of simpler candidates, each round one simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hwsim.cases.case import Case
+from hwsim.cosim.dut.cases import expected_codes
+from hwsim.cosim.dut.config import Dut
+from hwsim.cosim.dut.simpler import Edits, Simplifier
+from hwsim.formats import FloatFormat, Format
+from hwsim.tb.stream_job import LOST, MISSING, UNKNOWN
+
+MOST_ROUNDS = 20
+MOST_CANDIDATES = 1500  # of a round
+MOST_SEEDS = 64  # failing cases of a run that are tried alone
+
+Ask = Callable[[Sequence[Case]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """The simplest case that was found to fail. rounds, tried: simulations and candidates that it took."""
+
+    case: Case
+    expected: int
+    got: int
+    rounds: int
+    tried: int
+
+
+def kind(fmt: Format, code: int) -> str:
+    """What a result is, as far as a smaller case must fail in the same way."""
+    if code < 0:
+        return {UNKNOWN: "unknown", LOST: "lost"}.get(code, "missing")
+    if not isinstance(fmt, FloatFormat):
+        return "number"
+    bare = code >> fmt.padding
+    if fmt.is_nan(bare) or (fmt.canonical_nan is not None and code == fmt.canonical_nan):
+        return "NaN"
+    return "infinity" if bare & (fmt.sign_bit - 1) == fmt.infinity_magnitude else "number"
+
+
+class Shrinker:
+    """Makes failing cases simpler. ask: what the design returns for some cases."""
+
+    def __init__(self, dut: Dut, ask: Ask):
+        self.dut, self.ask = dut, ask
+        self.simplifier = Simplifier(dut)
+        self.rounds = self.tried = 0
+
+    def shrink(self, failing: Sequence[Case]) -> Shrunk | None:
+        """The simplest failing case; None where none of these fails alone, after a reset."""
+        cost = self.simplifier.cost
+        seeds = sorted(dict.fromkeys(failing), key=cost)[:MOST_SEEDS]
+        found = self._round([*seeds, *self._shortened(seeds)])
+        if not found:
+            return None
+        best = min(found, key=lambda one: cost(one.case))
+        how, steps = self._how(best), list[Edits]()
+        while self.rounds < MOST_ROUNDS:
+            made = self._candidates(best.case, steps)
+            failed = {one.case: one for one in self._round(list(made)) if self._how(one) == how}
+            better = [one for one in failed.values() if cost(one.case) < cost(best.case)]
+            if not better:
+                break
+            steps = [made[case] for case in sorted(failed, key=cost) if made[case]]
+            best = min(better, key=lambda one: cost(one.case))
+        return replace(best, rounds=self.rounds, tried=self.tried)
+
+    def _shortened(self, seeds: Sequence[Case]) -> Iterator[Case]:
+        for case in seeds[:4]:
+            yield from self.simplifier.shorter(case)
+
+    def _how(self, one: Shrunk) -> tuple[str, str]:
+        fmt = self.dut.unit.output
+        return kind(fmt, one.expected), kind(fmt, one.got)
+
+    def _candidates(self, case: Case, earlier: Sequence[Edits]) -> dict[Case, Edits]:
+        """Simpler cases, each with the step that makes it; steps that worked before together, and every single one."""
+        cost, simplifier = self.simplifier.cost, self.simplifier
+        found: dict[Case, Edits] = {}
+        limit = cost(case)
+
+        def add(made: Iterable[tuple[Case, Edits]]) -> None:
+            for one, edits in made:
+                if cost(one) < limit and one not in found:
+                    found[one] = edits
+
+        add((one, {}) for one in simplifier.shorter(case))
+        add(self._together(case, earlier))
+        singles = [(simplifier.edited(case, edits), edits) for edits in simplifier.edits(case)]
+        singles.sort(key=lambda one: cost(one[0]))
+        add(singles)
+        return dict(list(found.items())[:MOST_CANDIDATES])
+
+    def _together(self, case: Case, steps: Sequence[Edits]) -> Iterator[tuple[Case, Edits]]:
+        """The first steps together: one, two, three and so on, each on codes that none before it changed."""
+        joined: dict[tuple[str, int], int] = {}
+        for edits in steps:
+            if not joined.keys() & edits.keys() and all(self._inside(case, place) for place in edits):
+                joined |= edits
+                yield self.simplifier.edited(case, joined), dict(joined)
+
+    def _inside(self, case: Case, place: tuple[str, int]) -> bool:
+        return place[0] == "c" or place[1] < len(getattr(case, place[0]))
+
+    def _round(self, cases: Sequence[Case]) -> list[Shrunk]:
+        """Those of the cases that fail."""
+        if not cases:
+            return []
+        self.rounds += 1
+        self.tried += len(cases)
+        expected = expected_codes(self.dut.unit, cases)
+        got = self.ask(cases).tolist()
+        return [
+            Shrunk(case, want, code, 0, 0)
+            for case, want, code in zip(cases, expected, got, strict=True)
+            if code not in (want, MISSING) and not self._any_nan(want, code)
+        ]
+
+    def _any_nan(self, want: int, code: int) -> bool:
+        fmt = self.dut.unit.output
+        return self.dut.unit.result.nan == "any" and kind(fmt, want) == kind(fmt, code) == "NaN"

@@ -1,0 +1,69 @@
+"""What a failing case means: its operands, the model's stages, and the sum that the design's result stands for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hwsim.cosim.dut.config import Dut
+from hwsim.cosim.dut.shrink import Shrunk
+from hwsim.formats import Class, FloatFormat, Format, unpack
+from hwsim.report.cases import case_operands
+from hwsim.report.explained import Explained, explain
+from hwsim.report.picture import text
+from hwsim.report.reading import reading, ulps
+from hwsim.report.text import operand_line
+from hwsim.tb.stream_job import UNKNOWN
+
+
+def story(dut: Dut, found: Shrunk) -> list[str]:
+    """The minimal case, for a reader: operands, expected and got, the model's stages, and the design's sum."""
+    unit, case = dut.unit, found.case
+    lines = [f"MINIMAL CASE, of {found.tried:,} tried in {found.rounds} simulations"]
+    lines += [operand_line(operand) for operand in case_operands(unit, case)]
+    lines.append(f"  expected {reading(unit.output, found.expected)}, got {got_words(unit.output, found)}")
+    explained = explain(
+        unit,
+        list(case.a),
+        list(case.b),
+        case.c if unit.operands.addend is not None else None,
+        *([list(case.scale_a), list(case.scale_b)] if unit.scale is not None else []),
+    )
+    lines += ["", *text(explained).splitlines()]
+    meant = interpretation(explained, found.got)
+    return [*lines, "", *([f"the design's result: {meant}"] if meant else [])]
+
+
+def got_words(fmt: Format, found: Shrunk) -> str:
+    """What a design returned, in words."""
+    if found.got >= 0:
+        distance = ulps(fmt, found.got, found.expected)
+        return f"{reading(fmt, found.got)}" + ("" if distance is None else f", {distance:+d} ulp of {fmt.name}")
+    return "an unknown (X or Z) bit" if found.got == UNKNOWN else "no result that the handshake allows"
+
+
+def value(fmt: Format, code: int) -> Fraction | None:
+    """A code's exact value; None for what is no number."""
+    if not isinstance(fmt, FloatFormat) or code < 0 or code & ((1 << fmt.padding) - 1):
+        return None
+    fields = unpack(fmt, code)
+    if fields.cls in (Class.NAN, Class.INFINITY):
+        return None
+    magnitude = Fraction(fields.sig) * Fraction(2) ** (fields.exp - fmt.fraction_bits)
+    return -magnitude if fields.sign else magnitude
+
+
+def interpretation(explained: Explained, got: int) -> str:
+    """What sum of the last window the design's result stands for, in units of its last place; empty without one."""
+    group, unit = explained.groups[-1], explained.unit
+    meant = value(unit.output, got)
+    if meant is None or group.max_exp is None or group.special is not None or unit.sum.method != "aligned":
+        return ""
+    if explained.promotions or explained.additions:
+        return ""
+    exponent = group.max_exp - group.fraction_bits
+    total = meant / Fraction(2) ** exponent
+    digits = str(total) if total.denominator == 1 else f"{float(total):.6g}"
+    off = total - group.total
+    apart = str(off) if off.denominator == 1 else f"{float(off):.6g}"
+    places = f"{apart if off < 0 else '+' + apart}"
+    return f"a sum of {digits} * 2^{exponent}, where the model has {group.total}: {places} in the window's last place"

@@ -1,0 +1,6 @@
+"""The cycle-level model of a unit: beats in, results out, on a clock."""
+
+from hwsim.model.clock.beat import Beat, Result
+from hwsim.model.clock.unit import PipelinedUnit
+
+__all__ = ["Beat", "PipelinedUnit", "Result"]

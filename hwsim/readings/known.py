@@ -1,0 +1,203 @@
+"""The known semantics of a unit: readings of its specification, and mistakes that designs have made of it.
+
+Each has a name in the words that a report has for it, `lost bits floored`, and says what it returns for a case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from hwsim.cases.case import Case
+from hwsim.formats import FloatFormat
+from hwsim.model.arrays import definition_of
+from hwsim.readings import proposals
+from hwsim.readings.answering import Answering, by_candidate, by_reading
+from hwsim.readings.changes import Candidate, Changes, Proposals, among
+from hwsim.readings.proofs import normal_forms
+from hwsim.readings.readings import READINGS, Reading, describe, own_reading, short_name
+from hwsim.spec import Unit
+
+
+@dataclass(frozen=True)
+class Semantic:
+    """What a device may do. name, description: in words. changes: in how many ways it is not as specified.
+
+    many: the codes that it returns for cases. combine: the same of another unit, with this change made to it; None
+    where that unit cannot have it. candidate: the unit that does it, where a specification can say it.
+    """
+
+    name: str
+    description: str
+    many: Callable[[Sequence[Case]], list[int]]
+    combine: Callable[[Unit], Answering | None]
+    candidate: Candidate | None = None
+    changes: int = 1
+
+    def answer(self, case: Case) -> int:
+        """The code that it returns for one case."""
+        return self.many([case])[0]
+
+
+def semantics(unit: Unit) -> tuple[Semantic, ...]:
+    """The unit as specified first, then the 40 readings (method `aligned`), then what else is known.
+
+    Of readings and changes that are the same unit the first is listed.
+    Raises NotImplementedYet for a unit that the model does not have.
+    """
+    return _semantics(unit)
+
+
+@lru_cache(maxsize=16)
+def _semantics(unit: Unit) -> tuple[Semantic, ...]:
+    found = [_as_specified(unit), *_readings(unit), *_changes(unit), *_promotions(unit), *_operands(unit), *_bits(unit)]
+    names: dict[str, Semantic] = {}
+    for one in found:
+        names.setdefault(one.name, one)
+    return tuple(names.values())
+
+
+def _as_specified(unit: Unit) -> Semantic:
+    definition_of(unit)
+    plain = Candidate("as specified", {}, unit)
+    return Semantic("as specified", "the unit's own specification", by_candidate(plain), _plain, plain, 0)
+
+
+def _plain(unit: Unit) -> Answering:
+    return by_candidate(Candidate("", {}, unit))
+
+
+def _readings(unit: Unit) -> Iterator[Semantic]:
+    """Of readings that are proved equal the one of the fewest changes; none that is equal to the unit's own."""
+    if unit.sum.method != "aligned":
+        return
+    forms, own = normal_forms(unit), own_reading(unit)
+    seen = {forms[own].reading} if own is not None else set()
+    for reading in sorted(READINGS, key=lambda reading: short_name(unit, reading).count(", ")):
+        if forms[reading].reading in seen:
+            continue
+        seen.add(forms[reading].reading)
+        name = short_name(unit, reading)
+
+        def combine(other: Unit, reading: Reading = reading) -> Answering | None:
+            return by_reading(other, reading) if other.sum.method == "aligned" else None
+
+        yield Semantic(name, describe(reading), by_reading(unit, reading), combine, None, name.count(", ") + 1)
+
+
+# Every list of proposals, and how a name in it reads.
+PROPOSALS: tuple[tuple[Callable[[Unit], Proposals], str], ...] = (
+    (proposals.window, "{}"),
+    (proposals.lost, "lost bits {}"),
+    (proposals.result, "result {}"),
+    (proposals.groups, "groups of {}"),
+    (proposals.chain, "{}"),
+    (proposals.conversion, "factors {}"),
+    (proposals.subnormals, "subnormal factors {}"),
+    (proposals.addend, "addend {}"),
+    (proposals.addend_bits, "addend: {}"),
+    (proposals.zero_terms, "a zero term {}"),
+    (proposals.floor, "least max_exp {}"),
+    (proposals.zero_sum, "sign of a zero sum {}"),
+    (proposals.tiny, "subnormal results {}"),
+    (proposals.overflow, "overflow gives {}"),
+    (proposals.nan, "NaN is {}"),
+    (proposals.special_codes, "codes of NaN and infinity are {}"),
+)
+
+
+def _changes(unit: Unit) -> Iterator[Semantic]:
+    """Changes of one rule of the specification."""
+    seen: list[tuple[Unit, FloatFormat | None]] = [(unit, None)]
+    for propose, words in PROPOSALS:
+        for name, changes in propose(unit).items():
+            candidate = _candidate(unit, unit, name, changes)
+            if candidate is not None and (candidate.unit, candidate.addend) not in seen:
+                seen.append((candidate.unit, candidate.addend))
+                yield _changed(unit, words.format(name), changes, candidate)
+
+
+def _changed(unit: Unit, name: str, changes: Changes, candidate: Candidate) -> Semantic:
+    def combine(other: Unit) -> Answering | None:
+        made = _candidate(unit, other, name, changes)
+        return by_candidate(made) if made is not None else None
+
+    said = "; ".join(f"{key}: {value}" for key, value in changes.items())
+    return Semantic(name, f"the specification with {said}", by_candidate(candidate), combine, candidate)
+
+
+def _candidate(unit: Unit, base: Unit, name: str, changes: Changes) -> Candidate | None:
+    """A change, made to a unit; None where it changes nothing, or the unit cannot have it."""
+    try:
+        found = [one for one in among({name: changes}, unit, base) if one.name == name]
+        if not found or (found[0].unit == base and found[0].addend is None):
+            return None
+        definition_of(found[0].unit)
+    except ValueError:
+        return None
+    return found[0]
+
+
+def _promotions(unit: Unit) -> Iterator[Semantic]:
+    """The promotion left out, or at another interval."""
+    promotion, lanes = unit.promotion, unit.instruction.lanes
+    if promotion is None:
+        return
+    changes: dict[str, Changes] = {"promotion left out": {"promotion": None}}
+    for interval in (promotion.interval // 2, promotion.interval * 2, promotion.interval + lanes, lanes):
+        if interval and interval % lanes == 0 and interval != promotion.interval:
+            changes[f"promotion every {interval} products"] = {"promotion": {"interval": interval}}
+    for name, change in changes.items():
+        candidate = _candidate(unit, unit, name, change)
+        if candidate is not None:
+            yield _changed(unit, name, change, candidate)
+
+
+def _operands(unit: Unit) -> Iterator[Semantic]:
+    """Operands that do not get in."""
+    if unit.operands.addend is not None:
+        yield _before(unit, "addend dropped", "the addend counts as +0", lambda case: replace(case, c=0))
+    for lane in range(unit.instruction.lanes if unit.instruction.lanes > 1 else 0):
+        text = f"the product of lane {lane} of each group is left out"
+        yield _before(unit, f"lane {lane} dropped", text, _without(unit, lane))
+
+
+def _without(unit: Unit, lane: int) -> Callable[[Case], Case]:
+    def edit(case: Case) -> Case:
+        instruction = unit.instruction
+        gone = {instruction.indices(group)[lane] for group in range(len(case.a) // instruction.lanes)}
+        a, b = (tuple(0 if i in gone else code for i, code in enumerate(side)) for side in (case.a, case.b))
+        return replace(case, a=a, b=b)
+
+    return edit
+
+
+def _before(unit: Unit, name: str, description: str, edit: Callable[[Case], Case]) -> Semantic:
+    def combine(other: Unit) -> Answering:
+        plain = _plain(other)
+        return lambda cases: plain([edit(case) for case in cases])
+
+    return Semantic(name, description, combine(unit), combine)
+
+
+def _bits(unit: Unit) -> Iterator[Semantic]:
+    """One bit of every result wrong."""
+    fmt = unit.output
+    low = fmt.padding if isinstance(fmt, FloatFormat) else 0
+    for bit in range(low, fmt.container_bits):
+        mask = 1 << bit
+        for word, edit in (
+            ("always 0", lambda code, mask=mask: code & ~mask),
+            ("always 1", lambda code, mask=mask: code | mask),
+            ("inverted", lambda code, mask=mask: code ^ mask),
+        ):
+            yield _after(unit, f"result bit {bit} {word}", f"bit {bit} of every result is {word}", edit)
+
+
+def _after(unit: Unit, name: str, description: str, edit: Callable[[int], int]) -> Semantic:
+    def combine(other: Unit) -> Answering:
+        plain = _plain(other)
+        return lambda cases: [edit(code) for code in plain(cases)]
+
+    return Semantic(name, description, combine(unit), combine)

@@ -1,0 +1,224 @@
+"""Which readings of a unit are one and the same: proved by what its stages can do.
+
+A reading is led to a normal form by steps each of which leaves every result as it is; readings of one normal form are
+equal. A step holds for every operand of the unit, for what is said in its sentence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import NamedTuple
+
+from hwsim.formats import FloatFormat
+from hwsim.model.rounding import beyond
+from hwsim.readings.reader import late_of_instruction
+from hwsim.readings.readings import READINGS, Reading
+from hwsim.spec import Unit
+
+MANY = 1 << 30  # bits of a sum that nothing bounds
+
+
+class Step(NamedTuple):
+    """A reading that is equal to the one before, and why."""
+
+    reading: Reading
+    reason: str
+
+
+class Normal(NamedTuple):
+    """A normal form, and the sentences that lead to it."""
+
+    reading: Reading
+    reasons: tuple[str, ...]
+
+
+def normal_forms(unit: Unit) -> dict[Reading, Normal]:
+    """The normal form of each of the 40 readings of a unit of method `aligned`."""
+    facts = Facts(unit)
+    return {reading: _normal(facts, reading) for reading in READINGS}
+
+
+def why_equal(forms: dict[Reading, Normal], first: Reading, second: Reading) -> str | None:
+    """The sentences that prove two readings equal; None where they are not proved so."""
+    one, other = forms[first], forms[second]
+    if one.reading != other.reading:
+        return None
+    return "; ".join(dict.fromkeys([*one.reasons, *other.reasons]))
+
+
+def _normal(facts: Facts, reading: Reading) -> Normal:
+    reasons: list[str] = []
+    while step := next((made for rule in STEPS if (made := rule(facts, reading))), None):
+        reading = step.reading
+        reasons.append(step.reason)
+    return Normal(reading, tuple(reasons))
+
+
+class Facts:
+    """What a unit's stages can do, by bounds that hold for all its operands.
+
+    highest: no product's reference exponent is above it. lowest: every product is a multiple of 2^lowest; both
+    without shared scales, which shift all products of a group alike where `shared`.
+    """
+
+    def __init__(self, unit: Unit):
+        rule, instruction = unit.sum, unit.instruction
+        self.unit, self.window, self.lanes = unit, rule.fraction_bits or 0, instruction.lanes
+        factors = (unit.operands.a, unit.operands.b)
+        self.highest = sum(fmt.emax if isinstance(fmt, FloatFormat) else 0 for fmt in factors)
+        self.lowest = sum((fmt.emin if isinstance(fmt, FloatFormat) else 0) - fmt.fraction_bits for fmt in factors)
+        self.result = unit.result.format if unit.late is None or unit.late.format is None else unit.late.format
+        single = instruction.groups == 1
+        # What a group starts from: the addend, or the sum so far.
+        self.starts = unit.operands.addend is not None or not single or instruction.chain is not None
+        self.every_group = single or not late_of_instruction(unit)
+        self.shared = unit.scale is None or (
+            unit.scale.at == "promotion"
+            or (unit.scale.at == "product" and min(unit.scale.a.block[1], unit.scale.b.block[0]) >= self.lanes)
+        )
+        self.plain = rule.zero_terms == "skip" and rule.max_exp_floor is None and rule.subgroup is None
+
+    def products_alone(self, reading: Reading) -> bool:
+        """Whether nothing but products, and zeros, stands in a group's window."""
+        return not self.starts or (reading.late and self.every_group)
+
+    def loses_nothing(self, reading: Reading) -> bool:
+        """Whether no term of a window ever has a bit below its end."""
+        if not (self.plain and self.shared and self.products_alone(reading)):
+            return False
+        # A product is below 4 times its reference exponent's power of two, or just 4 times.
+        return self.highest + (2 if reading.leading else 0) - self.window <= self.lowest
+
+    @property
+    def sum_bits(self) -> int:
+        """Bits from the last place of any product to the first of any exact sum of a group's."""
+        return self.highest + 2 + self.lanes.bit_length() - self.lowest
+
+    def window_bits(self, reading: Reading) -> int:
+        """Bits that the sum of a window of products alone has at most, from the window's last place up."""
+        cut = math.floor if reading.lost == "truncate" else math.ceil
+        return (self.lanes * cut(self._ratio(reading.leading) * (1 << self.window))).bit_length()
+
+    def _ratio(self, leading: bool) -> Fraction:
+        """What no product exceeds, in units of its exponent's power of two."""
+        if leading:
+            places = sum(fmt.fraction_bits for fmt in (self.unit.operands.a, self.unit.operands.b))
+            return 2 - Fraction(2) ** -(places + 1)
+        found = Fraction(1)
+        for fmt in (self.unit.operands.a, self.unit.operands.b):
+            whole = Fraction(2) ** -fmt.fraction_bits
+            found *= 2 - whole if isinstance(fmt, FloatFormat) else Fraction(2)
+        return found
+
+    def sum_fits(self, reading: Reading) -> int | None:
+        """How many bits the products' sum has at most, where it is always a number of the result format; else None."""
+        fmt, alone = self.result, self.products_alone(reading)
+        if not isinstance(fmt, FloatFormat) or not fmt.subnormals or self.unit.scale is not None:
+            return None
+        if not (self.plain and alone) or self.unit.sum.product_limit is not None:
+            return None
+        bits = self.sum_bits if reading.lost == "exact" or self.loses_nothing(reading) else MANY
+        if reading.lost != "exact":
+            bits = min(bits, self.window_bits(reading))
+        # Whatever the window cuts, it leaves multiples of a product's last place.
+        least, most = fmt.emin - fmt.fraction_bits, self.lowest + self.sum_bits
+        return bits if bits <= fmt.fraction_bits + 1 and self.lowest >= least and most < fmt.emax else None
+
+    @property
+    def adds_like_its_sums(self) -> bool:
+        """Whether a late addition and a group's rounding have the same rules, for what a sum that fits leaves."""
+        unit, rule, fmt, addend = self.unit, self.unit.result, self.result, self.unit.operands.addend
+        late = unit.late
+        if not isinstance(fmt, FloatFormat) or not isinstance(addend, FloatFormat) or unit.promotion is not None:
+            return False
+        same = late is None or (late.rounding == rule.rounding and not late.flush)
+        # A sum of multiples of the format's last place that is not zero does not round to zero.
+        never_tiny = addend.emin - addend.fraction_bits >= fmt.emin - fmt.fraction_bits
+        zeros = unit.sum.zero == "positive" and rule.rounding != "rd"
+        tiny = rule.tiny == "signed" or never_tiny
+        return same and zeros and tiny and rule.subnormals == "keep" and rule.overflow == beyond(fmt)
+
+
+def _no_addend(facts: Facts, reading: Reading) -> Step | None:
+    if facts.starts or not reading.late:
+        return None
+    return Step(reading._replace(late=False, two=False), "the unit has no addend, and no sum goes on into a next group")
+
+
+def _exact_exponent(facts: Facts, reading: Reading) -> Step | None:
+    if reading.lost != "exact" or not reading.leading:
+        return None
+    return Step(reading._replace(leading=False), "a sum that loses nothing does not depend on max_exp")
+
+
+def _exact_late(facts: Facts, reading: Reading) -> Step | None:
+    if reading.lost != "exact" or not reading.late or reading.two or not facts.every_group:
+        return None
+    reason = "where nothing is lost and the sum is rounded once, it is the same whenever the addend comes"
+    return Step(reading._replace(late=False), reason)
+
+
+def _lossless(facts: Facts, reading: Reading) -> Step | None:
+    if reading.lost == "exact" or not facts.loses_nothing(reading):
+        return None
+    reason = (
+        f"all products are multiples of 2^{facts.lowest} and max_exp is at most "
+        f"{facts.highest + 2 * reading.leading}, so that a window of {facts.window} bits loses nothing"
+    )
+    if reading.late or not reading.two or reading.lost == "truncate":
+        return Step(reading._replace(lost="exact"), reason)
+    if reading.leading:
+        return Step(reading._replace(leading=False), reason)
+    return None
+
+
+def _short(facts: Facts, reading: Reading) -> Step | None:
+    if reading.late or not reading.two or not facts.loses_nothing(reading) or facts.sum_bits > 1 + facts.window:
+        return None
+    reason = f"no sum has more than {facts.sum_bits} bits, so that a cut to {1 + facts.window} bits cuts nothing"
+    return Step(reading._replace(two=False), reason)
+
+
+# After a cut by one rule, and to how many bits more than the result has, a rounding gives what it gives without.
+HARMLESS = {
+    "truncate": {"rz": 0},
+    "floor": {"rd": 0},
+    "jam": {"rto": 0, "rz": 1, "ru": 1, "rd": 1, "rne": 2, "rna": 2},
+    "nearest": {},
+    "exact": {"rz": 0},
+}
+CUTS = {
+    "truncate": "truncated", "floor": "floored", "nearest": "rounded to nearest", "jam": "rounded to odd",
+    "exact": "truncated",
+}  # fmt: skip
+
+
+def _harmless(facts: Facts, reading: Reading) -> Step | None:
+    fmt, rounding = facts.result, facts.unit.result.rounding
+    if reading.late or not reading.two or not isinstance(fmt, FloatFormat) or not fmt.subnormals:
+        return None
+    more, needed = facts.window - fmt.fraction_bits, HARMLESS[reading.lost].get(rounding)
+    if needed is None or more < needed:
+        return None
+    reason = (
+        f"a sum {CUTS[reading.lost]} to {1 + facts.window} bits rounds ({rounding}) to at most "
+        f"{1 + fmt.fraction_bits} bits as the whole sum does"
+    )
+    return Step(reading._replace(two=False), reason)
+
+
+def _fits(facts: Facts, reading: Reading) -> Step | None:
+    if not (reading.late and reading.two and facts.every_group):
+        return None
+    bits = facts.sum_fits(reading)
+    if bits is None or not facts.adds_like_its_sums:
+        return None
+    reason = f"the products' sum has at most {bits} bits, so that rounding it to {facts.result.name} is exact"
+    return Step(reading._replace(two=False), reason)
+
+
+STEPS: tuple[Callable[[Facts, Reading], Step | None], ...] = (
+    _no_addend, _exact_exponent, _lossless, _exact_late, _short, _harmless, _fits,
+)  # fmt: skip

@@ -1,0 +1,173 @@
+"""What hardware may do: for each open rule of a specification, the changes that make a unit do it.
+
+Every function takes a unit as specified, and returns the possibilities by name; none where the rule says nothing of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hwsim.formats import FloatFormat
+from hwsim.readings.changes import ADDEND_FIRST, IN_ONE_SUM, Changes, Proposals
+from hwsim.spec import Unit
+from hwsim.spec.rules import is_nan_code
+
+# Least max_exp where binary32 ends.
+FLOORS = (-126, -132, -133, -149)
+
+
+def addend(unit: Unit) -> Proposals:
+    """Whether the addend is aligned with the terms, or added late, and how."""
+    output = unit.output.name
+    found: dict[str, Changes] = {
+        "aligned with the terms": {"sum": {"addend": "aligned"}, "instruction": {"start": "addend"}, "late": None}
+    }
+    formats = dict.fromkeys([unit.operands.addend.name if unit.operands.addend else output, unit.result.format.name])
+    for fmt in formats:
+        for rounding in ("rne", "rz"):
+            late = {"operation": "add", "format": fmt, "rounding": rounding}
+            found[f"added late, {rounding} to {fmt}"] = {
+                "sum": {"addend": "late"}, "instruction": {"start": "zero"}, "late": late,
+            }  # fmt: skip
+    return found
+
+
+def addend_bits(unit: Unit) -> Proposals:
+    """Which bits of the addend enter."""
+    addend, result = unit.operands.addend, unit.result.format
+    if not isinstance(addend, FloatFormat) or addend.fraction_bits <= result.fraction_bits:
+        return {}
+    return {"all its bits are aligned": {}, f"rounded to {result.name} first": {ADDEND_FIRST: result.name}}
+
+
+def window(unit: Unit) -> Proposals:
+    """How many bits the window has below max_exp: up to two fewer or more."""
+    bits = unit.sum.fraction_bits or 0
+    return {f"{n} fraction bits": {"sum": {"fraction_bits": n}} for n in range(max(0, bits - 2), bits + 3)}
+
+
+def lost(unit: Unit) -> Proposals:
+    """What happens to a term's bits below the window."""
+    names = {"truncate": "truncated", "floor": "floored", "jam": "jammed", "rne": "to nearest even", "rna": "to away"}
+    return {name: {"sum": {"lost": lost}} for lost, name in names.items()}
+
+
+def groups(unit: Unit) -> Proposals:
+    """Which products are summed together."""
+    k = unit.instruction.k
+    found: dict[str, Changes] = {}
+    for lanes in (k, k // 2, k // 4):
+        if lanes > 1:
+            found[f"{lanes} neighbours"] = {"instruction": {"lanes": lanes, "order": "sequential"}}
+    orders = {
+        "k mod 4 in {0, 1}, then {2, 3}": {"modulo": 4, "groups": [[0, 1], [2, 3]]},
+        "even k, then odd k": {"modulo": 2, "groups": [[0], [1]]},
+    }
+    for name, order in orders.items():
+        if k % 4 == 0:
+            found[name] = {"instruction": {"lanes": k // 2, "order": order}}
+    return found
+
+
+def conversion(unit: Unit) -> Proposals:
+    """Whether 8-bit factors are converted before they are multiplied."""
+    narrow = all(fmt.bits <= 8 for fmt in (unit.operands.a, unit.operands.b))
+    as_they_are, through = {"operands": {"convert": None}}, {"operands": {"convert": "f16"}}
+    return {"multiplied as they are": as_they_are, "converted to f16": through} if narrow else {}
+
+
+def subnormals(unit: Unit) -> Proposals:
+    """Whether subnormal factors count."""
+    return {"kept": {"operands": {"daz": False}}, "zero": {"operands": {"daz": True}}}
+
+
+def zero_terms(unit: Unit) -> Proposals:
+    """Whether a zero term has a part in max_exp."""
+    names = {"skip": "has no part in max_exp", "count": "counts at its reference exponent"}
+    return {name: {"sum": {"zero_terms": setting}} for setting, name in names.items()}
+
+
+def floor(unit: Unit) -> Proposals:
+    """The least max_exp."""
+    a, b = unit.operands.a, unit.operands.b
+    if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat):
+        return {}
+    floors = dict.fromkeys([a.emin + b.emin, *FLOORS])
+    return {"none": {"sum": {"max_exp_floor": None}}} | {
+        f"{floor}": {"sum": {"max_exp_floor": floor}} for floor in floors
+    }
+
+
+def zero_sum(unit: Unit) -> Proposals:
+    """The sign of a sum of zero."""
+    return {"+0": {"sum": {"zero": "positive"}}, "as IEEE 754": {"sum": {"zero": "ieee"}}}
+
+
+def tiny(unit: Unit) -> Proposals:
+    """What becomes of a result that is tiny."""
+    return {
+        f"{kept}, {sign}": {"result": {"subnormals": subnormals, "tiny": tiny}}
+        for subnormals, kept in (("keep", "kept"), ("flush", "flushed"))
+        for tiny, sign in (("positive", "zero without a sign"), ("signed", "zero with the sign"))
+    }
+
+
+def overflow(unit: Unit) -> Proposals:
+    """What is returned for a result that is too large."""
+    settings = {"infinity": "infinity", "saturate": "the largest number", "nan": "NaN"}
+    return {name: {"result": {"overflow": setting}} for setting, name in settings.items()}
+
+
+def nan(unit: Unit) -> Proposals:
+    """Which NaN is returned."""
+    codes = {16: (0x7FFF, 0x7E00, 0xFE00, 0xFFFF), 32: (0x7FFFFFFF, 0x7FC00000, 0xFFC00000, 0xFFFFFFFF)}
+    fmt = unit.result.format
+    if not isinstance(fmt, FloatFormat):
+        return {}
+    usable = [code for code in codes.get(fmt.container_bits, ()) if is_nan_code(fmt, code)]
+    return {f"{code:#x}": {"result": {"nan": "canonical" if code == fmt.canonical_nan else code}} for code in usable}
+
+
+def special_codes(unit: Unit) -> Proposals:
+    """Whether the codes of NaN and infinity stand for them."""
+    if unit.operands.convert is not None:
+        return {}  # they are converted to a format that has them, too
+    plain: dict[str, Any] = {}
+    for side in ("a", "b"):
+        fmt: Any = getattr(unit.operands, side)
+        if isinstance(fmt, FloatFormat) and (fmt.has_nan or fmt.infinities):
+            plain[side] = {**_plain(fmt), "name": f"{fmt.name}-without-specials", "nan": [], "infinities": False}
+            plain[side].pop("canonical", None)
+    own = {"operands": {"a": _plain(unit.operands.a), "b": _plain(unit.operands.b)}}
+    return {"NaN and infinity": own, "numbers": {"operands": plain}} if plain else {}
+
+
+def _plain(fmt: Any) -> Any:
+    """A format as a specification holds it."""
+    return fmt.model_dump(mode="json", exclude_unset=True)
+
+
+def chain(unit: Unit) -> Proposals:
+    """How a longer K goes on."""
+    if unit.instruction.order != "sequential":
+        return {}
+    return {
+        "each instruction's result is the next one's addend": {IN_ONE_SUM: 1},
+        "2 instructions make one sum": {IN_ONE_SUM: 2},
+        "4 instructions make one sum": {IN_ONE_SUM: 4},
+    }
+
+
+def result(unit: Unit) -> Proposals:
+    """What a group's sum is rounded to, and how."""
+    result = unit.result.format
+    if not isinstance(result, FloatFormat):
+        return {}
+    found: dict[str, Changes] = {
+        f"{rounding} to {result.name}": {"result": {"format": result.name, "rounding": rounding}}
+        for rounding in ("rz", "rne", "rna")
+    }
+    for name in ("e8m13", "f32") if result.container_bits == 32 else ():
+        if name != result.name:
+            found[f"{unit.result.rounding} to {name}"] = {"result": {"format": name, "rounding": unit.result.rounding}}
+    return found

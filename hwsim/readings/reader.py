@@ -1,0 +1,180 @@
+"""What a unit would return by one of the 40 readings: in integers, by the model's own stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hwsim.formats import Class, FloatFormat
+from hwsim.model.addition import add, combine_specials, exact_sum
+from hwsim.model.definition import Definition
+from hwsim.model.parts import window
+from hwsim.model.terms import Term, addend_term
+from hwsim.model.window import LOST as ROUNDINGS
+from hwsim.model.window import round_magnitude
+from hwsim.readings.changes import changed
+from hwsim.readings.readings import TO_SPEC, Reading
+from hwsim.spec import Unit
+
+
+def read_unit(unit: Unit, reading: Reading) -> Unit:
+    """The unit whose formats, groups and rules a reading goes by: `unit` with its addend where the reading has it.
+
+    A reading of a unit that returns another format than that of its groups rounds to what the unit returns.
+    Raises ValueError for a unit of another method than `aligned`.
+    """
+    if unit.sum.method != "aligned":
+        raise ValueError(
+            f"unit {unit.name}: sum.method must be aligned for readings of its window, not {unit.sum.method}"
+        )
+    unit = changed(unit, {"sum": {"lost": TO_SPEC.get(reading.lost, "truncate")}})
+    if unit.late is not None and unit.late.operation == "add" and reading.late and reading.two:
+        return unit
+    if unit.late is not None:
+        result = {"format": unit.model_dump(mode="json")["late"]["format"]} if unit.late.format else {}
+        aligned = {"sum": {"addend": "aligned"}, "instruction": {"start": "addend"}, "late": None, "result": result}
+        unit = changed(unit, aligned)
+    return _late(unit) if reading.late and late_of_instruction(unit) else unit
+
+
+def late_of_instruction(unit: Unit) -> bool:
+    """Whether what comes late is the addend of a whole instruction; else it is whatever a group starts from.
+
+    That is the sum so far of a unit without an addend, or with one that goes into a promotion register.
+    """
+    return unit.operands.addend is not None and unit.promotion is None
+
+
+def _late(unit: Unit) -> Unit:
+    fmt = unit.model_dump(mode="json", exclude_unset=True)["result"]["format"]
+    late = {"operation": "add", "format": fmt, "rounding": unit.result.rounding}
+    return changed(unit, {"sum": {"addend": "late"}, "instruction": {"start": "zero"}, "late": late})
+
+
+class Reader(Definition):
+    """A unit's arithmetic by one reading.
+
+    Raises ValueError for a unit of another method than `aligned`, and NotImplementedYet for what the model lacks.
+    """
+
+    def __init__(self, unit: Unit, reading: Reading):
+        super().__init__(read_unit(unit, reading))
+        self.reading = reading
+        self._by_instruction = late_of_instruction(unit)
+
+    def answer(
+        self, a: Sequence[int], b: Sequence[int], c: int = 0, scale_a: Sequence[int] = (), scale_b: Sequence[int] = ()
+    ) -> int:
+        """The result's code of one dot product; arguments as for `dot`."""
+        unit, instruction, beats = self.unit, self.unit.instruction, self.unit.promotion_beats
+        count = len(a) // instruction.lanes
+        so_far, added = self.partial(0), None
+        code, register = 0, self.register(c) if beats else 0
+        for index in range(count):
+            here = instruction.indices(index)
+            scales = [[scale[i] for i in here] if unit.scale else () for scale in (scale_a, scale_b)]
+            terms = self._terms([a[i] for i in here], [b[i] for i in here], *scales)
+            start = self._start(index, so_far, c)
+            ends = self.reading.late and index % instruction.groups == instruction.groups - 1
+            if not self.reading.late:
+                code = self._sum(terms, start)
+            elif not self._by_instruction:
+                code = self._sum_late(terms, None, start, start)
+            elif ends:
+                late = self._late_term(c, added)
+                code = added = self._sum_late(terms, start, late, late)
+            else:
+                code = self._sum(terms, start)
+            if added is None or not ends:
+                so_far = self.partial(code)
+            if beats and (index % beats == beats - 1 or index == count - 1):
+                at = (index - index % beats) * instruction.lanes
+                scaled = ((scale_a[at], scale_b[at]),) if self._scaled_at == "promotion" else ()
+                register = self.promote(register, code, *scaled).code
+        return register if beats else code
+
+    def _terms(
+        self, a: Sequence[int], b: Sequence[int], scale_a: Sequence[int], scale_b: Sequence[int]
+    ) -> tuple[Term, ...]:
+        """What a group's window aligns beside its addend."""
+        scale_exp = self.scale_exponents(scale_a, scale_b) if self._scaled_at == "product" else [0] * len(a)
+        products = tuple(map(self.product, a, b, scale_exp))
+        if self._scaled_at == "subgroup":
+            return tuple(part.term for part in self._subgroups(products, scale_a, scale_b))
+        return products
+
+    def _start(self, index: int, so_far: Term, c: int) -> Term | None:
+        """What a group starts from: +0, the addend, or the result of the group before."""
+        restart = self.unit.restart
+        if restart is not None and index % restart == 0:
+            return self.partial(0)
+        return so_far if index else self.addend(c)
+
+    def _late_term(self, c: int, added: int | None) -> Term | None:
+        """The addend of an instruction, or the result of the one before."""
+        return self.addend(c) if added is None else addend_term(self.unit.output, added)
+
+    def _window(self, terms: Sequence[Term], addend: Term | None) -> tuple[int, int | None]:
+        """The sum of a window: an integer, and the exponent of its unit, None where every term is zero."""
+        rule = self.unit.sum
+        if self.reading.leading:
+            terms = [renormalised(term) for term in terms]
+        every = terms if addend is None else (*terms, addend)
+        if self.reading.lost == "exact":
+            return exact_sum(every)
+        bits = rule.fraction_bits or 0
+        made = window(every, bits, rule.lost, rule.zero_terms, rule.max_exp_floor)
+        return made.total, None if made.max_exp is None else made.max_exp - bits
+
+    def _sum(self, terms: tuple[Term, ...], start: Term | None) -> int:
+        """A group's result, its addend aligned."""
+        every = terms if start is None else (*terms, start)
+        special = combine_specials(every)
+        if special is not None:
+            return self._special(special).code
+        total, unit_exp = self._window(terms, start)
+        if self.reading.two and not self.reading.late and unit_exp is not None:
+            total, unit_exp = self._cut(total, unit_exp)
+        return self._round(total, unit_exp, self._zero_sign(every)).code
+
+    def _cut(self, total: int, unit_exp: int) -> tuple[int, int]:
+        """A sum, cut to 1 + fraction_bits significant bits."""
+        shift = abs(total).bit_length() - 1 - (self.unit.sum.fraction_bits or 0)
+        if shift <= 0:
+            return total, unit_exp
+        lost = "truncate" if self.reading.lost == "exact" else self.unit.sum.lost
+        kept = round_magnitude(abs(total), shift, int(total < 0), ROUNDINGS[lost])
+        return (-kept if total < 0 else kept), unit_exp + shift
+
+    def _sum_late(self, terms: tuple[Term, ...], start: Term | None, late: Term | None, addend: Term | None) -> int:
+        """A group's result, to which something is added late; `start` stands in its window."""
+        inside = terms if start is None else (*terms, start)
+        if late is None:
+            return self._sum(terms, start)
+        if self.reading.two:
+            return self._add(late, self._sum(terms, start))
+        special = combine_specials((*inside, late))
+        if special is not None:
+            return self._special(special).code
+        total, unit_exp = self._window(terms, start)
+        sum_term = Term(int(total < 0), unit_exp or 0, abs(total), 0, Class.NORMAL if total else Class.ZERO)
+        both, unit_exp = exact_sum((sum_term, late) if total else (late,))
+        return self._round(both, unit_exp, self._zero_sign((*terms, late))).code
+
+    def _add(self, late: Term, partial: int) -> int:
+        """late + partial, rounded as an addition of IEEE 754."""
+        rule, fmt, rounding, flush = self.unit.late, self.result, self.unit.result.rounding, False
+        if rule is not None:
+            assert isinstance(rule.format, FloatFormat) and rule.rounding is not None
+            fmt, rounding, flush = rule.format, rule.rounding, rule.flush
+        if flush and late.cls is Class.NORMAL and late.sig >> late.fraction_bits == 0:
+            late = late._replace(sig=0, cls=Class.ZERO)
+        code = add(fmt, (late, self.partial(partial)), rounding, flush)
+        return self.unit.nan if code == fmt.canonical_nan else code
+
+
+def renormalised(term: Term) -> Term:
+    """A term at the exponent of its leading one."""
+    if term.cls is not Class.NORMAL:
+        return term
+    places = term.sig.bit_length() - 1 - term.fraction_bits
+    return Term(term.sign, term.exp + places, term.sig, term.fraction_bits + places, term.cls)

@@ -1,0 +1,41 @@
+"""A case for a GPU, and sections of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hwsim.readings.silicon.instructions import Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureCase:
+    """One dot product that a GPU is asked for.
+
+    tag: the rule that it was designed for, or what else it is. a, b: codes, whole instructions of them. c: the
+    addend's code; None where the addend is switched off.
+    """
+
+    tag: str
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    c: int | None
+
+
+@dataclass(frozen=True)
+class Section:
+    """The cases of one instruction. unit: the name of the unit that describes it."""
+
+    instruction: Instruction
+    unit: str
+    cases: Sequence[CaptureCase]
+
+
+@dataclass(frozen=True)
+class CaseFile:
+    """What a case file holds. checksum: CRC-32 of its bytes, which the results repeat."""
+
+    generator: str
+    seed: int
+    sections: tuple[Section, ...]
+    checksum: str

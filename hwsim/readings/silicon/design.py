@@ -1,0 +1,125 @@
+"""Designed cases: for every open rule, cases on which each pair of candidates gives another answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+from hwsim.cases.counter import Stream
+from hwsim.readings.changes import Candidate
+from hwsim.readings.silicon.answer import answer
+from hwsim.readings.silicon.case import CaptureCase, Section
+from hwsim.readings.silicon.instructions import Instruction
+from hwsim.readings.silicon.rules import RULES, Rule, candidates
+from hwsim.readings.silicon.stimuli import Mix, stimuli
+from hwsim.spec import Unit
+
+QUOTA = 24  # cases on which a pair of candidates differs, where there are so many; 16 are promised
+TRIES = 4000  # stimuli after which pairs that none told apart are given up
+MOST_TRIES = 40_000
+
+# What fills a section up, and for what share.
+FILLERS: tuple[tuple[str, float, Mix], ...] = (
+    ("random", 0.5, Mix()),
+    ("far", 0.15, Mix(spread=48)),
+    ("cancelling", 0.15, Mix(cancel=0.6, spread=10, idle=0.1)),
+    ("chained", 0.1, Mix(instructions=(2, 4))),
+    ("dense", 0.1, Mix(idle=0.0, zeros=0.0, spread=12, addend="near")),
+)
+OFF = 8  # one filling case of so many has its addend switched off, where the instruction can
+
+
+@dataclass(frozen=True)
+class Designed:
+    """The cases of one rule.
+
+    apart: of each pair of candidates (their places) the cases on which they differ. tried: stimuli that were tried.
+    """
+
+    rule: Rule
+    candidates: tuple[Candidate, ...]
+    cases: tuple[CaptureCase, ...]
+    apart: dict[tuple[int, int], int]
+    tried: int
+
+    @property
+    def alike(self) -> list[frozenset[str]]:
+        """The candidates that no stimulus told apart, in sets of two or more."""
+        classes = [{index} for index in range(len(self.candidates))]
+        for (i, j), count in self.apart.items():
+            if not count:
+                classes[i] |= classes[j]
+                for member in classes[i]:
+                    classes[member] = classes[i]
+        sets = {frozenset(self.candidates[index].name for index in members) for members in classes if len(members) > 1}
+        return sorted(sets, key=sorted)
+
+    @property
+    def least(self) -> int:
+        """Of the pairs that were told apart, the fewest cases that do."""
+        return min((count for count in self.apart.values() if count), default=0)
+
+
+def design_rule(
+    instruction: Instruction,
+    unit: Unit,
+    rule: Rule,
+    seed: int,
+    quota: int = QUOTA,
+    tick: Callable[[], None] = lambda: None,
+) -> Designed:
+    """Cases on which the candidates of one rule differ, pair by pair: `quota` of them, where there are so many."""
+    among = candidates(rule, unit)
+    apart = dict.fromkeys(combinations(range(len(among)), 2), 0)
+    kept: list[CaptureCase] = []
+    rng = Stream(seed, instruction.name, unit.name, rule.name)
+    tried = 0
+    for case in islice(stimuli(instruction, rule.mix, rule.name, rng, edges(unit)), MOST_TRIES):
+        if all(count >= quota or (not count and tried >= TRIES) for count in apart.values()):
+            break
+        tried += 1
+        given = [answer(candidate, case) for candidate in among]
+        differ = [pair for pair in apart if given[pair[0]] != given[pair[1]]]
+        if any(apart[pair] < quota for pair in differ):
+            kept.append(case)
+            for pair in differ:
+                apart[pair] += 1
+        if tried % 64 == 0:
+            tick()
+    return Designed(rule, among, tuple(kept), apart, tried)
+
+
+def edges(unit: Unit) -> tuple[int, int]:
+    """Binades below the largest product at which half an ulp of the result and the end of the window are."""
+    return unit.result.format.fraction_bits + 1, unit.sum.fraction_bits or 0
+
+
+def fillers(instruction: Instruction, unit: Unit, count: int, seed: int) -> Iterator[CaptureCase]:
+    """`count` cases for no rule in particular."""
+    shares = [int(share * count) for _, share, _ in FILLERS]
+    shares[0] += count - sum(shares)
+    for (tag, _, mix), share in zip(FILLERS, shares, strict=True):
+        rng = Stream(seed, instruction.name, unit.name, tag)
+        for index, case in enumerate(islice(stimuli(instruction, mix, tag, rng, edges(unit)), share)):
+            off = instruction.switch and index % OFF == 0
+            yield CaptureCase(case.tag, case.a, case.b, None) if off else case
+
+
+def design(
+    instruction: Instruction,
+    unit: Unit,
+    count: int,
+    seed: int,
+    rules: tuple[Rule, ...] = RULES,
+    quota: int = QUOTA,
+    tick: Callable[[], None] = lambda: None,
+) -> tuple[Section, list[Designed]]:
+    """At least `count` cases for an instruction: those designed for the rules, then others that fill up.
+
+    tick: called now and then. The same cases for the same instruction, unit and seed.
+    """
+    designed = [design_rule(instruction, unit, rule, seed, quota, tick) for rule in rules]
+    cases = [case for one in designed for case in one.cases]
+    cases += fillers(instruction, unit, max(0, count - len(cases)), seed)
+    return Section(instruction, unit.name, cases), designed

@@ -1,0 +1,153 @@
+"""Captured results as files: one folder a GPU, one NPZ file an instruction, and a manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from hwsim.files import replaced
+from hwsim.readings.silicon.case import CaptureCase, CaseFile
+from hwsim.readings.silicon.instructions import INSTRUCTIONS, Instruction
+from hwsim.readings.silicon.results import FACTS, ResultFile, SectionResults
+
+MANIFEST = "manifest.yaml"
+NOTE = "# Written by `hwsim capture import`: what a GPU returned. docs/silicon.md says how to read it.\n"
+
+
+@dataclass(frozen=True)
+class Captured:
+    """The results of one instruction. unit: the unit that its cases were designed with.
+
+    codes: a result for each case. unstable: the cases whose result changed from one run to the next.
+    """
+
+    instruction: Instruction
+    unit: str
+    cases: Sequence[CaptureCase]
+    codes: Sequence[int]
+    unstable: frozenset[int] = frozenset()
+
+    @property
+    def stable(self) -> list[tuple[int, CaptureCase, int]]:
+        """Number, case and result of each case that always gave the same."""
+        rows = zip(range(len(self.codes)), self.cases, self.codes, strict=True)
+        return [row for row in rows if row[0] not in self.unstable]
+
+
+def folder_name(gpu: str) -> str:
+    """`NVIDIA H100 80GB HBM3` as the name of a folder: h100-80gb-hbm3."""
+    words = re.findall(r"[a-z0-9]+", gpu.lower().removeprefix("nvidia"))
+    return "-".join(words) or "unknown"
+
+
+def store(folder: Path, cases: CaseFile, results: ResultFile, replace: bool = False) -> tuple[Path, list[str]]:
+    """Write results into the GPU's folder inside `folder`, and its manifest.
+
+    Returns the GPU's folder and the instructions that were written; those that the GPU does not have are left out.
+    Raises ValueError for results that are there already, unless they are to be replaced, and for a file with none.
+    """
+    path = folder / folder_name(results.facts["gpu"])
+    manifest = _manifest(path) if (path / MANIFEST).exists() else {"instructions": {}}
+    given = [one for one in results.sections if not one.skipped]
+    if not given:
+        raise ValueError(f"no instruction was captured on {results.facts['gpu']}: nothing to import")
+    known = [one.section.instruction.name for one in given if one.section.instruction.name in manifest["instructions"]]
+    if known and not replace:
+        raise ValueError(f"{path} holds results of {', '.join(known)} already; say --replace to take the new ones")
+    for one in given:
+        name = one.section.instruction.name
+        data = _packed(one)
+        with replaced(path / f"{name}.npz") as file:
+            file.write(data)
+        manifest["instructions"][name] = {
+            "unit": one.section.unit,
+            "cases": len(one.codes),
+            "unstable": len(one.unstable),
+            **{key: results.facts[key] for key in FACTS},
+            "generator": cases.generator,
+            "seed": cases.seed,
+            "case_file_crc32": cases.checksum,
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+    manifest["instructions"] = dict(sorted(manifest["instructions"].items()))
+    with replaced(path / MANIFEST) as file:
+        file.write((NOTE + yaml.safe_dump(manifest, sort_keys=False, width=110)).encode())
+    return path, [one.section.instruction.name for one in given]
+
+
+def _packed(one: SectionResults) -> bytes:
+    """The arrays of one instruction: codes of all cases one behind the other, case by case."""
+    section, (factor, accumulator) = one.section, one.section.instruction.digits
+    tags = list(dict.fromkeys(case.tag for case in section.cases))
+    narrow, wide = np.dtype(f"uint{4 * factor}"), np.dtype(f"uint{4 * accumulator}")
+    arrays: dict[str, Any] = {
+        "tags": np.array(tags),
+        "tag": np.array([tags.index(case.tag) for case in section.cases], dtype=np.uint8),
+        "k": np.array([len(case.a) for case in section.cases], dtype=np.uint16),
+        "a": np.array([code for case in section.cases for code in case.a], dtype=narrow),
+        "b": np.array([code for case in section.cases for code in case.b], dtype=narrow),
+        "c": np.array([case.c or 0 for case in section.cases], dtype=wide),
+        "c_off": np.array([case.c is None for case in section.cases]),
+        "d": np.array(one.codes, dtype=wide),
+        "unstable": np.array(one.unstable, dtype=np.uint32),
+    }
+    buffer = io.BytesIO()
+    # NumPy gives every member of an archive the same date, so that the bytes depend on the arrays alone.
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    file = path / MANIFEST
+    if not file.is_file():
+        raise ValueError(f"{path} holds no captured results: there is no {MANIFEST}")
+    loaded = yaml.safe_load(file.read_text())
+    if not isinstance(loaded, dict) or not isinstance(loaded.get("instructions"), dict):
+        raise ValueError(f"{file} is no manifest of captured results")
+    return loaded
+
+
+def load(path: Path, only: Iterable[str] = ()) -> list[Captured]:
+    """The captured results of one GPU's folder. only: names of units or instructions; all unless given.
+
+    Raises ValueError for a folder without results, for a file that is not the one that was imported, and for a
+    name that the folder has nothing of.
+    """
+    entries, wanted = _manifest(path)["instructions"], set(only)
+    found = [
+        _load(path, name, entry) for name, entry in entries.items() if not wanted or {name, entry["unit"]} & wanted
+    ]
+    missing = wanted - {one.unit for one in found} - {one.instruction.name for one in found}
+    if missing:
+        known = ", ".join(entry["unit"] for entry in entries.values())
+        raise ValueError(f"{path} has no results of {', '.join(sorted(missing))}; it has {known}")
+    return found
+
+
+def _load(path: Path, name: str, entry: dict[str, Any]) -> Captured:
+    file = path / f"{name}.npz"
+    data = file.read_bytes()
+    if hashlib.sha256(data).hexdigest() != entry["sha256"]:
+        raise ValueError(f"{file} is not the file that was imported: its sha256 is not the manifest's")
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        tags = arrays["tags"].tolist()
+        a, b, d = (arrays[key].tolist() for key in "abd")
+        ends = list(accumulate(arrays["k"].tolist()))
+        columns = zip(
+            *(arrays["tag"].tolist(), [0, *ends[:-1]], ends, arrays["c"].tolist(), arrays["c_off"].tolist()),
+            strict=True,
+        )
+        cases = [
+            CaptureCase(tags[tag], tuple(a[first:end]), tuple(b[first:end]), None if off else c)
+            for tag, first, end, c, off in columns
+        ]
+        return Captured(INSTRUCTIONS[name], entry["unit"], cases, d, frozenset(arrays["unstable"].tolist()))

@@ -1,1 +1,0 @@
-"""Arrays in files, and what a unit takes of them."""

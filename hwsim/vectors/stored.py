@@ -1,0 +1,148 @@
+"""A vector set that was made, read from its folder."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from hwsim.cases.case import Case, block_lengths
+from hwsim.spec import Unit
+from hwsim.vectors.block import EXPECTED, OPERANDS, TEXT
+from hwsim.vectors.folder import MANIFEST, hashed
+from hwsim.vectors.layout import Layout, line_terms, operand_layout, result_layout
+from hwsim.vectors.manifest import VERSION
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A set in a folder. manifest: what manifest.yaml holds."""
+
+    folder: Path
+    manifest: Mapping[str, Any]
+    unit: Unit
+
+    @property
+    def cases(self) -> int:
+        """How many cases there are."""
+        return int(self.manifest["cases"])
+
+    @cached_property
+    def expected(self) -> Lines:
+        """The lines of expected.hex."""
+        return Lines(self.folder / EXPECTED, result_layout(self.unit), self.cases)
+
+    @cached_property
+    def operands(self) -> Lines:
+        """The lines of operands.hex."""
+        return Lines(self.folder / OPERANDS, operand_layout(self.unit), int(self.manifest["lines"]))
+
+    @cached_property
+    def names(self) -> Sequence[str] | None:
+        """The cases' names, in order; None where the set has no cases.txt."""
+        path = self.folder / TEXT
+        if not path.exists():
+            return None
+        with path.open() as file:
+            return [line.partition(" ")[0] for line in file if not line.startswith("#")]
+
+    def name(self, case: int) -> str:
+        """The name of a case, or its number."""
+        return f"case {case}" if self.names is None else self.names[case]
+
+    @cached_property
+    def _first_lines(self) -> Any:
+        """The first line of each case, and the line after the last."""
+        if self.operands.count == self.cases:
+            return range(self.cases + 1)
+        layout = self.operands.layout
+        at = layout.field("first").offset
+        column = self.operands.bytes()[:, layout.digits - 1 - at // 4]
+        nibbles = np.where(column >= ord("a"), column - ord("a") + 10, column - ord("0"))
+        return np.append(np.flatnonzero(nibbles >> at % 4 & 1), self.operands.count)
+
+    def case(self, number: int) -> Case:
+        """A case, from its lines of operands."""
+        first, end = int(self._first_lines[number]), int(self._first_lines[number + 1])
+        rows = [self._fields(line) for line in range(first, end)]
+        terms = line_terms(self.unit)
+        scales = []
+        for side, name in enumerate(("scale_a", "scale_b") if self.unit.scale is not None else ()):
+            length = block_lengths(self.unit)[side]
+            blocks = -(-terms * len(rows) // length)
+            held = [code for row in rows for code in row[name]]
+            per_line = len(rows[0][name])
+            places = [
+                block * length // terms * per_line + (block * length % terms) // length for block in range(blocks)
+            ]
+            scales.append(tuple(held[place] for place in places))
+        a, b = (tuple(code for row in rows for code in row[name]) for name in ("a", "b"))
+        c = rows[0]["c"][0] if "c" in rows[0] else 0
+        return Case(self.name(number), a, b, c, *scales)
+
+    def _fields(self, line: int) -> dict[str, tuple[int, ...]]:
+        word = int(self.operands[line], 16)
+        return {
+            field.name: tuple(
+                word >> (field.offset + index * field.bits) & ((1 << field.bits) - 1) for index in range(field.count)
+            )
+            for field in self.operands.layout.fields
+        }
+
+
+class Lines:
+    """A file of lines that are equally long, in memory as far as it is read."""
+
+    def __init__(self, path: Path, layout: Layout, count: int):
+        self.path, self.layout, self.count = path, layout, count
+        self.length = layout.digits + 1
+        if path.stat().st_size != count * self.length:
+            raise ValueError(
+                f"{path} must have {count} lines of {layout.digits} digits, which {path.stat().st_size} bytes are not"
+            )
+        with path.open("rb") as file:
+            self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, line: int) -> bytes:
+        return self._data[line * self.length : line * self.length + self.layout.digits]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (self[line] for line in range(self.count))
+
+    def bytes(self) -> Any:
+        """All bytes, (lines, digits + 1)."""
+        return np.frombuffer(self._data, np.uint8).reshape(self.count, self.length)
+
+
+def stored(folder: str | Path) -> Stored:
+    """Read a set's manifest, and see that what results are compared with is as it was written.
+
+    Raises ValueError for a folder that holds no set, one of another version, and files that were changed.
+    """
+    path = Path(folder)
+    if not (path / MANIFEST).is_file():
+        raise ValueError(f"{path} holds no vector set: there is no {MANIFEST}")
+    try:
+        manifest = yaml.safe_load((path / MANIFEST).read_text())
+        version, files = manifest["version"], manifest["files"]
+        if manifest["generator"] != "hwsim vectors":
+            raise KeyError("generator")
+    except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
+        raise ValueError(f"{path / MANIFEST} is not a manifest that `hwsim vectors` wrote") from None
+    if version != VERSION:
+        raise ValueError(f"{path / MANIFEST}: version must be {VERSION}, not {version}; make the set again")
+    for name in (OPERANDS, EXPECTED):
+        if not (path / name).is_file():
+            raise ValueError(f"{path / name} is missing")
+        if hashed(path / name).hexdigest() != files[name]["sha256"]:
+            raise ValueError(f"{path / name} is not as it was written: its SHA-256 is not that of {MANIFEST}")
+    return Stored(path, manifest, Unit.model_validate(manifest["unit"]))

@@ -1,0 +1,77 @@
+"""The SystemVerilog of a vector set: a package of sizes and offsets, and a testbench that replays it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from hwsim.formats import FloatFormat
+from hwsim.spec import Unit, pipeline, refuse_unimplemented_in_hardware
+from hwsim.spec.refusals import NotImplementedYet
+from hwsim.vectors.block import EXPECTED, OPERANDS, PARTIAL, STAGES
+from hwsim.vectors.folder import Growing
+from hwsim.vectors.layout import line_terms, operand_layout, partial_layout, result_layout
+from hwsim.vectors.stages import stage_layout
+
+FILES = ("vectors_pkg.sv", "replay_dut.sv", "replay_tb.sv")
+
+
+def bench_files(growing: Growing, unit: Unit, cases: int, lines: int, files: list[str]) -> None:
+    """Write the package, the testbench, and the module that brings a design into it."""
+    for name, text in bench_texts(unit, cases, lines, files).items():
+        growing.whole(name, text.encode())
+
+
+def bench_texts(unit: Unit, cases: int, lines: int, files: list[str]) -> dict[str, str]:
+    """The files' texts, by name. files: the names of the set's files."""
+    layouts = [(OPERANDS, operand_layout(unit)), (EXPECTED, result_layout(unit))]
+    if PARTIAL in files:
+        layouts.append((PARTIAL, partial_layout(unit)))
+    if STAGES in files:
+        layouts.append((STAGES, stage_layout(unit)))
+    values: dict[str, Any] = {
+        "unit": unit,
+        "cases": cases,
+        "lines": lines,
+        "terms": line_terms(unit),
+        "layouts": layouts,
+        "prefix": lambda name: name.partition(".")[0].upper(),
+        "result_bits": unit.output.container_bits,
+        **_any_nan(unit),
+        **_design(unit),
+    }
+    return {name: _environment().get_template(f"{name}.jinja").render(values) for name in FILES}
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("hwsim.vectors"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def _any_nan(unit: Unit) -> dict[str, Any]:
+    """Whether any NaN is as good as another, and where a result's exponent and fraction are."""
+    output = unit.output
+    if unit.result.nan != "any" or not isinstance(output, FloatFormat) or output.nan != "ieee":
+        return {"any_nan": False}
+    exponent = (output.top_bexp << output.fraction_bits) << output.padding
+    fraction = (1 << output.fraction_bits + output.padding) - 1
+    return {"any_nan": True, "exponent": exponent, "fraction": fraction}
+
+
+def _design(unit: Unit) -> dict[str, Any]:
+    """hwsim's own RTL of the unit, or why there is none."""
+    try:
+        refuse_unimplemented_in_hardware(unit)
+    except NotImplementedYet as error:
+        return {"top": None, "why": str(error)}
+    from hwsim.rtl import top_name  # Amaranth takes a while
+
+    return {"top": top_name(unit), "context_bits": pipeline(unit).context_bits}

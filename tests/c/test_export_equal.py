@@ -1,0 +1,87 @@
+"""The exported header returns what the model returns: every stage, of every preset and of odd units of every rule."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from built_presets import one_of_each
+from c.export_library import C99, CPP17, Library, syntax
+from c.export_random_units import drawn_cases, drawn_units
+from c.export_stages import differences
+from model.model_units import NAMES, ODD, Case, cases, run, unit
+
+from hwsim.c import HEADER, Plan, render
+from hwsim.spec import as_yaml, load_unit, presets
+
+PROFILES = 7  # of random operands
+# One unit of each method, each kind of scale and of late addend, and each width of integer.
+FEW = (
+    "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32-scaled", "blackwell-mma-e4m3-f16",
+    "blackwell-mxf4nvf4-e2m1-f32", "cdna3-mfma-e4m3fnuz-f32", "cdna2-mfma-bf16-f32", "hfp8-forward-e4m3-dlfloat16",
+    "exact-e4m3-f32", "intel-amx-e5m2-f32", "int8-i32", "wide",
+)  # fmt: skip
+ALWAYS = {*FEW, *list(ODD)[::8]}
+MARKED = [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.soak) for name in NAMES]
+
+
+def assert_equal(library: Library, given: list[Case], want: list[int]) -> None:
+    """Results and stages are the model's."""
+    for case, code in zip(given, want, strict=True):
+        got = library.dots([case.a], [case.b], [case.c], [case.scale_a], [case.scale_b])
+        assert got == [code], f"{library.unit.name}: {case}"
+        assert differences(library, case) == [], case
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_every_stage_is_the_models(name: str, tmp_path: Path) -> None:
+    # Half of the units are built as C and half as C++; the other compiler takes the header too.
+    ways = [("gcc", C99), ("g++", CPP17)]
+    if NAMES.index(name) // 2 % 2:
+        ways.reverse()
+    given = list(cases(name, 3 * PROFILES, seed=1))
+    library = Library(unit(name), tmp_path, ways[0][0], ("-O0", *ways[0][1]))
+    assert_equal(library, given, run(name, given))
+    syntax(library.header, ways[1][0], *ways[1][1], "-Wconversion", "-Wshadow", "-Wundef", "-Wcast-qual")
+
+
+def body(name: str) -> str:
+    """What of a header compilers see, without the unit's name."""
+    plan = Plan(load_unit(name), "0.0.0")
+    text = re.sub(r"/\*.*?\*/", "", render(HEADER, plan), flags=re.DOTALL)
+    text = re.sub(rf"\b{plan.prefix}(?=_)", "name", re.sub(rf"\b{plan.prefix.upper()}(?=_)", "NAME", text))
+    return " ".join(text.split())
+
+
+def test_presets_of_one_arithmetic_have_one_header() -> None:
+    # Of each, the test above builds one.
+    bodies = {body(name): name for name in presets()}
+    assert len(bodies) == len(one_of_each(presets()))
+    assert {body(name) for name in NAMES if name not in ODD} == set(bodies)
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_clang_makes_the_same_of_it(name: str, clang: None, tmp_path: Path) -> None:
+    given = list(cases(name, PROFILES, seed=2))
+    library = Library(unit(name), tmp_path, "clang", ("-O2", *C99))
+    assert_equal(library, given, run(name, given))
+    syntax(library.header, "clang++", *CPP17, "-Wconversion", "-Wshadow")
+
+
+def assert_drawn_units_are_equal(count: int, seed: int, folder: Path) -> None:
+    random = np.random.default_rng(seed)
+    for index, drawn in enumerate(drawn_units(count, seed)):
+        library = Library(drawn, folder / str(index), flags=("-O0", *C99))
+        for case in drawn_cases(drawn, 24, random):
+            assert differences(library, case) == [], f"{as_yaml(drawn)}\n{case}"
+
+
+def test_units_drawn_from_the_whole_schema(tmp_path: Path) -> None:
+    assert_drawn_units_are_equal(16, 1, tmp_path)
+
+
+@pytest.mark.soak
+def test_many_units_drawn_from_the_whole_schema(tmp_path: Path) -> None:
+    assert_drawn_units_are_equal(1000, 2, tmp_path)

@@ -1,0 +1,114 @@
+"""The comparison must catch a wrong header: each mutant is one mistake in its text."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from c.export_library import C99, Library
+from c.export_stages import differences
+from c.export_suites import plain, results, suites
+from model.model_units import Case, cases, run, unit
+
+from hwsim.c import HEADER, Plan, render
+
+HOPPER, DEEPSEEK, MX = "hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"
+E5M2 = "hopper-wgmma-e5m2-f32"
+EXACT, CHAIN, LATE, CDNA3 = "exact-e4m3-f32", "sequential-e4m3-f16", "blackwell-mma-e4m3-f32", "cdna3-mfma-e4m3fnuz-f32"
+DOWN = "promoted-rd"
+
+
+class Mutant(NamedTuple):
+    """Text in the place of other text that stands in a unit's header."""
+
+    unit: str
+    right: str
+    wrong: str
+
+
+MUTANTS = {
+    "one bit less of window": Mutant(HOPPER, "u_(FRACTION_BITS) = 13,", "u_(FRACTION_BITS) = 12,"),
+    "one bit more of window": Mutant(HOPPER, "u_(FRACTION_BITS) = 13,", "u_(FRACTION_BITS) = 14,"),
+    "floor for truncate": Mutant(
+        HOPPER,
+        "const u_(int) kept = (u_(int))(all >> shift);",
+        "const u_(int) kept = (u_(int))((all >> shift) + (sign & ((all >> shift) << shift != all)));",
+    ),
+    "dropped lane": Mutant(
+        HOPPER, "++lane) {\n        const u_(fields)", "lane += 1 + (lane == 5)) {\n        const u_(fields)"
+    ),
+    "dropped lane of the sum": Mutant(
+        HOPPER, "for (int i = 0; i < u_(LANES); ++i) {", "for (int i = 1; i < u_(LANES); ++i) {"
+    ),
+    "dropped addend": Mutant(HOPPER, "u_(accumulate)(&s->total, s->aligned[u_(LANES)]);", ""),
+    "addend out of the maximum": Mutant(HOPPER, "addend->exp > max_exp)", "addend->exp > max_exp && 0)"),
+    "shift off by one": Mutant(
+        HOPPER, "down < u_(SHIFT_MOST) ? down :", "down < u_(SHIFT_MOST) ? down + (down == 9) :"
+    ),
+    "zeroed result": Mutant(HOPPER, "s->result = s->stages.rounded.code;", "s->result = 0;"),
+    "nearest for towards zero": Mutant(HOPPER, "unit_exp, u_(RZ),", "unit_exp, u_(RNE),"),
+    "normalised subnormals": Mutant(HOPPER, "(int32_t)(bexp + !normal) - 7", "(int32_t)bexp - 7"),
+    "no NaN": Mutant(HOPPER, "magnitude > 0x7Eu", "magnitude > 0x7Fu"),
+    "another NaN": Mutant(HOPPER, "u_(GROUP_NAN) = 0x7FFFFFFFu", "u_(GROUP_NAN) = 0x7FC00000u"),
+    "infinities that do not cancel": Mutant(E5M2, "(seen & u_(SEEN_PLUS) && seen & u_(SEEN_MINUS))", "0"),
+    "zero times infinity": Mutant(E5M2, " | (infinite & zero);", ";"),
+    "infinity without its sign": Mutant(E5M2, "s->special_sign = seen == u_(SEEN_MINUS);", "s->special_sign = 0;"),
+    "no tail": Mutant(HOPPER, "(k + 31) / 32", "k / 32 + (k < 32)"),
+    "promotion a group early": Mutant(DEEPSEEK, "s->groups % 4 == 0", "s->groups % 4 == 3"),
+    "no promotion at the end": Mutant(DEEPSEEK, "if (s->groups % 4)", "if (0)"),
+    "promotion cut off": Mutant(DEEPSEEK, "u_(RNE), 0);", "u_(RZ), 0);"),
+    "one scale": Mutant(MX, "x.exp + y.exp + v.exp + w.exp", "x.exp + y.exp + v.exp"),
+    "scales a block late": Mutant(MX, "scale_a[i / 32]", "scale_a[(i + 1) / 32 - (i + 1 == k)]"),
+    "carry lost between words": Mutant(
+        EXACT, "i < u_(WORDS) && (i < word + 3 || carry != sign)", "i < u_(WORDS) && i < word + 3"
+    ),
+    "exact sum begun again at a group": Mutant(EXACT, "s->total = addend.total;", "s->total = u_(int_zero)();"),
+    "products rounded after the sum": Mutant(CHAIN, "u_(RNE), 0);\n    }", "u_(RNA), 0);\n    }"),
+    "jam lost": Mutant(DOWN, "low.sig = distance > 62 ? 1 :", "low.sig = distance > 62 ? 0 :"),
+    "groups in another order": Mutant(LATE, "{{0, 1}, {2, 3}}", "{{2, 3}, {0, 1}}"),
+    "late addend before the sum": Mutant(LATE, "s->groups % 2 == 0", "s->groups % 2 == 1"),
+    "odd lanes among the even": Mutant(
+        CDNA3, "lane = first; lane < u_(LANES); lane += 2", "lane = 0; lane < u_(LANES); lane += 2"
+    ),
+    "dropped addend too soon": Mutant(CDNA3, "w->max_exp - 25", "w->max_exp - 20"),
+}
+# What random operands are not likely to be.
+DIRECTED = {
+    EXACT: [Case([0x81] + [0] * 31 + [0x7E] + [0] * 31, [0x01] + [0] * 31 + [0x7E] + [0] * 31, 0, [1, 250], [1, 250])],
+    DOWN: [Case([0x81] + [0] * 4, [0x01] + [0] * 4, 0x5D800000, [], [])],  # 2^60 - 2^-18, rounded down
+}
+
+
+def build(mutant: Mutant, folder: Path) -> Library:
+    """The header with its mistake."""
+    right = render(HEADER, Plan(unit(mutant.unit), "0.0.0"))
+    assert right.count(mutant.right) == 1, "the mutant changes something, and one thing"
+    flags = ("-O0", *C99, "-Wno-error")
+    return Library(unit(mutant.unit), folder, flags=flags, header=right.replace(mutant.right, mutant.wrong))
+
+
+@cache
+def played(name: str) -> tuple[list[Case], list[int]]:
+    """Cases of a unit, those of the suites that are made for it, and the model's results."""
+    given = [*cases(name, 70, seed=5), *DIRECTED.get(name, [])]
+    if name in (HOPPER, E5M2):
+        given += [case for _, some in suites(unit(name), 60, 6) for case in plain(some)]
+    return given, run(name, given)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_is_caught(name: str, tmp_path: Path) -> None:
+    mutant = MUTANTS[name]
+    given, want = played(mutant.unit)
+    assert results(build(mutant, tmp_path), given) != want, f"no result of {len(given)} tells"
+
+
+def test_a_mutant_of_a_stage_alone_is_caught(tmp_path: Path) -> None:
+    # A term that is left out of the record, though the result is right.
+    library = build(Mutant(HOPPER, "++s->groups;", "++s->groups;\n    s->stages.aligned[3] = 0;"), tmp_path)
+    given = list(cases(HOPPER, 14, seed=5))
+    assert any(differences(library, case) for case in given)
+    rows = [library.dots([case.a], [case.b], [case.c])[0] for case in given]
+    assert rows == run(HOPPER, given)

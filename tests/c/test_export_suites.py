@@ -1,0 +1,44 @@
+"""The exported header against every suite that RTL is verified with, and against results captured from GPUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from built_presets import one_of_each
+from c.export_library import C99, Library
+from c.export_suites import assert_equal, plain, results, suites
+
+from hwsim.cases.captured import CAPTURES, captured_cases
+from hwsim.spec import load_unit, presets
+
+# A window, scales in products, exact sums, two windows.
+FEW = ("hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "exact-e4m3-f32", "cdna3-mfma-e4m3fnuz-f32")
+NONE = {"blackwell-mxf4nvf4-e2m1-f32", "deepseek-v3-e4m3-f32-scaled"}  # scales that suites are not made for
+SHOWN = one_of_each(list(CAPTURES))
+SHOWN_FEW = ("volta-mma-f16-f16", "ada-mma-e5m2-f16", "hopper-wgmma-e4m3-f32", "blackwell-mma-e4m3-f32")
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_suites(name: str, tmp_path: Path) -> None:
+    library = Library(load_unit(name), tmp_path)
+    played = [suite for suite, cases in suites(library.unit, 100, 16) if not assert_equal(library, suite, cases, 40)]
+    assert played == ["directed"] * (library.unit.sum.method == "aligned") + ["random", "matrices", "pairs"]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", sorted(set(one_of_each(presets())) - NONE))
+def test_every_suite_whole(name: str, tmp_path: Path) -> None:
+    library = Library(load_unit(name), tmp_path, flags=("-O2", *C99))
+    for suite, cases in suites(library.unit, 1000, 1):
+        assert_equal(library, suite, cases, 20)
+
+
+@pytest.mark.parametrize(
+    "name", [*SHOWN_FEW, *(pytest.param(name, marks=pytest.mark.soak) for name in SHOWN if name not in SHOWN_FEW)]
+)
+def test_captured_results(name: str, silicon: Path, tmp_path: Path) -> None:
+    known = captured_cases(load_unit(name), silicon)
+    got = results(Library(load_unit(name), tmp_path), plain([case for case, _ in known]))
+    assert got == [code for _, code in known]
+    assert len(known) % 1000 == 0 < len(known)

@@ -1,0 +1,76 @@
+"""Random numbers that stay the same: where they come from, and that they are alike."""
+
+import hashlib
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from hwsim.cases.counter import AHEAD, FEW, Stream, key_of
+from hwsim.formats.stochastic import threefry2x32
+
+
+def word_at(seed, names, place):
+    """A word from the definition, in Python's integers."""
+    text = "\0".join([str(seed), *(f"{type(name).__name__}:{name}" for name in names)])
+    digest = hashlib.sha256(text.encode()).digest()
+    key = (int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:8], "little"))
+    return threefry2x32(key, (place, 0))[0]
+
+
+def test_words_are_threefry_at_a_counter():
+    drawn = Stream(3, "hopper", 5)
+    words = [*drawn.words(FEW + 1).tolist(), *(drawn.word() for _ in range(4)), *drawn.words(2).tolist()]
+    assert words == [word_at(3, ("hopper", 5), place) for place in range(FEW + 7)]
+
+
+def test_names_and_numbers_do_not_mix():
+    assert len({key_of(1, "2"), key_of(1, 2), key_of(12), key_of(1, "2", ""), key_of(1)}) == 5
+
+
+def test_single_draws_stay_in_their_ranges_and_reach_their_ends():
+    drawn = Stream(1, "range")
+    seen = Counter(drawn.randrange(7) for _ in range(7000))
+    assert set(seen) == set(range(7))
+    assert all(850 < count < 1150 for count in seen.values())
+    assert {drawn.randint(-1, 1) for _ in range(100)} == {-1, 0, 1}
+    assert all(0 <= drawn.random() < 1 for _ in range(AHEAD + 1))
+    assert drawn.bits(70).bit_length() <= 70
+    assert max(drawn.bits(65).bit_length() for _ in range(40)) == 65
+
+
+def test_samples_and_shuffles_are_permutations_all_alike():
+    drawn, seen, shuffled = Stream(1, "order"), Counter(), Counter()
+    for _ in range(2400):
+        seen[tuple(drawn.sample("abcd", 4))] += 1
+        items = list("abcd")
+        drawn.shuffle(items)
+        shuffled["".join(items)] += 1
+    for found in (seen, shuffled):
+        assert len(found) == 24
+        assert all(55 < count < 150 for count in found.values())
+
+
+def test_arrays_broadcast_and_stay_in_their_ranges():
+    drawn = Stream(1, "arrays")
+    low = np.array([[0], [10]])
+    found = drawn.integers(low, low + np.array([1, 5, 1 << 32]), endpoint=False)
+    assert found.shape == (2, 3)
+    assert found[:, 0].tolist() == [0, 10]
+    both = drawn.integers(-2, 2, (4000,), endpoint=True)
+    assert Counter(both.tolist()).keys() == {-2, -1, 0, 1, 2}
+    rows = drawn.permuted(np.broadcast_to(np.arange(6), (50, 6)))
+    assert (np.sort(rows) == np.arange(6)).all()
+    assert len({tuple(row) for row in rows.tolist()}) > 40
+
+
+def test_what_cannot_be_drawn_is_refused():
+    drawn = Stream(1)
+    with pytest.raises(ValueError, match="stop must be 1 to 2\\^32, not 0"):
+        drawn.randrange(0)
+    with pytest.raises(ValueError, match="apart"):
+        drawn.integers(0, [1, 0])
+    with pytest.raises(IndexError, match="nothing"):
+        drawn.choice([])
+    with pytest.raises(ValueError, match="a sample of 3"):
+        drawn.sample([1, 2], 3)

@@ -1,0 +1,203 @@
+"""What the cycle-level model returns: the definition's bits, whatever the pipeline and the traffic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from built_presets import BUILDABLE, others_soaked
+from clock.pipeline_play import check, definition, dot, play, registers, small
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hwsim.cases.case import Case, beats
+from hwsim.cases.stochastic import random_cases
+from hwsim.model.clock import Beat, PipelinedUnit, Result
+from hwsim.model.clock import unit as pipelined
+from hwsim.model.definition import Definition
+from hwsim.spec import Unit, load_unit, pipeline, steps
+
+UNITS = {
+    "plain": small(2),
+    "promoted": small(2, interval=6),
+    "promoted at every beat": small(1, interval=1),
+    "two scales of a, one of b": small(4, scaled=True),
+}
+
+
+@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize(("latency", "contexts"), [(1, 1), (1, 3), (2, 2), (3, 1), (4, 4), (5, 8)])
+def test_every_pipeline_returns_the_definitions_bits(name: str, latency: int, contexts: int) -> None:
+    unit = UNITS[name]
+    check(PipelinedUnit(unit, registers(unit, latency, contexts)), seed=latency)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_pipeline_under_any_traffic(data: st.DataObject) -> None:
+    unit = data.draw(st.sampled_from(list(UNITS.values())))
+    cuts = tuple(data.draw(st.sets(st.sampled_from(steps(unit)))))
+    built = pipeline(unit, cuts, data.draw(st.integers(1, 9)))
+    offer, take = data.draw(st.sampled_from([0.1, 0.5, 1.0])), data.draw(st.sampled_from([0.2, 0.6, 1.0]))
+    check(PipelinedUnit(unit, built), data.draw(st.integers(0, 2**32)), count=8, offer=offer, take=take)
+
+
+@pytest.mark.parametrize("name", others_soaked([*BUILDABLE, "mxint8-f32"], [*BUILDABLE[::3], "mxint8-f32"]))
+def test_presets(name: str) -> None:
+    unit = load_unit(name)
+    cases = random_cases(unit, 24, seed=5)
+    stream = [beat for case in cases for beat in beats(unit, case)]
+    built = pipeline(unit, contexts=1)
+    played = play(PipelinedUnit(unit, built), stream, cycles=len(stream) * built.latency + 8)
+    assert played.results == [Result(dot(unit, case), 0) for case in cases]
+
+
+PROMOTED = small(2, interval=6)  # three beats
+INTERVAL = 3
+
+
+@pytest.mark.parametrize("count", [1, INTERVAL - 1, INTERVAL, INTERVAL + 1, 2 * INTERVAL, 2 * INTERVAL + 1])
+@pytest.mark.parametrize("latency", [1, 6])
+def test_promotion_around_the_interval(count: int, latency: int) -> None:
+    rng = np.random.default_rng(count)
+    model = PipelinedUnit(PROMOTED, registers(PROMOTED, latency, 2))
+    cases = []
+    for number in range(8):
+        a, b = rng.integers(0, 16, (2, 2 * count)).tolist()
+        cases.append(Case(str(number), tuple(a), tuple(b), int(rng.integers(0x3000, 0x5000))))
+    stream = [beat for number, case in enumerate(cases) for beat in beats(PROMOTED, case, number % 2)]
+    played = play(model, stream, cycles=len(stream) * latency + 8)
+    assert played.results == [Result(dot(PROMOTED, case), number % 2) for number, case in enumerate(cases)]
+    explained = definition(PROMOTED).dot(cases[0].a, cases[0].b, cases[0].c)
+    assert sorted(explained.promotions) == sorted({*range(INTERVAL - 1, count, INTERVAL), count - 1})
+
+
+def test_promotion_by_hand() -> None:
+    # c = 2048: f16's ulp is 2 there. Three beats of 1 are promoted as 3 (a tie, to even: 2052), a fourth as 1
+    # (a tie, to even: 2052). Without promotion each 1 would be truncated in the window: 2048.
+    ones = (0x2, 0x0)
+    stream = [Beat(ones, ones, 0x6800, first=index == 0, last=index == 3) for index in range(4)]
+    promoted = play(PipelinedUnit(PROMOTED, registers(PROMOTED, 2)), stream).results
+    assert [np.uint16(result.code).view(np.float16) for result in promoted] == [2052]
+    plain = small(2)
+    assert [result.code for result in play(PipelinedUnit(plain, registers(plain, 2)), stream).results] == [0x6800]
+
+
+def test_a_given_up_sum_does_not_promote_into_the_next() -> None:
+    ones = (0x2, 0x2)
+    given_up = [Beat(ones, ones, 0x5000, first=index == 0, last=False) for index in range(2)]
+    sums = [Beat(ones, ones, 0, first=index == 0, last=index == 3) for index in range(4)]
+    played = play(PipelinedUnit(PROMOTED, registers(PROMOTED, 2)), [*given_up, *sums])
+    assert [np.uint16(result.code).view(np.float16) for result in played.results] == [8]
+
+
+@pytest.mark.parametrize("name", ["mxfp8-e4m3-f32", "mxfp4-e2m1-f32"])
+def test_a_scale_serves_the_lanes_of_its_block(name: str) -> None:
+    unit = load_unit(name)
+    lanes = unit.instruction.lanes
+    model = PipelinedUnit(unit, pipeline(unit))
+    for count in (1, 2):
+        beat = Beat((0,) * lanes, (0,) * lanes, scale_a=tuple(range(100, 100 + count)), scale_b=(127,))
+        scale_a, scale_b = model.lane_scales(beat)
+        assert list(scale_a) == [100 + lane * count // lanes for lane in range(lanes)]
+        assert list(scale_b) == [127] * lanes
+
+
+def wrong_ready(self: PipelinedUnit, first: bool, context: int, output_ready: bool) -> bool:
+    return output_ready or not self.valid
+
+
+def wrong_first(self: PipelinedUnit, first: bool, context: int, output_ready: bool) -> bool:
+    busy = any(one is not None and not one.last and one.context == context for one in self._registers[:-1])
+    return (output_ready or not self.valid) and not busy
+
+
+def one_cycle_more(self: PipelinedUnit, first: bool, context: int, output_ready: bool) -> bool:
+    busy = any(one is not None and not one.last and one.context == context for one in self._registers)
+    return (output_ready or not self.valid) and (first or not busy)
+
+
+def any_context(self: PipelinedUnit, first: bool, context: int, output_ready: bool) -> bool:
+    busy = any(one is not None and not one.last for one in self._registers[:-1])
+    return (output_ready or not self.valid) and (first or not busy)
+
+
+def eager(self: PipelinedUnit, first: bool, context: int, output_ready: bool) -> bool:
+    return original_ready(self, first, context, True)
+
+
+original_ready, original_sum = PipelinedUnit.ready, PipelinedUnit._sum
+
+
+def overwritten(self: PipelinedUnit, beat: Beat | None, output_ready: bool) -> bool:
+    accepted = original_tick(self, beat, True)
+    return accepted and original_ready(self, beat is not None and beat.first, 0, output_ready)
+
+
+original_tick = PipelinedUnit.tick
+
+
+def every_addend(self: PipelinedUnit, beat: Beat, context: Any) -> int:
+    context.partial = self._group(beat, self.definition.addend(beat.c))
+    return int(context.partial)
+
+
+def one_context(self: PipelinedUnit, beat: Beat, context: Any) -> int:
+    return original_sum(self, beat, self._contexts[0])
+
+
+def always_zero(self: PipelinedUnit, beat: Beat, context: Any) -> int:
+    return 0 * original_sum(self, beat, context)
+
+
+MUTANTS = {
+    "a beat does not wait for its context": ("plain", "ready", wrong_ready),
+    "a first beat waits for its context": ("plain", "ready", wrong_first),
+    "a beat waits one cycle more": ("plain", "ready", one_cycle_more),
+    "a beat waits for every context": ("plain", "ready", any_context),
+    "a beat is accepted while a result waits": ("plain", "ready", eager),
+    "a result that is not taken is lost": ("plain", "tick", overwritten),
+    "every beat brings an addend": ("plain", "_sum", every_addend),
+    "contexts share a partial sum": ("plain", "_sum", one_context),
+    "contexts share a promotion register": ("promoted", "_sum", one_context),
+    "zero": ("plain", "_sum", always_zero),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_faulty_model_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    unit, method, function = MUTANTS[name]
+    monkeypatch.setattr(PipelinedUnit, method, function)
+    with pytest.raises(AssertionError):
+        check(PipelinedUnit(UNITS[unit], registers(UNITS[unit], 3, 3)), seed=1)
+
+
+@pytest.mark.parametrize("beats_more", [-1, 1])
+def test_a_promotion_at_another_beat_is_caught(beats_more: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    unit = UNITS["promoted"]
+    monkeypatch.setattr(Unit, "promotion_beats", property(lambda self: INTERVAL + beats_more))
+    monkeypatch.setattr(pipelined, "Definition", lambda unit: Definition(unit))
+    with pytest.raises(AssertionError):
+        # The definition must keep the interval: it works out the sums from a specification of its own.
+        against_the_specification(unit)
+
+
+def against_the_specification(unit: Unit) -> None:
+    """Sums of the model against those that the definition's groups and promotions make by hand."""
+    defined, rng = Definition(unit), np.random.default_rng(3)
+    model = PipelinedUnit(unit, registers(unit, 2))
+    for _ in range(12):
+        a, b = rng.integers(0, 16, (2, 8)).tolist()
+        case = Case("one", tuple(a), tuple(b), int(rng.integers(0x3000, 0x5000)))
+        register, partial = case.c, 0
+        for index in range(4):
+            here = slice(2 * index, 2 * index + 2)
+            partial = defined.group(case.a[here], case.b[here], defined.partial(partial)).code
+            if index in (INTERVAL - 1, 3):
+                register, partial = defined.promote(register, partial).code, 0
+        assert [result.code for result in play(model, list(beats(unit, case))).results] == [register]
+
+
+def test_promotion_against_the_specification() -> None:
+    against_the_specification(UNITS["promoted"])

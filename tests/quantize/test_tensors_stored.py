@@ -1,0 +1,27 @@
+"""Arrays in files: mapped, not copied. What a file must hold is told by the command that reads it: tests/cli."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+import hwsim
+from hwsim.quantize import arrayfiles as stored
+
+
+def test_codes_are_mapped_and_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    e4m3, e8m0 = hwsim.get_format("e4m3"), hwsim.get_format("e8m0")
+    np.save("a.npy", np.arange(64, dtype=np.uint8).reshape(8, 8))
+    save_file({"a": np.arange(64, dtype=np.uint8).reshape(8, 8).view(ml_dtypes.float8_e4m3fn)}, "a.safetensors")
+    for name in ("a.npy", "a.safetensors"):
+        found = stored.read(name)
+        assert isinstance(found.array, np.memmap)
+        codes = stored.codes(e4m3, found, "A")
+        assert np.shares_memory(codes, found.array)
+        assert codes.tolist() == np.arange(64).reshape(8, 8).tolist()
+    assert not stored.are_codes(e8m0, stored.read("a.safetensors"))

@@ -1,0 +1,184 @@
+"""Proofs that readings are equal: on small units every operand is tried, and no pair that is proved equal differs."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations, combinations_with_replacement, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hwsim.model.definition import Definition
+from hwsim.readings import READINGS, arrays, own_reading, proofs
+from hwsim.readings.proofs import Facts, normal_forms, why_equal
+from hwsim.spec import Unit, load_unit
+
+PAIRS = tuple(combinations(range(40), 2))
+
+
+def small(name: str, exponent: int, fraction: int, **more: Any) -> dict[str, Any]:
+    return {
+        "name": name, "kind": "float", "exponent_bits": exponent, "fraction_bits": fraction,
+        "bias": (1 << exponent - 1) - 1, **more,
+    }  # fmt: skip
+
+
+IEEE = {"nan": "ieee", "infinities": True}
+FACTORS = {"e2m1": small("e2m1", 2, 1), "e3m1": small("e3m1", 3, 1), "e3m0": small("e3m0", 3, 0)}
+RESULTS = {
+    "e4m2": small("e4m2", 4, 2, **IEEE),
+    "e4m4": small("e4m4", 4, 4, **IEEE),
+    "e5m6": small("e5m6", 5, 6, **IEEE),
+    "e5m9": small("e5m9", 5, 9, **IEEE),
+}
+
+
+def tiny(factor: str, result: str, bits: int, rounding: str, addend: str | None, lanes: int = 2, **more: Any) -> Unit:
+    fmt = FACTORS[factor]
+    data = {
+        "unit": "tiny",
+        "operands": {"a": fmt, "b": fmt, "addend": None if addend is None else RESULTS[addend]},
+        "instruction": {"k": lanes, "lanes": lanes, "chain": None if addend is None else "addend"},
+        "sum": {"method": "aligned", "fraction_bits": bits, "addend": None if addend is None else "aligned"},
+        "result": {"format": RESULTS[result], "rounding": rounding, **more},
+    }
+    return Unit.model_validate(data)
+
+
+@cache
+def every_product(unit: Unit) -> tuple[tuple[int, int], ...]:
+    """Every product of the unit's factors: its significand, signed, and its unit's exponent."""
+    definition, bits = Definition(unit), unit.operands.a.bits
+    terms = [definition.product(a, b) for a, b in product(range(1 << bits), repeat=2)]
+    return (*sorted({(-t.sig if t.sign else t.sig, t.exp - t.fraction_bits) for t in terms if t.sig}), (0, 0))
+
+
+def every_answer(unit: Unit) -> np.ndarray:
+    """int64[n, 40]: all readings of all operands, up to the order of the lanes."""
+    products = every_product(unit)
+    lanes = list(combinations_with_replacement(range(len(products)), unit.instruction.lanes))
+    fmt = unit.operands.addend
+    codes = (
+        [0] if fmt is None else [code for code in range(1 << fmt.bits) if abs(float(fmt.decode([code])[0])) < np.inf]
+    )
+    table = np.array(products, dtype=np.int64)[np.array(lanes)]
+    answers = []
+    for code in codes:
+        sig, unit_exp = (np.ascontiguousarray(table[:, :, i]) for i in (0, 1))
+        made = arrays.Products(sig, unit_exp, np.ones(len(lanes), dtype=bool))
+        answers.append(arrays.evaluated(unit, made, np.full(len(lanes), code, dtype=np.int64)))
+    found = np.concatenate(answers)
+    return found[(found >= 0).all(axis=1)]
+
+
+@cache
+def told_apart(unit: Unit) -> set[tuple[int, int]]:
+    answers = every_answer(unit)
+    assert len(answers) > 50
+    return {(i, j) for i, j in PAIRS if (answers[:, i] != answers[:, j]).any()}
+
+
+def proved(unit: Unit) -> set[tuple[int, int]]:
+    forms = normal_forms(unit)
+    return {(i, j) for i, j in PAIRS if why_equal(forms, READINGS[i], READINGS[j]) is not None}
+
+
+# Windows from too short for anything to long enough for everything, and all roundings.
+UNITS = {
+    "no addend, short": tiny("e3m1", "e4m2", 3, "rne", None),
+    "no addend, cut to the result's bits": tiny("e3m1", "e4m4", 4, "rz", None),
+    "no addend, one bit more": tiny("e2m1", "e4m4", 5, "rz", None, 3),
+    "no addend, two bits more": tiny("e2m1", "e4m2", 4, "rne", None, 3),
+    "no addend, to odd": tiny("e2m1", "e4m4", 4, "rto", None, 3),
+    "no addend, down": tiny("e2m1", "e4m2", 4, "rd", None, 3),
+    "no addend, up": tiny("e2m1", "e4m2", 3, "ru", None, 3),
+    "no addend, long": tiny("e2m1", "e5m6", 12, "rne", None),
+    "no addend, just long enough": tiny("e2m1", "e4m2", 6, "rne", None),
+    "no addend, one bit too short": tiny("e2m1", "e4m2", 5, "rne", None),
+    "one lane": tiny("e3m1", "e4m2", 4, "rz", None, 1),
+    "powers of two": tiny("e3m0", "e4m2", 3, "rz", None),
+    "addend, short": tiny("e2m1", "e4m2", 2, "rz", "e4m2"),
+    "addend, long": tiny("e2m1", "e4m4", 6, "rne", "e4m2"),
+    "addend, sums that fit": tiny("e2m1", "e5m9", 9, "rne", "e4m2"),
+    "addend, sums that fit, tiny": tiny("e2m1", "e5m9", 9, "rz", "e4m2", tiny="positive"),
+    "addend, sums that fit, down": tiny("e2m1", "e5m9", 9, "rd", "e4m2"),
+    "addend finer than the result": tiny("e3m0", "e4m2", 7, "rz", "e4m4", tiny="positive"),
+    "addend, saturating": tiny("e2m1", "e4m4", 8, "rne", "e4m2", overflow="saturate"),
+    "addend, flushing": tiny("e2m1", "e5m9", 9, "rne", "e4m2", subnormals="flush"),
+}
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_no_pair_that_is_proved_equal_ever_differs(name: str) -> None:
+    unit = UNITS[name]
+    equal, different = proved(unit), told_apart(unit)
+    assert not equal & different
+    assert len(equal) + len(different) > 400 or unit.instruction.lanes == 1
+
+
+def test_what_is_long_enough_is_proved_and_what_is_not_is_told_apart() -> None:
+    # Where a unit has no addend and loses nothing, one reading is left; a bit less, and some operands tell.
+    unit = UNITS["no addend, long"]
+    assert len(proved(unit)) == 780
+    assert not told_apart(unit)
+    assert told_apart(UNITS["no addend, one bit too short"]) > told_apart(UNITS["no addend, just long enough"])
+
+
+# Mutants of the proofs: each claims more than holds, and some small unit tells.
+HARMLESS_TOO_SOON = [
+    ("jam", "rz", 0),
+    ("jam", "rne", 1),
+    ("floor", "rz", 0),
+    ("truncate", "rne", 2),
+    ("nearest", "rne", 0),
+]
+
+
+def refuted() -> bool:
+    return any(proved(unit) & told_apart(unit) for unit in UNITS.values())
+
+
+@pytest.mark.parametrize(("lost", "rounding", "more"), HARMLESS_TOO_SOON)
+def test_a_wrong_rule_for_cuts_is_caught(monkeypatch: pytest.MonkeyPatch, lost: str, rounding: str, more: int) -> None:
+    monkeypatch.setitem(proofs.HARMLESS, lost, {**proofs.HARMLESS[lost], rounding: more})
+    assert refuted()
+
+
+def test_bounds_that_are_too_small_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Facts, "sum_bits", property(lambda facts: 3))
+    assert refuted()
+
+
+@pytest.mark.parametrize("claim", ["loses_nothing", "sum_fits"])
+def test_claims_that_do_not_hold_are_caught(monkeypatch: pytest.MonkeyPatch, claim: str) -> None:
+    monkeypatch.setattr(Facts, claim, lambda facts, reading: True)
+    assert refuted()
+
+
+def test_rules_of_a_late_addition_that_differ_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Facts, "adds_like_its_sums", True)
+    assert refuted()
+
+
+def test_a_late_addend_that_is_no_addend_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = Facts.__init__
+
+    def without(self: Facts, unit: Unit) -> None:
+        facts(self, unit)
+        self.starts = False
+
+    monkeypatch.setattr(Facts, "__init__", without)
+    assert refuted()
+
+
+def test_groups_that_hand_on_their_sums_are_no_proof() -> None:
+    # Two groups of one instruction: a late addend comes after the second, so that when it comes does matter.
+    forms = normal_forms(load_unit("ada-mma-e4m3-f32"))
+    exact = READINGS[32:]
+    assert why_equal(forms, exact[0], exact[2]) is None
+    hopper = normal_forms(load_unit("hopper-wgmma-e4m3-f32"))
+    assert why_equal(hopper, exact[0], exact[2]) == (
+        "where nothing is lost and the sum is rounded once, it is the same whenever the addend comes"
+    )
+    assert own_reading(load_unit("hopper-wgmma-e4m3-f32")) == READINGS[0]

@@ -1,0 +1,59 @@
+"""Small case files and results, and a machine that computes with the model in place of a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from hwsim.readings.changes import Candidate, changed
+from hwsim.readings.silicon.answer import answers
+from hwsim.readings.silicon.case import CaptureCase, CaseFile, Section
+from hwsim.readings.silicon.casefile import read_cases, write_cases
+from hwsim.readings.silicon.instructions import INSTRUCTIONS, instruction_of
+from hwsim.readings.silicon.results import FACTS, SectionResults, result_lines
+from hwsim.readings.silicon.stimuli import Mix, stimuli
+from hwsim.spec import Unit, load_unit
+
+WGMMA = "hopper-wgmma-e4m3-f32"
+FACTS_OF_H200 = dict(zip(FACTS, ("NVIDIA H200", "9.0", "580.1", "13.0", "13.0", "nvcc 13.0.88"), strict=True))
+
+
+def some_cases(instruction: str, count: int, seed: int = 1, **mix: Any) -> list[CaptureCase]:
+    drawn = stimuli(INSTRUCTIONS[instruction], Mix(**mix), "random", Random(seed))
+    return list(islice(drawn, count))
+
+
+def section(unit: str = WGMMA, count: int = 12) -> Section:
+    """A section with chained cases, and one whose addend is switched off where that can be."""
+    instruction = instruction_of(load_unit(unit))
+    cases = some_cases(instruction.name, count, instructions=(1, 2))
+    if instruction.switch:
+        cases[0] = CaptureCase("off", cases[0].a, cases[0].b, None)
+    return Section(instruction, unit, cases)
+
+
+def written(folder: Path, *sections: Section) -> tuple[Path, CaseFile]:
+    """A case file, and what it holds."""
+    path = folder / "cases.txt"
+    write_cases(path, "hwsim test", 7, sections)
+    return path, read_cases(path)
+
+
+def machine(cases: CaseFile, changes: dict[str, Any] | None = None) -> list[tuple[int, ...]]:
+    """What a machine returns that works as the sections' units do, but for some changes."""
+    return [returned(load_unit(one.unit), one.cases, changes) for one in cases.sections]
+
+
+def returned(unit: Unit, cases: Sequence[CaptureCase], changes: dict[str, Any] | None = None) -> tuple[int, ...]:
+    truth = Candidate("truth", {}, changed(unit, changes or {}))
+    return tuple(answers(truth, cases))
+
+
+def results_file(folder: Path, cases: CaseFile, codes: list[tuple[int, ...]], **facts: str) -> Path:
+    path = folder / "results.txt"
+    sections = (SectionResults(one, given) for one, given in zip(cases.sections, codes, strict=True))
+    path.write_text("".join(result_lines(cases, {**FACTS_OF_H200, **facts}, sections)))
+    return path

@@ -1,0 +1,172 @@
+"""Designed cases: every pair of candidates is told apart, or is known not to be."""
+
+from __future__ import annotations
+
+from itertools import islice
+from random import Random
+
+import pytest
+from built_presets import others_soaked
+from silicon.capture_samples import WGMMA, some_cases
+
+from hwsim.formats import Class, unpack
+from hwsim.readings.changes import changed
+from hwsim.readings.silicon.answer import answer
+from hwsim.readings.silicon.design import FILLERS, Designed, design, fillers
+from hwsim.readings.silicon.instructions import INSTRUCTIONS, Instruction, instruction_of
+from hwsim.readings.silicon.rules import BY_NAME, RULES, candidates
+from hwsim.readings.silicon.stimuli import Mix, stimuli
+from hwsim.spec import load_unit, presets
+
+PROMISED = 16
+
+# Candidates that no operands of the unit tell apart, and why. All others are, pair by pair.
+TOGETHER: dict[str, dict[str, list[set[str]]]] = {
+    WGMMA: {
+        # Every exponent of its terms is -126 or more: an f32 addend's least is emin, an 8-bit product's far above.
+        "floor": [{"none", "-126", "-132", "-133", "-149"}],
+        # What is below e8m13's least subnormal is below the window of an addend at emin, too.
+        "tiny": [{"kept, zero without a sign", "kept, zero with the sign"}],
+        # A finite sum cannot be too large (`hwsim cosim` says so: proved), and an infinity is one either way.
+        "overflow": [{"infinity", "NaN"}],
+    },
+    "hopper-mma-f16-f16": {
+        # No exponent of its terms is below -28, the least of a product.
+        "floor": [{"none", "-28", "-126", "-132", "-133", "-149"}],
+    },
+}
+
+
+def designed(unit: str) -> dict[str, Designed]:
+    loaded = load_unit(unit)
+    return {one.rule.name: one for one in design(instruction_of(loaded), loaded, 1, 1, quota=PROMISED)[1]}
+
+
+@pytest.mark.parametrize("unit", others_soaked(TOGETHER, [WGMMA]))
+def test_every_pair_of_candidates_is_told_apart(unit: str) -> None:
+    made = designed(unit)
+    assert list(made) == [rule.name for rule in RULES]
+    for name, one in made.items():
+        assert one.alike == TOGETHER[unit].get(name, []), name
+        if len(one.candidates) < 2:
+            assert name in {"conversion", "addend-bits"}
+            continue
+        assert one.least >= PROMISED or not any(one.apart.values()), name
+        # Counted anew, from the cases that are written.
+        given = [[answer(candidate, case) for case in one.cases] for candidate in one.candidates]
+        for (i, j), count in one.apart.items():
+            assert sum(x != y for x, y in zip(given[i], given[j], strict=True)) == count
+            names = {one.candidates[i].name, one.candidates[j].name}
+            assert bool(count) != any(names <= alike for alike in one.alike)
+        assert {case.tag for case in one.cases} == ({name} if any(one.apart.values()) else set())
+
+
+def test_the_same_seed_gives_the_same_cases() -> None:
+    unit = load_unit(WGMMA)
+    rules = (BY_NAME["lost"], BY_NAME["nan"])
+    first, again, other = (design(instruction_of(unit), unit, 300, seed, rules)[0] for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+    assert len(first.cases) == 300
+
+
+def test_what_fills_up_is_of_every_kind() -> None:
+    unit = load_unit(WGMMA)
+    instruction = instruction_of(unit)
+    cases = list(fillers(instruction, unit, 1000, 1))
+    assert len(cases) == 1000
+    shares = {tag: sum(case.tag == tag for case in cases) for tag, _, _ in FILLERS}
+    assert shares == {"random": 500, "far": 150, "cancelling": 150, "chained": 100, "dense": 100}
+    assert {len(case.a) for case in cases if case.tag == "chained"} == {64, 128}
+    off = sum(case.c is None for case in cases)
+    assert 100 < off < 200
+    mma = INSTRUCTIONS["mma.m16n8k32.f32.e4m3.e4m3"]
+    assert all(case.c is not None for case in fillers(mma, unit, 100, 1))
+
+
+@pytest.mark.parametrize("instruction", INSTRUCTIONS.values(), ids=INSTRUCTIONS)
+@pytest.mark.parametrize(
+    "mix",
+    [Mix(), Mix(special=1.0), Mix(low=1.0, empty=0.5), Mix(high=1.0, addend="high"), Mix(instructions=(4,))],
+    ids=["usual", "special", "low", "high", "chained"],
+)
+def test_stimuli_are_operands_of_the_instruction(instruction: Instruction, mix: Mix) -> None:
+    some_special = 0
+    for case in islice(stimuli(instruction, mix, "tag", Random(3)), 40):
+        assert len(case.a) == len(case.b)
+        assert len(case.a) in {times * instruction.k for times in mix.instructions}
+        assert case.c is not None
+        classes = set()
+        for codes, fmt in zip(
+            (case.a, case.b, (case.c,)), (*instruction.factors, instruction.accumulator), strict=True
+        ):
+            for code in codes:
+                assert 0 <= code < 1 << fmt.container_bits
+                classes.add(unpack(fmt, code).cls)
+                # Padding is zero, but for the canonical NaN.
+                assert not code & ((1 << fmt.padding) - 1) or unpack(fmt, code).cls is Class.NAN
+        some_special += bool(classes & {Class.NAN, Class.INFINITY})
+    assert (some_special > 20) == (mix.special == 1.0)
+    assert bool(some_special) == bool(mix.special)
+
+
+def test_stimuli_have_the_character_that_they_are_drawn_with() -> None:
+    name = "wgmma.m64n8k32.f32.e4m3.e4m3"
+    assert all(not any(code & 0x7F for code in case.a) for case in some_cases(name, 20, empty=1.0))
+    cancelling = some_cases(name, 20, cancel=1.0, zeros=0.0, idle=0.0, edge=0.0, sparse=0.0)
+    pairs = [set(zip(case.a, case.b, strict=True)) for case in cancelling]
+    assert sum((a ^ 0x80, b) in pair for pair in pairs for a, b in pair) > 200
+    addends = [case.c for case in some_cases(name, 50, addend="low", edge=0.0)]
+    assert all(code is not None and code & 0x7FFFFFFF < 20 << 23 for code in addends)
+
+
+def test_a_unit_stands_for_one_instruction() -> None:
+    found = {name: instruction_of(load_unit(name)).name for name in presets() if name.startswith("hopper-")}
+    assert found["hopper-wgmma-e4m3-f32"] == "wgmma.m64n8k32.f32.e4m3.e4m3"
+    assert found["hopper-mma-tf32-f32"] == "mma.m16n8k8.f32.tf32.tf32"
+    assert found["hopper-mma-e4m3xe5m2-f16"] == "mma.m16n8k32.f16.e4m3.e5m2"
+    # Every one of Hopper's instructions has a unit, but those of half the length.
+    half = {"mma.m16n8k8.f32.f16.f16", "mma.m16n8k8.f32.bf16.bf16", "mma.m16n8k4.f32.tf32.tf32"}
+    assert set(found.values()) == set(INSTRUCTIONS) - half
+    assert len(set(found.values())) == len(found)
+
+
+def test_a_unit_that_no_gpu_has_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"unit mxfp8-e4m3-f32 \(e4m3 x e4m3 \+ f32, k 32\) is none of the instruct"):
+        instruction_of(load_unit("mxfp8-e4m3-f32"))
+    with pytest.raises(ValueError, match="unknown instruction 'mma'; known: wgmma"):
+        instruction_of(load_unit(WGMMA), "mma")
+    with pytest.raises(
+        ValueError, match=r"is none of the instructions that can be captured: mma.m16n8k4.f32.tf32.tf32$"
+    ):
+        instruction_of(load_unit(WGMMA), "mma.m16n8k4.f32.tf32.tf32")
+    renamed = changed(load_unit(WGMMA), {"unit": "mine"})
+    assert instruction_of(renamed).name == "mma.m16n8k32.f32.e4m3.e4m3"
+    assert instruction_of(renamed, "wgmma.m64n8k32.f32.e4m3.e4m3").switch
+
+
+@pytest.mark.parametrize("rule", RULES, ids=BY_NAME)
+def test_the_unit_itself_is_among_the_candidates_of_every_rule(rule: object) -> None:
+    for name in presets():
+        unit = load_unit(name)
+        if name.startswith("hopper-"):
+            among = candidates(BY_NAME[rule.name], unit)  # type: ignore[attr-defined]
+            assert sum(one.unit == unit and one.addend is None for one in among) == 1, name
+            names = [one.name for one in among]
+            assert len(set(names)) == len(names)
+
+
+def test_an_addend_that_is_rounded_first_is_that_of_the_codec() -> None:
+    unit = load_unit(WGMMA)
+    (rounded,) = [one for one in candidates(BY_NAME["addend-bits"], unit) if one.addend is not None]
+    f32, e8m13 = unit.operands.addend, rounded.addend
+    assert f32 is not None and e8m13 is not None
+    differ = 0
+    for case in some_cases("wgmma.m64n8k32.f32.e4m3.e4m3", 200, seed=9, empty=1.0, edge=0.0):
+        assert case.c is not None
+        want = int(e8m13.encode(f32.decode([case.c]), "rne", "infinity")[0])
+        # With no product beside it, the addend is all that is returned.
+        if case.c & 0x7FFFFFFF >= 1 << 23 and want & 0x7FFFFFFF < 0x7F800000:
+            assert answer(rounded, case) == want
+            differ += want != answer(candidates(BY_NAME["addend-bits"], unit)[0], case)
+    assert differ > 30

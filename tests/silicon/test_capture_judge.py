@@ -1,0 +1,144 @@
+"""The judge: whatever a machine does, the judge says it; and what is none of the candidates, it says too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+from built_presets import others_soaked
+from silicon.capture_samples import WGMMA, returned
+
+from hwsim.readings.silicon.answer import answers
+from hwsim.readings.silicon.case import CaptureCase
+from hwsim.readings.silicon.design import Designed, design
+from hwsim.readings.silicon.instructions import instruction_of
+from hwsim.readings.silicon.judge import Judgement, judge
+from hwsim.readings.silicon.rules import BY_NAME, RULES, Rule, candidates
+from hwsim.readings.silicon.store import Captured
+from hwsim.spec import load_unit
+
+UNIT = load_unit(WGMMA)
+INSTRUCTION = instruction_of(UNIT)
+FILL, QUOTA = 100, 6
+
+
+@cache
+def made() -> tuple[list[CaptureCase], dict[str, Designed]]:
+    section, designed = design(INSTRUCTION, UNIT, 1, 1, quota=QUOTA)
+    more, _ = design(INSTRUCTION, UNIT, FILL, 1, ())
+    return [*section.cases, *more.cases], {one.rule.name: one for one in designed}
+
+
+def captured(codes: tuple[int, ...], unstable: frozenset[int] = frozenset()) -> Captured:
+    return Captured(INSTRUCTION, UNIT.name, made()[0], codes, unstable)
+
+
+def said(judgement: Judgement, rule: str) -> tuple[str, list[str]]:
+    (verdict,) = [verdict for verdict in judgement.verdicts if verdict.rule.name == rule]
+    return verdict.word, verdict.survivors
+
+
+OTHERS = ("window", "lost", "result")  # rules that are judged beside the one in question
+TRUTHS = [(rule, name) for rule in RULES for name in rule.propose(UNIT)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"), others_soaked(TRUTHS, TRUTHS[::6]), ids=[f"{rule.name}: {name}" for rule, name in TRUTHS]
+)
+def test_a_machine_that_does_what_a_candidate_says_is_found_out(rule: Rule, name: str) -> None:
+    among = {candidate.name: candidate for candidate in candidates(rule, UNIT)}
+    if name not in among:
+        pytest.fail(f"{name} is not among the candidates: {', '.join(among)}")
+    near = [one for one in RULES if one is rule or one.name in OTHERS]
+    judgement = judge(captured(tuple(answers(among[name], made()[0]))), UNIT, near)
+    alike = {name}.union(*(names for names in made()[1][rule.name].alike if name in names))
+    word, survivors = said(judgement, rule.name)
+    assert set(survivors) == alike
+    assert word == ("settled" if len(alike) == 1 else "open")
+    assert (judgement.right, judgement.of, judgement.unexplained) == (len(made()[0]), len(made()[0]), None)
+
+
+COMBINED: list[dict[str, Any]] = [
+    {"sum": {"lost": "floor", "fraction_bits": 14}},
+    {"sum": {"lost": "rne", "zero_terms": "count"}, "result": {"rounding": "rne"}},
+    {"instruction": {"lanes": 16}, "result": {"tiny": "signed"}},
+    {"sum": {"addend": "late", "fraction_bits": 12}, "instruction": {"start": "zero"},
+     "late": {"operation": "add", "format": "f32", "rounding": "rne"}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", others_soaked(COMBINED, COMBINED[:2]), ids=str)
+def test_several_rules_that_are_not_as_specified_are_found_together(changes: dict[str, Any]) -> None:
+    judgement = judge(captured(returned(UNIT, made()[0], changes)), UNIT)
+    assert judgement.right == judgement.of
+    assert judgement.adopted
+    assert all(verdict.survivors for verdict in judgement.verdicts)
+
+
+def zeroed(codes: tuple[int, ...]) -> tuple[int, ...]:
+    return (0,) * len(codes)
+
+
+def a_bit_flipped(codes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(code ^ (1 << 13) for code in codes)
+
+
+def shifted(codes: tuple[int, ...]) -> tuple[int, ...]:
+    return codes[1:] + codes[:1]
+
+
+@pytest.mark.parametrize("fault", [zeroed, a_bit_flipped, shifted], ids=lambda fault: fault.__name__)
+def test_what_is_no_candidate_is_not_explained(fault: Any) -> None:
+    judgement = judge(captured(fault(returned(UNIT, made()[0]))), UNIT)
+    assert judgement.right < judgement.of
+    assert judgement.unexplained is not None
+    example = judgement.unexplained
+    assert example.got != example.said
+    assert "unexplained" in {verdict.word for verdict in judgement.verdicts}
+
+
+def test_one_wrong_result_is_enough() -> None:
+    codes = list(returned(UNIT, made()[0]))
+    place = next(i for i, case in enumerate(made()[0]) if case.tag == "random")
+    codes[place] ^= 1 << 13
+    judgement = judge(captured(tuple(codes)), UNIT)
+    assert judgement.right == judgement.of - 1
+    assert judgement.unexplained is not None
+    assert judgement.unexplained.case == place
+    # It was not stable: it does not count.
+    judgement = judge(captured(tuple(codes), frozenset({place})), UNIT)
+    assert judgement.right == judgement.of == len(codes) - 1
+
+
+def test_a_survivor_of_its_own_cases_is_refuted_by_others() -> None:
+    # With the cases of the rule cut down to those on which all candidates agree, the others must decide.
+    rule = BY_NAME["lost"]
+    cases = made()[0]
+    codes = returned(UNIT, cases)
+    among = candidates(rule, UNIT)
+    told = [len({answers(one, [case])[0] for one in among}) > 1 for case in cases]
+    kept = [i for i, case in enumerate(cases) if case.tag != rule.name or not told[i]]
+    agreeing = [replace_tag(cases[i], rule.name) for i in kept if not told[i]][:8]
+    others = [i for i in kept if told[i]]
+    mixed = [*agreeing, *(cases[i] for i in others)]
+    given = (*returned(UNIT, agreeing), *(codes[i] for i in others))
+    judgement = judge(replace(captured(given), cases=mixed), UNIT, [rule])
+    assert said(judgement, "lost") == ("settled", ["truncated"])
+    assert all(standing.right == 8 for standing in judgement.verdicts[0].standings)
+    assert len(agreeing) == 8
+
+
+def replace_tag(case: CaptureCase, tag: str) -> CaptureCase:
+    return replace(case, tag=tag)
+
+
+def test_where_no_case_was_designed_for_a_rule_all_others_decide() -> None:
+    cases = [case for case in made()[0] if case.tag != "lost"]
+    judgement = judge(replace(captured(returned(UNIT, cases)), cases=cases), UNIT, [BY_NAME["lost"]])
+    assert said(judgement, "lost") == ("settled", ["truncated"])
+    assert {standing.of for standing in judgement.verdicts[0].standings} == {len(cases)}
+    few = cases[:1]
+    judgement = judge(replace(captured(returned(UNIT, few)), cases=few), UNIT, [BY_NAME["nan"]])
+    assert said(judgement, "nan")[0] == "open"

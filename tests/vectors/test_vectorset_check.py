@@ -1,0 +1,149 @@
+"""Comparing results: right ones pass, every kind of wrong one is found and named by its line."""
+
+import random
+
+import pytest
+from vectors.vectorset_units import ANY_NAN, made
+
+from hwsim.vectors.answers import Malformed
+from hwsim.vectors.check import check
+from hwsim.vectors.stored import stored
+
+
+def expected_of(folder):
+    return (folder / "expected.hex").read_text().split()
+
+
+def flipped(code):
+    return f"{int(code, 16) ^ 1:04x}"
+
+
+def verdict(folder, lines):
+    return check(stored(folder), lines, "results.txt")
+
+
+def test_the_expected_results_pass_in_order_and_by_id(tiny_set):
+    codes = expected_of(tiny_set)
+    names = [line.split()[0] for line in (tiny_set / "cases.txt").read_text().splitlines() if line[0] != "#"]
+    mixed = [f"{name} 0x{code.upper()}" for name, code in zip(names, codes, strict=True)]
+    random.Random(1).shuffle(mixed)
+    numbered = [f"{number} {code}  // cycle 7" for number, code in enumerate(codes)][::-1]
+    commented = ["// a memory dump", "@0", "", *codes]
+    text = (tiny_set / "cases.txt").read_text().splitlines()
+    for lines in (codes, mixed, numbered, commented, text):
+        found = verdict(tiny_set, lines)
+        assert found.passed
+        assert (found.compared, found.wrong, found.missing) == (200, 0, None)
+
+
+@pytest.mark.parametrize("case", [0, 17, 199])
+def test_one_wrong_bit_is_found(tiny_set, case):
+    codes = expected_of(tiny_set)
+    codes[case] = flipped(codes[case])
+    found = verdict(tiny_set, codes)
+    assert not found.passed
+    assert (found.wrong, found.compared) == (1, 200)
+    wrong = found.first[0]
+    assert (wrong.case, wrong.line, wrong.got ^ wrong.expected) == (case, case + 1, 1)
+
+
+def test_unknown_bits_are_wrong(tiny_set):
+    codes = expected_of(tiny_set)
+    codes[3], codes[4] = "xxxx", "3cZ0"
+    found = verdict(tiny_set, codes)
+    assert [(one.case, one.got, one.text) for one in found.first] == [(3, None, "xxxx"), (4, None, "3cZ0")]
+
+
+def test_missing_results_are_a_failure_that_says_which(tiny_set):
+    codes = expected_of(tiny_set)
+    found = verdict(tiny_set, codes[:150])
+    assert (found.passed, found.wrong, found.compared, found.missing) == (False, 0, 150, 150)
+    some = [f"{number} {code}" for number, code in enumerate(codes) if number != 42]
+    assert verdict(tiny_set, some).missing == 42
+    assert not verdict(tiny_set, []).passed
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lines: [*lines[:9], "9 gg", *lines[10:]], r"results.txt:10: 'gg' is not hexadecimal"),
+        (lambda lines: [*lines[:9], "9 -1", *lines[10:]], r"results.txt:10: '-1' is not hexadecimal"),
+        (lambda lines: [*lines[:9], lines[8], *lines[9:]], r"results.txt:10: random/00000008-any was there before"),
+        (lambda lines: [*lines, "200 0000"], r"results.txt:201: a result too many: there are 200 cases"),
+        (lambda lines: [*lines[:5], "random/7 0000"], r"results.txt:6: there is no case 'random/7'"),
+        (lambda lines: [*lines[:5], "0000"], r"results.txt:6: an id is missing"),
+        (lambda lines: [lines[0], "1 10000"], r"results.txt:2: 10000 has more than the 16 bits of a result"),
+    ],
+)
+def test_malformed_lines_are_named(tiny_set, change, message):
+    lines = [f"{number} {code}" for number, code in enumerate(expected_of(tiny_set))]
+    with pytest.raises(Malformed, match=message):
+        verdict(tiny_set, change(lines))
+
+
+def test_results_in_another_order_are_recognised(tiny_set):
+    codes = expected_of(tiny_set)
+    found = verdict(tiny_set, [*codes[:7], *codes[:6:-1]])
+    assert found.wrong > 100
+    (hint,) = found.hints
+    line = next(line for line, (one, other) in enumerate(zip(codes[7:], codes[:6:-1], strict=True), 8) if one != other)
+    assert hint.startswith("the results are the expected ones in another order")
+    assert hint.endswith(f"the first out of place is at line {line}")
+
+
+def test_a_lost_or_doubled_line_is_suspected(tiny_set):
+    codes = expected_of(tiny_set)
+    lost = verdict(tiny_set, [*codes[:100], *codes[101:]])
+    assert "one is missing before line" in lost.hints[0]
+    doubled = verdict(tiny_set, [*codes[:100], codes[99], *codes[100:199]])
+    assert "one is doubled before line" in doubled.hints[0]
+    noise = [flipped(code) for code in codes]
+    assert verdict(tiny_set, noise).hints == []
+
+
+def test_any_nan_is_as_good_where_the_unit_says_so(tmp_path):
+    folder = made(tmp_path / "any", "any-nan", cases=300).folder
+    codes = expected_of(folder)
+    nans = [at for at, code in enumerate(codes) if int(code, 16) & 0x7FFF > 0x7C00]
+    assert not ANY_NAN.operands.a.has_nan and nans, "an addend that is NaN"
+    for at in nans:
+        codes[at] = "7e01"
+    assert verdict(folder, codes).passed
+    codes[nans[0]] = "7c00"
+    assert verdict(folder, codes).wrong == 1
+
+
+def test_cases_come_back_from_their_lines(tmp_path):
+    for name in ("deepseek-v3-e4m3-f32-scaled", "mxfp8-e5m2-f32", "blackwell-mma-e4m3-f32"):
+        folder = made(tmp_path / name, name, cases=1100).folder
+        known = stored(folder)
+        from hwsim.cases.bulk import random_chunk
+
+        drawn = [case for chunk in (0, 1) for case in random_chunk(known.unit, 1, chunk).cases()]
+        for number in (0, 5, 1023, 1024, 1099):
+            assert known.case(number) == drawn[number]
+
+
+def test_a_changed_set_is_not_compared_with(tiny_set):
+    (tiny_set / "expected.hex").write_text("\n".join(flipped(code) for code in expected_of(tiny_set)) + "\n")
+    with pytest.raises(ValueError, match=r"expected\.hex is not as it was written"):
+        stored(tiny_set)
+
+
+def test_what_is_no_set_is_refused(tmp_path, tiny_set):
+    with pytest.raises(ValueError, match="holds no vector set: there is no manifest"):
+        stored(tmp_path)
+    manifest = tiny_set / "manifest.yaml"
+    text = manifest.read_text()
+    for broken, message in (
+        ("just: this", "is not a manifest that `hwsim vectors` wrote"),
+        ("[", "is not a manifest"),
+        (text.replace("version: 1", "version: 99"), "version must be 1, not 99; make the set again"),
+    ):
+        manifest.write_text(broken)
+        with pytest.raises(ValueError, match=message):
+            stored(tiny_set)
+    manifest.write_text(text)
+    (tiny_set / "operands.hex").unlink()
+    with pytest.raises(ValueError, match=r"operands\.hex is missing"):
+        stored(tiny_set)

@@ -1,0 +1,224 @@
+"""Parts of sets: products of which every bit shows, random cases from a counter, and what a smoke set finds."""
+
+from collections import Counter
+from functools import lru_cache
+
+import numpy as np
+import pytest
+import yaml
+from vectors.vectorset_units import KINDS, changed, made, unit_of
+
+from hwsim.cases.batch import expected
+from hwsim.cases.bins.counter import Counter as Coverage
+from hwsim.cases.bins.plan import plan as coverage_plan
+from hwsim.cases.bulk import CHUNK, random_chunk
+from hwsim.cases.case import term_scales
+from hwsim.cases.counter import key_of
+from hwsim.cases.drawing import KINDS as DRAWN
+from hwsim.cases.drawing import words
+from hwsim.cases.pairs import product_cases
+from hwsim.formats import Class, unpack
+from hwsim.formats.stochastic import threefry2x32
+from hwsim.model.definition import Definition
+from hwsim.spec import load_unit
+from hwsim.vectors.plan import plan
+
+
+@lru_cache(maxsize=8)
+def products_of(name):
+    return tuple(product_cases(unit_of(name)))
+
+
+@pytest.mark.parametrize("name", ["tiny", "mxfp4-e2m1-f32", "hopper-wgmma-e4m3-f32", "blackwell-mma-e4m3-f32"])
+def test_every_pair_of_codes_stands_in_one_case(name):
+    unit = unit_of(name)
+    seen = Counter()
+    for case in products_of(name):
+        pairs = [pair for pair in zip(case.a, case.b, strict=True) if pair != (0, 0)]
+        seen.update(pairs or [(0, 0)])
+    bits = unit.operands.a.container_bits
+    missing = {(a, b) for a in range(1 << bits) for b in range(1 << bits)} - {*seen, (0, 0)}
+    assert not missing
+    assert all(count == 1 for pair, count in seen.items() if pair != (0, 0))
+
+
+class Wrong(Definition):
+    """A unit whose multiplier is wrong at one pair of codes."""
+
+    def __init__(self, unit, pair, bit):
+        super().__init__(unit)
+        self.pair, self.bit = pair, bit
+
+    def product(self, a, b, scale_exp=0):
+        term = super().product(a, b, scale_exp)
+        if (a, b) != self.pair:
+            return term
+        if term.cls in (Class.NAN, Class.INFINITY):
+            return term._replace(cls=Class.ZERO, sig=0)
+        if self.bit < 0:
+            return term._replace(sign=1 - term.sign)
+        sig = term.sig ^ 1 << self.bit
+        return term._replace(sig=sig, cls=Class.NORMAL if sig else Class.ZERO)
+
+
+@pytest.mark.parametrize("name", ["mxfp4-e2m1-f32", "hopper-wgmma-e4m3-f32", "mxfp8-e5m2-f32"])
+def test_one_wrong_bit_of_one_product_shows(name):
+    unit, right = unit_of(name), Definition(unit_of(name))
+    at = {pair: case for case in products_of(name) for pair in zip(case.a, case.b, strict=True)}
+    pairs = sorted(pair for pair in at if pair != (0, 0))[:: max(1, len(at) // 40)]
+    shown = 0
+    for number, pair in enumerate(pairs):
+        term = right.product(*pair)
+        # The least bit of a product that the window, or the result's range, cuts off cannot show.
+        bit = number % (right._fraction_bits + 2) - 1
+        if bit < 0 and not term.sig:
+            continue
+        case = at[pair]
+        given = case.a, case.b, case.c, *term_scales(unit, case)
+        shown += Wrong(unit, pair, bit).dot(*given).code != right.dot(*given).code
+    assert shown >= len(pairs) - 3, (shown, len(pairs))
+
+
+def test_words_are_threefry():
+    key = key_of(1, "x")
+    x, y = np.empty((2, 9), np.uint32)
+    words(key & 0xFFFFFFFF, key >> 32, 5, 77, x, y)
+    for i in range(9):
+        assert threefry2x32((key & 0xFFFFFFFF, key >> 32), (5 + i, 77)) == (x[i], y[i])
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_random_cases_are_valid_and_their_own(name):
+    unit = unit_of(name)
+    chunk = random_chunk(unit, 3, 2)
+    assert list(chunk.ids[:2]) == ["random/00002048-any", "random/00002049-near"]
+    formats = {"a": unit.operands.a, "b": unit.operands.b}
+    for side, fmt in formats.items():
+        for code in np.unique(getattr(chunk, side)).tolist():
+            unpack(fmt, code)
+    if unit.operands.addend is not None:
+        assert {unpack(unit.operands.addend, code).cls for code in chunk.c.tolist()} >= {Class.ZERO, Class.NORMAL}
+    again = random_chunk(unit, 3, 2)
+    assert (again.a == chunk.a).all() and (again.b == chunk.b).all() and (again.c == chunk.c).all()
+    assert (random_chunk(unit, 4, 2).a != chunk.a).any()
+    lengths = {random_chunk(unit, 3, number).a.shape[1] for number in range(16)}
+    assert len(lengths) > 1 or unit.instruction.chain is None
+    few = chunk.cut(64)
+    codes = [Definition(unit).dot(case.a, case.b, case.c, *term_scales(unit, case)).code for case in few.cases()]
+    assert expected(unit, few).tolist() == codes
+    assert len(set(codes)) > 40
+
+
+def test_kinds_of_random_cases_are_what_they_are_called():
+    unit = load_unit("hopper-wgmma-e4m3-f32")
+    definition = Definition(unit)
+    kinds = {kind: [] for kind in DRAWN}
+    for case in random_chunk(unit, 1, 0).cases():
+        kinds[case.id.split("-")[1]].append(definition.dot(case.a, case.b, case.c).groups[0])
+    assert {len(groups) for groups in kinds.values()} == {CHUNK // len(DRAWN)}
+
+    def share(kind, found):
+        return sum(map(found, kinds[kind])) / len(kinds[kind])
+
+    assert share("special", lambda group: group.special is not None) > 0.5
+    assert share("any", lambda group: group.special is None) == 1
+    assert share("sparse", lambda group: sum(term.sig > 0 for term in group.products) <= 4) == 1
+    lost = unit.sum.fraction_bits - 6
+
+    def straddles(group):
+        return any(lost < group.max_exp - term.exp <= unit.sum.fraction_bits + 1 for term in group.products if term.sig)
+
+    assert share("straddle", straddles) > 0.6
+    assert share("near", straddles) < share("straddle", straddles)
+    assert share("addend", lambda group: group.addend.sig > 0 and group.addend.exp >= group.max_exp - 2) > 0.5
+
+    def cancelled(group):
+        return group.total == 0 or abs(group.total).bit_length() < unit.sum.fraction_bits
+
+    assert share("cancel", cancelled) > 2 * share("near", cancelled)
+
+
+MUTANTS = {
+    "floor for truncate": ("sum", {"lost": "floor"}),
+    "one bit less of window": ("sum", {"fraction_bits": 12}),
+    "one bit more of window": ("sum", {"fraction_bits": 14}),
+    "rounded to nearest": ("result", {"rounding": "rne"}),
+    "subnormal factors are zero": ("operands", {"daz": True}),
+    "zero terms count": ("sum", {"zero_terms": "count"}),
+    "zero sums as IEEE 754": ("sum", {"zero": "ieee"}),
+}
+
+
+@lru_cache(maxsize=2)
+def smoke_cases(name):
+    return [case for part in plan(unit_of(name), "smoke", 1).parts for case in part.cases][:1000]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_smoke_set_finds_broken_designs(mutant):
+    unit = unit_of("hopper-wgmma-e4m3-f32")
+    part, values = MUTANTS[mutant]
+    assert _differ(unit, Definition(changed(unit, part, **values))) >= 1
+
+
+def _differ(unit, broken):
+    right = Definition(unit)
+    return sum(
+        broken.dot(case.a, case.b, case.c).code != right.dot(case.a, case.b, case.c).code
+        for case in smoke_cases(unit.name)
+    )
+
+
+def test_a_smoke_set_hits_every_bin_of_one_part():
+    unit = unit_of("hopper-wgmma-e4m3-f32")
+    counter = Coverage(coverage_plan(unit))
+    for case in smoke_cases(unit.name):
+        counter.sample(case)
+    assert [one.name for one in counter.missed() if one.parts == 1] == []
+
+
+@pytest.mark.parametrize("lane", range(0, 32, 5))
+def test_a_smoke_set_finds_a_dropped_lane(lane):
+    unit = unit_of("hopper-wgmma-e4m3-f32")
+
+    class Dropped(Definition):
+        def group(self, a, b, addend, scale_a=(), scale_b=()):
+            a = [*a[:lane], 0, *a[lane + 1 :]]
+            return super().group(a, b, addend, scale_a, scale_b)
+
+    assert _differ(unit, Dropped(unit)) >= 1
+
+
+def _whole(manifest):
+    coverage, told = manifest["coverage"], manifest["discrimination"]
+    assert coverage["missed"] == []
+    assert all(count > 0 for bins in coverage["bins"].values() for count in bins.values())
+    assert told["told_apart"] + sum(map(len, told.get("equal", {}).values())) == told["pairs"] == 780
+    assert told["by_at_least"] >= 16
+    return True
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32"])
+def test_the_standard_set_of_the_units_that_are_promised(name, tmp_path):
+    folder = made(tmp_path / "set", name, suite="standard", cases=None).folder
+    assert _whole(yaml.safe_load((folder / "manifest.yaml").read_text()))
+
+
+@pytest.mark.parametrize("name", ["hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32"])
+def test_what_a_standard_set_begins_with_covers_the_units_that_are_promised(name, tmp_path):
+    """The parts that a standard set holds whole: everything but products and random cases."""
+    planned = plan(load_unit(name), "coverage", 1)
+    folder = made(tmp_path / "set", name, suite="coverage", cases=None, formats=("hex",)).folder
+    manifest = yaml.safe_load((folder / "manifest.yaml").read_text())
+    assert manifest["cases"] == len(planned.parts[0].cases) < 10_000
+    assert manifest["coverage"]["missed"] == []
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+def test_units_of_few_lanes_have_coverage_cases(lanes):
+    """Chains of 1, 2 and 3 beats, and of as many as there are lanes, which is one of them."""
+    unit = changed(unit_of("tiny"), "instruction", k=lanes, lanes=lanes)
+    cases = plan(unit, "coverage", 1).parts[0].cases
+    assert len(cases) > 100
+    assert len({case.id for case in cases}) == len(cases)

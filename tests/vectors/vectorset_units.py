@@ -1,0 +1,54 @@
+"""Units that vector sets are made of in the tests, and small sets of them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from hwsim.spec import Unit, load_unit
+from hwsim.vectors.make import Made, Wanted, make
+
+TINY = Unit.model_validate(
+    {
+        "unit": "tiny-e2m1-f16",
+        "operands": {"a": "e2m1", "b": "e2m1", "addend": "f16"},
+        "instruction": {"k": 4, "lanes": 4},
+        "sum": {"method": "aligned", "fraction_bits": 3, "lost": "truncate"},
+        "result": {"format": "f16", "rounding": "rz"},
+    }
+)
+ANY_NAN = TINY.model_copy(update={"unit": "tiny-any-nan", "result": TINY.result.model_copy(update={"nan": "any"})})
+
+# One of each kind of line: one group, MX scales, promotion, two groups, interleaved groups with a late addend, a block
+# that spans lines, a chain of additions, an exact sum, integers.
+KINDS = (
+    "hopper-wgmma-e4m3-f32",
+    "mxfp8-e5m2-f32",
+    "mxfp6-e3m2-f32",
+    "deepseek-v3-e4m3-f32",
+    "ada-mma-e4m3-f32",
+    "blackwell-mma-e4m3-f32",
+    "deepseek-v3-e4m3-f32-scaled",
+    "hfp8-forward-e4m3-dlfloat16",
+    "exact-e4m3-f32",
+    "int8-i32",
+)
+
+
+@lru_cache(maxsize=32)
+def unit_of(name: str) -> Unit:
+    return {"tiny": TINY, "any-nan": ANY_NAN}.get(name) or load_unit(name)
+
+
+def made(folder: Path, name: str, **wanted: Any) -> Made:
+    return make(Wanted(unit_of(name), **{"suite": "random", "cases": 40, **wanted}), folder)
+
+
+def changed(unit: Unit, part: str, **values: Any) -> Unit:
+    return Unit.model_validate(
+        {
+            **unit.model_dump(mode="json", exclude_unset=True),
+            part: {**getattr(unit, part).model_dump(mode="json", exclude_unset=True), **values},
+        }
+    )
