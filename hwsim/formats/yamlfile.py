@@ -45,7 +45,7 @@ def read(path: Path) -> Document:
     Raises SpecError for a file that cannot be read, is not YAML, repeats a key, or holds no mapping.
     """
     try:
-        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        node = _compose(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     except yaml.YAMLError as error:
@@ -60,6 +60,16 @@ def read(path: Path) -> Document:
     except RecursionError:
         raise SpecError(f"{path}:1: holds an alias of something that it stands in") from None
     return Document(path, data, lines)
+
+
+def _compose(text: str) -> yaml.Node | None:
+    """The document's node, by libyaml where PyYAML has it: it is ten times as fast, and PyYAML words errors better."""
+    if yaml.__with_libyaml__:
+        try:
+            return yaml.compose(text, Loader=yaml.CSafeLoader)
+        except (yaml.YAMLError, UnicodeError):
+            pass
+    return yaml.compose(text, Loader=yaml.SafeLoader)
 
 
 def _build(node: yaml.Node, at: Location, lines: dict[Location, int], path: Path) -> Any:

@@ -18,7 +18,12 @@ PRESETS = Path(__file__).with_name("units")
 
 def presets() -> list[str]:
     """The names of the units that ship with hwsim."""
-    return sorted(path.stem for path in PRESETS.glob("*.yaml"))
+    return list(_shipped())
+
+
+@cache
+def _shipped() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in PRESETS.glob("*.yaml")))
 
 
 def load_unit(name: str | Path | Unit) -> Unit:
@@ -35,7 +40,7 @@ def load_unit(name: str | Path | Unit) -> Unit:
         raise TypeError(f"unit must be a unit's name, a path or a unit, not {type(name).__name__}")
     if isinstance(name, Path) or looks_like_path(name):
         return _from(Path(name))
-    if name not in presets():
+    if name not in _shipped():
         raise SpecError(nearest("unit", name, presets()))
     return _preset(name)
 
