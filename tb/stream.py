@@ -2,7 +2,7 @@
 
 What must hold of the handshake is watched too: a valid output stays, unchanged, until it is taken; no result comes
 that no closing beat asked for; and something happens before patience ends. Where a latency is promised, every result
-comes in just that cycle. What is driven is `hwsim.cosim.dut.adapter`'s bench.
+comes in just that cycle. What is driven is `hwsim.cosim.adapter`'s bench.
 """
 
 from __future__ import annotations

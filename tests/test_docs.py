@@ -35,8 +35,8 @@ import yaml
 from conftest import missing
 
 from hwsim.cli import app, main
-from hwsim.cosim.dut.config import load_dut
-from hwsim.cosim.dut.play import Built
+from hwsim.cosim.dutdesign import Built
+from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.tools import find_verilator
 from hwsim.spec import load_unit, pipeline, presets
 from hwsim.study.data import parse_data

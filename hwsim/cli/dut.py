@@ -27,8 +27,8 @@ def cosim_dut(
     assertions: bool,
 ) -> None:
     """Put a user's design through the suites, and say what came of it."""
-    from hwsim.cosim.dut.config import load_dut
-    from hwsim.cosim.dut.run import DutOptions, run_dut
+    from hwsim.cosim.dutfile import load_dut
+    from hwsim.cosim.dutrun import DutOptions, run_dut
 
     dut = load_dut(path)
     options = DutOptions(dut, simulators, seed, cases, waves, output, case, str(path), assertions)
@@ -69,7 +69,7 @@ def dut_init(
     hwsim dut-init rtl/dot4.v
     hwsim dut-init rtl/dot4.v rtl/adder.v --unit hopper-wgmma-e4m3-f32 -o dot4.yaml
     """
-    from hwsim.cosim.dut.guess import first_file
+    from hwsim.cosim.guess import first_file
 
     target = output or source.with_suffix(".yaml")
     if target.exists():

@@ -61,7 +61,7 @@ def rtl(
         return
     write_atomically(target, text)
     if assertions:
-        from hwsim.cosim.dut.checks import checks
+        from hwsim.cosim.assertions import checks
         from hwsim.cosim.ports import port_map
 
         write_atomically(target.with_name(f"{top}_checks.sv"), checks(port_map(specified, built)))

@@ -12,7 +12,7 @@ from hwsim.cosim.ports import PortMap
 
 
 @dataclass(frozen=True)
-class Seen:
+class PortAnswers:
     """What a unit answered. flags: uint8[cycles], bits SEEN_*. results: uint32[results, words], as handed over."""
 
     flags: np.ndarray
@@ -35,7 +35,7 @@ class BulkUnit:
     def __exit__(self, *_: object) -> None:
         self._library.hwsim_close(self._bench)
 
-    def run(self, drive: np.ndarray, offered: np.ndarray, words: np.ndarray) -> Seen:
+    def run(self, drive: np.ndarray, offered: np.ndarray, words: np.ndarray) -> PortAnswers:
         """Play some cycles.
 
         drive: uint8[cycles], bits VALID, READY, RESET. offered: int32[cycles], the row of `words` that stands at
@@ -63,7 +63,7 @@ class BulkUnit:
             _at(results),
             ctypes.c_int64(results.shape[1]),
         )
-        return Seen(seen, results[:count])
+        return PortAnswers(seen, results[:count])
 
 
 def _at(array: np.ndarray) -> ctypes.c_void_p:

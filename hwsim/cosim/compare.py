@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hwsim.cosim.bulk import Seen
+from hwsim.cosim.bulk import PortAnswers
 from hwsim.cosim.ports import PortMap
 from hwsim.cosim.trace import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Trace, words_of
 from hwsim.tb.job import Mismatch, Outcome
@@ -12,7 +12,7 @@ from hwsim.tb.job import Mismatch, Outcome
 KINDS = ((SEEN_READY, "ready"), (SEEN_VALID, "valid"), (SEEN_MISUSE, "misuse"))
 
 
-def compare(trace: Trace, seen: Seen, ports: PortMap) -> Outcome:
+def compare(trace: Trace, seen: PortAnswers, ports: PortMap) -> Outcome:
     """Every cycle's flags and every result.
 
     Results count as compared up to the first cycle in which something happened that the trace does not have.

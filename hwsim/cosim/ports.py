@@ -11,7 +11,7 @@ from hwsim.spec import Pipeline, Unit
 
 
 @dataclass(frozen=True)
-class Field:
+class PortField:
     """Bits of a port: `count` elements of `bits` bits, the first in the low bits, from `offset` on."""
 
     name: str
@@ -39,7 +39,7 @@ class StreamPort:
     valid: str
     ready: str
     width: int
-    fields: tuple[Field, ...]
+    fields: tuple[PortField, ...]
 
     @property
     def words(self) -> int:
@@ -87,9 +87,9 @@ def port_map(unit: Unit, pipeline: Pipeline) -> PortMap:
     )
 
 
-def _fields(layout: Iterable[tuple[str, object]]) -> Iterable[Field]:
+def _fields(layout: Iterable[tuple[str, object]]) -> Iterable[PortField]:
     for name, field in layout:
         shape, offset = field.shape, field.offset  # type: ignore[attr-defined]
         count = getattr(shape, "length", 1)
         bits = field.width // count  # type: ignore[attr-defined]
-        yield Field(name, offset, bits, count)
+        yield PortField(name, offset, bits, count)

@@ -30,7 +30,7 @@ from hwsim.cosim.report import Row, run_report, told, told_of_codes
 from hwsim.cosim.simulate import command, simulate
 from hwsim.cosim.suites import Planner, Suite, fitting
 from hwsim.cosim.tables import TOP as TABLES_TOP
-from hwsim.cosim.tables import Table, bench_formats, codec_table, product_table, tables_design, write_tables
+from hwsim.cosim.tables import CodeTable, bench_formats, codec_table, product_table, tables_design, write_tables
 from hwsim.cosim.tools import require
 from hwsim.cosim.trace import words_of
 from hwsim.report import File, write_reports
@@ -228,7 +228,7 @@ class _Run:
         for simulator in self.options.simulators:
             yield pool.submit(self._tables, simulator, design, tables)
 
-    def _tables(self, simulator: str, design: Design, tables: Sequence[Table]) -> list[Row]:
+    def _tables(self, simulator: str, design: Design, tables: Sequence[CodeTable]) -> list[Row]:
         job = self.folder / f"formats-{simulator}"
         write_tables(job, tables)
         program = command(simulator, design, trace=self.options.waves)

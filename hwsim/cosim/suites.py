@@ -28,7 +28,7 @@ BUSY = Traffic(offer=0.75, take=0.7, bursts=True)
 
 
 @dataclass(frozen=True)
-class Size:
+class DriverSize:
     """How much a driver is given. gemm: rows, columns and K. captured: at most so many cases."""
 
     random: int
@@ -59,8 +59,8 @@ class Suite:
 
 
 SIZES = {
-    "verilator": Size(random=3000, gemm=(32, 32, 512), captured=4000),
-    "icarus": Size(random=300, gemm=(6, 6, 512), captured=200),
+    "verilator": DriverSize(random=3000, gemm=(32, 32, 512), captured=4000),
+    "icarus": DriverSize(random=300, gemm=(6, 6, 512), captured=200),
 }
 BULK_RANDOM = 20_000
 MOST_CASES = 20_000

@@ -31,7 +31,7 @@ def elements() -> list[Decodable]:
 
 
 @dataclass(frozen=True)
-class Table:
+class CodeTable:
     """Rows of codes and, for each port, what it must say.
 
     a, b: int64[rows]. expected, mask: int64[ports, rows]; a row's answer counts where its mask has ones.
@@ -81,7 +81,7 @@ def tables_design(formats: Sequence[Decodable], pairs: Sequence[tuple[FloatForma
     return Design(TOP, convert(FormatBench(formats, pairs), TOP), ("a", "b", *decodes, *products))
 
 
-def codec_table(formats: Sequence[Decodable]) -> Table:
+def codec_table(formats: Sequence[Decodable]) -> CodeTable:
     """Every code of every format through its decoder."""
     rows = max(1 << fmt.container_bits for fmt in formats)
     answers = [[expected_decode(fmt, code) for code in range(1 << fmt.container_bits)] for fmt in formats]
@@ -90,7 +90,7 @@ def codec_table(formats: Sequence[Decodable]) -> Table:
     return _table("codec tables", port_names(formats, ())[0], codes, np.zeros(rows, np.int64), answers, layouts)
 
 
-def product_table(pairs: Sequence[tuple[FloatFormat, FloatFormat]]) -> Table:
+def product_table(pairs: Sequence[tuple[FloatFormat, FloatFormat]]) -> CodeTable:
     """Every pair of codes through its multiplier."""
     side = max(1 << fmt.container_bits for pair in pairs for fmt in pair)
     a, b = np.divmod(np.arange(side * side), side)
@@ -112,13 +112,13 @@ def _table(
     b: np.ndarray,
     answers: Sequence[Sequence[Fields]],
     layouts: Sequence[Sequence[tuple[str, int]]],
-) -> Table:
+) -> CodeTable:
     expected = np.zeros((len(ports), len(a)), np.int64)
     mask = np.zeros_like(expected)
     for port, (rows, layout) in enumerate(zip(answers, layouts, strict=True)):
         for row, fields in enumerate(rows):
             expected[port, row], mask[port, row] = _packed(fields, layout)
-    return Table(name, ports, np.asarray(a, np.int64), np.asarray(b, np.int64), expected, mask)
+    return CodeTable(name, ports, np.asarray(a, np.int64), np.asarray(b, np.int64), expected, mask)
 
 
 def _packed(fields: Fields, layout: Sequence[tuple[str, int]]) -> tuple[int, int]:
@@ -160,7 +160,7 @@ def expected_product(a: FloatFormat, b: FloatFormat, code_a: int, code_b: int) -
     return {"sign": term.sign, "exp": exp, "sig": term.sig, **special}
 
 
-def write_tables(folder: Path, tables: Sequence[Table]) -> None:
+def write_tables(folder: Path, tables: Sequence[CodeTable]) -> None:
     """Write a job for `hwsim.tb.tables`."""
     folder.mkdir(parents=True, exist_ok=True)
     names = [{"name": table.name, "ports": table.ports} for table in tables]

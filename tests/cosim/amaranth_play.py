@@ -9,7 +9,7 @@ import numpy as np
 from amaranth.hdl import ClockDomain, Module
 from amaranth.sim import Simulator
 
-from hwsim.cosim.bulk import Seen
+from hwsim.cosim.bulk import PortAnswers
 from hwsim.cosim.compare import compare
 from hwsim.cosim.ports import PortMap, port_map
 from hwsim.cosim.trace import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Trace, words_of
@@ -24,7 +24,7 @@ def amaranth_play(unit: Unit, built: Pipeline, *traces: Trace) -> list[Outcome]:
     m = Module()
     m.domains.sync = clock = ClockDomain()
     m.submodules.dut = dut = DotUnit(unit, built)
-    seen: list[Seen] = []
+    seen: list[PortAnswers] = []
 
     async def bench(ctx: Any) -> None:
         seen.extend([await _play(ctx, dut, clock.rst, trace, ports) for trace in traces])
@@ -38,7 +38,7 @@ def amaranth_play(unit: Unit, built: Pipeline, *traces: Trace) -> list[Outcome]:
     return [compare(trace, answers, ports) for trace, answers in zip(traces, seen, strict=True)]
 
 
-async def _play(ctx: Any, dut: DotUnit, reset: Any, trace: Trace, ports: PortMap) -> Seen:
+async def _play(ctx: Any, dut: DotUnit, reset: Any, trace: Trace, ports: PortMap) -> PortAnswers:
     """What the RTL answers, cycle by cycle."""
     payloads = [ports.pack(item.beat) for item in trace.beats]
     flags: list[int] = []
@@ -54,4 +54,4 @@ async def _play(ctx: Any, dut: DotUnit, reset: Any, trace: Trace, ports: PortMap
         if leaves and drive & (READY | RESET) == READY:
             results.append(ctx.get(dut.o.payload.as_value()))
         await ctx.tick()
-    return Seen(np.array(flags, np.uint8), words_of(results, ports.output.words))
+    return PortAnswers(np.array(flags, np.uint8), words_of(results, ports.output.words))

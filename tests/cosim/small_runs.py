@@ -30,7 +30,7 @@ def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     every = suites.directed
     for name in ("directed", "covering_or_directed"):
         monkeypatch.setattr(suites, name, lambda unit, seed: every(unit, seed)[::5])
-    monkeypatch.setattr(suites, "SIZES", {name: suites.Size(CASES, (3, 3, 64), 40) for name in suites.SIZES})
+    monkeypatch.setattr(suites, "SIZES", {name: suites.DriverSize(CASES, (3, 3, 64), 40) for name in suites.SIZES})
     monkeypatch.setattr(tables, "elements", lambda: [get_format("e2m1")])
     monkeypatch.setattr(tables, "PAIRS", (("e2m1", "e2m1"),))
 

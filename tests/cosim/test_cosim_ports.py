@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwsim.cosim.bench import bench
-from hwsim.cosim.ports import Field, PortMap, port_map
+from hwsim.cosim.ports import PortField, PortMap, port_map
 from hwsim.cosim.trace import words_of
 from hwsim.model.clock import Beat, Result
 from hwsim.rtl import beat_layout
@@ -73,7 +73,7 @@ def test_a_payload_by_hand() -> None:
 
 
 def test_a_field_takes_what_it_placed() -> None:
-    field = Field("x", offset=3, bits=5)
+    field = PortField("x", offset=3, bits=5)
     assert field.place([0b10110]) == 0b10110_000
     assert field.take(field.place([0b10110]) | 0b111 | 1 << 8) == 0b10110
 

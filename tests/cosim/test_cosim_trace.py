@@ -10,7 +10,7 @@ from cosim.odd_units import ODD, TINY, TINY_PROMOTED, odd_pipelines
 
 from hwsim.cases.case import beats
 from hwsim.cases.stochastic import random_cases
-from hwsim.cosim.bulk import Seen
+from hwsim.cosim.bulk import PortAnswers
 from hwsim.cosim.compare import compare
 from hwsim.cosim.ports import port_map
 from hwsim.cosim.trace import (
@@ -188,10 +188,11 @@ def test_a_tag_names_case_and_place() -> None:
     assert [(item.case, item.index) for item in tag(TINY, 7, case, 2)] == [(7, 0), (7, 1), (7, 2)]
 
 
-def perfect(trace: Trace) -> Seen:
+def perfect(trace: Trace) -> PortAnswers:
     """The answers of a device that is right."""
     ports = port_map(TINY, pipeline(TINY))
-    return Seen(trace.expect.copy(), words_of([payload for _, payload in trace.results], ports.output.words).copy())
+    words = words_of([payload for _, payload in trace.results], ports.output.words)
+    return PortAnswers(trace.expect.copy(), words.copy())
 
 
 def test_right_answers_are_all_compared() -> None:
@@ -239,4 +240,4 @@ def test_a_result_that_is_wrong_in_one_bit_is_seen() -> None:
 def test_a_result_too_few_is_not_compared() -> None:
     trace = recorded(TINY, pipeline(TINY), FULL)
     seen = perfect(trace)
-    assert compare(trace, Seen(seen.flags, seen.results[:-1]), port_map(TINY, pipeline(TINY))).results == 29
+    assert compare(trace, PortAnswers(seen.flags, seen.results[:-1]), port_map(TINY, pipeline(TINY))).results == 29

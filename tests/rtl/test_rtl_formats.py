@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
-from hwsim.cosim.tables import Table, bench_formats, codec_table, expected_decode, product_table
+from hwsim.cosim.tables import CodeTable, bench_formats, codec_table, expected_decode, product_table
 from hwsim.formats import FixedFormat, formats, get_format, p3109
 from hwsim.formats.tables import boundary_codes
 from hwsim.rtl import FormatBench, decode_fields, port_names, product_fields
@@ -28,7 +28,7 @@ OWN = {
 }
 
 
-def answers(bench: FormatBench, table: Table) -> np.ndarray:
+def answers(bench: FormatBench, table: CodeTable) -> np.ndarray:
     """What the ports say of every row: int64[ports, rows]."""
     said: list[list[int]] = []
 
@@ -47,7 +47,7 @@ def answers(bench: FormatBench, table: Table) -> np.ndarray:
     return np.array(said, np.int64).T
 
 
-def differences(formats: Any, pairs: Any, table: Table) -> int:
+def differences(formats: Any, pairs: Any, table: CodeTable) -> int:
     return int(np.count_nonzero((answers(FormatBench(formats, pairs), table) ^ table.expected) & table.mask))
 
 
@@ -106,7 +106,7 @@ def test_the_boundary_codes_of_32_bits(name: str) -> None:
     codes = np.array(boundary_codes(fmt))
     ports, _ = port_names([fmt], ())
     none = np.zeros((1, len(codes)), np.int64)
-    (said,) = answers(FormatBench([fmt], []), Table(name, ports, codes, none[0], none, none))
+    (said,) = answers(FormatBench([fmt], []), CodeTable(name, ports, codes, none[0], none, none))
     assert len(codes) > 1_000
     for code, word in zip(codes.tolist(), said.tolist(), strict=True):
         got = {}

@@ -10,9 +10,9 @@ from cosim.small_runs import shrink, small_run
 
 from hwsim.cli import main
 from hwsim.cosim import run
+from hwsim.cosim.assertions import checks
 from hwsim.cosim.bench import TOP, bench
 from hwsim.cosim.build import Design
-from hwsim.cosim.dut.checks import checks
 from hwsim.cosim.ports import PortMap, port_map
 from hwsim.spec import as_yaml, pipeline
 

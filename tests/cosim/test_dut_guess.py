@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from dut.dut_files import DESIGNS
+from cosim.dut_files import DESIGNS
 
 from hwsim.cli import main
-from hwsim.cosim.dut.config import load_dut
-from hwsim.cosim.dut.play import Built
+from hwsim.cosim.dutdesign import Built
+from hwsim.cosim.dutfile import load_dut
 
 EXPECTED = {
     "latency": (["dot4_latency.v", "dot4_core.v"], {"protocol": {"kind": "latency", "cycles": 1}}),

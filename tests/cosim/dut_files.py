@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from hwsim.cosim.dut.config import Dut, load_dut
-from hwsim.cosim.dut.run import DutOptions, DutReport, run_dut
+from hwsim.cosim.dutfile import Dut, load_dut
+from hwsim.cosim.dutrun import DutOptions, DutReport, run_dut
 
 DESIGNS = Path(__file__).with_name("designs")
 SEED = 1

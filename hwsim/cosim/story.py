@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from hwsim.cosim.dut.config import Dut
-from hwsim.cosim.dut.shrink import Shrunk
+from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.shrink import Shrunk
 from hwsim.formats import Class, FloatFormat, Format, unpack
 from hwsim.report.cases import case_operands
 from hwsim.report.explained import Explained, explain

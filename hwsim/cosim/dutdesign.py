@@ -11,18 +11,18 @@ from pathlib import Path
 import numpy as np
 
 from hwsim.cases.case import Case
+from hwsim.cosim.adapter import ADAPTER, verilog
+from hwsim.cosim.assertions import checks
 from hwsim.cosim.bench import DEPTH, TOP
 from hwsim.cosim.build import Design
-from hwsim.cosim.dut.adapter import ADAPTER, verilog
-from hwsim.cosim.dut.cases import DutSuite
-from hwsim.cosim.dut.checks import checks
-from hwsim.cosim.dut.config import Dut
-from hwsim.cosim.dut.elaborate import Module, read_module
-from hwsim.cosim.dut.places import Fields, fields
+from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.dutsuites import DutSuite
+from hwsim.cosim.elaborate import Module, read_module
 from hwsim.cosim.ports import PortMap, StreamPort
 from hwsim.cosim.simulate import command, simulate
 from hwsim.cosim.suites import fitting
 from hwsim.cosim.trace import Tagged, Traffic, interleave
+from hwsim.cosim.wiring import Wiring, fields
 from hwsim.formats import FloatFormat
 from hwsim.model.clock import Beat
 from hwsim.spec import Unit
@@ -71,7 +71,7 @@ class Built:
         return read_module(self.dut.sources, file.top, file.parameters, self.dut.include, file.defines)
 
     @cached_property
-    def fields(self) -> Fields:
+    def fields(self) -> Wiring:
         """The port map."""
         return fields(self.dut, self.module)
 

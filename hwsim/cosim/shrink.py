@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hwsim.cases.case import Case
-from hwsim.cosim.dut.cases import expected_codes
-from hwsim.cosim.dut.config import Dut
-from hwsim.cosim.dut.simpler import Edits, Simplifier
+from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.dutsuites import expected_codes
+from hwsim.cosim.simpler import Edits, Simplifier
 from hwsim.formats import FloatFormat, Format
 from hwsim.tb.stream_job import LOST, MISSING, UNKNOWN
 

@@ -9,9 +9,9 @@ from hwsim.cases.bins import interface as bins
 from hwsim.cases.bins.declare import Bin
 from hwsim.cases.case import Case
 from hwsim.cosim.coverage import Device, UnitCoverage, unit_coverage
-from hwsim.cosim.dut.cases import DutPlanner, Filter
-from hwsim.cosim.dut.config import Dut
-from hwsim.cosim.dut.play import Played
+from hwsim.cosim.dutdesign import Played
+from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.dutsuites import DutPlanner, Filter
 from hwsim.cosim.interface import port_counts
 from hwsim.cosim.trace import RESET
 from hwsim.model.clock import Beat

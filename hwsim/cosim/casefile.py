@@ -9,9 +9,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
 from hwsim.cases.case import Case, block_lengths
-from hwsim.cosim.dut.cases import expected_codes, fill
-from hwsim.cosim.dut.config import Dut
-from hwsim.cosim.dut.play import Built, beat_unit
+from hwsim.cosim.dutdesign import Built, beat_unit
+from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.dutsuites import expected_codes, fill
 from hwsim.cosim.trace import tag
 from hwsim.formats.catalog import explain_invalid
 from hwsim.formats.yamlfile import SpecError, read
@@ -19,7 +19,7 @@ from hwsim.formats.yamlfile import SpecError, read
 Codes = tuple[Annotated[int, Strict(), Field(ge=0)], ...]
 
 
-class CaseFile(BaseModel):
+class DutCase(BaseModel):
     """The file's keys: codes, as `Case` has them. expected, got, fields: for a reader, not read back."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,7 +43,7 @@ def load_case(path: Path, dut: Dut) -> Case:
     """
     document = read(path)
     try:
-        file = CaseFile.model_validate(document.data)
+        file = DutCase.model_validate(document.data)
     except ValidationError as error:
         raise explain_invalid(error, document) from None
 

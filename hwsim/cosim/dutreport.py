@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from hwsim.cosim.coverage import UnitCoverage
-from hwsim.cosim.dut.config import Dut
-from hwsim.cosim.dut.shrink import Shrunk
-from hwsim.cosim.dut.story import got_words
+from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.report import Row
+from hwsim.cosim.shrink import Shrunk
+from hwsim.cosim.story import got_words
 from hwsim.report import File, Mismatch, RunReport
 from hwsim.report import Row as ReportRow
 from hwsim.report.cases import explain_command, wrong_result

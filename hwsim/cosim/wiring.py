@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hwsim.cases.case import block_lengths
-from hwsim.cosim.dut.config import Dut, Place
-from hwsim.cosim.dut.elaborate import Module, Port
-from hwsim.cosim.ports import Field
+from hwsim.cosim.dutfile import Dut, PortPlace
+from hwsim.cosim.elaborate import Module, Port
+from hwsim.cosim.ports import PortField
 from hwsim.formats import Format
 
 SLICE = re.compile(r"^(?P<name>[^\[]+)(?:\[(?P<left>\d+)(?::(?P<right>\d+))?\])?$")
@@ -20,15 +20,15 @@ PLAIN = -1  # the word of a port that is no array
 
 
 @dataclass(frozen=True)
-class Fields:
+class Wiring:
     """The fields of a beat and of a result, as the bench's payloads hold them, and where the design has them.
 
     places: for each field that the design has, the bits of its ports, by element, the least significant first; they
     stand for the element's bits from `shift` on.
     """
 
-    input: tuple[Field, ...]
-    output: tuple[Field, ...]
+    input: tuple[PortField, ...]
+    output: tuple[PortField, ...]
     places: dict[str, tuple[tuple[PortBit, ...], ...]]
     shift: dict[str, int]
 
@@ -57,15 +57,15 @@ def counts(dut: Dut) -> dict[str, tuple[int, Format | None]]:
     return found
 
 
-def fields(dut: Dut, module: Module) -> Fields:
+def fields(dut: Dut, module: Module) -> Wiring:
     """Work out the whole port map. Raises SpecError, naming the key, for what does not fit the design's ports."""
-    inputs, shifts = list[Field](), dict[str, int]()
+    inputs, shifts = list[PortField](), dict[str, int]()
     places: dict[str, tuple[tuple[PortBit, ...], ...]] = {}
     offset = 0
 
-    def add(into: list[Field], name: str, bits: int, count: int = 1) -> None:
+    def add(into: list[PortField], name: str, bits: int, count: int = 1) -> None:
         nonlocal offset
-        into.append(Field(name, offset, bits, count))
+        into.append(PortField(name, offset, bits, count))
         offset += bits * count
 
     context_bits = max(1, (dut.file.contexts - 1).bit_length())
@@ -82,7 +82,7 @@ def fields(dut: Dut, module: Module) -> Fields:
         if place is not None:
             places[name] = _elements(dut, module, name, place, 1, "in")
             _check_bits(dut, name, len(places[name][0]), bits)
-    outputs, offset = list[Field](), 0
+    outputs, offset = list[PortField](), 0
     output = dut.unit.output
     add(outputs, "result", output.container_bits)
     add(outputs, "context", context_bits)
@@ -92,7 +92,7 @@ def fields(dut: Dut, module: Module) -> Fields:
         place = dut.file.ports.result_context
         places["result_context"] = _elements(dut, module, "result_context", place, 1, "out")
         _check_bits(dut, "result_context", len(places["result_context"][0]), context_bits)
-    return Fields(tuple(inputs), tuple(outputs), places, shifts)
+    return Wiring(tuple(inputs), tuple(outputs), places, shifts)
 
 
 def _shift(dut: Dut, name: str, fmt: Format, width: int) -> int:
@@ -114,7 +114,7 @@ def _check_bits(dut: Dut, name: str, width: int, bits: int) -> None:
 
 
 def _elements(
-    dut: Dut, module: Module, name: str, place: Place, count: int, direction: str
+    dut: Dut, module: Module, name: str, place: PortPlace, count: int, direction: str
 ) -> tuple[tuple[PortBit, ...], ...]:
     """The bits of each element, the least significant first."""
     key = f"ports.{name}"

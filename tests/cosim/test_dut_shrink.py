@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dut.dut_files import design
+from cosim.dut_files import design
 
 from hwsim.cases.case import Case
 from hwsim.cases.stochastic import random_cases
-from hwsim.cosim.dut.cases import DutPlanner, expected_codes
-from hwsim.cosim.dut.config import Dut
-from hwsim.cosim.dut.shrink import Shrinker
-from hwsim.cosim.dut.simpler import Simplifier, code_cost
+from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.dutsuites import DutPlanner, expected_codes
+from hwsim.cosim.shrink import Shrinker
+from hwsim.cosim.simpler import Simplifier, code_cost
 from hwsim.formats import get_format
 from hwsim.spec import Unit
 

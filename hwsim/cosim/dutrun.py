@@ -10,18 +10,18 @@ from pathlib import Path
 
 from hwsim import processes
 from hwsim.cases.case import Case
+from hwsim.cosim.casefile import load_case, write_case
 from hwsim.cosim.coverage import UnitCoverage
-from hwsim.cosim.dut.casefile import load_case, write_case
-from hwsim.cosim.dut.cases import DutPlanner, DutSuite, expected_codes
-from hwsim.cosim.dut.config import Dut
-from hwsim.cosim.dut.coverage import dut_coverage
-from hwsim.cosim.dut.naming import explanations, naming
-from hwsim.cosim.dut.play import Built, Played
-from hwsim.cosim.dut.reporting import minimal_mismatch, run_report
-from hwsim.cosim.dut.shrink import Shrinker, Shrunk
-from hwsim.cosim.dut.story import story
+from hwsim.cosim.dutcoverage import dut_coverage
+from hwsim.cosim.dutdesign import Built, Played
+from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.dutreport import minimal_mismatch, run_report
+from hwsim.cosim.dutsuites import DutPlanner, DutSuite, expected_codes
+from hwsim.cosim.naming import explanations, naming
 from hwsim.cosim.report import Row, told
 from hwsim.cosim.run import Progress, Silence, log_end, results_folder
+from hwsim.cosim.shrink import Shrinker, Shrunk
+from hwsim.cosim.story import story
 from hwsim.cosim.tools import require
 from hwsim.report import File, Mismatch, write_reports
 from hwsim.report.cases import explain_command

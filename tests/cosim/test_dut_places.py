@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dut.dut_files import design
+from cosim.dut_files import design
 
-from hwsim.cosim.dut.places import PLAIN, PortBit
-from hwsim.cosim.dut.play import Built
+from hwsim.cosim.dutdesign import Built
+from hwsim.cosim.wiring import PLAIN, PortBit
 
 MODULE = """module m (
   input [31:0] low, input [0:31] up, input [7:0] w0, w1, w2, w3, input [7:0] words [0:3],

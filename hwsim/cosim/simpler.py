@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from hwsim.cases.case import Case, block_lengths
-from hwsim.cosim.dut.config import Dut
+from hwsim.cosim.dutfile import Dut
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 
 NARROW_BITS = 8  # of formats up to so wide every simpler code is tried

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from hwsim.cosim.bench import DEPTH, TOP
-from hwsim.cosim.dut.config import Dut
-from hwsim.cosim.dut.elaborate import Module
-from hwsim.cosim.dut.places import PLAIN, Fields, PortBit
+from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.elaborate import Module
+from hwsim.cosim.wiring import PLAIN, PortBit, Wiring
 
 ADAPTER = "hwsim_adapter"
 
@@ -66,12 +66,12 @@ module {adapter} (
 """
 
 
-def verilog(dut: Dut, module: Module, fields: Fields) -> str:
+def verilog(dut: Dut, module: Module, fields: Wiring) -> str:
     """The bench and the adapter. Raises SpecError, naming the key, for a port that has no source or two."""
     return bench(fields) + adapter(dut, module, fields)
 
 
-def bench(fields: Fields) -> str:
+def bench(fields: Wiring) -> str:
     """The bench's Verilog."""
     result, context = fields.output
     return BENCH.format(
@@ -90,7 +90,7 @@ def bench(fields: Fields) -> str:
     )
 
 
-def adapter(dut: Dut, module: Module, fields: Fields) -> str:
+def adapter(dut: Dut, module: Module, fields: Wiring) -> str:
     """The adapter's Verilog."""
     driven = _driven(dut, module, fields)
     lines = [
@@ -119,7 +119,7 @@ def _value(value: int | str) -> str:
     return str(value)
 
 
-def _driven(dut: Dut, module: Module, fields: Fields) -> dict[tuple[str, int], str]:
+def _driven(dut: Dut, module: Module, fields: Wiring) -> dict[tuple[str, int], str]:
     """What every word of every input is driven with."""
     sources: dict[PortBit, str] = {}
 
@@ -193,7 +193,7 @@ def _follows(position: int, source: str) -> object:
     return _index(source) - position if source.startswith("i__payload[") else (position, source)
 
 
-def _protocol(dut: Dut, fields: Fields) -> Iterator[str]:
+def _protocol(dut: Dut, fields: Wiring) -> Iterator[str]:
     """Handshake and result: the design's own, or made of the latency that the file promises."""
     protocol = dut.file.protocol
     ready = f"port_{protocol.input_ready}" if protocol.input_ready else "1'b1"
@@ -222,7 +222,7 @@ def _protocol(dut: Dut, fields: Fields) -> Iterator[str]:
     yield f"assign o__payload = {{{context}, {_result(fields)}}};"
 
 
-def _result(fields: Fields) -> str:
+def _result(fields: Wiring) -> str:
     """The result's container: the design's bits above its padding, zeros elsewhere."""
     (field, _), (bits,) = fields.output, fields.places["result"]
     shift = fields.shift["result"]

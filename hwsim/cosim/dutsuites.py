@@ -18,7 +18,7 @@ from hwsim.cases.matrices import gemm_cases, gemm_problem
 from hwsim.cases.pairs import pair_cases
 from hwsim.cases.stochastic import random_cases
 from hwsim.cosim.coverage import covering_or_directed
-from hwsim.cosim.dut.config import Dut
+from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.suites import BUSY, MOST_CASES, MOST_GEMM_BEATS, SIZES, fitting
 from hwsim.cosim.trace import FULL, Traffic
 from hwsim.formats import ExponentFormat, codes_of

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 import yaml
-from dut.dut_files import DESIGNS, SEED, play, variant
+from cosim.dut_files import DESIGNS, SEED, play, variant
 
 from hwsim.cli import main
-from hwsim.cosim.dut import cases
-from hwsim.cosim.dut.casefile import load_case
-from hwsim.cosim.dut.cases import expected_codes
-from hwsim.cosim.dut.config import load_dut
-from hwsim.cosim.dut.run import DutReport
+from hwsim.cosim import dutsuites as cases
+from hwsim.cosim.casefile import load_case
+from hwsim.cosim.dutfile import load_dut
+from hwsim.cosim.dutrun import DutReport
+from hwsim.cosim.dutsuites import expected_codes
 from hwsim.cosim.ports import port_map
-from hwsim.cosim.suites import Size
+from hwsim.cosim.suites import DriverSize
 from hwsim.rtl import verilog
 from hwsim.spec import Unit, as_yaml, pipeline
 
@@ -30,7 +30,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     every = cases.directed
     for name in ("directed", "covering_or_directed"):
         monkeypatch.setattr(cases, name, lambda unit, seed: every(unit, seed)[::5])
-    monkeypatch.setattr(cases, "SIZES", {name: Size(60, (3, 3, 64), 40) for name in cases.SIZES})
+    monkeypatch.setattr(cases, "SIZES", {name: DriverSize(60, (3, 3, 64), 40) for name in cases.SIZES})
     monkeypatch.setattr(cases, "PAIR_STEP", dict.fromkeys(cases.PAIR_STEP, 64))
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dut.dut_files import DESIGNS, design, variant
+from cosim.dut_files import DESIGNS, design, variant
 
-from hwsim.cosim.dut.config import load_dut
-from hwsim.cosim.dut.play import Built
+from hwsim.cosim.dutdesign import Built
+from hwsim.cosim.dutfile import load_dut
 from hwsim.formats.yamlfile import SpecError
 
 STREAM = {"kind": "stream", "input_valid": "valid_i", "output_valid": "valid_o"}

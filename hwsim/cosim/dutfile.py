@@ -19,7 +19,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$")]
 Slice = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*(\[\d+(:\d+)?\])?$")]
 
 
-class Part(BaseModel):
+class DutPart(BaseModel):
     """A part of the file: frozen, with no unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -32,7 +32,7 @@ def _placed(value: Any) -> Any:
     return {"ports": value} if isinstance(value, list) else value
 
 
-class Place(Part):
+class PortPlace(DutPart):
     """Where a field of a beat or of a result is.
 
     port: one port, or a slice of one, `data[31:0]`, that holds all elements side by side. ports: one port or slice for
@@ -48,16 +48,16 @@ class Place(Part):
     bits: Literal["normal", "reversed"] = "normal"
 
     @model_validator(mode="after")
-    def _one_form(self) -> Place:
+    def _one_form(self) -> PortPlace:
         if sum(form is not None for form in (self.port, self.ports, self.each)) != 1:
             raise ValueError("must have one of port, ports and each")
         return self
 
 
-PlaceField = Annotated[Place, BeforeValidator(_placed)]
+PlacedField = Annotated[PortPlace, BeforeValidator(_placed)]
 
 
-class Reset(Part):
+class Reset(DutPart):
     """The reset. It changes just after a rising edge of the clock and stays for `cycles`, synchronous or not."""
 
     port: Name
@@ -69,7 +69,7 @@ def _reset(value: Any) -> Any:
     return {"port": value} if isinstance(value, str) else value
 
 
-class Protocol(Part):
+class Protocol(DutPart):
     """When beats are taken and results given.
 
     kind: `stream`: valid and ready, in cycles that nobody promised; without a ready, that side never waits.
@@ -101,26 +101,26 @@ class Protocol(Part):
         return self
 
 
-class Ports(Part):
+class Ports(DutPart):
     """Where the fields of a beat and of a result are.
 
     a, b, result: needed; scale_a, scale_b: of a scaled unit. c: without it the addend is +0.
     first, last: without `last`, a dot product is one beat. context: of beats; result_context: of results.
     """
 
-    a: PlaceField
-    b: PlaceField
-    result: PlaceField
-    c: PlaceField | None = None
-    scale_a: PlaceField | None = None
-    scale_b: PlaceField | None = None
-    first: PlaceField | None = None
-    last: PlaceField | None = None
-    context: PlaceField | None = None
-    result_context: PlaceField | None = None
+    a: PlacedField
+    b: PlacedField
+    result: PlacedField
+    c: PlacedField | None = None
+    scale_a: PlacedField | None = None
+    scale_b: PlacedField | None = None
+    first: PlacedField | None = None
+    last: PlacedField | None = None
+    context: PlacedField | None = None
+    result_context: PlacedField | None = None
 
 
-class DutFile(Part):
+class DutFile(DutPart):
     """The file's keys.
 
     products: those of one beat; unless given, a group of the unit's (an instruction, where only

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hwsim.cosim.dut.elaborate import Module, Port, read_module
+from hwsim.cosim.elaborate import Module, Port, read_module
 from hwsim.spec import Unit, load_unit
 
 UNKNOWN = "# ?"

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dut.dut_files import SEED, design, play
+from cosim.dut_files import SEED, design, play
 
 from hwsim.cases.bins import counter as functional
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.directed import directed
-from hwsim.cosim.dut import cases
-from hwsim.cosim.dut.cases import DutPlanner, DutSuite
-from hwsim.cosim.dut.coverage import dut_coverage, known_of_ports
-from hwsim.cosim.dut.play import Played
+from hwsim.cosim import dutsuites as cases
+from hwsim.cosim.dutcoverage import dut_coverage, known_of_ports
+from hwsim.cosim.dutdesign import Played
+from hwsim.cosim.dutsuites import DutPlanner, DutSuite
 from hwsim.model.clock import Beat
 from hwsim.report import read_json
 from hwsim.tb.job import Outcome

@@ -1,1 +1,0 @@
-"""Co-verification of a user's own RTL."""
