@@ -8,7 +8,7 @@ from hwsim.c.names import identifier
 from hwsim.c.ranges import Range
 from hwsim.c.sizes import sizes
 from hwsim.c.unit_formats import UnitFormats
-from hwsim.formats import FixedFormat, FloatFormat
+from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.spec import NotImplementedYet, Unit, as_yaml, refuse_unimplemented
 
 MOST_BITS = 2048  # of an integer
@@ -130,7 +130,7 @@ class Arithmetic(UnitFormats):
     @property
     def nan_products(self) -> str:
         """What makes a product NaN, as an expression of C; empty where nothing does."""
-        sides = {"x": self.u.operands.a, "y": self.u.operands.b}
+        sides: dict[str, Format] = {"x": self.u.operands.a, "y": self.u.operands.b}
         if self.u.scale is not None and self.scaled_at == "product":
             sides |= {"v": self.u.scale.a.format, "w": self.u.scale.b.format}
         found = [f"({name}.cls == U_NAN)" for name, fmt in sides.items() if fmt.has_nan]

@@ -7,7 +7,7 @@ from hwsim.c.sizes import LONGEST, exact_products
 from hwsim.c.unit_formats import code_type
 from hwsim.formats.blocks import one_code
 from hwsim.spec import Unit
-from hwsim.spec.unit import Order
+from hwsim.spec.parts import Order
 
 
 class Calls(Arithmetic):

@@ -43,7 +43,7 @@ class Plan(Calls):
     def _vectors(self) -> list[tuple[str, str]]:
         """Packed vectors of the codes of one group, as wide as the fields of the RTL's beats."""
         u, lanes = self.u, self.u.instruction.lanes
-        sides = [("a", u.operands.a, lanes), ("b", u.operands.b, lanes)]
+        sides: list[tuple[str, Format, int]] = [("a", u.operands.a, lanes), ("b", u.operands.b, lanes)]
         if u.scale is not None and self.group_scales:
             for side, scale, length in zip(("a", "b"), (u.scale.a, u.scale.b), self.scale_blocks, strict=True):
                 sides.append((f"scale_{side}", scale.format, -(-lanes // length)))

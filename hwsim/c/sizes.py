@@ -66,7 +66,7 @@ def sizes(unit: Unit) -> Sizes:
 def _products(unit: Unit) -> Range:
     operands = unit.operands
     sides = [
-        range_of(fmt) if operands.convert is None else converted(fmt, operands.multiplied[0])
+        range_of(fmt) if operands.convert is None else converted(fmt, operands.convert)
         for fmt in (operands.a, operands.b)
     ]
     if unit.scale is not None and unit.scale.at == "product":

@@ -20,7 +20,8 @@ from hwsim.spec import (
     refuse_unimplemented_in_hardware,
     steps,
 )
-from hwsim.spec.unit import Instruction, Sum
+from hwsim.spec.parts import Instruction
+from hwsim.spec.sums import Sum
 
 
 @app.command()

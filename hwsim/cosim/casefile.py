@@ -13,6 +13,7 @@ from hwsim.cosim.dutdesign import Built, beat_unit
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.dutsuites import expected_codes, fill
 from hwsim.cosim.trace import tag
+from hwsim.formats import Format
 from hwsim.formats.catalog import explain_invalid
 from hwsim.formats.yamlfile import SpecError, read
 
@@ -54,7 +55,7 @@ def load_case(path: Path, dut: Dut) -> Case:
         raise wrong("unit", f"must be {dut.unit.name}, which {dut.path} claims to be, not {file.unit}")
     if len(file.b) != len(file.a):
         raise wrong("b", f"must have as many codes as a ({len(file.a)}), not {len(file.b)}")
-    formats = {"a": dut.unit.operands.a, "b": dut.unit.operands.b}
+    formats: dict[str, Format] = {"a": dut.unit.operands.a, "b": dut.unit.operands.b}
     if dut.unit.scale is not None:
         formats |= {"scale_a": dut.unit.scale.a.format, "scale_b": dut.unit.scale.b.format}
         for key, length in zip(("scale_a", "scale_b"), block_lengths(dut.unit), strict=True):

@@ -169,9 +169,13 @@ def script(built: Built, suite: DutSuite, rng: np.random.Generator) -> tuple[Str
         tagged, segments = _with_resets(tagged, rng)
     closing = [item for item in tagged if item.beat.last]
     protocol, output = dut.file.protocol, dut.unit.output
-    any_nan = dut.unit.result.nan == "any" and isinstance(output, FloatFormat)
+    any_nan = output if dut.unit.result.nan == "any" and isinstance(output, FloatFormat) else None
     results = [
-        (item.beat.context, suite.expected[item.case], int(any_nan and output.is_nan(suite.expected[item.case])))
+        (
+            item.beat.context,
+            suite.expected[item.case],
+            int(any_nan is not None and any_nan.is_nan(suite.expected[item.case])),
+        )
         for item in closing
     ]
     takes = protocol.output_ready is not None or protocol.enable is not None
@@ -185,8 +189,8 @@ def script(built: Built, suite: DutSuite, rng: np.random.Generator) -> tuple[Str
         take=_pattern(suite.traffic.take if takes else 1.0, suite.traffic, rng, bursts=takes),
         results=np.array(results, np.int64).reshape(-1, 3),
         segments=segments,
-        nan_mask=(output.sign_bit - 1) << output.padding if any_nan else 0,
-        nan_above=_largest_number(output) if any_nan else 0,
+        nan_mask=(any_nan.sign_bit - 1) << any_nan.padding if any_nan else 0,
+        nan_above=_largest_number(any_nan) if any_nan else 0,
         latency=latency,
         reset_cycles=_reset_cycles(dut),
         patience=SHORT_PATIENCE if suite.isolated else PATIENCE,

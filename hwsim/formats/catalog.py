@@ -36,36 +36,52 @@ def nearest(kind: str, name: str, known: Iterable[str]) -> str:
 def explain_invalid(error: ValidationError, document: Document, prefix: Location = ()) -> SpecError:
     """The first thing wrong in a file: `FILE:LINE: KEY RULE, not VALUE`."""
     first = error.errors()[0]
+    mapping, last = _in_file(first["loc"], document, prefix)
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, RuleError):
-        location = tuple(first["loc"]) if len(cause.where) == 1 else ()
-        location = (*(part for part in location if part not in KINDS), *cause.where)
-        return SpecError(
-            f"{document.where((*prefix, *location))}: {'.'.join(map(str, prefix))}{'.' if prefix else ''}{cause}"
-        )
-    location = tuple(part for part in first["loc"] if part not in KINDS)
+        location = (*mapping, *last, *cause.where) if (*mapping, *last) in document.lines else (*mapping, *cause.where)
+        return SpecError(f"{document.where(location)}: {'.'.join(map(str, location))} {cause.rule}")
     if first["type"] in {"union_tag_not_found", "union_tag_invalid"}:
-        return _explain_kind(first, document, (*prefix, *location))
+        return _explain_tag(first, document, (*mapping, *last))
     # A union reports the branch that failed as a last, made-up part of the path.
-    while location and (*prefix, *location) not in document.lines and first["type"] != "missing":
-        location = location[:-1]
-    key = ".".join(map(str, (*prefix, *location))) or "the file"
+    known = (*mapping, *last) in document.lines or first["type"] == "missing"
+    location = (*mapping, *last) if known else mapping
+    key = ".".join(map(str, location)) or "the file"
     rule = _rule(first["type"], first["msg"])
     said = first["type"] in {"missing", "extra_forbidden"} or repr(first["input"]) in rule
     value = "" if said else f", not {first['input']!r}"
-    return SpecError(f"{document.where((*prefix, *location))}: {key} {rule}{value}")
+    return SpecError(f"{document.where(location)}: {key} {rule}{value}")
 
 
-def _explain_kind(error: ErrorDetails, document: Document, location: Location) -> SpecError:
-    """`FILE:LINE: kind is missing: ...` or `FILE:LINE: kind must be ..., not VALUE`."""
-    key = (*location, "kind")
-    choices = "must be float, fixed or exponent"
-    given = error["input"].get("kind") if isinstance(error["input"], dict) else None
-    rule = f"{choices}, not {given!r}" if given is not None else f"is missing; it {choices}"
+def _in_file(location: Location, document: Document, prefix: Location) -> tuple[Location, Location]:
+    """A place in a file, and its last part apart, which the file may lack.
+
+    A union reports the branch that was chosen inside the path, where the file holds nothing.
+    """
+    kept = prefix
+    for part in location[:-1]:
+        if (*kept, part) in document.lines:
+            kept = (*kept, part)
+    return kept, tuple(location[-1:])
+
+
+def _explain_tag(error: ErrorDetails, document: Document, location: Location) -> SpecError:
+    """`FILE:LINE: kind is missing; it must be ...` or `FILE:LINE: kind must be ..., not VALUE`."""
+    name = error["ctx"]["discriminator"].strip("'")
+    given = error["input"].get(name) if isinstance(error["input"], dict) else None
+    if name == "kind":
+        rule = f"must be {', '.join(KINDS[:-1])} or {KINDS[-1]}"
+        rule = f"{rule}, not {given!r}" if given is not None else f"is missing; it {rule}"
+    elif given is None:
+        rule = "is missing"
+    else:
+        *others, last = error["ctx"]["expected_tags"].split(", ")
+        rule = f"must be {', '.join(others)} or {last}, not {given!r}"
+    key = (*location, name)
     return SpecError(f"{document.where(key)}: {'.'.join(map(str, key))} {rule}")
 
 
-KINDS = {"float", "fixed", "exponent"}
+KINDS = ("float", "fixed", "exponent")
 
 
 def _rule(kind: str, message: str) -> str:

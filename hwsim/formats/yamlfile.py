@@ -15,11 +15,15 @@ class SpecError(ValueError):
 
 
 class RuleError(ValueError):
-    """A rule between keys that a value breaks; `where` is the key's path in the file."""
+    """A rule that a value breaks, or that two keys break together.
+
+    where: the path of the key from the mapping that the rule is of; empty for the value itself. rule: `must be ...`.
+    """
 
     def __init__(self, where: str, rule: str):
-        super().__init__(f"{where} {rule}")
-        self.where: Location = tuple(where.split("."))
+        super().__init__(f"{where} {rule}" if where else rule)
+        self.where: Location = tuple(where.split(".")) if where else ()
+        self.rule = rule
 
 
 class Document:

@@ -14,7 +14,7 @@ from hwsim.model.terms import Term
 from hwsim.model.window import max_exponent
 
 if TYPE_CHECKING:
-    from hwsim.spec.unit import Sum
+    from hwsim.spec.sums import Sum
 
 
 class Sums(NamedTuple):

@@ -3,17 +3,40 @@
 from hwsim.spec.catalog import as_yaml, load_unit, presets
 from hwsim.spec.implementation import Pipeline, pipeline, steps
 from hwsim.spec.refusals import (
-    NotImplementedYet,
     refuse_unimplemented,
     refuse_unimplemented_in_hardware,
     refuse_unimplemented_in_pipeline,
 )
+from hwsim.spec.sums import (
+    AlignedSum,
+    EvenOddSum,
+    ExactSum,
+    LateAdd,
+    LateInWindow,
+    PairwiseSum,
+    RoundedSum,
+    SequentialSum,
+    Sum,
+    WindowSum,
+)
+from hwsim.spec.support import NotImplementedYet, Support
 from hwsim.spec.unit import Unit
 
 __all__ = [
+    "AlignedSum",
+    "EvenOddSum",
+    "ExactSum",
+    "LateAdd",
+    "LateInWindow",
     "NotImplementedYet",
+    "PairwiseSum",
     "Pipeline",
+    "RoundedSum",
+    "SequentialSum",
+    "Sum",
+    "Support",
     "Unit",
+    "WindowSum",
     "as_yaml",
     "load_unit",
     "pipeline",

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
-
-if TYPE_CHECKING:
-    from hwsim.spec.unit import Unit
-
-
-class NotImplementedYet(ValueError):
-    """A valid specification asks for something that this version of hwsim does not have."""
+from hwsim.spec.support import NotImplementedYet
+from hwsim.spec.unit import Unit
 
 
 def refuse_unimplemented(unit: Unit) -> None:

@@ -3,13 +3,6 @@
 from __future__ import annotations
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
-from hwsim.formats.yamlfile import RuleError
-
-
-def check_register(key: str, fmt: Format | None) -> None:
-    """Raise RuleError for a format that no register can have: sums need signs and a NaN."""
-    if not isinstance(fmt, FloatFormat) or not (fmt.has_nan and fmt.signed):
-        raise RuleError(key, f"must be a signed float format with a NaN, not {fmt and fmt.name}")
 
 
 def holds(inner: Format, outer: FloatFormat) -> bool:

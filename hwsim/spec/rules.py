@@ -2,49 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import assert_never
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.formats.yamlfile import RuleError
-from hwsim.spec.registers import check_register, embeds, holds
-from hwsim.spec.sums import check_fixed_result, check_sum
+from hwsim.spec.parts import Scale, UnitKeys
+from hwsim.spec.registers import embeds, holds
+from hwsim.spec.sums import (
+    AlignedSum,
+    EvenOddSum,
+    ExactSum,
+    LateAdd,
+    LateInWindow,
+    PairwiseSum,
+    SequentialSum,
+    SubgroupRule,
+    WindowSum,
+)
 
-if TYPE_CHECKING:
-    from hwsim.spec.unit import Unit
 
-
-def check(unit: Unit) -> None:
+def check(unit: UnitKeys) -> None:
     """Raise RuleError for the first rule that a specification breaks."""
     _check_operands(unit)
     _check_instruction(unit)
-    check_sum(unit)
+    _check_sum(unit)
     _check_start(unit)
     _check_result(unit)
     _check_scale(unit)
     _check_promotion(unit)
 
 
-def _check_operands(unit: Unit) -> None:
-    for key in ("a", "b"):
-        if isinstance(getattr(unit.operands, key), ExponentFormat):
-            raise RuleError(f"operands.{key}", "must be a float or fixed format, not a power of two")
-    kinds = (FloatFormat, FixedFormat) if isinstance(unit.result.format, FixedFormat) else FloatFormat
-    if unit.operands.addend is not None and not isinstance(unit.operands.addend, kinds):
-        raise RuleError("operands.addend", f"must be a float format or none, not {unit.operands.addend.name}")
-    convert = unit.operands.convert
+def _check_operands(unit: UnitKeys) -> None:
+    operands = unit.operands
+    if isinstance(operands.addend, FixedFormat) and not isinstance(unit.result.format, FixedFormat):
+        raise RuleError("operands.addend", f"must be a float format or none, not {operands.addend.name}")
+    convert = operands.convert
     if convert is None:
         return
-    if not isinstance(convert, FloatFormat):
-        raise RuleError("operands.convert", f"must be a float format, not {convert.name}")
-    for key in ("a", "b"):
-        factor = getattr(unit.operands, key)
+    for key, factor in (("a", operands.a), ("b", operands.b)):
         if not holds(factor, convert):
             raise RuleError(
                 "operands.convert", f"must hold every {factor.name}, the format of {key}; {convert.name} doesn't"
             )
 
 
-def _check_instruction(unit: Unit) -> None:
+def _check_instruction(unit: UnitKeys) -> None:
     k, lanes = unit.instruction.k, unit.instruction.lanes
     if k % lanes:
         raise RuleError("instruction.lanes", f"must divide instruction.k ({k}), not {lanes}")
@@ -59,7 +61,7 @@ def _check_instruction(unit: Unit) -> None:
         raise RuleError("instruction.order.groups", f"must make groups of instruction.lanes ({lanes}) products")
 
 
-def _check_start(unit: Unit) -> None:
+def _check_start(unit: UnitKeys) -> None:
     """What an instruction starts from and what becomes of the addend, and of the sum so far, must agree."""
     start, addend = unit.instruction.start, unit.operands.addend
     if unit.sum.addend == "late":
@@ -74,14 +76,14 @@ def _check_start(unit: Unit) -> None:
         raise RuleError("instruction.start", rule)
 
 
-def _check_result(unit: Unit) -> None:
+def _check_result(unit: UnitKeys) -> None:
     result = unit.result.format
     if isinstance(result, FixedFormat):
-        check_fixed_result(unit)
+        _check_fixed_result(unit, result)
         return
     if unit.result.overflow == "wrap":
         raise RuleError("result.overflow", f"must not be wrap: {result.name} is not a fixed format")
-    if not isinstance(result, FloatFormat) or not result.signed:
+    if not result.signed:
         raise RuleError("result.format", f"must be a signed float format, not {result.name}")
     if unit.result.overflow == "infinity" and not result.infinities:
         raise RuleError("result.overflow", f"must be nan or saturate, not infinity: {result.name} has none")
@@ -91,9 +93,7 @@ def _check_result(unit: Unit) -> None:
         raise RuleError("result.format", f"must have a NaN, because the inputs have; {result.name} has none")
     if isinstance(unit.result.nan, int) and not 0 <= unit.result.nan < 1 << result.container_bits:
         raise RuleError("result.nan", f"must be a code of {result.container_bits} bits, not {unit.result.nan:#x}")
-    returned = unit.late.format if unit.late is not None and unit.late.format is not None else result
-    for fmt in (result, returned):
-        assert isinstance(fmt, FloatFormat)
+    for fmt in (result, unit.late.format if isinstance(unit.late, LateAdd) else result):
         if isinstance(unit.result.nan, int) and not is_nan_code(fmt, unit.result.nan):
             raise RuleError("result.nan", f"must be a NaN of {fmt.name}, not {unit.result.nan:#x}")
     if any(fmt.infinities for fmt in _inputs(unit)) and not result.infinities and unit.result.overflow == "infinity":
@@ -106,8 +106,8 @@ def is_nan_code(fmt: FloatFormat, code: int) -> bool:
     return code == fmt.canonical_nan or (not padded and fmt.is_nan(code >> fmt.padding))
 
 
-def _inputs(unit: Unit) -> list[Format]:
-    inputs = [unit.operands.a, unit.operands.b]
+def _inputs(unit: UnitKeys) -> list[Format]:
+    inputs: list[Format] = [unit.operands.a, unit.operands.b]
     if unit.operands.addend is not None:
         inputs.append(unit.operands.addend)
     if unit.scale is not None:
@@ -119,7 +119,7 @@ def _special(fmt: Format) -> bool:
     return fmt.has_nan or fmt.infinities
 
 
-def _check_scale(unit: Unit) -> None:
+def _check_scale(unit: UnitKeys) -> None:
     if unit.scale is None:
         return
     lanes = unit.instruction.lanes
@@ -131,25 +131,25 @@ def _check_scale(unit: Unit) -> None:
     if unit.scale.at == "promotion":
         if unit.promotion is None:
             raise RuleError("scale.at", "must not be promotion: there is none")
-        _check_blocks(unit, unit.promotion.interval, "promotion.interval")
+        _check_blocks(unit, unit.scale, unit.promotion.interval, "promotion.interval")
     if unit.scale.at == "subgroup":
-        if unit.sum.subgroup is None:
+        subgroup = unit.sum.subgroup if isinstance(unit.sum, AlignedSum) else None
+        if subgroup is None:
             raise RuleError("scale.at", "must not be subgroup: there is no sum.subgroup")
-        _check_blocks(unit, unit.sum.subgroup.lanes, "sum.subgroup.lanes")
+        _check_blocks(unit, unit.scale, subgroup.lanes, "sum.subgroup.lanes")
 
 
-def _check_blocks(unit: Unit, products: int, key: str) -> None:
+def _check_blocks(unit: UnitKeys, scale: Scale, products: int, key: str) -> None:
     """Products that are scaled together must share their scales."""
-    assert unit.scale is not None
-    for side, length in (("a", unit.scale.a.block[1]), ("b", unit.scale.b.block[0])):
+    for side, length in (("a", scale.a.block[1]), ("b", scale.b.block[0])):
         if length % products:
             raise RuleError(f"scale.{side}.block", f"must be a multiple of {key} ({products}) along K, not {length}")
     if unit.instruction.order != "sequential":
-        rule = f"must be sequential, because scale.at is {unit.scale.at}"
+        rule = f"must be sequential, because scale.at is {scale.at}"
         raise RuleError("instruction.order", rule)
 
 
-def _check_promotion(unit: Unit) -> None:
+def _check_promotion(unit: UnitKeys) -> None:
     promotion = unit.promotion
     if promotion is None:
         return
@@ -163,10 +163,82 @@ def _check_promotion(unit: Unit) -> None:
         rule = "must be fma, because scale.at is promotion" if scaled else "must be add unless scale.at is promotion"
         raise RuleError("promotion.operation", f"{rule}, not {promotion.operation}")
     register, result = promotion.format, unit.result.format
-    check_register("promotion.format", register)
     if not embeds(result, register):
         raise RuleError(
             "promotion.format", f"must hold every {result.name}, the result's format; {register.name} doesn't"
         )
     if unit.operands.addend is not None and not embeds(unit.operands.addend, register):
         raise RuleError("promotion.format", f"must hold every {unit.operands.addend.name}, the addend's format")
+
+
+def _check_sum(unit: UnitKeys) -> None:
+    """Check what goes with a method, and the addend that it sums or leaves."""
+    match unit.sum:
+        case EvenOddSum():
+            _check_even_odd(unit)
+        case AlignedSum(subgroup=SubgroupRule() as subgroup):
+            _check_subgroup(unit, subgroup)
+        case AlignedSum() | SequentialSum() | PairwiseSum() | ExactSum():
+            pass
+        case _:
+            assert_never(unit.sum)
+    _check_addend(unit)
+    if unit.late is not None:
+        _check_late(unit, unit.late)
+
+
+def _check_even_odd(unit: UnitKeys) -> None:
+    _one_group(unit, "sum.method is even-odd")
+    if unit.sum.addend == "aligned" and unit.operands.addend is not None:
+        raise RuleError("sum.addend", "must be late for method even-odd, not aligned")
+    if unit.operands.addend is None and unit.instruction.chain is not None:
+        rule = "must be none for method even-odd without an addend: a longer K would lose what came before"
+        raise RuleError("instruction.chain", rule)
+
+
+def _one_group(unit: UnitKeys, because: str) -> None:
+    k, lanes = unit.instruction.k, unit.instruction.lanes
+    if lanes != k:
+        raise RuleError("instruction.lanes", f"must be instruction.k ({k}), because {because}, not {lanes}")
+
+
+def _check_subgroup(unit: UnitKeys, subgroup: SubgroupRule) -> None:
+    if unit.instruction.lanes % subgroup.lanes:
+        rule = f"must divide instruction.lanes ({unit.instruction.lanes}), not {subgroup.lanes}"
+        raise RuleError("sum.subgroup.lanes", rule)
+    if unit.scale is None or unit.scale.at != "subgroup":
+        raise RuleError("sum.subgroup", "has no meaning unless scale.at is subgroup: it is scaled sums that it aligns")
+
+
+def _check_addend(unit: UnitKeys) -> None:
+    if unit.sum.addend is None and unit.operands.addend is not None:
+        raise RuleError("sum.addend", f"must not be none: operands.addend is {unit.operands.addend.name}")
+    if unit.sum.addend == "late" and unit.late is None:
+        raise RuleError("late", "is missing: sum.addend is late")
+    if unit.late is not None and unit.sum.addend != "late":
+        raise RuleError("late", f"has no meaning with sum.addend {unit.sum.addend or 'none'}")
+
+
+def _check_late(unit: UnitKeys, late: LateAdd | LateInWindow) -> None:
+    if unit.operands.addend is None:
+        raise RuleError("sum.addend", "must not be late: operands.addend is none")
+    if isinstance(late, LateInWindow):
+        if not isinstance(unit.sum, WindowSum):
+            raise RuleError("late.operation", f"must be add for method {unit.sum.method}, which has no window")
+        _one_group(unit, "late.operation is window")
+
+
+def _check_fixed_result(unit: UnitKeys, result: FixedFormat) -> None:
+    """Check what a result in a fixed format does not go with."""
+    if not isinstance(unit.sum, ExactSum):
+        raise RuleError("result.format", f"must be a float format for method {unit.sum.method}, not {result.name}")
+    if unit.result.overflow not in ("saturate", "wrap"):
+        rule = f"must be saturate or wrap, not {unit.result.overflow}: {result.name} is a fixed format"
+        raise RuleError("result.overflow", rule)
+    if isinstance(unit.result.nan, int):
+        raise RuleError("result.nan", f"must not be a code: {result.name} has no NaN")
+    for fmt in (unit.operands.a, unit.operands.b, unit.operands.addend):
+        if isinstance(fmt, FloatFormat) and (fmt.has_nan or fmt.infinities):
+            raise RuleError("result.format", f"must have a NaN, because {fmt.name} has; {result.name} has none")
+    if unit.scale is not None and any(side.format.has_nan for side in (unit.scale.a, unit.scale.b)):
+        raise RuleError("result.format", f"must have a NaN, because the scales have; {result.name} has none")

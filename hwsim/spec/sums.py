@@ -1,137 +1,183 @@
-"""Rules of the keys `sum` and `late`: what each method and each operation has, and what it needs."""
+"""How the terms of a group are summed, a class for each method, and how a late addend is added, for each operation.
+
+A key of another method is an error, unless it holds what says nothing, as `lost: truncate` does beside rounded sums.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
-from hwsim.formats import FixedFormat, FloatFormat
+from pydantic import BeforeValidator, Field
+
 from hwsim.formats.yamlfile import RuleError
-from hwsim.spec.registers import check_register
+from hwsim.spec.keys import Bits, ByMethod, Flag, Lost, NoneWord, Part, Positive, RegisterFormat, Rounding, Whole
 
-if TYPE_CHECKING:
-    from hwsim.spec.unit import Unit
-
-WINDOW = {"aligned", "even-odd"}
-CHAIN = {"sequential", "pairwise"}
-
-# Keys of `sum` that only some methods have, with the value that says nothing; and those that a method needs.
-METHOD_KEYS = {
-    "fraction_bits": (WINDOW, None),
-    "lost": (WINDOW, "truncate"),
-    "zero_terms": (WINDOW, "skip"),
-    "max_exp_floor": (WINDOW, None),
-    "zero": ({*WINDOW, "exact"}, "positive"),
-    "combine": ({"even-odd"}, None),
-    "subgroup": ({"aligned"}, None),
-    "rounded": ({"exact"}, None),
-    "product": (CHAIN, None),
-    "format": (CHAIN, None),
-    "rounding": (CHAIN, None),
-    "flush": (CHAIN, False),
-}
-NEEDED = {
-    "aligned": ("fraction_bits",),
-    "even-odd": ("fraction_bits", "combine"),
-    "sequential": ("product", "format", "rounding"),
-    "pairwise": ("product", "format", "rounding"),
-    "exact": (),
-}
+# An addend is aligned with the terms, or added after an instruction's last group as the key `late` says, or none.
+AddendRule = Annotated[Literal["aligned", "late"] | None, NoneWord]
+# A product whose magnitude is 2^limit or more is infinite; or none.
+ProductLimit = Annotated[Whole | None, NoneWord]
+ZeroSign = Literal["positive", "ieee"]
 
 
-def check_sum(unit: Unit) -> None:
-    """Raise RuleError for the first rule of `sum` and `late` that is broken."""
-    method = unit.sum.method
-    for key, (methods, nothing) in METHOD_KEYS.items():
-        if method not in methods and getattr(unit.sum, key) != nothing:
-            raise RuleError(f"sum.{key}", f"has no meaning for method {method}")
-    for key in NEEDED[method]:
-        if getattr(unit.sum, key) is None:
-            raise RuleError(f"sum.{key}", f"is missing: method {method} needs it")
-    if method in CHAIN:
-        check_register("sum.format", unit.sum.format)
-    if method == "even-odd":
-        _check_even_odd(unit)
-    _check_subgroup(unit)
-    _check_addend(unit)
+class Combine(Part):
+    """How the two sums of `even-odd` become one."""
+
+    fraction_bits: Bits
+    lost: Lost
 
 
-def _check_even_odd(unit: Unit) -> None:
-    _one_group(unit, "sum.method is even-odd")
-    if unit.sum.addend == "aligned" and unit.operands.addend is not None:
-        raise RuleError("sum.addend", "must be late for method even-odd, not aligned")
-    if unit.operands.addend is None and unit.instruction.chain is not None:
-        rule = "must be none for method even-odd without an addend: a longer K would lose what came before"
-        raise RuleError("instruction.chain", rule)
+class SubgroupRule(Part):
+    """Sums inside a group that are scaled before they are aligned."""
+
+    lanes: Positive
+    method: Literal["exact"]
+    exponent: Literal["scales"]
 
 
-def _one_group(unit: Unit, because: str) -> None:
-    k, lanes = unit.instruction.k, unit.instruction.lanes
-    if lanes != k:
-        raise RuleError("instruction.lanes", f"must be instruction.k ({k}), because {because}, not {lanes}")
+class WindowSum(ByMethod):
+    """Terms are aligned to the largest exponent and summed in a window.
+
+    fraction_bits: bits of the window below 2^max_exp. lost: what happens to the bits below it, per term.
+    zero_terms: `skip`: a zero term has no part in max_exp. max_exp_floor: the least max_exp, or none.
+    zero: the sign of a sum that is exactly zero: positive, or that of IEEE 754.
+    """
+
+    method: str
+    fraction_bits: Bits
+    lost: Lost = "truncate"
+    addend: AddendRule = "aligned"
+    zero_terms: Literal["skip", "count"] = "skip"
+    max_exp_floor: Annotated[Whole | None, NoneWord] = None
+    zero: ZeroSign = "positive"
+    product_limit: ProductLimit = None
 
 
-def _check_subgroup(unit: Unit) -> None:
-    subgroup = unit.sum.subgroup
-    if subgroup is None:
-        return
-    if unit.instruction.lanes % subgroup.lanes:
-        rule = f"must divide instruction.lanes ({unit.instruction.lanes}), not {subgroup.lanes}"
-        raise RuleError("sum.subgroup.lanes", rule)
-    if unit.scale is None or unit.scale.at != "subgroup":
-        raise RuleError("sum.subgroup", "has no meaning unless scale.at is subgroup: it is scaled sums that it aligns")
+class AlignedSum(WindowSum):
+    """One window for all terms. subgroup: exact sums of so many products, scaled, are aligned in their place."""
+
+    method: Literal["aligned"]
+    subgroup: SubgroupRule | None = None
 
 
-def _check_addend(unit: Unit) -> None:
-    if unit.sum.addend is None and unit.operands.addend is not None:
-        raise RuleError("sum.addend", f"must not be none: operands.addend is {unit.operands.addend.name}")
-    if unit.sum.addend == "late" and unit.late is None:
-        raise RuleError("late", "is missing: sum.addend is late")
-    if unit.late is not None and unit.sum.addend != "late":
-        raise RuleError("late", f"has no meaning with sum.addend {unit.sum.addend or 'none'}")
-    _check_late(unit)
+class EvenOddSum(WindowSum):
+    """A window for the even lanes and one for the odd lanes; `combine` adds the two."""
+
+    method: Literal["even-odd"]
+    combine: Combine
 
 
-# Keys of `late` that only one operation has.
-LATE_KEYS = {"add": ("format", "rounding"), "window": ("sum_bits", "addend_bits", "lost", "drop_below")}
+class ExactSum(ByMethod):
+    """Terms are summed exactly. rounded: at the end of K, or after each group. zero: as of a window."""
+
+    method: Literal["exact"]
+    addend: AddendRule = "aligned"
+    zero: ZeroSign = "positive"
+    product_limit: ProductLimit = None
+    rounded: Literal["end", "group"] = "end"
 
 
-def _check_late(unit: Unit) -> None:
-    late = unit.late
-    if late is None:
-        return
-    if unit.operands.addend is None:
-        raise RuleError("sum.addend", "must not be late: operands.addend is none")
-    for operation, keys in LATE_KEYS.items():
-        for key in keys:
-            if operation != late.operation and getattr(late, key) is not None:
-                raise RuleError(f"late.{key}", f"has no meaning for operation {late.operation}")
-    for key in LATE_KEYS[late.operation]:
-        if key != "drop_below" and getattr(late, key) is None:
-            raise RuleError(f"late.{key}", f"is missing: operation {late.operation} needs it")
-    if late.operation == "add":
-        check_register("late.format", late.format)
-        return
-    if late.flush:
-        raise RuleError("late.flush", "has no meaning for operation window")
-    if unit.sum.method not in WINDOW:
-        raise RuleError("late.operation", f"must be add for method {unit.sum.method}, which has no window")
-    _one_group(unit, "late.operation is window")
+class RoundedSum(ByMethod):
+    """Every addition is rounded to `format`. product: rounded too, or fused into an addition.
+
+    flush: subnormals of that format become zeros.
+    """
+
+    method: str
+    addend: AddendRule = "aligned"
+    product_limit: ProductLimit = None
+    product: Literal["rounded", "fused"]
+    format: RegisterFormat
+    rounding: Rounding
+    flush: Flag = False
 
 
-def check_fixed_result(unit: Unit) -> None:
-    """Raise RuleError for what a result in a fixed format does not go with."""
-    result = unit.result.format
-    assert isinstance(result, FixedFormat)
-    if unit.sum.method != "exact":
-        raise RuleError("result.format", f"must be a float format for method {unit.sum.method}, not {result.name}")
-    if unit.result.overflow not in ("saturate", "wrap"):
-        rule = f"must be saturate or wrap, not {unit.result.overflow}: {result.name} is a fixed format"
-        raise RuleError("result.overflow", rule)
-    if isinstance(unit.result.nan, int):
-        raise RuleError("result.nan", f"must not be a code: {result.name} has no NaN")
-    for key in ("a", "b", "addend"):
-        fmt = getattr(unit.operands, key)
-        if isinstance(fmt, FloatFormat) and (fmt.has_nan or fmt.infinities):
-            raise RuleError("result.format", f"must have a NaN, because {fmt.name} has; {result.name} has none")
-    if unit.scale is not None and any(side.format.has_nan for side in (unit.scale.a, unit.scale.b)):
-        raise RuleError("result.format", f"must have a NaN, because the scales have; {result.name} has none")
+class SequentialSum(RoundedSum):
+    """One addition after the other, from the addend or +0."""
+
+    method: Literal["sequential"]
+
+
+class PairwiseSum(RoundedSum):
+    """A balanced tree of additions, neighbours first; the addend last."""
+
+    method: Literal["pairwise"]
+
+
+class LateAdd(ByMethod):
+    """One addition, addend + partial sum, rounded to `format` as `rounding` says; that is the result.
+
+    flush: a subnormal addend counts as zero, and a subnormal result becomes zero.
+    """
+
+    operation: Literal["add"]
+    format: RegisterFormat
+    rounding: Rounding
+    flush: Flag = False
+
+
+class LateInWindow(ByMethod):
+    """The group's sum, not rounded yet, and the addend are aligned to the larger of their exponents and added.
+
+    They keep sum_bits and addend_bits below it and lose the rest as `lost` says; `result` rounds their sum.
+    drop_below: an addend more than so much below that exponent is dropped; or none.
+    """
+
+    operation: Literal["window"]
+    sum_bits: Bits
+    addend_bits: Bits
+    lost: Lost
+    drop_below: Annotated[Whole | None, NoneWord] = None
+
+
+SUMS: tuple[type[Part], ...] = (AlignedSum, SequentialSum, PairwiseSum, EvenOddSum, ExactSum)
+LATE: tuple[type[Part], ...] = (LateAdd, LateInWindow)
+
+
+def _chosen(classes: Sequence[type[Part]], tag: str, value: Any) -> type[Part] | None:
+    """The class that a mapping's tag names; None for no mapping, and for a tag that names none."""
+    if not isinstance(value, dict):
+        return None
+    return next((each for each in classes if value.get(tag) in _tags(each, tag)), None)
+
+
+def _tags(chosen: type[Part], tag: str) -> tuple[str, ...]:
+    return getattr(chosen.model_fields[tag].annotation, "__args__", ())
+
+
+# What a file may say of keys that its method does not have: nothing, or that nothing special happens.
+SAYS_NOTHING = {"lost": "truncate", "zero_terms": "skip", "zero": "positive", "flush": False}
+
+
+def _says_nothing(name: str, value: Any) -> bool:
+    return value is None or value == "none" or (name in SAYS_NOTHING and value == SAYS_NOTHING[name])
+
+
+def _own_keys(classes: Sequence[type[Part]], tag: str, value: Any) -> Any:
+    """The mapping with the keys of its own class alone. Raises RuleError for others, and for one that is missing."""
+    chosen = _chosen(classes, tag, value)
+    if chosen is None:
+        return value
+    kept = dict(value)
+    for name in {name: None for each in classes for name in each.model_fields}:
+        if name not in kept or name == tag:
+            continue
+        own = chosen.model_fields.get(name)
+        if own is None and not _says_nothing(name, kept[name]):
+            raise RuleError(name, f"has no meaning for {tag} {value[tag]}")
+        if own is None or (kept[name] is None and own.default is not None):
+            del kept[name]
+    for name, field in chosen.model_fields.items():
+        if field.is_required() and name not in kept:
+            raise RuleError(name, f"is missing: {tag} {value[tag]} needs it")
+    return kept
+
+
+Sum = Annotated[
+    Annotated[AlignedSum | SequentialSum | PairwiseSum | EvenOddSum | ExactSum, Field(discriminator="method")],
+    BeforeValidator(lambda value: _own_keys(SUMS, "method", value)),
+]
+Late = Annotated[
+    Annotated[LateAdd | LateInWindow, Field(discriminator="operation")],
+    BeforeValidator(lambda value: _own_keys(LATE, "operation", value)),
+]

@@ -8,8 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from hwsim.formats import FloatFormat
-from hwsim.spec import Unit, pipeline, refuse_unimplemented_in_hardware
-from hwsim.spec.refusals import NotImplementedYet
+from hwsim.spec import NotImplementedYet, Unit, pipeline, refuse_unimplemented_in_hardware
 from hwsim.vectors.block import EXPECTED, OPERANDS, PARTIAL, STAGES
 from hwsim.vectors.folder import Growing
 from hwsim.vectors.layout import line_terms, operand_layout, partial_layout, result_layout

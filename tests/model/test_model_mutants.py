@@ -20,7 +20,7 @@ from hwsim.model.stages import Explanation
 from hwsim.model.terms import Term, convert, product
 from hwsim.model.window import align, max_exponent
 from hwsim.spec import Unit
-from hwsim.spec.unit import Instruction
+from hwsim.spec.parts import Instruction
 
 Patch = pytest.MonkeyPatch
 HOPPER, ADA, DEEPSEEK, MX = "hopper-wgmma-e4m3-f32", "ada-mma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"

@@ -56,6 +56,7 @@ def test_the_good_file_is_good(tmp_path: Path) -> None:
 SCALE = "scale: {{a: {{format: e8m0, block: {}}}, b: {{format: e8m0, block: {}}}}}"
 
 # What is replaced in GOOD (the whole line), by what, and the message: line, key, rule, value.
+ADDITION = "{operation: add, format: f32, rounding: rne}"
 BROKEN = [
     ("unit: mine", "unit: my unit", "1: unit must match pattern .*, not 'my unit'"),
     ("unit: mine", "", "1: unit is missing"),
@@ -161,7 +162,7 @@ BROKEN = [
         "29: promotion.operation must be add unless scale.at is promotion, not fma",
     ),
     ("  addend: aligned", "  addends: aligned", "20: sum.addends is not a key here"),
-    ("result:", "late: {operation: add}\nresult:", "21: late has no meaning with sum.addend aligned"),
+    ("result:", f"late: {ADDITION}\nresult:", "21: late has no meaning with sum.addend aligned"),
     ("  format: e8m13", "  format: e4m3", "24: result.overflow must be nan or saturate, not infinity: e4m3 has none"),
     ("  format: e8m13", "  format: mxint8", "22: result.format must be a float format for method aligned, not mxint8"),
     ("  format: e8m13", "", "21: result.format is missing"),

@@ -1,0 +1,91 @@
+"""What the values of a specification's keys can be."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, Strict
+
+from hwsim.formats import FixedFormat, FloatFormat
+from hwsim.formats.blocks import as_written, reference
+from hwsim.formats.yamlfile import RuleError
+
+Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]
+Lost = Literal["truncate", "floor", "jam", "rne", "rna"]
+Positive = Annotated[int, Strict(), Field(ge=1)]
+Bits = Annotated[int, Strict(), Field(ge=0, le=256)]
+Whole = Annotated[int, Strict()]
+Flag = Annotated[bool, Strict()]
+
+
+def _none(value: Any) -> Any:
+    """YAML's word for nothing here is `none`."""
+    return None if value == "none" else value
+
+
+NoneWord = BeforeValidator(_none)
+
+
+class Part(BaseModel):
+    """A part of a specification: frozen, with no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# What other methods' keys are read as, until every reader matches on the method.
+OTHERS_KEYS: dict[str, Any] = {
+    "fraction_bits": None,
+    "lost": None,
+    "zero_terms": "skip",
+    "max_exp_floor": None,
+    "zero": "positive",
+    "combine": None,
+    "subgroup": None,
+    "rounded": None,
+    "product": None,
+    "format": None,
+    "rounding": None,
+    "flush": False,
+    "sum_bits": None,
+    "addend_bits": None,
+    "drop_below": None,
+}
+
+
+class ByMethod(Part):
+    """A part whose keys depend on its method."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OTHERS_KEYS:
+            return OTHERS_KEYS[name]
+        raise AttributeError(name)
+
+
+def _accepted(kinds: tuple[type, ...], rule: str) -> PlainValidator:
+    """A format of one of these kinds. rule: what is said of another; `{}` stands for its name."""
+
+    def check(value: Any) -> Any:
+        fmt = reference(value)
+        if not isinstance(fmt, kinds):
+            raise RuleError("", rule.format(fmt.name))
+        return fmt
+
+    return PlainValidator(check)
+
+
+def _register(value: Any) -> FloatFormat:
+    fmt = reference(value)
+    if not isinstance(fmt, FloatFormat) or not (fmt.has_nan and fmt.signed):
+        raise RuleError("", f"must be a signed float format with a NaN, not {fmt.name}")
+    return fmt
+
+
+Number = FloatFormat | FixedFormat
+NUMBER = (FloatFormat, FixedFormat)
+Written = PlainSerializer(as_written)
+FactorFormat = Annotated[Number, _accepted(NUMBER, "must be a float or fixed format, not a power of two"), Written]
+AddendFormat = Annotated[Number, _accepted(NUMBER, "must be a float format or none, not {}"), Written]
+ConvertedFormat = Annotated[FloatFormat, _accepted((FloatFormat,), "must be a float format, not {}"), Written]
+ResultFormat = Annotated[Number, _accepted(NUMBER, "must be a signed float format, not {}"), Written]
+# What a register can have: sums need signs and a NaN.
+RegisterFormat = Annotated[FloatFormat, PlainValidator(_register), Written]

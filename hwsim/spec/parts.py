@@ -1,0 +1,182 @@
+"""The parts of a specification: operands, scales, what an instruction takes, the result and its promotion."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from hwsim.formats import FixedFormat
+from hwsim.formats.blocks import BlockScale
+from hwsim.spec.keys import (
+    AddendFormat,
+    ConvertedFormat,
+    FactorFormat,
+    Flag,
+    NoneWord,
+    Number,
+    Part,
+    Positive,
+    RegisterFormat,
+    ResultFormat,
+    Rounding,
+    Whole,
+)
+from hwsim.spec.sums import Late, LateAdd, Sum
+
+
+class Operands(Part):
+    """Formats of the factors and of the addend.
+
+    convert: a format that both factors are converted to, exactly, before they are multiplied.
+    daz: factors that are subnormal in the format that is multiplied count as zero.
+    """
+
+    a: FactorFormat
+    b: FactorFormat
+    addend: Annotated[AddendFormat | None, NoneWord] = None
+    convert: ConvertedFormat | None = None
+    daz: Flag = False
+
+    @property
+    def multiplied(self) -> tuple[Number, Number]:
+        """The formats that are multiplied: those of the factors, or what they are converted to."""
+        return (self.a, self.b) if self.convert is None else (self.convert, self.convert)
+
+
+class Scale(Part):
+    """Shared scales of both factors. at: where they enter the arithmetic."""
+
+    a: BlockScale
+    b: BlockScale
+    at: Literal["product", "subgroup", "promotion"] = "product"
+
+
+class Order(Part):
+    """Which products of an instruction form a group: those whose index modulo `modulo` is in the group's list."""
+
+    modulo: Positive
+    groups: tuple[tuple[Whole, ...], ...]
+
+
+def _order(value: Any) -> Any:
+    """One message for a union, whichever branch was meant."""
+    if value == "sequential":
+        return value
+    try:
+        return Order.model_validate(value)
+    except ValidationError:
+        raise ValueError("must be sequential or {modulo: M, groups: [[...], ...]}, of integers") from None
+
+
+class Instruction(Part):
+    """What one instruction takes.
+
+    k: its products. lanes: the products of one group. order: which products form a group, and which group comes first.
+    start: what the first group's addend is; `zero` goes with an addend that is added late. Any other group's is the
+    result of the group before.
+    chain: whether a longer K takes one instruction's result as the next one's addend, or is refused.
+    """
+
+    k: Positive
+    lanes: Positive
+    order: Annotated[Literal["sequential"] | Order, BeforeValidator(_order)] = "sequential"
+    start: Literal["addend", "zero"] = "addend"
+    chain: Annotated[Literal["addend"] | None, NoneWord] = "addend"
+
+    @property
+    def groups(self) -> int:
+        """Groups of one instruction."""
+        return self.k // self.lanes
+
+    @property
+    def fill(self) -> int:
+        """What K is filled up to a multiple of, with zero terms: whole groups, or instructions where those differ."""
+        return self.lanes if self.order == "sequential" and self.start == "addend" else self.k
+
+    def indices(self, group: int) -> tuple[int, ...]:
+        """The indices along K of the products of a group, counted through all instructions: a lane each, ascending."""
+        if not isinstance(self.order, Order):
+            return tuple(range(group * self.lanes, (group + 1) * self.lanes))
+        instruction, place = divmod(group, self.groups)
+        first, listed = instruction * self.k, self.order.groups[place]
+        return tuple(index for index in range(first, first + self.k) if (index - first) % self.order.modulo in listed)
+
+
+class Result(Part):
+    """The format that a group's sum is rounded to, once.
+
+    The other rules are of that rounding, and not of a late addition or a promotion, which are additions of IEEE 754.
+
+    overflow: judged after rounding with unbounded exponent; a fixed format saturates or wraps.
+    nan: the code of NaN, `canonical` for the format's own;
+    `any`: no bit of it is promised.
+    tiny: the sign of a sum other than zero that rounds to zero. subnormals: kept, or flushed to zero.
+    """
+
+    format: ResultFormat
+    rounding: Rounding
+    overflow: Literal["infinity", "nan", "saturate", "wrap"] = "infinity"
+    nan: Literal["canonical", "any"] | Whole = "canonical"
+    tiny: Literal["signed", "positive"] = "signed"
+    subnormals: Literal["keep", "flush"] = "keep"
+
+
+class Promotion(Part):
+    """A register that the partial sum is added to every `interval` products, and at the end of K.
+
+    operation: `fma` multiplies the partial sum by the product of both scales, which goes with scales at `promotion`.
+    """
+
+    interval: Positive
+    format: RegisterFormat
+    operation: Literal["add", "fma"] = "add"
+    rounding: Rounding = "rne"
+
+
+class UnitKeys(Part):
+    """The keys of a specification, and what follows from them; the rules between them are `Unit`'s."""
+
+    unit: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    summary: str = ""
+    evidence: Literal["captured", "published", "documented", "designed"] = "designed"
+    source: tuple[str, ...] = ()
+    operands: Operands
+    scale: Annotated[Scale | None, NoneWord] = None
+    instruction: Instruction
+    sum: Sum
+    late: Late | None = None
+    result: Result
+    promotion: Annotated[Promotion | None, NoneWord] = None
+
+    @property
+    def name(self) -> str:
+        """The unit's name."""
+        return self.unit
+
+    @property
+    def output(self) -> Number:
+        """The format of what the unit returns: the promotion register's or the late addition's, where there is one."""
+        if self.promotion is not None:
+            return self.promotion.format
+        return self.late.format if isinstance(self.late, LateAdd) else self.result.format
+
+    @property
+    def nan(self) -> int:
+        """The container's code of the NaN that the unit returns."""
+        if self.promotion is None and isinstance(self.result.nan, int):
+            return self.result.nan
+        code = None if isinstance(self.output, FixedFormat) else self.output.canonical_nan
+        return code if code is not None else 0
+
+    @property
+    def promotion_beats(self) -> int | None:
+        """Groups between promotions."""
+        return self.promotion.interval // self.instruction.lanes if self.promotion else None
+
+    @property
+    def restart(self) -> int | None:
+        """Groups after which the partial sum starts again at +0, as it did at first; None where it never does."""
+        if self.promotion is not None:
+            return self.promotion_beats
+        return self.instruction.groups if self.instruction.start == "zero" else None
