@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value
 from amaranth.lib.data import StructLayout
 
 from hwsim.formats import FloatFormat
@@ -11,7 +11,7 @@ from hwsim.spec import Unit
 from .align import clamp, rounded
 from .decode import FloatDecode
 from .layouts import SPECIAL, factor_layout
-from .normalize import Magnitude, Normalize, Round, Target
+from .normalize import Magnitude, Normalize, Round, Target, leading_zeros
 from .numbers import FieldRange, signed_shape
 from .step import Step, assign, fields
 
@@ -29,6 +29,7 @@ class Adder:
         self.fmt, self.partial, self.rounding = fmt, partial, unit.promotion.rounding
         self.fraction_bits = fmt.fraction_bits + BELOW
         self.most = FieldRange.of(fmt).most
+        self.move = FieldRange.of(fmt).bias - FieldRange.of(partial).bias
         bits = self.fraction_bits + 1
         largest = 2 * ((1 << bits) - 1)
         self.total = signed_shape(-largest, largest)
@@ -44,9 +45,11 @@ class Adder:
         return StructLayout({"register": self.fmt.bits, "partial": self.partial.bits})
 
     def decoded(self) -> StructLayout:
-        """Both operands, as numbers of the register's format."""
+        """Both operands with the register's bias and fraction bits. bexp counts from 1 + `move` where that is less."""
         factor = factor_layout(self.fmt)
-        return StructLayout({"register": factor, "partial": factor})
+        least = min(1 + self.move, 1)
+        partial = {**factor.members, "bexp": signed_shape(least, self.most)} if least < 1 else factor.members
+        return StructLayout({"register": factor, "partial": StructLayout(partial)})
 
     def aligned(self) -> StructLayout:
         """Both operands in units of 2^(max_exp - fraction_bits), as `ones + carry`."""
@@ -69,17 +72,32 @@ class PromoteDecode(Step):
         fmt, partial = self.adder.fmt, self.adder.partial
         m.submodules.register = register = FloatDecode(fmt, padded=False)
         m.submodules.partial = decode = FloatDecode(partial, padded=False)
-        move = FieldRange.of(fmt).bias - FieldRange.of(partial).bias
+        sig, bexp = self._in_the_register_s_range(decode)
         m.d.comb += [
             register.code.eq(self.i.register),
             decode.code.eq(self.i.partial),
             *assign(self.o.register, register.o),
             self.o.partial.sign.eq(decode.o.sign),
-            self.o.partial.bexp.eq(decode.o.bexp + move),
-            self.o.partial.sig.eq(Cat(Const(0, fmt.fraction_bits - partial.fraction_bits), decode.o.sig)),
+            self.o.partial.bexp.eq(bexp),
+            self.o.partial.sig.eq(Cat(Const(0, fmt.fraction_bits - partial.fraction_bits), sig)),
             self.o.partial.nan.eq(decode.o.nan),
             self.o.partial.inf.eq(decode.o.inf),
         ]
+
+    def _in_the_register_s_range(self, decode: FloatDecode) -> tuple[Value, Value]:
+        """The partial's significand and its exponent in the register's format.
+
+        Where that goes further down, a subnormal becomes normal as far as it can, and a zero has the least exponent:
+        no operand may set max_exp whose leading one is further down than the other's.
+        """
+        sig, move = decode.o.sig, self.adder.move
+        if move <= 0:
+            return sig, decode.o.bexp + move
+        is_zero, count = leading_zeros(sig)
+        zeros: Value = Cat(count)
+        if move < self.adder.partial.fraction_bits:
+            zeros = Mux(zeros > move, move, zeros)
+        return (sig << zeros)[: len(sig)], Mux(is_zero, 1, decode.o.bexp + move - zeros)
 
 
 class PromoteAlign(Step):
@@ -100,7 +118,8 @@ class PromoteAlign(Step):
             self.o.max_exp.eq(max_exp),
         ]
         for name, operand in (("register", register), ("partial", partial)):
-            difference = Signal.like(max_exp, name=f"{name}_difference")
+            farthest = max(self.adder.fmt.top_bexp, self.adder.most - min(self.adder.move, 0))
+            difference = Signal(range(farthest + 1), name=f"{name}_difference")
             m.d.comb += difference.eq(max_exp - operand.bexp)
             window = Cat(Const(0, BELOW), operand.sig)
             ones, carry = rounded(window, operand.sign, clamp(difference, self.adder.shift_bits), 0, "jam")

@@ -73,7 +73,7 @@ ODD = {
             operands={"a": "e4m3", "b": "e4m3", "addend": "f16"},
             instruction=lanes(4, k=8),
             sum={"fraction_bits": 12},
-            result={"format": "e5m2", "rounding": "rne"},
+            result={"format": "e4m3", "rounding": "rne", "overflow": "saturate"},
             promotion={"interval": 8, "format": "f16", "rounding": "rd"},
         ),
         odd(

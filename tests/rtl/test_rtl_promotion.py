@@ -13,6 +13,9 @@ from amaranth.sim import Simulator
 from cosim.odd_units import lanes, odd
 from numpy.typing import NDArray
 
+from hwsim.formats import FloatFormat
+from hwsim.model.addition import add as model_add
+from hwsim.model.terms import addend_term
 from hwsim.rtl import promotion
 from hwsim.spec import Unit
 
@@ -24,7 +27,7 @@ def adder_of(result: str, fmt: str, rounding: str = "rne") -> Unit:
         "adder",
         operands={"a": "e4m3", "b": "e4m3", "addend": fmt},
         instruction=lanes(1),
-        result={"format": result, "rounding": "rz"},
+        result={"format": result, "rounding": "rz", "overflow": "saturate"},
         promotion={"interval": 1, "format": fmt, "rounding": rounding},
     )
 
@@ -127,6 +130,50 @@ def test_the_partial_sums_format_is_narrower() -> None:
     partial = np.concatenate([partial, near_partial & np.uint32(0xFFFFFC00)])
     expected = numpy_sum(register, partial, np.float32, NAN32)
     assert add(adder_of("e8m13", "f32"), register.tolist(), partial.tolist()) == expected
+
+
+def own_format(name: str, exponent_bits: int, fraction_bits: int, bias: int) -> FloatFormat:
+    keys = {"name": name, "exponent_bits": exponent_bits, "fraction_bits": fraction_bits, "bias": bias}
+    return FloatFormat.model_validate({"kind": "float", "nan": "ieee", "infinities": True, **keys})
+
+
+# Partial sums whose least normal number is above the register's (as f16's is above f32's), far and near, and below.
+OTHER_RANGES: dict[str, tuple[Any, Any, str]] = {
+    "f16 to f32": ("f16", "f32", "rne"),
+    "e4m3 to f16": ("e4m3", "f16", "rd"),
+    "e5m2 to bf16": ("e5m2", "bf16", "rz"),
+    "binary8p3se to f32": ("binary8p3se", "f32", "rto"),
+    "fewer binades than fraction bits": (own_format("near", 5, 7, 15), own_format("wide", 6, 12, 18), "rne"),
+    "a binade above": (own_format("above", 4, 5, 7), own_format("next", 5, 8, 8), "ru"),
+    "below": (own_format("below", 3, 2, 9), own_format("over", 5, 10, 2), "rna"),
+    "e5m2fnuz to f16": ("e5m2fnuz", "f16", "rne"),
+}
+
+
+def pairs_of(register: FloatFormat, partial: FloatFormat, count: int) -> tuple[list[int], list[int]]:
+    """Every small code of both, with both signs, and random ones; not padded."""
+    rng = np.random.default_rng(17)
+    small = [[code | sign for code in (0, 1, 2, 3, (1 << fmt.fraction_bits) - 1, 1 << fmt.fraction_bits)
+              for sign in (0, fmt.sign_bit)] for fmt in (register, partial)]  # fmt: skip
+    corners = [(one, other) for one in small[0] for other in small[1]]
+    registers = [one for one, _ in corners] + rng.integers(0, 1 << register.bits, count).tolist()
+    partials = [other for _, other in corners] + rng.integers(0, 1 << partial.bits, count).tolist()
+    return registers, partials
+
+
+@pytest.mark.parametrize("name", OTHER_RANGES)
+def test_the_partial_sums_exponents_have_another_range(name: str) -> None:
+    result, register, rounding = OTHER_RANGES[name]
+    unit = adder_of(result, register, rounding)
+    assert unit.promotion is not None
+    assert isinstance(unit.result.format, FloatFormat)
+    wide, narrow = unit.promotion.format, unit.result.format
+    registers, partials = pairs_of(wide, narrow, 400)
+    expected = [
+        model_add(wide, (addend_term(wide, one << wide.padding), addend_term(narrow, other)), rounding)
+        for one, other in zip(registers, partials, strict=True)
+    ]
+    assert add(unit, registers, partials) == expected
 
 
 def f16_pairs(count: int) -> tuple[NDArray[Any], NDArray[Any]]:

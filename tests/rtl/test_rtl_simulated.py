@@ -10,9 +10,9 @@ import pytest
 from built_presets import DISTINCT, others_soaked
 from cosim.amaranth_play import amaranth_play
 from cosim.mutants import Mutant
-from cosim.odd_units import ODD, TINY, TINY_PROMOTED, odd_pipelines
+from cosim.odd_units import ODD, TINY, TINY_PROMOTED, lanes, odd, odd_pipelines
 
-from hwsim.cases.case import beats
+from hwsim.cases.case import Case, beats
 from hwsim.cases.stochastic import random_cases
 from hwsim.cosim.ports import port_map
 from hwsim.cosim.trace import (
@@ -30,6 +30,7 @@ from hwsim.cosim.trace import (
     record,
     record_handshake,
 )
+from hwsim.model.definition import Definition
 from hwsim.rtl import dot_unit
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline
 
@@ -72,6 +73,41 @@ def test_every_preset_is_the_models(name: str) -> None:
     order = interleave(unit, cases, built.contexts, None)
     trace = record(RANDOM, unit, built, port_map(unit, built), cases, order, FULL, np.random.default_rng(7))
     agree(unit, built, {RANDOM: trace})
+
+
+# Partial sums with fewer exponent bits than the register: a zero or subnormal one is far below the least normal one.
+NARROW_PARTIALS = [
+    odd(
+        "f16-in-f32",
+        operands={"a": "e2m3", "b": "e5m2", "addend": "f32"},
+        instruction=lanes(2),
+        sum={"fraction_bits": 1, "lost": "floor"},
+        result={"format": "f16", "rounding": "rto"},
+        promotion={"interval": 6, "format": "f32", "rounding": "rne"},
+    ),
+    odd(
+        "e5m2-in-bf16",
+        operands={"a": "e5m2", "b": "e3m2", "addend": None},
+        instruction=lanes(2),
+        sum={"fraction_bits": 9, "lost": "jam", "addend": None},
+        result={"format": "e5m2", "rounding": "rz"},
+        promotion={"interval": 2, "format": "bf16", "rounding": "rna"},
+    ),
+]
+
+
+@pytest.mark.parametrize("unit", NARROW_PARTIALS, ids=lambda unit: unit.name)
+def test_small_partial_sums_are_promoted_without_a_loss(unit: Unit) -> None:
+    cases = random_cases(unit, 30, 7)
+    if unit is NARROW_PARTIALS[0]:  # two products that sum to zero, and the least number in the register
+        cases.append(Case("least", (0x21, 0x21), (0x8C, 0x8C), 1))
+    built = pipeline(unit)
+    order = interleave(unit, cases, built.contexts, None)
+    trace = record(RANDOM, unit, built, port_map(unit, built), cases, order, FULL, np.random.default_rng(7))
+    codes = [Definition(unit).dot(case.a, case.b, case.c).code for case in cases]
+    if cases[-1].id == "least":
+        assert codes[-1] == 1
+    agree(unit, built, {RANDOM: trace.answered(codes, port_map(unit, built))})
 
 
 @pytest.mark.parametrize("contexts", [1, 2, 3, 5, 8])
