@@ -47,7 +47,7 @@ def _fields(shape: Shape, out: Declared) -> None:
         d = places + shape.window - shape.bits
         sigs = shape.sigs(d, True)
         for word in kinds(places):
-            why = shape.together or (None if shape.addends else shape.apart(d))
+            why = shape.lowered(d)
             if why is None and sigs is not None and not any(_is(sig, places, word) for sig in sigs):
                 why = (
                     f"no product of {shape.names} that can be {d} below ends in such {places} bits: all are enumerated"
@@ -91,7 +91,7 @@ def _single(shape: Shape, out: Declared) -> None:
     at = {}
     for depth in range(1, last + 1):
         name = f"a product's bit {depth} below the window lost, and nothing else{shows}"
-        at[depth] = out.bin("G4", name, shape.together or _never_single(shape, depth))
+        at[depth] = out.bin("G4", name, _never_single(shape, depth))
     deepest = shape.deepest()
     flat = None
     if deepest is not None and shape.below(deepest[0]) <= last:
@@ -137,7 +137,7 @@ def _never_single(shape: Shape, depth: int) -> str | None:
         return shape.loses
     for d in shape.distances:
         places = shape.below(d)
-        if places >= depth and shape.apart(d) is None:
+        if places >= depth and shape.lowered(d) is None:
             want, mask = 1 << places - depth, (1 << places) - 1
             if any(sig & mask == want for sig in shape.sigs(d, False) or ()):
                 return None
@@ -174,7 +174,7 @@ def _together(shape: Shape, out: Declared) -> None:
         zones = [*zones[:4], "2 or more"]
     at = []
     for zone in zones:
-        why = shape.together if zone == "0" else shape.loses or _too_little(shape, zone, half)
+        why = shape.together or (None if zone == "0" else shape.loses or _too_little(shape, zone, half))
         at.append(out.bin("G4", f"products lose together {zone} of the last place", why))
     full = None
     if most:

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from hwsim.cases.bench import Bench
 from hwsim.cases.palette import EXHAUSTIVE_BITS
 from hwsim.cases.reachable import RangeReport, granule, range_report
-from hwsim.formats import FixedFormat, FloatFormat, Format
+from hwsim.formats import Class, FixedFormat, FloatFormat, Format
+from hwsim.model.terms import Term
+from hwsim.model.window import align
 from hwsim.spec import Unit
 
 MOST_DISTANCES = 64  # of products that have a bin each
@@ -76,6 +78,12 @@ class Shape:
             return None
         return f"no two exponents of products of {self.names} are {d} apart"
 
+    def lowered(self, d: int) -> str | None:
+        """Why no product stands so far below max_exp, or None. At 0 it may have set max_exp alone."""
+        if d == 0 or self.addends:
+            return None
+        return self.together or self.apart(d)
+
     @cached_property
     def _exps(self) -> frozenset[int]:
         return frozenset(self.exps)
@@ -117,7 +125,9 @@ class Shape:
             return None
         if (addend and self.addends) or self.spread:
             return self._sigs_of(tuple(self.exps))
-        return self._sigs_of(tuple(exp for exp in self.exps if exp + d in self._exps)) if self.lanes > 1 else None
+        if self.lanes == 1 and d:
+            return None
+        return self._sigs_of(tuple(exp for exp in self.exps if exp + d in self._exps))
 
     def _sigs_of(self, exps: tuple[int, ...]) -> frozenset[int]:
         found = self._cache.get(exps)
@@ -199,24 +209,32 @@ class Shape:
                 best = max(best, Fraction(top, 1 << places))
         return best
 
-    @cached_property
-    def grown(self) -> int:
-        """The most places that a sum of products alone can stand above max_exp."""
+    def grown(self, sign: int, *, addend: bool) -> int:
+        """The most places that a sum of this sign can stand above max_exp, with an addend or of products alone.
+
+        All terms are the largest at max_exp, as the window rounds them: one shorter than a product may round it up.
+        """
         of, exps = self.bench.palette.of, self.bench.palette.exps
-        largest = max(one[-1].sig for exp in exps for one in [of(0, exp)] if one)
-        return (self.lanes * largest).bit_length() - 1 - self.bits
+        largest = max(products[-1].sig for exp in exps if (products := of(sign, exp)))
+        total = self.lanes * self._in_window(sign, largest, self.bits)
+        if addend:
+            bits = self.bench.addend_bits
+            total += self._in_window(sign, (1 << bits) - 1, bits - 1)
+        return total.bit_length() - 1 - self.window
+
+    def _in_window(self, sign: int, sig: int, fraction_bits: int) -> int:
+        """The magnitude of a term at max_exp in the window."""
+        return abs(align(Term(sign, 0, sig, fraction_bits, Class.NORMAL), 0, self.window, self.unit.sum.lost))
 
     @cached_property
-    def grown_with_addend(self) -> int:
-        """The same with an addend, whose significand is below 2."""
-        of, exps = self.bench.palette.of, self.bench.palette.exps
-        largest = max(one[-1].sig for exp in exps for one in [of(0, exp)] if one)
-        return (self.lanes * largest + (2 << self.bits) - 1).bit_length() - 1 - self.bits
+    def growths(self) -> tuple[int, int]:
+        """The most places that any sum of each sign can stand above max_exp."""
+        return self.grown(0, addend=self.addends), self.grown(1, addend=self.addends)
 
-    @cached_property
+    @property
     def most_growth(self) -> int:
         """The most places that any sum can stand above max_exp."""
-        return self.grown_with_addend if self.addends else self.grown
+        return max(self.growths)
 
     @property
     def result(self) -> FloatFormat:

@@ -101,8 +101,8 @@ def _remaining(seen: Seen, hits: Hits, only: list[int]) -> None:
 def _growth(shape: Shape, out: Declared) -> None:
     at = {}
     for kind in ("without", "with") if shape.addends else ("without",):
-        for growth in range((shape.grown if kind == "without" else shape.grown_with_addend) + 1):
-            for sign in (0, 1):
+        for sign in (0, 1):
+            for growth in range(shape.grown(sign, addend=kind == "with") + 1):
                 name = f"leading one {growth} above max_exp, {SIGNS[sign]}, {kind} an addend"
                 at[kind, growth, sign] = out.bin("G6", name)
     window = shape.window
@@ -121,7 +121,7 @@ def _ends(shape: Shape, out: Declared) -> None:
     highest = shape.exps[-1] + shape.bench.neutral
     largest = [shape.bench.palette.of(sign, highest)[-1].sig for sign in (0, 1)]
     most = [out.bin("G6", f"all lanes the largest {sign} product") for sign in SIGNS]
-    power = 1 << shape.window + shape.most_growth
+    powers = [1 << shape.window + growth for growth in shape.growths]
     top = [out.bin("G6", f"the least {sign} sum with the highest bit") for sign in SIGNS]
     fixed_exp = shape.unit.scale is None
 
@@ -129,8 +129,9 @@ def _ends(shape: Shape, out: Declared) -> None:
         if seen.top is None:
             return
         total = seen.group.total
-        if abs(total) == power:
-            hits.add(top[int(total < 0)])
+        sign = int(total < 0)
+        if abs(total) == powers[sign]:
+            hits.add(top[sign])
         if len(seen.holders) == shape.lanes and (not fixed_exp or seen.top == shape.exps[-1]):
             for sign in (0, 1):
                 if all(term.sign == sign and term.sig == largest[sign] for _, term, _, _ in seen.terms):
