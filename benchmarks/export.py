@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import hwsim
-from hwsim.c import HEADER, Plan, render
+from hwsim.c import HEADER, UnitInC, render
 from hwsim.formats import ExponentFormat, codes_of
 from hwsim.spec import Unit, load_unit
 
@@ -42,7 +42,7 @@ class Work:
     """Operands of one unit, and its header as a library for each set of flags."""
 
     def __init__(self, unit: Unit, folder: Path, compiler: str):
-        self.unit, self.plan = unit, Plan(unit, hwsim.__version__)
+        self.unit, self.plan = unit, UnitInC(unit, hwsim.__version__)
         self.k = lcm(unit.instruction.k, *(self.plan.scale_blocks if unit.scale else (1,)))
         self.count = PRODUCTS // self.k
         rng = np.random.default_rng(SEED)

@@ -2,7 +2,8 @@
 
 from hwsim.c.files import MARK, export_c
 from hwsim.c.names import identifier
-from hwsim.c.plan import Plan
+from hwsim.c.support import supports
 from hwsim.c.text import HEADER, render
+from hwsim.c.unit import UnitInC
 
-__all__ = ["HEADER", "MARK", "Plan", "export_c", "identifier", "render"]
+__all__ = ["HEADER", "MARK", "UnitInC", "export_c", "identifier", "render", "supports"]

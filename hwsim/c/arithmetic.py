@@ -4,61 +4,32 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from hwsim.c.cuts import CutMode, mode_of, modes
+from hwsim.c.group import adds
 from hwsim.c.names import identifier
-from hwsim.c.ranges import Range
-from hwsim.c.sizes import sizes
+from hwsim.c.ranges import Span
+from hwsim.c.sizes import sized
+from hwsim.c.support import FARTHEST, supports
 from hwsim.c.unit_formats import UnitFormats
 from hwsim.formats import FixedFormat, FloatFormat, Format
-from hwsim.spec import NotImplementedYet, Unit, as_yaml, refuse_unimplemented
+from hwsim.spec import LateAdd, LateInWindow, Lost, RoundedSum, Unit, as_yaml, refuse_unimplemented
 
-MOST_BITS = 2048  # of an integer
-FARTHEST = 1 << 20  # an exponent beyond every one that terms have
-
-LOST = {"truncate": "rz", "floor": "rd", "jam": "rto", "rne": "rne", "rna": "rna"}
-WORDS = {
-    "rz": "magnitudes are cut off",
-    "rd": "numbers are rounded down",
-    "ru": "numbers are rounded up",
-    "rto": "a lost 1 is OR-ed into the last bit",
-    "rne": "to nearest, ties to even",
-    "rna": "to nearest, ties away from zero",
-}
 OVERFLOW = {"infinity": "U_TO_INFINITY", "nan": "U_TO_NAN", "saturate": "U_SATURATE"}
-CHAIN = ("sequential", "pairwise")
 
 
 class Arithmetic(UnitFormats):
     """One unit's arithmetic.
 
-    Raises NotImplementedYet for what the model lacks, and for what C has no practical integers for.
+    version: hwsim's. Raises NotImplementedYet for what the model lacks, and for what C has no practical integers for.
     """
-
-    cut_words = WORDS
 
     def __init__(self, unit: Unit, version: str):
         refuse_unimplemented(unit)
+        supports(unit).demand()
         super().__init__(unit)
         self.version, self.prefix = version, identifier(unit.name)
         self.yaml = as_yaml(unit).rstrip().splitlines()
-        self.sizes = sizes(unit)
-        self._refuse()
-
-    def _refuse(self) -> None:
-        unit, rule = self.u, self.u.sum
-        floor, bits = rule.max_exp_floor, self.sizes.bits
-        refused = {
-            f"sum.max_exp_floor: {floor}": floor is not None and abs(floor) > FARTHEST,
-            "sum.product_limit with a fixed result": rule.product_limit is not None and not self.result_float,
-            f"an integer of {bits:,} bits (more than {MOST_BITS:,})": bits > MOST_BITS,
-        }
-        for what, present in refused.items():
-            if present:
-                raise NotImplementedYet(f"unit {unit.name}: {what} is in the model, but not in C")
-
-    @property
-    def method(self) -> str:
-        """`sum.method`."""
-        return self.u.sum.method
+        self.group, self.sizes = sized(unit)
 
     # Integers.
 
@@ -83,31 +54,44 @@ class Arithmetic(UnitFormats):
         return max(cut.shifted for cut in self.sizes.cuts) + 1
 
     @cached_property
-    def cuts(self) -> list[str]:
-        """What becomes of bits that are shifted out, as roundings."""
-        rule, late = self.u.sum, self.u.late
-        found = {LOST[rule.lost]} if self.method in ("aligned", "even-odd") else set()
-        if rule.combine is not None:
-            found.add(LOST[rule.combine.lost])
-        if late is not None and late.lost is not None:
-            found.add(LOST[late.lost])
-        if not self.result_float:
-            found.add(self.u.result.rounding)
-        return sorted(found)
+    def cuts(self) -> tuple[CutMode, ...]:
+        """What becomes of bits that are shifted out."""
+        late: list[Lost] = [self.u.late.lost] if isinstance(self.u.late, LateInWindow) else []
+        return modes([*self.group.lost, *late], None if self.result_float else self.u.result.rounding)
 
-    def cut(self, lost: str) -> str:
+    def cut(self, lost: Lost) -> str:
         """The last argument of an alignment, where it has a choice."""
-        return f", U_{LOST.get(lost, lost).upper()}" if len(self.cuts) > 1 else ""
+        return f", U_{mode_of(lost).upper()}" if len(self.cuts) > 1 else ""
 
     @property
-    def places(self) -> bool:
+    def cut_result(self) -> str:
+        """The same, of a result in a fixed format."""
+        return f", U_{self.u.result.rounding.upper()}" if len(self.cuts) > 1 else ""
+
+    @property
+    def rounded_sum(self) -> RoundedSum | None:
+        """The rule of rounded additions, where the method has them."""
+        return self.u.sum if isinstance(self.u.sum, RoundedSum) else None
+
+    @property
+    def exact_sums(self) -> bool:
         """Whether there are exact sums."""
-        return self.method == "exact" or self.u.sum.subgroup is not None
+        return self.group.unit_exp is not None or self.group.parts > 0
+
+    @property
+    def late_window(self) -> LateInWindow | None:
+        """The rule of an addend that is added late in a window."""
+        return self.u.late if isinstance(self.u.late, LateInWindow) else None
+
+    @property
+    def late_add(self) -> LateAdd | None:
+        """The rule of an addend that is added late by one rounded addition."""
+        return self.u.late if isinstance(self.u.late, LateAdd) else None
 
     # Products.
 
     @property
-    def product(self) -> Range:
+    def product(self) -> Span:
         """The products, with the scales that enter them."""
         return self.sizes.product
 
@@ -151,61 +135,30 @@ class Arithmetic(UnitFormats):
     @property
     def product_limit(self) -> int:
         """`sum.product_limit`, no farther than exponents go."""
-        return max(-FARTHEST, min(FARTHEST, self.u.sum.product_limit or 0))
+        limit = self.u.sum.product_limit
+        return 0 if limit is None else max(-FARTHEST, min(FARTHEST, limit))
 
     @property
     def drop_below(self) -> int:
         """`late.drop_below`, no farther than exponents go."""
-        return max(-FARTHEST, min(FARTHEST, self.u.late.drop_below or 0)) if self.u.late else 0
+        below = None if self.late_window is None else self.late_window.drop_below
+        return 0 if below is None else max(-FARTHEST, min(FARTHEST, below))
 
     # The group.
 
     @property
-    def parts(self) -> int:
-        """Scaled sums of a group."""
-        return self.u.instruction.lanes // self.u.sum.subgroup.lanes if self.u.sum.subgroup else 0
-
-    @property
     def group_addend(self) -> bool:
         """Whether a group can add something to its products."""
-        unit = self.u
-        alone = unit.instruction.chain is None and unit.instruction.groups == 1
-        never = unit.operands.addend is None and unit.restart is None and alone
-        return self.method != "even-odd" and not never
+        return adds(self.u)
 
     @property
     def absent(self) -> bool:
         """Whether a group can have an addend, and another none."""
         return self.group_addend and self.u.operands.addend is None and self.u.restart is None
 
-    @property
-    def carries(self) -> bool:
-        """Whether an exact sum goes on unrounded."""
-        return self.group_addend and self.method == "exact" and self.u.sum.rounded != "group"
-
-    @property
-    def window_terms(self) -> int:
-        """Terms of a window; 0 without one."""
-        if self.method not in ("aligned", "even-odd"):
-            return 0
-        return (self.parts or self.u.instruction.lanes) + self.group_addend
-
-    @property
-    def steps(self) -> int:
-        """Rounded additions of a group; 0 for other methods."""
-        lanes, rounded = self.u.instruction.lanes, self.u.sum.product == "rounded"
-        if self.method == "sequential":
-            return 1 + lanes * (1 + rounded)
-        return lanes * rounded + lanes - 1 + 1 + self.group_addend if self.method == "pairwise" else 0
-
-    @property
-    def zero_signs(self) -> bool:
-        """Whether a sum of zero has the sign that IEEE 754 gives it."""
-        return self.u.sum.zero == "ieee"
-
     def zero_sign(self, terms: str) -> str:
         """The sign of a group's sum of zero, as an expression of C."""
-        if not self.zero_signs:
+        if not self.group.zero_signs:
             return "0"
         many = "U_PARTS" if terms == "subgroups" else "U_LANES"
         signs = f"u_signs(s->{terms}.sign, {many})"
@@ -216,7 +169,7 @@ class Arithmetic(UnitFormats):
     @property
     def late_zero_sign(self) -> str:
         """The same of the sum with a late addend in a window."""
-        if not self.zero_signs:
+        if not self.group.zero_signs:
             return "0"
         own = " | 1 << group->addend.sign" if self.group_addend else ""
         return f"u_zero_sign(u_signs(group->products.sign, U_LANES){own} | 1 << addend.sign)"
@@ -226,8 +179,7 @@ class Arithmetic(UnitFormats):
     @property
     def adds(self) -> bool:
         """Whether there are additions of two terms, rounded."""
-        late = self.u.late is not None and self.u.late.operation == "add"
-        return self.method in CHAIN or late or self.u.promotion is not None
+        return self.rounded_sum is not None or self.late_add is not None or self.u.promotion is not None
 
     @property
     def overflow(self) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hwsim.c.arithmetic import Arithmetic
-from hwsim.c.sizes import LONGEST, exact_products
+from hwsim.c.exact import LONGEST
 from hwsim.c.unit_formats import code_type
 from hwsim.formats.blocks import one_code
-from hwsim.spec import Unit
+from hwsim.spec import SequentialSum, Unit
 from hwsim.spec.parts import Order
 
 
@@ -52,8 +52,9 @@ class Calls(Arithmetic):
     @property
     def step_words(self) -> str:
         """Which rounding each step is."""
-        product = "each product, rounded, " if self.u.sum.product == "rounded" else ""
-        if self.method == "sequential":
+        rounded = self.rounded_sum is not None and self.rounded_sum.product == "rounded"
+        product = "each product, rounded, " if rounded else ""
+        if isinstance(self.u.sum, SequentialSum):
             return f"codes: the addend, rounded; then {product and product + 'and '}the sum with each product"
         last = "the addend, rounded; the sum" if self.group_addend else "the sum, rounded"
         return f"codes: {product and product.rstrip() + ' then '}the tree, level by level; {last}"
@@ -61,9 +62,8 @@ class Calls(Arithmetic):
     @property
     def late_call(self) -> str:
         """The addition of a late addend, after an instruction's last group."""
-        assert self.u.late is not None
         chain = f"s->groups > {self.u.instruction.groups}"
-        if self.u.late.operation == "window":
+        if self.late_window is not None:
             return f"u_add_in_window(s->result, {chain}, &s->stages, &s->late)"
         return f"u_add_late(s->result, {chain}, s->stages.rounded.code)"
 
@@ -101,8 +101,7 @@ class Calls(Arithmetic):
         rules = ["k >= 1"]
         if instruction.chain is None:
             rules.append("k <= U_K")
-        elif self.carries and self.u.restart is None:
-            assert exact_products(self.u) == 1 << LONGEST
+        elif self.group.carries and self.u.restart is None:
             rules.append(f"k <= (uint64_t)1 << {LONGEST}")
         if scale is not None:
             lengths = {scale.a.block[1], scale.b.block[0]} - {1}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hwsim.c.plan import Plan
 from hwsim.c.text import HEADER, render
+from hwsim.c.unit import UnitInC
 from hwsim.spec import Unit
 
 # Stands in the first line of every file, so that a later export knows which files are its own.
@@ -15,7 +15,7 @@ def export_c(unit: Unit, version: str) -> dict[str, str]:
 
     Raises NotImplementedYet for a unit that the model or C lacks something of.
     """
-    plan = Plan(unit, version)
+    plan = UnitInC(unit, version)
     names = {
         f"{plan.prefix}.h": HEADER.removesuffix(".jinja"),
         f"{plan.prefix}_dpi.c": "dpi.c",

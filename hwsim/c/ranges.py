@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 
 
-class Range(NamedTuple):
+class Span(NamedTuple):
     """Numbers sig * 2^(exp - fraction_bits), with 0 <= sig <= most and low <= exp <= high."""
 
     most: int
@@ -15,9 +15,9 @@ class Range(NamedTuple):
     low: int
     high: int
 
-    def times(self, other: Range) -> Range:
+    def times(self, other: Span) -> Span:
         """Products with other numbers."""
-        return Range(*(x * y if index == 0 else x + y for index, (x, y) in enumerate(zip(self, other, strict=True))))
+        return Span(*(x * y if index == 0 else x + y for index, (x, y) in enumerate(zip(self, other, strict=True))))
 
     @property
     def least_exp(self) -> int:
@@ -25,23 +25,23 @@ class Range(NamedTuple):
         return self.low - self.fraction_bits
 
 
-def range_of(fmt: Format) -> Range:
+def span_of(fmt: Format) -> Span:
     """The finite numbers of a format, decoded."""
     if isinstance(fmt, ExponentFormat):
-        return Range(1, 0, fmt.min_code - fmt.bias, fmt.max_code - fmt.bias)
+        return Span(1, 0, fmt.min_code - fmt.bias, fmt.max_code - fmt.bias)
     if isinstance(fmt, FixedFormat):
-        return Range(1 << (fmt.bits - 1), fmt.fraction_bits, 0, 0)
-    return Range((1 << fmt.precision) - 1, fmt.fraction_bits, fmt.emin, fmt.emax)
+        return Span(1 << (fmt.bits - 1), fmt.fraction_bits, 0, 0)
+    return Span((1 << fmt.precision) - 1, fmt.fraction_bits, fmt.emin, fmt.emax)
 
 
-def converted(fmt: Format, to: FloatFormat) -> Range:
+def converted(fmt: Format, to: FloatFormat) -> Span:
     """The numbers of a format in another one that holds them."""
-    own = range_of(fmt)
+    own = span_of(fmt)
     high = own.high if isinstance(fmt, FloatFormat) else own.most.bit_length() - 1 + own.high - own.fraction_bits
-    return Range((1 << to.precision) - 1, to.fraction_bits, max(own.least_exp, to.emin), max(high, to.emin))
+    return Span((1 << to.precision) - 1, to.fraction_bits, max(own.least_exp, to.emin), max(high, to.emin))
 
 
-class Cut(NamedTuple):
+class ShiftedIn(NamedTuple):
     """Integers up to `most` with `fraction_bits`, shifted into a window of `bits`: up first, and then down."""
 
     most: int

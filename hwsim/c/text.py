@@ -8,7 +8,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from hwsim.c.lines import short
-from hwsim.c.plan import Plan
+from hwsim.c.unit import UnitInC
 
 HEADER = "unit.h.jinja"
 KEPT = "\0"  # in text that is not the template's: what would be taken for a name of it
@@ -53,7 +53,7 @@ def kept(text: str) -> str:
     return re.sub(r"\b([uU])_", rf"\1{KEPT}_", text)
 
 
-def render(template: str, plan: Plan) -> str:
+def render(template: str, plan: UnitInC) -> str:
     """The text that a template makes of a plan.
 
     A name of C is written `u_name` or `U_NAME` in templates. The header has a macro that puts the unit's identifier

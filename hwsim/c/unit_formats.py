@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from hwsim.c.names import format_names
-from hwsim.c.ranges import range_of
+from hwsim.c.ranges import span_of
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
-from hwsim.spec import Unit
+from hwsim.spec import RoundedSum, Unit
 
 
 def code_type(fmt: Format) -> str:
@@ -33,7 +33,7 @@ def is_nan(fmt: Format) -> str:
     return " || ".join(found)
 
 
-class Named(NamedTuple):
+class NamedFormat(NamedTuple):
     """A format, its identifier, and what makes a code NaN."""
 
     fmt: Format
@@ -53,10 +53,11 @@ class UnitFormats:
         self.u = unit
         operands, scale = unit.operands, unit.scale
         inputs = [operands.a, operands.b, operands.addend, *([scale.a.format, scale.b.format] if scale else [])]
-        known = [*inputs, unit.sum.format, unit.result.format, unit.output]
+        own = unit.sum.format if isinstance(unit.sum, RoundedSum) else None
+        known = [*inputs, own, unit.result.format, unit.output]
         self.names = format_names(fmt for fmt in known if fmt is not None)
-        self.formats = [Named(fmt, name, is_nan(fmt)) for fmt, name in self.names.items()]
-        self.encoded = [one for one in self.formats if one.fmt in inputs]
+        self.formats = [NamedFormat(fmt, name, is_nan(fmt)) for fmt, name in self.names.items()]
+        self.encoded = [fmt for fmt in self.formats if fmt.fmt in inputs]
         self.floats = [one for one in self.formats if isinstance(one.fmt, FloatFormat)]
 
     def encodes(self, kind: str) -> bool:
@@ -88,7 +89,7 @@ class UnitFormats:
     @property
     def subnormal_f64(self) -> bool:
         """Whether a number is so small that it is a subnormal binary64."""
-        return any(range_of(one.fmt).least_exp < -1022 for one in self.formats)
+        return any(span_of(one.fmt).least_exp < -1022 for one in self.formats)
 
     def _name(self, fmt: Format | None) -> str:
         return "" if fmt is None else self.names[fmt]
@@ -111,7 +112,7 @@ class UnitFormats:
     @property
     def sum_format(self) -> str:
         """The format of rounded additions."""
-        return self._name(self.u.sum.format)
+        return self._name(self.u.sum.format if isinstance(self.u.sum, RoundedSum) else None)
 
     @property
     def scale_a(self) -> str:
@@ -130,10 +131,10 @@ class UnitFormats:
         return 0 if scale is None else scale.a.format.fraction_bits + scale.b.format.fraction_bits
 
     @property
-    def terms(self) -> list[Named]:
+    def terms(self) -> list[NamedFormat]:
         """The formats whose codes become terms: addends, partial sums, registers."""
-        formats = (self.u.operands.addend, self.u.sum.format, self.u.result.format, self.u.output)
-        return [one for one in self.formats if one.fmt in formats]
+        names = {self.addend, self.sum_format, self.result, self.output}
+        return [fmt for fmt in self.formats if fmt.name in names]
 
     @property
     def result_float(self) -> bool:

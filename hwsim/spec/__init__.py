@@ -2,6 +2,7 @@
 
 from hwsim.spec.catalog import as_yaml, load_unit, presets
 from hwsim.spec.implementation import Pipeline, pipeline, steps
+from hwsim.spec.keys import Lost, Rounding
 from hwsim.spec.refusals import (
     refuse_unimplemented,
     refuse_unimplemented_in_hardware,
@@ -28,10 +29,12 @@ __all__ = [
     "ExactSum",
     "LateAdd",
     "LateInWindow",
+    "Lost",
     "NotImplementedYet",
     "PairwiseSum",
     "Pipeline",
     "RoundedSum",
+    "Rounding",
     "SequentialSum",
     "Sum",
     "Support",

@@ -12,7 +12,7 @@ import numpy as np
 from c.export_library import C99
 from c.export_random_units import OWN
 
-from hwsim.c import HEADER, Plan, render
+from hwsim.c import HEADER, UnitInC, render
 from hwsim.formats import FixedFormat, FloatFormat, Format, formats, get_format, parse
 from hwsim.spec import Unit
 
@@ -50,7 +50,7 @@ def unit(a: Format, b: Format, scale_a: Format, scale_b: Format) -> Unit:
     })  # fmt: skip
 
 
-def source(plan: Plan) -> str:
+def source(plan: UnitInC) -> str:
     """Functions of C on arrays, by the place of a format among the encoded ones."""
     name, cases = plan.prefix, range(len(plan.encoded))
 
@@ -96,7 +96,7 @@ class Codecs:
     """The codecs of one unit's header."""
 
     def __init__(self, unit: Unit, folder: Path):
-        plan = Plan(unit, "0.0.0")
+        plan = UnitInC(unit, "0.0.0")
         self.formats = [one.fmt for one in plan.encoded]
         (folder / f"{plan.prefix}.h").write_text(render(HEADER, plan))
         (folder / "codecs.c").write_text(source(plan))

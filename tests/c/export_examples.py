@@ -9,7 +9,7 @@ from pathlib import Path
 from test_docs import FENCE
 
 import hwsim
-from hwsim.c import Plan, export_c
+from hwsim.c import UnitInC, export_c
 from hwsim.spec import load_unit
 
 
@@ -20,7 +20,7 @@ def readme_commands(folder: Path) -> list[str]:
 
 def exported(name: str, folder: Path) -> int:
     """Write a unit's files. Returns the result that its examples must print."""
-    plan = Plan(load_unit(name), "0.0.0")
+    plan = UnitInC(load_unit(name), "0.0.0")
     for file, text in export_c(plan.u, "0.0.0").items():
         (folder / file).write_text(text)
     u, k = plan.u, plan.sample_k

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from c.export_shim import shim
 
-from hwsim.c import HEADER, Plan, render
+from hwsim.c import HEADER, UnitInC, render
 from hwsim.spec import Unit
 
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror")
@@ -54,7 +54,7 @@ class Library:
     def __init__(
         self, unit: Unit, folder: Path, compiler: str = "gcc", flags: Sequence[str] = ("-O1", *C99), header: str = ""
     ):
-        self.unit, self.plan = unit, Plan(unit, "0.0.0")
+        self.unit, self.plan = unit, UnitInC(unit, "0.0.0")
         folder.mkdir(parents=True, exist_ok=True)
         self.header = folder / f"{self.plan.prefix}.h"
         self.header.write_text(header or render(HEADER, self.plan))

@@ -9,7 +9,7 @@ import numpy as np
 from model.model_units import Case
 from pydantic import ValidationError
 
-from hwsim.c import Plan
+from hwsim.c import UnitInC
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, formats
 from hwsim.spec import NotImplementedYet, Unit
 
@@ -115,7 +115,7 @@ def drawn_units(count: int, seed: int) -> Iterator[Unit]:
     while count:
         try:
             unit = Unit.model_validate(draw.mapping())
-            Plan(unit, "")
+            UnitInC(unit, "")
         except (ValidationError, NotImplementedYet):
             continue
         count -= 1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hwsim.c import Plan
+from hwsim.c import UnitInC
 
 
-def shim(plan: Plan) -> str:
+def shim(plan: UnitInC) -> str:
     """Functions `dots`, `stages` and `takes`, of C and of C++."""
     u, name, fill = plan.u, plan.prefix, plan.u.instruction.fill
     types = {side: plan.code_types.get(side, "uint8_t") for side in ("a", "b", "scale_a", "scale_b")}
@@ -76,7 +76,7 @@ def _indented(lines: list[str], by: int = 4) -> str:
     return "\n".join(" " * by + line for line in lines)
 
 
-def _lanes(plan: Plan) -> list[str]:
+def _lanes(plan: UnitInC) -> list[str]:
     name, scales = plan.prefix, plan.u.scale is not None
     lines = []
     if scales:
@@ -95,14 +95,14 @@ def _lanes(plan: Plan) -> list[str]:
     return [*lines, "}", f"{name}_step(&s, x, y{', v, w' if scales else ''});"]
 
 
-def _put_integer(plan: Plan) -> str:
+def _put_integer(plan: UnitInC) -> str:
     if not plan.integer_bits:
         return ""
     body = f"for (int i = 0; i < {plan.words}; ++i)\n        *at++ = x.word[i];" if plan.words else "*at++ = x;"
     return f"static int64_t *put(int64_t *at, {plan.prefix}_int x)\n{{\n    {body}\n    return at;\n}}\n"
 
 
-def _group(plan: Plan) -> list[str]:
+def _group(plan: UnitInC) -> list[str]:
     name, lines, cast = plan.prefix, [], "" if plan.words else f"({plan.prefix}_int)"
     terms = [("products", f"{name}_LANES"), *([("subgroups", f"{name}_PARTS")] if plan.parts else [])]
     for part, count in terms:

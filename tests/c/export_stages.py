@@ -7,7 +7,7 @@ from typing import Any
 from c.export_library import Library, Rows
 from model.model_units import Case
 
-from hwsim.c import Plan
+from hwsim.c import UnitInC
 from hwsim.formats import Class, FloatFormat
 from hwsim.formats.blocks import one_code
 from hwsim.model.arrays import definition_of
@@ -47,7 +47,7 @@ def differences(library: Library, case: Case) -> list[str]:
     return found + [f"result {got:#x}, not {made.code:#x}"] * (got != made.code)
 
 
-def _group(plan: Plan, group: Group, rows: Rows) -> list[str]:
+def _group(plan: UnitInC, group: Group, rows: Rows) -> list[str]:
     found: list[str] = []
 
     def same(what: str, got: Any, want: Any) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from c.export_library import C99, CPP17, STRICT, syntax
 
-from hwsim.c import HEADER, Plan, render
+from hwsim.c import HEADER, UnitInC, render
 from hwsim.spec import load_unit
 
 UNITS = ("hopper-wgmma-e4m3-f32", "exact-e4m3-f32")
@@ -37,7 +37,7 @@ int main(void)
 
 
 def header(name: str, folder: Path) -> Path:
-    plan = Plan(load_unit(name), "0.0.0")
+    plan = UnitInC(load_unit(name), "0.0.0")
     path = folder / f"{plan.prefix}.h"
     path.write_text(render(HEADER, plan))
     return path

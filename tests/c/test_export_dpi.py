@@ -11,7 +11,7 @@ import pytest
 from c.export_examples import exported, readme_commands, shell
 from c.export_random_units import codes
 
-from hwsim.c import Plan
+from hwsim.c import UnitInC
 from hwsim.cosim.tools import find_verilator
 from hwsim.formats.blocks import one_code, per_term
 from hwsim.model.arrays import definition_of
@@ -61,7 +61,8 @@ def drawn(unit: Unit, k: int, kind: str, random: np.random.Generator) -> Dot:
     fill = [0] * (-k % unit.instruction.fill)
     scales: list[list[int]] = [[], []]
     if unit.scale is not None:
-        for side, scale, length in zip(scales, (unit.scale.a, unit.scale.b), Plan(unit, "").scale_blocks, strict=True):
+        blocked = zip(scales, (unit.scale.a, unit.scale.b), UnitInC(unit, "").scale_blocks, strict=True)
+        for side, scale, length in blocked:
             blocks = np.array([codes(scale.format, k // length, kind, random)])
             side += [*per_term(blocks, length, k)[0].tolist(), *[one_code(scale.format)] * len(fill)]
     return Dot(a + fill, b + fill, c, *scales, definition_of(unit).dot(a + fill, b + fill, c, *scales))
@@ -77,7 +78,7 @@ def vector(values: Sequence[int], bits: int) -> str:
     return f"{bits * len(values)}'h{sum(value << bits * index for index, value in enumerate(values)):x}"
 
 
-def calls(plan: Plan, k: int, dot: Dot) -> Iterator[str]:
+def calls(plan: UnitInC, k: int, dot: Dot) -> Iterator[str]:
     """One dot product, its groups and its promotions, called as the package has them."""
     unit, name, lanes, made = plan.u, plan.prefix, plan.u.instruction.lanes, dot.made
     step = plan.scale_blocks[0] if unit.scale else 1
@@ -104,7 +105,7 @@ def calls(plan: Plan, k: int, dot: Dot) -> Iterator[str]:
         yield f"same(64'({name}_dpi_promote({arguments})), 64'h{one.code:x});"
 
 
-def bench(plan: Plan, k: int) -> tuple[str, str]:
+def bench(plan: UnitInC, k: int) -> tuple[str, str]:
     """A module that makes the calls of one unit, and what it must print at the end."""
     unit, random, kinds = plan.u, np.random.default_rng(6), ("any", "near", "sparse", "small")
     lines = [line for at in range(COUNT) for line in calls(plan, k, drawn(unit, k, kinds[at % 4], random))]
@@ -119,7 +120,7 @@ def bench(plan: Plan, k: int) -> tuple[str, str]:
 
 
 def test_systemverilog_gets_what_the_model_returns(verilator: None, tmp_path: Path) -> None:
-    plans = [Plan(load_unit(name), "0.0.0") for name in UNITS]
+    plans = [UnitInC(load_unit(name), "0.0.0") for name in UNITS]
     results = [exported(name, tmp_path) for name in UNITS]
     benches = [bench(plan, k) for plan, k in zip(plans, UNITS.values(), strict=True)]
     instances = "".join(f"  bench_{plan.prefix} {plan.prefix}();\n" for plan in plans)

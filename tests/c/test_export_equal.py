@@ -13,7 +13,7 @@ from c.export_random_units import drawn_cases, drawn_units
 from c.export_stages import differences
 from model.model_units import NAMES, ODD, Case, cases, run, unit
 
-from hwsim.c import HEADER, Plan, render
+from hwsim.c import HEADER, UnitInC, render
 from hwsim.spec import as_yaml, load_unit, presets
 
 PROFILES = 7  # of random operands
@@ -49,7 +49,7 @@ def test_every_stage_is_the_models(name: str, tmp_path: Path) -> None:
 
 def body(name: str) -> str:
     """What of a header compilers see, without the unit's name."""
-    plan = Plan(load_unit(name), "0.0.0")
+    plan = UnitInC(load_unit(name), "0.0.0")
     text = re.sub(r"/\*.*?\*/", "", render(HEADER, plan), flags=re.DOTALL)
     text = re.sub(rf"\b{plan.prefix}(?=_)", "name", re.sub(rf"\b{plan.prefix.upper()}(?=_)", "NAME", text))
     return " ".join(text.split())

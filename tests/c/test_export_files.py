@@ -13,7 +13,7 @@ from cli.cli_run import Done, Run, fails
 from model.model_units import ODD
 
 import hwsim
-from hwsim.c import HEADER, Plan, export_c, identifier, render
+from hwsim.c import HEADER, UnitInC, export_c, identifier, render
 from hwsim.c.lines import WIDTH, short
 from hwsim.c.names import format_names
 from hwsim.cli import main
@@ -99,11 +99,11 @@ def test_what_c_has_no_integers_for_is_refused_by_name(run: Run, tmp_path: Path)
            "infinities": True}  # fmt: skip
     large = changed("exact-e4m3-f32", operands={"a": far, "b": far}, scale="none")
     with pytest.raises(NotImplementedYet, match=r"unit exact-e4m3-f32: an integer of 4,\d\d\d bits .* not in C"):
-        Plan(large, "")
+        UnitInC(large, "")
     with pytest.raises(NotImplementedYet, match="max_exp_floor: 99999999 is in the model, but not in C"):
-        Plan(changed(HOPPER, sum={"max_exp_floor": 99999999}), "")
+        UnitInC(changed(HOPPER, sum={"max_exp_floor": 99999999}), "")
     with pytest.raises(NotImplementedYet, match=r"sum\.product_limit with a fixed result"):
-        Plan(changed("int8-i32", sum={"product_limit": 3}), "")
+        UnitInC(changed("int8-i32", sum={"product_limit": 3}), "")
     path = tmp_path / "unsigned.yaml"
     path.write_text("unit: x\noperands: {a: ue4m3, b: e4m3}\ninstruction: {k: 4, lanes: 4}\nsum: {method: exact}\n"
                     "result: {format: f32, rounding: rne}\n")  # fmt: skip
@@ -134,7 +134,7 @@ def test_formats_of_one_identifier_are_numbered() -> None:
 def test_text_in_comments_stays_there(tmp_path: Path) -> None:
     odd = {**ODD["nan-any"], "unit": "u_K-b", "summary": "*/ int x; /* u_LANES ??/ é \\", "source": ["a long\\ " * 30]}
     made = Unit.model_validate(odd)
-    assert "u_LANES" in render(HEADER, Plan(made, "")).partition("*/")[0]
+    assert "u_LANES" in render(HEADER, UnitInC(made, "")).partition("*/")[0]
     for compiler, flags in (("gcc", C99), ("g++", CPP17)):
         Library(made, tmp_path, compiler, ("-O0", *flags))
 
@@ -148,7 +148,7 @@ def code_of(header: str) -> str:
     "name", [HOPPER, MX, "exact-e4m3-f32", "cdna3-mfma-e4m3fnuz-f32", "hfp8-forward-e4m3-dlfloat16"]
 )
 def test_a_header_needs_stdint_and_nothing_else(name: str) -> None:
-    text = code_of(render(HEADER, Plan(load_unit(name), "")))
+    text = code_of(render(HEADER, UnitInC(load_unit(name), "")))
     assert re.findall(r"#include (.*)", text) == ["<stdint.h>"]
     assert not re.search(r"\b(double|float|malloc|free|memcpy|memset|printf|extern|size_t|long|__\w+)\b", text)
     functions = re.findall(r"^(\w+) .*\)\n\{|^(\w+) .*\) \{", text, re.MULTILINE)

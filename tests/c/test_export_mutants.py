@@ -12,7 +12,7 @@ from c.export_stages import differences
 from c.export_suites import plain, results, suites
 from model.model_units import Case, cases, run, unit
 
-from hwsim.c import HEADER, Plan, render
+from hwsim.c import HEADER, UnitInC, render
 
 HOPPER, DEEPSEEK, MX = "hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"
 E5M2 = "hopper-wgmma-e5m2-f32"
@@ -83,7 +83,7 @@ DIRECTED = {
 
 def build(mutant: Mutant, folder: Path) -> Library:
     """The header with its mistake."""
-    right = render(HEADER, Plan(unit(mutant.unit), "0.0.0"))
+    right = render(HEADER, UnitInC(unit(mutant.unit), "0.0.0"))
     assert right.count(mutant.right) == 1, "the mutant changes something, and one thing"
     flags = ("-O0", *C99, "-Wno-error")
     return Library(unit(mutant.unit), folder, flags=flags, header=right.replace(mutant.right, mutant.wrong))

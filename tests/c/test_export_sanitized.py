@@ -13,7 +13,7 @@ from c.export_random_units import codes
 from c.export_shim import shim
 
 import hwsim
-from hwsim.c import HEADER, Plan, render
+from hwsim.c import HEADER, UnitInC, render
 from hwsim.formats import container_dtype
 from hwsim.spec import Unit, load_unit
 
@@ -87,7 +87,7 @@ def expected(unit: Unit, arrays: list[np.ndarray]) -> np.ndarray:
 def assert_no_fault(name: str, count: int, folder: Path, seed: int) -> None:
     """So many dot products of a unit, half of them of one length and half of another."""
     unit, random = load_unit(name), np.random.default_rng(seed)
-    plan = Plan(unit, "0.0.0")
+    plan = UnitInC(unit, "0.0.0")
     (folder / f"{plan.prefix}.h").write_text(render(HEADER, plan))
     (folder / "main.c").write_text(shim(plan) + MAIN)
     subprocess.run(["gcc", *SANITIZE, *C99, "-Wno-unused-function", "-o", "main", "main.c"], cwd=folder, check=True)

@@ -14,11 +14,8 @@ NUMBERS_A, NUMBERS_B, NUMBER_C = (0.0, 0.5, 1.0, 1.5), (1.0, 0.0, -1.0), 0.75
 PRODUCTS = 8  # of an example, at least
 
 
-class Plan(Calls):
-    """One unit, as the templates see it.
-
-    Raises NotImplementedYet for what the model lacks, and for what C has no practical integers for.
-    """
+class UnitInC(Calls):
+    """One unit, as the templates see it."""
 
     @property
     def sv_types(self) -> dict[str, str]:
@@ -72,8 +69,7 @@ class Plan(Calls):
     @property
     def dpi_group(self) -> bool:
         """Whether there is a function for a group: its result is a code that the next one goes on from."""
-        window = self.u.late is not None and self.u.late.operation == "window"
-        return not (self.carries or window)
+        return not self.group.carries and self.late_window is None
 
     @property
     def first_takes_c(self) -> bool:
@@ -85,8 +81,7 @@ class Plan(Calls):
         """The arguments of a promotion or a late addition; empty without one, or in a window."""
         if self.u.promotion:
             return "promoted, partial, scale_a, scale_b" if self.scaled_at == "promotion" else "promoted, partial"
-        late = self.u.late
-        return "addend, chain, partial" if late is not None and late.operation == "add" else ""
+        return "addend, chain, partial" if self.late_add is not None else ""
 
     @property
     def dpi_scale_sizes(self) -> str:

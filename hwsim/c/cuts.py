@@ -1,0 +1,66 @@
+"""What becomes of bits that are shifted out, in C."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, assert_never
+
+from hwsim.spec import Lost, Rounding
+
+Mode = Literal["rz", "rd", "ru", "rto", "rne", "rna"]
+
+
+class CutMode(NamedTuple):
+    """One way to cut a number off.
+
+    words: for the header's reader. narrow, wide: the condition on which the magnitude that is kept grows by one place,
+    as an expression of C on one integer, and on words of 32 bits; empty where it never grows.
+    """
+
+    name: Mode
+    words: str
+    narrow: str
+    wide: str
+
+
+def cut_mode(mode: Mode) -> CutMode:
+    """How a mode is written in C."""
+    match mode:
+        case "rz":
+            return CutMode(mode, "magnitudes are cut off", "", "")
+        case "rd":
+            return CutMode(mode, "numbers are rounded down", "sign & (lost_bits != 0)", "sign && rest")
+        case "ru":
+            return CutMode(mode, "numbers are rounded up", "!sign & (lost_bits != 0)", "!sign && rest")
+        case "rto":
+            jam = "a lost 1 is OR-ed into the last bit"
+            return CutMode(mode, jam, "!(kept & 1) & (lost_bits != 0)", "rest && !(kept.word[0] & 1)")
+        case "rna":
+            away = "to nearest, ties away from zero"
+            return CutMode(mode, away, "(lost_bits >= half) & (lost_bits != 0)", "rest > 1")
+        case "rne":
+            narrow = "(lost_bits > half) | ((lost_bits == half) & (lost_bits != 0) & (kept & 1))"
+            wide = "rest == 3 || (rest == 2 && (kept.word[0] & 1))"
+            return CutMode(mode, "to nearest, ties to even", narrow, wide)
+        case _:
+            assert_never(mode)
+
+
+def mode_of(lost: Lost) -> Mode:
+    """The mode that `lost` means."""
+    match lost:
+        case "truncate":
+            return "rz"
+        case "floor":
+            return "rd"
+        case "jam":
+            return "rto"
+        case "rne" | "rna":
+            return lost
+        case _:
+            assert_never(lost)
+
+
+def modes(lost: list[Lost], rounding: Rounding | None = None) -> tuple[CutMode, ...]:
+    """Those that a unit needs, in the order of their names; rounding: of a result in a fixed format."""
+    names: set[Mode] = {mode_of(each) for each in lost} | ({rounding} if rounding is not None else set())
+    return tuple(cut_mode(name) for name in sorted(names))

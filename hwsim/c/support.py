@@ -1,0 +1,22 @@
+"""Which units C has."""
+
+from __future__ import annotations
+
+from hwsim.c.sizes import sized
+from hwsim.formats import FixedFormat
+from hwsim.spec import Support, Unit, WindowSum
+
+MOST_BITS = 2048  # of an integer
+FARTHEST = 1 << 20  # an exponent beyond every one that terms have
+
+
+def supports(unit: Unit) -> Support:
+    """What of a unit that the model has C lacks: integers beyond what is practical."""
+    floor, bits = unit.sum.max_exp_floor if isinstance(unit.sum, WindowSum) else None, sized(unit)[1].bits
+    refused = {
+        f"sum.max_exp_floor: {floor}": floor is not None and abs(floor) > FARTHEST,
+        "sum.product_limit with a fixed result": unit.sum.product_limit is not None
+        and isinstance(unit.result.format, FixedFormat),
+        f"an integer of {bits:,} bits (more than {MOST_BITS:,})": bits > MOST_BITS,
+    }
+    return Support(unit.name, "is in the model, but not in C", tuple(what for what, lacks in refused.items() if lacks))
