@@ -104,7 +104,7 @@ def _put_integer(plan: UnitInC) -> str:
 
 def _group(plan: UnitInC) -> list[str]:
     name, lines, cast = plan.prefix, [], "" if plan.words else f"({plan.prefix}_int)"
-    terms = [("products", f"{name}_LANES"), *([("subgroups", f"{name}_PARTS")] if plan.parts else [])]
+    terms = [("products", f"{name}_LANES"), *([("subgroups", f"{name}_PARTS")] if plan.group.parts else [])]
     for part, count in terms:
         lines += [f"for (int i = 0; i < {count}; ++i) {{"]
         sig = f"at = put(at, {cast}s->{part}.sig[i]);" if part == "subgroups" else f"*at++ = (int64_t)s->{part}.sig[i];"
@@ -116,17 +116,17 @@ def _group(plan: UnitInC) -> list[str]:
         ]
         lines += ["    at = put(at, s->subgroups.total[i]);"] * (part == "subgroups") + ["}"]
     lines += ["*at++ = s->special;", "*at++ = s->special_sign;"]
-    if plan.window_terms:
+    if plan.group.terms:
         lines += ["*at++ = s->max_exp;", f"for (int i = 0; i < {name}_TERMS; ++i)", "    at = put(at, s->aligned[i]);"]
     if plan.integer_bits:
         lines.append("at = put(at, s->total);")
-    if plan.method == "even-odd":
+    if plan.group.template == "even_odd":
         for half in ("even", "odd"):
             lines += [
                 f"*at++ = s->{half}.max_exp;",
                 f"at = put(at, s->{half}.total);",
                 f"at = put(at, s->kept_{half});",
             ]
-    if plan.steps:
+    if plan.group.steps:
         lines += [f"for (int i = 0; i < {name}_STEPS; ++i)", "    *at++ = s->steps[i];"]
     return [*lines, *(f"*at++ = s->rounded.{key};" for key in ("code", "overflow", "inexact", "tiny"))]

@@ -62,27 +62,27 @@ def _group(plan: UnitInC, group: Group, rows: Rows) -> list[str]:
         )
     for index, part in enumerate(group.subgroups):
         cls, sign, exp, sig, total = rows.take(), rows.take(), rows.take(), rows.wide(), rows.wide()
-        fraction_bits = plan.scale_fraction_bits - (plan.sizes.part_exp or 0)
+        fraction_bits = plan.scale_fraction_bits - (plan.group.part_exp or 0)
         same(f"subgroup {index}", _seen(part.term, cls, sign, exp, sig, fraction_bits), _term(part.term))
-        same(f"subgroup {index}: total", total, _shifted(part.total, part.unit_exp - (plan.sizes.part_exp or 0)))
+        same(f"subgroup {index}: total", total, _shifted(part.total, part.unit_exp - (plan.group.part_exp or 0)))
     special = 0 if group.special is None else CLASSES.index(group.special.cls)
     same("special", rows.take(), special)
     sign = rows.take()
     if group.special is not None and group.special.cls is Class.INFINITY:
         same("special_sign", sign, group.special.sign)
-    if plan.window_terms:
+    if plan.group.terms:
         same("max_exp", rows.take(), _exp(group.max_exp))
-        aligned = [rows.wide() for _ in range(plan.window_terms)]
+        aligned = [rows.wide() for _ in range(plan.group.terms)]
         same("aligned", aligned, [*group.aligned, *[0] * (len(aligned) - len(group.aligned))])
     if plan.integer_bits:
         total = group.total
-        if plan.method == "exact" and group.unit_exp is not None:
-            total = _shifted(total, group.unit_exp - (plan.sizes.unit_exp or 0))
+        if plan.group.template == "exact" and group.unit_exp is not None:
+            total = _shifted(total, group.unit_exp - (plan.group.unit_exp or 0))
         same("total", rows.wide(), total)
-    if plan.method == "even-odd":
+    if plan.group.template == "even_odd":
         _halves(group, rows, same)
-    if plan.steps:
-        steps = [rows.take() for _ in range(plan.steps)]
+    if plan.group.steps:
+        steps = [rows.take() for _ in range(plan.group.steps)]
         same("steps", steps[: len(group.steps)], [step.code for step in group.steps])
     rounded = group.rounded
     same("code", rows.take(), rounded.code)
