@@ -140,7 +140,7 @@ def _normal(unit: Unit, rng: Stream, cases: int, beats: int) -> _Factors:
 
 
 def _magnitudes(rng: Stream, fmt: Format, cases: int) -> NDArray[np.float64]:
-    least, most = (-fmt.fraction_bits, 1) if isinstance(fmt, FixedFormat) else (fmt.emin, fmt.emax)  # type: ignore[union-attr]
+    least, most = (-fmt.fraction_bits, 1) if isinstance(fmt, FixedFormat) else (fmt.emin, fmt.emax)
     least, most = max(least, -WIDEST_BAND), min(most, WIDEST_BAND)
     return np.asarray(np.ldexp(1.0, rng.integers(least, max(most, least + 1), cases).astype(np.intc)))
 

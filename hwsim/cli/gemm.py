@@ -17,7 +17,7 @@ from hwsim.cli.progress import Progress
 from hwsim.files import replaced
 from hwsim.model.arrays import definition_of
 from hwsim.quantize import get_rule
-from hwsim.quantize.arrayfiles import Stored, are_codes, read
+from hwsim.quantize.arrayfiles import StoredArray, are_codes, read
 from hwsim.quantize.tensors import multiplies
 from hwsim.spec import Unit, load_unit
 
@@ -87,7 +87,7 @@ def gemm(
     say(f"{output}: {shape} {made.dtype.name}, {speed}, by {by}")
 
 
-def _given(unit: Unit, arrays: Sequence[Stored | None], quantize: str | None, quantize_b: str | None) -> Given:
+def _given(unit: Unit, arrays: Sequence[StoredArray | None], quantize: str | None, quantize_b: str | None) -> Given:
     """The arrays, and the rules of those that are not codes. Raises ValueError for a rule that is not used."""
     a, b, c, scale_a, scale_b = arrays
     assert a is not None

@@ -17,8 +17,8 @@ from hwsim.products import gemm
 from hwsim.products.engine import chosen
 from hwsim.products.matrix import as_results
 from hwsim.quantize import get_rule
-from hwsim.quantize.arrayfiles import NUMBERS, Stored, are_codes, codes
-from hwsim.quantize.tensors import Operand, multiplies, quantized, refusal, suited, suits
+from hwsim.quantize.arrayfiles import NUMBERS, StoredArray, are_codes, codes
+from hwsim.quantize.tensors import MatrixOperand, multiplies, quantized, refusal, suited, suits
 from hwsim.spec import Unit
 
 # Of the result, what is computed at a time: bytes, and rows, for all of which B is prepared once.
@@ -30,15 +30,15 @@ class Given(NamedTuple):
     """What a product is computed from. rule_a, rule_b: how numbers are quantised, by name; None of what are codes."""
 
     unit: Unit
-    a: Stored
-    b: Stored
-    c: Stored | None
-    scale_a: Stored | None
-    scale_b: Stored | None
+    a: StoredArray
+    b: StoredArray
+    c: StoredArray | None
+    scale_a: StoredArray | None
+    scale_b: StoredArray | None
     rule_a: str | None
     rule_b: str | None
 
-    def side(self, side: str) -> tuple[Stored, Stored | None, str | None]:
+    def side(self, side: str) -> tuple[StoredArray, StoredArray | None, str | None]:
         """A factor, its scales and its rule."""
         return (self.a, self.scale_a, self.rule_a) if side == "a" else (self.b, self.scale_b, self.rule_b)
 
@@ -57,8 +57,8 @@ class Product(NamedTuple):
     """A product, ready to be computed. c: the addends' codes, or None."""
 
     unit: Unit
-    a: Operand
-    b: Operand
+    a: MatrixOperand
+    b: MatrixOperand
     c: Codes | None
     shape: Shape
 
@@ -122,7 +122,7 @@ def check(given: Given) -> None:
                 )
 
 
-def _check_rule(unit: Unit, side: str, stored: Stored, scale: Stored | None, name: str | None) -> None:
+def _check_rule(unit: Unit, side: str, stored: StoredArray, scale: StoredArray | None, name: str | None) -> None:
     fmt, what = getattr(unit.operands, side), side.upper()
     if are_codes(fmt, stored):
         return
@@ -141,7 +141,9 @@ def _check_rule(unit: Unit, side: str, stored: Stored, scale: Stored | None, nam
         raise ValueError(f"--scale-{side} must be left out, because {name} finds the scales of {what}")
 
 
-def _check_scale(unit: Unit, side: str, stored: Stored, scale: Stored | None, name: str | None, batch: Shape) -> None:
+def _check_scale(
+    unit: Unit, side: str, stored: StoredArray, scale: StoredArray | None, name: str | None, batch: Shape
+) -> None:
     what = f"scale_{side}"
     if unit.scale is None:
         if scale is not None:
@@ -157,7 +159,7 @@ def _check_scale(unit: Unit, side: str, stored: Stored, scale: Stored | None, na
         )
 
 
-def _check_shape(stored: Stored, what: str, last: Shape, batch: Shape) -> None:
+def _check_shape(stored: StoredArray, what: str, last: Shape, batch: Shape) -> None:
     """The last two axes must be as they are said, those before them broadcast."""
     try:
         fits = stored.shape[-2:] == last and np.broadcast_shapes(stored.shape[:-2], batch) == batch
@@ -176,7 +178,7 @@ def product(given: Given, allow_nan: bool) -> Product:
         fmt = getattr(unit.operands, side)
         if are_codes(fmt, stored):
             of = None if scale is None else codes(getattr(unit.scale, side).format, scale, f"scale_{side}")
-            sides.append(Operand(codes(fmt, stored, side.upper()), of))
+            sides.append(MatrixOperand(codes(fmt, stored, side.upper()), of))
         else:
             assert name is not None
             sides.append(quantized(unit, side, stored, get_rule(name), allow_nan))
@@ -203,15 +205,15 @@ def write(product: Product, file: BinaryIO, progress: Callable[[int], None]) -> 
             file.write(np.ascontiguousarray(found).data)
 
 
-def _batched(operand: Operand, batch: Sequence[int]) -> Operand:
+def _batched(operand: MatrixOperand, batch: Sequence[int]) -> MatrixOperand:
     def to_batch(array: NDArray[Any]) -> NDArray[Any]:
         return np.broadcast_to(array, (*batch, *array.shape[-2:]))
 
     scales, factor = (None if one is None else to_batch(one) for one in (operand.scales, operand.factor))
-    return Operand(to_batch(operand.codes), scales, factor)
+    return MatrixOperand(to_batch(operand.codes), scales, factor)
 
 
-def _rows(a: Operand, at: Shape, rows: slice, unit: Unit) -> Operand:
+def _rows(a: MatrixOperand, at: Shape, rows: slice, unit: Unit) -> MatrixOperand:
     """Some rows of one matrix of a batch; they begin where a block of scales does."""
     scales, factor = (None if one is None else one[at] for one in (a.scales, a.factor))
     if scales is not None and unit.scale is not None:
@@ -219,7 +221,7 @@ def _rows(a: Operand, at: Shape, rows: slice, unit: Unit) -> Operand:
         scales = scales[rows.start // across : -(-rows.stop // across)]
     if factor is not None and len(factor) > 1:
         factor = factor[rows]
-    return Operand(a.codes[at][rows], scales, factor)
+    return MatrixOperand(a.codes[at][rows], scales, factor)
 
 
 def _multiplied(unit: Unit, results: NDArray[Any], *factors: NDArray[np.float32] | None) -> NDArray[Any]:

@@ -1,13 +1,11 @@
 """Number formats: what they are, by name, and their codecs."""
 
 from hwsim.formats.catalog import formats, get_format
-from hwsim.formats.codec import Missing, Overflow
-from hwsim.formats.codes import codes_of, container_dtype, own_dtype
-from hwsim.formats.fields import Class, Fields, unpack
+from hwsim.formats.codes import codes_of, container_dtype, order_key, own_dtype, unpack
 from hwsim.formats.format import ExponentFormat, FixedFormat, FloatFormat, Format, parse
-from hwsim.formats.order import order_key
+from hwsim.formats.kind import Class, Fields, Kind
 from hwsim.formats.p3109 import p3109
-from hwsim.formats.rounding import Rounding
+from hwsim.formats.rounding import Missing, Overflow, Rounding
 
 __all__ = [
     "Class",
@@ -16,6 +14,7 @@ __all__ = [
     "FixedFormat",
     "FloatFormat",
     "Format",
+    "Kind",
     "Missing",
     "Overflow",
     "Rounding",

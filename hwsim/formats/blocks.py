@@ -12,8 +12,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, Strict, ValidationError
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, get_format, parse
-from hwsim.formats.catalog import formats
+from hwsim.formats import Format, formats, get_format, parse
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -22,7 +21,7 @@ def reference(value: Any) -> Format:
     """A format, from what a specification may hold in its place: a name, a path, a format's keys or a format."""
     if isinstance(value, str):
         return get_format(value)
-    if isinstance(value, (FloatFormat, FixedFormat, ExponentFormat)):
+    if isinstance(value, Format):
         return value
     if isinstance(value, dict):
         return _written_out(value)
@@ -78,6 +77,4 @@ def per_term(scales: np.ndarray[Any, np.dtype[Scalar]], length: int, k: int) -> 
 @lru_cache(maxsize=64)
 def one_code(fmt: Format) -> int:
     """The code of a scale of 1, for terms that only fill a group; the nearest scale of a format without 1."""
-    if not isinstance(fmt, ExponentFormat):
-        return int(fmt.encode(1.0))
-    return fmt.bias if 0 <= fmt.bias < 1 << fmt.bits and not fmt.is_nan(fmt.bias) else fmt.min_code
+    return int(fmt.encode(1.0, missing="saturate"))

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from hwsim.formats import p3109
-from hwsim.formats.format import ExponentFormat, FixedFormat, FloatFormat, Format, parse
+from hwsim.formats.format import Format, parse
 from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read
 
 MOST_NAMES = 60  # that an error lists
@@ -119,7 +119,7 @@ def get_format(name: str | Path | Format) -> Format:
     Raises SpecError (a ValueError) for an unknown name, naming the nearest, and for a file that breaks a rule;
     TypeError for what is none of the three.
     """
-    if isinstance(name, (FloatFormat, FixedFormat, ExponentFormat)):
+    if isinstance(name, Format):
         return name
     if not isinstance(name, (str, Path)):
         raise TypeError(f"name must be a format's name, a path or a format, not {type(name).__name__}")

@@ -16,7 +16,7 @@ from hwsim.formats.rounding import Bools, Ints
 ZERO_EXP, INFINITY_EXP = -(1 << 20), 1 << 20
 
 
-class Exact(NamedTuple):
+class ExactNumbers(NamedTuple):
     """Numbers as (-1)^negative * sig * 2^(exp - 52); arrays of one dimension.
 
     sig: in [2^52, 2^53), or 0 for zeros and NaNs. A number with more than 53 bits (a Fraction, a large int) is cut
@@ -29,6 +29,15 @@ class Exact(NamedTuple):
     exp: Ints
     infinite: Bools
     nan: Bools
+
+    def at_least(self, sig: int, exp: int) -> Bools:
+        """Which magnitudes are sig * 2^(exp - 52) or more; sig in [2^52, 2^53)."""
+        return np.asarray((self.exp > exp) | (self.exp == exp) & (self.sig >= sig))
+
+
+def scaled(sig: Ints | int, exp: Ints | int) -> NDArray[np.float64]:
+    """sig * 2^exp, which must be a float64."""
+    return np.asarray(np.ldexp(np.asarray(sig, dtype=np.float64), np.asarray(exp, dtype=np.intc)))
 
 
 def numbers_of(x: Any) -> NDArray[Any]:
@@ -55,7 +64,7 @@ def numbers_of(x: Any) -> NDArray[Any]:
     raise TypeError(f"x must hold real numbers of at most 64 bits, not {given.dtype.name}")
 
 
-def exact(given: NDArray[Any]) -> Exact:
+def exact(given: NDArray[Any]) -> ExactNumbers:
     """The numbers of an array from `numbers_of`, flattened.
 
     Raises TypeError for an object that is no real number.
@@ -64,14 +73,14 @@ def exact(given: NDArray[Any]) -> Exact:
         parts = [_parts(value) for value in given.flat]
         columns = zip(*parts, strict=True) if parts else [[]] * 5
         kinds = (np.bool_, np.int64, np.int64, np.bool_, np.bool_)
-        return Exact(*(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)))
+        return ExactNumbers(*(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)))
     values = given.ravel()
     nan, infinite = np.isnan(values), np.isinf(values)
     # frexp and ldexp move bits and never round: sig has the 53 bits of a float64.
     fraction, exp = np.frexp(np.where(nan | infinite, 0.0, np.abs(values)))
     sig = np.where(infinite, 1 << 52, np.ldexp(fraction, 53).astype(np.int64))
     exp = np.where(infinite, INFINITY_EXP, np.where(sig == 0, ZERO_EXP, exp.astype(np.int64) - 1))
-    return Exact(np.signbit(values) & ~nan, sig, exp, infinite, nan)
+    return ExactNumbers(np.signbit(values) & ~nan, sig, exp, infinite, nan)
 
 
 @lru_cache(maxsize=64)
@@ -82,7 +91,7 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 
 
 def _parts(value: Any) -> tuple[bool, int, int, bool, bool]:
-    """One number's fields of `Exact`."""
+    """One number's fields of `ExactNumbers`."""
     if isinstance(value, numbers.Rational) and not isinstance(value, bool):
         return _ratio(int(value.numerator), int(value.denominator), value < 0)
     if not (isinstance(value, float) or (isinstance(value, np.generic) and is_float(value.dtype))):
@@ -98,7 +107,7 @@ def _parts(value: Any) -> tuple[bool, int, int, bool, bool]:
 
 
 def _ratio(numerator: int, denominator: int, negative: bool) -> tuple[bool, int, int, bool, bool]:
-    """numerator / denominator as fields of `Exact`; denominator > 0."""
+    """numerator / denominator as fields of `ExactNumbers`; denominator > 0."""
     numerator = abs(numerator)
     if numerator == 0:
         return negative, 0, ZERO_EXP, False, False

@@ -2,73 +2,41 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.formats.codes import Codes, container_dtype
 from hwsim.formats.exact import is_float
-from hwsim.formats.format import Format
-from hwsim.formats.parameters import Words
-from hwsim.formats.stochastic import NAME as STOCHASTIC
+from hwsim.formats.kind import Kind
+from hwsim.formats.parameters import NOTHING_RANDOM, ONES, EncoderParameters
+from hwsim.formats.parts import flat, split, worth
+from hwsim.formats.reference import Choices, encode_reference
+from hwsim.formats.rounding import Missing, Overflow, Rounding
+from hwsim.formats.stochastic import Stochastic
 
-LEAST, LEAST_AT_FIRST = 1 << 8, 1 << 13  # elements that pay for a call, and for the import of the compiler
-LEAST_OF_A_THREAD = 1 << 20
-WORD = (1 << 32) - 1
-NOTHING_RANDOM = Words(0, 0, 0, 0, 0)
+HALF = 1 << 31
+MOST_FRACTION_BITS = 22  # of 23: a number is cut by at least one bit
 
-_Result = TypeVar("_Result")
-
-
-def worth(count: int) -> bool:
-    """Whether the loops are quicker for so many elements."""
-    return count >= (LEAST if "hwsim.formats.loops" in sys.modules else LEAST_AT_FIRST)
-
-
-def split(count: int, size: int, work: Callable[[int, int], _Result]) -> list[_Result]:
-    """work(start, end) of parts of range(count), in order, by as many threads as Numba is told to use.
-
-    size: the elements of one of the count.
-    """
-    import numba
-
-    threads = min(numba.config.NUMBA_NUM_THREADS, count * size // LEAST_OF_A_THREAD, count)
-    if threads <= 1:
-        return [work(0, count)]
-    edges = [count * part // threads for part in range(threads + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, edges[:-1], edges[1:]))
-
-
-def flat(array: NDArray[Any], kind: str) -> NDArray[Any]:
-    """An array's elements in C order, as unsigned integers of that kind; in a copy where the loops need one."""
-    return np.require(np.asarray(array), requirements=["C", "A", "W"]).reshape(-1).view(kind)
-
-
-def words(bits: int, seed: int, counter: int) -> Words:
-    """What the loops are told of random words."""
-    return Words(WORD << 32 - bits & WORD, seed & WORD, seed >> 32, counter & WORD, counter >> 32)
-
-
-def random_words(random: Words, count: int) -> NDArray[np.uint32]:
-    """The words at the counter and on, the bits that do not count zero."""
-    from hwsim.formats import loops
-
-    out = np.empty(count, np.uint32)
-    split(count, 1, lambda start, end: loops.complements(random, start, out[start:end]))
-    return np.invert(out, out=out)
+# even, turn, flip: a magnitude goes up where its lost bits are above these.
+LEAST = {
+    Rounding.RNE: (HALF, ONES, 0),
+    Rounding.RNA: (HALF - 1, 0, 0),
+    Rounding.RZ: (ONES, 0, 0),
+    Rounding.RU: (0, 0, ONES),
+    Rounding.RD: (ONES, 0, ONES),
+    Rounding.RTO: (0, ONES, 0),
+}
 
 
 def take(table: NDArray[Any], codes: Codes) -> NDArray[Any]:
     """table[codes]."""
-    from hwsim.formats import gather
+    from hwsim.formats import lookup
 
     given, out = flat(codes, codes.dtype.str), np.empty(codes.size, table.dtype)
-    split(given.size, 1, lambda start, end: gather.take(given[start:end], table, out[start:end]))
+    split(given.size, 1, lambda start, end: lookup.take(given[start:end], table, out[start:end]))
     return out.reshape(codes.shape)
 
 
@@ -77,54 +45,80 @@ def takes(x: Any) -> bool:
     return isinstance(x, np.ndarray) and worth(x.size) and x.dtype.isnative and is_float(x.dtype)
 
 
-def encode(fmt: Format, x: NDArray[Any], mode: Any, overflow: Any, missing: Any) -> Codes | None:
-    """Codes of an array that `takes` likes; None for what the loops do not do, and where a number is missing.
-
-    mode: a Rounding; or, for stochastic rounding, random_bits, seed and counter. overflow, missing: as `Overflow` and
-    `Missing`.
-    """
-    out, nearest, size = np.empty(x.size, container_dtype(fmt)), not isinstance(mode, tuple), x.dtype.itemsize
-    if nearest and size <= 2:
-        done = _by_code(fmt, x, out, mode, overflow, missing)
+def encode(fmt: Kind, x: NDArray[Any], how: Choices) -> Codes | None:
+    """Codes of an array that `takes` likes; None for what the loops do not do, and where a number is missing."""
+    out, size = np.empty(x.size, container_dtype(fmt)), x.dtype.itemsize
+    rounding, overflow, missing = how
+    if isinstance(rounding, Rounding) and size <= 2:
+        done = _by_code(fmt, x, out, rounding, overflow, missing)
     else:
-        done = size <= 4 and _by_arithmetic(fmt, x, out, mode, overflow, missing)
-        if not done and nearest and fmt.container_bits <= 8:
-            done = _by_table(fmt, x, out, mode, overflow, missing)
+        done = size <= 4 and _by_arithmetic(fmt, x, out, rounding, overflow, missing)
+        if not done and isinstance(rounding, Rounding) and fmt.container_bits <= 8:
+            done = _by_table(fmt, x, out, rounding, overflow, missing)
     return out.reshape(x.shape) if done else None
 
 
-def _by_code(fmt: Format, x: NDArray[Any], out: Codes, rounding: Any, overflow: Any, missing: Any) -> bool:
-    from hwsim.formats import gather, lookup
+def _by_code(fmt: Kind, x: NDArray[Any], out: Codes, rounding: Rounding, overflow: Overflow, missing: Missing) -> bool:
+    from hwsim.formats import lookup
 
     entries = lookup.by_code(fmt, x.dtype, rounding, overflow, missing)
     if entries is None:
         return False
     codes = flat(x, f"u{x.dtype.itemsize}")
-    seen = split(x.size, 1, lambda start, end: gather.take_codes(codes[start:end], entries, out[start:end]))
-    return max(seen) >> 8 * out.itemsize == 0
+    marks = split(x.size, 1, lambda start, end: lookup.take_codes(codes[start:end], entries, out[start:end]))
+    return bool(max(marks) >> 8 * out.itemsize == 0)
 
 
-def _by_table(fmt: Format, x: NDArray[Any], out: Codes, rounding: Any, overflow: Any, missing: Any) -> bool:
-    from hwsim.formats import gather, lookup
+def _by_table(fmt: Kind, x: NDArray[Any], out: Codes, rounding: Rounding, overflow: Overflow, missing: Missing) -> bool:
+    from hwsim.formats import lookup
 
     table = lookup.singles(fmt, rounding, overflow, missing)
     if table is None or (x.dtype.itemsize == 8 and not table.doubles):
         return False
-    look = gather.take_singles if x.dtype.itemsize == 4 else gather.take_doubles
+    look = lookup.take_singles if x.dtype.itemsize == 4 else lookup.take_doubles
     bits = flat(x, f"u{x.dtype.itemsize}")
-    seen = split(x.size, 1, lambda start, end: look(bits[start:end], table.entries, table.shift, out[start:end]))
-    return max(seen) >> 8 == 0
+    marks = split(x.size, 1, lambda start, end: look(bits[start:end], table.entries, table.shift, out[start:end]))
+    return bool(max(marks) >> 8 == 0)
 
 
-def _by_arithmetic(fmt: Format, x: NDArray[Any], out: Codes, mode: Any, overflow: Any, missing: Any) -> bool:
+def _by_arithmetic(
+    fmt: Kind, x: NDArray[Any], out: Codes, rounding: Rounding | Stochastic, overflow: Overflow, missing: Missing
+) -> bool:
     from hwsim.formats import loops
-    from hwsim.formats.target import packed, target
 
-    random = words(*mode) if isinstance(mode, tuple) else NOTHING_RANDOM
-    found = target(fmt, STOCHASTIC if random.mask else mode, overflow, missing)
-    if found is None:
+    nearest, random = (None, rounding.for_loops()) if isinstance(rounding, Stochastic) else (rounding, NOTHING_RANDOM)
+    parameters = encoder_parameters(fmt, nearest, overflow, missing)
+    if parameters is None:
         return False
-    told = packed(found)
+    words = packed(parameters)
     with np.errstate(invalid="ignore"):  # a signalling NaN
         bits = flat(x.astype(np.float32, copy=False), "u4")
-    return all(split(x.size, 1, lambda start, end: loops.encode(bits[start:end], start, told, random, out[start:end])))
+    return all(split(x.size, 1, lambda start, end: loops.encode(bits[start:end], start, words, random, out[start:end])))
+
+
+@lru_cache(maxsize=128)
+def encoder_parameters(
+    fmt: Kind, rounding: Rounding | None, overflow: Overflow, missing: Missing
+) -> EncoderParameters | None:
+    """What the loops take of a format and a rounding, or None where they do not encode.
+
+    They encode to formats that have `steps`, of at most 22 fraction bits, whose numbers that count as normal are
+    normal binary32 numbers. rounding: None of stochastic rounding.
+    """
+    steps = fmt.steps(overflow)
+    if steps is None or steps.fraction_bits > MOST_FRACTION_BITS or steps.low < 1:
+        return None
+    even, turn, flip = (0, 0, 0) if rounding is None else LEAST[rounding]
+    plus, minus = encode_reference(fmt, [np.inf, -np.inf], overflow=overflow).tolist()
+    lacks_nan = not fmt.has_nan and missing is Missing.ERROR
+    nan = 0 if lacks_nan else int(encode_reference(fmt, np.nan, missing=missing))
+    return EncoderParameters(
+        **steps._asdict(), first=23 - steps.fraction_bits, even=even, turn=turn, flip=flip,
+        narrowing=32 - fmt.container_bits, plus=plus, minus=minus, nan=nan, lacks_nan=int(lacks_nan),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=128)
+def packed(parameters: EncoderParameters) -> NDArray[np.uint32]:
+    """As the loops take it."""
+    return np.array([int(word) for word in parameters], np.uint32)

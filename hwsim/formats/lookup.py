@@ -1,4 +1,4 @@
-"""Tables from numbers to codes, filled by the reference encoder."""
+"""Tables from numbers to codes, filled by the reference encoder, and the compiled loops that read them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats.codec import Missing, Overflow, encode_reference, outcome
+from hwsim.compiled import compiled
 from hwsim.formats.codes import container_dtype
-from hwsim.formats.format import ExponentFormat, FixedFormat, FloatFormat, Format
-from hwsim.formats.rounding import Rounding
+from hwsim.formats.kind import Kind
+from hwsim.formats.reference import encode_reference, outcome
+from hwsim.formats.rounding import Missing, Overflow, Rounding
+from hwsim.formats.uint32 import right
 
+U = np.uint32
+BEYOND_SINGLE = np.uint64(1151 << 52)  # binary64's 2^128
+LEAST_SINGLE = np.uint64(897 << 52)  # binary64's 2^-126
 MOST_INDEX_BITS = 18  # 2^18 entries of a byte: a quarter of a second cache
 
 
-class Table(NamedTuple):
+class EncoderTable(NamedTuple):
     """Codes of binary32 numbers, by their bits from `shift` up, the last of which takes the lost ones.
 
     entries: of the container's dtype, or of the next wider, with the bit above the container's set where the format
@@ -29,7 +34,7 @@ class Table(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def singles(fmt: Format, rounding: Rounding, overflow: Overflow, missing: Missing) -> Table | None:
+def singles(fmt: Kind, rounding: Rounding, overflow: Overflow, missing: Missing) -> EncoderTable | None:
     """The table of a format of up to 8 bits, or None for one that needs more than 2^18 entries."""
     edges = breakpoints(fmt)
     inside = edges[edges < 2.0**128]
@@ -42,47 +47,32 @@ def singles(fmt: Format, rounding: Rounding, overflow: Overflow, missing: Missin
         return None
     index = np.arange(1 << 32 - shift, dtype=np.uint32) << np.uint32(shift)
     entries = _entries(fmt, index.view(np.float32), rounding, overflow, missing)
-    return Table(entries, shift, bool(edges[0] >= 2.0**-126 and edges[-1] <= 2.0**127))
+    return EncoderTable(entries, shift, bool(edges[0] >= 2.0**-126 and edges[-1] <= 2.0**127))
 
 
 @lru_cache(maxsize=64)
 def by_code(
-    fmt: Format, dtype: np.dtype[Any], rounding: Rounding, overflow: Overflow, missing: Missing
+    fmt: Kind, dtype: np.dtype[Any], rounding: Rounding, overflow: Overflow, missing: Missing
 ) -> NDArray[Any] | None:
-    """Codes of the numbers of a dtype of 8 or 16 bits, by their bits; as in `Table`. None where one is too wide."""
+    """Codes of the numbers of a dtype of 8 or 16 bits by their bits, as in `EncoderTable`; None where they are wide."""
     bits = np.arange(1 << 8 * dtype.itemsize).astype(f"u{dtype.itemsize}")
-    found = _entries(fmt, bits.view(dtype), rounding, overflow, missing)
-    return found if found.dtype.itemsize <= 4 else None
+    entries = _entries(fmt, bits.view(dtype), rounding, overflow, missing)
+    return entries if entries.dtype.itemsize <= 4 else None
 
 
-def breakpoints(fmt: Format) -> NDArray[np.float64]:
+def breakpoints(fmt: Kind) -> NDArray[np.float64]:
     """The magnitudes above zero, sorted, at which a code can change, in any rounding: values and midpoints.
 
-    fmt: of up to 8 bits. The values are followed by the next one that an unbounded exponent would add; of formats
-    without zero or without subnormals, they are preceded by one.
+    fmt: of up to 8 bits. The values are those of `Kind.magnitudes`.
     """
-    if isinstance(fmt, FixedFormat):
-        values = np.ldexp(np.arange((1 << fmt.bits - 1) + 1), -fmt.fraction_bits)
-    elif isinstance(fmt, ExponentFormat):
-        values = np.ldexp(1.0, np.arange(fmt.min_code - 1, fmt.max_code + 2) - fmt.bias)
-    else:
-        values = _float_values(fmt)
+    values = fmt.magnitudes()
     middles = (values[1:] + values[:-1]) / 2
     both = np.unique(np.concatenate([values, middles]))
     return both[both > 0]
 
 
-def _float_values(fmt: FloatFormat) -> NDArray[np.float64]:
-    magnitudes = np.arange(fmt.max_magnitude + 2)
-    bexp, frac = magnitudes >> fmt.fraction_bits, magnitudes & ((1 << fmt.fraction_bits) - 1)
-    exp = np.maximum(bexp, fmt.least_bexp) - fmt.bias - fmt.fraction_bits
-    hidden = (bexp >= fmt.least_bexp).astype(np.int64)  # without subnormals magnitude 0 is the place below the least
-    values = np.ldexp((frac + (hidden << fmt.fraction_bits)).astype(np.float64), exp)
-    return np.concatenate([[0.0], values])
-
-
 def _entries(
-    fmt: Format, numbers: NDArray[Any], rounding: Rounding, overflow: Overflow, missing: Missing
+    fmt: Kind, numbers: NDArray[Any], rounding: Rounding, overflow: Overflow, missing: Missing
 ) -> NDArray[Any]:
     codes, lacking = outcome(fmt, numbers, rounding, overflow)
     if not lacking.any():
@@ -91,3 +81,62 @@ def _entries(
         return encode_reference(fmt, numbers, rounding, overflow, missing)
     size = container_dtype(fmt).itemsize
     return np.where(lacking, 1 << 8 * size, codes).astype(f"u{2 * size}")
+
+
+@compiled
+def take(codes: Any, entries: Any, out: Any) -> None:
+    """out[i] = entries[codes[i]]."""
+    for i in range(out.size):
+        out[i] = entries[codes[i]]
+
+
+@compiled
+def take_codes(codes: Any, entries: Any, out: Any) -> int:
+    """The same for entries wider than `out`; all of them, or-ed."""
+    marks = 0
+    for i in range(out.size):
+        entry = entries[codes[i]]
+        out[i] = entry
+        marks |= entry
+    return marks
+
+
+@compiled
+def take_singles(bits: Any, entries: Any, shift: int, out: Any) -> int:
+    """Codes of binary32 numbers: the entry at their bits from `shift` up, the last of which takes the lost ones.
+
+    Entries may be wider than `out`. All of them, or-ed.
+    """
+    low, down = U((1 << shift) - 1), U(shift)
+    marks = 0
+    for i in range(out.size):
+        w = bits[i]
+        entry = entries[right(w, down) | U((w & low) != 0)]
+        out[i] = entry
+        marks |= entry
+    return marks
+
+
+@compiled
+def take_doubles(bits: Any, entries: Any, shift: int, out: Any) -> int:
+    """`take_singles` for the bits of binary64 numbers.
+
+    Those below 2^-126 but not zero count as one number, and so do those from 2^128: entries must not tell them apart.
+    """
+    sign, low = np.uint64(63), np.uint64((1 << (29 + shift)) - 1)
+    down, back = np.uint64(29 + shift), np.uint64(31 - shift)
+    top, unit = np.uint64(0x7F800000 >> shift), np.uint64(1)
+    marks = 0
+    for i in range(out.size):
+        w = bits[i]
+        magnitude = w & np.uint64(0x7FFFFFFFFFFFFFFF)
+        index = ((magnitude - np.uint64(896 << 52)) >> down) | np.uint64((magnitude & low) != 0)
+        if magnitude < LEAST_SINGLE:
+            index = np.uint64(magnitude != 0)
+        if magnitude >= BEYOND_SINGLE:
+            infinite = np.uint64(0x7FF << 52)
+            index = top - unit if magnitude < infinite else top + np.uint64(magnitude > infinite)
+        entry = entries[index | ((w >> sign) << back)]
+        out[i] = entry
+        marks |= entry
+    return marks

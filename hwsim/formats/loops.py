@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hwsim.compiled import compiled
-from hwsim.formats.parameters import TILE, Target
+from hwsim.formats.parameters import TILE, EncoderParameters
 from hwsim.formats.threefry import threefry
 from hwsim.formats.uint32 import below_zero, left, odd, right, xor
 
@@ -21,8 +21,8 @@ FRACTION, HIDDEN, INFINITY = U(0x7FFFFF), U(0x800000), U(0x7F800000)
 
 @compiled
 def unpacked(t: Any) -> Any:
-    """A Target from its words: numbers cast in a loop would be selected and shifted with 64 bits."""
-    return Target(
+    """EncoderParameters from their words: numbers cast in a loop would be selected and shifted with 64 bits."""
+    return EncoderParameters(
         t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], t[13], t[14], t[15], t[16],
         t[17], t[18],
     )  # fmt: skip
@@ -157,9 +157,9 @@ def _round_all(bits: Any, t: Any, out: Any) -> None:
 
 
 @compiled
-def encode(bits: Any, at: int, target: Any, random: Any, out: Any) -> bool:
+def encode(bits: Any, at: int, parameters: Any, random: Any, out: Any) -> bool:
     """Codes of binary32 numbers. False where the format lacks one of them. at: of the first, among random words."""
-    t = unpacked(target)
+    t = unpacked(parameters)
     low, least = np.full(TILE, t.low, np.uint32), np.empty(TILE, np.uint32)
     for start in range(0, bits.size, TILE):
         tile, codes = bits[start : start + TILE], out[start : start + TILE]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hwsim.formats.format import FloatFormat
+from hwsim.formats.floats import FloatFormat
 from hwsim.formats.yamlfile import SpecError
 
 NAME = re.compile(r"binary(\d{1,3})p(\d{1,3})([su])([ef])")

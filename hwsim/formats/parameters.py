@@ -1,22 +1,42 @@
-"""What the compiled loops are told of formats and of random words, as integers."""
+"""What the compiled loops take of formats and of random words, as integers."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 TILE = 1024  # elements at a time: their bits, codes and what lies between stay in the first cache
+ONES = (1 << 32) - 1
 
 
-class Target(NamedTuple):
-    """A format and how numbers are rounded to it, as uint32s. `hwsim.formats.target` makes them.
+class Steps(NamedTuple):
+    """A format as a count of steps, codes from zero; uint32s but for `low`, which must be at least 1 for the loops.
 
-    first: 23 less the format's fraction_bits. fraction_bits: those. low: emin + 127.
-    even, turn, flip: what a magnitude's lost bits, at the top of a word, must be above to take it to the next code:
-    `even`, with `turn` exclusive-ored where the code below is odd, and `flip` where the number is negative.
+    fraction_bits: at most 22, so that a binary32 number is cut by at least one bit. low: emin + 127.
     base: 2^fraction_bits in a format without subnormals, whose first binade lacks a number at fraction 0.
     cap: the last of the steps. limit: the last that does not become `over`.
-    narrowing: 32 less the container's bits. padding: the container's. zero_sign: all ones where there is a -0.
+    padding: the container's. zero_sign: all ones where there is a -0.
     fixed: 1 of two's complement; lopsided: 1 where that has a step more below zero.
+    """
+
+    fraction_bits: int
+    low: int
+    cap: int
+    base: int = 0
+    limit: int = ONES
+    over: int = 0
+    padding: int = 0
+    zero_sign: int = 0
+    fixed: int = 0
+    lopsided: int = 0
+
+
+class EncoderParameters(NamedTuple):
+    """A format and how numbers are rounded to it, as uint32s. `hwsim.formats.fast` makes them.
+
+    first: 23 less the format's fraction_bits. fraction_bits to lopsided: as in `Steps`.
+    even, turn, flip: what a magnitude's lost bits, at the top of a word, must be above to take it to the next code:
+    `even`, with `turn` exclusive-ored where the code below is odd, and `flip` where the number is negative.
+    narrowing: 32 less the container's bits.
     nan, plus, minus: the codes of NaN and the infinities. lacks_nan: 1 where a NaN is an error.
     """
 
@@ -41,7 +61,7 @@ class Target(NamedTuple):
     lacks_nan: Any
 
 
-class Words(NamedTuple):
+class RandomWords(NamedTuple):
     """Random words: the bits that count (a mask; 0 for none, and nothing is random), and seed and counter in halves."""
 
     mask: int
@@ -49,3 +69,6 @@ class Words(NamedTuple):
     seed_high: int
     counter_low: int
     counter_high: int
+
+
+NOTHING_RANDOM = RandomWords(0, 0, 0, 0, 0)

@@ -1,8 +1,9 @@
-"""The rounding decision, on integers: what is kept, what is cut off, and whether the kept part grows by one."""
+"""The choices of an encoding, and the rounding decision, on integers: what is kept, and whether it grows by one."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,37 @@ class Rounding(StrEnum):
     RTO = "rto"  # to the odd code: jam
 
 
+class Overflow(StrEnum):
+    """What a number becomes that, rounded with an unbounded exponent, is beyond the largest; infinities too."""
+
+    SATURATE = "saturate"
+    INFINITY = "infinity"
+    NAN = "nan"
+
+
+class Missing(StrEnum):
+    """What a number becomes that the format has nothing for: NaN, or a sign, or a zero that it lacks."""
+
+    ERROR = "error"
+    NAN = "nan"
+    ZERO = "zero"
+    SATURATE = "saturate"
+
+
+class Draw(NamedTuple):
+    """A stochastic rounding: how many bits are drawn, and the word drawn for each number."""
+
+    bits: int
+    words: Ints
+
+
 # The part cut off, against half of the last place kept.
 NOTHING, BELOW_HALF, HALF, ABOVE_HALF = range(4)
+
+
+def cut(rounding: Rounding | Draw, sig: Ints, shift: Ints) -> tuple[Ints, Ints]:
+    """sig >> shift, and what a rounding needs to know of the bits shifted out, for `grows`."""
+    return split_bits(sig, shift, rounding.bits) if isinstance(rounding, Draw) else split(sig, shift)
 
 
 def split(sig: Ints, shift: Ints) -> tuple[Ints, Ints]:
@@ -58,14 +88,15 @@ def compare_half(some: Bools, at_least_half: Bools, above_half: Bools) -> Ints:
     return some.astype(np.int64) + at_least_half + above_half
 
 
-def grows(rounding: Rounding, rest: Ints, odd: Bools, negative: Bools) -> Bools:
-    """Whether a magnitude goes to the next larger code.
+def grows(rounding: Rounding | Draw, rest: Ints, steps: Ints, negative: Bools) -> Bools:
+    """Whether magnitudes go to the next larger code.
 
-    rest: NOTHING to ABOVE_HALF. odd: of the code below the magnitude. negative: of the number.
+    rest: from `cut`. steps: the codes below the magnitudes, of which the last bit counts. negative: of the numbers.
     """
-    inexact: Bools = rest != NOTHING
-    up: Bools
+    odd, inexact = (steps & 1) == 1, rest != NOTHING
     match rounding:
+        case Draw():  # the random bits, added to as many bits below the last place, carry into it
+            up = rest + rounding.words >= 1 << rounding.bits
         case Rounding.RNE:
             up = (rest == ABOVE_HALF) | (rest == HALF) & odd
         case Rounding.RNA:
@@ -78,4 +109,6 @@ def grows(rounding: Rounding, rest: Ints, odd: Bools, negative: Bools) -> Bools:
             up = inexact & negative
         case Rounding.RTO:
             up = inexact & ~odd
-    return up
+        case _:
+            assert_never(rounding)
+    return np.asarray(up)

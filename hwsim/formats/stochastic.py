@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hwsim.formats.format import ExponentFormat, FixedFormat, Format
-from hwsim.formats.rounding import Ints
+from hwsim.formats.kind import Kind
+from hwsim.formats.parameters import RandomWords
+from hwsim.formats.parts import split, worth
+from hwsim.formats.rounding import Draw, Ints
 
 NAME = "stochastic"
 MOST_BITS = 32
@@ -45,50 +48,55 @@ def random_words(seed: int, counter: int, count: int, bits: int) -> Ints:
     The word at a place is the top `bits` of the first word of `threefry2x32`, whose key is the seed and whose counter
     is `counter` + place, modulo 2^64. bits: at most 32. seed, counter: in [0, 2^64).
     """
-    from hwsim.formats import fast
-
-    if fast.worth(count):
-        return fast.random_words(fast.words(bits, seed, counter), count).astype(np.int64) >> (32 - bits)
+    if worth(count):
+        return _compiled_words(Stochastic(bits, seed, counter).for_loops(), count).astype(np.int64) >> (32 - bits)
     places = np.arange(count, dtype=np.uint64) + np.uint64(counter)
     low, high = (places & np.uint64(WORD)).astype(np.int64), (places >> np.uint64(32)).astype(np.int64)
     word, _ = threefry2x32((seed & WORD, seed >> 32), (low, high))
     return np.asarray(word, dtype=np.int64) >> (32 - bits)
 
 
-class Draw(NamedTuple):
-    """A stochastic rounding: how many bits are drawn, and the word drawn for each number."""
+def _compiled_words(random: RandomWords, count: int) -> NDArray[np.uint32]:
+    """The words at the counter and on, the bits that do not count zero."""
+    from hwsim.formats import loops  # the compiler is imported when it is first used
 
-    bits: int
-    words: Ints
-
-    def grows(self, rest: Ints) -> Any:
-        """Whether the random bits, added to as many bits below the last place, carry into it."""
-        return rest + self.words >= 1 << self.bits
+    out = np.empty(count, np.uint32)
+    split(count, 1, lambda start, end: loops.complements(random, start, out[start:end]))
+    return np.invert(out, out=out)
 
 
-def drawn(fmt: Format, random_bits: int | None, seed: int | None, counter: int) -> tuple[int, int, int]:
-    """random_bits, seed and counter.
+class Stochastic(NamedTuple):
+    """Stochastic rounding: how many bits are drawn for each number, and where in the stream the first draws."""
+
+    random_bits: int
+    seed: int
+    counter: int
+
+    def draw(self, count: int) -> Draw:
+        """The words for `count` numbers."""
+        return Draw(self.random_bits, random_words(self.seed, self.counter, count, self.random_bits))
+
+    def for_loops(self) -> RandomWords:
+        """As the compiled loops take it."""
+        mask = WORD << 32 - self.random_bits & WORD
+        return RandomWords(mask, self.seed & WORD, self.seed >> 32, self.counter & WORD, self.counter >> 32)
+
+
+def checked_stochastic(fmt: Kind, random_bits: int | None, seed: int | None, counter: int) -> Stochastic:
+    """The arguments of stochastic rounding to a format.
 
     Raises ValueError for what is missing or out of range, TypeError for what is no integer.
     """
-    return (
+    return Stochastic(
         _checked("random_bits", random_bits, 1, most_random_bits(fmt), f" for {fmt.name}"),
         _checked("seed", seed, 0, (1 << 64) - 1),
         _checked("counter", counter, 0, (1 << 64) - 1),
     )
 
 
-def draw(count: int, random_bits: int, seed: int, counter: int) -> Draw:
-    """The words for `count` numbers; the rest as from `drawn`."""
-    return Draw(random_bits, random_words(seed, counter, count, random_bits))
-
-
-def most_random_bits(fmt: Format) -> int:
+def most_random_bits(fmt: Kind) -> int:
     """The most random bits: with those of a significand no more than a number's that are exact, and one word's."""
-    if isinstance(fmt, ExponentFormat):
-        return MOST_BITS
-    significant = fmt.bits - 1 if isinstance(fmt, FixedFormat) else fmt.precision
-    return min(MOST_BITS, EXACT_BITS - significant)
+    return min(MOST_BITS, EXACT_BITS - fmt.precision)
 
 
 def _checked(key: str, value: int | None, least: int, most: int, where: str = "") -> int:

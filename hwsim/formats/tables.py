@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hwsim.formats.catalog import formats
-from hwsim.formats.fields import Class, Fields, unpack
+from hwsim.formats.codes import unpack
 from hwsim.formats.format import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats.kind import Class, Fields
 
 VERSION = 1  # of what the files hold and how
 ALL_CODES = 16  # formats of at most so many bits have a row for every code
 
 
-class Row(NamedTuple):
+class CodeRow(NamedTuple):
     """One code: its fields as `unpack` gives them, and its value as `float.hex` writes it (or inf, -inf, nan)."""
 
     code: str
@@ -31,7 +32,7 @@ class Row(NamedTuple):
     value: str
 
 
-def rows(fmt: Format) -> list[Row]:
+def rows(fmt: Format) -> list[CodeRow]:
     """A row for every code of a format of up to 16 bits, for the boundary codes of a wider one, by code."""
     every = range(1 << fmt.container_bits) if fmt.container_bits <= ALL_CODES else boundary_codes(fmt)
     digits = -(-fmt.container_bits // 4)
@@ -67,12 +68,13 @@ def _boundary_magnitudes(fmt: FloatFormat) -> Iterator[int]:
 
 
 def _canonical(fmt: Format, code: int) -> bool:
-    return isinstance(fmt, FloatFormat) and code == fmt.canonical_nan
+    return code == fmt.canonical_nan
 
 
-def _row(fmt: Format, code: int, digits: int) -> Row:
+def _row(fmt: Format, code: int, digits: int) -> CodeRow:
     fields = unpack(fmt, code)
-    return Row(f"{code:#0{digits + 2}x}", fields.cls.value, fields.sign, fields.exp, fields.sig, _value(fmt, fields))
+    shown = f"{code:#0{digits + 2}x}"
+    return CodeRow(shown, fields.cls.value, fields.sign, fields.exp, fields.sig, _value(fmt, fields))
 
 
 def _value(fmt: Format, fields: Fields) -> str:
@@ -80,8 +82,7 @@ def _value(fmt: Format, fields: Fields) -> str:
         return "nan"
     if fields.cls is Class.INFINITY:
         return "-inf" if fields.sign else "inf"
-    fraction_bits = 0 if isinstance(fmt, ExponentFormat) else fmt.fraction_bits
-    value = math.ldexp(fields.sig, fields.exp - fraction_bits)
+    value = math.ldexp(fields.sig, fields.exp - fmt.fraction_bits)
     return (-value if fields.sign else value).hex()
 
 

@@ -45,7 +45,7 @@ NUMBERS = {"float16", "float32", "float64", *DECODED}
 _NAMED = re.compile(r"(.*?\.(npy|npz|safetensors))(?::(.+))?", re.DOTALL | re.IGNORECASE)
 
 
-class Stored(NamedTuple):
+class StoredArray(NamedTuple):
     """An array in a file. name: as it was typed. array: of floats that NumPy has not, their bits. kind: its dtype."""
 
     name: str
@@ -58,7 +58,7 @@ class Stored(NamedTuple):
         return self.array.shape
 
 
-def read(name: str) -> Stored:
+def read(name: str) -> StoredArray:
     """The array that `FILE.npy`, `FILE.npz[:MEMBER]` or `FILE.safetensors[:TENSOR]` names.
 
     Mapped, but for a member of a .npz file, which is read whole. Raises OSError, and ValueError for a file that holds
@@ -77,7 +77,7 @@ def read(name: str) -> Stored:
         )
     if array.dtype.kind not in "iuf":
         raise ValueError(f"{name}: must hold integers, which are codes, or floats, not {array.dtype.name}")
-    return Stored(name, array, array.dtype.name)
+    return StoredArray(name, array, array.dtype.name)
 
 
 def file_of(name: str) -> Path:
@@ -123,7 +123,7 @@ def _member(path: Path, member: str | None) -> NDArray[Any]:
             raise ValueError(f"{path}: {chosen} cannot be read: {error}") from None
 
 
-def _tensor(name: str, path: Path, member: str | None) -> Stored:
+def _tensor(name: str, path: Path, member: str | None) -> StoredArray:
     """A tensor of a .safetensors file, mapped. The package checks the file; NumPy's FP8 it cannot give."""
     from safetensors import SafetensorError, safe_open
 
@@ -144,7 +144,7 @@ def _tensor(name: str, path: Path, member: str | None) -> Stored:
         first = json.loads(raw.read(size))[chosen]["data_offsets"][0]
     empty = 0 in shape
     array = np.empty(shape, dtype) if empty else np.memmap(path, dtype, "r", offset=8 + size + first, shape=shape)
-    return Stored(name, array, known or dtype.name)
+    return StoredArray(name, array, known or dtype.name)
 
 
 def _chosen(path: Path, names: Sequence[str], wanted: str | None) -> str:
@@ -163,12 +163,12 @@ def _chosen(path: Path, names: Sequence[str], wanted: str | None) -> str:
     raise ValueError(f"{path}: holds no {wanted!r}; {hint}")
 
 
-def are_codes(fmt: Format, stored: Stored) -> bool:
+def are_codes(fmt: Format, stored: StoredArray) -> bool:
     """Whether an array holds codes of a format: integers, or floats of the format's own dtype."""
     return not (stored.kind.startswith(("float", "bfloat"))) or stored.kind == own_dtype(fmt)
 
 
-def codes(fmt: Format, stored: Stored, what: str) -> Codes:
+def codes(fmt: Format, stored: StoredArray, what: str) -> Codes:
     """An array's codes, of the container's dtype; mapped still where they are stored in it.
 
     Raises TypeError for floats of another dtype than the format's own; ValueError as `codes_of`; both name the file.

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.formats import FixedFormat, container_dtype
-from hwsim.formats.codec import encode, encode_reference
+from hwsim.formats.codec import encode
 from hwsim.formats.codes import element
+from hwsim.formats.reference import encode_reference
 from hwsim.quantize import fast
 from hwsim.quantize.division import Floats, quotient, shifted
 from hwsim.quantize.presets import get_rule
 from hwsim.quantize.quantized import Quantized
 from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale, is_f32
-from hwsim.quantize.scales import SINGLE_MAX, Scales, Singles, scales_of, tensor_scale
+from hwsim.quantize.scales import SINGLE_MAX, BlockScales, Singles, scales_of, tensor_scale
 from hwsim.quantize.special import infinity_codes, nan_code
 from hwsim.quantize.tiles import Lengths, block_lengths, block_max, blocks_shape, spread
 
@@ -91,7 +92,7 @@ def _quantize(x: Any, chosen: Rule, axis: int, scale: Any, random: dict[str, Any
     found, g = (
         _found(chosen, amax)
         if given is None
-        else (Scales(np.where(np.isnan(amax), given.dtype.type(np.nan), given)), None)
+        else (BlockScales(np.where(np.isnan(amax), given.dtype.type(np.nan), given)), None)
     )
     result = Quantized(
         codes=np.zeros(array.shape, container_dtype(chosen.element)), scales=found.stored, element=chosen.element,
@@ -111,7 +112,7 @@ def _quantize(x: Any, chosen: Rule, axis: int, scale: Any, random: dict[str, Any
     return result
 
 
-def _found(rule: Rule, amax: Floats) -> tuple[Scales, np.float32 | None]:
+def _found(rule: Rule, amax: Floats) -> tuple[BlockScales, np.float32 | None]:
     """The scales of blocks, and the tensor's, where the rule has one."""
     whole = amax[~np.isnan(amax)]
     g, factor = tensor_scale(rule, float(whole.max()) if whole.size else 0.0)

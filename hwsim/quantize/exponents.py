@@ -1,6 +1,6 @@
 """The exponents of shared scales, on integers: no logarithm is taken, so none is rounded.
 
-A magnitude is sig * 2^(exp - 52) with sig in [2^52, 2^53), as `hwsim.formats.exact.Exact` has it.
+A magnitude is sig * 2^(exp - 52) with sig in [2^52, 2^53), as `hwsim.formats.exact.ExactNumbers` has it.
 """
 
 from __future__ import annotations

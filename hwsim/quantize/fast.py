@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats import ExponentFormat, FixedFormat, Rounding
-from hwsim.formats.codec import Missing, Overflow, overflows
-from hwsim.formats.fast import NOTHING_RANDOM, flat, split, words, worth
-from hwsim.formats.parameters import TILE, Target, Words
+from hwsim.formats import ExponentFormat, Missing, Overflow, Rounding
+from hwsim.formats.fast import encoder_parameters, packed
+from hwsim.formats.parameters import NOTHING_RANDOM, TILE, EncoderParameters, RandomWords
+from hwsim.formats.parts import flat, split, worth
+from hwsim.formats.reference import overflows
 from hwsim.formats.stochastic import NAME as STOCHASTIC
-from hwsim.formats.stochastic import drawn
-from hwsim.formats.target import packed, target
+from hwsim.formats.stochastic import checked_stochastic
 from hwsim.quantize.powers import DIVIDE, MULTIPLY, Powers
 from hwsim.quantize.rule import Apply, Rule, Select, Special
 from hwsim.quantize.special import infinity_codes, nan_code
@@ -30,7 +30,7 @@ NO_POWERS = Powers(*[0] * len(Powers._fields))
 Codes = NDArray[np.uint8]
 
 
-class Plan(NamedTuple):
+class LoopRule(NamedTuple):
     """What the loops are told of a rule with power-of-two scales."""
 
     powers: Powers
@@ -98,17 +98,17 @@ class Call:
         """The shape of x with blocks along the axis."""
         return tuple(-(-size // self.k) if i == self.axis else size for i, size in enumerate(x.shape))
 
-    def _words(self, count: int) -> Words | None:
+    def _words(self, count: int) -> RandomWords | None:
         """NOTHING_RANDOM for no random words; None where `encode` is to refuse them, or the rounding."""
         bits, seed, counter = (self.random[key] for key in ("random_bits", "seed", "counter"))
         if self.rule.rounding != STOCHASTIC:
             known = self.rule.rounding in list(Rounding) and (bits, seed) == (None, None)
             return NOTHING_RANDOM if known else None
         try:
-            checked = drawn(self.rule.element, bits, seed, counter)
+            checked = checked_stochastic(self.rule.element, bits, seed, counter)
         except (TypeError, ValueError):
             return None
-        return words(*checked) if counter + count <= 1 << 64 else None
+        return checked.for_loops() if counter + count <= 1 << 64 else None
 
 
 def _layout(x: NDArray[Any], k: int, axis: int) -> tuple[int, int, int]:
@@ -141,25 +141,26 @@ def _walk(x: NDArray[Any], k: int, told: tuple[Any, ...], codes: Codes, scales: 
 
 
 @lru_cache(maxsize=128)
-def _target(rule: Rule) -> Target | None:
+def _target(rule: Rule) -> EncoderParameters | None:
     """A rule's element and rounding, for finite numbers; the infinities' codes are those of quotients."""
     fmt = rule.element
     rounding, overflow = rule.rounding, rule.overflow
     if fmt.container_bits > 8 or overflow not in overflows(fmt) or rounding not in [*Rounding, STOCHASTIC]:
         return None
-    found = target(fmt, rounding, Overflow(overflow), Missing.ZERO)
-    return _symmetric(rule, found) if found is not None else None
+    nearest = None if rounding == STOCHASTIC else Rounding(rounding)
+    parameters = encoder_parameters(fmt, nearest, Overflow(overflow), Missing.ZERO)
+    return _symmetric(rule, parameters) if parameters is not None else None
 
 
-def _symmetric(rule: Rule, found: Target) -> Target:
-    if not (isinstance(rule.element, FixedFormat) and rule.symmetric):
-        return found
-    least = 1 << rule.element.bits - 1
-    return found._replace(lopsided=0, minus=least + 1 if found.minus == least else found.minus)
+def _symmetric(rule: Rule, parameters: EncoderParameters) -> EncoderParameters:
+    if not (rule.element.twos_complement and rule.symmetric):
+        return parameters
+    least = rule.element.max_code + 1
+    return parameters._replace(lopsided=0, minus=least + 1 if parameters.minus == least else parameters.minus)
 
 
 @lru_cache(maxsize=128)
-def planned(rule: Rule) -> Plan | None:
+def planned(rule: Rule) -> LoopRule | None:
     """What the loops are told of a rule, or None for one that is not theirs."""
     scale, found = rule.scale_format, _target(rule)
     if found is None or rule.apply is not Apply.EXACT or not isinstance(scale, ExponentFormat) or scale.bits > 8:
@@ -180,7 +181,7 @@ def planned(rule: Rule) -> Plan | None:
     )  # fmt: skip
     plus, minus = infinity_codes(rule)
     whole = found._replace(nan=nan_code(rule.element), plus=plus, minus=minus)
-    return Plan(powers, packed(whole), rule.largest, rule.least_amax)
+    return LoopRule(powers, packed(whole), rule.largest, rule.least_amax)
 
 
 def _selection(rule: Rule) -> dict[str, int]:

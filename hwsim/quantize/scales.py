@@ -20,7 +20,7 @@ FROM_BITS = {Select.FLOOR: floor_exponent, Select.CEIL: ceil_exponent, Select.EV
 SINGLE_MAX = np.finfo(np.float32).max
 
 
-class Scales(NamedTuple):
+class BlockScales(NamedTuple):
     """The scales of blocks, in the blocks' shape.
 
     stored: codes, or float32 for scales in f32.
@@ -31,7 +31,7 @@ class Scales(NamedTuple):
     factor: Singles | None = None
 
 
-def scales_of(rule: Rule, amax: Floats, g: np.float32) -> Scales:
+def scales_of(rule: Rule, amax: Floats, g: np.float32) -> BlockScales:
     """amax: the largest magnitudes, NaN where the scale is to be NaN. g: the tensor's scale."""
     amax = np.asarray(np.maximum(amax, rule.least_amax), dtype=np.float64)
     nan, zero = np.isnan(amax), amax == 0
@@ -47,7 +47,7 @@ def scales_of(rule: Rule, amax: Floats, g: np.float32) -> Scales:
     else:
         with np.errstate(over="ignore"):
             codes = rule.scale_format.encode(np.ldexp(1.0, exp.astype(np.intc))).astype(np.int64)
-    return Scales(_stored(rule, codes, nan, zero))
+    return BlockScales(_stored(rule, codes, nan, zero))
 
 
 def tensor_scale(rule: Rule, amax: float) -> tuple[np.float32, np.float32]:
@@ -92,7 +92,9 @@ def _exponent_range(rule: Rule) -> tuple[int, int]:
     return rule.scale_format.emin - subnormal, rule.scale_format.emax
 
 
-def _divided(rule: Rule, amax: Floats, nan: NDArray[np.bool_], zero: NDArray[np.bool_], factor: np.float32) -> Scales:
+def _divided(
+    rule: Rule, amax: Floats, nan: NDArray[np.bool_], zero: NDArray[np.bool_], factor: np.float32
+) -> BlockScales:
     """Scales that are quotients, each step rounded to binary32."""
     with np.errstate(over="ignore", under="ignore"):
         single, largest = amax.astype(np.float32), np.float32(rule.largest)
@@ -108,7 +110,7 @@ def _divided(rule: Rule, amax: Floats, nan: NDArray[np.bool_], zero: NDArray[np.
             ratio = ratio / factor
     codes = rule.scale_format.encode(ratio).astype(np.int64)
     least = int(rule.scale_format.encode(rule.least_scale)) if is_f32(rule.scale_format) else int(rule.least_scale)
-    return Scales(_stored(rule, np.maximum(codes, least), nan, zero), multiplier)
+    return BlockScales(_stored(rule, np.maximum(codes, least), nan, zero), multiplier)
 
 
 def _stored(rule: Rule, codes: Ints, nan: NDArray[np.bool_], zero: NDArray[np.bool_]) -> NDArray[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
-from hwsim.formats.codec import encode_reference
+from hwsim.formats.reference import encode_reference
 from hwsim.quantize.rule import Rule, Special
 
 

@@ -12,14 +12,14 @@ from hwsim.formats import Format, container_dtype
 from hwsim.formats.blocks import BlockScale, scale_shape
 from hwsim.formats.codes import Codes
 from hwsim.quantize import Apply, Rule, TensorScale, quantize, rules
-from hwsim.quantize.arrayfiles import Stored, numbers
+from hwsim.quantize.arrayfiles import StoredArray, numbers
 from hwsim.quantize.rule import is_f32
 from hwsim.spec import Unit
 
 PART = 1 << 20  # numbers that are quantised at a time
 
 
-class Operand(NamedTuple):
+class MatrixOperand(NamedTuple):
     """A factor of a matrix product, ready for `hwsim.gemm`.
 
     factor: binary32 numbers that the result is to be multiplied by, in a shape that broadcasts with it; or None.
@@ -80,7 +80,7 @@ def _same(one: Format, other: Format) -> bool:
     return type(one) is type(other) and one.model_dump(exclude=names) == other.model_dump(exclude=names)
 
 
-def quantized(unit: Unit, side: str, stored: Stored, rule: Rule, allow_nan: bool) -> Operand:
+def quantized(unit: Unit, side: str, stored: StoredArray, rule: Rule, allow_nan: bool) -> MatrixOperand:
     """A factor of a unit, quantised along K, the same as `hwsim.quantize` makes of the whole of it.
 
     rule: one that `suits`. allow_nan: let the rule say what NaNs and infinities become; else they are a ValueError
@@ -90,8 +90,8 @@ def quantized(unit: Unit, side: str, stored: Stored, rule: Rule, allow_nan: bool
     finite, amax = matrix.surveyed(allow_nan)
     codes, scales, g = matrix.by_parts(amax) if finite and stored.array.size else matrix.at_once()
     if unit.scale is None:
-        return Operand(codes, None, scales)
-    return Operand(codes, scales, None if g is None else np.full((1, 1), g))
+        return MatrixOperand(codes, None, scales)
+    return MatrixOperand(codes, scales, None if g is None else np.full((1, 1), g))
 
 
 Made = tuple[Codes, NDArray[Any], np.float32 | None]
@@ -101,7 +101,7 @@ At = tuple[int | slice, ...]
 class _Matrix:
     """A matrix of numbers, or a batch of them, that is quantised along K."""
 
-    def __init__(self, stored: Stored, rule: Rule, side: str):
+    def __init__(self, stored: StoredArray, rule: Rule, side: str):
         self.stored, self.rule = stored, rule
         self.what, self.axis = ("A", -1) if side == "a" else ("B", -2)
         across, along = rule.block

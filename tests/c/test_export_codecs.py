@@ -8,7 +8,7 @@ from c.export_codecs import ALL, MISSING, OVERFLOWS, ROUNDINGS, Codecs, units
 from c.export_stages import CLASSES
 
 from hwsim.formats import FloatFormat, Format, Overflow, Rounding, codes_of, unpack
-from hwsim.formats.codec import encode_reference, outcome
+from hwsim.formats.reference import encode_reference, outcome
 
 UNITS = list(units())
 SEED = 3

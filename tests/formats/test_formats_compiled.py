@@ -11,10 +11,9 @@ from formats.formats_witness import EVERY, ROUNDINGS, inputs, overflows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwsim.formats import FloatFormat, codec, fast, formats, gather, get_format, lookup, loops, stochastic
-from hwsim.formats import target as targets
-from hwsim.formats.codec import Missing, Overflow, decode_reference, encode_reference
-from hwsim.formats.rounding import Rounding
+from hwsim.formats import FloatFormat, fast, formats, get_format, lookup, loops, parts, reference, stochastic
+from hwsim.formats.reference import Choices, decode_reference, encode_reference
+from hwsim.formats.rounding import Missing, Overflow, Rounding
 
 NARROW = [name for name, fmt in EVERY.items() if fmt.container_bits <= 8]
 WIDE = ["f16", "bf16", "e5m6", "dlfloat16", "tf32", "e8m13"]
@@ -30,7 +29,7 @@ DTYPES += [np.dtype(kind) for kind in (ml_dtypes.float8_e5m2, ml_dtypes.float8_e
 
 @pytest.fixture(autouse=True)
 def every_array_is_large(monkeypatch):
-    monkeypatch.setattr(fast, "LEAST", 1)
+    monkeypatch.setattr(parts, "LEAST", 1)
 
 
 def traps(name):
@@ -48,6 +47,9 @@ def traps(name):
     return np.concatenate([near, -near[:200], wild.view(np.float32), (wild ^ np.uint32(1 << 31)).view(np.float32)])
 
 
+DEFAULTS = (Rounding.RNE, Overflow.SATURATE, Missing.SATURATE)
+
+
 def policies(name):
     return [(Rounding(mode), Overflow(over)) for mode in ROUNDINGS for over in overflows(EVERY[name])]
 
@@ -55,7 +57,7 @@ def policies(name):
 def check(name, x, mode, overflow, by=(fast._by_arithmetic, fast._by_table)):
     """A loop against the reference. AssertionError with the first number that differs."""
     fmt = EVERY[name]
-    _, lacking = codec.outcome(fmt, x, mode, overflow)
+    _, lacking = reference.outcome(fmt, x, mode, overflow)
     for some, missing in ((x[~lacking], Missing.ERROR), (x, Missing.NAN if fmt.has_nan else Missing.SATURATE)):
         want = encode_reference(fmt, some, mode, overflow, missing)
         for loop in by:
@@ -74,14 +76,14 @@ def test_codes_of_up_to_8_bits_are_the_reference_s(name):
     x = traps(name)
     for mode, overflow in policies(name):
         check(name, x, mode, overflow)
-    assert {name for name in NARROW if targets.target(EVERY[name], "rne", "saturate", "saturate")} == ARITHMETIC
+    assert {name for name in NARROW if fast.encoder_parameters(EVERY[name], *DEFAULTS)} == ARITHMETIC
 
 
 @pytest.mark.parametrize("name", WIDE)
 def test_codes_of_more_bits_are_the_reference_s(name):
     x, fmt = traps(name), EVERY[name]
     for mode, overflow in policies(name):
-        got = fast.encode(fmt, x, mode, overflow, Missing.ERROR)
+        got = fast.encode(fmt, x, Choices(mode, overflow, Missing.ERROR))
         assert got is not None
         assert np.array_equal(got, encode_reference(fmt, x, mode, overflow)), (mode, overflow)
 
@@ -140,7 +142,7 @@ def test_words_are_the_generator_s(seed, counter):
     places = [(counter + i) % 2**64 for i in range(2500)]
     at = tuple(np.array([place >> shift & 0xFFFFFFFF for place in places]) for shift in (0, 32))
     words, _ = stochastic.threefry2x32((seed & 0xFFFFFFFF, seed >> 32), at)
-    assert np.array_equal(fast.random_words(fast.words(32, seed, counter), 2500), words)
+    assert np.array_equal(stochastic._compiled_words(stochastic.Stochastic(32, seed, counter).for_loops(), 2500), words)
     for bits in (1, 13, 32):
         assert np.array_equal(stochastic.random_words(seed, counter, 2500, bits), words >> 32 - bits)
 
@@ -149,7 +151,7 @@ def stochastic_check(name, bits):
     fmt, x, words = EVERY[name], traps(name), {"random_bits": bits, "seed": 11, "counter": 3 * 2**32 - 5000}
     x = x if fmt.has_nan else x[~np.isnan(x)]
     for overflow in overflows(fmt):
-        got = fast.encode(fmt, x, tuple(words.values()), Overflow(overflow), Missing.ERROR)
+        got = fast.encode(fmt, x, Choices(stochastic.Stochastic(**words), Overflow(overflow), Missing.ERROR))
         assert got is not None
         assert np.array_equal(got, encode_reference(fmt, x, "stochastic", overflow, **words)), overflow
 
@@ -164,8 +166,8 @@ def test_a_format_that_is_not_the_loops_is_rounded_stochastically_too():
     for name in ("e8m0", "ue4m3", "e4m3nosub"):
         x = np.abs(inputs(name))
         x = x[(x > 1e-3) & (x < 100)].astype(np.float32)
-        words = {"random_bits": 8, "seed": 1}
-        assert fast.encode(EVERY[name], x, (8, 1, 0), Overflow.SATURATE, Missing.ERROR) is None
+        words, drawn = {"random_bits": 8, "seed": 1}, stochastic.Stochastic(8, 1, 0)
+        assert fast.encode(EVERY[name], x, Choices(drawn, Overflow.SATURATE, Missing.ERROR)) is None
         want = encode_reference(EVERY[name], x, "stochastic", **words)
         assert np.array_equal(EVERY[name].encode(x, "stochastic", **words), want)
 
@@ -222,7 +224,7 @@ def test_any_shape_and_stride(shape, steps, turned, frozen, dtype, name, seed):
 
 
 def test_the_number_of_threads_changes_nothing(monkeypatch):
-    monkeypatch.setattr(fast, "LEAST_OF_A_THREAD", 100)
+    monkeypatch.setattr(parts, "LEAST_OF_A_THREAD", 100)
     x = np.random.default_rng(8).normal(0, 3, 5003).astype(np.float32)
     seen = []
     for threads in (1, 2, 3, 7):
@@ -232,7 +234,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
         codes += [get_format("e4m3").encode(x, "stochastic", random_bits=8, seed=2, counter=2**32 - 2000)]
         codes += [get_format("e4m3").decode(codes[0]), stochastic.random_words(3, 4, 5003, 9)]
         seen.append(codes)
-        assert len(fast.split(5003, 1, lambda start, end: (start, end))) == threads
+        assert len(parts.split(5003, 1, lambda start, end: (start, end))) == threads
     assert all(np.array_equal(a, b) for other in seen[1:] for a, b in zip(seen[0], other, strict=True))
 
 
@@ -340,9 +342,9 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faulty_arithmetic_is_seen(fault, monkeypatch):
     name, mode, other = FAULTS[fault]
-    right = targets.target
+    right = fast.encoder_parameters
     with monkeypatch.context() as patch:
-        patch.setattr(targets, "target", lambda *given: right(*given)._replace(**other))
+        patch.setattr(fast, "encoder_parameters", lambda *given: right(*given)._replace(**other))
         with pytest.raises(AssertionError):
             check(name, traps(name), Rounding(mode), Overflow.SATURATE, [fast._by_arithmetic])
     check(name, traps(name), Rounding(mode), Overflow.SATURATE, [fast._by_arithmetic])
@@ -351,13 +353,13 @@ def test_faulty_arithmetic_is_seen(fault, monkeypatch):
 @pytest.mark.parametrize("other", [{"mask": 0x7F000000}, {"seed_low": 12}, {"counter_low": 1}, {"counter_high": 0}])
 def test_other_random_words_are_seen(other, monkeypatch):
     stochastic_check("e4m3", 8)
-    right = fast.words
-    monkeypatch.setattr(fast, "words", lambda *given: right(*given)._replace(**other))
-    monkeypatch.setattr(fast, "worth", lambda count: False)  # the reference's words come from the generator itself
+    right = stochastic.Stochastic.for_loops
+    monkeypatch.setattr(stochastic.Stochastic, "for_loops", lambda drawn: right(drawn)._replace(**other))
+    monkeypatch.setattr(stochastic, "worth", lambda count: False)  # the generator gives the reference its words
     with pytest.raises(AssertionError):
         stochastic_check("e4m3", 8)
 
 
 def test_every_format_that_ships_is_in_these_tests():
     assert set(formats()) == {*NARROW, *WIDE, "f32", "i32"} & set(formats())
-    assert traps("e2m1").size > loops.TILE and gather.U is np.uint32
+    assert traps("e2m1").size > loops.TILE and lookup.U is np.uint32

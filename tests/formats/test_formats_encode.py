@@ -10,7 +10,7 @@ from formats.formats_witness import EVERY, ROUNDINGS, bulk_expected, expected, i
 from gfloat import Domain, FormatInfo, RoundMode, Signedness, encode_ndarray, round_ndarray
 from gfloat import formats as gf
 
-from hwsim.formats import codec, exact, formats, get_format, rounding
+from hwsim.formats import codec, exact, exponent, fixed, floats, formats, get_format, reference, rounding
 
 # Which ml_dtypes cast, and how it treats what is too large. It rounds binary32 to nearest even, e8m0 ties up.
 CASTS = {
@@ -63,7 +63,7 @@ GFLOAT_MODES = {
 }
 
 
-def check(name, mode, overflow, fmt=None, encode=codec.encode_reference):
+def check(name, mode, overflow, fmt=None, encode=reference.encode_reference):
     """An encoder against the witness, in bulk. Raises AssertionError with the first number that differs."""
     x = inputs(name)
     got = encode(fmt or EVERY[name], x, mode, overflow).astype(np.int64)
@@ -212,16 +212,19 @@ def test_narrower_floats_are_taken_at_their_value(name):
 def grows_with(mode, decide):
     """The rounding decision with one mode's rule replaced."""
     right = rounding.grows
-    return lambda given, rest, odd, negative: (
-        decide(rest, odd, negative) if given == mode else right(given, rest, odd, negative)
+    return lambda given, rest, steps, negative: (
+        decide(rest, (steps & 1) == 1, negative) if given == mode else right(given, rest, steps, negative)
     )
+
+
+SPLIT = rounding.split
 
 
 def split_with(change):
     """`split` with what it says of the bits cut off changed."""
 
     def faulty(sig, shift):
-        kept, rest = rounding.split(sig, shift)
+        kept, rest = SPLIT(sig, shift)
         return kept, change(rest)
 
     return faulty
@@ -234,13 +237,21 @@ def binary32_first(x):
 
 def jam_after_eight_bits(sig, shift):
     cut = np.clip(shift - 8, 0, 50)
-    return rounding.split(sig >> cut << cut, shift)
+    return SPLIT(sig >> cut << cut, shift)
 
 
 def flush_subnormals(fmt, x):
     return np.where(x.exp < fmt.emin, x.exp + 40, np.maximum(x.exp, fmt.emin))
 
 
+WHERE = {
+    "grows": [floats, fixed, exponent],
+    "split": [rounding],
+    "_binade": [floats],
+    "_least": [floats.FloatFormat],
+    "numbers_of": [reference],
+    "exact": [reference],
+}
 NEVER = np.zeros_like
 FAULTS = {
     "rz floors": ("e4m3", "rz", "grows", grows_with("rz", lambda rest, odd, neg: (rest > 0) & neg)),
@@ -257,7 +268,7 @@ FAULTS = {
     "subnormals begin late": ("e5m2", "rne", "_binade", lambda fmt, x: np.maximum(x.exp, fmt.emin + 1)),
     "subnormals begin early": ("e5m2", "rne", "_binade", lambda fmt, x: np.maximum(x.exp, fmt.emin - 1)),
     "no subnormals": ("e4m3", "rne", "_binade", flush_subnormals),
-    "the least number is half": ("e4m3nosub", "rne", "_least", lambda fmt: (1 << 52, fmt.emin)),
+    "the least number is half": ("e4m3nosub", "rne", "_least", property(lambda fmt: (1 << 52, fmt.emin))),
     "by way of binary32": ("e4m3", "rne", "numbers_of", binary32_first),
     "sign lost": ("e4m3", "rz", "exact", lambda x: exact.exact(np.abs(x))),
 }
@@ -267,7 +278,8 @@ FAULTS = {
 def test_a_faulty_encoder_is_seen(monkeypatch, fault):
     name, mode, attribute, replacement = FAULTS[fault]
     check(name, mode, "saturate")
-    monkeypatch.setattr(codec, attribute, replacement)
+    for place in WHERE[attribute]:
+        monkeypatch.setattr(place, attribute, replacement)
     with pytest.raises(AssertionError):
         check(name, mode, "saturate")
 
@@ -290,8 +302,9 @@ def test_a_format_with_another_key_is_seen(name, mode, other):
 
 def test_overflow_that_depends_on_the_rounding_is_seen(monkeypatch):
     # IEEE 754 gives the largest number for an overflow under rz: not here.
-    right = codec._float_steps
-    monkeypatch.setattr(codec, "_float_steps", lambda fmt, x, mode: np.minimum(right(fmt, x, mode), fmt.max_magnitude))
+    right = floats.FloatFormat._steps_of
+    cut = lambda fmt, x, mode: np.minimum(right(fmt, x, mode), fmt.max_magnitude)  # noqa: E731
+    monkeypatch.setattr(floats.FloatFormat, "_steps_of", cut)
     check("e5m2", "rz", "saturate")
     with pytest.raises(AssertionError):
         check("e5m2", "rz", "infinity")

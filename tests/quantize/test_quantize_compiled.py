@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwsim.formats import fast as codec_fast
-from hwsim.formats import get_format, loops, parse
+from hwsim.formats import get_format, loops, parse, parts
 from hwsim.quantize import Rule, convert, fast, get_rule, rules
 from hwsim.quantize.convert import quantize_reference
 from hwsim.quantize.powers import Powers
@@ -25,7 +24,7 @@ DIVIDED = [name for name in rules() if name not in MX]
 @pytest.fixture(autouse=True)
 def every_array_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     assert loops.TILE == 1024  # compiled before the limit falls: `worth` looks for the module
-    monkeypatch.setattr(codec_fast, "LEAST", 1)
+    monkeypatch.setattr(parts, "LEAST", 1)
 
 
 def rows(seed: int, count: int, size: int, special: bool = True) -> Any:
@@ -187,7 +186,7 @@ def test_wide_arrays_of_many_tiles(name: str, axis: int) -> None:
 
 @pytest.mark.parametrize("name", ["mxfp8-e4m3", "tensor-e4m3"])
 def test_the_number_of_threads_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codec_fast, "LEAST_OF_A_THREAD", 100)
+    monkeypatch.setattr(parts, "LEAST_OF_A_THREAD", 100)
     x = rows(12, 37, 3000)
     for axis in (0, 1):
         seen = []
@@ -303,7 +302,7 @@ def test_a_reciprocal_for_a_quotient_is_seen(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_other_random_words_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     x = rows(19, 20, 64, special=False)
-    right = fast.words
-    monkeypatch.setattr(fast, "words", lambda *given: right(*given)._replace(counter_low=5))
+    right = fast.checked_stochastic
+    monkeypatch.setattr(fast, "checked_stochastic", lambda *given: right(*given)._replace(counter=5))
     with pytest.raises(AssertionError):
         same(x, "mxfp8-e4m3", rounding="stochastic", **BITS)

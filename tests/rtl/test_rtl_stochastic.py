@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.formats import FloatFormat, get_format, stochastic
-from hwsim.formats.codec import encode_reference
+from hwsim.formats.reference import encode_reference
 from hwsim.rtl import StochasticConvert, StochasticRound, Threefry, convert
 from hwsim.rtl import stochastic as hardware
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.quantize.arrayfiles import NUMBERS, Stored, file_of, numbers, parts, read
+from hwsim.quantize.arrayfiles import NUMBERS, StoredArray, file_of, numbers, parts, read
 from hwsim.study.data.elementary import Floats
 from hwsim.study.data.place import Place
 from hwsim.study.data.sources import Source
@@ -29,7 +29,7 @@ class Tensor(Source):
     transpose: bool = False
 
     @property
-    def stored(self) -> Stored:
+    def stored(self) -> StoredArray:
         """The tensor, mapped. Raises ValueError for a file that is not there or holds no matrix of floats."""
         path = file_of(self.tensor)
         try:
@@ -85,7 +85,7 @@ class Tensor(Source):
 
 
 @lru_cache(KEPT)
-def _opened(name: str, _changed: int, _size: int) -> Stored:
+def _opened(name: str, _changed: int, _size: int) -> StoredArray:
     stored = read(name)
     if stored.kind not in NUMBERS:
         raise ValueError(f"{name}: holds {stored.kind}; it must hold floats, as integers may be codes of any format")
@@ -96,5 +96,5 @@ def _opened(name: str, _changed: int, _size: int) -> Stored:
     return stored
 
 
-def _shown(stored: Stored) -> str:
+def _shown(stored: StoredArray) -> str:
     return " x ".join(map(str, stored.shape)) or "a single number"

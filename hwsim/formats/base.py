@@ -1,0 +1,115 @@
+"""What the classes of all kinds of formats share: a name, checks, and the codecs as methods."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from hwsim.formats import codec
+from hwsim.formats.kind import Kind
+from hwsim.formats.yamlfile import RuleError
+
+# Every value must be a float64, because that is what `decode` returns.
+FLOAT64_LEAST, FLOAT64_MOST = -1074, 1023
+MOST_BITS = 32  # of a code
+
+
+def nan_codes(value: Any) -> Any:
+    """NaN codes as a tuple."""
+    if isinstance(value, (list, tuple)) and all(type(code) is int for code in value):
+        return tuple(value)
+    raise ValueError("must be a list of codes")
+
+
+class FormatBase(BaseModel):
+    """What every kind has."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_.-]*$")
+    summary: str = ""
+    source: str = ""
+
+    @property
+    def bits(self) -> int:
+        """Bits that carry information."""
+        raise TypeError
+
+    @property
+    def container_bits(self) -> int:
+        """Width of a stored code: 32 for tf32 and e8m13, else `bits`."""
+        return self.bits
+
+    @property
+    def padding(self) -> int:
+        """Low bits of the container that are always zero."""
+        return self.container_bits - self.bits
+
+    @property
+    def precision(self: Kind) -> int:
+        """Significant bits of any value; of a float, those of a significand, the hidden bit counted: p."""
+        return self.fraction_bits + 1
+
+    @property
+    def sig_bits(self: Kind) -> int:
+        """Width of the largest significand, `Fields.sig`."""
+        return self.precision
+
+    @property
+    def quantum_exp(self: Kind) -> int:
+        """Exponent of the power of two that every value is a multiple of."""
+        return self.emin - self.fraction_bits
+
+    @property
+    def has_zero(self) -> bool:
+        """Whether there is a zero, code 0."""
+        return True
+
+    @property
+    def twos_complement(self) -> bool:
+        """Whether codes are two's complement; of other signed formats they are a sign and a magnitude."""
+        return False
+
+    @property
+    def min_code(self) -> int:
+        """The stored code of the number nearest to zero, zero included."""
+        return 0
+
+    @property
+    def own_dtype(self) -> str | None:
+        """Name of the float dtype, NumPy's or ml_dtypes', whose bits are the format's codes, or None."""
+        return None
+
+    @overload
+    def decode(self: Kind, codes: Any) -> NDArray[np.float64]: ...
+
+    @overload
+    def decode(self: Kind, codes: Any, dtype: Any) -> NDArray[Any]: ...
+
+    def decode(self: Kind, codes: Any, dtype: Any = np.float64) -> NDArray[Any]:
+        """The exact value of every code; see `hwsim.formats.codec.decode`."""
+        return codec.decode(self, codes, dtype)
+
+    def encode(
+        self: Kind,
+        x: Any,
+        rounding: str = "rne",
+        overflow: str = "saturate",
+        missing: str = "error",
+        *,
+        random_bits: int | None = None,
+        seed: int | None = None,
+        counter: int = 0,
+    ) -> NDArray[np.unsignedinteger[Any]]:
+        """The codes of numbers, each rounded once; see `hwsim.formats.codec.encode`."""
+        random: dict[str, Any] = {"random_bits": random_bits, "seed": seed, "counter": counter}
+        return codec.encode(self, x, rounding, overflow, missing, **random)
+
+    @model_validator(mode="after")
+    def _at_most_32_bits(self) -> FormatBase:
+        if self.bits > MOST_BITS:
+            raise RuleError("fraction_bits", f"makes a code of {self.bits} bits; at most {MOST_BITS}")
+        return self

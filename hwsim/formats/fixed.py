@@ -1,0 +1,131 @@
+"""Two's complement."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from hwsim.formats.base import FormatBase
+from hwsim.formats.exact import ExactNumbers, scaled
+from hwsim.formats.kind import Class, Fields
+from hwsim.formats.parameters import Steps
+from hwsim.formats.rounding import Bools, Draw, Ints, Overflow, Rounding, cut, grows
+
+
+class FixedFormat(FormatBase):
+    """Two's complement: value = code * 2^-fraction_bits (MXINT8 carries an implicit 2^-6).
+
+    A value is sig * 2^(exp - fraction_bits) too: exp is always 0, and sig the whole magnitude.
+    """
+
+    kind: Literal["fixed"] = "fixed"
+    integer_bits: int = Field(ge=0, le=31)
+    fraction_bits: int = Field(ge=0, le=31)
+
+    @property
+    def bits(self) -> int:
+        """Bits that carry information, the sign counted."""
+        return 1 + self.integer_bits + self.fraction_bits
+
+    @property
+    def sig_bits(self) -> int:
+        """Width of the largest magnitude, that of the negative end."""
+        return self.bits
+
+    @property
+    def precision(self) -> int:
+        """Significant bits: of the negative end, a power of two, there is one."""
+        return self.bits - 1
+
+    @property
+    def emin(self) -> int:
+        """The exponent of every code."""
+        return 0
+
+    @property
+    def emax(self) -> int:
+        """The exponent of every code."""
+        return 0
+
+    @property
+    def signed(self) -> bool:
+        """Half of the codes are negative."""
+        return True
+
+    @property
+    def signed_zero(self) -> bool:
+        """Zero is one code."""
+        return False
+
+    @property
+    def twos_complement(self) -> bool:
+        """Codes are two's complement."""
+        return True
+
+    @property
+    def subnormals(self) -> bool:
+        """No significand has a hidden bit, and none lacks it."""
+        return False
+
+    @property
+    def infinities(self) -> bool:
+        """No code is infinite."""
+        return False
+
+    @property
+    def has_nan(self) -> bool:
+        """No code is NaN."""
+        return False
+
+    @property
+    def canonical_nan(self) -> None:
+        """No code is NaN."""
+        return None
+
+    @property
+    def sign_bit(self) -> int:
+        """Weight of the sign in a code."""
+        return 1 << self.bits - 1
+
+    @property
+    def max_code(self) -> int:
+        """The code of the largest number; the negative end is one step longer."""
+        return self.sign_bit - 1
+
+    def is_nan(self, code: int) -> bool:
+        """No code is NaN."""
+        return False
+
+    def fields(self, code: int) -> Fields:
+        """A code's fields."""
+        value = code - ((code & self.sign_bit) << 1)
+        return Fields(int(value < 0), 0, abs(value), Class.NORMAL if value else Class.ZERO)
+
+    def values(self, code: Ints) -> NDArray[np.float64]:
+        """Codes' exact values."""
+        return scaled(self.order(code), -self.fraction_bits)
+
+    def order(self, code: Ints) -> Ints:
+        """The two's complement."""
+        return code - ((code & self.sign_bit) << 1)
+
+    def rounded(self, x: ExactNumbers, rounding: Rounding | Draw, overflow: Overflow) -> tuple[Ints, Bools]:
+        """Codes, and which numbers are missing: NaNs."""
+        # At a shift of 12 everything kept is 2^40 or more, beyond every end.
+        kept, rest = cut(rounding, x.sig, np.maximum(52 - self.fraction_bits - x.exp, 12))
+        steps = kept + grows(rounding, rest, kept, x.negative)
+        steps = np.minimum(steps, np.where(x.negative, self.sign_bit, self.max_code))
+        return np.where(x.negative, -steps, steps) & ((1 << self.bits) - 1), x.nan
+
+    def magnitudes(self) -> NDArray[np.float64]:
+        """Zero and the numbers above it, and the negative end's magnitude."""
+        return scaled(np.arange(self.sign_bit + 1), -self.fraction_bits)
+
+    def steps(self, overflow: Overflow) -> Steps:
+        """The magnitudes are subnormals of a float with a fraction as long; the negative end is its first normal."""
+        return Steps(
+            fraction_bits=self.bits - 1, low=self.integer_bits + 127, cap=self.max_code, fixed=1, lopsided=1
+        )  # fmt: skip

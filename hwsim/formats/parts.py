@@ -1,0 +1,41 @@
+"""Large arrays for compiled loops: when the loops pay, and how threads share an array."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEAST, LEAST_AT_FIRST = 1 << 8, 1 << 13  # elements that pay for a call, and for the import of the compiler
+LEAST_OF_A_THREAD = 1 << 20
+
+_Result = TypeVar("_Result")
+
+
+def worth(count: int) -> bool:
+    """Whether the loops are quicker for so many elements."""
+    return count >= (LEAST if "hwsim.formats.loops" in sys.modules else LEAST_AT_FIRST)
+
+
+def split(count: int, size: int, work: Callable[[int, int], _Result]) -> list[_Result]:
+    """work(start, end) of parts of range(count), in order, by as many threads as Numba is set to use.
+
+    size: the elements that each of the count stands for.
+    """
+    import numba
+
+    threads = min(numba.config.NUMBA_NUM_THREADS, count * size // LEAST_OF_A_THREAD, count)
+    if threads <= 1:
+        return [work(0, count)]
+    edges = [count * part // threads for part in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, edges[:-1], edges[1:]))
+
+
+def flat(array: NDArray[Any], kind: str) -> NDArray[Any]:
+    """An array's elements in C order, as unsigned integers of that kind; in a copy where the loops need one."""
+    return np.require(np.asarray(array), requirements=["C", "A", "W"]).reshape(-1).view(kind)

@@ -1,0 +1,128 @@
+"""The codecs by their definition, on 64-bit integers: no tables, nothing compiled but long runs of random words."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.formats.codes import Codes, codes_of, container_dtype, element
+from hwsim.formats.exact import exact, numbers_of
+from hwsim.formats.kind import Kind
+from hwsim.formats.rounding import Bools, Ints, Missing, Overflow, Rounding
+from hwsim.formats.stochastic import NAME as STOCHASTIC
+from hwsim.formats.stochastic import Stochastic, checked_stochastic
+
+
+class Choices(NamedTuple):
+    """How numbers are encoded, checked against the format."""
+
+    rounding: Rounding | Stochastic
+    overflow: Overflow
+    missing: Missing
+
+
+def choices(
+    fmt: Kind,
+    rounding: str,
+    overflow: str,
+    missing: str,
+    random_bits: int | None = None,
+    seed: int | None = None,
+    counter: int = 0,
+) -> Choices:
+    """`encode`'s arguments, checked; its errors."""
+    beyond = _choice("overflow", Overflow, overflow, overflows(fmt), fmt)
+    absent = _choice("missing", Missing, missing, _missings(fmt), fmt)
+    if rounding == STOCHASTIC:
+        return Choices(checked_stochastic(fmt, random_bits, seed, counter), beyond, absent)
+    if rounding not in list(Rounding):
+        raise ValueError(f"rounding must be one of {', '.join([*Rounding, STOCHASTIC])}, not {rounding!r}")
+    if random_bits is not None or seed is not None or counter:
+        raise ValueError(f"random_bits, seed and counter are of rounding='{STOCHASTIC}', not of {str(rounding)!r}")
+    return Choices(Rounding(rounding), beyond, absent)
+
+
+def decode_reference(fmt: Kind, codes: Any) -> NDArray[np.float64]:
+    """`decode` to float64 by arithmetic on every code, without tables."""
+    return values_of(fmt, codes_of(fmt, codes))
+
+
+def values_of(fmt: Kind, codes: Codes) -> NDArray[np.float64]:
+    """`decode_reference` of an array from `codes_of`. Every step is exact: a format's values are float64s."""
+    return np.asarray(fmt.values(codes.astype(np.int64) >> fmt.padding))
+
+
+def encode_reference(
+    fmt: Kind,
+    x: Any,
+    rounding: str = "rne",
+    overflow: str = "saturate",
+    missing: str = "error",
+    *,
+    random_bits: int | None = None,
+    seed: int | None = None,
+    counter: int = 0,
+) -> Codes:
+    """`encode` by the definition."""
+    return codes_by(fmt, x, choices(fmt, rounding, overflow, missing, random_bits, seed, counter))
+
+
+def codes_by(fmt: Kind, x: Any, how: Choices) -> Codes:
+    """`encode_reference` with its arguments checked."""
+    given = numbers_of(x)
+    number = exact(given)
+    rounding = how.rounding.draw(given.size) if isinstance(how.rounding, Stochastic) else how.rounding
+    codes, lacking = fmt.rounded(number, rounding, how.overflow)
+    if lacking.any():
+        if how.missing is Missing.ERROR:
+            others = " or ".join(f"missing={name.value!r}" for name in _missings(fmt)[1:])
+            raise ValueError(
+                f"{element('x', given, lacking.reshape(given.shape))}, for which {fmt.name} has no code; "
+                f"{others} gives it one"
+            )
+        codes = np.where(lacking, _substitute(fmt, number.nan, how.missing), codes)
+    return codes.astype(container_dtype(fmt)).reshape(given.shape)
+
+
+def outcome(fmt: Kind, x: Any, rounding: Rounding, overflow: Overflow) -> tuple[Ints, Bools]:
+    """The reference's codes, flattened, and which numbers are missing."""
+    return fmt.rounded(exact(numbers_of(x)), rounding, overflow)
+
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def _choice(key: str, kind: type[_Choice], name: str, allowed: tuple[_Choice, ...], fmt: Kind) -> _Choice:
+    """The member of that name. Raises ValueError, naming the choices that the format has."""
+    if name in allowed:
+        return kind(name)
+    names = [member.value for member in kind]
+    if name not in names:
+        raise ValueError(f"{key} must be one of {', '.join(names)}, not {name!r}")
+    raise ValueError(f"{key} must be one of {', '.join(allowed)} for {fmt.name}, not {str(name)!r}")
+
+
+@lru_cache(maxsize=64)
+def overflows(fmt: Kind) -> tuple[Overflow, ...]:
+    """The policies that a format has."""
+    return (Overflow.SATURATE, *[Overflow.INFINITY] * fmt.infinities, *[Overflow.NAN] * fmt.has_nan)
+
+
+@lru_cache(maxsize=64)
+def _missings(fmt: Kind) -> tuple[Missing, ...]:
+    return (Missing.ERROR, *[Missing.NAN] * fmt.has_nan, *[Missing.ZERO] * fmt.has_zero, Missing.SATURATE)
+
+
+def _substitute(fmt: Kind, nan: Bools, missing: Missing) -> Ints:
+    """The codes that stand for missing numbers, which are NaNs or not."""
+    match missing:
+        case Missing.NAN:
+            return np.full(nan.shape, fmt.canonical_nan or 0, dtype=np.int64)
+        case Missing.SATURATE:
+            return np.where(nan, fmt.max_code, fmt.min_code)
+        case Missing.ZERO | Missing.ERROR:
+            return np.zeros(nan.shape, dtype=np.int64)
