@@ -15,9 +15,9 @@ from hwsim.cli.app import app
 from hwsim.cli.interrupt import interruptible
 from hwsim.cli.output import note, print_error, print_table, say
 from hwsim.cli.progress import Progress
+from hwsim.cli.study_arguments import as_mapping
 from hwsim.cli.study_pareto import write_pareto
 from hwsim.cli.study_report import draw, show
-from hwsim.cli.study_words import as_mapping
 from hwsim.formats.catalog import nearest
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ MISMATCH = 1
 MOST_LINES = 200  # of a table
 
 
-class Size(StrEnum):
+class PresetSize(StrEnum):
     """What `--size` takes."""
 
     TINY = "tiny"
@@ -45,7 +45,9 @@ def study(
     preset: Annotated[
         str | None, typer.Option(metavar="NAME", help="A study that a paper made; an unknown name lists them.")
     ] = None,
-    size: Annotated[Size, typer.Option(help="Of a preset: seconds, minutes, or as long as it takes.")] = Size.QUICK,
+    size: Annotated[
+        PresetSize, typer.Option(help="Of a preset: seconds, minutes, or as long as it takes.")
+    ] = PresetSize.QUICK,
     unit: Annotated[
         list[str] | None, typer.Option(metavar="UNIT", help="A unit, or the path of its file; several times.")
     ] = None,
@@ -122,7 +124,7 @@ def study(
         if words or changes or dry_run:
             raise ValueError("--preset goes without other options than --size, --workers, --scheduler and --overwrite")
         assert output is not None
-        sized = [] if size is Size.QUICK else ["--size", size.value]
+        sized = [] if size is PresetSize.QUICK else ["--size", size.value]
         command = shlex.join(["hwsim", "study", "--preset", preset, *sized, "-o", str(output)])
         _run_preset(preset, size, output, command, runner, overwrite)
         return
@@ -197,7 +199,7 @@ def _carried_out(made: Study, folder: Path, runner: Runner, overwrite: bool, com
         raise typer.Exit(MISMATCH) from None
 
 
-def _run_preset(name: str, size: Size, folder: Path, command: str, runner: Runner, overwrite: bool) -> None:
+def _run_preset(name: str, size: PresetSize, folder: Path, command: str, runner: Runner, overwrite: bool) -> None:
     from hwsim.study.presets import PRESETS, Context
 
     if name not in PRESETS:

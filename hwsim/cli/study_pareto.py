@@ -29,7 +29,7 @@ def write_pareto(
     drawn: bool,
 ) -> None:
     """Synthesise and run a study, print its tables, and write its page and figures."""
-    from hwsim.study.area.pareto import Options, report
+    from hwsim.study.area.pareto import SynthesisOptions, report
 
     def run_alone(one: Study, place: Path) -> Results:
         bar.bar.stop()  # a terminal has one bar at a time
@@ -38,7 +38,7 @@ def write_pareto(
         finally:
             bar.bar.start()
 
-    options = Options(stages=stages or "4", fmax=cast("Fmax", fmax or "none"), workers=workers)
+    options = SynthesisOptions(stages=stages or "4", fmax=cast("Fmax", fmax or "none"), workers=workers)
     started = time.monotonic()
     try:
         with interruptible(), Progress("synthesis") as bar:

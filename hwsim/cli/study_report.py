@@ -9,12 +9,12 @@ from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from hwsim.study.report import Report
+    from hwsim.study.report import StudyReport
 
 PAGE = "report.html"
 
 
-def draw(report: Report, folder: Path) -> None:
+def draw(report: StudyReport, folder: Path) -> None:
     """Write figures and the page, and say so. Raises ToolMissing where what draws is not installed."""
     from hwsim.study.report import write_charts, write_page
 
@@ -25,15 +25,15 @@ def draw(report: Report, folder: Path) -> None:
     say(f"{folder / PAGE}: with figures that answer to the pointer; {svg} figures in {folder / 'figures'}, SVG and PNG")
 
 
-def show(report: Report) -> None:
+def show(report: StudyReport) -> None:
     """Print a report's text and tables."""
-    from hwsim.study.report import Table
+    from hwsim.study.report import TextTable
 
     say(report.title, style="bold")
     for paragraph in report.summary:
         say(paragraph)
     for part in report.parts:
-        if isinstance(part, Table):
+        if isinstance(part, TextTable):
             say()
             say(part.title, style="bold")
             print_table(part.header, part.rows, right=part.right)

@@ -14,11 +14,11 @@ import yaml
 import hwsim
 from hwsim.spec import as_yaml
 from hwsim.study.data import check, digest
+from hwsim.study.intervals import interval
 from hwsim.study.plan.grid import Point, points
 from hwsim.study.plan.study import Study, load_study, spell
 from hwsim.study.runners.local import Rows, Runner, local
 from hwsim.study.store import METADATA, RESULTS, Store, arrow
-from hwsim.study.summary import interval
 from hwsim.study.task import Task, tasks
 
 # What was done, of how much, and what is being done: products, as a bar shows them.

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.files import cache_folder
 from hwsim.products import gemm
 from hwsim.products.engine import FEW, chosen
 from hwsim.report.explained import explain
 from hwsim.spec import Unit
-from hwsim.study.accuracy.exact import Exact, exact_product, magnitude
-from hwsim.study.accuracy.measures import Outcome, trial_measures
+from hwsim.study.accuracy.exact import DoubleDouble, exact_product, magnitude
+from hwsim.study.accuracy.measures import TrialOutcome, trial_measures
 from hwsim.study.accuracy.swamped import swamped_terms
 from hwsim.study.data import draw
 from hwsim.study.plan.grid import Point
-from hwsim.study.plan.scaling import Operand, apply
+from hwsim.study.plan.scaling import QuantizedFactor, apply
 from hwsim.study.task import Task
 
 Floats = NDArray[np.float64]
@@ -35,9 +34,9 @@ class Disagreement(Exception):
 class _Quantized(NamedTuple):
     """What all units of the same formats and scaling multiply."""
 
-    a: Operand
-    b: Operand
-    product: Exact
+    a: QuantizedFactor
+    b: QuantizedFactor
+    product: DoubleDouble
     magnitude: Floats
     factor: Floats | None
 
@@ -76,12 +75,12 @@ def _quantized(point: Point, a: NDArray[np.float32], b: NDArray[np.float32]) -> 
     return _Quantized(of_a, of_b, exact_product(*values), magnitude(*values), factor)
 
 
-def _measured(task: Task, point: Point, made: _Quantized, numbers: Exact) -> dict[str, float]:
+def _measured(task: Task, point: Point, made: _Quantized, numbers: DoubleDouble) -> dict[str, float]:
     unit, a, b = point.unit, made.a, made.b
     if task.compiled:
         _load(unit, task.length, made)
     returned = gemm(unit, a.codes, b.codes, None, a.scales, b.scales)
-    outcome = Outcome(
+    outcome = TrialOutcome(
         unit=unit, returned=as_numbers(unit, returned), quantized=made.product, numbers=numbers, factor=made.factor,
         magnitude=made.magnitude, values_a=a.elements, values_b=b.elements, scales_a=a.each, scales_b=b.each,
     )  # fmt: skip
@@ -140,7 +139,7 @@ def _load(unit: Unit, length: int, made: _Quantized) -> None:
 @contextmanager
 def _alone() -> Iterator[None]:
     """One process of this machine at a time; all at once where there is nowhere to lock."""
-    folder = Path(os.environ.get("HWSIM_CACHE") or Path.home() / ".cache" / "hwsim")
+    folder = cache_folder()
     with ExitStack() as held:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)

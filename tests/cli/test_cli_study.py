@@ -250,11 +250,11 @@ def test_a_preset_is_given_its_means_and_its_report_is_shown(
     assert "--preset goes without other options" in capsys.readouterr().err
     from hwsim.study.plan import load_study
     from hwsim.study.presets import PRESETS, Context, Preset
-    from hwsim.study.report import Report, default_report
+    from hwsim.study.report import StudyReport, default_report
 
     seen: list[Context] = []
 
-    def report(context: Context) -> Report:
+    def report(context: Context) -> StudyReport:
         seen.append(context)
         assert list(context.each(["a", "b"], "letters")) == ["a", "b"]
         made = {"study": "tiny", "rows": 2, "columns": 2, "lengths": 32, "units": [HOPPER], "data": ["normal"]}

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from hwsim.study.report import Axis, Chart, Reference, Report, Series, Table
+from hwsim.study.report import Axis, Chart, Reference, Series, StudyReport, TextTable
 
 COMMAND = "hwsim study --unit hopper-wgmma-e4m3-f32 --grid interval=none,128 --length 512 -o out"
 NASTY = "<script>alert(1)</script>{{ 7*7 }}&amp;\"'</style>"
@@ -83,21 +83,25 @@ def nasty() -> Chart:
 CHARTS = {make.__name__: make for make in (lines, panels, many, points, bars, heatmap, nasty)}
 
 
-def table() -> Table:
+def table() -> TextTable:
     rows = (("Hopper", "81.2", "1.2e-4"), ("Ada", "101.25", "∞"), ("FP32", "9", "0.5"))
-    return Table(title="Errors", header=("Unit", "SNR (dB)", "Error"), rows=rows, right=(1, 2), caption="Of 8 trials.")
+    return TextTable(
+        title="Errors", header=("Unit", "SNR (dB)", "Error"), rows=rows, right=(1, 2), caption="Of 8 trials."
+    )
 
 
-def report() -> Report:
-    return Report(
+def report() -> StudyReport:
+    return StudyReport(
         name="sample", title="Accumulator width", command=COMMAND, summary=("How many bits?", "Thirteen."),
         parts=(lines(), table(), bars(), heatmap()), sources=("DeepSeek-V3 technical report",),
     )  # fmt: skip
 
 
-def nasty_report() -> Report:
-    words = Table(title=NASTY, header=(NASTY, "n"), rows=((NASTY, "1"), ("a", "2")), caption=NASTY)
-    return Report(name="nasty", title=NASTY, command=NASTY, summary=(NASTY,), parts=(nasty(), words), sources=(NASTY,))
+def nasty_report() -> StudyReport:
+    words = TextTable(title=NASTY, header=(NASTY, "n"), rows=((NASTY, "1"), ("a", "2")), caption=NASTY)
+    return StudyReport(
+        name="nasty", title=NASTY, command=NASTY, summary=(NASTY,), parts=(nasty(), words), sources=(NASTY,)
+    )
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.study.accuracy.exact import Exact
+from hwsim.study.accuracy.exact import DoubleDouble
 
 
 def fraction(x: Any) -> Fraction:
@@ -16,7 +16,7 @@ def fraction(x: Any) -> Fraction:
     return Fraction(float(x))
 
 
-def rational(x: Exact, at: Any) -> Fraction:
+def rational(x: DoubleDouble, at: Any) -> Fraction:
     """An element of an unevaluated sum."""
     return fraction(x.hi[at]) + fraction(x.lo[at])
 

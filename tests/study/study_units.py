@@ -12,7 +12,7 @@ from hwsim.model import dot
 from hwsim.products import gemm
 from hwsim.spec import Unit
 from hwsim.study.accuracy.exact import exact_product, magnitude
-from hwsim.study.accuracy.measures import Outcome
+from hwsim.study.accuracy.measures import TrialOutcome
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Given(NamedTuple):
             sides.append(wide[: shape[0], : shape[1]])
         return sides[0], sides[1]
 
-    def outcome(self, matrix: bool = True) -> Outcome:
+    def outcome(self, matrix: bool = True) -> TrialOutcome:
         """What the unit returns, and what it should; without quantisation. matrix: by the engine, else the model."""
         unit = self.unit
         made = gemm(unit, self.a, self.b, None, self.scale_a, self.scale_b) if matrix else dot(unit, *self.codes())
@@ -51,7 +51,7 @@ class Given(NamedTuple):
         whole_a = values_a if scales_a is None else values_a * scales_a
         whole_b = values_b if scales_b is None else values_b * scales_b
         product = exact_product(whole_a, whole_b)
-        return Outcome(
+        return TrialOutcome(
             unit=unit,
             returned=unit.output.decode(made).reshape(product.hi.shape),
             quantized=product,

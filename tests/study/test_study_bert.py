@@ -17,7 +17,7 @@ from hwsim.errors import ToolMissing
 from hwsim.study.network import Where, exact, layers, minilm
 from hwsim.study.network import bert as encoder
 from hwsim.study.network.layers import Linear, Norm
-from hwsim.study.network.units import Recorder
+from hwsim.study.network.unit_products import Recorder
 
 GOLDEN = Path(__file__).parents[2] / "vectors" / "network"
 SHOWN = 8  # components in the golden file

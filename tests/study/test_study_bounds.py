@@ -17,7 +17,7 @@ from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.spec import Unit, load_unit, presets
 from hwsim.study.accuracy import bounds as module
 from hwsim.study.accuracy.bounds import bounds, certainty, counted_magnitude, worst_errors
-from hwsim.study.accuracy.exact import Exact, difference
+from hwsim.study.accuracy.exact import DoubleDouble, difference
 from hwsim.study.accuracy.measures import trial_measures
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -107,7 +107,7 @@ def test_no_error_of_odd_units_exceeds_the_worst_case(name: str) -> None:
         limit = worst_errors(unit, *sides)
         safe = counted_magnitude(unit, *sides) + limit < most(unit)
         assert np.isfinite(made.returned[safe]).all()
-        error = np.abs(difference(Exact.of(np.where(safe, made.returned, 0.0)), made.quantized))
+        error = np.abs(difference(DoubleDouble.of(np.where(safe, made.returned, 0.0)), made.quantized))
         assert (error <= limit)[safe].all()
 
 
@@ -200,7 +200,7 @@ def test_mutants_are_exceeded(monkeypatch: pytest.MonkeyPatch, what: str) -> Non
     given = volta() if what == "lane" else hopper(255)
     made = given.outcome()
     unit = with_less(given.unit, what) if what in ("window", "nearest") else given.unit
-    error = np.abs(difference(Exact.of(made.returned), made.quantized))
+    error = np.abs(difference(DoubleDouble.of(made.returned), made.quantized))
     assert (error > worst_errors(unit, made.values_a, made.values_b)).all()
 
 
@@ -211,7 +211,7 @@ def test_mutant_roundings_are_exceeded(rule: str) -> None:
     cut = unit.model_copy(update={"sum": unit.sum.model_copy(update={"rounding": rule})})
     given = products(cut, (0, -10), 40, 1.875)
     made = given.outcome()
-    error = np.abs(difference(Exact.of(made.returned), made.quantized))
+    error = np.abs(difference(DoubleDouble.of(made.returned), made.quantized))
     assert (error <= worst_errors(cut, made.values_a, made.values_b)).all()
     assert bool((error > worst_errors(unit, made.values_a, made.values_b)).all()) == (rule != "rne")
 

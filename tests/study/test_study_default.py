@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from study.chart_samples import COMMAND, LENGTHS, Found, StudySaid, found
+from study.test_study_charts import check, layers
 
 from hwsim.study.report import Chart, default_report, specification
 
@@ -37,19 +38,25 @@ def test_of_one_length_the_field_that_varies_is_the_axis() -> None:
     assert chart.series[0].x == (9, 10, 11, 12, 13)
 
 
-def test_a_field_that_is_not_given_stands_beyond_the_numbers() -> None:
+def test_a_field_that_is_none_somewhere_has_points_in_the_order_of_the_study_and_nothing_joins_them() -> None:
     results = found(lengths=(512,), bits=3)
     for point in results.points:
         bits = point["axis.fraction_bits"]
-        kept = {"9": "128", "10": "none", "11": "32"}[str(bits)]
+        kept = {"9": "none", "10": "128", "11": "32"}[str(bits)]
         point["axis.interval"] = kept
         point["label"] = point["label"].replace(f"fraction_bits={bits}", f"interval={kept}")
         del point["axis.fraction_bits"]
     chart = charted(results, "total-snr-db")
-    assert (chart.x.title, chart.x.categories) == ("interval", ("32", "128", "none"))
+    assert (chart.kind, chart.x.title, chart.x.categories) == ("points", "interval", ("none", "128", "32"))
     (line,) = (one for one in chart.series if one.panel == "normal")
     by_interval = {p["axis.interval"]: p["total_snr_db"] for p in results.points if p["data"] == "normal"}
-    assert line.x == ("32", "128", "none") and line.y == tuple(by_interval[x] for x in line.x)
+    assert line.x == ("none", "128", "32") and line.y == tuple(by_interval[x] for x in line.x)
+    assert "the thin line is its 90 % confidence interval" in chart.caption
+    bounded = charted(results, "accumulation-normalized-max")
+    assert "Strokes: what theory bounds it by." in bounded.caption
+    for one in (chart, bounded):
+        check(one, specification(one))
+        assert {mark for _, mark, _, _ in layers(specification(one))} == {"point", "rule"}
 
 
 def test_where_nothing_varies_units_are_bars() -> None:

@@ -13,7 +13,7 @@ from study.study_fractions import fraction, product_of, rational
 
 from hwsim.cases.counter import Stream
 from hwsim.study.accuracy import exact
-from hwsim.study.accuracy.exact import Exact, difference, exact_product, magnitude, slice_widths, slices, times
+from hwsim.study.accuracy.exact import DoubleDouble, difference, exact_product, magnitude, slice_widths, slices, times
 
 Array = NDArray[np.float64]
 
@@ -64,6 +64,14 @@ def test_what_cancels_to_the_last_bit_stays(scale_a: int, scale_b: int) -> None:
     b = np.vstack([b, b[::-1], np.full((1, 3), 2.0**-150)]) * 2.0**scale_b
     assert (exact_product(a, b).hi == 2.0 ** (scale_a + scale_b - 310)).all()
     assert holds(a, b) == 9
+
+
+def test_a_number_of_53_bits_times_1_is_itself() -> None:
+    # A slice of 53 bits would not be rounded to its grid, and lose the last of them.
+    number = -(2.0**52) - 1
+    for left, right in ((1.0, number), (number, 1.0), (number, number)):
+        made = exact_product(np.array([[left]]), np.array([[right]]))
+        assert rational(made, (0, 0)) == Fraction(left) * Fraction(right)
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-(2.0**400), max_value=2.0**400)
@@ -178,19 +186,19 @@ def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match=r"below 2\^1024"):
         exact_product(np.array([[2.0**600]]), np.array([[2.0**600]]))
     with pytest.raises(ValueError, match=r"below 2\^1024"):
-        times(Exact.of(np.array([2.0**600])), np.array(2.0**600))
+        times(DoubleDouble.of(np.array([2.0**600])), np.array(2.0**600))
 
 
 @given(st.lists(finite, min_size=4, max_size=4), st.sampled_from([0.0, 2.0**-53, 2.0**-106, 1.0, 2.0**-170]))
 @settings(max_examples=300, deadline=None)
 def test_differences_are_right_however_much_cancels(numbers: list[float], part: float) -> None:
-    def pair(hi: float, lo: float) -> Exact:
+    def pair(hi: float, lo: float) -> DoubleDouble:
         total = hi + lo * 2.0**-60
-        return Exact(np.array([total]), np.array([lo * 2.0**-60 - (total - hi)]))
+        return DoubleDouble(np.array([total]), np.array([lo * 2.0**-60 - (total - hi)]))
 
     first, second = pair(*numbers[:2]), pair(*numbers[2:])
     close = pair(numbers[0], numbers[1] * (1 - part))
-    for x, y in ((first, second), (first, close), (close, first), (first, first), (first, Exact.of(first.hi))):
+    for x, y in ((first, second), (first, close), (close, first), (first, first), (first, DoubleDouble.of(first.hi))):
         right = rational(x, 0) - rational(y, 0)
         assert abs(fraction(difference(x, y)[0]) - right) <= abs(right) / 2**50
 
@@ -199,14 +207,14 @@ def test_differences_are_right_however_much_cancels(numbers: list[float], part: 
 @settings(max_examples=200, deadline=None)
 def test_products_with_a_factor(hi: float, lo: float, factor: float, negative: bool) -> None:
     total = hi + lo * 2.0**-60
-    x = Exact(np.array([[total]]), np.array([[lo * 2.0**-60 - (total - hi)]]))
+    x = DoubleDouble(np.array([[total]]), np.array([[lo * 2.0**-60 - (total - hi)]]))
     factor = -factor if negative else factor
     made, right = times(x, np.array(factor)), rational(x, (0, 0)) * Fraction(factor)
     assert abs(rational(made, (0, 0)) - right) <= max(abs(right) / 2**100, Fraction(1, 2**1073))
 
 
 def test_factors_broadcast_and_powers_of_two_are_exact() -> None:
-    x = Exact(np.array([[1.0, 3.0], [5.0, 7.0]]), np.array([[2.0**-60, -(2.0**-58)], [2.0**-70, 0.0]]))
+    x = DoubleDouble(np.array([[1.0, 3.0], [5.0, 7.0]]), np.array([[2.0**-60, -(2.0**-58)], [2.0**-70, 0.0]]))
     made = times(x, np.array([[2.0**-400], [2.0**300]]))
     assert made.hi.tolist() == [[2.0**-400, 3 * 2.0**-400], [5 * 2.0**300, 7 * 2.0**300]]
     assert made.lo.tolist() == [[2.0**-460, -(2.0**-458)], [2.0**230, 0.0]]

@@ -14,8 +14,8 @@ from hwsim.cases.counter import Stream, normals
 from hwsim.formats import get_format
 from hwsim.spec import load_unit
 from hwsim.study.accuracy import measures
-from hwsim.study.accuracy.exact import Exact, exact_product, magnitude
-from hwsim.study.accuracy.measures import KINDS, Outcome, measure, trial_measures, ulps
+from hwsim.study.accuracy.exact import DoubleDouble, exact_product, magnitude
+from hwsim.study.accuracy.measures import KINDS, TrialOutcome, measure, trial_measures, ulps
 
 pytestmark = pytest.mark.filterwarnings("error")
 HOPPER = load_unit("hopper-wgmma-e4m3-f32")
@@ -24,7 +24,7 @@ EIGHTH = 2.0**-3
 
 def outcome(
     seed: int = 1, shape: tuple[int, int, int] = (4, 40, 3), factor: NDArray[np.float64] | None = None
-) -> Outcome:
+) -> TrialOutcome:
     """A made-up unit: its results are cut to 14 bits, its operands to multiples of 1/8."""
     m, k, n = shape
     stream = Stream(seed, "measures")
@@ -32,7 +32,7 @@ def outcome(
     a8, b8 = np.rint(a / EIGHTH) * EIGHTH, np.rint(b / EIGHTH) * EIGHTH
     quantized = exact_product(a8, b8)
     mantissa, exponent = np.frexp(quantized.hi)
-    return Outcome(
+    return TrialOutcome(
         unit=HOPPER,
         returned=np.ldexp(np.trunc(mantissa * 2**11), exponent - 11),
         quantized=quantized,
@@ -44,7 +44,7 @@ def outcome(
     )
 
 
-def witness(given: Outcome) -> dict[str, float]:
+def witness(given: TrialOutcome) -> dict[str, float]:
     """The same measures from their definitions, in rationals."""
     places = [at for at in np.ndindex(given.returned.shape) if math.isfinite(given.returned[at])]
     broad = np.broadcast_to(np.ones(()) if given.factor is None else given.factor, given.returned.shape)
@@ -115,7 +115,7 @@ def ulp_of(x: Fraction) -> Fraction:
     return Fraction(2) ** (exponent - 13)
 
 
-def same(given: Outcome) -> None:
+def same(given: TrialOutcome) -> None:
     made, right = trial_measures(given), witness(given)
     assert {name for name in made if "bound" not in name and "worst" not in name} == set(right)
     for name, x in right.items():
@@ -149,7 +149,7 @@ def test_references_of_zero_are_counted_and_left_out() -> None:
 
 def test_no_error_is_infinite_decibels() -> None:
     given = outcome(5)
-    right = Outcome(**{**vars(given), "returned": given.quantized.hi, "numbers": given.quantized})
+    right = TrialOutcome(**{**vars(given), "returned": given.quantized.hi, "numbers": given.quantized})
     measured = trial_measures(right)
     for kind in KINDS:
         assert measured[f"{kind}_snr_db"] == math.inf
@@ -159,9 +159,9 @@ def test_no_error_is_infinite_decibels() -> None:
 
 def test_only_what_is_0_over_0_is_nan() -> None:
     zeros = np.zeros((2, 2))
-    exact = Exact(zeros, zeros)
+    exact = DoubleDouble(zeros, zeros)
     blank = np.zeros((2, 4)), np.zeros((4, 2))
-    nothing = Outcome(
+    nothing = TrialOutcome(
         unit=HOPPER,
         returned=zeros,
         quantized=exact,
@@ -175,24 +175,24 @@ def test_only_what_is_0_over_0_is_nan() -> None:
     assert measured["zero_references"] == 4.0
     assert measured["accumulation_ulp_max"] == 0.0
     assert math.isnan(measured["total_snr_db"]) and math.isnan(measured["total_relative_max"])
-    wrong = trial_measures(Outcome(**{**vars(nothing), "returned": zeros + 1}))
+    wrong = trial_measures(TrialOutcome(**{**vars(nothing), "returned": zeros + 1}))
     assert wrong["total_snr_db"] == -math.inf and wrong["total_rms"] == wrong["total_bias"] == math.inf
-    none = trial_measures(Outcome(**{**vars(nothing), "returned": zeros + np.nan}))
+    none = trial_measures(TrialOutcome(**{**vars(nothing), "returned": zeros + np.nan}))
     assert none["nonfinite"] == 4.0 and math.isnan(none["total_rms"])
 
 
 def test_errors_survive_cancellation() -> None:
     # A result that differs from an exact product in its 100th bit only.
-    one = Exact(np.array([[1.0]]), np.array([[2.0**-99]]))
-    assert measure(Exact.of(np.array([[1.0]])), one, np.ones((1, 1)))["relative_max"] == 2.0**-99
+    one = DoubleDouble(np.array([[1.0]]), np.array([[2.0**-99]]))
+    assert measure(DoubleDouble.of(np.array([[1.0]])), one, np.ones((1, 1)))["relative_max"] == 2.0**-99
 
 
 def test_huge_and_tiny_numbers_measure_the_same() -> None:
     given = outcome(6)
-    base = measure(Exact.of(given.returned), given.quantized, given.magnitude)
+    base = measure(DoubleDouble.of(given.returned), given.quantized, given.magnitude)
     for scale in (2.0**-500, 2.0**500):
-        scaled = Exact(given.quantized.hi * scale, given.quantized.lo * scale)
-        assert measure(Exact.of(given.returned * scale), scaled, given.magnitude * scale) == base
+        scaled = DoubleDouble(given.quantized.hi * scale, given.quantized.lo * scale)
+        assert measure(DoubleDouble.of(given.returned * scale), scaled, given.magnitude * scale) == base
 
 
 @pytest.mark.parametrize("name", ["f16", "e4m3", "bf16", "e5m2", "int8"])
@@ -201,13 +201,13 @@ def test_ulps_are_the_distances_of_a_format(name: str) -> None:
     numbers = np.unique(fmt.decode(np.arange(1 << fmt.bits)))
     numbers = numbers[np.isfinite(numbers) & (numbers >= 0)]
     middles = (numbers[:-1] + numbers[1:]) / 2
-    assert (ulps(fmt, Exact.of(middles)) == np.diff(numbers)).all()
-    assert (ulps(fmt, Exact.of(-middles)) == np.diff(numbers)).all()
+    assert (ulps(fmt, DoubleDouble.of(middles)) == np.diff(numbers)).all()
+    assert (ulps(fmt, DoubleDouble.of(-middles)) == np.diff(numbers)).all()
     # At a number the distance to the next one up; a little less than it, that to the one below.
     tiny = np.full(numbers[1:].shape, 2.0**-90)
-    assert (ulps(fmt, Exact(numbers[1:], -tiny)) == np.diff(numbers)).all()
-    assert (ulps(fmt, Exact(-numbers[1:], tiny)) == np.diff(numbers)).all()
-    assert (ulps(fmt, Exact(numbers[:-1], tiny[: len(numbers) - 1])) == np.diff(numbers)).all()
+    assert (ulps(fmt, DoubleDouble(numbers[1:], -tiny)) == np.diff(numbers)).all()
+    assert (ulps(fmt, DoubleDouble(-numbers[1:], tiny)) == np.diff(numbers)).all()
+    assert (ulps(fmt, DoubleDouble(numbers[:-1], tiny[: len(numbers) - 1])) == np.diff(numbers)).all()
 
 
 MUTANTS = {

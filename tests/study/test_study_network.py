@@ -16,10 +16,10 @@ from hwsim.formats.yamlfile import SpecError
 from hwsim.products import gemm
 from hwsim.quantize import quantize
 from hwsim.spec import load_unit
-from hwsim.study.network import Array, Matmul, Where, digits, exact, measured, models, units
+from hwsim.study.network import Array, Matmul, Where, digits, exact, measurement, models, unit_products
 from hwsim.study.network.layers import Linear, attention
-from hwsim.study.network.measured import Entry, Network, kept, measure, turned
-from hwsim.study.network.units import Accumulated, Products
+from hwsim.study.network.measurement import Entry, Network, kept, measure, turned
+from hwsim.study.network.unit_products import Accumulated, UnitProducts
 
 HOPPER = Entry("Hopper", "hopper-wgmma-e4m3-f32", "tensor", "channel")
 PROMOTED = Entry("promoted", "deepseek-v3-e4m3-f32", "tensor", "channel")
@@ -38,8 +38,8 @@ LINEAR = Where(0, "linear", True)
 INSIDE = Where(0, "scores", False)
 
 
-def products(entry: Entry) -> Products:
-    return Products(load_unit(entry.unit), entry.activations, entry.weights)
+def products(entry: Entry) -> UnitProducts:
+    return UnitProducts(load_unit(entry.unit), entry.activations, entry.weights)
 
 
 def matrices(*shapes: tuple[int, ...]) -> list[Array]:
@@ -116,14 +116,14 @@ def test_an_accumulation_error_of_the_other_sign_shrinks_less_than_nothing(monke
 def test_a_weight_is_quantised_once_and_another_one_in_its_place_again() -> None:
     a, b, other = matrices((3, 32), (32, 4), (32, 4))
     made = products(HOPPER)
-    first = made.operands(LINEAR, a, b).b
-    assert made.operands(LINEAR, 2 * a, b).b is first
-    assert not np.array_equal(made.operands(LINEAR, a, other).b.values, first.values)
+    first = made.operands(LINEAR, a, b)[1]
+    assert made.operands(LINEAR, 2 * a, b)[1] is first
+    assert not np.array_equal(made.operands(LINEAR, a, other)[1].values, first.values)
 
 
 def test_a_scaling_that_the_unit_does_not_take_is_refused() -> None:
     with pytest.raises(SpecError, match="block"):
-        Products(load_unit("hopper-wgmma-e4m3-f32"), "block", "channel")
+        UnitProducts(load_unit("hopper-wgmma-e4m3-f32"), "block", "channel")
 
 
 def test_attention_of_one_head_is_softmax_by_hand() -> None:
@@ -169,7 +169,7 @@ def test_what_was_measured_is_taken_up_and_not_for_another_unit_or_network(
     network = small_network()
     first = kept(HOPPER, network, tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(measured, "measure", lambda *_: pytest.fail("measured again"))
+        patched.setattr(measurement, "measure", lambda *_: pytest.fail("measured again"))
         assert kept(HOPPER, network, tmp_path) == first
         assert kept(Entry("renamed", *[getattr(HOPPER, key) for key in ("unit", "activations", "weights")]),
                     small_network(), tmp_path) == first  # fmt: skip
@@ -246,19 +246,19 @@ def test_missing_scikit_learn_is_said_with_the_command_that_installs_it(monkeypa
 @pytest.mark.parametrize("mutant", ["scale left out", "quantised twice", "exact sums", "wrong axis"])
 def test_mutants_of_products_are_caught(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if mutant == "scale left out":
-        monkeypatch.setattr(units, "_scaled", lambda product, operands: product)
+        monkeypatch.setattr(unit_products, "_scaled", lambda product, operands: product)
     elif mutant == "quantised twice":
-        plain = Products._quantized
-        monkeypatch.setattr(Products, "_quantized", lambda *args: plain(*args[:3], plain(*args).values))
+        plain = UnitProducts._quantized
+        monkeypatch.setattr(UnitProducts, "_quantized", lambda *args: plain(*args[:3], plain(*args).values))
     elif mutant == "exact sums":
-        monkeypatch.setattr(Products, "by_unit", Products.exactly)
+        monkeypatch.setattr(UnitProducts, "by_unit", UnitProducts.exactly)
     else:
-        monkeypatch.setattr(units, "apply", lambda side, which, *rest: APPLY(side, "a", *rest))
+        monkeypatch.setattr(unit_products, "apply", lambda side, which, *rest: APPLY(side, "a", *rest))
     with pytest.raises((AssertionError, ValueError)):
         test_a_linear_product_on_hopper_is_the_units_own_times_both_scales()
 
 
-APPLY = units.apply
+APPLY = unit_products.apply
 
 
 def test_linear_layers_add_their_bias() -> None:

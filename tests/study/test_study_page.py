@@ -14,7 +14,7 @@ from PIL import Image
 from study.chart_samples import NASTY, nasty_report, report
 
 from hwsim.report import html as rules
-from hwsim.study.report import Chart, Report, Table, write_page
+from hwsim.study.report import Chart, StudyReport, TextTable, write_page
 from hwsim.study.report.page import html, numbers
 
 SPACE = "{http://www.w3.org/1999/xhtml}"
@@ -45,7 +45,7 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def check_page(text: str, told: Report) -> None:
+def check_page(text: str, told: StudyReport) -> None:
     """The page says what the report says: its words, every table's cells, and every number of every chart."""
     tree = parsed(text)
     assert words(tree.find(f".//{SPACE}h1")) == plain(told.title) == words(tree.find(f".//{SPACE}title"))
@@ -55,7 +55,7 @@ def check_page(text: str, told: Report) -> None:
     assert len(articles) == len(told.parts)
     for article, part in zip(articles, told.parts, strict=True):
         assert words(article.find(f"{SPACE}h3")) == plain(part.title)
-        expected = part if isinstance(part, Table) else numbers(part)
+        expected = part if isinstance(part, TextTable) else numbers(part)
         (table,) = article.iter(f"{SPACE}table")
         rows = [tuple(words(cell) for cell in row) for row in table.iter(f"{SPACE}tr")]
         assert rows == [tuple(map(plain, row)) for row in (expected.header, *expected.rows)]

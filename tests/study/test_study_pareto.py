@@ -15,12 +15,12 @@ from hwsim.rtl.synthesis import NEXTPNR, YOSYS, Area, FlowFailed, datapath_veril
 from hwsim.spec import Unit
 from hwsim.study.area import areas as areas_module
 from hwsim.study.area.areas import areas
-from hwsim.study.area.pareto import Options, default_study, report
-from hwsim.study.area.places import Place, error_kind, places
+from hwsim.study.area.pareto import SynthesisOptions, default_study, report
 from hwsim.study.area.references import references
+from hwsim.study.area.sized_points import SizedPoint, error_kind, places
 from hwsim.study.plan import Study, load_study
 from hwsim.study.plan.grid import points
-from hwsim.study.report import Chart, Report, markdown
+from hwsim.study.report import Chart, StudyReport, markdown
 from hwsim.study.results import run
 
 TINY: dict[str, Any] = {
@@ -47,7 +47,7 @@ STUDY: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Path]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[StudyReport, Path]:
     try:
         require(YOSYS, NEXTPNR)
     except ToolMissing as error:
@@ -62,12 +62,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Path]:
     return found, folder
 
 
-def table(made: Report, title: str) -> list[dict[str, str]]:
+def table(made: StudyReport, title: str) -> list[dict[str, str]]:
     (one,) = [one for one in made.tables if one.title == title]
     return [dict(zip(one.header, row, strict=True)) for row in one.rows]
 
 
-def test_the_table_holds_what_synthesis_says_of_each_unit(made: tuple[Report, Path]) -> None:
+def test_the_table_holds_what_synthesis_says_of_each_unit(made: tuple[StudyReport, Path]) -> None:
     rows = table(made[0], "Units")
     units = [point.unit for point in points(load_study(STUDY))]
     text = datapath_verilog(units[0], stage_cuts(units[0], "4"))
@@ -83,19 +83,19 @@ def test_the_table_holds_what_synthesis_says_of_each_unit(made: tuple[Report, Pa
     assert [row["front"] for row in rows] == ["normal, outliers"] * 3 + [""]
 
 
-def test_a_unit_that_the_rtl_refuses_is_listed_with_the_reason(made: tuple[Report, Path]) -> None:
+def test_a_unit_that_the_rtl_refuses_is_listed_with_the_reason(made: tuple[StudyReport, Path]) -> None:
     (refused,) = table(made[0], "Units without an area")
     assert refused["unit"] == "exact"
     assert "sum.method: exact" in refused["why"]
     assert table(made[0], "Units")[3]["gates"] == "-"
 
 
-def test_the_tables_are_written_as_they_are_said(made: tuple[Report, Path]) -> None:
+def test_the_tables_are_written_as_they_are_said(made: tuple[StudyReport, Path]) -> None:
     written = (made[1] / "pareto.md").read_text()
     assert all(markdown(one) in written for one in made[0].tables)
 
 
-def test_the_charts_show_every_unit_that_has_an_area(made: tuple[Report, Path]) -> None:
+def test_the_charts_show_every_unit_that_has_an_area(made: tuple[StudyReport, Path]) -> None:
     errors, depth = made[0].charts
     assert (errors.panels, depth.name) == (("normal", "outliers"), "pareto-depth")
     for panel in errors.panels:
@@ -105,7 +105,7 @@ def test_the_charts_show_every_unit_that_has_an_area(made: tuple[Report, Path]) 
         assert shown["tiny"].names == ("2", "5")
 
 
-def placed_at(values: list[tuple[int, float]], study: Study) -> list[Place]:
+def placed_at(values: list[tuple[int, float]], study: Study) -> list[SizedPoint]:
     planned = points(study)[: len(values)]
     sized: dict[Unit, Area | str] = {
         p.unit: Area(gates, 1, 1) for p, (gates, _) in zip(planned, values, strict=True)
@@ -139,9 +139,9 @@ def test_a_design_that_fails_is_listed_with_what_the_tool_said(monkeypatch: pyte
 
 def test_bad_options_are_told() -> None:
     with pytest.raises(ValueError, match="stages must be one of 4, 10, all, not '5'"):
-        Options(stages="5")
+        SynthesisOptions(stages="5")
     with pytest.raises(ValueError, match="fmax must be none, front or all"):
-        Options(fmax="some")  # type: ignore[arg-type]
+        SynthesisOptions(fmax="some")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="go with --unit"):
         default_study({"units": []})
 
@@ -186,7 +186,7 @@ def test_fmax_of_the_front_is_that_of_units_on_it(tmp_path: Path) -> None:
     slow = {**TINY, "sum": {**TINY["sum"], "lost": "jam"}}
     units = [{"unit": TINY, "label": "tiny"}, {"unit": slow, "label": "jam"}]
     study = load_study({**STUDY, "units": units, "data": ["normal"]})
-    found = report(study, tmp_path, lambda one, place: run(one, place), Options(fmax="front"))
+    found = report(study, tmp_path, lambda one, place: run(one, place), SynthesisOptions(fmax="front"))
     rows = table(found, "Units")
     assert [row["MHz"] != "-" for row in rows] == [bool(row["front"]) for row in rows]
     assert any(isinstance(part, Chart) and part.name == "pareto-clock" for part in found.parts)

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from hwsim.spec import load_unit
-from hwsim.study.accuracy.exact import Exact
+from hwsim.study.accuracy.exact import DoubleDouble
 from hwsim.study.data import draw, parse_data
 from hwsim.study.plan import Study
 from hwsim.study.plan.fields import vary
 from hwsim.study.presets import deepseek_2pct, generations, silicon, snr_vector_length, truncation
-from hwsim.study.presets.context import Context
-from hwsim.study.presets.found import at, largest, percent
+from hwsim.study.presets.lookup import at, largest, percent
+from hwsim.study.presets.preset import Context
 from hwsim.study.report import markdown
-from hwsim.study.report.parts import Report
+from hwsim.study.report.contents import StudyReport
 from hwsim.study.results import Results, run
 from hwsim.study.runners.local import local
 
@@ -35,7 +35,7 @@ class Ran:
         self.found: dict[str, Results] = {}
         context = Context(folder=folder, size=size, command="hwsim study --preset", run=self.carry_out)
         self.folder = folder
-        self.report: Report = module.report(context)
+        self.report: StudyReport = module.report(context)
 
     def carry_out(self, study: Study) -> Results:
         self.found[study.name] = run(study, self.folder / study.name, local(1))
@@ -222,7 +222,7 @@ def test_a_window_wider_than_the_result_costs_zero_mean_sums_more() -> None:
     group = next(one for one in generations.groups() if one.name == "f16 to f32")
     ampere = load_unit("ampere-mma-f16-f32")
     units = [vary(ampere, {"fraction_bits": bits}) for bits in (23, 24, 32)]
-    changed = replace(group, members=tuple(generations.Arithmetic((unit,)) for unit in units))
+    changed = replace(group, members=tuple(generations.EquivalentUnits((unit,)) for unit in units))
     made = generations.compare(changed, draw(parse_data("normal", Path()), 1, 0, 2048, 8, 8))
     narrow, wider, widest = (error.snr for error in made.errors)
     assert narrow > wider + 5
@@ -250,7 +250,7 @@ def test_nearest_rounds_exact_numbers_once(dtype: Any) -> None:
     hi = np.array([1 + half, 1 + half, 1 + half, 1 + 3 * half, -1 - half, 1.5])
     lo = np.array([0.0, tiny, -tiny, 0.0, -tiny, 0.0])
     wanted = [1, 1 + 2 * half, 1, 1 + 4 * half, -1 - 2 * half, 1.5]
-    assert generations.nearest(Exact(hi, lo), np.dtype(dtype)).tolist() == wanted
+    assert generations.nearest(DoubleDouble(hi, lo), np.dtype(dtype)).tolist() == wanted
     assert hi.astype(dtype).tolist() != wanted  # the mutant that leaves the low part out
 
 

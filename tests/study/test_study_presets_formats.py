@@ -19,13 +19,13 @@ from hwsim.formats import get_format
 from hwsim.quantize import flexible_format, get_rule
 from hwsim.study.network.minilm import minilm
 from hwsim.study.presets import PRESETS, flexible_fp8, fp8_formats, fp8_tensors, fp8_values, hfp8, hfp8_sums, mx
-from hwsim.study.presets.context import Context, Size
 from hwsim.study.presets.flexible_fp8 import Split, split
-from hwsim.study.presets.hfp8_sums import Sum
-from hwsim.study.presets.numbers import drawn
+from hwsim.study.presets.hfp8_sums import LongSum
+from hwsim.study.presets.preset import Context, Size
 from hwsim.study.presets.rounding import by_format, by_rule, lost, saturated, signal_to_noise
+from hwsim.study.presets.samples import drawn
 from hwsim.study.report import markdown
-from hwsim.study.report.parts import Report, Table
+from hwsim.study.report.contents import StudyReport, TextTable
 from hwsim.study.results import run
 from hwsim.study.runners.local import local
 
@@ -34,7 +34,7 @@ NAMES = ("fp8-formats", "hfp8", "flexible-fp8", "mx")
 
 
 @cache
-def made(name: str, size: Size = "tiny") -> Report:
+def made(name: str, size: Size = "tiny") -> StudyReport:
     with TemporaryDirectory() as folder:
         place = Path(folder)
         command = f"hwsim study --preset {name} -o DIR"
@@ -45,16 +45,16 @@ def made(name: str, size: Size = "tiny") -> Report:
         return PRESETS[name].report(context)
 
 
-def table(name: str, title: str) -> Table:
+def table(name: str, title: str) -> TextTable:
     return next(one for one in made(name).tables if one.title.startswith(title))
 
 
-def pairs(of: Table) -> dict[tuple[str, str], list[float]]:
+def pairs(of: TextTable) -> dict[tuple[str, str], list[float]]:
     """The numbers of rows that two words name."""
     return {(row[0], row[1]): [float(cell) for cell in row[2:]] for row in of.rows}
 
 
-def cells(of: Table) -> dict[str, dict[str, float]]:
+def cells(of: TextTable) -> dict[str, dict[str, float]]:
     return {row[0]: {key: float(cell) for key, cell in zip(of.header[1:], row[1:], strict=True)} for row in of.rows}
 
 
@@ -221,7 +221,7 @@ def summed(values: list[float], chunk: int | None, bits: int, away: bool) -> Fra
     ("kind", "rounding", "bits"), [("dlfloat16", "rne", 10), ("dlfloat16", "rna", 10), ("f16", "rne", 11)]
 )
 def test_sums_in_chunks_are_those_of_fractions(kind: str, rounding: str, bits: int, chunk: int | None) -> None:
-    way, fmt = Sum(kind, rounding, chunk), get_format(kind)
+    way, fmt = LongSum(kind, rounding, chunk), get_format(kind)
     values = fmt.decode(fmt.encode(drawn(hfp8_sums.UNIFORM, 4, 512))).tolist()
     ratios = hfp8_sums.ratios(way, (512,), 4, kind)[:, 0]
     found = [round(float(ratio) * math.fsum(row), 9) for ratio, row in zip(ratios, values, strict=True)]

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from hwsim.errors import ToolMissing
-from hwsim.study.network import measured, minilm, models
-from hwsim.study.network.measured import kept
-from hwsim.study.network.units import Products
+from hwsim.study.network import measurement, minilm, models
+from hwsim.study.network.measurement import kept
+from hwsim.study.network.unit_products import UnitProducts
 from hwsim.study.presets import real_model
 from hwsim.study.presets import real_model_figures as figures
-from hwsim.study.presets.context import Context, Size
+from hwsim.study.presets.preset import Context, Size
 from hwsim.study.presets.real_model import FULL, PLAIN, PROMOTED, QUICK, TINY
-from hwsim.study.report import Report, Table, markdown, specification
-from hwsim.study.report.parts import Chart
+from hwsim.study.report import StudyReport, TextTable, markdown, specification
+from hwsim.study.report.contents import Chart
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies" / "real-model.md"
 COMMAND = "hwsim study --preset real-model -o real-model"
@@ -32,7 +32,7 @@ def shortest(count: int) -> list[str]:
     return sorted(real_model.page(), key=len)[:count]
 
 
-def cells(table: Table, column: str) -> list[str]:
+def cells(table: TextTable, column: str) -> list[str]:
     return [row[table.header.index(column)] for row in table.rows]
 
 
@@ -46,7 +46,7 @@ def test_the_tiny_form_reads_digits_on_three_units_and_takes_them_up(
     errors = [float(cell.split()[0]) for cell in cells(table, "Accumulation")]
     assert errors[1] < errors[0] < errors[2]  # promoted, Hopper, HFP8
     assert specification(chart)
-    monkeypatch.setattr(measured, "measure", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(measurement, "measure", lambda *_: pytest.fail("measured again"))
     assert real_model.report(context(tmp_path, "tiny")) == first
 
 
@@ -55,7 +55,7 @@ def test_every_unit_takes_its_scaling_and_has_a_label_of_its_own() -> None:
     assert FULL[: len(QUICK)] == QUICK
     assert len({entry.label for entry in FULL}) == len(FULL)
     for entry in FULL:
-        Products(entry.specified, entry.activations, entry.weights)
+        UnitProducts(entry.specified, entry.activations, entry.weights)
 
 
 def test_the_page_is_of_whole_sentences() -> None:
@@ -71,7 +71,7 @@ def test_one_sentence_through_the_transformer_makes_the_report(tmp_path: Path) -
     parts = figures.of_sentences((PLAIN, PROMOTED), found, COMMAND)
     for part in parts:
         assert specification(part) if isinstance(part, Chart) else markdown(part)
-    table, layers, units = (part for part in parts if isinstance(part, Table))
+    table, layers, units = (part for part in parts if isinstance(part, TextTable))
     assert cells(table, "Nearest 5")[0].endswith(" of 5")
     assert units.rows[0][4].endswith(" narrower)")  # the longest sums
     assert cells(table, "Quantisation")[0] == cells(table, "Quantisation")[1]  # the same factors
@@ -105,7 +105,7 @@ def test_missing_weights_stop_the_quick_form_before_anything_is_measured(
 @pytest.mark.soak
 @needs_weights
 def test_the_page_has_the_tables_of_the_quick_form(tmp_path: Path) -> None:
-    made: Report = real_model.report(context(tmp_path, "quick"))
+    made: StudyReport = real_model.report(context(tmp_path, "quick"))
     written = PAGE.read_text("utf-8")
     for table in made.tables:
         assert markdown(table) in written

@@ -19,7 +19,7 @@ from hwsim.study import trial as trial_module
 from hwsim.study.data import draw
 from hwsim.study.plan import Study
 from hwsim.study.plan.grid import points
-from hwsim.study.plan.scaling import Operand, apply
+from hwsim.study.plan.scaling import QuantizedFactor, apply
 from hwsim.study.results import Results, read_results, run
 from hwsim.study.runners.local import Rows, local
 from hwsim.study.task import Task, tasks
@@ -144,7 +144,7 @@ def test_rows_are_what_rationals_say() -> None:
     check_rows(study(**SHORT), rows_of(study(**SHORT)))
 
 
-def swapped(side: Any, which: str, unit: Any, numbers: Any) -> Operand:
+def swapped(side: Any, which: str, unit: Any, numbers: Any) -> QuantizedFactor:
     """The scales of neighbouring blocks exchanged."""
     made = apply(side, which, unit, numbers)
     if made.scales is None:
@@ -163,7 +163,7 @@ MUTANTS: dict[str, tuple[str, Any]] = {
     ),
     "a reference that was rounded": (
         "exact_product",
-        lambda a, b: trial_module.Exact.of((a.astype(np.float32) @ b.astype(np.float32)).astype(np.float64)),
+        lambda a, b: trial_module.DoubleDouble.of((a.astype(np.float32) @ b.astype(np.float32)).astype(np.float64)),
     ),
 }
 
@@ -374,3 +374,10 @@ def test_a_name_in_errors_of_trials(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"mxfp8-e5m2-f32, .*log-normal.*, K = 64: operands\.[ab]: .* not finite"):
         run(made, tmp_path / "s", alone)
     assert issubclass(SpecError, ValueError)
+
+
+def test_the_lock_of_compiling_lies_in_the_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HWSIM_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with trial_module._alone():
+        assert (tmp_path / "hwsim" / "compiling").exists()

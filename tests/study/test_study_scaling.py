@@ -12,7 +12,7 @@ from hwsim.formats.yamlfile import SpecError
 from hwsim.products import gemm
 from hwsim.quantize import quantize
 from hwsim.spec import load_unit
-from hwsim.study.plan.scaling import Operand, apply, check_scaling, default_scaling, resolve
+from hwsim.study.plan.scaling import QuantizedFactor, apply, check_scaling, default_scaling, resolve
 
 RANDOM = np.random.default_rng(11)
 A = (RANDOM.standard_normal((6, 128)) * 3).astype(np.float32)
@@ -21,7 +21,9 @@ HOPPER, MX, SCALED = (load_unit(n) for n in ("hopper-wgmma-e4m3-f32", "mxfp8-e4m
 NVFP4, INT8 = load_unit("blackwell-mxf4nvf4-e2m1-f32"), load_unit("int8-i32")
 
 
-def both(unit: Any, entry: Any, a: NDArray[np.float32] = A, b: NDArray[np.float32] = B) -> tuple[Operand, Operand]:
+def both(
+    unit: Any, entry: Any, a: NDArray[np.float32] = A, b: NDArray[np.float32] = B
+) -> tuple[QuantizedFactor, QuantizedFactor]:
     made = resolve(entry, unit)
     return apply(made.a, "a", unit, a), apply(made.b, "b", unit, b)
 

@@ -18,6 +18,7 @@ from hwsim.study.accuracy.transformations import fast_two_sum, split_product, tw
 Array = NDArray[np.float64]
 
 EXACT_BITS = 53  # integers of at most 2^53 are float64, and so are their sums up to there
+MOST_SLICE = 52  # bits of a slice: 3 * 2^(g + 51), added to a wider one, would not round at 2^g
 DIGIT = 24  # bits of a digit of the sums of slice products
 MOST_SPAN = 960  # bits that both operands may span together, so that nothing leaves float64's range on the way
 MOST_PARTS = 8  # of K: so few sums of up to 2^53 that no digit of 64 bits overflows
@@ -25,20 +26,20 @@ FEW = 1 << 13  # numbers that are looked at together, so that what comes of them
 PANEL = 1 << 23  # numbers of a panel's digits or slices: 64 MiB
 
 
-class Exact(NamedTuple):
+class DoubleDouble(NamedTuple):
     """An unevaluated sum hi + lo; |lo| is at most half an ulp of hi."""
 
     hi: Array
     lo: Array
 
     @classmethod
-    def of(cls, values: Array) -> Exact:
+    def of(cls, values: Array) -> DoubleDouble:
         """Numbers of float64 as they are."""
         hi = np.asarray(values, dtype=np.float64)
         return cls(hi, np.zeros_like(hi))
 
 
-def exact_product(a: Array, b: Array) -> Exact:
+def exact_product(a: Array, b: Array) -> DoubleDouble:
     """The matrix product a b, exact before its one rounding to a sum of two float64 (relative error at most 2^-105).
 
     a: (m, k), b: (k, n), finite; any scale and any range. Where the product is a sum of two float64, it is that sum.
@@ -51,7 +52,7 @@ def exact_product(a: Array, b: Array) -> Exact:
     rows, columns = _exponents(a, 1), _exponents(b, 0)
     span_a, span_b = _span(a, rows, 1), _span(b, columns, 0)
     if not (a.size and b.size and span_a and span_b):
-        return Exact.of(np.zeros((a.shape[0], b.shape[1])))
+        return DoubleDouble.of(np.zeros((a.shape[0], b.shape[1])))
     if span_a + span_b > MOST_SPAN:
         made = _by_integers(a, b)
     else:
@@ -62,7 +63,7 @@ def exact_product(a: Array, b: Array) -> Exact:
     return made
 
 
-def difference(x: Exact, y: Exact) -> Array:
+def difference(x: DoubleDouble, y: DoubleDouble) -> Array:
     """x - y, rounded to float64 with a relative error below 2^-50, however much of it cancels.
 
     Both pairs are added as one expansion of four numbers that do not overlap, without error (Shewchuk 1997, Discrete &
@@ -75,7 +76,7 @@ def difference(x: Exact, y: Exact) -> Array:
     return np.asarray(fourth + (upper + (middle + low)))
 
 
-def times(x: Exact, factor: Array) -> Exact:
+def times(x: DoubleDouble, factor: Array) -> DoubleDouble:
     """x * factor with a relative error below 2^-100; exact for powers of two. factor: finite, broadcasts.
 
     Raises ValueError where the product is beyond float64.
@@ -86,7 +87,7 @@ def times(x: Exact, factor: Array) -> Exact:
     rest = np.ldexp(x.lo, -exponent)
     hi, lo = fast_two_sum(high, low + rest * scale)
     with np.errstate(over="ignore"):
-        made = Exact(np.ldexp(hi, exponent + shift), np.ldexp(lo, exponent + shift))
+        made = DoubleDouble(np.ldexp(hi, exponent + shift), np.ldexp(lo, exponent + shift))
     if not np.isfinite(made.hi).all():
         raise ValueError("the product with a factor must be below 2^1024, the range of float64")
     return made
@@ -157,7 +158,7 @@ def slice_widths(span_a: int, span_b: int, length: int) -> tuple[int, int]:
         first, second = _count(span_a, width), _count(span_b, both - width)
         return first * second, first + second
 
-    width = min(range(2, both - 1), key=cost)
+    width = min(range(max(2, both - MOST_SLICE), min(both - 2, MOST_SLICE) + 1), key=cost)
     return width, both - width
 
 
@@ -182,11 +183,11 @@ def slices(x: Array, span: int, width: int) -> list[tuple[int, Array]]:
     return [*cut, (grid, rest)]
 
 
-def _sliced(a: Array, span_a: int, b: Array, span_b: int) -> Exact:
+def _sliced(a: Array, span_a: int, b: Array, span_b: int) -> DoubleDouble:
     """The product of operands below 1, by slices; columns in panels, and few of them with K in parts."""
     (m, length), n = a.shape, b.shape[1]
     if max(map(_count, (span_a, span_b), slice_widths(span_a, span_b, length))) == 1:
-        return Exact.of(a @ b)
+        return DoubleDouble.of(a @ b)
     digits = (span_a + span_b + 2 * EXACT_BITS) // DIGIT + 4
     columns = max(32, PANEL // max(digits * m, (1 + span_b // 16) * length))
     # Long and narrow: slices of a part of K stay in a cache, and their products are few numbers.
@@ -201,7 +202,7 @@ def _sliced(a: Array, span_a: int, b: Array, span_b: int) -> Exact:
             slices_a = kept or slices(a[:, start : start + part], span_a, widths[0])
             lowest = _add_products(totals, slices_a, slices(here, span_b, widths[1]))
         panels.append(_from_digits(totals, lowest))
-    return Exact(np.hstack([panel.hi for panel in panels]), np.hstack([panel.lo for panel in panels]))
+    return DoubleDouble(np.hstack([panel.hi for panel in panels]), np.hstack([panel.lo for panel in panels]))
 
 
 def _add_products(
@@ -225,7 +226,7 @@ def _add_digits(totals: NDArray[np.int64], products: Array, grid: int, place: in
     totals[digit + 1] += high << shift
 
 
-def _from_digits(totals: NDArray[np.int64], lowest: int) -> Exact:
+def _from_digits(totals: NDArray[np.int64], lowest: int) -> DoubleDouble:
     """The numbers whose digits are integers; the first is worth 2^lowest."""
     half = 1 << (DIGIT - 1)
     for below, above in pairwise(totals):
@@ -236,7 +237,7 @@ def _from_digits(totals: NDArray[np.int64], lowest: int) -> Exact:
     # No digit is beyond half of the next one's unit, so that a leading digit outweighs all below it: nothing cancels.
     hi, errors = _summed(parts)
     lo, rest = _summed(errors)
-    return Exact(*fast_two_sum(hi, lo + sum(rest)))
+    return DoubleDouble(*fast_two_sum(hi, lo + sum(rest)))
 
 
 def _summed(parts: list[Array]) -> tuple[Array, list[Array]]:
@@ -248,12 +249,12 @@ def _summed(parts: list[Array]) -> tuple[Array, list[Array]]:
     return total, errors
 
 
-def _scaled(x: Exact, exponents: NDArray[np.intc]) -> Exact:
+def _scaled(x: DoubleDouble, exponents: NDArray[np.intc]) -> DoubleDouble:
     with np.errstate(over="ignore"):
-        return Exact(np.ldexp(x.hi, exponents), np.ldexp(x.lo, exponents))
+        return DoubleDouble(np.ldexp(x.hi, exponents), np.ldexp(x.lo, exponents))
 
 
-def _by_integers(a: Array, b: Array) -> Exact:
+def _by_integers(a: Array, b: Array) -> DoubleDouble:
     """The product in Python's integers: of operands with too wide a range for slices, which no data have."""
     unit = 1 << 1074
     rows = [[_integer(x, unit) for x in row] for row in a.tolist()]
@@ -262,7 +263,7 @@ def _by_integers(a: Array, b: Array) -> Exact:
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             hi[i, j], lo[i, j] = _rounded(sum(x * y for x, y in zip(row, column, strict=True)), unit * unit)
-    return Exact(hi, lo)
+    return DoubleDouble(hi, lo)
 
 
 def _integer(x: float, unit: int) -> int:

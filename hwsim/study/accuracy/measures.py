@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.spec import Unit
 from hwsim.study.accuracy.bounds import bounds, worst_errors
-from hwsim.study.accuracy.exact import Array, Exact, difference, times
+from hwsim.study.accuracy.exact import Array, DoubleDouble, difference, times
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 KINDS = ("accumulation", "quantization", "total")
@@ -25,7 +25,7 @@ UNDEFINED = float("nan")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class TrialOutcome:
     """One trial: what a unit returned of (rows, K) x (K, columns), and what it should have.
 
     returned: the unit's own results, exact in float64, infinite and NaN ones too.
@@ -39,8 +39,8 @@ class Outcome:
 
     unit: Unit
     returned: Array
-    quantized: Exact
-    numbers: Exact
+    quantized: DoubleDouble
+    numbers: DoubleDouble
     factor: Array | None
     magnitude: Array
     values_a: Array
@@ -62,7 +62,7 @@ class Errors(NamedTuple):
     ulp: Array | None
 
 
-def trial_measures(outcome: Outcome) -> dict[str, float]:
+def trial_measures(outcome: TrialOutcome) -> dict[str, float]:
     """All measures of a trial, by name; docs/study-measures.md. Results that are not finite are counted and left out.
 
     NaN stands where nothing is left to measure, or 0 / 0: an SNR without a signal and without an error.
@@ -77,14 +77,16 @@ def trial_measures(outcome: Outcome) -> dict[str, float]:
     return measured | _beside_bounds(outcome, finite)
 
 
-def measure(returned: Exact, reference: Exact, magnitude: Array, fmt: Format | None = None) -> dict[str, float]:
+def measure(
+    returned: DoubleDouble, reference: DoubleDouble, magnitude: Array, fmt: Format | None = None
+) -> dict[str, float]:
     """The measures of finite numbers against a reference, without a prefix. fmt: of the ulp; None leaves that out."""
     ulp = None if fmt is None else ulps(fmt, reference)
     errors = Errors(difference(returned, reference), returned.hi, reference.hi, magnitude, ulp)
     return _measures(Errors(*(None if part is None else np.ravel(part) for part in errors)))  # type: ignore[arg-type]
 
 
-def ulps(fmt: Format, reference: Exact) -> Array:
+def ulps(fmt: Format, reference: DoubleDouble) -> Array:
     """The distance of a format's neighbours around a reference.
 
     In a binade it is 2^(e - fraction bits), above the largest number too; below the least normal number it is that of
@@ -100,17 +102,21 @@ def ulps(fmt: Format, reference: Exact) -> Array:
     return np.asarray(np.ldexp(1.0, np.maximum(binade, fmt.emin) - fmt.fraction_bits), dtype=np.float64)
 
 
-def _kinds(outcome: Outcome, finite: NDArray[np.bool_]) -> dict[str, Errors]:
+def _kinds(outcome: TrialOutcome, finite: NDArray[np.bool_]) -> dict[str, Errors]:
     """The errors of each kind, in the domain of the numbers: the unit's times the factor."""
     shape = finite.shape
 
     def part(values: Array) -> Array:
         return np.asarray(np.broadcast_to(values, shape)[finite], dtype=np.float64)
 
-    def exact(values: Exact) -> Exact:
-        return Exact(part(values.hi), part(values.lo))
+    def exact(values: DoubleDouble) -> DoubleDouble:
+        return DoubleDouble(part(values.hi), part(values.lo))
 
-    returned, quantized, numbers = Exact.of(part(outcome.returned)), exact(outcome.quantized), exact(outcome.numbers)
+    returned, quantized, numbers = (
+        DoubleDouble.of(part(outcome.returned)),
+        exact(outcome.quantized),
+        exact(outcome.numbers),
+    )
     factor = part(np.ones(()) if outcome.factor is None else outcome.factor)
     scale, fmt = np.abs(factor), outcome.unit.output
     result, product = times(returned, factor), times(quantized, factor)
@@ -118,7 +124,7 @@ def _kinds(outcome: Outcome, finite: NDArray[np.bool_]) -> dict[str, Errors]:
     accumulated = difference(returned, quantized) * factor
     ulp = ulps(fmt, quantized) * scale
     # The low part tells on which side of a power of two a reference is: its sign is all that counts.
-    ulp_total = ulps(fmt, Exact(numbers.hi / np.where(scale, scale, 1.0), numbers.lo)) * scale
+    ulp_total = ulps(fmt, DoubleDouble(numbers.hi / np.where(scale, scale, 1.0), numbers.lo)) * scale
     return {
         "accumulation": Errors(accumulated, result.hi, product.hi, magnitude, ulp),
         "quantization": Errors(difference(product, numbers), product.hi, numbers.hi, magnitude, None),
@@ -126,13 +132,13 @@ def _kinds(outcome: Outcome, finite: NDArray[np.bool_]) -> dict[str, Errors]:
     }
 
 
-def _beside_bounds(outcome: Outcome, finite: NDArray[np.bool_]) -> dict[str, float]:
+def _beside_bounds(outcome: TrialOutcome, finite: NDArray[np.bool_]) -> dict[str, float]:
     """The bounds of the unit, and the largest part of the worst case that an accumulation error reached."""
     bound = bounds(outcome.unit, outcome.values_a.shape[1])
     given = outcome.values_a, outcome.values_b, outcome.scales_a, outcome.scales_b
     most = worst_errors(outcome.unit, *given)[finite]
-    exact = Exact(outcome.quantized.hi[finite], outcome.quantized.lo[finite])
-    size = np.abs(difference(Exact.of(outcome.returned[finite]), exact))
+    exact = DoubleDouble(outcome.quantized.hi[finite], outcome.quantized.lo[finite])
+    size = np.abs(difference(DoubleDouble.of(outcome.returned[finite]), exact))
     # Where nothing can be lost and nothing is, nothing of it is reached.
     parts = np.divide(size, most, out=np.where(size > 0, np.inf, 0.0), where=most > 0)
     return {

@@ -14,11 +14,11 @@ from hwsim.files import replaced
 from hwsim.rtl.synthesis import STAGES
 from hwsim.spec import Unit
 from hwsim.study.area.areas import Areas, Progress, areas
-from hwsim.study.area.parts import pareto_report
-from hwsim.study.area.places import error_kind, places
+from hwsim.study.area.report import pareto_report
+from hwsim.study.area.sized_points import error_kind, places
 from hwsim.study.plan import Study, load_study
 from hwsim.study.plan.grid import points
-from hwsim.study.report import Report, markdown
+from hwsim.study.report import StudyReport, markdown
 from hwsim.study.results import Results, nothing
 
 Fmax = Literal["none", "front", "all"]
@@ -26,7 +26,7 @@ Run = Callable[[Study, Path], Results]
 
 
 @dataclass(frozen=True)
-class Options:
+class SynthesisOptions:
     """What is synthesised. stages: registers of the datapath (`hwsim.rtl.synthesis.STAGES`). fmax: which units are
     placed and routed on an ECP5 too: none, those on a front, or all. seconds: for each tool.
     """
@@ -54,16 +54,16 @@ def report(
     study: Study | None,
     folder: Path,
     run: Run,
-    options: Options | None = None,
+    options: SynthesisOptions | None = None,
     command: str = "",
     progress: Progress = nothing,
-) -> Report:
+) -> StudyReport:
     """Accuracy against area of a study's units: one table and charts, and pareto.md with the tables in `folder`.
 
     study: `default_study()` unless given. run: a study into a folder (`hwsim.study.results.run`), here folder/study.
     The figures and the page are the caller's to write. Raises ValueError for a study that is wrong, and ToolMissing.
     """
-    chosen = options or Options()
+    chosen = options or SynthesisOptions()
     made = default_study() if study is None else study
     planned = points(made)
     units = [point.unit for point in planned]
@@ -81,7 +81,7 @@ def report(
     return found
 
 
-def _sized(units: list[Unit], options: Options, fmax: bool, progress: Progress) -> Areas:
+def _sized(units: list[Unit], options: SynthesisOptions, fmax: bool, progress: Progress) -> Areas:
     return areas(
         units,
         stages=options.stages,

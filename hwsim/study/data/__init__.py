@@ -1,37 +1,37 @@
 """The numbers that a study multiplies: drawn from a distribution, or taken from tensors in files."""
 
-from hwsim.study.data.data import Data, Drawn, check, digest, draw, own_length
+from hwsim.study.data.matrices import Data, Drawn, check, digest, draw, own_length
 from hwsim.study.data.parse import parse_data
 from hwsim.study.data.sources import (
     DISTRIBUTIONS,
-    Correlated,
-    Laplace,
-    LogNormal,
-    NonNegative,
-    Normal,
-    Outliers,
-    Softmax,
+    CorrelatedSource,
+    LaplaceSource,
+    LogNormalSource,
+    NonNegativeSource,
+    NormalSource,
+    OutliersSource,
+    SoftmaxSource,
     Source,
-    StudentT,
-    Uniform,
+    StudentTSource,
+    UniformSource,
 )
 from hwsim.study.data.tensors import Tensor
 
 __all__ = [
     "DISTRIBUTIONS",
-    "Correlated",
+    "CorrelatedSource",
     "Data",
     "Drawn",
-    "Laplace",
-    "LogNormal",
-    "NonNegative",
-    "Normal",
-    "Outliers",
-    "Softmax",
+    "LaplaceSource",
+    "LogNormalSource",
+    "NonNegativeSource",
+    "NormalSource",
+    "OutliersSource",
+    "SoftmaxSource",
     "Source",
-    "StudentT",
+    "StudentTSource",
     "Tensor",
-    "Uniform",
+    "UniformSource",
     "check",
     "digest",
     "draw",

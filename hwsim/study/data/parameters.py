@@ -10,7 +10,7 @@ EXTREME = 60  # scales are from 2^-60 to 2^60
 FREEDOMS = 100  # of Student's t; with more it is a normal distribution, nearly
 
 
-class Part(BaseModel):
+class StudyModel(BaseModel):
     """A part of a study: frozen, with no unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

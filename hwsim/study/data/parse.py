@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from hwsim.formats.yamlfile import RuleError
 from hwsim.quantize.arrayfiles import names_a_file
-from hwsim.study.data.data import SIDES, Data
+from hwsim.study.data.matrices import SIDES, Data
 from hwsim.study.data.sources import DISTRIBUTIONS, Source
 from hwsim.study.data.tensors import Tensor
 

@@ -19,19 +19,19 @@ from hwsim.study.data.parameters import (
     LogDeviation,
     LogitDeviation,
     LogMean,
-    Part,
     Scale,
     Share,
     Shift,
+    StudyModel,
 )
-from hwsim.study.data.place import Place
+from hwsim.study.data.streams import StreamKey
 
 
-class Source(Part):
+class Source(StudyModel):
     """One factor's numbers. They are drawn as vectors along K: rows of A, and columns of B."""
 
     @abstractmethod
-    def vectors(self, place: Place, count: int) -> Floats:
+    def vectors(self, place: StreamKey, count: int) -> Floats:
         """float64[count, place.length]. A vector depends on its index alone, not on the count."""
 
     def changed(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class Source(Part):
 class _Alike(Source):
     """Numbers that are drawn one like the other, and apart."""
 
-    def vectors(self, place: Place, count: int) -> Floats:
+    def vectors(self, place: StreamKey, count: int) -> Floats:
         streams = [place.stream(part) for part in self.parts]
         return drawn(count * place.length, self.make(), *streams).reshape(count, place.length)
 
@@ -60,7 +60,7 @@ class _Alike(Source):
         """The numbers of bits."""
 
 
-class Normal(_Alike):
+class NormalSource(_Alike):
     """The normal distribution: weights, and activations behind a normalisation."""
 
     distribution: Literal["normal"] = "normal"
@@ -72,7 +72,7 @@ class Normal(_Alike):
         return lambda bits: self.mean + self.deviation * distributions.normal(bits)
 
 
-class Uniform(_Alike):
+class UniformSource(_Alike):
     """From low to high, all alike."""
 
     distribution: Literal["uniform"] = "uniform"
@@ -80,7 +80,7 @@ class Uniform(_Alike):
     high: Shift = 1.0
 
     @model_validator(mode="after")
-    def _ordered(self) -> Uniform:
+    def _ordered(self) -> UniformSource:
         if not self.low < self.high:
             raise RuleError("high", f"must be greater than low ({self.low:g}), not {self.high:g}")
         return self
@@ -90,7 +90,7 @@ class Uniform(_Alike):
         return partial(distributions.uniform, low=self.low, high=self.high)
 
 
-class LogNormal(_Alike):
+class LogNormalSource(_Alike):
     """exp of a normal number, with a random sign: magnitudes over many binades, as of gradients."""
 
     distribution: Literal["log-normal"] = "log-normal"
@@ -103,7 +103,7 @@ class LogNormal(_Alike):
         return partial(distributions.log_normal, mu=self.mu, sigma=self.sigma, signed=self.signed)
 
 
-class StudentT(_Alike):
+class StudentTSource(_Alike):
     """Student's t: heavy tails, the heavier the fewer the degrees of freedom."""
 
     distribution: Literal["student-t"] = "student-t"
@@ -120,7 +120,7 @@ class StudentT(_Alike):
         return lambda *bits: self.scale * distributions.student_t(self.freedom, *bits)
 
 
-class Laplace(_Alike):
+class LaplaceSource(_Alike):
     """An exponential number with a random sign: sharper than a normal distribution, with tails in between."""
 
     distribution: Literal["laplace"] = "laplace"
@@ -131,7 +131,7 @@ class Laplace(_Alike):
         return lambda bits: self.scale * distributions.laplace(bits)
 
 
-class NonNegative(_Alike):
+class NonNegativeSource(_Alike):
     """Numbers that are never negative, as behind an activation function: sums only grow."""
 
     distribution: Literal["non-negative"] = "non-negative"
@@ -148,7 +148,7 @@ class NonNegative(_Alike):
         return lambda bits: self.scale * unit(bits)
 
 
-class Outliers(Source):
+class OutliersSource(Source):
     """Normal numbers, those of some channels (indices along K) `factor` times larger, as in activations.
 
     fraction: of the channels, at least one. Which ones they are depends on the seed and the data's name, not on the
@@ -160,28 +160,28 @@ class Outliers(Source):
     fraction: Share = 0.01
     factor: Scale = 50.0
 
-    def vectors(self, place: Place, count: int) -> Floats:
+    def vectors(self, place: StreamKey, count: int) -> Floats:
         """Normal numbers, the columns of the channels times factor."""
-        found = Normal(deviation=self.deviation).vectors(place, count)
+        found = NormalSource(deviation=self.deviation).vectors(place, count)
         words = place.lasting("channels").words(place.length)
         wide = max(1, int(self.fraction * place.length + 0.5))
         found[:, distributions.largest(words, wide)] *= self.factor
         return found
 
 
-class Softmax(Source):
+class SoftmaxSource(Source):
     """Vectors along K that are a softmax of normal numbers: attention's probabilities, which add to 1."""
 
     distribution: Literal["softmax"] = "softmax"
     deviation: LogitDeviation = 1.0
 
-    def vectors(self, place: Place, count: int) -> Floats:
+    def vectors(self, place: StreamKey, count: int) -> Floats:
         """exp(x_k) / sum of exp(x_i)."""
-        logits = Normal(deviation=self.deviation).vectors(place, count)
+        logits = NormalSource(deviation=self.deviation).vectors(place, count)
         return distributions.softmax(logits)
 
 
-class Correlated(Source):
+class CorrelatedSource(Source):
     """Normal numbers of which those of A and B share a part v_k, for both sides together.
 
     Every pair (a_ik, b_kj) that is multiplied has that correlation, and the mean of its product is correlation times
@@ -192,16 +192,26 @@ class Correlated(Source):
     correlation: Correlation = 0.5
     deviation: Scale = 1.0
 
-    def vectors(self, place: Place, count: int) -> Floats:
+    def vectors(self, place: StreamKey, count: int) -> Floats:
         """deviation (sqrt(c) v_k + sqrt(1 - c) z_ik), c = |correlation|; B's v_k have its sign."""
         size = np.float64(abs(self.correlation))
         common = drawn(place.length, distributions.normal, place.shared("correlated"))
-        own = Normal().vectors(place, count)
+        own = NormalSource().vectors(place, count)
         sign = -1.0 if place.side == "b" and self.correlation < 0 else 1.0
         return np.asarray(self.deviation * (sign * np.sqrt(size) * common + np.sqrt(1.0 - size) * own))
 
 
 DISTRIBUTIONS: dict[str, type[Source]] = {
     kind.model_fields["distribution"].default: kind
-    for kind in (Normal, Uniform, LogNormal, StudentT, Laplace, Outliers, NonNegative, Softmax, Correlated)
+    for kind in (
+        NormalSource,
+        UniformSource,
+        LogNormalSource,
+        StudentTSource,
+        LaplaceSource,
+        OutliersSource,
+        NonNegativeSource,
+        SoftmaxSource,
+        CorrelatedSource,
+    )
 }

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from hwsim.quantize.arrayfiles import NUMBERS, StoredArray, file_of, numbers, parts, read
 from hwsim.study.data.elementary import Floats
-from hwsim.study.data.place import Place
 from hwsim.study.data.sources import Source
+from hwsim.study.data.streams import StreamKey
 
 KEPT = 8  # tensors that stay open
 
@@ -45,7 +45,7 @@ class Tensor(Source):
             return array[np.newaxis, :]
         return array if self.transpose == (side == "b") else array.T
 
-    def vectors(self, place: Place, count: int) -> Floats:
+    def vectors(self, place: StreamKey, count: int) -> Floats:
         """Rows of `matrix`. Raises ValueError where it is too small."""
         self.check_size(place.side, place.length, count)
         matrix = self.matrix(place.side)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.study.network.digits import Digits, Perceptron, digits, logits, trained
-from hwsim.study.network.measured import Network
+from hwsim.study.network.measurement import Network
 from hwsim.study.network.minilm import DIGESTS, embeddings, minilm, tokens
 from hwsim.study.network.product import Array, exact
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ OWN: dict[str, tuple[int | None, int | None] | None] = {
 
 
 @dataclass(frozen=True)
-class Side:
+class SideScaling:
     """How the numbers of one factor become codes.
 
     scale: what they are divided by in place of the rule's own scale; None for that.
@@ -50,11 +51,12 @@ class Scaling:
     """How the numbers of both factors become codes. name: as the study says it."""
 
     name: str
-    a: Side
-    b: Side
+    a: SideScaling
+    b: SideScaling
 
 
-class Operand(NamedTuple):
+@dataclass(frozen=True)
+class QuantizedFactor:
     """A factor, ready for `hwsim.gemm`.
 
     codes: (M, K) or (K, N). scales: what the unit takes, or None. elements: what the codes are worth. each: the
@@ -68,7 +70,7 @@ class Operand(NamedTuple):
     each: Floats | None
     factor: Floats | None
 
-    @property
+    @cached_property
     def values(self) -> Floats:
         """The elements times their scales: exact."""
         return self.elements if self.each is None else self.elements * self.each
@@ -151,7 +153,7 @@ def _known(entry: Mapping[str, Any], known: tuple[str, ...]) -> None:
             raise SpecError(nearest("field of scaling", str(key), known))
 
 
-def _side(entry: Any, unit: Unit, side: str) -> Side:
+def _side(entry: Any, unit: Unit, side: str) -> SideScaling:
     name, changes, scale = _parts(entry)
     fmt: Format = getattr(unit.operands, side)
     if name in OWN:
@@ -163,14 +165,14 @@ def _side(entry: Any, unit: Unit, side: str) -> Side:
         rule = rule.replace(**changes)
         if name == "block" and not suits(unit, side, rule):
             raise SpecError(refusal(unit, side, name, rule))
-        return Side(rule, scale, name == "block")
+        return SideScaling(rule, scale, name == "block")
     rule = get_rule(name).replace(**changes)
     if not suits(unit, side, rule):
         raise SpecError(refusal(unit, side, name, rule))
     enters = unit.scale is not None
     if scale is not None and enters:
         raise SpecError(f"scale must be left out of scaling {name}: {unit.name} takes a scale for each block")
-    return Side(rule, scale, enters)
+    return SideScaling(rule, scale, enters)
 
 
 def _own(name: str, unit: Unit, side: str, fmt: Format) -> Rule:
@@ -190,7 +192,7 @@ def _own(name: str, unit: Unit, side: str, fmt: Format) -> Rule:
     return Rule(element=fmt, scale_format=scale.format, block=(across, along), **divided, **more)
 
 
-def apply(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> Operand:
+def apply(side: SideScaling, which: str, unit: Unit, numbers: NDArray[np.float32]) -> QuantizedFactor:
     """A factor of a unit, made of numbers.
 
     which: `a` or `b`. numbers: (M, K) or (K, N), finite. Raises ValueError where a rule makes numbers that are not
@@ -206,20 +208,20 @@ def apply(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> O
     return operand
 
 
-def _made(side: Side, which: str, unit: Unit, numbers: NDArray[np.float32]) -> Operand:
+def _made(side: SideScaling, which: str, unit: Unit, numbers: NDArray[np.float32]) -> QuantizedFactor:
     if side.scale is not None and math.frexp(side.scale)[0] == 0.5 and not side.rule.flush:
         codes = _by_power(side.rule, side.scale, numbers)
         factor = None if side.scale == 1 else np.full((1, 1), side.scale)
-        return Operand(codes, *_ones(unit, which, side.rule.element.decode(codes)), factor)
+        return QuantizedFactor(codes, *_ones(unit, which, side.rule.element.decode(codes)), factor)
     made = quantize(numbers, side.rule, -1 if which == "a" else -2, scale=side.scale)
     elements = made.element.decode(made.codes)
     if side.enters:
         each = np.asarray(spread(made.scale_values, made.block, elements.shape))
         factor = None if made.tensor_scale is None else np.full((1, 1), float(made.tensor_scale))
-        return Operand(made.codes, made.scales, elements, each, factor)
+        return QuantizedFactor(made.codes, made.scales, elements, each, factor)
     of = made.scale_values
     factor = None if (of == 1).all() else of.reshape(1, 1) if of.size == 1 else of
-    return Operand(made.codes, *_ones(unit, which, elements), factor)
+    return QuantizedFactor(made.codes, *_ones(unit, which, elements), factor)
 
 
 def _by_power(rule: Rule, scale: float, numbers: NDArray[np.float32]) -> Codes:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
+from pydantic import BeforeValidator, Field, Strict, ValidationError
 
 from hwsim.formats.catalog import explain_invalid, looks_like_path, nearest
 from hwsim.formats.yamlfile import Document, Location, SpecError, read
 from hwsim.spec import Unit, as_yaml, load_unit
 from hwsim.spec.catalog import written_out
 from hwsim.study.data import Data, parse_data
+from hwsim.study.data.parameters import StudyModel
 from hwsim.study.plan.fields import check_field, text
 from hwsim.study.plan.scaling import check_scaling, default_scaling
 
@@ -28,11 +29,7 @@ def _listed(value: Any) -> Any:
     return value if isinstance(value, (list, tuple)) else [value]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class UnitEntry(_Part):
+class UnitEntry(StudyModel):
     """An entry of `units`: a unit, and what is varied.
 
     grid: from a field (`hwsim.study.plan.fields`) to the values that it takes. scaling: entries as `scaling.resolve`
@@ -41,12 +38,12 @@ class UnitEntry(_Part):
 
     unit: Unit
     label: str = Field(min_length=1)
-    grid: dict[str, tuple[Any, ...]] = {}
+    grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
     scaling: tuple[Any, ...] = Field(min_length=1)
     invalid: Literal["error", "skip"] = "error"
 
 
-class Study(_Part):
+class Study(StudyModel):
     """A study: units, data and sizes, all of whose combinations are its points.
 
     study: its name. trials: matrix products (rows, K) x (K, columns) at each point, each of data of its own.
@@ -103,7 +100,7 @@ def load_study(
         document = read(Path(source))
         base = Path(source).absolute().parent
     document.data.update(changes or {})
-    return _Reader(document, base).study()
+    return _StudyReader(document, base).study()
 
 
 def _places(data: Any, at: Location) -> Iterator[Location]:
@@ -113,7 +110,7 @@ def _places(data: Any, at: Location) -> Iterator[Location]:
         yield from _places(value, (*at, key))
 
 
-class _Reader:
+class _StudyReader:
     """Reads one document."""
 
     def __init__(self, document: Document, folder: Path):

@@ -10,7 +10,7 @@ from hwsim.study.presets import (
     silicon,
     snr_vector_length,
 )
-from hwsim.study.presets.context import Context, Preset, Size
+from hwsim.study.presets.preset import Context, Preset, Size
 
 MODULES = (deepseek_2pct, snr_vector_length, fp8_formats, hfp8, flexible_fp8, mx, silicon, real_model)
 PRESETS: dict[str, Preset] = {module.PRESET.name: module.PRESET for module in MODULES}

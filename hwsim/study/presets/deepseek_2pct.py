@@ -9,10 +9,10 @@ from hwsim.spec import load_unit
 from hwsim.study.accuracy.bounds import bounds
 from hwsim.study.plan import load_study
 from hwsim.study.plan.fields import vary
-from hwsim.study.presets.context import Context, Preset
-from hwsim.study.presets.found import at, largest, percent
+from hwsim.study.presets.lookup import at, largest, percent
+from hwsim.study.presets.preset import Context, Preset
 from hwsim.study.presets.truncation import expected_shrink, sampled_products, share_of_signs
-from hwsim.study.report.parts import Axis, Chart, Reference, Report, Series, Table
+from hwsim.study.report.contents import Axis, Chart, Reference, Series, StudyReport, TextTable
 from hwsim.study.results import Results
 
 UNIT = "hopper-wgmma-e4m3-f32"
@@ -39,7 +39,7 @@ SOURCES = (
 )
 
 
-def report(context: Context) -> Report:
+def report(context: Context) -> StudyReport:
     """The report: data, promotion, length and width, each at the size that the context asks for."""
     length = context.pick(tiny=512, quick=LENGTH, full=LENGTH)
     lengths = tuple(2**n for n in context.pick(tiny=(7, 9), quick=range(7, 15), full=range(7, 17)))
@@ -47,7 +47,7 @@ def report(context: Context) -> Report:
     promoted = context.run(_study(context, "promotion", [length], {"interval": list(INTERVALS)}, tuple(DATA)))
     by_length = context.run(_study(context, "lengths", list(lengths), {}, DRAWN))
     by_bits = context.run(_study(context, "bits", [length], {"accumulator": list(bits)}, DRAWN))
-    return Report(
+    return StudyReport(
         name="deepseek-2pct",
         title=f"Relative error of Hopper's FP8 accumulator, K = {length:,}",
         command=context.command,
@@ -87,7 +87,7 @@ def _study(context: Context, name: str, lengths: list[int], grid: dict[str, Any]
     )  # fmt: skip
 
 
-def table_of_data(found: Results, length: int, seed: int) -> Table:
+def table_of_data(found: Results, length: int, seed: int) -> TextTable:
     """Without promotion: a row a kind of data, beside what the products let expect."""
     rows = []
     for name, entry in DATA.items():
@@ -101,7 +101,7 @@ def table_of_data(found: Results, length: int, seed: int) -> Table:
                 percent(expected_shrink(products, length, BITS)), percent(share_of_signs(products)),
             )
         )  # fmt: skip
-    return Table(
+    return TextTable(
         title=f"Error at K = {length:,} without promotion, in %",
         header=(
             "data",
@@ -121,15 +121,15 @@ def table_of_data(found: Results, length: int, seed: int) -> Table:
     )
 
 
-def table_of_promotion(found: Results, measure: str, title: str) -> Table:
+def table_of_promotion(found: Results, measure: str, title: str) -> TextTable:
     """A row a kind of data, a column an interval."""
     rows = tuple(
         (name, *(percent(_error(found, measure, data=name, interval=str(one))) for one in INTERVALS)) for name in DATA
     )
-    return Table(title=title, header=("data", *map(str, INTERVALS)), rows=rows, right=tuple(range(1, 7)))
+    return TextTable(title=title, header=("data", *map(str, INTERVALS)), rows=rows, right=tuple(range(1, 7)))
 
 
-def table_of_bounds(found: Results, length: int) -> Table:
+def table_of_bounds(found: Results, length: int) -> TextTable:
     """A row an interval: bounds of theory, and the largest errors in their terms."""
     rows = []
     for interval in INTERVALS:
@@ -139,7 +139,7 @@ def table_of_bounds(found: Results, length: int) -> Table:
             percent(_error(found, NORMALIZED, data=name, interval=point["axis.interval"])) for name in DRAWN
         )
         rows.append((str(interval), percent(theory.worst), percent(theory.probabilistic), *largest_errors))
-    return Table(
+    return TextTable(
         title=f"Bounds and largest errors over the sum of magnitudes, in %, K = {length:,}",
         header=("interval", "worst case", "probabilistic", *DRAWN),
         rows=tuple(rows),
@@ -148,13 +148,13 @@ def table_of_bounds(found: Results, length: int) -> Table:
     )
 
 
-def table_of_lengths(found: Results) -> Table:
+def table_of_lengths(found: Results) -> TextTable:
     """A row a kind of data, a column a length."""
     lengths = found.study.lengths
     rows = tuple(
         (name, *(percent(_error(found, _telling(name), data=name, length=one)) for one in lengths)) for name in DRAWN
     )
-    return Table(
+    return TextTable(
         title="Error by length K, in %, without promotion",
         header=("data", *map(str, lengths)),
         rows=rows,
@@ -163,14 +163,14 @@ def table_of_lengths(found: Results) -> Table:
     )
 
 
-def table_of_bits(found: Results) -> Table:
+def table_of_bits(found: Results) -> TextTable:
     """A row a kind of data, a column a width."""
     widths = [str(one) for one in found.study.units[0].grid["accumulator"]]
     rows = tuple(
         (name, *(percent(_error(found, _telling(name), data=name, accumulator=one)) for one in widths))
         for name in DRAWN
     )
-    return Table(
+    return TextTable(
         title="Error by fraction bits of the accumulator, in %, without promotion",
         header=("data", *widths),
         rows=rows,

@@ -9,10 +9,10 @@ import numpy as np
 
 from hwsim.quantize import search_format
 from hwsim.quantize.search import FRACTION_BITS, PERCENT
-from hwsim.study.presets.context import Context, Preset
-from hwsim.study.presets.numbers import Entry, drawn
+from hwsim.study.presets.preset import Context, Preset
 from hwsim.study.presets.rounding import Floats, by_rule, lost, signal_to_noise
-from hwsim.study.report.parts import Axis, Chart, Report, Series, Table
+from hwsim.study.presets.samples import Entry, drawn
+from hwsim.study.report.contents import Axis, Chart, Series, StudyReport, TextTable
 
 NAMES = {7 - bits: f"E{7 - bits}M{bits}" for bits in FRACTION_BITS}  # by exponent bits
 NAMES_BY_BITS = tuple(NAMES[bits] for bits in sorted(NAMES))
@@ -85,13 +85,13 @@ def split(entry: Entry, draws: int, rows: int, length: int) -> Split:
     )  # fmt: skip
 
 
-def report(context: Context) -> Report:
+def report(context: Context) -> StudyReport:
     """The report: dB by exponent bits, the search itself, and a table of the best."""
     draws, rows = context.pick(tiny=(1, 4), quick=(5, 16), full=(20, 64))
     length = context.pick(tiny=1024, quick=4096, full=4096)
     entries = TAILS | OUTLIERS
     found = {name: split(entries[name], draws, rows, length) for name in context.each(list(entries), "search")}
-    return Report(
+    return StudyReport(
         name=PRESET.name,
         title=PRESET.title,
         command=context.command,
@@ -104,7 +104,7 @@ def report(context: Context) -> Report:
     )
 
 
-def table(found: dict[str, Split]) -> Table:
+def table(found: dict[str, Split]) -> TextTable:
     """Every distribution: how far its largest number lies out, the best split and what the others lose."""
     rows = []
     for name, one in found.items():
@@ -121,7 +121,7 @@ def table(found: dict[str, Split]) -> Table:
             )
         )
     header = ("numbers", "largest / rms", "best (in draws)", *NAMES_BY_BITS, "INT8, unclipped", "made zero, %")
-    return Table(
+    return TextTable(
         title="Signal to noise in dB, by split", header=header, rows=tuple(rows), right=(1, *range(3, 11)),
         caption="Means of the draws, largest / rms and the share that the best split makes zero their medians. E1M6 "
         "is INT8 without -128, clipped as the others are.",

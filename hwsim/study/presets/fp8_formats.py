@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from hwsim.formats import FloatFormat, get_format
-from hwsim.study.presets.context import Context, Preset
 from hwsim.study.presets.fp8_tensors import Matrix, Tensors, tensors
 from hwsim.study.presets.fp8_values import table_of_values
+from hwsim.study.presets.preset import Context, Preset
 from hwsim.study.presets.rounding import Floats, by_format, by_rule, lost, saturated, signal_to_noise
-from hwsim.study.report.parts import Axis, Chart, Report, Series, Table
+from hwsim.study.report.contents import Axis, Chart, Series, StudyReport, TextTable
 
 BIASES = tuple(range(4, 16))
 PAPER = (7, 8, 9, 10)
@@ -21,7 +21,7 @@ SOURCES = ("Micikevicius et al. 2022, FP8 Formats for Deep Learning, arXiv 2209.
 NOISE = "Signal to quantisation noise (dB)"
 
 
-class Loss(NamedTuple):
+class TensorLoss(NamedTuple):
     """Of several tensors: dB of each, and the shares of all their numbers that become zero and that saturate."""
 
     decibels: tuple[float, ...]
@@ -35,13 +35,13 @@ class Loss(NamedTuple):
         return f"{np.mean(self.decibels):.1f} (least {min(self.decibels):.1f}; {shares})"
 
 
-def report(context: Context) -> Report:
+def report(context: Context) -> StudyReport:
     """The report: the formats' values, biases against scales, E4M3 against INT8."""
     found = tensors(context.size == "tiny")
     kinds = kinds_of(found)
     biases = {kind: {bias: at_bias(all_of, bias) for bias in BIASES} for kind, all_of in kinds.items()}
     scaled = {kind: by_scale(all_of) for kind, all_of in kinds.items()}
-    return Report(
+    return StudyReport(
         name=PRESET.name, title=PRESET.title, command=context.command,
         summary=(f"Tensors of {found.source}.",),
         parts=(
@@ -65,38 +65,38 @@ def with_bias(bias: int) -> FloatFormat:
     return fmt.model_copy(update={"name": f"e4m3, bias {bias}", "bias": bias})
 
 
-def at_bias(all_of: Sequence[Matrix], bias: int) -> Loss:
+def at_bias(all_of: Sequence[Matrix], bias: int) -> TensorLoss:
     """What E4M3 of that bias loses, without a scale."""
     fmt = with_bias(bias)
     above = sum(saturated(x, fmt) * x.size for x in all_of) / sum(x.size for x in all_of)
     return _loss(all_of, lambda x: by_format(x, fmt), above)
 
 
-def by_scale(all_of: Sequence[Matrix]) -> Loss:
+def by_scale(all_of: Sequence[Matrix]) -> TensorLoss:
     """What E4M3 loses with a scale for each tensor, which takes its largest number to 448."""
     return _loss(all_of, lambda x: by_rule(x, "tensor-e4m3"), 0.0)
 
 
-def _loss(all_of: Sequence[Matrix], rounded: Callable[[Matrix], Floats], above: float) -> Loss:
+def _loss(all_of: Sequence[Matrix], rounded: Callable[[Matrix], Floats], above: float) -> TensorLoss:
     pairs = [(x, rounded(x)) for x in all_of]
     zero = sum(lost(x, y) * np.count_nonzero(x) for x, y in pairs) / sum(np.count_nonzero(x) for x, _ in pairs)
-    return Loss(tuple(signal_to_noise(x, y) for x, y in pairs), float(zero), above)
+    return TensorLoss(tuple(signal_to_noise(x, y) for x, y in pairs), float(zero), above)
 
 
-def table_of_biases(biases: dict[str, dict[int, Loss]], scaled: dict[str, Loss]) -> Table:
+def table_of_biases(biases: dict[str, dict[int, TensorLoss]], scaled: dict[str, TensorLoss]) -> TextTable:
     """A row a bias, a column a kind of tensor."""
     rows = [(f"bias {bias}", *(of[bias].cell for of in biases.values())) for bias in PAPER]
     best = [max(of, key=lambda bias: float(np.mean(of[bias].decibels))) for of in biases.values()]
     cells = (f"{bias}: {of[bias].cell}" for bias, of in zip(best, biases.values(), strict=True))
     rows.append(("best fixed bias", *cells))
     rows.append(("scale per tensor", *(one.cell for one in scaled.values())))
-    return Table(
+    return TextTable(
         title="E4M3: mean dB (least of the tensors; % that become zero; % that saturate)", header=("", *biases),
         rows=tuple(rows), right=(1, 2, 3),
     )  # fmt: skip
 
 
-def table_of_integers(found: Tensors) -> Table:
+def table_of_integers(found: Tensors) -> TextTable:
     """A row a linear layer: dB of E4M3 and INT8, of weights, of what they multiply, and of the product."""
     rows = []
     for name in found.weights:
@@ -110,7 +110,7 @@ def table_of_integers(found: Tensors) -> Table:
                     columns[2 * place + at].append(value)
         rows.append((name, *(f"{np.mean(column):.1f} ({min(column):.1f})" for column in columns)))
     header = [f"{what}, {fmt}" for what in ("weights", "inputs", "product") for fmt in ("E4M3", "INT8")]
-    return Table(
+    return TextTable(
         title="E4M3 against INT8 after training: mean dB of the layers (the least)", header=("layer", *header),
         rows=tuple(rows), right=tuple(range(1, 7)),
         caption="Weights have a scale for each output channel, inputs one for the tensor, from the largest magnitude. "
@@ -118,7 +118,7 @@ def table_of_integers(found: Tensors) -> Table:
     )  # fmt: skip
 
 
-def _biases(biases: dict[str, dict[int, Loss]], scaled: dict[str, Loss], command: str) -> Chart:
+def _biases(biases: dict[str, dict[int, TensorLoss]], scaled: dict[str, TensorLoss], command: str) -> Chart:
     series, x = [], tuple(map(float, BIASES))
     for kind, of in biases.items():
         lines = [of[bias].decibels for bias in BIASES]

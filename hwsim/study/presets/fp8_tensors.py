@@ -12,8 +12,8 @@ from hwsim.errors import ToolMissing
 from hwsim.study.network import Array, Where
 from hwsim.study.network.bert import Bert
 from hwsim.study.network.minilm import embeddings, minilm, tokens
-from hwsim.study.network.units import Recorder
-from hwsim.study.presets.numbers import drawn
+from hwsim.study.network.unit_products import Recorder
+from hwsim.study.presets.samples import drawn
 
 Matrix = NDArray[np.float32]
 TRAINED = "all-MiniLM-L6-v2 on a page of text"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hwsim.formats import FloatFormat, get_format
-from hwsim.study.report.parts import Table
+from hwsim.study.report.contents import TextTable
 
 # Micikevicius et al. 2022, arXiv 2209.05433, Table 1: E4M3, then E5M2.
 PAPER = {
@@ -20,14 +20,14 @@ PAPER = {
 }
 
 
-def table_of_values() -> Table:
+def table_of_values() -> TextTable:
     """A row a property: ours and the paper's, of both formats."""
     ours = [described(name) for name in ("e4m3", "e5m2")]
     rows = []
     for row, paper in PAPER.items():
         found = (ours[0][row], ours[1][row])
         rows.append((row, *found, "same" if found == paper else " / ".join(paper)))
-    return Table(title="The formats' values", header=("", "E4M3", "E5M2", "the paper's Table 1"), rows=tuple(rows))
+    return TextTable(title="The formats' values", header=("", "E4M3", "E5M2", "the paper's Table 1"), rows=tuple(rows))
 
 
 def described(name: str) -> dict[str, str]:

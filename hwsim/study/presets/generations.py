@@ -16,7 +16,7 @@ from hwsim.formats import FloatFormat, get_format
 from hwsim.formats.blocks import BlockScale, one_code, scale_shape
 from hwsim.products import gemm
 from hwsim.spec import Unit, load_unit, presets
-from hwsim.study.accuracy.exact import Exact, difference, exact_product, magnitude
+from hwsim.study.accuracy.exact import DoubleDouble, difference, exact_product, magnitude
 from hwsim.study.accuracy.measures import measure, ulps
 from hwsim.study.data import Drawn
 
@@ -27,7 +27,7 @@ Results = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
-class Arithmetic:
+class EquivalentUnits:
     """Units whose specifications say the same, but for names and sources."""
 
     units: tuple[Unit, ...]
@@ -53,7 +53,7 @@ class Arithmetic:
 
 
 @dataclass(frozen=True)
-class Group:
+class FormatGroup:
     """All units that take factors of the same numbers and return a format of the same width.
 
     a, b: the factors' formats; an `fnuz` format counts as the one of its name without. result: f32 or f16; e8m13 is
@@ -63,7 +63,7 @@ class Group:
     a: str
     b: str
     result: str
-    members: tuple[Arithmetic, ...]
+    members: tuple[EquivalentUnits, ...]
 
     @property
     def name(self) -> str:
@@ -76,7 +76,7 @@ class Group:
         return sum(len(member.units) for member in self.members)
 
 
-def groups() -> list[Group]:
+def groups() -> list[FormatGroup]:
     """The groups of all presets of real hardware, by their formats."""
     found: dict[tuple[str, str, str], dict[str, list[Unit]]] = defaultdict(lambda: defaultdict(list))
     for name in presets():
@@ -86,7 +86,7 @@ def groups() -> list[Group]:
             result = "f16" if unit.output.name == "f16" else "f32"
             found[a, b, result][arithmetic_of(unit)].append(unit)
     return [
-        Group(*key, tuple(sorted((Arithmetic(tuple(units)) for units in alike.values()), key=_place)))
+        FormatGroup(*key, tuple(sorted((EquivalentUnits(tuple(units)) for units in alike.values()), key=_place)))
         for key, alike in sorted(found.items())
     ]
 
@@ -97,7 +97,7 @@ def arithmetic_of(unit: Unit) -> str:
     return json.dumps({key: value for key, value in data.items() if key not in SAYINGS}, sort_keys=True)
 
 
-def _place(member: Arithmetic) -> tuple[int, str]:
+def _place(member: EquivalentUnits) -> tuple[int, str]:
     return MAKERS.index(member.label.split("-")[0]), member.label
 
 
@@ -132,8 +132,8 @@ class Error:
 class Compared:
     """A group on one matrix product."""
 
-    group: Group
-    exact: Exact
+    group: FormatGroup
+    exact: DoubleDouble
     magnitude: NDArray[np.float64]
     returned: tuple[Results, ...]
 
@@ -151,7 +151,7 @@ class Compared:
         It is one for all: sums that cancel have ulps of their own that are as small as one likes.
         """
         size = np.sqrt(np.mean(self.exact.hi**2, keepdims=True))
-        return float(ulps(self.format, Exact.of(size)).max())
+        return float(ulps(self.format, DoubleDouble.of(size)).max())
 
     @cached_property
     def pairs(self) -> dict[tuple[int, int], Pair]:
@@ -181,27 +181,27 @@ class Compared:
         )
 
     def _error(self, returned: Results, rounded: Results) -> Error:
-        values = Exact.of(returned.astype(np.float64))
+        values = DoubleDouble.of(returned.astype(np.float64))
         found = measure(values, self.exact, self.magnitude)
         largest = float(np.abs(difference(values, self.exact)).max()) / self.ulp
         return Error(float(np.mean(_bits(returned) == _bits(rounded))), largest, found["snr_db"], found["shrink"])
 
 
-def compare(group: Group, drawn: Drawn) -> Compared:
+def compare(group: FormatGroup, drawn: Drawn) -> Compared:
     """What all units of a group return of the same numbers, rounded once to the factors' formats."""
     a, b = _rounded(group, "a", drawn.a), _rounded(group, "b", drawn.b)
     returned = tuple(_returned(member.unit, a, b) for member in group.members)
     return Compared(group, exact_product(a, b), magnitude(a, b), returned)
 
 
-def nearest(exact: Exact, dtype: np.dtype[np.floating]) -> Results:
+def nearest(exact: DoubleDouble, dtype: np.dtype[np.floating]) -> Results:
     """Exact numbers rounded once, to nearest even, to float32 or float16 (round to odd in float64 first)."""
     inward = np.where(exact.hi * exact.lo < 0, np.nextafter(exact.hi, 0), exact.hi)
     odd = inward.view(np.int64) | (exact.lo != 0)
     return np.asarray(odd.view(np.float64).astype(dtype))
 
 
-def _rounded(group: Group, which: str, numbers: NDArray[np.float32]) -> NDArray[np.float64]:
+def _rounded(group: FormatGroup, which: str, numbers: NDArray[np.float32]) -> NDArray[np.float64]:
     """Numbers of the group's format that every one of its units has; RNE, saturating."""
     own = get_format(getattr(group, which))
     others = dict.fromkeys(getattr(member.unit.operands, which) for member in group.members)

@@ -8,11 +8,11 @@ import numpy as np
 
 from hwsim.formats import FloatFormat, get_format
 from hwsim.study.plan import load_study
-from hwsim.study.presets.context import Context, Preset
-from hwsim.study.presets.hfp8_sums import DLFLOAT, HALF, SINGLE, Sum, adder, ratios
-from hwsim.study.presets.numbers import Entry, drawn
+from hwsim.study.presets.hfp8_sums import DLFLOAT, HALF, SINGLE, LongSum, adder, ratios
+from hwsim.study.presets.preset import Context, Preset
 from hwsim.study.presets.rounding import by_format, lost, saturated, signal_to_noise
-from hwsim.study.report.parts import Axis, Chart, Reference, Report, Series, Table
+from hwsim.study.presets.samples import Entry, drawn
+from hwsim.study.report.contents import Axis, Chart, Reference, Series, StudyReport, TextTable
 
 IEEE_BIAS = 7  # of 4 exponent bits: IBM counts its bias from here
 BIASES = tuple(range(-2, 9))  # as IBM counts
@@ -28,6 +28,7 @@ DATA: dict[str, Entry] = {
 }
 CHUNKS = (16, 32, 64, 128, 256, 512)
 FLAT, CHUNKED, EVEN = "flat", "chunks of", "RNE"
+EVEN_SUM = LongSum(DLFLOAT, "rne", 64)
 SOURCES = (
     "Sun et al. 2019, Hybrid 8-bit Floating Point (HFP8) Training and Inference for Deep Neural Networks, NeurIPS",
     "Wang et al. 2018, Training Deep Neural Networks with 8-bit Floating Point Numbers, NeurIPS, arXiv 1812.08011",
@@ -42,13 +43,13 @@ def forward(bias: int) -> FloatFormat:
     return fmt.model_copy(update={"name": f"1-4-3 bias {bias}", "bias": IEEE_BIAS + bias})
 
 
-def report(context: Context) -> Report:
+def report(context: Context) -> StudyReport:
     """The report: formats by distribution and bias, then sums by length and chunk."""
     rows, length = context.pick(tiny=(4, 1024), quick=(32, 4096), full=(256, 4096))
     numbers = {name: drawn(entry, rows, length) for name, entry in DATA.items()}
     sums = _sums(context)
     points = context.run(load_study(study_of(context), context.folder)).points
-    return Report(
+    return StudyReport(
         name=PRESET.name, title=PRESET.title, command=context.command,
         summary=(
             f"{rows} x {length:,} numbers of each distribution are rounded as they are, without a scale. A bias as IBM "
@@ -62,19 +63,19 @@ def report(context: Context) -> Report:
     )  # fmt: skip
 
 
-def table_of_formats() -> Table:
+def table_of_formats() -> TextTable:
     """The three formats that are compared."""
     rows = []
     for label, fmt in _formats().items():
         codes = fmt.decode(np.arange(1, fmt.max_magnitude + 1))
         rows.append((label, str(fmt.bias), f"{codes[-1]:g}", f"{codes[0] * 2**fmt.bias:g} x 2^{-fmt.bias}"))
-    return Table(
+    return TextTable(
         title="The formats", header=("format", "bias as IEEE 754 counts", "largest", "smallest above 0"),
         rows=tuple(rows), right=(1, 2, 3), caption="None has subnormals.",
     )  # fmt: skip
 
 
-def table_of_errors(numbers: dict[str, Any]) -> Table:
+def table_of_errors(numbers: dict[str, Any]) -> TextTable:
     """A row a distribution: dB, and the shares that become zero or saturate."""
     rows = []
     for name, x in numbers.items():
@@ -83,23 +84,23 @@ def table_of_errors(numbers: dict[str, Any]) -> Table:
             y = by_format(x, fmt)
             cells.append(f"{signal_to_noise(x, y):.1f} ({100 * lost(x, y):.2g}; {100 * saturated(x, fmt):.2g})")
         rows.append((name, *cells))
-    return Table(
+    return TextTable(
         title="Signal to noise in dB (% that become zero; % that saturate)", header=("numbers", *_formats()),
         rows=tuple(rows), right=(1, 2, 3),
     )  # fmt: skip
 
 
-def table_of_sums(sums: dict[Sum, tuple[tuple[int, ...], Any]]) -> Table:
+def table_of_sums(sums: dict[LongSum, tuple[tuple[int, ...], Any]]) -> TextTable:
     """A row a way to sum, a column a length: the mean of what it returns, over the exact sum."""
     lengths = max((lengths for lengths, _ in sums.values()), key=len)
     rows = tuple((way.label, *(f"{value:.3f}" for value in found.mean(axis=0))) for way, (_, found) in sums.items())
-    return Table(
+    return TextTable(
         title="Sums of uniform numbers of mean 1, over the exact sum", header=("sum", *map(str, lengths)), rows=rows,
         right=tuple(range(1, 1 + len(lengths))),
     )  # fmt: skip
 
 
-def table_of_products(points: list[dict[str, Any]]) -> Table:
+def table_of_products(points: list[dict[str, Any]]) -> TextTable:
     """A row a chunk, a column a distribution and K: dB of the sum."""
     keys = list(dict.fromkeys((point["data"], point["length"]) for point in points))
     rows = []
@@ -109,7 +110,7 @@ def table_of_products(points: list[dict[str, Any]]) -> Table:
             f"{p['accumulation_snr_db']:.1f} ({_percent(p['accumulation_shrink'])})" for p in map(found.get, keys) if p
         )
         rows.append((chunk, *cells))
-    return Table(
+    return TextTable(
         title="HFP8 dot products: signal to accumulation noise in dB (mean shift away from zero)", rows=tuple(rows),
         header=("sum", *(f"{data}, {length}" for data, length in keys)), right=tuple(range(1, 1 + len(keys))),
     )  # fmt: skip
@@ -125,7 +126,7 @@ def study_of(context: Context) -> dict[str, Any]:
         "lengths": context.pick(tiny=[64, 512], quick=[256, 1024, 4096, 16384], full=[2**n for n in range(6, 16)]),
         "units": [
             {"unit": "hfp8-forward-e4m3-dlfloat16", "label": "HFP8", "grid": {"interval": ["none", *intervals]}},
-            {"unit": adder(Sum(DLFLOAT, "rne", 64), "hfp8-e4m3"), "label": EVEN, "grid": {"interval": ["none", 64]}},
+            {"unit": adder(EVEN_SUM, "hfp8-e4m3"), "label": EVEN, "grid": {"interval": ["none", 64]}},
         ],
         "data": [
             {"a": "normal", "b": {"distribution": "normal", "deviation": 0.1}, "name": "both signs"},
@@ -144,17 +145,17 @@ def _formats() -> dict[str, FloatFormat]:
     return {"1-4-3 bias 4": forward(4), "1-4-3 bias 0": forward(0), "1-5-2": backward}
 
 
-def _sums(context: Context) -> dict[Sum, tuple[tuple[int, ...], Any]]:
+def _sums(context: Context) -> dict[LongSum, tuple[tuple[int, ...], Any]]:
     rows = context.pick(tiny=1, quick=64, full=256)
     lengths = context.pick(
         tiny=(512, 8192), quick=tuple(2**n for n in range(8, 15)), full=tuple(2**n for n in range(6, 17))
     )
     chunks = context.pick(tiny=(64,), quick=CHUNKS, full=CHUNKS)
-    ways = [Sum(DLFLOAT, "rne", None), Sum(DLFLOAT, "rna", None)]
-    ways += [Sum(DLFLOAT, "rne", chunk) for chunk in chunks]
-    ways.append(Sum(HALF, "rne", None))
+    ways = [LongSum(DLFLOAT, "rne", None), LongSum(DLFLOAT, "rna", None)]
+    ways += [LongSum(DLFLOAT, "rne", chunk) for chunk in chunks]
+    ways.append(LongSum(HALF, "rne", None))
     if context.size != "tiny":
-        ways += [Sum(DLFLOAT, "rna", 64), Sum(HALF, "rne", 64), Sum(SINGLE, "rne", None)]
+        ways += [LongSum(DLFLOAT, "rna", 64), LongSum(HALF, "rne", 64), LongSum(SINGLE, "rne", None)]
     return {way: (lengths, ratios(way, lengths, rows)) for way in ways}
 
 
@@ -171,7 +172,7 @@ def _biases(numbers: dict[str, Any], command: str) -> Chart:
     )  # fmt: skip
 
 
-def _lengths(sums: dict[Sum, tuple[tuple[int, ...], Any]], command: str) -> Chart:
+def _lengths(sums: dict[LongSum, tuple[tuple[int, ...], Any]], command: str) -> Chart:
     shown = [way for way in sums if way.chunk in (None, 64) and (way.rounding, way.chunk) != ("rna", 64)]
     series = tuple(
         Series(

@@ -9,15 +9,15 @@ import numpy as np
 
 import hwsim
 from hwsim.spec import Unit
-from hwsim.study.presets.numbers import Entry, drawn
 from hwsim.study.presets.rounding import Floats
+from hwsim.study.presets.samples import Entry, drawn
 
 # Mean 1 and standard deviation 1.
 UNIFORM: Entry = {"distribution": "uniform", "low": 1 - math.sqrt(3), "high": 1 + math.sqrt(3)}
 DLFLOAT, HALF, SINGLE = "dlfloat16", "f16", "f32"
 
 
-class Sum(NamedTuple):
+class LongSum(NamedTuple):
     """A way to sum: the format of every addition, its rounding, and how many numbers a chunk has (None: flat)."""
 
     format: str
@@ -32,7 +32,7 @@ class Sum(NamedTuple):
         return f"{name} {self.rounding.upper()}, {how}"
 
 
-def adder(way: Sum, numbers: str) -> Unit:
+def adder(way: LongSum, numbers: str) -> Unit:
     """A unit that sums: one FMA after the other, chunks added in the same format. numbers: its factors' format."""
     described: dict[str, Any] = {
         "unit": f"sum-{way.format}-{way.rounding}-{way.chunk or 'flat'}", "evidence": "designed",
@@ -51,7 +51,7 @@ def adder(way: Sum, numbers: str) -> Unit:
     return Unit.model_validate(described)
 
 
-def ratios(way: Sum, lengths: tuple[int, ...], rows: int, numbers: str = DLFLOAT) -> Floats:
+def ratios(way: LongSum, lengths: tuple[int, ...], rows: int, numbers: str = DLFLOAT) -> Floats:
     """float64[rows, lengths]: the returned sum of uniform numbers of mean 1, over the exact sum of the same.
 
     The numbers are rounded to their format first, and are then what is summed; shorter sums are of the first ones.

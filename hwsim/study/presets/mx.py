@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.study.presets.context import Context, Preset
 from hwsim.study.presets.mx_products import products
-from hwsim.study.presets.numbers import Entry, drawn
+from hwsim.study.presets.preset import Context, Preset
 from hwsim.study.presets.rounding import by_rule, lost, signal_to_noise
-from hwsim.study.report.parts import Axis, Chart, Report, Series, Table
+from hwsim.study.presets.samples import Entry, drawn
+from hwsim.study.report.contents import Axis, Chart, Series, StudyReport, TextTable
 
 RULES = {
     "MXINT8": "mxint8",
@@ -44,7 +44,7 @@ NOISE = "Signal to quantisation noise (dB)"
 Numbers = dict[str, NDArray[np.float32]]
 
 
-def report(context: Context) -> Report:
+def report(context: Context) -> StudyReport:
     """The report: errors of numbers by format, rule and block size, then those of whole dot products."""
     rows = context.pick(tiny=4, quick=32, full=256)
     length = context.pick(tiny=1024, quick=4096, full=8192)
@@ -53,7 +53,7 @@ def report(context: Context) -> Report:
     rules = {select: decibels(chosen, select=select) for select in SELECTS}
     blocks = {size: decibels(chosen, block=(1, size)) for size in BLOCKS}
     by_format = decibels(numbers)
-    return Report(
+    return StudyReport(
         name=PRESET.name,
         title=PRESET.title,
         command=context.command,
@@ -86,47 +86,47 @@ def decibels(numbers: Numbers, select: str = "floor", block: tuple[int, int] = (
     return found
 
 
-def table_of_formats(found: dict[str, dict[str, float]]) -> Table:
+def table_of_formats(found: dict[str, dict[str, float]]) -> TextTable:
     """A row a format, a column a distribution."""
     rows = tuple((label, *(f"{value:.1f}" for value in values.values())) for label, values in found.items())
-    return Table(
+    return TextTable(
         title="Signal to quantisation noise in dB, by format", header=("format", *DATA), rows=rows,
         right=tuple(range(1, len(DATA) + 1)),
         caption="Scale rule floor, blocks of 32; NVFP4: blocks of 16, scales in UE4M3 and one for the tensor.",
     )  # fmt: skip
 
 
-def table_of_rules(found: dict[str, dict[str, dict[str, float]]]) -> Table:
+def table_of_rules(found: dict[str, dict[str, dict[str, float]]]) -> TextTable:
     """A row a format and distribution, a column a scale rule."""
     rows = tuple(
         (label, name, *(f"{found[select][label][name]:.1f}" for select in SELECTS))
         for label in RULES
         for name in TABLED
     )
-    return Table(
+    return TextTable(
         title="Signal to quantisation noise in dB, by scale rule", header=("format", "numbers", *SELECTS), rows=rows,
         right=(2, 3, 4, 5),
     )  # fmt: skip
 
 
-def table_of_blocks(found: dict[int, dict[str, dict[str, float]]]) -> Table:
+def table_of_blocks(found: dict[int, dict[str, dict[str, float]]]) -> TextTable:
     """A row a format and distribution, a column a block size."""
     rows = tuple(
         (label, name, *(f"{found[size][label][name]:.1f}" for size in BLOCKS)) for label in RULES for name in TABLED
     )
-    return Table(
+    return TextTable(
         title="Signal to quantisation noise in dB, by block size", header=("format", "numbers", *map(str, BLOCKS)),
         rows=rows, right=tuple(range(2, 2 + len(BLOCKS))), caption="Scale rule floor.",
     )  # fmt: skip
 
 
-def table_of_lost(numbers: Numbers) -> Table:
+def table_of_lost(numbers: Numbers) -> TextTable:
     """A row a format: the share of numbers that become zero."""
     rules = RULES | {NVFP4: "nvfp4"}
     rows = tuple(
         (label, *(f"{100 * lost(x, by_rule(x, rule)):.2f}" for x in numbers.values())) for label, rule in rules.items()
     )
-    return Table(
+    return TextTable(
         title="Numbers that become zero, in %", header=("format", *numbers), rows=rows,
         right=tuple(range(1, len(numbers) + 1)),
     )  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hwsim.study.plan import load_study
-from hwsim.study.presets.context import Context
-from hwsim.study.report.parts import Table
+from hwsim.study.presets.preset import Context
+from hwsim.study.report.contents import TextTable
 
 # Label, unit, and fields of it that are changed.
 UNITS: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -22,7 +22,7 @@ UNITS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 KINDS = ("quantization", "accumulation", "total")
 
 
-def products(context: Context) -> Table:
+def products(context: Context) -> TextTable:
     """A row a unit and distribution: dB of what quantisation, the sum, and both together leave."""
     study = load_study(study_of(context), context.folder)
     results = context.run(study)
@@ -30,7 +30,7 @@ def products(context: Context) -> Table:
         (_label(point), point["data"], *(f"{point[f'{kind}_snr_db']:.1f}" for kind in KINDS))
         for point in results.points
     )
-    return Table(
+    return TextTable(
         title="Dot products: signal to noise in dB", header=("unit", "numbers", *KINDS), rows=rows, right=(2, 3, 4),
         caption=f"K = {study.lengths[0]:,}; both factors of the same distribution. quantization: the exact product of "
         "the quantised numbers; accumulation: the unit's sum against that; total: the unit's sum against that of "

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.resources import files
 
-from hwsim.study.network.measured import Entry, Measured, Network, kept
+from hwsim.study.network.measurement import Entry, Measured, Network, kept
 from hwsim.study.network.minilm import tokens
 from hwsim.study.network.models import digits_network, minilm_network
 from hwsim.study.presets import real_model_figures as figures
-from hwsim.study.presets.context import Context, Preset
-from hwsim.study.report.parts import Chart, Report, Table
+from hwsim.study.presets.preset import Context, Preset
+from hwsim.study.report.contents import Chart, StudyReport, TextTable
 
 NAME, TITLE = "real-model", "A real transformer on each unit: which error is seen in what it says"
 SOURCES = (
@@ -62,13 +62,13 @@ def page() -> list[str]:
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
-def report(context: Context) -> Report:
+def report(context: Context) -> StudyReport:
     """The report. Raises ToolMissing where scikit-learn, the tokenizer or the weights are not installed.
 
     What was measured of each unit is kept in the context's folder, and is taken from there when it is asked again.
     """
     entries: tuple[Entry, ...] = context.pick(tiny=TINY, quick=QUICK, full=FULL)
-    parts: list[Chart | Table] = []
+    parts: list[Chart | TextTable] = []
     summary = [figures.METHOD]
     if context.pick(tiny=False, quick=True, full=True):
         sentences = context.pick(tiny=[], quick=short(page()), full=page())
@@ -77,7 +77,7 @@ def report(context: Context) -> Report:
         parts += figures.of_sentences(entries, found, context.command)
     found = _measured(digits_network(SEED, context.pick(tiny=96, quick=360, full=360)), entries, context)
     parts += figures.of_digits(entries, found, context.command)
-    return Report(
+    return StudyReport(
         name=NAME, title=TITLE, command=context.command, summary=(*summary,), parts=(*parts,), sources=SOURCES
     )
 

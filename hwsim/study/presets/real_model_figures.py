@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from hwsim.study.network.measured import KINDS, Entry, Measured
+from hwsim.study.intervals import Interval, interval
+from hwsim.study.network.measurement import KINDS, Entry, Measured
 from hwsim.study.network.models import NEIGHBOURS
-from hwsim.study.network.units import Sums
-from hwsim.study.report.parts import Axis, Chart, Series, Table
-from hwsim.study.summary import Interval, interval
+from hwsim.study.network.unit_products import ProductErrors
+from hwsim.study.report.contents import Axis, Chart, Series, TextTable
 
 PLAIN, PROMOTED = "Hopper", "Hopper promoted"
 CONFIDENCE = 0.95
@@ -36,7 +36,7 @@ def said_of_sentences(sentences: Sequence[str], ids: Sequence[Sequence[int]], fo
     ]
 
 
-def of_sentences(entries: Sequence[Entry], found: Found, command: str) -> list[Chart | Table]:
+def of_sentences(entries: Sequence[Entry], found: Found, command: str) -> list[Chart | TextTable]:
     """What is shown of the transformer."""
     rows = []
     for entry in entries:
@@ -44,7 +44,7 @@ def of_sentences(entries: Sequence[Entry], found: Found, command: str) -> list[C
         nearest, neighbours = (_counted(one, key, of) for key, of in (("nearest", 1), ("neighbours", NEIGHBOURS)))
         turned = _number(fmean(one.cosine["total"]))
         rows.append((entry.label, entry.scaling, *_errors(one), turned, nearest, neighbours))
-    table = Table(
+    table = TextTable(
         title="Embeddings by unit",
         header=("Unit", "Scaling", "Quantisation", "Accumulation", "Both", "1 - cosine", "Nearest", "Nearest 5"),
         rows=tuple(rows),
@@ -65,14 +65,14 @@ def of_sentences(entries: Sequence[Entry], found: Found, command: str) -> list[C
     ]  # fmt: skip
 
 
-def of_digits(entries: Sequence[Entry], found: Found, command: str) -> list[Chart | Table]:
+def of_digits(entries: Sequence[Entry], found: Found, command: str) -> list[Chart | TextTable]:
     """What is shown of the network for digits."""
     rows = tuple(
         (entry.label, entry.scaling, *_errors(found[entry.label]),
          *(f"{100 * found[entry.label].judged[key]:.1f} %" for key in ("right", "same")))
         for entry in entries
     )  # fmt: skip
-    table = Table(
+    table = TextTable(
         title="Digits by unit",
         header=("Unit", "Scaling", "Quantisation", "Accumulation", "Both", "Right", "Same"),
         rows=rows,
@@ -133,7 +133,7 @@ def _names(found: Found) -> list[str]:
     return list(dict.fromkeys(where.name for where in found[PLAIN].products))
 
 
-def _by_layer(one: Measured, name: str) -> dict[int, Sums]:
+def _by_layer(one: Measured, name: str) -> dict[int, ProductErrors]:
     return {where.layer: sums for where, sums in one.products.items() if where.name == name}
 
 
@@ -157,12 +157,12 @@ def _layers(found: Found, command: str) -> Chart:
     )  # fmt: skip
 
 
-def _together(sums: Sequence[Sums], kind: str) -> float:
+def _together(sums: Sequence[ProductErrors], kind: str) -> float:
     """Root mean square of relative errors: of all layers alike."""
     return math.sqrt(fmean(one.relative(kind) ** 2 for one in sums))
 
 
-def _layer_table(found: Found) -> Table:
+def _layer_table(found: Found) -> TextTable:
     """Products with their lengths, and what promotion does for each."""
     rows = []
     for name in _names(found):
@@ -176,7 +176,7 @@ def _layer_table(found: Found) -> Table:
                 _number(fmean(one.shrink for one in plain)), _number(fmean(one.shrink for one in promoted)),
             )
         )  # fmt: skip
-    return Table(
+    return TextTable(
         title="Products of the transformer on Hopper, with and without promotion",
         header=("Product", "K", "Quantisation", "Accumulation", "Promoted", "Ratio", "Worst layer", "Shrink",
                 "Shrink promoted"),
@@ -194,7 +194,7 @@ LENGTHS = {
 }  # fmt: skip
 
 
-def _worst_table(entries: Sequence[Entry], found: Found) -> Table:
+def _worst_table(entries: Sequence[Entry], found: Found) -> TextTable:
     """Where each kind of error is largest, and which way sums err."""
     rows = []
     for entry in entries:
@@ -206,7 +206,7 @@ def _worst_table(entries: Sequence[Entry], found: Found) -> Table:
             together = _together(list(products.values()), kind)
             cells += [_number(together), f"{_number(worst)} ({where.layer + 1} {where.name})" if worst else "0"]
         rows.append((*cells, _number(fmean(one.shrink for one in products.values()))))
-    return Table(
+    return TextTable(
         title="Products of the transformer by unit",
         header=("Unit", "Quantisation", "Worst", "Accumulation", "Worst", "Shrink"),
         rows=tuple(rows),

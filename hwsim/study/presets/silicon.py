@@ -6,9 +6,9 @@ import math
 from pathlib import Path
 
 from hwsim.study.data import draw, parse_data
-from hwsim.study.presets.context import Context, Preset
 from hwsim.study.presets.generations import Compared, Pair, compare, groups
-from hwsim.study.report.parts import Axis, Chart, Report, Series, Table
+from hwsim.study.presets.preset import Context, Preset
+from hwsim.study.report.contents import Axis, Chart, Series, StudyReport, TextTable
 
 NORMAL, ONE_SIGNED = "normal", {"distribution": "non-negative", "kind": "half-normal", "name": "half-normal"}
 SEED = 1
@@ -21,13 +21,13 @@ SOURCES = (
 )
 
 
-def report(context: Context) -> Report:
+def report(context: Context) -> StudyReport:
     """The report: pairs of each group of formats on zero-mean data, and each unit's own error."""
     length = context.pick(tiny=64, quick=4096, full=16384)
     size = context.pick(tiny=4, quick=64, full=128)
     normal, one_signed = (compared(entry, length, size) for entry in (NORMAL, ONE_SIGNED))
     shown = [normal[name] for name in SHOWN]
-    return Report(
+    return StudyReport(
         name="silicon",
         title="The same matrix product on every GPU",
         command=context.command,
@@ -56,14 +56,14 @@ def compared(entry: str | dict[str, str], length: int, size: int) -> dict[str, C
     return {group.name: compare(group, drawn) for group in groups()}
 
 
-def table_of_groups(normal: dict[str, Compared], one_signed: dict[str, Compared]) -> Table:
+def table_of_groups(normal: dict[str, Compared], one_signed: dict[str, Compared]) -> TextTable:
     """How many units there are, and how many different results."""
     rows = [
         (name, group.units, len(group.members), one.different, one_signed[name].different)
         for name, one in normal.items()
         for group in (one.group,)
     ]
-    return Table(
+    return TextTable(
         title="Units and different results",
         header=("factors and result", "units", "specifications", "different results, normal", "half-normal"),
         rows=tuple(tuple(map(str, row)) for row in rows),
@@ -71,7 +71,7 @@ def table_of_groups(normal: dict[str, Compared], one_signed: dict[str, Compared]
     )
 
 
-def table_of_errors(shown: list[tuple[Compared, Compared]]) -> Table:
+def table_of_errors(shown: list[tuple[Compared, Compared]]) -> TextTable:
     """Each unit's own error on both kinds of data."""
     rows = [
         (
@@ -81,7 +81,7 @@ def table_of_errors(shown: list[tuple[Compared, Compared]]) -> Table:
         for normal, signed in shown
         for member, one, other in zip(normal.group.members, normal.errors, signed.errors, strict=True)
     ]  # fmt: skip
-    return Table(
+    return TextTable(
         title="Each unit against the exact sum",
         header=("formats", "units", "SNR, dB", "nearest, %", "largest, ulp", "half-normal: SNR, dB", "nearest, %",
                 "shrink, %"),
@@ -90,14 +90,14 @@ def table_of_errors(shown: list[tuple[Compared, Compared]]) -> Table:
     )  # fmt: skip
 
 
-def table_of_pairs(one: Compared) -> Table:
+def table_of_pairs(one: Compared) -> TextTable:
     """Every pair once: share of results that differ, largest difference, SNR."""
     labels = _numbered(one)
     rows = [
         (label, *("" if j <= i else _cell(one.pairs[i, j]) for j in range(1, len(labels))))
         for i, label in enumerate(labels[:-1])
     ]
-    return Table(
+    return TextTable(
         title=f"Pairs, {one.group.name}",
         header=(one.group.name, *labels[1:]),
         rows=tuple(rows),

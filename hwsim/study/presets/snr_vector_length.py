@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from hwsim.study.plan import Study, load_study
-from hwsim.study.presets.context import Context, Preset
-from hwsim.study.presets.found import Point, at
-from hwsim.study.report.parts import Axis, Chart, Report, Series, Table
+from hwsim.study.presets.lookup import Point, at
+from hwsim.study.presets.preset import Context, Preset
+from hwsim.study.report.contents import Axis, Chart, Series, StudyReport, TextTable
 from hwsim.study.results import Results
 
 CHUNKS = (16, 32, 64, 128, 256)
@@ -45,11 +45,11 @@ SOURCES = (
 )
 
 
-def report(context: Context) -> Report:
+def report(context: Context) -> StudyReport:
     """The report: chains and Hopper under tensor scales, and blocks with scales of their own."""
     tensors, blocks = context.run(tensor_study(context)), context.run(block_study(context))
     one = tensors.study
-    return Report(
+    return StudyReport(
         name="snr-vector-length",
         title="FP8 dot products by length: flat, chunked and scaled",
         command=context.command,
@@ -120,7 +120,7 @@ def _chain(interval: str) -> dict[str, str]:
     return {"entry": "E4M3", "interval": interval, "scaling": FITTING, "data": NARROW}
 
 
-def table_of_chunks(found: Results) -> Table:
+def table_of_chunks(found: Results) -> TextTable:
     """A row a chunk, a column a length: SNR; and the gain of the best over the flat chain."""
     lengths = found.study.lengths
     points = {interval: [at(found, **_chain(interval), length=one) for one in lengths] for interval in _intervals()}
@@ -136,7 +136,7 @@ def table_of_chunks(found: Results) -> Table:
     return _table(f"SNR in dB by length, {NARROW}, {FITTING}", ("sum",), lengths, rows)
 
 
-def table_of_scales(found: Results) -> Table:
+def table_of_scales(found: Results) -> TextTable:
     """A row a kind of data, a scale and a sum; a column a length."""
     lengths = found.study.lengths
     sums = (("E4M3", "none", "E4M3 flat"), ("E4M3", "16", "E4M3 in chunks of 16"), ("Hopper", "none", "Hopper"))
@@ -148,7 +148,7 @@ def table_of_scales(found: Results) -> Table:
     return _table("SNR in dB by data and scale", ("numbers", "scale", "sum"), lengths, rows)
 
 
-def table_of_blocks(found: Results) -> Table:
+def table_of_blocks(found: Results) -> TextTable:
     """A row a unit and a kind of data, a column a length."""
     lengths = found.study.lengths
     labels = dict.fromkeys(point["label"] for point in found.points)
@@ -160,8 +160,8 @@ def table_of_blocks(found: Results) -> Table:
     return _table("SNR in dB with scales of blocks", ("numbers", "sum"), lengths, rows)
 
 
-def _table(title: str, heads: tuple[str, ...], lengths: tuple[int, ...], rows: list[tuple[str, ...]]) -> Table:
-    return Table(
+def _table(title: str, heads: tuple[str, ...], lengths: tuple[int, ...], rows: list[tuple[str, ...]]) -> TextTable:
+    return TextTable(
         title=title, header=(*heads, *(f"K = {one}" for one in lengths)), rows=tuple(rows),
         right=tuple(range(len(heads), len(heads) + len(lengths))),
     )  # fmt: skip

@@ -1,18 +1,18 @@
 """What a study shows: charts, tables and one page. Charts are data (parts), drawn without a network."""
 
 from hwsim.study.report.charts import specification, svg, write_charts
+from hwsim.study.report.contents import Axis, Chart, Reference, Series, StudyReport, TextTable
 from hwsim.study.report.default import default_report
 from hwsim.study.report.page import write_page
-from hwsim.study.report.parts import Axis, Chart, Reference, Report, Series, Table
 from hwsim.study.report.tables import markdown
 
 __all__ = [
     "Axis",
     "Chart",
     "Reference",
-    "Report",
     "Series",
-    "Table",
+    "StudyReport",
+    "TextTable",
     "default_report",
     "markdown",
     "specification",

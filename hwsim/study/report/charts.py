@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from hwsim.files import replaced
+from hwsim.study.report.contents import Chart, StudyReport
 from hwsim.study.report.labels import width, wrapped
 from hwsim.study.report.libraries import library
 from hwsim.study.report.marks import LETTERS, Panel, layers
 from hwsim.study.report.palette import MONO, QUIET, config, looks
-from hwsim.study.report.parts import Chart, Report
-from hwsim.study.report.scales import Scale, missing, places, scale, short
+from hwsim.study.report.scales import AxisScale, missing, places, scale, short
 
 PIXELS = 2  # of a PNG, for each unit of the SVG
 FOLDER = "figures"
@@ -89,7 +89,7 @@ def _size(chart: Chart, columns: int) -> tuple[int, int]:
     return max(wide, 24 * len(chart.words_of_x)), high
 
 
-def _scales(chart: Chart, drawn: list[Any]) -> tuple[Scale | tuple[str, ...], Scale]:
+def _scales(chart: Chart, drawn: list[Any]) -> tuple[AxisScale | tuple[str, ...], AxisScale]:
     """The axes that all panels share."""
     along = {axis: [one.value for one in chart.references if one.axis == axis] for axis in ("x", "y")}
     values = [value for one in drawn for value in (one.y, one.low, one.high)] + along["y"]
@@ -164,7 +164,7 @@ def png(picture: str) -> bytes:
     return bytes(library("vl_convert").svg_to_png(picture, scale=PIXELS, ppi=72))
 
 
-def write_charts(report: Report, folder: Path) -> list[Path]:
+def write_charts(report: StudyReport, folder: Path) -> list[Path]:
     """Writes every chart as figures/NAME.svg and figures/NAME.png. Returns their paths, in the report's order.
 
     Raises ToolMissing where Altair or vl-convert is not installed, OSError where the folder cannot be written.

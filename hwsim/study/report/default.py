@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hwsim.study.report.parts import Axis, Chart, Report, Series, Table
+from hwsim.study.report.contents import Axis, Chart, Series, StudyReport, TextTable
 from hwsim.study.report.scales import short
 
 # Measures that are drawn, if the study has them: the axis's title, its logarithm, and what is said of it.
@@ -39,7 +39,7 @@ TABLED = (
 MOST_SERIES = 16  # in a panel: with more of them a chart says nothing
 
 
-class Summary(Protocol):
+class StudySummary(Protocol):
     """What of a study's results is read here: hwsim.study.results.Results has it."""
 
     @property
@@ -55,7 +55,7 @@ class Summary(Protocol):
 class Along:
     """The axis that charts are drawn along.
 
-    key: of points. title: in words. numbers: whether it has numbers. words: its values in order, where `none` is one.
+    key: of points. title: in words. numbers: whether it has numbers. words: its categories, where `none` is one.
     """
 
     key: str
@@ -73,7 +73,7 @@ class Along:
         return float(point[self.key]) if self.numbers and not self.words else str(point[self.key])
 
 
-def default_report(results: Summary, command: str) -> Report:
+def default_report(results: StudySummary, command: str) -> StudyReport:
     """The report of any study: each measure along what the study varies, with confidence intervals and bounds.
 
     results : of a study; `results.points` are its points as mappings. command : the line that ran it.
@@ -95,7 +95,7 @@ def default_report(results: Summary, command: str) -> Report:
             f"Of {len(labels)} units and scalings each chart shows the {MOST_SERIES} that do best in it;"
             " the table has all."
         )
-    return Report(
+    return StudyReport(
         name=_file_name(name), title=title, command=command, summary=tuple(summary), parts=(*charts, _table(points)),
     )  # fmt: skip
 
@@ -125,13 +125,13 @@ def _along(points: Sequence[Mapping[str, Any]]) -> Along:
     fields = [key for key in points[0] if key.startswith("axis.")]
     said = {key: {str(point.get(key)) for point in points} for key in fields}
     numbered = {key: sorted({value for one in said[key] if (value := _numbered(one)) is not None}) for key in fields}
-    # A field that is not given counts as none of it: it stands beyond the numbers.
+    # A field that is not given counts as `none` of it, which is a word: the axis has categories, as the study has them.
     suited = [key for key in fields if len(said[key] - {"none"}) == len(numbered[key])]
     best = max(suited, key=lambda key: len(said[key]), default=None)
     if best is not None and len(said[best]) > 1:
         values, title = numbered[best], best.removeprefix("axis.")
         if "none" in said[best]:
-            return Along(best, title, True, None, (*sorted(said[best] - {"none"}, key=float), "none"))
+            return Along(best, title, True, None, tuple(dict.fromkeys(str(point[best]) for point in points)))
         wide = values[0] > 0 and values[-1] >= 16 * values[0]
         return Along(best, title, True, 2 if wide else None)
     return Along("label", "Unit", False, None)
@@ -171,17 +171,17 @@ def _chart(points: Sequence[Mapping[str, Any]], study: Any, measure: str, along:
     if along.numbers:
         series += _theory(by_series, measure, along)
     confidence = getattr(study, "confidence", 0.95)
-    band = "band" if along.numbers else "thin line"
+    band = "band" if along.numbers and not along.words else "thin line"
     has_band = any(one.low for one in series)
     caption = "Mean over trials" + (
         f"; the {band} is its {100 * confidence:g} % confidence interval." if has_band else "."
     )
     if any(one.dashed for one in series):
-        caption += " Dashed: what theory bounds it by."
+        caption += f" {'Strokes' if along.words else 'Dashed'}: what theory bounds it by."
     return Chart(
         name=measure.replace("_", "-"), title=heading, caption=caption, command=command, series=tuple(series),
         x=Axis(title=along.title, log=along.log, categories=along.words or None), y=Axis(title=title, log=log),
-        kind="lines" if along.numbers else "bars",
+        kind="points" if along.words else "lines" if along.numbers else "bars",
     )  # fmt: skip
 
 
@@ -233,7 +233,7 @@ def _theory(by_series: Mapping[tuple[str, str], list[Mapping[str, Any]]], measur
     return found
 
 
-def _table(points: Sequence[Mapping[str, Any]]) -> Table:
+def _table(points: Sequence[Mapping[str, Any]]) -> TextTable:
     measures = [(key, title) for key, title in TABLED if any(point.get(key) is not None for point in points)]
     # A unit's label says its scaling where it has several.
     said = [("label", "Unit"), ("scaling", "Scaling"), ("data", "Data"), ("length", "K")]
@@ -246,7 +246,7 @@ def _table(points: Sequence[Mapping[str, Any]]) -> Table:
             cells.append(short(value) + (f" ± {short(half)}" if math.isfinite(half) and half > 0 else ""))
         rows.append(tuple(cells))
     header = tuple(title for _, title in (*said, *measures))
-    return Table(
+    return TextTable(
         title="All points", header=header, rows=tuple(rows), right=tuple(range(3, len(header))),
         caption="Means over trials, and half the width of their confidence intervals.",
     )  # fmt: skip

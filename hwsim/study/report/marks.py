@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from hwsim.study.report.contents import Chart
 from hwsim.study.report.labels import Box, Put, broken, put, width
 from hwsim.study.report.libraries import library
 from hwsim.study.report.palette import INK, NOTHING, PAPER, QUIET, Look
-from hwsim.study.report.parts import Chart
-from hwsim.study.report.scales import Place, Scale, short, written
+from hwsim.study.report.scales import AxisScale, PlottedPoint, short, written
 
 LETTERS = 11  # of words inside the frame
 
@@ -27,10 +27,10 @@ class Panel:
 
     chart: Chart
     name: str
-    places: list[Place]
+    places: list[PlottedPoint]
     looks: dict[str, Look]
-    x: Scale | tuple[str, ...]
-    y: Scale
+    x: AxisScale | tuple[str, ...]
+    y: AxisScale
     size: tuple[int, int]
     left: bool
     under: bool
@@ -170,9 +170,14 @@ def _points(panel: Panel) -> list[Any]:
     if bars:
         parts.append(_over(panel, bars).mark_rule(strokeWidth=1.3).encode(
             x=x, y=_y(panel, "low"), y2="high:Q", color=colour, opacity=_seen(panel, 0.8)))  # fmt: skip
-    parts.append(_over(panel, rows).mark_point(filled=True, size=70, opacity=1).encode(
-        x=x, y=_y(panel), color=colour, shape=_shape(panel), opacity=_seen(panel, 1),
-        tooltip=_tooltip(panel, rows)))  # fmt: skip
+    theory = {one.label for one in panel.chart.series if one.dashed}
+    measured = [row for row in rows if row["series"] not in theory]
+    strokes = [row for row in rows if row["series"] in theory]
+    for shown, look in ((measured, {"filled": True, "size": 70}), (strokes, {"filled": False, "size": 500})):
+        if shown:
+            parts.append(_over(panel, shown).mark_point(opacity=1, **look).encode(
+                x=x, y=_y(panel), color=colour, shape=_shape(panel), opacity=_seen(panel, 1),
+                tooltip=_tooltip(panel, rows)))  # fmt: skip
     return parts + _names(panel)
 
 

@@ -17,14 +17,14 @@ import hwsim
 from hwsim.files import replaced
 from hwsim.report.html import environment, policy, read
 from hwsim.study.report.charts import note, rendered, specification
+from hwsim.study.report.contents import Chart, StudyReport, TextTable
 from hwsim.study.report.libraries import library
 from hwsim.study.report.palette import DARK
-from hwsim.study.report.parts import Chart, Report, Table
 
 HERE = Path(__file__).parent
 
 
-def write_page(report: Report, path: Path) -> None:
+def write_page(report: StudyReport, path: Path) -> None:
     """Writes a report as one self-contained HTML page.
 
     Raises ToolMissing where Altair or vl-convert is not installed, OSError where the file cannot be written.
@@ -34,7 +34,7 @@ def write_page(report: Report, path: Path) -> None:
         file.write(text.encode())
 
 
-def html(report: Report) -> str:
+def html(report: StudyReport) -> str:
     """The page as text. Whatever names are, they are shown, and never become markup."""
     specs = {chart.name: specification(chart, framed=False) for chart in report.charts}
     style = read("report.css") + (HERE / "page.css").read_text(encoding="utf-8")
@@ -58,7 +58,7 @@ def html(report: Report) -> str:
     )
 
 
-def numbers(chart: Chart) -> Table:
+def numbers(chart: Chart) -> TextTable:
     """All the points of a chart as a table, those too that have no place on its axes."""
     used = {field for one in chart.series for field in ("low", "high", "names", "notes") if getattr(one, field)}
     panel = ["Panel"] if chart.panels != ("",) else []
@@ -78,7 +78,7 @@ def numbers(chart: Chart) -> Table:
     header = (*panel, series, chart.x.title, value, *ends, *words)
     first = len(panel) + 1 + bool(chart.words_of_x)
     right = tuple(range(first, len(header) - len(words)))
-    return Table(title=f"Numbers of: {chart.title}", header=header, rows=tuple(rows), right=right)
+    return TextTable(title=f"Numbers of: {chart.title}", header=header, rows=tuple(rows), right=right)
 
 
 def _number(value: float) -> str:

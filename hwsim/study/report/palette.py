@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from hwsim.study.report.parts import Chart
+from hwsim.study.report.contents import Chart
 
 # Letters whose widths are Arial's, so that what was measured here fits in any browser.
 SANS = "Liberation Sans, Arial, Helvetica, sans-serif"

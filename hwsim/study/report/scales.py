@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from hwsim.study.report.parts import Axis, Chart
+from hwsim.study.report.contents import Axis, Chart
 
 MOST_TICKS = 9
 # 1e-5 and 2.5e7: every font has these letters, of one height.
@@ -19,7 +19,7 @@ SCIENTIFIC = (
 )
 
 
-class Place(NamedTuple):
+class PlottedPoint(NamedTuple):
     """A point that is drawn. series: which of the chart's. low and high: value itself where there is no interval."""
 
     series: int
@@ -30,9 +30,9 @@ class Place(NamedTuple):
     high: float
 
 
-def places(chart: Chart) -> tuple[list[Place], Counter[str]]:
+def places(chart: Chart) -> tuple[list[PlottedPoint], Counter[str]]:
     """Points that have a place on the axes, and how many have none, by the reason."""
-    drawn: list[Place] = []
+    drawn: list[PlottedPoint] = []
     gone: Counter[str] = Counter()
     for number, one in enumerate(chart.series):
         for at, (x, y) in enumerate(zip(one.x, one.y, strict=True)):
@@ -43,7 +43,7 @@ def places(chart: Chart) -> tuple[list[Place], Counter[str]]:
             low, high = (one.low or one.y)[at], (one.high or one.y)[at]
             # An interval that leaves the axis is cut there, and one that is not known is not drawn.
             low, high = (value if math.isfinite(value) else y for value in (low, high))
-            drawn.append(Place(number, at, x, y, low, high))
+            drawn.append(PlottedPoint(number, at, x, y, low, high))
     return drawn, gone
 
 
@@ -64,7 +64,7 @@ def missing(gone: Counter[str], verb: str = "Not drawn") -> str:
 
 
 @dataclass(frozen=True)
-class Scale:
+class AxisScale:
     """An axis of numbers. low, high: its ends. ticks: where labels stand. label: a Vega expression of datum.value."""
 
     low: float
@@ -82,7 +82,7 @@ class Scale:
 
 def scale(
     axis: Axis, values: Sequence[float], margin: float = 0.04, few: Sequence[float] = (), floor: bool = False
-) -> Scale:
+) -> AxisScale:
     """The axis that shows all values, with a margin that begins at zero where the axis does.
 
     floor : of bars, which stand on zero.
@@ -100,14 +100,14 @@ def scale(
             # The lowest bar, too, has a height: it stands on a whole power that is well below it.
             ends = float(axis.log) ** math.floor(math.log(low / 1.5, axis.log)), ends[1]
         ticks = _apart(few, ends, axis.log) or _powers(*ends, axis.log)
-        return Scale(*ends, axis.log, ticks, _power_label(ticks, axis.log))
+        return AxisScale(*ends, axis.log, ticks, _power_label(ticks, axis.log))
     if low == high:
         low, high = low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2
     over = (high - low) * margin
     at_zero = axis.zero or floor
     ends = (low if at_zero and low == 0 else low - over), (high if at_zero and high == 0 else high + over)
     ticks = _apart(few, ends, None) or _steps(*ends)
-    return Scale(*ends, None, ticks, _number_label(ticks))
+    return AxisScale(*ends, None, ticks, _number_label(ticks))
 
 
 def _apart(few: Sequence[float], ends: tuple[float, float], log: int | None) -> list[float]:
@@ -115,7 +115,7 @@ def _apart(few: Sequence[float], ends: tuple[float, float], log: int | None) -> 
     ticks = sorted(set(few))
     if not 1 < len(ticks) <= MOST_TICKS + 3 or any(value != int(value) for value in ticks):
         return []
-    whole = Scale(*ends, log, [], "")
+    whole = AxisScale(*ends, log, [], "")
     at = [whole.position(value) for value in ticks]
     return ticks if min(b - a for a, b in pairwise(at)) > 0.055 else []
 
@@ -166,7 +166,7 @@ def short(value: float) -> str:
     return text.replace("-", "−", 1) if value < 0 else text
 
 
-def written(scale: Scale) -> dict[str, Any]:
+def written(scale: AxisScale) -> dict[str, Any]:
     """The scale in Vega-Lite's words."""
     kind = {"type": "log", "base": scale.log} if scale.log else {"type": "linear", "zero": False}
     return {**kind, "domain": [scale.low, scale.high], "nice": False}

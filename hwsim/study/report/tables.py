@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from hwsim.study.report.parts import Table
+from hwsim.study.report.contents import TextTable
 
 # What means something in Markdown: shown as it is, it is preceded by a backslash.
 MEANT = re.compile(r"([\\`*_{}\[\]<>|~])")
 
 
-def markdown(table: Table) -> str:
+def markdown(table: TextTable) -> str:
     """A table as GitHub's Markdown, ending in a newline: rows of cells, numbers to the right, the caption below.
 
     The title is not in it: it is the page's heading. Cells are plain text, whatever characters they hold.

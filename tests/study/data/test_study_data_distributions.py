@@ -23,7 +23,7 @@ from study.data.study_data_checks import (
 
 from hwsim.cases.counter import Stream
 from hwsim.formats.stochastic import random_words
-from hwsim.study.data import DISTRIBUTIONS, bits, distributions, elementary, place, sources
+from hwsim.study.data import DISTRIBUTIONS, bits, distributions, elementary, sources, streams
 
 SIDES = ("a", "b")
 
@@ -130,7 +130,7 @@ def _without(key: str) -> Callable[[Any], Any]:
     """Streams that do not depend on a key."""
 
     def mutate(_: Any) -> Any:
-        def stream(self: place.Place, *keys: str | int) -> Stream:
+        def stream(self: streams.StreamKey, *keys: str | int) -> Stream:
             given: dict[str, Any] = {"seed": self.seed, "name": self.name, "side": "", "trial": "", "length": ""}
             rest = list(keys)
             if len(keys) == 4:
@@ -145,11 +145,11 @@ def _without(key: str) -> Callable[[Any], Any]:
 
 def test_the_streams_that_mutants_are_made_of_are_good(monkeypatch: pytest.MonkeyPatch) -> None:
     # But for the key that a mutant leaves out.
-    monkeypatch.setattr(place.Place, "_stream", _without("nothing")(None))
+    monkeypatch.setattr(streams.StreamKey, "_stream", _without("nothing")(None))
     assert_all_apart()
 
 
-def _blind(self: place.Place, part: str) -> Stream:
+def _blind(self: streams.StreamKey, part: str) -> Stream:
     return self.stream(part)
 
 
@@ -163,18 +163,18 @@ MUTANTS: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[[], None]]] = 
     ),
     "words that are used twice": (bits, "_bits", _one_word, normal_a),
     "a sign that follows from the magnitude": (bits, "_bits", _sign_of_the_magnitude, assert_signs_apart),
-    "A and B of one stream": (place.Place, "_stream", _without("side"), assert_all_apart),
-    "all trials of one stream": (place.Place, "_stream", _without("trial"), assert_all_apart),
-    "all lengths of one stream": (place.Place, "_stream", _without("length"), assert_all_apart),
-    "all seeds of one stream": (place.Place, "_stream", _without("seed"), assert_all_apart),
-    "all names of one stream": (place.Place, "_stream", _without("name"), assert_all_apart),
-    "channels that move": (place.Place, "lasting", lambda _: _blind, assert_outliers),
+    "A and B of one stream": (streams.StreamKey, "_stream", _without("side"), assert_all_apart),
+    "all trials of one stream": (streams.StreamKey, "_stream", _without("trial"), assert_all_apart),
+    "all lengths of one stream": (streams.StreamKey, "_stream", _without("length"), assert_all_apart),
+    "all seeds of one stream": (streams.StreamKey, "_stream", _without("seed"), assert_all_apart),
+    "all names of one stream": (streams.StreamKey, "_stream", _without("name"), assert_all_apart),
+    "channels that move": (streams.StreamKey, "lasting", lambda _: _blind, assert_outliers),
     "a channel too few": (
         distributions, "largest", lambda f: lambda words, count: f(words, count - 1), assert_outliers
     ),
-    "nothing shared": (place.Place, "shared", lambda _: _blind, functools.partial(assert_correlated, 0.5)),
+    "nothing shared": (streams.StreamKey, "shared", lambda _: _blind, functools.partial(assert_correlated, 0.5)),
     "a part shared by all trials": (
-        place.Place, "shared", lambda _: lambda self, part: self._stream(part),
+        streams.StreamKey, "shared", lambda _: lambda self, part: self._stream(part),
         functools.partial(assert_correlated, 0.9),
     ),
     "an exponential number less": (
@@ -200,13 +200,13 @@ def test_the_far_end_of_the_sources_is_inside_binary32() -> None:
     # The largest number of each word that can be: limits of parameters hold whatever is drawn.
     extreme = 2.0**60
     farthest = (
-        sources.Normal(mean=extreme, deviation=extreme),
-        sources.Laplace(scale=extreme),
-        sources.StudentT(freedom=1, scale=extreme),
-        sources.StudentT(freedom=100, scale=extreme),
-        sources.LogNormal(mu=40, sigma=5),
-        sources.LogNormal(mu=-40, sigma=5),
-        sources.NonNegative(kind="exponential", scale=extreme),
+        sources.NormalSource(mean=extreme, deviation=extreme),
+        sources.LaplaceSource(scale=extreme),
+        sources.StudentTSource(freedom=1, scale=extreme),
+        sources.StudentTSource(freedom=100, scale=extreme),
+        sources.LogNormalSource(mu=40, sigma=5),
+        sources.LogNormalSource(mu=-40, sigma=5),
+        sources.NonNegativeSource(kind="exponential", scale=extreme),
     )
     for source in farthest:
         for ends in ((0, 0), ((1 << 32) - 1, 0), (0, (1 << 32) - 1)):

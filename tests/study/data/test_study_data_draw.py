@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from study.data.study_data_witness import first_normals
 
 from hwsim.cases.counter import Stream
-from hwsim.study.data import DISTRIBUTIONS, Data, Normal, bits, digest, draw, parse_data
+from hwsim.study.data import DISTRIBUTIONS, Data, NormalSource, bits, digest, draw, parse_data
 
 HERE = Path()
 # SHA-256 of A and B of seed 5, trial 2, K = 48, 5 rows and 3 columns. They must never change.
@@ -171,4 +171,4 @@ def test_a_digest_tells_all_that_differs() -> None:
 def test_a_size_below_one_is_refused(size: str) -> None:
     sizes = {"length": 4, "rows": 2, "columns": 2, size: 0}
     with pytest.raises(ValueError, match=f"^{size} must be at least 1, not 0$"):
-        draw(Data(name="x", a=Normal(), b=Normal()), 1, 0, **sizes)
+        draw(Data(name="x", a=NormalSource(), b=NormalSource()), 1, 0, **sizes)

@@ -10,7 +10,7 @@ GENERATION = 1  # of the way from words to numbers; another one draws other numb
 
 
 @dataclass(frozen=True)
-class Place:
+class StreamKey:
     """A factor of a matrix product in a trial. side: `a` or `b`. name: of the data. The unit is no part of it."""
 
     seed: int

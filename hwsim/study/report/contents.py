@@ -47,7 +47,7 @@ class Series:
     x : places: numbers, or words for an axis of categories.
     y : values, one for each place.
     low, high : a confidence interval of each value: a band of lines, an error bar of bars and points.
-    dashed : theory rather than measurement: a dashed line without markers (lines).
+    dashed : theory rather than measurement: a dashed line without markers (lines), or a short stroke (points).
     panel : charts of the same panel are drawn together; panels stand side by side and share their axes.
     notes : what a tooltip says of each point, besides its numbers.
     names : words printed beside each point ("" for none; points).
@@ -150,7 +150,7 @@ class Chart:
         yield len({one.worded for one in places}) < 2, "series with words and with numbers on the x axis"
         words = bool(places) and places[0].worded
         yield words or not places or self.kind not in ("bars", "heatmap"), f"{self.kind} have words on the x axis"
-        yield not (words and self.kind == "points"), "points have numbers on the x axis"
+        yield not (words and any(one.front for one in places)), "a front has numbers on the x axis"
         yield not (words and self.x.log), "an x axis of words is not logarithmic"
         yield words or self.x.categories is None or not places, "an x axis with categories has words"
         named = [x for one in places for x in one.x if isinstance(x, str)]
@@ -184,7 +184,7 @@ class Chart:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class TextTable:
     """A table of words. right : columns (from 0) that hold numbers, set to the right."""
 
     title: str
@@ -208,7 +208,7 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class StudyReport:
     """A page: paragraphs of plain text, then charts and tables in their order.
 
     name : of its files. command : what makes the page again. sources : papers and documents, one a line, plain text.
@@ -218,7 +218,7 @@ class Report:
     title: str
     command: str
     summary: tuple[str, ...] = ()
-    parts: tuple[Chart | Table, ...] = ()
+    parts: tuple[Chart | TextTable, ...] = ()
     sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -238,9 +238,9 @@ class Report:
         return tuple(one for one in self.parts if isinstance(one, Chart))
 
     @property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[TextTable, ...]:
         """The tables among its parts."""
-        return tuple(one for one in self.parts if isinstance(one, Table))
+        return tuple(one for one in self.parts if isinstance(one, TextTable))
 
 
 def _said(what: str, text: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from hwsim.study.report.parts import Report
+from hwsim.study.report.contents import StudyReport
 
 if TYPE_CHECKING:
     from hwsim.study.plan import Study
@@ -48,4 +48,4 @@ class Preset(NamedTuple):
     name: str
     title: str
     source: str
-    report: Callable[[Context], Report]
+    report: Callable[[Context], StudyReport]

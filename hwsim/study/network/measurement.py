@@ -15,7 +15,7 @@ import hwsim
 from hwsim.files import replaced
 from hwsim.spec import Unit, as_yaml, load_unit
 from hwsim.study.network.product import Array, Matmul, Where, exact
-from hwsim.study.network.units import Accumulated, Products, Sums
+from hwsim.study.network.unit_products import Accumulated, ProductErrors, UnitProducts
 from hwsim.study.plan.fields import vary
 from hwsim.study.plan.scaling import scaling_name
 
@@ -81,7 +81,7 @@ class Measured:
 
     relative: Mapping[str, list[float]]
     cosine: Mapping[str, list[float]]
-    products: Mapping[Where, Sums]
+    products: Mapping[Where, ProductErrors]
     judged: Mapping[str, float]
 
 
@@ -90,7 +90,7 @@ def measure(entry: Entry, network: Network) -> Measured:
 
     Raises as `hwsim.study.plan.scaling.resolve` for a unit that does not take its scaling.
     """
-    products = Products(entry.specified, entry.activations, entry.weights)
+    products = UnitProducts(entry.specified, entry.activations, entry.weights)
     accumulated = Accumulated(products)
     found = {
         "quantization": network.forward(products.quantized),
@@ -143,5 +143,5 @@ def _written(measured: Measured) -> str:
 def _read(text: str) -> Measured:
     given = json.loads(text)
     size = len(Where._fields)
-    products = {Where(*one[:size]): Sums(*one[size:]) for one in given.pop("products")}
+    products = {Where(*one[:size]): ProductErrors(*one[size:]) for one in given.pop("products")}
     return Measured(products=products, **given)

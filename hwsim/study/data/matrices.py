@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from pydantic import Field, SerializeAsAny, model_validator
 
 from hwsim.formats.yamlfile import RuleError
-from hwsim.study.data.parameters import Part
-from hwsim.study.data.place import GENERATION, Place
-from hwsim.study.data.sources import Correlated, Source
+from hwsim.study.data.parameters import StudyModel
+from hwsim.study.data.sources import CorrelatedSource, Source
+from hwsim.study.data.streams import GENERATION, StreamKey
 from hwsim.study.data.tensors import Tensor
 
 SIDES = ("a", "b")
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
-class Data(Part):
+class Data(StudyModel):
     """The numbers of A and of B. name: keys what is drawn, with the seed, the length and the trial."""
 
     name: Name
@@ -31,7 +31,7 @@ class Data(Part):
     @model_validator(mode="after")
     def _both_correlated(self) -> Data:
         for side, one, other in (("a", self.a, self.b), ("b", self.b, self.a)):
-            if isinstance(one, Correlated) and one != other:
+            if isinstance(one, CorrelatedSource) and one != other:
                 raise RuleError(side, "must not be correlated unless the other side is, with the same parameters")
         return self
 
@@ -57,8 +57,8 @@ def draw(data: Data, seed: int, trial: int, length: int, rows: int, columns: int
     Raises ValueError for a size below 1, and as `check` does.
     """
     _check_sizes(length=length, rows=rows, columns=columns)
-    a = data.a.vectors(Place(seed, data.name, "a", length, trial), rows)
-    b = data.b.vectors(Place(seed, data.name, "b", length, trial), columns)
+    a = data.a.vectors(StreamKey(seed, data.name, "a", length, trial), rows)
+    b = data.b.vectors(StreamKey(seed, data.name, "b", length, trial), columns)
     return Drawn(a.astype(np.float32), np.ascontiguousarray(b.T.astype(np.float32)))
 
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 
 from hwsim.rtl.synthesis import STAGES, Area
-from hwsim.study.area.places import Place
 from hwsim.study.area.references import ReferenceUnit, references
+from hwsim.study.area.sized_points import SizedPoint
 from hwsim.study.plan import Study
-from hwsim.study.report import Axis, Chart, Reference, Report, Series, Table
+from hwsim.study.report import Axis, Chart, Reference, Series, StudyReport, TextTable
 
 FRONT = "Pareto front"
 # References far from the study's units are named below the chart: their lines would leave no room for anything else.
@@ -22,12 +22,12 @@ KINDS = {
 }
 
 
-def pareto_report(study: Study, placed: Sequence[Place], measure: str, stages: str, command: str) -> Report:
+def pareto_report(study: Study, placed: Sequence[SizedPoint], measure: str, stages: str, command: str) -> StudyReport:
     """One figure of error by gates, one of speed by gates, and the tables of both. measure: of KINDS."""
     sized = [place for place in placed if isinstance(place.area, Area)]
     charts = [_errors(sized, measure, command), _speed(sized, command)] if sized else []
     tables = [_units(placed, measure), _references(placed), *_refused(placed)]
-    return Report(
+    return StudyReport(
         name="pareto",
         title=study.title or f"Accuracy against area: {study.name}",
         command=command,
@@ -61,16 +61,16 @@ def _measured(study: Study, measure: str) -> str:
     )
 
 
-def _panels(placed: Sequence[Place]) -> dict[str, list[Place]]:
+def _panels(placed: Sequence[SizedPoint]) -> dict[str, list[SizedPoint]]:
     lengths = {place.point.length for place in placed}
-    panels: dict[str, list[Place]] = {}
+    panels: dict[str, list[SizedPoint]] = {}
     for place in placed:
         name = place.point.data.name + (f", K = {place.point.length:,}" if len(lengths) > 1 else "")
         panels.setdefault(name, []).append(place)
     return panels
 
 
-def _varied(placed: Sequence[Place]) -> list[str]:
+def _varied(placed: Sequence[SizedPoint]) -> list[str]:
     """The fields that tell units of one label apart."""
     seen: dict[tuple[str, str], set[str]] = {}
     for place in placed:
@@ -80,23 +80,23 @@ def _varied(placed: Sequence[Place]) -> list[str]:
     return list(dict.fromkeys(field for (_, field), values in seen.items() if len(values) > 1))
 
 
-def _short(place: Place, varied: Sequence[str]) -> str:
+def _short(place: SizedPoint, varied: Sequence[str]) -> str:
     return " ".join(place.point.axes[field] for field in varied if field in place.point.axes)
 
 
-def _long(place: Place, varied: Sequence[str]) -> str:
+def _long(place: SizedPoint, varied: Sequence[str]) -> str:
     said = [f"{field} {place.point.axes[field]}" for field in varied if field in place.point.axes]
     return ", ".join([place.point.axes["unit"], *said])
 
 
-def _errors(sized: Sequence[Place], measure: str, command: str) -> Chart:
+def _errors(sized: Sequence[SizedPoint], measure: str, command: str) -> Chart:
     name, varied = f"{measure}_rms", _varied(sized)
     series: list[Series] = []
     exact: list[str] = []
     for panel, inside in _panels(sized).items():
         shown = [place for place in inside if 0 < place.row[name] < math.inf]
         exact += [f"{_long(place, varied)} ({panel})" for place in inside if place.row[name] == 0]
-        by_label: dict[str, list[Place]] = {}
+        by_label: dict[str, list[SizedPoint]] = {}
         for place in shown:
             by_label.setdefault(place.point.axes["unit"], []).append(place)
         series += [_series(label, panel, of, name, varied) for label, of in by_label.items()]
@@ -123,7 +123,7 @@ def _errors(sized: Sequence[Place], measure: str, command: str) -> Chart:
     )
 
 
-def _series(label: str, panel: str, places: Sequence[Place], name: str, varied: Sequence[str]) -> Series:
+def _series(label: str, panel: str, places: Sequence[SizedPoint], name: str, varied: Sequence[str]) -> Series:
     low = [place.row[f"{name}_low"] for place in places]
     high = [place.row[f"{name}_high"] for place in places]
     bounded = all(0 < value < math.inf for value in (*low, *high))
@@ -139,7 +139,7 @@ def _series(label: str, panel: str, places: Sequence[Place], name: str, varied: 
     )
 
 
-def _speed(sized: Sequence[Place], command: str) -> Chart:
+def _speed(sized: Sequence[SizedPoint], command: str) -> Chart:
     """The clock rate by gates; the depth where no unit was placed and routed."""
     varied = _varied(sized)
     units = list({place.point.unit: place for place in sized}.values())
@@ -186,24 +186,26 @@ def _merged(lines: Sequence[tuple[str, float]]) -> tuple[Reference, ...]:
     )
 
 
-def _area(place: Place) -> Area:
+def _area(place: SizedPoint) -> Area:
     assert isinstance(place.area, Area)
     return place.area
 
 
-def _comparable(placed: Iterable[Place]) -> tuple[ReferenceUnit, ...]:
+def _comparable(placed: Iterable[SizedPoint]) -> tuple[ReferenceUnit, ...]:
     operands = [(place.point.unit.operands.a, place.point.unit.operands.b) for place in placed]
     return references().of({fmt.name for pair in operands for fmt in pair})
 
 
-def _near(sized: Sequence[Place], units: Sequence[ReferenceUnit]) -> tuple[list[ReferenceUnit], list[ReferenceUnit]]:
+def _near(
+    sized: Sequence[SizedPoint], units: Sequence[ReferenceUnit]
+) -> tuple[list[ReferenceUnit], list[ReferenceUnit]]:
     """References near enough for a line, and the others."""
     gates = [place.gates_per_lane for place in sized]
     near = [unit for unit in units if min(gates) / REACH <= unit.gates_per_lane <= max(gates) * REACH]
     return near, [unit for unit in units if unit not in near]
 
 
-def _units(placed: Sequence[Place], measure: str) -> Table:
+def _units(placed: Sequence[SizedPoint], measure: str) -> TextTable:
     varied, panels = _varied(placed), _panels(placed)
     clocked = any(isinstance(place.area, Area) and place.area.megahertz is not None for place in placed)
     header = ["unit", "lanes", "gates", "a lane", "flip-flops", "depth"] + (["ECP5 LUTs", "MHz"] if clocked else [])
@@ -217,7 +219,7 @@ def _units(placed: Sequence[Place], measure: str) -> Table:
         for place in inside.values():
             cells += ["", ""] if place is None else _error_cells(place, measure)
         rows.append(tuple(cells))
-    return Table(
+    return TextTable(
         title="Units",
         header=(*header, "front"),
         rows=tuple((*row, _fronts(panels, label)) for row, label in zip(rows, _labels(placed), strict=True)),
@@ -226,15 +228,15 @@ def _units(placed: Sequence[Place], measure: str) -> Table:
     )
 
 
-def _labels(placed: Sequence[Place]) -> list[str]:
+def _labels(placed: Sequence[SizedPoint]) -> list[str]:
     return list(dict.fromkeys(place.point.label for place in placed))
 
 
-def _fronts(panels: dict[str, list[Place]], label: str) -> str:
+def _fronts(panels: dict[str, list[SizedPoint]], label: str) -> str:
     return ", ".join(name for name, of in panels.items() if any(p.on_front and p.point.label == label for p in of))
 
 
-def _area_cells(place: Place, clocked: bool) -> list[str]:
+def _area_cells(place: SizedPoint, clocked: bool) -> list[str]:
     if not isinstance(place.area, Area):
         return ["-"] * (6 if clocked else 4)
     area = place.area
@@ -246,26 +248,26 @@ def _said(value: float | None, digits: int = 0) -> str:
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
-def _error_cells(place: Place, measure: str) -> list[str]:
+def _error_cells(place: SizedPoint, measure: str) -> list[str]:
     decibels, median = place.row[f"{measure}_snr_db"], place.row[f"{measure}_relative_p50"]
     return ["exact" if decibels == math.inf else f"{decibels:.1f}", f"{median:.1e}" if median else "0"]
 
 
-def _references(placed: Sequence[Place]) -> Table:
+def _references(placed: Sequence[SizedPoint]) -> TextTable:
     header = ("unit", "what", "lanes", "gates", "a lane", "flip-flops", "depth", "ECP5 LUTs", "MHz")
     rows = []
     for unit in references().units:
         cells = [f"{unit.lanes}", f"{unit.gates:,}", f"{unit.gates_per_lane:,.0f}", _said(unit.flipflops)]
         cells += [_said(unit.depth), _said(unit.comb), _said(unit.megahertz, 1)]
         rows.append((unit.name, unit.what, *cells))
-    return Table(title="Units of others", header=header, rows=tuple(rows), right=tuple(range(2, len(header))),
+    return TextTable(title="Units of others", header=header, rows=tuple(rows), right=tuple(range(2, len(header))),
                  caption=f"{references().source[0].upper()}{references().source[1:]}.")  # fmt: skip
 
 
-def _refused(placed: Sequence[Place]) -> list[Table]:
+def _refused(placed: Sequence[SizedPoint]) -> list[TextTable]:
     varied = _varied(placed)
     reasons = {_long(place, varied): place.area for place in placed if isinstance(place.area, str)}
     if not reasons:
         return []
     rows = tuple((label, " ".join(str(reason).split())) for label, reason in reasons.items())
-    return [Table(title="Units without an area", header=("unit", "why"), rows=rows)]
+    return [TextTable(title="Units without an area", header=("unit", "why"), rows=rows)]

@@ -14,7 +14,7 @@ from hwsim.study.plan.grid import Point
 
 
 @dataclass(frozen=True)
-class Place:
+class SizedPoint:
     """A point of a study where its unit stands: its error, its area, and whether both are on the front.
 
     row: the point's summary. area: or the reason why there is none. Fronts are those of one kind of data and one
@@ -38,9 +38,9 @@ def error_kind(planned: Sequence[Point]) -> str:
     return "accumulation" if len(taken) == 1 else "total"
 
 
-def places(planned: Sequence[Point], rows: Sequence[dict[str, Any]], sized: Areas, measure: str) -> list[Place]:
+def places(planned: Sequence[Point], rows: Sequence[dict[str, Any]], sized: Areas, measure: str) -> list[SizedPoint]:
     """Where each point of a study stands, fronts marked."""
-    found = [Place(point, row, sized[point.unit]) for point, row in zip(planned, rows, strict=True)]
+    found = [SizedPoint(point, row, sized[point.unit]) for point, row in zip(planned, rows, strict=True)]
     marked = list(found)
     for data, length in dict.fromkeys((place.point.data.name, place.point.length) for place in found):
         at = [n for n, place in enumerate(found) if (place.point.data.name, place.point.length) == (data, length)]

@@ -11,25 +11,13 @@ import numpy as np
 from hwsim.products import gemm
 from hwsim.spec import Unit
 from hwsim.study.network.product import Array, Matmul, Where, exact
-from hwsim.study.plan.scaling import Operand, Scaling, Side, apply, resolve
+from hwsim.study.plan.scaling import QuantizedFactor, Scaling, SideScaling, apply, resolve
 from hwsim.study.trial import as_numbers
 
-
-class Factor(NamedTuple):
-    """A factor, quantised for a unit, and what its codes and the scales that enter the unit are worth together."""
-
-    operand: Operand
-    values: Array
+Factors = tuple[QuantizedFactor, QuantizedFactor]
 
 
-class Operands(NamedTuple):
-    """Both factors of a product, quantised for a unit."""
-
-    a: Factor
-    b: Factor
-
-
-class Products:
+class UnitProducts:
     """A unit, and how numbers become what it multiplies.
 
     activations, weights: entries of a study's `scaling`, of either side: activations are A, and B of products without
@@ -43,18 +31,18 @@ class Products:
         self.unit = unit
         self.of_activations: Scaling = resolve(activations, unit)
         self.of_weights: Scaling = resolve(weights, unit)
-        self._weights: dict[Where, tuple[Array, Factor]] = {}
+        self._weights: dict[Where, tuple[Array, QuantizedFactor]] = {}
 
-    def operands(self, where: Where, a: Array, b: Array) -> Operands:
+    def operands(self, where: Where, a: Array, b: Array) -> Factors:
         """Both factors, quantised; a weight once for all passes."""
         a, b = self._filled(a, -1), b if where.weight else self._filled(b, -2)
         left = self._quantized(self.of_activations.a, "a", a)
         if not where.weight:
-            return Operands(left, self._quantized(self.of_activations.b, "b", b))
+            return left, self._quantized(self.of_activations.b, "b", b)
         kept = self._weights.get(where)
         if kept is None or kept[0] is not b:
             kept = self._weights[where] = b, self._quantized(self.of_weights.b, "b", self._filled(b, -2))
-        return Operands(left, kept[1])
+        return left, kept[1]
 
     def _filled(self, x: Array, axis: int) -> Array:
         """Zeros after the last term, up to where the unit's blocks of scales end."""
@@ -65,17 +53,17 @@ class Products:
         widths[axis] = 0, -x.shape[axis] % step
         return np.pad(x, widths)
 
-    def _quantized(self, side: Side, which: str, numbers: Array) -> Factor:
-        made = apply(side, which, self.unit, numbers.astype(np.float32))
-        return Factor(made, made.values)
+    def _quantized(self, side: SideScaling, which: str, numbers: Array) -> QuantizedFactor:
+        return apply(side, which, self.unit, numbers.astype(np.float32))
 
-    def exactly(self, operands: Operands) -> Array:
+    def exactly(self, operands: Factors) -> Array:
         """The product of the numbers that the codes stand for, in binary64: nothing but quantisation is wrong."""
-        return _scaled(np.asarray(operands.a.values @ operands.b.values), operands)
+        a, b = operands
+        return _scaled(np.asarray(a.values @ b.values), operands)
 
-    def by_unit(self, operands: Operands) -> Array:
+    def by_unit(self, operands: Factors) -> Array:
         """The product that the unit returns, as numbers."""
-        a, b = operands.a.operand, operands.b.operand
+        a, b = operands
         results = gemm(self.unit, a.codes, b.codes, None, a.scales, b.scales)
         return _scaled(as_numbers(self.unit, results), operands)
 
@@ -90,13 +78,13 @@ class Products:
         return self.by_unit(self.operands(where, a, b))
 
 
-def _scaled(product: Array, operands: Operands) -> Array:
-    for factor in (operands.a.operand.factor, operands.b.operand.factor):
-        product = product if factor is None else product * factor
+def _scaled(product: Array, operands: Factors) -> Array:
+    for operand in operands:
+        product = product if operand.factor is None else product * operand.factor
     return product
 
 
-class Sums(NamedTuple):
+class ProductErrors(NamedTuple):
     """Of all elements of a product. signal: squares of the exact ones; the rest: squares of errors.
 
     magnitude: of the exact ones; towards_zero: -error of accumulation times the sign of what it should be.
@@ -125,21 +113,21 @@ class Accumulated:
     sums: of every product of the network, what the unit gets wrong of the factors that it was given.
     """
 
-    def __init__(self, products: Products):
+    def __init__(self, products: UnitProducts):
         self.products = products
-        self.sums: dict[Where, Sums] = defaultdict(lambda: Sums(0, 0, 0, 0, 0, 0))
+        self.sums: dict[Where, ProductErrors] = defaultdict(lambda: ProductErrors(0, 0, 0, 0, 0, 0))
 
     def __call__(self, where: Where, a: Array, b: Array) -> Array:
         """A @ B, and the unit's error of accumulation."""
         reference = exact(where, a, b)
         operands = self.products.operands(where, a, b)
         quantized, returned = self.products.exactly(operands), self.products.by_unit(operands)
-        found = Sums(
+        found = ProductErrors(
             _squares(reference), _squares(quantized - reference), _squares(returned - quantized),
             _squares(returned - reference), float(np.abs(quantized).sum()),
             float(((quantized - returned) * np.sign(quantized)).sum()),
         )  # fmt: skip
-        self.sums[where] = Sums(*(one + other for one, other in zip(self.sums[where], found, strict=True)))
+        self.sums[where] = ProductErrors(*(one + other for one, other in zip(self.sums[where], found, strict=True)))
         return reference + (returned - quantized)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from study.chart_samples import CHARTS, heatmap, lines, report, table
 
-from hwsim.study.report import Axis, Chart, Reference, Report, Series, Table, markdown
+from hwsim.study.report import Axis, Chart, Reference, Series, StudyReport, TextTable, markdown
 from hwsim.study.report.palette import looks
 
 X = Axis(title="x")
@@ -41,10 +41,10 @@ X = Axis(title="x")
         (lambda: replace(heatmap(), value=None), "a heatmap, and nothing else, has a value axis"),
         (lambda: replace(lines(), value=X), "a heatmap, and nothing else, has a value axis"),
         (lambda: replace(CHARTS["bars"](), x=Axis(title="x", categories=("normal",))), "'uniform' is not among the x"),
-        (lambda: Table(title="t", header=("a",), rows=(("1", "2"),)), "row 0 has 2 cells, the header 1"),
-        (lambda: Table(title="t", header=("a",), rows=(), right=(1,)), "right must name columns 0 to 0"),
+        (lambda: TextTable(title="t", header=("a",), rows=(("1", "2"),)), "row 0 has 2 cells, the header 1"),
+        (lambda: TextTable(title="t", header=("a",), rows=(), right=(1,)), "right must name columns 0 to 0"),
         (lambda: replace(report(), parts=(lines(), lines())), "two charts of one name among lines, lines"),
-        (lambda: Report(name="r", title="t", command="c", summary="abc"), "not one string"),  # type: ignore[arg-type]
+        (lambda: StudyReport(name="r", title="t", command="c", summary="abc"), "not one string"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_refused(make: Any, said: str) -> None:
@@ -78,5 +78,5 @@ def test_a_table_is_markdown_that_reads_as_it_was_written() -> None:
         "| Unit | SNR (dB) | Error |\n| --- | ---: | ---: |\n| Hopper | 81.2 | 1.2e-4 |\n| Ada | 101.25 | ∞ |\n"
         "| FP32 | 9 | 0.5 |\n\nOf 8 trials.\n"
     )
-    wild = Table(title="t", header=("a|b",), rows=(("<b> *x* `y`\nz",),))
+    wild = TextTable(title="t", header=("a|b",), rows=(("<b> *x* `y`\nz",),))
     assert markdown(wild) == "| a\\|b |\n| --- |\n| \\<b\\> \\*x\\* \\`y\\` z |\n"
