@@ -150,7 +150,7 @@ def swapped(side: Any, which: str, unit: Any, numbers: Any) -> QuantizedFactor:
     if made.scales is None:
         return made
     axis = 1 if which == "a" else 0
-    return made._replace(scales=np.flip(made.scales, axis).copy())
+    return replace(made, scales=np.flip(made.scales, axis).copy())
 
 
 MUTANTS: dict[str, tuple[str, Any]] = {
