@@ -3,55 +3,86 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 
+from hwsim.files import cache_folder
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-# Packages whose compiled code calls that of others.
-CALLS = dict.fromkeys(("hwsim.quantize", "hwsim.cases", "hwsim.readings"), ("hwsim.formats",))
+ROOT = Path(__file__).parent
+IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(hwsim[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+(hwsim[^\n]*))", re.MULTILINE
+)
 
 
 def compiled(function: Function) -> Function:
     """Compiled when it is first called, and kept on disk."""
-    with _kept_by_content(function.__module__.rpartition(".")[0]):
-        made: Function = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-    return made
+    with _kept_in(code_folder(function.__module__)):
+        dispatcher: Function = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return dispatcher
 
 
 def inlined(function: Function) -> Function:
     """Compiled as a part of whatever calls it."""
-    made: Function = numba.njit(forceinline=True, nogil=True, error_model="numpy")(function)
-    return made
+    dispatcher: Function = numba.njit(forceinline=True, nogil=True, error_model="numpy")(function)
+    return dispatcher
 
 
 @contextmanager
-def _kept_by_content(package: str) -> Iterator[None]:
-    """Numba asks whether a function's own file has changed, but not the files of what it calls: the content of all
-    files of the package names the folder.
-    """
+def _kept_in(folder: Path) -> Iterator[None]:
+    """Numba's own folder where its configuration names one."""
     before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = before or str(_folder(package))
+    numba.config.CACHE_DIR = before or str(folder)
     try:
         yield
     finally:
         numba.config.CACHE_DIR = before
 
 
-@lru_cache(maxsize=8)
-def _folder(package: str) -> Path:
-    """`kernels`, the package and a hash, in HWSIM_CACHE or ~/.cache/hwsim."""
-    root = Path(__file__).parent
-    content = hashlib.sha256(Path(__file__).read_bytes())
-    for name in (package, *CALLS.get(package, ())):
-        for path in sorted((root / Path(*name.split(".")[1:])).rglob("*.py")):
-            content.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    cache = os.environ.get("HWSIM_CACHE") or Path.home() / ".cache" / "hwsim"
-    return Path(cache) / "kernels" / f"{package}-{content.hexdigest()[:16]}"
+@cache
+def code_folder(module: str, root: Path = ROOT) -> Path:
+    """Where a module's compiled code is kept: named by its content, and by that of all modules that it may call.
+
+    Numba asks whether a function's own file has changed, but not the files of what it calls.
+    module: under `hwsim`, which is the folder `root`.
+    """
+    content = hashlib.sha256()
+    for name in sorted(reachable_modules(module, root)):
+        content.update(f"{name}\0".encode() + hashlib.sha256(_file(name, root).read_bytes()).digest())
+    return cache_folder() / "kernels" / f"{module}-{content.hexdigest()[:16]}"
+
+
+def reachable_modules(module: str, root: Path = ROOT) -> set[str]:
+    """A module, all that it imports, and so on; of this package, and by the statements in their files.
+
+    Every compiled module imports this one, which says how to compile.
+    """
+    reached, left = set[str](), [module]
+    while left:
+        name = left.pop()
+        if name not in reached:
+            reached.add(name)
+            left += imported_modules(name, root)
+    return reached
+
+
+@cache
+def imported_modules(module: str, root: Path = ROOT) -> frozenset[str]:
+    """The modules of this package that a module's statements import, those within functions and for types too."""
+    names: set[str] = set()
+    for package, members, modules in IMPORT.findall(_file(module, root).read_text(encoding="utf-8")):
+        names |= {package, *(f"{package}.{member}" for member in re.findall(r"\w+", members))} if package else set()
+        names |= set(re.findall(r"hwsim[\w.]*", modules))
+    return frozenset(name for name in names if _file(name, root).is_file())
+
+
+def _file(module: str, root: Path) -> Path:
+    path = root.joinpath(*module.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

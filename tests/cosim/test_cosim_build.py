@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from hwsim.cosim.build import BuildFailed, bulk_build, icarus_build, unit_design
 from hwsim.cosim.ports import port_map
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import ToolMissing
-from hwsim.files import cache_folder
 from hwsim.rtl import verilog
 from hwsim.spec import pipeline
 
@@ -121,54 +119,6 @@ def test_several_may_build_the_same_at_once(icarus: None, text: str, cache: Path
     with ThreadPoolExecutor(4) as pool:
         builds = set(pool.map(icarus_build, [unit_design(text, PORTS)] * 4))
     assert len(builds) == len(list(cache.iterdir())) == 1
-
-
-@pytest.fixture
-def scratch(tmp_path: Path) -> Iterator[Callable[..., int]]:
-    def run(*command: str) -> int:
-        return processes.run(command, tmp_path / "log", os.environ, tmp_path)
-
-    yield run
-    processes.start()
-
-
-def test_a_process_says_its_status_and_its_words(scratch: Callable[..., int], tmp_path: Path) -> None:
-    assert scratch("sh", "-c", "echo one; echo two >&2; exit 5") == 5
-    assert scratch("sh", "-c", "echo three") == 0
-    assert (tmp_path / "log").read_text() == "one\ntwo\nthree\n"
-
-
-def test_stop_ends_a_process_and_those_that_it_started(scratch: Callable[..., int], tmp_path: Path) -> None:
-    pids = tmp_path / "pids"
-    script = f"sleep 60 & echo $! $$ > {pids}.part; mv {pids}.part {pids}; wait"
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(scratch, "sh", "-c", script)
-        while not pids.exists():
-            assert not running.done()
-        processes.stop()
-        with pytest.raises(processes.Stopped):
-            running.result(30)
-    for pid in pids.read_text().split():
-        assert not alive(int(pid))
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and waits to be collected does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def test_where_builds_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HWSIM_CACHE", str(tmp_path / "own"))
-    assert cache_folder() == tmp_path / "own"
-    monkeypatch.delenv("HWSIM_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / "hwsim"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / ".cache" / "hwsim"
 
 
 def executables(folder: Path, *names: str) -> None:

@@ -1,0 +1,96 @@
+"""Compiled code is kept by the content of all that it may call."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from hwsim.compiled import ROOT, code_folder, imported_modules, reachable_modules
+
+FILES = {
+    "hwsim/__init__.py": "",
+    "hwsim/loops/__init__.py": "",
+    "hwsim/loops/walk.py": "from hwsim.sums import (\n    add,\n    exact as wide,\n)\nimport hwsim.sums.table as t\n",
+    "hwsim/sums/__init__.py": "def add(): ...\n",
+    "hwsim/sums/exact.py": "def wide():\n    from hwsim import deep\n",
+    "hwsim/sums/table.py": "",
+    "hwsim/deep.py": "import numpy\n",
+    "hwsim/apart.py": "from hwsim.loops import walk\n",
+}
+
+
+def package(folder: Path, **changed: str) -> Path:
+    """A package's folder. changed: what is added to a file, by its name without `hwsim/`, `/` as `_`, and `.py`."""
+    for name, text in FILES.items():
+        key = name.removeprefix("hwsim/").removesuffix(".py").replace("/", "_")
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text + changed.get(key, ""))
+    return folder / "hwsim"
+
+
+@pytest.mark.parametrize(
+    ("changed", "other"),
+    [
+        ("loops_walk", True),
+        ("sums___init__", True),  # called by name
+        ("sums_exact", True),
+        ("sums_table", True),
+        ("deep", True),  # imported within a function of a module that is imported
+        ("apart", False),
+        ("loops___init__", False),
+    ],
+)
+def test_a_change_in_what_is_called_is_another_folder(tmp_path: Path, changed: str, other: bool) -> None:
+    before = code_folder("hwsim.loops.walk", package(tmp_path / "before"))
+    after = code_folder("hwsim.loops.walk", package(tmp_path / "after", **{changed: "\n# changed\n"}))
+    assert (before != after) == other
+    assert before == code_folder("hwsim.loops.walk", package(tmp_path / "again"))
+
+
+def test_a_name_that_moves_to_another_module_is_another_folder(tmp_path: Path) -> None:
+    root = package(tmp_path / "before")
+    before = code_folder("hwsim.loops.walk", root)
+    moved = package(tmp_path / "after")
+    (moved / "sums" / "table.py").write_text("def add(): ...\n")
+    (moved / "sums" / "__init__.py").write_text("")
+    assert before != code_folder("hwsim.loops.walk", moved)
+
+
+def test_the_folder_is_in_the_user_s_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HWSIM_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    assert code_folder("hwsim.deep", package(tmp_path)).parent == tmp_path / "user" / "hwsim" / "kernels"
+
+
+def test_what_the_quantisers_loops_call_is_reached() -> None:
+    # Their code holds that of the codecs' loops.
+    calls = {"hwsim.formats.loops", "hwsim.formats.threefry", "hwsim.formats.uint32", "hwsim.compiled"}
+    assert calls <= reachable_modules("hwsim.quantize.loops")
+
+
+def test_the_imports_are_those_that_python_sees() -> None:
+    files = sorted(ROOT.rglob("*.py"))
+    assert len(files) > 200
+    for path in files:
+        parts = path.relative_to(ROOT.parent).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        assert imported_modules(name) == imports(path), name
+
+
+def imports(path: Path) -> set[str]:
+    """The modules of hwsim that a file imports, by Python's own parser."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0 and node.module
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name for name in names if name.split(".")[0] == "hwsim" and file_of(name).is_file()}
+
+
+def file_of(module: str) -> Path:
+    path = ROOT.joinpath(*module.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

@@ -1,0 +1,43 @@
+"""Files that are written whole, and where what takes long is kept."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hwsim.files import cache_folder, replaced
+
+
+def test_where_results_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HWSIM_CACHE", str(tmp_path / "own"))
+    assert cache_folder() == tmp_path / "own"
+    monkeypatch.delenv("HWSIM_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "hwsim"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "hwsim"
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "file"
+    with replaced(path) as file:
+        file.write(b"first")
+        assert not path.exists()
+    assert path.read_bytes() == b"first"
+    with pytest.raises(TypeError), replaced(path) as file:
+        file.writelines([b"second", "text"])  # type: ignore[list-item]
+    assert path.read_bytes() == b"first"
+    assert [entry.name for entry in path.parent.iterdir()] == ["file"]
+
+
+def test_a_replaced_file_has_the_rights_of_a_new_one(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        with replaced(tmp_path / "file") as file:
+            file.write(b"")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640

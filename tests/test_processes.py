@@ -1,0 +1,84 @@
+"""Child processes: what they say, and that none outlives a stop."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from hwsim import processes
+
+DEADLINE = 60  # seconds; what takes milliseconds, on a machine where much else runs
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Iterator[Callable[..., int]]:
+    def run(*command: str, seconds: float | None = None) -> int:
+        return processes.run(command, tmp_path / "log", os.environ, tmp_path, seconds)
+
+    yield run
+    processes.start()
+
+
+def test_a_process_says_its_status_and_its_words(scratch: Callable[..., int], tmp_path: Path) -> None:
+    assert scratch("sh", "-c", "echo one; echo two >&2; exit 5") == 5
+    assert scratch("sh", "-c", "echo three") == 0
+    assert (tmp_path / "log").read_text() == "one\ntwo\nthree\n"
+
+
+def family(tmp_path: Path) -> tuple[str, Path]:
+    """A script whose shell starts a process and waits for it, and the file of their numbers once both run."""
+    pids = tmp_path / "pids"
+    return f"sleep 600 & echo $! $$ > {pids}.part; mv {pids}.part {pids}; wait", pids
+
+
+def test_stop_ends_a_process_and_those_that_it_started(scratch: Callable[..., int], tmp_path: Path) -> None:
+    script, pids = family(tmp_path)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(scratch, "sh", "-c", script)
+        assert within_deadline(pids.exists) and not running.done()
+        processes.stop()
+        with pytest.raises(processes.Stopped):
+            running.result(DEADLINE)
+    for pid in pids.read_text().split():
+        assert within_deadline(lambda pid=pid: not alive(int(pid)))
+
+
+def test_a_process_that_takes_too_long_is_ended_with_those_that_it_started(
+    scratch: Callable[..., int], tmp_path: Path
+) -> None:
+    script, pids = family(tmp_path)
+    with pytest.raises(subprocess.TimeoutExpired):
+        scratch("sh", "-c", script, seconds=3)
+    for pid in pids.read_text().split() if pids.exists() else []:
+        assert within_deadline(lambda pid=pid: not alive(int(pid)))
+
+
+def test_nothing_starts_after_a_stop(scratch: Callable[..., int], tmp_path: Path) -> None:
+    processes.stop()
+    with pytest.raises(processes.Stopped):
+        scratch("touch", str(tmp_path / "touched"))
+    assert not (tmp_path / "touched").exists()
+
+
+def within_deadline(happened: Callable[[], bool]) -> bool:
+    """Whether it happens in time. A killed process goes when the kernel gets to it, which a busy machine delays."""
+    end = time.monotonic() + DEADLINE
+    while not happened():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and waits to be collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
