@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, Strict
 
@@ -12,6 +12,14 @@ from hwsim.formats.yamlfile import RuleError
 
 Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]
 Lost = Literal["truncate", "floor", "jam", "rne", "rna"]
+# What becomes of the bits of a term below its window, in words.
+LOST_WORDS: dict[Lost, str] = {
+    "truncate": "bits below are cut off each term's magnitude",
+    "floor": "terms are rounded down to it",
+    "jam": "lost ones are OR-ed into each term's last bit",
+    "rne": "terms are rounded to it, ties to even",
+    "rna": "terms are rounded to it, ties away from zero",
+}
 Positive = Annotated[int, Strict(), Field(ge=1)]
 Bits = Annotated[int, Strict(), Field(ge=0, le=256)]
 Whole = Annotated[int, Strict()]
@@ -24,6 +32,12 @@ def _none(value: Any) -> Any:
 
 
 NoneWord = BeforeValidator(_none)
+
+
+class Values(NamedTuple):
+    """What a key can hold, in words, where its type does not say it."""
+
+    words: str
 
 
 class Part(BaseModel):
@@ -83,9 +97,29 @@ def _register(value: Any) -> FloatFormat:
 Number = FloatFormat | FixedFormat
 NUMBER = (FloatFormat, FixedFormat)
 Written = PlainSerializer(as_written)
-FactorFormat = Annotated[Number, _accepted(NUMBER, "must be a float or fixed format, not a power of two"), Written]
-AddendFormat = Annotated[Number, _accepted(NUMBER, "must be a float format or none, not {}"), Written]
-ConvertedFormat = Annotated[FloatFormat, _accepted((FloatFormat,), "must be a float format, not {}"), Written]
-ResultFormat = Annotated[Number, _accepted(NUMBER, "must be a signed float format, not {}"), Written]
+FactorFormat = Annotated[
+    Number,
+    _accepted(NUMBER, "must be a float or fixed format, not a power of two"),
+    Written,
+    Values("a float or fixed format"),
+]
+AddendFormat = Annotated[
+    Number,
+    _accepted(NUMBER, "must be a float format or none, not {}"),
+    Written,
+    Values("a float format, or a fixed one where the result is"),
+]
+ConvertedFormat = Annotated[
+    FloatFormat,
+    _accepted((FloatFormat,), "must be a float format, not {}"),
+    Written,
+    Values("a float format"),
+]
+ResultFormat = Annotated[
+    Number,
+    _accepted(NUMBER, "must be a signed float format, not {}"),
+    Written,
+    Values("a signed float format, or a fixed one"),
+]
 # What a register can have: sums need signs and a NaN.
-RegisterFormat = Annotated[FloatFormat, PlainValidator(_register), Written]
+RegisterFormat = Annotated[FloatFormat, PlainValidator(_register), Written, Values("a signed float format with a NaN")]

@@ -20,23 +20,25 @@ from hwsim.spec.keys import (
     RegisterFormat,
     ResultFormat,
     Rounding,
+    Values,
     Whole,
 )
 from hwsim.spec.sums import Late, LateAdd, Sum
 
 
 class Operands(Part):
-    """Formats of the factors and of the addend.
-
-    convert: a format that both factors are converted to, exactly, before they are multiplied.
-    daz: factors that are subnormal in the format that is multiplied count as zero.
-    """
+    """Formats of the factors and of the addend."""
 
     a: FactorFormat
+    """The format of the factors a."""
     b: FactorFormat
+    """The format of the factors b."""
     addend: Annotated[AddendFormat | None, NoneWord] = None
+    """The format of c."""
     convert: ConvertedFormat | None = None
+    """A format that holds every factor, which both are converted to, exactly, before they are multiplied."""
     daz: Flag = False
+    """Whether factors that are subnormal in the format that is multiplied count as zero."""
 
     @property
     def multiplied(self) -> tuple[Number, Number]:
@@ -45,11 +47,14 @@ class Operands(Part):
 
 
 class Scale(Part):
-    """Shared scales of both factors. at: where they enter the arithmetic."""
+    """Shared scales of both factors."""
 
     a: BlockScale
+    """Scales of A: their `format`, and the `block: [rows, columns]` of the matrix that shares one."""
     b: BlockScale
+    """Scales of B."""
     at: Literal["product", "subgroup", "promotion"] = "product"
+    """Where they enter the arithmetic."""
 
 
 class Order(Part):
@@ -70,19 +75,18 @@ def _order(value: Any) -> Any:
 
 
 class Instruction(Part):
-    """What one instruction takes.
-
-    k: its products. lanes: the products of one group. order: which products form a group, and which group comes first.
-    start: what the first group's addend is; `zero` goes with an addend that is added late. Any other group's is the
-    result of the group before.
-    chain: whether a longer K takes one instruction's result as the next one's addend, or is refused.
-    """
+    """What one instruction takes."""
 
     k: Positive
+    """Products of one instruction."""
     lanes: Positive
+    """Products of one group, that is, of one fused sum; divides k."""
     order: Annotated[Literal["sequential"] | Order, BeforeValidator(_order)] = "sequential"
+    """Which products form a group, and which group comes first."""
     start: Literal["addend", "zero"] = "addend"
+    """What the first group adds to: c, or zero, with c added late. Any other adds to the result of the one before."""
     chain: Annotated[Literal["addend"] | None, NoneWord] = "addend"
+    """A longer K takes one instruction's result as the next one's addend, or is refused."""
 
     @property
     def groups(self) -> int:
@@ -107,40 +111,46 @@ class Result(Part):
     """The format that a group's sum is rounded to, once.
 
     The other rules are of that rounding, and not of a late addition or a promotion, which are additions of IEEE 754.
-
-    overflow: judged after rounding with unbounded exponent; a fixed format saturates or wraps.
-    nan: the code of NaN, `canonical` for the format's own;
-    `any`: no bit of it is promised.
-    tiny: the sign of a sum other than zero that rounds to zero. subnormals: kept, or flushed to zero.
     """
 
     format: ResultFormat
+    """What a group's sum is rounded to, once."""
     rounding: Rounding
+    """How."""
     overflow: Literal["infinity", "nan", "saturate", "wrap"] = "infinity"
-    nan: Literal["canonical", "any"] | Whole = "canonical"
+    """In the place of a result that, rounded with an unbounded exponent, is too large; a fixed format may wrap."""
+    nan: Annotated[Literal["canonical", "any"] | Whole, Values("canonical, any, a NaN code")] = "canonical"
+    """The NaN that is returned: the format's own, one without a promised bit, or this one."""
     tiny: Literal["signed", "positive"] = "signed"
+    """The sign of a sum other than zero that rounds to zero."""
     subnormals: Literal["keep", "flush"] = "keep"
+    """Whether subnormal results are kept or become zero."""
 
 
 class Promotion(Part):
-    """A register that the partial sum is added to every `interval` products, and at the end of K.
-
-    operation: `fma` multiplies the partial sum by the product of both scales, which goes with scales at `promotion`.
-    """
+    """A register that the partial sum is added to every `interval` products, and at the end of K."""
 
     interval: Positive
+    """Products between promotions; a multiple of the lanes."""
     format: RegisterFormat
+    """The register's; it holds every result and addend."""
     operation: Literal["add", "fma"] = "add"
+    """`fma` multiplies the partial sum by the product of both scales first, and goes with `scale.at: promotion`."""
     rounding: Rounding = "rne"
+    """How the register's sum is rounded."""
 
 
 class UnitKeys(Part):
     """The keys of a specification, and what follows from them; the rules between them are `Unit`'s."""
 
-    unit: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
-    summary: str = ""
+    unit: Annotated[str, Values("letters, digits, `_`, `.`, `-`")] = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    """The unit's name."""
+    summary: Annotated[str, Values("text")] = ""
+    """The unit in a line."""
     evidence: Literal["captured", "published", "documented", "designed"] = "designed"
-    source: tuple[str, ...] = ()
+    """Why to believe it: outputs compared with hardware's; a publication; a vendor's document; own choice."""
+    source: Annotated[tuple[str, ...], Values("a list of texts")] = ()
+    """Where that is."""
     operands: Operands
     scale: Annotated[Scale | None, NoneWord] = None
     instruction: Instruction

@@ -13,9 +13,7 @@ from pydantic import BeforeValidator, Field
 from hwsim.formats.yamlfile import RuleError
 from hwsim.spec.keys import Bits, ByMethod, Flag, Lost, NoneWord, Part, Positive, RegisterFormat, Rounding, Whole
 
-# An addend is aligned with the terms, or added after an instruction's last group as the key `late` says, or none.
 AddendRule = Annotated[Literal["aligned", "late"] | None, NoneWord]
-# A product whose magnitude is 2^limit or more is infinite; or none.
 ProductLimit = Annotated[Whole | None, NoneWord]
 ZeroSign = Literal["positive", "ieee"]
 
@@ -24,40 +22,48 @@ class Combine(Part):
     """How the two sums of `even-odd` become one."""
 
     fraction_bits: Bits
+    """Bits that both sums keep below the larger exponent."""
     lost: Lost
+    """What happens to the bits below."""
 
 
 class SubgroupRule(Part):
     """Sums inside a group that are scaled before they are aligned."""
 
     lanes: Positive
+    """Products of one subgroup."""
     method: Literal["exact"]
+    """How they are summed."""
     exponent: Literal["scales"]
+    """The exponent at which a subgroup's sum is aligned: that of its scales alone."""
 
 
 class WindowSum(ByMethod):
-    """Terms are aligned to the largest exponent and summed in a window.
-
-    fraction_bits: bits of the window below 2^max_exp. lost: what happens to the bits below it, per term.
-    zero_terms: `skip`: a zero term has no part in max_exp. max_exp_floor: the least max_exp, or none.
-    zero: the sign of a sum that is exactly zero: positive, or that of IEEE 754.
-    """
+    """Terms are aligned to the largest exponent and summed in a window."""
 
     method: str
     fraction_bits: Bits
+    """Bits of the window below 2^max_exp."""
     lost: Lost = "truncate"
+    """What happens, to each term, to its bits below the window."""
     addend: AddendRule = "aligned"
+    """The addend is aligned with the terms, or added after an instruction's last group as `late` says, or none."""
     zero_terms: Literal["skip", "count"] = "skip"
+    """Whether a zero term takes part in max_exp."""
     max_exp_floor: Annotated[Whole | None, NoneWord] = None
+    """The least max_exp."""
     zero: ZeroSign = "positive"
+    """The sign of a sum that is exactly zero: positive, or that of IEEE 754."""
     product_limit: ProductLimit = None
+    """A product whose magnitude is 2^product_limit or more is infinite."""
 
 
 class AlignedSum(WindowSum):
-    """One window for all terms. subgroup: exact sums of so many products, scaled, are aligned in their place."""
+    """One window for all terms."""
 
     method: Literal["aligned"]
     subgroup: SubgroupRule | None = None
+    """Exact sums of parts of the group, scaled, are aligned in the place of products."""
 
 
 class EvenOddSum(WindowSum):
@@ -65,31 +71,39 @@ class EvenOddSum(WindowSum):
 
     method: Literal["even-odd"]
     combine: Combine
+    """The window of both sums."""
 
 
 class ExactSum(ByMethod):
-    """Terms are summed exactly. rounded: at the end of K, or after each group. zero: as of a window."""
+    """Terms are summed exactly."""
 
     method: Literal["exact"]
     addend: AddendRule = "aligned"
+    """The addend is summed with the terms, or added after an instruction's last group as `late` says, or none."""
     zero: ZeroSign = "positive"
+    """The sign of a sum that is exactly zero: positive, or that of IEEE 754."""
     product_limit: ProductLimit = None
+    """A product whose magnitude is 2^product_limit or more is infinite."""
     rounded: Literal["end", "group"] = "end"
+    """Where the sum is rounded: only where it leaves its register, or after each group."""
 
 
 class RoundedSum(ByMethod):
-    """Every addition is rounded to `format`. product: rounded too, or fused into an addition.
-
-    flush: subnormals of that format become zeros.
-    """
+    """Every addition is rounded."""
 
     method: str
     addend: AddendRule = "aligned"
+    """The addend is added with the terms, or after an instruction's last group as `late` says, or none."""
     product_limit: ProductLimit = None
+    """A product whose magnitude is 2^product_limit or more is infinite."""
     product: Literal["rounded", "fused"]
+    """Products are rounded too, or enter an addition exactly."""
     format: RegisterFormat
+    """What every addition is rounded to."""
     rounding: Rounding
+    """How."""
     flush: Flag = False
+    """Whether subnormals of `format` become zeros."""
 
 
 class SequentialSum(RoundedSum):
@@ -105,29 +119,32 @@ class PairwiseSum(RoundedSum):
 
 
 class LateAdd(ByMethod):
-    """One addition, addend + partial sum, rounded to `format` as `rounding` says; that is the result.
-
-    flush: a subnormal addend counts as zero, and a subnormal result becomes zero.
-    """
+    """One addition, addend + partial sum, rounded once; that is the result."""
 
     operation: Literal["add"]
     format: RegisterFormat
+    """What the sum is rounded to."""
     rounding: Rounding
+    """How."""
     flush: Flag = False
+    """Whether a subnormal addend counts as zero, and a subnormal result becomes zero."""
 
 
 class LateInWindow(ByMethod):
     """The group's sum, not rounded yet, and the addend are aligned to the larger of their exponents and added.
 
-    They keep sum_bits and addend_bits below it and lose the rest as `lost` says; `result` rounds their sum.
-    drop_below: an addend more than so much below that exponent is dropped; or none.
+    `result` rounds their sum.
     """
 
     operation: Literal["window"]
     sum_bits: Bits
+    """Bits that the sum keeps below that exponent."""
     addend_bits: Bits
+    """Bits that the addend keeps below it."""
     lost: Lost
+    """What happens to the bits below."""
     drop_below: Annotated[Whole | None, NoneWord] = None
+    """An addend more than so much below that exponent is dropped."""
 
 
 SUMS: tuple[type[Part], ...] = (AlignedSum, SequentialSum, PairwiseSum, EvenOddSum, ExactSum)

@@ -1,0 +1,177 @@
+"""All keys of a specification, what they mean and what they can hold: read from the classes that check them."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Le
+from pydantic.fields import FieldInfo
+
+from hwsim.spec.keys import Part, Values
+from hwsim.spec.parts import Instruction, Operands, Promotion, Result, Scale, UnitKeys
+from hwsim.spec.sums import LATE, SUMS, Combine, SubgroupRule
+
+
+@dataclass(frozen=True)
+class SpecKey:
+    """One key of a specification.
+
+    path: where it stands, as `sum.lost`. of: the methods or operations that have it; empty for all.
+    values: what it can hold; choices: those of them that are words to choose from. required: whether it must be given.
+    """
+
+    path: str
+    of: tuple[str, ...]
+    meaning: str
+    values: str
+    choices: tuple[str | bool, ...]
+    default: Any
+    required: bool
+
+
+# The parts of a file, each with the classes that stand for it, by the key that tells them apart.
+SECTIONS: tuple[tuple[str, str, Sequence[type[Part]]], ...] = (
+    ("", "", (UnitKeys,)),
+    ("operands", "", (Operands,)),
+    ("scale", "", (Scale,)),
+    ("instruction", "", (Instruction,)),
+    ("sum", "method", SUMS),
+    ("sum.combine", "", (Combine,)),
+    ("sum.subgroup", "", (SubgroupRule,)),
+    ("late", "operation", LATE),
+    ("result", "", (Result,)),
+    ("promotion", "", (Promotion,)),
+)
+
+
+def spec_keys() -> Iterator[SpecKey]:
+    """Every key, in the order of a file; parts are not keys of their own."""
+    for section, tag, classes in SECTIONS:
+        names = dict.fromkeys(name for each in classes for name in each.model_fields)
+        for name in names:
+            having = [each for each in classes if name in each.model_fields]
+            if name == tag:
+                yield _tag_key(section, tag, classes)
+            elif not _is_part(having[0].model_fields[name]):
+                yield _spec_key(section, tag, name, having, len(having) == len(classes))
+
+
+def _tag_key(section: str, tag: str, classes: Sequence[type[Part]]) -> SpecKey:
+    tags = tuple(_tags(each, tag) for each in classes)
+    meaning = " ".join(f"{name}: {_first_line(each)}" for name, each in zip(tags, classes, strict=True))
+    return SpecKey(f"{section}.{tag}", (), meaning, ", ".join(tags), tags, None, required=True)
+
+
+def _spec_key(section: str, tag: str, name: str, having: Sequence[type[Part]], everywhere: bool) -> SpecKey:
+    field = having[0].model_fields[name]
+    values = dict.fromkeys(value for each in having for value in _values(each.model_fields[name]))
+    path = f"{section}.{name}" if section else name
+    choices = tuple(choice for each in having for choice in _choices(each.model_fields[name].annotation))
+    return SpecKey(
+        path,
+        () if everywhere else tuple(_tags(each, tag) for each in having),
+        meanings(having[0]).get(name, ""),
+        ", ".join(values),
+        tuple(dict.fromkeys(choices)),
+        None if field.is_required() else field.default,
+        field.is_required(),
+    )
+
+
+def _is_part(field: FieldInfo) -> bool:
+    """Whether a field is a part of the file with keys of its own."""
+    classes = [each for section, _, parts in SECTIONS if section for each in parts]
+    return any(each in classes for each in _leaves(field.annotation))
+
+
+def _tags(each: type[Part], tag: str) -> str:
+    return str(get_args(each.model_fields[tag].annotation)[0])
+
+
+def _first_line(each: type[Part]) -> str:
+    return (inspect.getdoc(each) or "").splitlines()[0]
+
+
+@cache
+def meanings(each: type[Part]) -> dict[str, str]:
+    """What the docstrings below a class's keys say."""
+    found: dict[str, str] = {}
+    for base in reversed(each.__mro__):
+        if not issubclass(base, Part) or base is Part:
+            continue
+        (body,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        statements = body.body if isinstance(body, ast.ClassDef) else []
+        for statement, following in zip(statements, statements[1:], strict=False):
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                match following:
+                    case ast.Expr(value=ast.Constant(value=str() as text)):
+                        found[statement.target.id] = " ".join(text.split())
+    return found
+
+
+def _leaves(annotation: Any) -> Iterator[Any]:
+    """The types that an annotation is made of, without its unions and what annotates it."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        yield from _leaves(get_args(annotation)[0])
+    elif origin in (Union, UnionType):
+        for part in get_args(annotation):
+            yield from _leaves(part)
+    else:
+        yield annotation
+
+
+def _choices(annotation: Any) -> Iterator[str | bool]:
+    for leaf in _leaves(annotation):
+        if get_origin(leaf) is Literal:
+            yield from get_args(leaf)
+        elif leaf is bool:
+            yield from (False, True)
+
+
+def _annotations(field: FieldInfo) -> Iterator[Any]:
+    """What annotates a field, inside its unions too."""
+    yield from field.metadata
+    pending = [field.annotation]
+    while pending:
+        annotation = pending.pop()
+        if get_origin(annotation) is Annotated:
+            yield from annotation.__metadata__
+        pending += [part for part in get_args(annotation) if get_origin(annotation) is not Literal]
+
+
+def _values(field: FieldInfo) -> list[str]:
+    """What a key can hold, in words."""
+    annotations = list(_annotations(field))
+    words = [each.words for each in annotations if isinstance(each, Values)]
+    if not words:
+        for leaf in _leaves(field.annotation):
+            words += _words(leaf, annotations)
+    return words + (["none"] if type(None) in _leaves(field.annotation) else [])
+
+
+def _words(leaf: Any, annotations: list[Any]) -> list[str]:
+    if leaf is type(None):
+        return []
+    if leaf is int:
+        low, high = _bound(annotations, Ge), _bound(annotations, Le)
+        return [f"{low} to {high}" if high is not None else f"{low} or more" if low is not None else "an integer"]
+    if get_origin(leaf) is Literal:
+        return [str(value) for value in get_args(leaf)]
+    if leaf is bool:
+        return ["false", "true"]
+    return [f"{{{', '.join(leaf.model_fields)}}}"]
+
+
+def _bound(annotations: list[Any], kind: type[Ge] | type[Le]) -> int | None:
+    """The bound that annotates an integer, inside pydantic's own FieldInfo too."""
+    inside = [part for each in annotations for part in getattr(each, "metadata", [each])]
+    name = "ge" if kind is Ge else "le"
+    return next((getattr(each, name) for each in inside if isinstance(each, kind)), None)
