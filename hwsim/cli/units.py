@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, assert_never
 
 import typer
 
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
 from hwsim.spec import (
+    AlignedSum,
+    EvenOddSum,
+    ExactSum,
+    LateAdd,
+    LateInWindow,
     NotImplementedYet,
+    PairwiseSum,
+    RoundedSum,
+    SequentialSum,
+    Sum,
     Unit,
+    WindowSum,
     as_yaml,
     load_unit,
     pipeline,
@@ -20,8 +30,8 @@ from hwsim.spec import (
     refuse_unimplemented_in_hardware,
     steps,
 )
+from hwsim.spec.keys import LOST_WORDS
 from hwsim.spec.parts import Instruction
-from hwsim.spec.sums import Sum
 
 
 @app.command()
@@ -54,13 +64,6 @@ OVERFLOW = {
     "saturate": "overflow saturates",
     "wrap": "overflow wraps round",
 }
-LOST = {
-    "truncate": "bits below are cut off each term's magnitude",
-    "floor": "terms are rounded down to it",
-    "jam": "lost ones are OR-ed into each term's last bit",
-    "rne": "terms are rounded to it, ties to even",
-    "rna": "terms are rounded to it, ties away from zero",
-}
 
 
 def reading(unit: Unit) -> Iterator[str]:
@@ -85,8 +88,7 @@ def reading(unit: Unit) -> Iterator[str]:
     longer = (
         "is refused" if instruction.chain is None else "takes the result of one instruction as the next one's addend"
     )
-    counted = unit.sum.zero_terms == "count" or unit.sum.zero == "ieee" or unit.sum.method in ADDITIONS
-    part = "" if counted else ", which take no part"
+    part = "" if _zeros_count(unit.sum) else ", which take no part"
     yield f"A longer K {longer}; a shorter one is filled with zero terms{part}."
     if unit.promotion is not None:
         times = " times the product of both scales, itself rounded," if unit.promotion.operation == "fma" else ""
@@ -115,10 +117,17 @@ def _scales(unit: Unit) -> Iterator[str]:
         )
 
 
-ADDITIONS = {
-    "sequential": "Products are added one after the other to the addend",
-    "pairwise": "Products are added by a tree, neighbours first, and then the addend",
-}
+def _zeros_count(rule: Sum) -> bool:
+    """Whether a zero term can change a result."""
+    match rule:
+        case AlignedSum() | EvenOddSum():
+            return rule.zero_terms == "count" or rule.zero == "ieee"
+        case ExactSum():
+            return rule.zero == "ieee"
+        case SequentialSum() | PairwiseSum():
+            return True
+        case _:
+            assert_never(rule)
 
 
 def _sum(unit: Unit) -> Iterator[str]:
@@ -126,50 +135,72 @@ def _sum(unit: Unit) -> Iterator[str]:
     rule = unit.sum
     if rule.product_limit is not None:
         yield f"A product of 2^{rule.product_limit} or more is infinite."
+    match rule:
+        case AlignedSum():
+            yield from _aligned(rule)
+        case EvenOddSum():
+            yield (
+                f"Even and odd products of a group are summed apart; each keeps {rule.fraction_bits} bits below its "
+                f"largest exponent; {LOST_WORDS[rule.lost]}."
+            )
+            both = rule.combine
+            yield f"Both sums keep {both.fraction_bits} bits below the larger one; {LOST_WORDS[both.lost]}."
+        case ExactSum():
+            where = "after each group" if rule.rounded == "group" else "only where the sum leaves its register"
+            yield f"All is summed exactly, and rounded {where}."
+        case SequentialSum():
+            yield from _additions(rule, "Products are added one after the other to the addend")
+        case PairwiseSum():
+            yield from _additions(rule, "Products are added by a tree, neighbours first, and then the addend")
+        case _:
+            assert_never(rule)
+    if isinstance(rule, WindowSum):
+        if rule.zero_terms == "count":
+            yield "Zero terms count for the largest exponent, a zero factor and a zero addend with its format's least."
+        if rule.max_exp_floor is not None:
+            yield f"The largest exponent is at least {rule.max_exp_floor}."
+    if not isinstance(rule, RoundedSum) and rule.zero == "ieee":
+        yield "A sum of zero has the sign that IEEE 754 gives it."
+
+
+def _aligned(rule: AlignedSum) -> Iterator[str]:
     if rule.subgroup is not None:
         yield (
             f"Each {rule.subgroup.lanes} products are summed exactly, times both scales' significands, and stand in "
             "the window at their scales' exponents."
         )
-    if rule.method == "aligned":
-        yield (
-            f"A group keeps {rule.fraction_bits} bits below its largest exponent; {LOST[rule.lost]}; "
-            "it is summed exactly."
-        )
-    elif rule.method == "even-odd" and rule.combine is not None:
-        yield (
-            f"Even and odd products of a group are summed apart; each keeps {rule.fraction_bits} bits below its "
-            f"largest exponent; {LOST[rule.lost]}."
-        )
-        yield f"Both sums keep {rule.combine.fraction_bits} bits below the larger one; {LOST[rule.combine.lost]}."
-    elif rule.method == "exact":
-        where = "after each group" if rule.rounded == "group" else "only where the sum leaves its register"
-        yield f"All is summed exactly, and rounded {where}."
-    elif rule.format is not None:
-        flushed = "; subnormals become zero" if rule.flush else ""
-        product = "products are exact" if rule.product == "fused" else "products are rounded first"
-        yield f"{ADDITIONS[rule.method]}; {product}{flushed}."
-        yield f"Each addition is rounded, {rule.rounding}, to {rule.format.name}."
-    yield from _zeros(rule)
+    yield (
+        f"A group keeps {rule.fraction_bits} bits below its largest exponent; {LOST_WORDS[rule.lost]}; "
+        "it is summed exactly."
+    )
+
+
+def _additions(rule: RoundedSum, how: str) -> Iterator[str]:
+    flushed = "; subnormals become zero" if rule.flush else ""
+    product = "products are exact" if rule.product == "fused" else "products are rounded first"
+    yield f"{how}; {product}{flushed}."
+    yield f"Each addition is rounded, {rule.rounding}, to {rule.format.name}."
 
 
 def _late(unit: Unit) -> Iterator[str]:
     """How an addend that is not in the sum is added."""
-    late = unit.late
-    if late is None:
-        return
-    if late.format is not None:
-        flushed = "; subnormal addends and results become zero" if late.flush else ""
-        yield (
-            f"After an instruction's last group the addend is added to its sum, {late.rounding} to "
-            f"{late.format.name}: that is the result{flushed}."
-        )
-        return
-    dropped = "" if late.drop_below is None else f"; an addend more than {late.drop_below} below is dropped"
-    yield (
-        f"Before it is rounded, the sum keeps {late.sum_bits} bits and the addend {late.addend_bits} below the larger "
-        f"of their exponents, {late.lost}{dropped}."
-    )
+    match unit.late:
+        case LateAdd() as late:
+            flushed = "; subnormal addends and results become zero" if late.flush else ""
+            yield (
+                f"After an instruction's last group the addend is added to its sum, {late.rounding} to "
+                f"{late.format.name}: that is the result{flushed}."
+            )
+        case LateInWindow() as late:
+            dropped = "" if late.drop_below is None else f"; an addend more than {late.drop_below} below is dropped"
+            yield (
+                f"Before it is rounded, the sum keeps {late.sum_bits} bits and the addend {late.addend_bits} below the "
+                f"larger of their exponents, {late.lost}{dropped}."
+            )
+        case None:
+            pass
+        case _:
+            assert_never(unit.late)
 
 
 def _order(instruction: Instruction) -> Iterator[str]:
@@ -180,16 +211,6 @@ def _order(instruction: Instruction) -> Iterator[str]:
         yield f"Groups, in order: {groups}."
     if instruction.start == "zero":
         yield "The first group of an instruction starts from +0, any other from the result of the group before."
-
-
-def _zeros(rule: Sum) -> Iterator[str]:
-    """What is unusual about zeros and max_exp."""
-    if rule.zero_terms == "count":
-        yield "Zero terms count for the largest exponent, a zero factor and a zero addend with its format's least."
-    if rule.max_exp_floor is not None:
-        yield f"The largest exponent is at least {rule.max_exp_floor}."
-    if rule.zero == "ieee":
-        yield "A sum of zero has the sign that IEEE 754 gives it."
 
 
 def _availability(unit: Unit) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -108,7 +109,7 @@ def meanings(each: type[Part]) -> dict[str, str]:
             continue
         (body,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         statements = body.body if isinstance(body, ast.ClassDef) else []
-        for statement, following in zip(statements, statements[1:], strict=False):
+        for statement, following in itertools.pairwise(statements):
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
                 match following:
                     case ast.Expr(value=ast.Constant(value=str() as text)):
