@@ -144,7 +144,7 @@ def _annotations(field: FieldInfo) -> Iterator[Any]:
     while pending:
         annotation = pending.pop()
         if get_origin(annotation) is Annotated:
-            yield from annotation.__metadata__
+            yield from getattr(annotation, "__metadata__", ())
         pending += [part for part in get_args(annotation) if get_origin(annotation) is not Literal]
 
 
