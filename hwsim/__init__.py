@@ -7,13 +7,17 @@ array([3.], dtype=float32)
 """
 
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from hwsim.formats import get_format
 from hwsim.formats.yamlfile import SpecError
 from hwsim.products import dot, gemm
-from hwsim.quantize import Quantized, dequantize, quantize
+from hwsim.quantize import Quantized, dequantize
 from hwsim.report.explained import Explained, explain
 from hwsim.spec import NotImplementedYet, load_unit
+
+if TYPE_CHECKING:  # the package of that name can be called, which type checkers do not know of modules
+    from hwsim.quantize import quantize
 
 __version__ = version("hwsim")
 

@@ -1,4 +1,11 @@
-"""Quantisation: real numbers to codes and scales, by published rules."""
+"""Quantisation: real numbers to codes and scales, by published rules.
+
+`hwsim.quantize` is this package and, called, its function `quantize`.
+"""
+
+import sys
+from types import ModuleType
+from typing import Any
 
 from hwsim.quantize.convert import quantize
 from hwsim.quantize.delayed import DelayedScaling, LossScaling, overflowed
@@ -29,3 +36,14 @@ __all__ = [
     "split_residual",
     "update_residual",
 ]
+
+
+class CallablePackage(ModuleType):
+    """This package, which can be called as its function `quantize`: both have the name `hwsim.quantize`."""
+
+    def __call__(self, x: Any, rule: str | Rule, axis: int = -1, **options: Any) -> Quantized:
+        """Codes and scales of real numbers; see `hwsim.quantize.quantize`."""
+        return quantize(x, rule, axis, **options)
+
+
+sys.modules[__name__].__class__ = CallablePackage

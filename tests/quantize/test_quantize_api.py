@@ -13,6 +13,18 @@ import hwsim
 from hwsim.quantize import Rule, get_rule, rules
 
 
+def test_the_package_is_called_as_its_function() -> None:
+    import hwsim.quantize as package
+    from hwsim import quantize
+
+    x = np.float32([[1, 2, 3, 500]])
+    want = package.quantize(x, "mxfp8-e4m3", rounding="rz")
+    for got in (hwsim.quantize(x, "mxfp8-e4m3", rounding="rz"), package(x, rule="mxfp8-e4m3", rounding="rz")):
+        assert np.array_equal(got.codes, want.codes) and np.array_equal(got.scales, want.scales)
+    assert package.Rule is Rule and package.get_rule("mxfp8-e4m3") is hwsim.quantize.rules()["mxfp8-e4m3"]
+    assert quantize is hwsim.quantize is package
+
+
 @pytest.mark.parametrize("name", ["mxfp8-e4m3", "mxfp6-e2m3", "mxfp4-e2m1", "mxint8"])
 def test_codes_and_scales_go_into_gemm(name: str) -> None:
     unit = hwsim.load_unit(f"{name}-f32")
