@@ -9,7 +9,7 @@ HWSIM_SILICON ?= $(wildcard $(abspath ../shared/silicon))
 export HWSIM_SILICON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup cosim test soak lint bench vectors clean
+.PHONY: help setup cosim quick test soak lint bench vectors clean
 
 help:            ## say what there is
 	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -28,6 +28,9 @@ $(READY): pyproject.toml setup.py .ci/system-packages
 
 cosim: $(READY)  ## the main job: model and RTL agree, on Verilator and Icarus
 	@$(BIN)/hwsim cosim $(ARGS)
+
+quick: $(READY)  ## a few tests of every part, in under a minute
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m quick $(ARGS) $$(grep -rl --include='test_*.py' '^@pytest.mark.quick' tests)
 
 test: $(READY)   ## the tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not soak" $(ARGS)

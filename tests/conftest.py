@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from quick import choose, left_out
 
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import ToolMissing
@@ -80,3 +81,23 @@ def silicon() -> Path:
 for ending, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(ending) is signal.SIG_IGN:
         signal.signal(ending, handler)
+
+
+def _is_quick(config: pytest.Config) -> bool:
+    return config.getoption("markexpr") == "quick"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if _is_quick(config):
+        chosen = choose(items)
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if _is_quick(config):
+        reports = [report for reports in terminalreporter.stats.values() for report in reports]
+        nodes = {report.nodeid for report in reports if isinstance(report, pytest.TestReport)}
+        terminalreporter.section("what this run left out")
+        for line in left_out(nodes):
+            terminalreporter.write_line(line)

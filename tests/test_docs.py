@@ -256,6 +256,7 @@ def test_a_run_that_is_shown_has_good_arguments(command: Command, files: Path) -
         pipeline(load_unit(unit), cuts, given["contexts"])
 
 
+@pytest.mark.quick
 @pytest.mark.simulator
 def test_a_small_run_ends_as_the_documents_say(icarus: None, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (files / "tiny.yaml").write_text(TINY)
@@ -377,6 +378,7 @@ def test_what_is_installed_is_there_to_be_installed() -> None:
             assert set(filter(None, asked.split(","))) <= extras, words
 
 
+@pytest.mark.quick
 def test_make_targets_exist() -> None:
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
@@ -396,6 +398,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+@pytest.mark.quick(cases=99)
 @pytest.mark.parametrize("page", PAGES, ids=label)
 def test_links_resolve(page: Path) -> None:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))

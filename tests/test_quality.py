@@ -33,10 +33,12 @@ def run(*command: str, cwd: Path = ROOT, path: Path | None = None) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.quick
 def test_ruff_finds_nothing() -> None:
     run("-m", "ruff", "check", ".")
 
 
+@pytest.mark.quick
 def test_ruff_would_format_nothing() -> None:
     run("-m", "ruff", "format", "--check", ".")
 
@@ -55,6 +57,7 @@ def test_mypy_finds_nothing(tree: Path) -> None:
     )
 
 
+@pytest.mark.quick
 def test_imports_point_one_way(tree: Path) -> None:
     config = str(ROOT / "pyproject.toml")
     run(
@@ -84,6 +87,7 @@ def test_a_backward_import_is_found(tree: Path, tmp_path: Path) -> None:
         test_imports_point_one_way(tmp_path)
 
 
+@pytest.mark.quick
 def test_the_page_of_packages_is_the_contract() -> None:
     contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", (ROOT / "docs" / "architecture.md").read_text(), re.MULTILINE)

@@ -35,6 +35,7 @@ def assert_equal(library: Library, given: list[Case], want: list[int]) -> None:
         assert differences(library, case) == [], case
 
 
+@pytest.mark.quick(cases=4)
 @pytest.mark.parametrize("name", MARKED)
 def test_every_stage_is_the_models(name: str, tmp_path: Path) -> None:
     # Half of the units are built as C and half as C++; the other compiler takes the header too.

@@ -93,6 +93,7 @@ def test_bad_input(run: Run, tmp_path: Path) -> None:
     fails(run("export-c", HOPPER), "Missing option '--output'")
 
 
+@pytest.mark.quick
 def test_what_c_has_no_integers_for_is_refused_by_name(run: Run, tmp_path: Path) -> None:
     # 11 exponent bits, twice: products from 2^-2148 on.
     far = {"name": "far", "kind": "float", "exponent_bits": 11, "fraction_bits": 20, "bias": 1023, "nan": "ieee",

@@ -16,6 +16,7 @@ def two_products(suite):
             yield one, high, low
 
 
+@pytest.mark.quick(cases=1)
 def test_every_distance_between_products_added_and_subtracted(measured):
     wanted = set()
     for d in range(max(measured.reference) - min(measured.reference) + 1):

@@ -31,6 +31,7 @@ def test_seeds_and_units_have_streams_of_their_own():
     assert len(set(first)) == 4
 
 
+@pytest.mark.quick
 def test_a_stream_is_the_same_on_every_machine():
     """Threefry keyed by SHA-256 of the seed and the names: written down here once."""
     rng = Stream(7, "unit", "suite", 3)

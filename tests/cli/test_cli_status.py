@@ -91,6 +91,7 @@ def failing() -> Iterator[Any]:
     app.registered_commands[:] = before
 
 
+@pytest.mark.quick(cases=4)
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [

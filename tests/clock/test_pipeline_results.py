@@ -26,6 +26,7 @@ UNITS = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize(("latency", "contexts"), [(1, 1), (1, 3), (2, 2), (3, 1), (4, 4), (5, 8)])
 def test_every_pipeline_returns_the_definitions_bits(name: str, latency: int, contexts: int) -> None:

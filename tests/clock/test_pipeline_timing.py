@@ -29,6 +29,7 @@ def model(latency: int, contexts: int | None = None) -> PipelinedUnit:
     return PipelinedUnit(UNIT, registers(UNIT, latency, contexts))
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("latency", range(1, len(steps(UNIT)) + 1))
 def test_a_result_leaves_as_many_cycles_after_its_beat_as_there_are_cuts(latency: int) -> None:
     played = play(model(latency), [None, None, beat(TWO, THREE, c=F16_ONE)])
@@ -192,6 +193,7 @@ def test_an_abandoned_sum_leaves_no_trace(latency: int) -> None:
     assert played.results == [Result(0x4200, 0)]  # 1 + 1 + 1
 
 
+@pytest.mark.quick
 def test_misuse_is_flagged_and_stays() -> None:
     for stray in (beat(first=False), beat(context=2), beat(first=False, context=1)):
         built = model(2, 2)

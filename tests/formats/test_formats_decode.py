@@ -69,6 +69,7 @@ def wide_codes(name, count=20_000):
     return (codes << fmt.padding).astype(np.uint32)
 
 
+@pytest.mark.quick(cases=4)
 @pytest.mark.parametrize("name", ML_DTYPES)
 def test_decode_is_that_of_ml_dtypes_and_numpy(name):
     codes = every_code(name)
@@ -77,6 +78,7 @@ def test_decode_is_that_of_ml_dtypes_and_numpy(name):
     assert same(EVERY[name].decode(codes), want)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", GFLOAT)
 def test_decode_is_that_of_gfloat(name):
     codes = every_code(name)

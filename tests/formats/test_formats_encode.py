@@ -85,6 +85,7 @@ def cases():
     return [(name, mode, overflow) for name in EVERY for mode in ROUNDINGS for overflow in overflows(EVERY[name])]
 
 
+@pytest.mark.quick(cases=6)
 @pytest.mark.parametrize(("name", "mode", "overflow"), cases())
 def test_encode_is_what_the_witness_finds(name, mode, overflow):
     assert len(inputs(name)) > (40_000 if name in formats() else 15_000)
@@ -147,6 +148,7 @@ def test_encode_of_binary64_is_the_cast_of_numpy(name, dtype):
         )
 
 
+@pytest.mark.quick(cases=3)
 @pytest.mark.parametrize("mode", GFLOAT_MODES)
 @pytest.mark.parametrize("name", GFLOAT)
 def test_saturating_encode_is_that_of_gfloat(name, mode):
@@ -274,6 +276,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_faulty_encoder_is_seen(monkeypatch, fault):
     name, mode, attribute, replacement = FAULTS[fault]

@@ -44,6 +44,7 @@ def compare(unit: Unit, made: list[WindowKernel], seed: int, n: int = 19, most: 
 ALWAYS = [unit.name for unit in PRESETS if unit.name in OF_FAMILIES or not FAMILIES.match(unit.name)]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ALWAYS[::3])
 def test_presets_are_the_models(name: str) -> None:
     unit = load_unit(name)

@@ -31,6 +31,7 @@ def unit_of(*arguments: Any, **more: Any) -> Unit:
     return Unit.model_validate(summed(*arguments, **more))
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("unit", others_soaked(UNITS, UNITS[::2]), ids=lambda unit: unit.name)
 def test_kernel_is_the_model(unit: Unit) -> None:
     assert compare_all(chain.kernel(unit), unit, seed=1) > 250

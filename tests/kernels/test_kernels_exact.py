@@ -35,6 +35,7 @@ def named(name: str) -> Unit:
     return next(unit for unit in UNITS if unit.name == name)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("unit", others_soaked(UNITS, UNITS[::2]), ids=lambda unit: unit.name)
 def test_kernel_is_the_model(unit: Unit) -> None:
     assert compare_all(exact.kernel(unit), unit, seed=1) > 250

@@ -292,6 +292,7 @@ def test_the_witness_catches(mutant: str, suites: dict[str, tuple[list[Case], li
     assert_caught(name, *suites[name], mutate, monkeypatch)
 
 
+@pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("bits", [12, 14])
 @pytest.mark.parametrize("name", [HOPPER, "hopper-wgmma-e5m2-f32", ADA])
 def test_the_witness_tells_a_window_of_another_width(name: str, bits: int) -> None:

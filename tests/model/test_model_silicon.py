@@ -38,6 +38,7 @@ def check(captured: Mapping[str, Any], unit: Unit | str, key: str, result: str) 
     assert not wrong.size, f"{key}: {wrong.size} of {CASES} differ, first: case {wrong[0]}"
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("name", "gpu"), FILES, ids=[f"{name}-{gpu}" for name, gpu in FILES])
 def test_every_case_of_a_captured_preset(captured: Mapping[str, Any], name: str, gpu: str) -> None:
     _, factors, result = CAPTURES[name]

@@ -23,6 +23,7 @@ def differences(name: str, given: list[Case]) -> list[str]:
     return [f"{case} got {got:#x} expected {want:#x}" for case, got, want in pairs if got != want]
 
 
+@pytest.mark.quick(cases=16)
 @pytest.mark.parametrize("name", NAMES)
 def test_random_operands_give_the_witness_bits(name: str) -> None:
     wrong = differences(name, list(cases(name, COUNT, SEED)))
@@ -59,6 +60,7 @@ def test_every_pair_of_fp4_products(which: str) -> None:
     np.testing.assert_array_equal(bits, want)
 
 
+@pytest.mark.quick(cases=9)
 @pytest.mark.parametrize("lost", ["truncate", "floor", "jam", "rne", "rna"])
 @pytest.mark.parametrize("rounding", ["rne", "rna", "rz", "ru", "rd", "rto"])
 @pytest.mark.parametrize(("result", "overflow"), [("e5m2", "infinity"), ("e4m3", "nan"), ("e4m3", "saturate")])
@@ -142,6 +144,7 @@ MORE_CLAIMS = [
 EVERY_CLAIM = [*CLAIMS, *MORE_CLAIMS]
 
 
+@pytest.mark.quick(cases=50)
 @pytest.mark.parametrize(
     ("name", "a", "b", "c", "code"), [claim[1:] for claim in EVERY_CLAIM], ids=[claim[0] for claim in EVERY_CLAIM]
 )

@@ -206,6 +206,7 @@ BAD: list[tuple[str, tuple[Any, ...], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("name", "shapes", "message"), BAD, ids=[bad[2].lstrip("^")[:40] for bad in BAD])
 def test_shapes_that_do_not_fit_are_value_errors(way: str, name: str, shapes: tuple[Any, ...], message: str) -> None:
     arguments = [None if shape is None else np.zeros(shape, np.uint8) for shape in shapes]

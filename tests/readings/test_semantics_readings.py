@@ -103,6 +103,7 @@ def by_fractions(name: str) -> tuple[list[Case], dict[Reading, list[Fraction]]]:
     return cases, {reading: [value_of(unit, reading, case) for case in cases] for reading in READINGS}
 
 
+@pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("name", SIMPLE)
 def test_every_reading_is_what_fractions_say(name: str) -> None:
     unit = load_unit(name)

@@ -46,6 +46,7 @@ def check_junit(path: Path, told: RunReport) -> None:
         assert (case.system_out or "") == ("\n".join(of[0].explanation.lines) if of and of[0].explanation else "")
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", REPORTS)
 def test_junit_xml_says_what_the_report_says(name: str, tmp_path: Path) -> None:
     told = REPORTS[name]()
@@ -89,6 +90,7 @@ def test_a_writer_that_counts_wrongly_is_caught(tmp_path: Path, monkeypatch: pyt
         check_junit(tmp_path / "results.xml", report())
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", REPORTS)
 def test_json_is_read_back_as_it_was(name: str, tmp_path: Path) -> None:
     told, path = REPORTS[name](), tmp_path / "results.json"

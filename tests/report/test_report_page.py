@@ -60,6 +60,7 @@ def check_page(text: str, told: Any) -> None:
     assert " ".join(told.command.split()) in words(tree.findall(f".//{SPACE}section")[-1])
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_page_is_valid_and_says_what_the_report_says(name: str, tmp_path: Path) -> None:
     told = REPORTS[name]()

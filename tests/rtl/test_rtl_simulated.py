@@ -57,6 +57,7 @@ def agree(unit: Unit, built: Pipeline, played: dict[str, Trace]) -> None:
         assert outcome.results == len(trace.results) > 0
 
 
+@pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("cut", ["usual", "trees, 3 contexts", "one register"])
 @pytest.mark.parametrize("name", UNITS)
 def test_every_cycle_is_the_models(name: str, cut: str) -> None:
@@ -132,6 +133,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_faulty_unit_is_caught(fault: str) -> None:
     method, old, new, catching = FAULTS[fault]

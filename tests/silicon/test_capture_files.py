@@ -15,6 +15,7 @@ from hwsim.readings.silicon.results import read_results
 from hwsim.readings.silicon.store import folder_name, load, store
 
 
+@pytest.mark.quick
 def test_a_case_file_holds_what_was_written(tmp_path: Path) -> None:
     sections = (section(), section("hopper-wgmma-e5m2-f32", 5))
     path, read = written(tmp_path, *sections)

@@ -100,6 +100,7 @@ result: {format: i32, rounding: rz, overflow: wrap}
 FIXED = {"int8": 7, "i32": 31}
 
 
+@pytest.mark.quick(cases=12)
 @pytest.mark.parametrize(("which", "old", "new", "message"), BROKEN_HARD)
 def test_what_is_wrong_with_other_methods_is_named(
     tmp_path: Path, which: str, old: str, new: str, message: str

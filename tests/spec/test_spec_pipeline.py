@@ -67,6 +67,7 @@ def test_context_bits(contexts: int, bits: int) -> None:
     assert pipeline(HOPPER, contexts=contexts).context_bits == bits
 
 
+@pytest.mark.quick(cases=3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -183,6 +184,7 @@ def test_what_is_in_the_schema_and_not_in_the_model(parts: dict[str, dict[str, A
     assert str(caught.value) == f"unit hopper-wgmma-e4m3-f32: {what} is not implemented yet"
 
 
+@pytest.mark.quick
 def test_every_preset_is_in_the_model() -> None:
     for name in presets():
         refuse_unimplemented(load_unit(name))

@@ -44,6 +44,7 @@ def holds(a: Array, b: Array) -> int:
     return equal
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("bits", "span"), [(4, 8), (24, 0), (24, 12), (53, 0), (53, 40), (53, 200), (11, 300)], ids=str
 )

@@ -36,6 +36,7 @@ def test_the_expected_results_pass_in_order_and_by_id(tiny_set):
         assert (found.compared, found.wrong, found.missing) == (200, 0, None)
 
 
+@pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("case", [0, 17, 199])
 def test_one_wrong_bit_is_found(tiny_set, case):
     codes = expected_of(tiny_set)
@@ -47,6 +48,7 @@ def test_one_wrong_bit_is_found(tiny_set, case):
     assert (wrong.case, wrong.line, wrong.got ^ wrong.expected) == (case, case + 1, 1)
 
 
+@pytest.mark.quick
 def test_unknown_bits_are_wrong(tiny_set):
     codes = expected_of(tiny_set)
     codes[3], codes[4] = "xxxx", "3cZ0"

@@ -1,0 +1,49 @@
+"""What `make quick` runs, and what it says of the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import quick
+
+pytest_plugins = ["pytester"]
+
+SUITE = """
+import pytest
+
+@pytest.mark.quick(cases=3)
+@pytest.mark.parametrize("number", [*range(9), pytest.param(9, marks=pytest.mark.soak)])
+def test_many(number): pass
+
+@pytest.mark.quick
+def test_once(): pass
+
+def test_other(): pass
+"""
+
+
+def test_marked_tests_are_run_with_few_parameters(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nmarkers =\n    quick: quick\n    soak: long")
+    items, _ = pytester.inline_genitems(pytester.makepyfile(SUITE))
+    assert [item.name for item in quick.choose(items)] == ["test_many[0]", "test_many[3]", "test_many[6]", "test_once"]
+
+
+def test_what_was_not_run_is_counted_by_folder() -> None:
+    ran = [
+        "tests/spec/test_spec_methods.py::test_what_is_wrong[a]",
+        "tests/spec/test_spec_methods.py::test_what_is_wrong[b]",
+    ]
+    total, folders = quick.left_out(ran)
+    functions = {path: len(quick.FUNCTION.findall(path.read_text())) for path in Path(quick.TESTS).rglob("test_*.py")}
+    every = sum(functions.values())
+    of_spec = sum(count for path, count in functions.items() if path.parent.name == "spec")
+    assert f"{every - 1:,} of {every:,} test functions" in total
+    assert f"spec {of_spec - 1} of {of_spec}" in folders
+
+
+def test_every_folder_has_a_quick_test() -> None:
+    # Synthesis takes a tool of its own, and bins the search of covering cases: minutes.
+    marked = {path.parent.name for path in quick.TESTS.rglob("test_*.py") if "@pytest.mark.quick" in path.read_text()}
+    folders = {path.parent.name for path in quick.TESTS.rglob("test_*.py")}
+    assert folders - marked <= {"bins", "cosim", "synthesis", "soak", "data"}
