@@ -22,8 +22,30 @@ def presets() -> list[str]:
 
 
 @cache
-def _shipped() -> tuple[str, ...]:
-    return tuple(sorted(path.stem for path in PRESETS.glob("*.yaml")))
+def _shipped() -> dict[str, dict[str, Any]]:
+    """The keys of every preset, by name.
+
+    A file holds one architecture's families, a YAML document each: `shared` are the keys that all `members` have.
+    """
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    families = [
+        family for path in PRESETS.glob("*.yaml") for family in yaml.load_all(path.read_text("utf-8"), Loader=loader)
+    ]
+    units = {
+        name: {"unit": name, **_merged(family.get("shared", {}), own)}
+        for family in families
+        for name, own in family["members"].items()
+    }
+    return dict(sorted(units.items()))
+
+
+def _merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Shared keys with a member's own, part by part."""
+    merged = dict(shared)
+    for key, value in own.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merged(merged[key], value) if both else value
+    return merged
 
 
 def load_unit(name: str | Path | Unit) -> Unit:
@@ -47,7 +69,7 @@ def load_unit(name: str | Path | Unit) -> Unit:
 
 @cache
 def _preset(name: str) -> Unit:
-    return _from(PRESETS / f"{name}.yaml")
+    return Unit.model_validate(_shipped()[name])
 
 
 def _from(path: Path) -> Unit:
