@@ -50,7 +50,7 @@ bench: $(READY)  ## measure, side by side
 	@$(BIN)/python benchmarks/study.py
 
 vectors: $(READY) ## write the golden files under vectors/ again
-	@$(BIN)/python -m hwsim.formats.tables vectors/codecs
+	@$(BIN)/python -m hwsim.formats.tables --landmarks vectors/codecs
 	@$(BIN)/python -m hwsim.cases.matrices vectors/gemm
 
 clean:           ## remove what was built here

@@ -1,6 +1,7 @@
 """Golden tables of the codecs: what every code is, as text that anyone can check.
 
-`python -m hwsim.formats.tables DIR` writes one CSV file a format and a manifest. The same bytes every time.
+`python -m hwsim.formats.tables DIR [FORMAT ...]` writes one CSV file a format and a manifest, the same bytes every
+time; with `--landmarks`, of formats of more than 8 bits only the landmarks, and the digest of the whole table.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ import math
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
-from hwsim.formats.catalog import formats
+from hwsim.formats.catalog import formats, get_format
 from hwsim.formats.codes import unpack
 from hwsim.formats.format import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.kind import Class, Fields
 
-VERSION = 1  # of what the files hold and how
+VERSION = 2  # of what the files hold and how
 ALL_CODES = 16  # formats of at most so many bits have a row for every code
+SHORT = 8  # bits of the formats whose tables are short enough to be kept
 
 
 class CodeRow(NamedTuple):
@@ -33,10 +35,15 @@ class CodeRow(NamedTuple):
 
 
 def rows(fmt: Format) -> list[CodeRow]:
-    """A row for every code of a format of up to 16 bits, for the boundary codes of a wider one, by code."""
-    every = range(1 << fmt.container_bits) if fmt.container_bits <= ALL_CODES else boundary_codes(fmt)
-    digits = -(-fmt.container_bits // 4)
-    return [_row(fmt, code, digits) for code in every if not code & ((1 << fmt.padding) - 1) or _canonical(fmt, code)]
+    """A row for every code of a format of up to 16 bits, for the landmarks of a wider one, by code."""
+    if fmt.container_bits > ALL_CODES:
+        return landmarks(fmt)
+    return [_row(fmt, code) for code in _with_canonical(fmt, (code << fmt.padding for code in range(1 << fmt.bits)))]
+
+
+def landmarks(fmt: Format) -> list[CodeRow]:
+    """A row for every boundary code, by code."""
+    return [_row(fmt, code) for code in boundary_codes(fmt)]
 
 
 def boundary_codes(fmt: Format) -> list[int]:
@@ -45,14 +52,22 @@ def boundary_codes(fmt: Format) -> list[int]:
     Zero, the ends of the subnormals and every power of two among them, the first and the last code of every binade,
     infinity, the first, the quiet and the canonical NaN. Of a fixed format: every power of two and the code before it.
     """
-    if isinstance(fmt, ExponentFormat):
-        return sorted({fmt.min_code, fmt.bias, fmt.max_code, *fmt.nan} & set(range(1 << fmt.bits)))
-    if isinstance(fmt, FixedFormat):
-        ends = {0, *(value for k in range(fmt.bits - 1) for value in (1 << k, (2 << k) - 1))}
-        return sorted({value & ((1 << fmt.bits) - 1) for end in ends for value in (end, -end, -end - 1)})
-    magnitudes = sorted(set(_boundary_magnitudes(fmt)))
-    codes = {(sign | magnitude) << fmt.padding for sign in (0, fmt.sign_bit * fmt.signed) for magnitude in magnitudes}
-    return sorted(codes | ({fmt.canonical_nan} if fmt.canonical_nan is not None else set()))
+    match fmt:
+        case ExponentFormat():
+            return sorted({fmt.min_code, fmt.bias, fmt.max_code, *fmt.nan} & set(range(1 << fmt.bits)))
+        case FixedFormat():
+            ends = {0, *(value for k in range(fmt.bits - 1) for value in (1 << k, (2 << k) - 1))}
+            return sorted({value & ((1 << fmt.bits) - 1) for end in ends for value in (end, -end, -end - 1)})
+        case FloatFormat():
+            signs, magnitudes = (0, fmt.sign_bit * fmt.signed), set(_boundary_magnitudes(fmt))
+            return _with_canonical(fmt, ((sign | bits) << fmt.padding for sign in signs for bits in magnitudes))
+        case _:
+            assert_never(fmt)
+
+
+def _with_canonical(fmt: Format, codes: Iterable[int]) -> list[int]:
+    """Codes in order, the canonical NaN among them: it has ones in its padding."""
+    return sorted({*codes, *([] if fmt.canonical_nan is None else [fmt.canonical_nan])})
 
 
 def _boundary_magnitudes(fmt: FloatFormat) -> Iterator[int]:
@@ -67,13 +82,9 @@ def _boundary_magnitudes(fmt: FloatFormat) -> Iterator[int]:
         yield from (top + 1, top | (last + 1) >> 1)
 
 
-def _canonical(fmt: Format, code: int) -> bool:
-    return code == fmt.canonical_nan
-
-
-def _row(fmt: Format, code: int, digits: int) -> CodeRow:
+def _row(fmt: Format, code: int) -> CodeRow:
     fields = unpack(fmt, code)
-    shown = f"{code:#0{digits + 2}x}"
+    shown = f"{code:#0{-(-fmt.container_bits // 4) + 2}x}"
     return CodeRow(shown, fields.cls.value, fields.sign, fields.exp, fields.sig, _value(fmt, fields))
 
 
@@ -88,26 +99,48 @@ def _value(fmt: Format, fields: Fields) -> str:
 
 def text(fmt: Format) -> str:
     """A format's file: a header line and `rows`, comma-separated."""
-    lines = [",".join(map(str, row)) for row in rows(fmt)]
-    return "\n".join(["code,class,sign,exp,sig,value", *lines, ""])
+    return _text(rows(fmt))
 
 
-def write(folder: str | Path, which: Iterable[Format] | None = None) -> None:
-    """Write `NAME.csv` for each format (every one that ships, unless said) and `manifest.yaml` into a folder."""
+def _text(table: list[CodeRow]) -> str:
+    return "\n".join(["code,class,sign,exp,sig,value", *(",".join(map(str, row)) for row in table), ""])
+
+
+def write(folder: str | Path, which: Iterable[Format] | None = None, short: bool = False) -> None:
+    """Write `NAME.csv` for each format (every one that ships, unless said) and `manifest.yaml` into a folder.
+
+    short: of formats of more than 8 bits write landmarks only; the manifest has the digest of the whole file under
+    `all_codes`, where there is one.
+    """
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     manifest = ["# Made by `python -m hwsim.formats.tables`; docs/formats.md says what the columns are."]
     manifest += ["generator: hwsim.formats.tables", f"version: {VERSION}", "files:"]
     for fmt in formats().values() if which is None else which:
-        data = text(fmt).encode()
+        whole = data = text(fmt).encode()
+        if short and fmt.container_bits > SHORT:
+            data = _text(landmarks(fmt)).encode()
         (path / f"{fmt.name}.csv").write_bytes(data)
-        manifest += [f"  {fmt.name}.csv:", f"    rows: {len(data.splitlines()) - 1}"]
-        manifest += [f"    sha256: {hashlib.sha256(data).hexdigest()}"]
+        manifest += [f"  {fmt.name}.csv:", *_sums(data, "    ")]
+        if whole != data:
+            manifest += ["    all_codes:", *_sums(whole, "      ")]
     (path / "manifest.yaml").write_bytes("\n".join([*manifest, ""]).encode())
 
 
+def _sums(data: bytes, indent: str) -> list[str]:
+    """How many rows a file has, and its SHA-256 sum."""
+    return [f"{indent}rows: {len(data.splitlines()) - 1}", f"{indent}sha256: {hashlib.sha256(data).hexdigest()}"]
+
+
+def main(arguments: list[str]) -> int:
+    """Run as a program; the exit status."""
+    folder, *names = [argument for argument in arguments if argument != "--landmarks"] or [""]
+    if not folder or folder.startswith("-"):
+        print("usage: python -m hwsim.formats.tables [--landmarks] DIR [FORMAT ...]", file=sys.stderr)
+        return 2
+    write(folder, [get_format(name) for name in names] or None, "--landmarks" in arguments)
+    return 0
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        print("usage: python -m hwsim.formats.tables DIR", file=sys.stderr)
-        sys.exit(2)
-    write(sys.argv[1])
+    sys.exit(main(sys.argv[1:]))

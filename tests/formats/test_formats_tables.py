@@ -1,4 +1,6 @@
+import functools
 import hashlib
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -46,13 +48,32 @@ GFLOAT = {
 }
 
 
-def committed(name):
-    lines = (FOLDER / f"{name}.csv").read_text().splitlines()
+TEXT = tables.text
+
+
+@functools.cache
+def whole(name):
+    """The file of all codes of a format: of up to 16 bits; of wider ones, of the landmarks."""
+    return TEXT(get_format(name))
+
+
+def table(name):
+    lines = whole(name).splitlines()
     return lines[0].split(","), [line.split(",") for line in lines[1:]]
 
 
-def test_committed_tables_are_what_the_generator_writes(tmp_path):
-    tables.write(tmp_path)
+@pytest.fixture(scope="module")
+def manifest():
+    return yaml.safe_load((FOLDER / "manifest.yaml").read_text())
+
+
+def sums(data):
+    return {"rows": data.count(b"\n") - 1, "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def test_committed_files_are_what_the_generator_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "text", lambda fmt: whole(fmt.name))  # of which other tests need the same
+    tables.write(tmp_path, short=True)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == sorted(path.name for path in FOLDER.iterdir())
     assert names == sorted(["manifest.yaml", *(f"{name}.csv" for name in formats())])
@@ -60,18 +81,39 @@ def test_committed_tables_are_what_the_generator_writes(tmp_path):
         assert (FOLDER / name).read_bytes() == (tmp_path / name).read_bytes(), name
 
 
-def test_the_manifest_has_every_file_with_its_sum_and_rows():
-    manifest = yaml.safe_load((FOLDER / "manifest.yaml").read_text())
+def test_the_manifest_has_every_file_with_its_sum_and_rows(manifest):
     assert (manifest["generator"], manifest["version"]) == ("hwsim.formats.tables", tables.VERSION)
     assert sorted(manifest["files"]) == sorted(path.name for path in FOLDER.glob("*.csv"))
-    for name, said in manifest["files"].items():
-        data = (FOLDER / name).read_bytes()
-        assert said == {"rows": data.count(b"\n") - 1, "sha256": hashlib.sha256(data).hexdigest()}
+    for name, entry in manifest["files"].items():
+        assert {key: entry[key] for key in ("rows", "sha256")} == sums((FOLDER / name).read_bytes())
 
 
 @pytest.mark.parametrize("name", formats())
-def test_committed_values_are_those_of_other_decoders(name):
-    header, rows = committed(name)
+def test_the_digest_of_all_codes_is_committed(name, manifest):
+    entry, wide = manifest["files"][f"{name}.csv"], get_format(name).container_bits
+    assert ("all_codes" in entry) == (8 < wide <= 16)
+    assert entry.get("all_codes", {key: entry[key] for key in ("rows", "sha256")}) == sums(whole(name).encode())
+    landmarks = (FOLDER / f"{name}.csv").read_text().splitlines()
+    assert set(landmarks) <= set(whole(name).splitlines())
+    if wide > 8:
+        assert {int(line.split(",")[0], 16) for line in landmarks[1:]} == set(tables.boundary_codes(get_format(name)))
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "dlfloat16", "e5m6"])
+def test_landmarks_are_where_something_begins_or_ends(name):
+    # Between two neighbours among the landmarks, classes do not change, and in a binade no power of two stands.
+    codes, (_, rows) = set(tables.boundary_codes(get_format(name))), table(name)
+    for below, above in itertools.pairwise(rows):
+        powers = [row[4].startswith("1") and int(row[4]) & (int(row[4]) - 1) == 0 for row in (below, above)]
+        if below[1] != above[1] or (below[2] == above[2] and below[3] != above[3]) or powers[1]:
+            assert int(above[0], 16) in codes, above
+        if below[1] != above[1] or below[3] != above[3]:
+            assert int(below[0], 16) in codes, below
+
+
+@pytest.mark.parametrize("name", formats())
+def test_values_are_those_of_other_decoders(name):
+    header, rows = table(name)
     assert header == ["code", "class", "sign", "exp", "sig", "value"]
     fmt, codes = get_format(name), np.array([int(row[0], 16) for row in rows])
     values = np.array([float.fromhex(row[5]) for row in rows])
@@ -117,9 +159,9 @@ FORMULAS = {
 
 
 @pytest.mark.parametrize("name", formats())
-def test_committed_fields_make_the_value(name):
+def test_fields_make_the_value(name):
     unit = get_format(name).fraction_bits
-    for code, cls, sign, exp, sig, value in committed(name)[1]:
+    for code, cls, sign, exp, sig, value in table(name)[1]:
         if cls in ("nan", "infinity"):
             assert value == {"nan": "nan", "infinity": "-inf" if sign == "1" else "inf"}[cls], code
         else:
@@ -132,7 +174,7 @@ def test_committed_fields_make_the_value(name):
 @pytest.mark.parametrize("name", ["tf32", "e8m13", "f32"])
 def test_boundary_codes_of_a_wide_format(name):
     fmt = get_format(name)
-    codes = {int(row[0], 16) for row in committed(name)[1]}
+    codes = {int(row[0], 16) for row in table(name)[1]}
     step = 1 << fmt.padding
     wanted = {0, step, 0x00800000 - step, 0x00800000, 0x3F800000 - step, 0x3F800000, 0x7F800000 - step}
     wanted |= {0x7F800000, 0x7F800000 + step, 0x7FC00000, 0x7F800000 | (0x800000 - step)}
@@ -165,7 +207,11 @@ def test_formats_of_the_user_can_be_written(tmp_path):
 
 def test_the_module_runs_as_a_program(tmp_path):
     run = [sys.executable, "-m", "hwsim.formats.tables"]
-    assert subprocess.run([*run, tmp_path / "codecs"], check=False).returncode == 0
+    assert subprocess.run([*run, tmp_path / "codecs", "e4m3", "e5m6"], check=False).returncode == 0
     assert (tmp_path / "codecs" / "e4m3.csv").read_bytes() == (FOLDER / "e4m3.csv").read_bytes()
+    assert (tmp_path / "codecs" / "e5m6.csv").read_text() == whole("e5m6")
+    assert tables.main(["--landmarks", str(tmp_path / "codecs"), "e5m6"]) == 0
+    assert (tmp_path / "codecs" / "e5m6.csv").read_bytes() == (FOLDER / "e5m6.csv").read_bytes()
     bare = subprocess.run(run, check=False, capture_output=True, text=True)
-    assert (bare.returncode, bare.stderr) == (2, "usage: python -m hwsim.formats.tables DIR\n")
+    usage = "usage: python -m hwsim.formats.tables [--landmarks] DIR [FORMAT ...]\n"
+    assert (bare.returncode, bare.stderr) == (2, usage)
