@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
 
 from hwsim.files import cache_folder
 
@@ -23,16 +25,37 @@ IMPORT = re.compile(
 
 
 def compiled(function: Function) -> Function:
-    """Compiled when it is first called, and kept on disk."""
+    """Compiled when it is first called, by one process while others wait, and kept on disk."""
     with _kept_in(code_folder(function.__module__)):
-        dispatcher: Function = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-    return dispatcher
+        dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    dispatcher.compile = _one_at_a_time(dispatcher)
+    result: Function = dispatcher
+    return result
 
 
 def inlined(function: Function) -> Function:
     """Compiled as a part of whatever calls it."""
     dispatcher: Function = numba.njit(forceinline=True, nogil=True, error_model="numpy")(function)
     return dispatcher
+
+
+def _one_at_a_time(dispatcher: Any) -> Callable[[Any], Any]:
+    """A dispatcher's `compile`, which looks on disk first: where several processes ask at once, one compiles.
+
+    Numba's own lock is taken first, as it is when a function that is being compiled asks for another: threads of a
+    process then never wait for each other in turn. Functions do not call one another in circles; nor do processes.
+    """
+    compile_or_load, folder = dispatcher.compile, Path(dispatcher.stats.cache_path)
+    name = f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}.lock"
+
+    def compile_alone(signature: Any) -> Any:
+        with global_compiler_lock, ExitStack() as held:
+            with suppress(OSError):  # where there is nowhere to lock, each compiles
+                folder.mkdir(parents=True, exist_ok=True)
+                fcntl.flock(held.enter_context((folder / name).open("a")), fcntl.LOCK_EX)
+            return compile_or_load(signature)
+
+    return compile_alone
 
 
 @contextmanager

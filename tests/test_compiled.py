@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,3 +97,31 @@ def imports(path: Path) -> set[str]:
 def file_of(module: str) -> Path:
     path = ROOT.joinpath(*module.split(".")[1:])
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+# What a process compiled itself, of what is kept on disk.
+COMPILING = """
+import sys
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from hwsim.formats import get_format
+
+get_format("e4m3").encode(np.linspace(-3, 3, 1 << 16), overflow="saturate")
+every = {
+    (function.py_func.__module__, function.py_func.__name__): function.stats
+    for name, module in [*sys.modules.items()] if name.startswith("hwsim.")
+    for function in vars(module).values() if isinstance(function, Dispatcher)
+}
+for (module, name), stats in every.items():
+    if stats.cache_path and stats.cache_misses:
+        print(f"{module}.{name}")
+"""
+
+
+def test_of_several_processes_one_compiles(tmp_path: Path) -> None:
+    environment = {**os.environ, "HWSIM_CACHE": str(tmp_path)}
+    command = [sys.executable, "-c", COMPILING]
+    processes = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    names = [name for process in processes for name in process.communicate()[0].split()]
+    assert names and len(set(names)) == len(names)
+    assert [process.returncode for process in processes] == [0, 0, 0]
