@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from hwsim.cases.stochastic import random_cases
+from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.bench import TOP
 from hwsim.cosim.build import bulk_build, unit_design
 from hwsim.cosim.bulk import BulkUnit

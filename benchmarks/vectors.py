@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hwsim.cases.case import term_scales
-from hwsim.cases.stochastic import random_cases
+from hwsim.cases.random_cases import random_cases
 from hwsim.model.definition import Definition
 from hwsim.products.engine import threads
 from hwsim.spec import load_unit

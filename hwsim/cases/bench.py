@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hwsim.cases.case import Case, block_lengths
-from hwsim.cases.counter import Stream
+from hwsim.cases.drawing import Stream
 from hwsim.cases.landmarks import negate, numbers, zeros
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Addend, Filling, Found, Pair, Solver

@@ -1,167 +1,150 @@
-"""Compiled drawing of random dot products: every case from a counter of its own."""
+"""Random numbers that are the same on every machine, for good: Threefry-2x32 at a counter, keyed by a seed and names.
+
+Neither Python's `random` nor NumPy's generators promise that their methods return the same numbers in the next
+version; test vectors that are made again must be the same bytes.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import hashlib
+from collections.abc import MutableSequence, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hwsim.compiled import compiled, inlined
-from hwsim.formats.threefry import threefry
+from hwsim.formats.stochastic import random_words
 
-U, S = np.uint32, np.int64
+Ints = NDArray[np.int64]
+Shape = int | tuple[int, ...]
+T = TypeVar("T")
 
-# What cases are like; case i is of kind i % KINDS.
-ANY, NEAR, SPREAD, CANCEL, SPARSE, STRADDLE, ADDEND, SPECIAL = range(8)
-KINDS = ("any", "near", "spread", "cancel", "sparse", "straddle", "addend", "special")
-HEAD = 16  # counters of a case before those of its lanes
+AHEAD = 256  # words that are drawn together for single numbers
+FEW = 16  # and so few are taken from those
+WORD = 32
 
 
-class Side(NamedTuple):
-    """The numbers of a format, for drawing.
+def key_of(seed: int, *names: str | int) -> int:
+    """The key of 64 bits for a seed and names: the first 8 bytes of a SHA-256 of them, the low one first."""
+    text = "\0".join([str(seed), *(f"{type(name).__name__}:{name}" for name in names)])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
-    fixed: two's complement, not sign and magnitude. sign: the sign's bit, 0 for none. minus_zero: whether there is a
-    zero of that sign. padding: low bits that are zero. fraction_bits: of a float. first, last: the first and the last
-    code, counted from zero, of each binade from the lowest. exps: the binades' exponents. low, high: the binades
-    around 1. specials: codes of NaN and infinity.
+
+class Stream:
+    """A sequence of 32-bit words of its own for each seed and list of names, and what is drawn from it.
+
+    The word at a place is the first word of `hwsim.formats.stochastic.threefry2x32`, whose key is `key_of` the seed
+    and names and whose counter is the place.
     """
 
-    fixed: int
-    sign: int
-    minus_zero: int
-    padding: int
-    fraction_bits: int
-    first: Any
-    last: Any
-    exps: Any
-    low: int
-    high: int
-    specials: Any
+    def __init__(self, seed: int, *names: str | int):
+        self.key = key_of(seed, *names)
+        self._place = 0
+        self._ahead: list[int] = []
+
+    def words(self, count: int) -> Ints:
+        """The next words."""
+        if count <= FEW:
+            return np.array([self.word() for _ in range(count)], dtype=np.int64)
+        taken = random_words(self.key, self._place, count, WORD)
+        self._place += count
+        return taken
+
+    def word(self) -> int:
+        """The next word, of those that are drawn ahead."""
+        if not self._ahead:
+            self._ahead = self.words(AHEAD)[::-1].tolist()
+        return self._ahead.pop()
+
+    # One at a time, as `random.Random` has them.
+
+    def bits(self, count: int) -> int:
+        """An integer of so many random bits."""
+        found = 0
+        for _ in range(-(-count // WORD)):
+            found = found << WORD | self.word()
+        return found >> (-count % WORD)
+
+    def random(self) -> float:
+        """A multiple of 2^-32 in [0, 1)."""
+        return self.word() / (1 << WORD)
+
+    def randrange(self, stop: int) -> int:
+        """An integer in [0, stop); stop from 1 to 2^32."""
+        if not 0 < stop <= 1 << WORD:
+            raise ValueError(f"stop must be 1 to 2^32, not {stop}")
+        return self.word() * stop >> WORD
+
+    def randint(self, first: int, last: int) -> int:
+        """An integer from first to last, both included."""
+        return first + self.randrange(last - first + 1)
+
+    def choice(self, items: Sequence[T]) -> T:
+        """One of the items. Raises IndexError where there is none."""
+        if not items:
+            raise IndexError("nothing to choose from")
+        return items[self.randrange(len(items))]
+
+    def choices(self, items: Sequence[T], k: int) -> list[T]:
+        """k of the items, any of them several times."""
+        return [self.choice(items) for _ in range(k)]
+
+    def shuffle(self, items: MutableSequence[Any]) -> None:
+        """Bring the items into a random order."""
+        for last in range(len(items) - 1, 0, -1):
+            other = self.randrange(last + 1)
+            items[last], items[other] = items[other], items[last]
+
+    def sample(self, items: Sequence[T], k: int) -> list[T]:
+        """k different ones of the items, in a random order. Raises ValueError where there are fewer."""
+        if k > len(items):
+            raise ValueError(f"a sample of {k} needs as many items, not {len(items)}")
+        pool = list(items)
+        for at in range(k):
+            other = at + self.randrange(len(pool) - at)
+            pool[at], pool[other] = pool[other], pool[at]
+        return pool[:k]
+
+    # Arrays, as `numpy.random.Generator` has them.
+
+    def integers(self, low: Any, high: Any = None, size: Shape | None = None, *, endpoint: bool = False) -> Any:
+        """Integers in [low, high), or [low, high]; without `high` in [0, low). int64 of `size`, or a Python integer.
+
+        low, high: integers, or arrays that broadcast to `size`; no more than 2^32 apart.
+        """
+        least, most = (0, low) if high is None else (low, high)
+        if size is None and np.ndim(least) == 0 and np.ndim(most) == 0:
+            return int(least) + self.randrange(int(most) - int(least) + endpoint)
+        shape = np.broadcast_shapes(np.shape(least), np.shape(most)) if size is None else _shape(size)
+        span = np.asarray(most, dtype=np.int64) - np.asarray(least, dtype=np.int64) + endpoint
+        if np.any(span < 1) or np.any(span > 1 << WORD):
+            raise ValueError("low and high must be 1 to 2^32 apart")
+        words = self.words(int(np.prod(shape, dtype=np.int64))).reshape(shape).astype(np.uint64)
+        return (words * span.astype(np.uint64) >> np.uint64(WORD)).astype(np.int64) + np.asarray(least, dtype=np.int64)
+
+    def uniforms(self, count: int) -> NDArray[np.float64]:
+        """Multiples of 2^-32 in [0, 1)."""
+        return np.asarray(self.words(count) / (1 << WORD))
+
+    def permuted(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """An array with the elements of each row (its last axis) in a random order of their own."""
+        order = np.argsort(self.words(rows.size).reshape(rows.shape), axis=-1, kind="stable")
+        return np.take_along_axis(rows, order, axis=-1)
 
 
-@compiled
-def words(key: Any, other: Any, low: Any, high: Any, x_out: Any, y_out: Any) -> None:
-    """Both words of `hwsim.formats.stochastic.threefry2x32`, key (key, other), counters (low, high) and on in low."""
-    key, other, low, high = U(key), U(other), U(low), U(high)
-    for i in range(x_out.size):
-        x_out[i], y_out[i] = threefry(key, other, U(low + U(i)), high)
+def _shape(size: Shape) -> tuple[int, ...]:
+    return size if isinstance(size, tuple) else (size,)
 
 
-@inlined
-def _below(word: Any, stop: Any) -> Any:
-    """An integer in [0, stop) from a word."""
-    return (S(word) * S(stop)) >> 32
+def normals(stream: Stream, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Numbers that are very nearly normal, of mean 0 and variance 1, within 6 of zero; multiples of 2^-16.
 
-
-@inlined
-def _code(side: Any, magnitude: Any, word: Any) -> Any:
-    """The code so far from zero; its sign is the word's last bit."""
-    if side.fixed:
-        return (-magnitude if word & 1 else magnitude) & (2 * side.sign - 1)
-    sign = side.sign if word & 1 and (magnitude or side.minus_zero) else 0
-    return (sign | magnitude) << side.padding
-
-
-@inlined
-def _in(side: Any, low: Any, high: Any, word: Any) -> Any:
-    """A number of binades low to high, every code alike."""
-    first = side.first[low]
-    return first + _below(word, side.last[high] - first + 1)
-
-
-@inlined
-def _clip(x: Any, low: Any, high: Any) -> Any:
-    return min(max(x, low), high)
-
-
-@compiled
-def draw(
-    key: Any, other: Any, number: Any, window: Any, a: Any, b: Any, c: Any, out_a: Any, out_b: Any, out_c: Any,
-    out_head: Any,
-) -> None:  # fmt: skip
-    """Draw cases `number` and on.
-
-    key, other: the key's words. window: places over which products are spread out. a, b, c: a Side each; of a unit
-    without an addend any. out_a, out_b: codes (n, K). out_c: (n,). out_head: (n, 2) what the scales are drawn from.
+    Sums of twelve uniform integers, so that no logarithm can differ from one machine to another.
     """
-    terms = out_a.shape[1]
-    x, y = np.empty(HEAD + terms, np.uint32), np.empty(HEAD + terms, np.uint32)
-    half = terms // 2
-    for i in range(out_a.shape[0]):
-        case = number + i
-        words(key, other, 0, case, x, y)
-        kind = case % len(KINDS)
-        wide = x[0] & 7 == 0
-        low_a, high_a = (0, a.first.size - 1) if wide else (a.low, a.high)
-        low_b, high_b = (0, b.first.size - 1) if wide else (b.low, b.high)
-        few, spread = 1 + _below(x[2], 4), 1 + _below(y[2], window + 6)
-        top_a, top_b = low_a + _below(x[1], high_a - low_a + 1), low_b + _below(y[1], high_b - low_b + 1)
-        uneven = (kind == SPREAD) | (kind == STRADDLE)
-        if (kind == NEAR) | (kind == CANCEL) | (kind == ADDEND):
-            low_a, high_a, low_b, high_b = max(top_a - few, 0), top_a, max(top_b - few, 0), top_b
-        from_a, from_b = a.first[low_a], b.first[low_b]
-        span_a, span_b = a.last[high_a] - from_a + 1, b.last[high_b] - from_b + 1
-        most = S(-1) << 40
-        at = _below(x[3], terms)  # where the first lane stands
-        for t in range(terms):
-            u, v = x[HEAD + t], y[HEAD + t]
-            if uneven:
-                if kind == SPREAD:
-                    down = _below(U(u << U(9)), spread)
-                    here = min(down // 2, top_a)
-                else:
-                    down = 0 if t == 0 else max(window - 7 + _below(U(u << U(9)), 10), 0)
-                    here = min(down, top_a)
-                e, f = top_a - here, max(top_b - (down - here), 0)
-                p, q = _in(a, e, e, u), _in(b, f, f, v)
-            else:
-                p, q = from_a + _below(u, span_a), from_b + _below(v, span_b)
-                if kind == SPARSE and t >= few:
-                    p, q = (p, S(0)) if u & 2 else (S(0), q)
-                elif kind == SPECIAL and u & 12 == 0:
-                    p = S(0)
-            out_a[i, at], out_b[i, at] = _code(a, p, u), _code(b, q, v)
-            if kind == CANCEL and half <= t < 2 * half and not (u & 6 == 0 and t % 4 == 3):
-                # The product of the lane half a row before, of the other sign.
-                before = x[HEAD + t - half]
-                out_a[i, at] = _code(a, from_a + _below(before, span_a), U(before ^ U(1)))
-                out_b[i, at] = out_b[i, at - half if at >= half else at - half + terms]
-            elif p and q:
-                most = max(most, a.exps[_binade(a, p)] + b.exps[_binade(b, q)])
-            at = at + 1 if at + 1 < terms else 0
-        if kind == SPECIAL:
-            _strike(a, x[4], x[5], out_a[i])
-            _strike(b, y[4], y[5], out_b[i])
-        out_c[i] = _addend(c, kind, most, window, x[6], y[6], x[7], y[7])
-        out_head[i, 0], out_head[i, 1] = x[8], y[8]
+    total = stream.integers(0, 1 << 16, (12, *shape)).sum(axis=0)
+    return np.asarray((total - 6 * ((1 << 16) - 1)) / (1 << 16))
 
 
-@inlined
-def _binade(side: Any, magnitude: Any) -> Any:
-    if side.fixed:
-        return np.searchsorted(side.first, magnitude, "right") - 1
-    return magnitude >> side.fraction_bits
-
-
-@inlined
-def _strike(side: Any, word: Any, place: Any, out: Any) -> None:
-    """A NaN or an infinity in one lane, in one case of two."""
-    if side.specials.size and word & 1:
-        out[_below(place, out.size)] = side.specials[_below(word, side.specials.size)]
-
-
-@inlined
-def _addend(c: Any, kind: Any, most: Any, window: Any, choice: Any, where: Any, word: Any, sign: Any) -> Any:
-    """The addend's code: mostly near the largest product."""
-    pick = choice & 15
-    if pick == 0 or c.first.size == 1:
-        return _code(c, S(0), choice >> 8)
-    if pick == 1:
-        return _code(c, _in(c, 0, c.first.size - 1, word), sign)
-    if kind == SPECIAL and pick < 6 and c.specials.size:
-        return c.specials[_below(word, c.specials.size)]
-    reach = window + 6
-    above = _below(where, reach) if kind == ADDEND else _below(where, 2 * reach) - reach
-    exp = (most if most > -1000000 else 0) + above
-    binade = _clip(np.searchsorted(c.exps, exp, "right") - 1, 0, c.first.size - 1)
-    return _code(c, _in(c, binade, binade, word), sign)
+def chosen(stream: Stream, codes: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Codes drawn alike from an array of them."""
+    return np.asarray(codes[stream.integers(0, len(codes), shape)])

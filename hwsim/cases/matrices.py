@@ -16,7 +16,7 @@ import yaml
 from numpy.typing import NDArray
 
 from hwsim.cases.case import Case, block_lengths, term_scales
-from hwsim.cases.counter import Stream, normals
+from hwsim.cases.drawing import Stream, normals
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
 from hwsim.formats.blocks import BlockScale, one_code, scale_shape
 from hwsim.model.definition import Definition

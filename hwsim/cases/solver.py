@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from hwsim.cases.case import block_lengths
-from hwsim.cases.counter import Stream
+from hwsim.cases.drawing import Stream
 from hwsim.cases.landmarks import exact_code
 from hwsim.cases.palette import Palette, Product
 from hwsim.formats import ExponentFormat, FloatFormat

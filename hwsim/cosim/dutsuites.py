@@ -16,7 +16,7 @@ from hwsim.cases.case import Case, block_lengths, term_scales
 from hwsim.cases.directed import directed
 from hwsim.cases.matrices import gemm_cases, gemm_problem
 from hwsim.cases.pairs import pair_cases
-from hwsim.cases.stochastic import random_cases
+from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.coverage import covering_or_directed
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.suites import BUSY, MOST_CASES, MOST_GEMM_BEATS, SIZES, fitting

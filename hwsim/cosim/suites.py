@@ -15,7 +15,7 @@ from hwsim.cases.case import Case
 from hwsim.cases.directed import directed
 from hwsim.cases.matrices import gemm_cases, gemm_problem
 from hwsim.cases.pairs import pair_cases
-from hwsim.cases.stochastic import random_cases
+from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.bench import DEPTH
 from hwsim.cosim.coverage import covering_or_directed
 from hwsim.cosim.ports import PortMap

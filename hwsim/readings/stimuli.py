@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.cases.case import Case, block_lengths
-from hwsim.cases.counter import key_of
+from hwsim.cases.drawing import key_of
 from hwsim.cases.palette import Palette
 from hwsim.formats import ExponentFormat, FloatFormat, Format
 from hwsim.model.definition import Definition

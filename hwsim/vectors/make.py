@@ -12,7 +12,7 @@ from typing import Any
 
 import hwsim
 from hwsim.cases.batch import Batch, batches
-from hwsim.cases.bulk import CHUNK, random_chunk
+from hwsim.cases.random_cases import MANY, random_batch, runs
 from hwsim.formats import tables
 from hwsim.kernels import Kernel
 from hwsim.products.engine import kernel_for, threads
@@ -155,7 +155,7 @@ class _Maker:
         self.wanted, self.planned, self.total, self.files = wanted, planned, total, files
         self.growing, self.counts, self.progress = growing, counts, progress
         # A few cases do not wait for a kernel to be compiled.
-        self.kernel: Kernel | None = kernel_for(wanted.unit) if total > CHUNK else None
+        self.kernel: Kernel | None = kernel_for(wanted.unit) if total > MANY else None
 
     def all(self, skip: int) -> None:
         """Every block that is not there yet. skip: cases that are."""
@@ -191,19 +191,13 @@ def _batches(wanted: Wanted, planned: Plan, total: int) -> Iterator[tuple[int, C
     """The first case of each batch, and what makes the batch."""
     unit, at = wanted.unit, 0
     for part in planned.parts:
-        for batch in batches(unit, part.cases, CHUNK):
+        for batch in batches(unit, part.cases, MANY):
             if at >= total:
                 return
             yield at, partial(batch.cut, total - at)
             at += len(batch)
-    chunk = 0
-    while at < total:
-        yield at, partial(_drawn, unit, wanted.seed, chunk, total - at)
-        at, chunk = at + CHUNK, chunk + 1
-
-
-def _drawn(unit: Unit, seed: int, chunk: int, most: int) -> Batch:
-    return random_chunk(unit, seed, chunk).cut(most)
+    for first, size in runs(total - at):
+        yield at + first, partial(random_batch, unit, wanted.seed, first, size)
 
 
 def _in_order(tasks: Iterator[Callable[[], Block]]) -> Iterator[Block]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hwsim.vectors.make import Wanted
 
 UNIT = "unit.yaml"  # the specification once more, as a file that commands take
-VERSION = 1  # of the sequence of cases, and of what the files hold and how
+VERSION = 2  # of the sequence of cases, and of what the files hold and how
 NOTE = (
     "# Written by `hwsim vectors`; docs/vectors.md says what the files hold. `hwsim check` compares results with it.\n"
 )

@@ -14,7 +14,7 @@ from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covered, covering
 from hwsim.cases.bins.plan import GROUPS, plan
 from hwsim.cases.case import Case
-from hwsim.cases.stochastic import random_cases
+from hwsim.cases.random_cases import random_cases
 from hwsim.spec import NotImplementedYet, load_unit
 
 SEED = 1

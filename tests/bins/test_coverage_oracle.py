@@ -15,7 +15,7 @@ from hwsim.cases.bins.plan import Plan, plan
 from hwsim.cases.bins.seen import see
 from hwsim.cases.case import Case
 from hwsim.cases.landmarks import is_finite
-from hwsim.cases.stochastic import random_cases
+from hwsim.cases.random_cases import random_cases
 from hwsim.spec import Unit
 
 UNITS = (HOPPER, "ada-mma-e5m2-f16", "tiny-pair", "tiny-addend")

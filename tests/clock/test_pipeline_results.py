@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwsim.cases.case import Case, beats
-from hwsim.cases.stochastic import random_cases
+from hwsim.cases.random_cases import random_cases
 from hwsim.model.clock import Beat, PipelinedUnit, Result
 from hwsim.model.clock import unit as pipelined
 from hwsim.model.definition import Definition

@@ -10,7 +10,7 @@ import pytest
 from built_presets import others_soaked
 from cosim.odd_units import ODD, TINY, odd_pipelines
 
-from hwsim.cases.stochastic import random_cases
+from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.build import bulk_build
 from hwsim.cosim.bulk import BulkUnit
 from hwsim.cosim.compare import compare

@@ -19,7 +19,7 @@ from hwsim.cases.bins.interface import interface_bins
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
 from hwsim.cases.directed import directed
-from hwsim.cases.stochastic import random_cases
+from hwsim.cases.random_cases import random_cases
 from hwsim.cosim import coverage
 from hwsim.cosim.coverage import Device, Played, UnitCoverage, unit_coverage
 from hwsim.cosim.interface import in_step, interface_counts

@@ -9,7 +9,7 @@ import pytest
 from cosim.odd_units import ODD, TINY, TINY_PROMOTED, odd_pipelines
 
 from hwsim.cases.case import beats
-from hwsim.cases.stochastic import random_cases
+from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.bulk import PortAnswers
 from hwsim.cosim.compare import compare
 from hwsim.cosim.ports import port_map

@@ -11,7 +11,7 @@ import pytest
 from cosim.dut_files import design
 
 from hwsim.cases.case import Case
-from hwsim.cases.stochastic import random_cases
+from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.dutsuites import DutPlanner, expected_codes
 from hwsim.cosim.shrink import Shrinker

@@ -13,7 +13,7 @@ from cosim.mutants import Mutant
 from cosim.odd_units import ODD, TINY, TINY_PROMOTED, lanes, odd, odd_pipelines
 
 from hwsim.cases.case import Case, beats
-from hwsim.cases.stochastic import random_cases
+from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.ports import port_map
 from hwsim.cosim.trace import (
     FULL,

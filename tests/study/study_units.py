@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.counter import Stream, normals
+from hwsim.cases.drawing import Stream, normals
 from hwsim.model import dot
 from hwsim.products import gemm
 from hwsim.spec import Unit

@@ -12,7 +12,7 @@ from model.model_units import ODD
 from model.model_units import unit as odd_unit
 from study.study_units import Given, operands
 
-from hwsim.cases.counter import Stream, chosen
+from hwsim.cases.drawing import Stream, chosen
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.spec import Unit, load_unit, presets
 from hwsim.study.accuracy import bounds as module

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from study.study_fractions import fraction, product_of, rational
 
-from hwsim.cases.counter import Stream
+from hwsim.cases.drawing import Stream
 from hwsim.study.accuracy import exact
 from hwsim.study.accuracy.exact import DoubleDouble, difference, exact_product, magnitude, slice_widths, slices, times
 

@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from hwsim.cases.counter import Stream, normals
+from hwsim.cases.drawing import Stream, normals
 from hwsim.study.intervals import interval, t_quantile
 
 # Student's t distribution, tables of critical values: (probability below, degrees of freedom): t.

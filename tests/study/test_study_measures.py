@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from study.study_fractions import fraction, rational
 
-from hwsim.cases.counter import Stream, normals
+from hwsim.cases.drawing import Stream, normals
 from hwsim.formats import get_format
 from hwsim.spec import load_unit
 from hwsim.study.accuracy import measures

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hwsim.cases.counter import Stream, normals
+from hwsim.cases.drawing import Stream, normals
 from hwsim.errors import ToolMissing
 from hwsim.formats.yamlfile import SpecError
 from hwsim.products import gemm

@@ -10,7 +10,7 @@ from built_presets import one_of_each
 from numpy.typing import NDArray
 from study.study_units import operands
 
-from hwsim.cases.counter import Stream
+from hwsim.cases.drawing import Stream
 from hwsim.model import dot
 from hwsim.spec import load_unit, presets
 from hwsim.study.accuracy import swamped as module

@@ -1,24 +1,17 @@
-"""Parts of sets: products of which every bit shows, random cases from a counter, and what a smoke set finds."""
+"""Parts of sets: products of which every bit shows, and what a smoke set finds."""
 
 from collections import Counter
 from functools import lru_cache
 
-import numpy as np
 import pytest
 import yaml
-from vectors.vectorset_units import KINDS, changed, made, unit_of
+from vectors.vectorset_units import changed, made, unit_of
 
-from hwsim.cases.batch import expected
 from hwsim.cases.bins.counter import Counter as Coverage
 from hwsim.cases.bins.plan import plan as coverage_plan
-from hwsim.cases.bulk import CHUNK, random_chunk
 from hwsim.cases.case import term_scales
-from hwsim.cases.counter import key_of
-from hwsim.cases.drawing import KINDS as DRAWN
-from hwsim.cases.drawing import words
 from hwsim.cases.pairs import product_cases
-from hwsim.formats import Class, unpack
-from hwsim.formats.stochastic import threefry2x32
+from hwsim.formats import Class
 from hwsim.model.definition import Definition
 from hwsim.spec import load_unit
 from hwsim.vectors.plan import plan
@@ -77,65 +70,6 @@ def test_one_wrong_bit_of_one_product_shows(name):
         given = case.a, case.b, case.c, *term_scales(unit, case)
         shown += Wrong(unit, pair, bit).dot(*given).code != right.dot(*given).code
     assert shown >= len(pairs) - 3, (shown, len(pairs))
-
-
-def test_words_are_threefry():
-    key = key_of(1, "x")
-    x, y = np.empty((2, 9), np.uint32)
-    words(key & 0xFFFFFFFF, key >> 32, 5, 77, x, y)
-    for i in range(9):
-        assert threefry2x32((key & 0xFFFFFFFF, key >> 32), (5 + i, 77)) == (x[i], y[i])
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_random_cases_are_valid_and_their_own(name):
-    unit = unit_of(name)
-    chunk = random_chunk(unit, 3, 2)
-    assert list(chunk.ids[:2]) == ["random/00002048-any", "random/00002049-near"]
-    formats = {"a": unit.operands.a, "b": unit.operands.b}
-    for side, fmt in formats.items():
-        for code in np.unique(getattr(chunk, side)).tolist():
-            unpack(fmt, code)
-    if unit.operands.addend is not None:
-        assert {unpack(unit.operands.addend, code).cls for code in chunk.c.tolist()} >= {Class.ZERO, Class.NORMAL}
-    again = random_chunk(unit, 3, 2)
-    assert (again.a == chunk.a).all() and (again.b == chunk.b).all() and (again.c == chunk.c).all()
-    assert (random_chunk(unit, 4, 2).a != chunk.a).any()
-    lengths = {random_chunk(unit, 3, number).a.shape[1] for number in range(16)}
-    assert len(lengths) > 1 or unit.instruction.chain is None
-    few = chunk.cut(64)
-    codes = [Definition(unit).dot(case.a, case.b, case.c, *term_scales(unit, case)).code for case in few.cases()]
-    assert expected(unit, few).tolist() == codes
-    assert len(set(codes)) > 40
-
-
-def test_kinds_of_random_cases_are_what_they_are_called():
-    unit = load_unit("hopper-wgmma-e4m3-f32")
-    definition = Definition(unit)
-    kinds = {kind: [] for kind in DRAWN}
-    for case in random_chunk(unit, 1, 0).cases():
-        kinds[case.id.split("-")[1]].append(definition.dot(case.a, case.b, case.c).groups[0])
-    assert {len(groups) for groups in kinds.values()} == {CHUNK // len(DRAWN)}
-
-    def share(kind, found):
-        return sum(map(found, kinds[kind])) / len(kinds[kind])
-
-    assert share("special", lambda group: group.special is not None) > 0.5
-    assert share("any", lambda group: group.special is None) == 1
-    assert share("sparse", lambda group: sum(term.sig > 0 for term in group.products) <= 4) == 1
-    lost = unit.sum.fraction_bits - 6
-
-    def straddles(group):
-        return any(lost < group.max_exp - term.exp <= unit.sum.fraction_bits + 1 for term in group.products if term.sig)
-
-    assert share("straddle", straddles) > 0.6
-    assert share("near", straddles) < share("straddle", straddles)
-    assert share("addend", lambda group: group.addend.sig > 0 and group.addend.exp >= group.max_exp - 2) > 0.5
-
-    def cancelled(group):
-        return group.total == 0 or abs(group.total).bit_length() < unit.sum.fraction_bits
-
-    assert share("cancel", cancelled) > 2 * share("near", cancelled)
 
 
 MUTANTS = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, islice
 
-from hwsim.cases.counter import Stream
+from hwsim.cases.drawing import Stream
 from hwsim.readings.changes import Candidate
 from hwsim.readings.silicon.answer import answer
 from hwsim.readings.silicon.case import CaptureCase, Section

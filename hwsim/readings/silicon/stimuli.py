@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from hwsim.cases.counter import Stream
+from hwsim.cases.drawing import Stream
 from hwsim.cases.landmarks import infinities, nans, zeros
 from hwsim.formats import FloatFormat, Format
 from hwsim.readings.silicon.case import CaptureCase

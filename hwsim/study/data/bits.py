@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.counter import Stream
+from hwsim.cases.drawing import Stream
 from hwsim.study.data.elementary import Floats
 
 BLOCK = 1 << 14  # numbers that are drawn together: what they need stays in the cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hwsim.cases.counter import Stream
+from hwsim.cases.drawing import Stream
 
 GENERATION = 1  # of the way from words to numbers; another one draws other numbers
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.counter import Stream, normals
+from hwsim.cases.drawing import Stream, normals
 from hwsim.errors import ToolMissing
 from hwsim.study.network.layers import Linear, relu, softmax
 from hwsim.study.network.product import Array, Matmul, exact

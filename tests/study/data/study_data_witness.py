@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.counter import key_of
+from hwsim.cases.drawing import key_of
 from hwsim.formats.stochastic import threefry2x32
 
 getcontext().prec = 70

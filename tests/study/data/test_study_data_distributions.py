@@ -21,7 +21,7 @@ from study.data.study_data_checks import (
     sample,
 )
 
-from hwsim.cases.counter import Stream
+from hwsim.cases.drawing import Stream
 from hwsim.formats.stochastic import random_words
 from hwsim.study.data import DISTRIBUTIONS, bits, distributions, elementary, sources, streams
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from study.data.study_data_witness import first_normals
 
-from hwsim.cases.counter import Stream
+from hwsim.cases.drawing import Stream
 from hwsim.study.data import DISTRIBUTIONS, Data, NormalSource, bits, digest, draw, parse_data
 
 HERE = Path()

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from hwsim.cases.counter import Stream
+from hwsim.cases.drawing import Stream
 from hwsim.quantize import arrayfiles as stored
 from hwsim.study.data import Data, Tensor, check, digest, draw, own_length, parse_data, tensors
 

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from hwsim.cases.counter import AHEAD, FEW, Stream, key_of
+from hwsim.cases.drawing import AHEAD, FEW, Stream, key_of
 from hwsim.formats.stochastic import threefry2x32
 
 
@@ -59,6 +59,8 @@ def test_arrays_broadcast_and_stay_in_their_ranges():
     assert found[:, 0].tolist() == [0, 10]
     both = drawn.integers(-2, 2, (4000,), endpoint=True)
     assert Counter(both.tolist()).keys() == {-2, -1, 0, 1, 2}
+    shares = drawn.uniforms(4000)
+    assert 0 <= shares.min() < 0.01 < 0.99 < shares.max() < 1
     rows = drawn.permuted(np.broadcast_to(np.arange(6), (50, 6)))
     assert (np.sort(rows) == np.arange(6)).all()
     assert len({tuple(row) for row in rows.tolist()}) > 40

@@ -1,0 +1,276 @@
+"""The compiled loops of random cases: every case is drawn from Threefry words at counters of its own."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.cases.landmarks import infinities, nans
+from hwsim.compiled import compiled, inlined
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
+from hwsim.formats.codes import Codes
+from hwsim.formats.rounding import Ints
+from hwsim.formats.threefry import threefry
+from hwsim.spec import Unit
+from hwsim.spec.sums import AlignedSum, EvenOddSum
+
+U, S = np.uint32, np.int64
+
+# The kinds of hwsim.cases.random_cases.KINDS, which case i has in turn.
+ANY, NEAR, SPREAD, CANCEL, SPARSE, STRADDLE, ADDEND, SPECIAL = range(8)
+HEAD = 16  # counters of a case before those of its lanes
+SCALES = 1 << 20  # counters of a case from which its scales are drawn
+AROUND = 24  # binades to each side of 1 that wide formats are mostly drawn from
+WORD = (1 << 32) - 1
+
+
+class Drawn(NamedTuple):
+    """What is drawn of some cases: codes a, b (cases, K) and c (cases,); head: words (cases, 2) of their scales."""
+
+    a: Ints
+    b: Ints
+    c: Ints
+    head: NDArray[np.uint32]
+
+
+class Side(NamedTuple):
+    """The numbers of a format, for drawing.
+
+    fixed: two's complement, not sign and magnitude. sign: the sign's bit, 0 for none. minus_zero: whether there is a
+    zero of that sign. padding: low bits that are zero. fraction_bits: of a float. first, last: the first and the last
+    code, counted from zero, of each binade from the lowest. exps: the binades' exponents. low, high: the binades
+    around 1. specials: codes of NaN and infinity.
+    """
+
+    fixed: int
+    sign: int
+    minus_zero: int
+    padding: int
+    fraction_bits: int
+    first: Any
+    last: Any
+    exps: Any
+    low: int
+    high: int
+    specials: Any
+
+
+@compiled
+def words(key: Any, other: Any, low: Any, high: Any, x_out: Any, y_out: Any) -> None:
+    """Both words of `hwsim.formats.stochastic.threefry2x32`, key (key, other), counters (low, high) and on in low."""
+    key, other, low, high = U(key), U(other), U(low), U(high)
+    for i in range(x_out.size):
+        x_out[i], y_out[i] = threefry(key, other, U(low + U(i)), high)
+
+
+@inlined
+def below(word: Any, stop: Any) -> Any:
+    """An integer in [0, stop) from a word."""
+    return (S(word) * S(stop)) >> 32
+
+
+@inlined
+def _code(side: Any, magnitude: Any, word: Any) -> Any:
+    """The code so far from zero; its sign is the word's last bit."""
+    if side.fixed:
+        return (-magnitude if word & 1 else magnitude) & (2 * side.sign - 1)
+    sign = side.sign if word & 1 and (magnitude or side.minus_zero) else 0
+    return (sign | magnitude) << side.padding
+
+
+@inlined
+def _in(side: Any, low: Any, high: Any, word: Any) -> Any:
+    """A number of binades low to high, every code alike."""
+    first = side.first[low]
+    return first + below(word, side.last[high] - first + 1)
+
+
+@inlined
+def _clip(x: Any, low: Any, high: Any) -> Any:
+    return min(max(x, low), high)
+
+
+def draw(unit: Unit, key: int, first: int, count: int, terms: int) -> Drawn:
+    """The cases `first` and on, each of so many terms. key: of the unit and the seed."""
+    sides = (unit.operands.a, unit.operands.b, unit.operands.addend or unit.operands.a)
+    a, b = np.empty((2, count, terms), np.int64)
+    drawn = Drawn(a, b, np.empty(count, np.int64), np.empty((count, 2), np.uint32))
+    lanes, window = unit.instruction.lanes, _spread(unit)
+    _draw(key & WORD, key >> 32, first, lanes, window, *(side_of(fmt) for fmt in sides), *drawn)  # type: ignore[call-arg]
+    return drawn
+
+
+def _spread(unit: Unit) -> int:
+    """The places over which products are spread out: those of the window, or of the result where there is none."""
+    match unit.sum:
+        case AlignedSum(fraction_bits=bits) | EvenOddSum(fraction_bits=bits):
+            return min(bits, 2 * AROUND)
+        case _:
+            return unit.result.format.fraction_bits
+
+
+@lru_cache(maxsize=64)
+def side_of(fmt: FloatFormat | FixedFormat) -> Side:
+    """The numbers of a format."""
+    if isinstance(fmt, FixedFormat):
+        sign = 1 << fmt.bits - 1
+        first = [0, *(1 << k for k in range(fmt.bits - 1))]
+        exps = [k - 1 - fmt.fraction_bits for k in range(fmt.bits)]
+        zero, padding, fraction_bits, last_code = 0, 0, 0, sign - 1
+        # The number without an opposite, which sign and magnitude do not draw.
+        specials = [sign]
+    else:
+        sign, zero = fmt.sign_bit * fmt.signed, int(fmt.signed and fmt.signed_zero)
+        padding, fraction_bits, last_code = fmt.padding, fmt.fraction_bits, fmt.max_magnitude
+        binades = range((last_code >> fmt.fraction_bits) + 1)
+        first = [binade << fmt.fraction_bits for binade in binades]
+        exps = [fmt.emin + max(0, binade - int(fmt.subnormals)) for binade in binades]
+        specials = [*nans(fmt), *infinities(fmt)]
+    last = [*(code - 1 for code in first[1:]), last_code]
+    one = min(range(len(exps)), key=lambda at: (abs(exps[at]), -at))
+    ends = max(0, one - AROUND), min(len(exps) - 1, one + AROUND)
+    firsts, lasts, exponents, codes = (np.array(each, np.int64) for each in (first, last, exps, specials))
+    fixed = int(isinstance(fmt, FixedFormat))
+    return Side(fixed, sign, zero, padding, fraction_bits, firsts, lasts, exponents, *ends, codes)
+
+
+def scale_codes(fmt: Format, key: int, first: int, side: int, head: NDArray[np.uint32], blocks: int) -> Codes:
+    """Codes (cases, blocks) of scales: mostly near one another and near 1, at times anywhere, rarely NaN.
+
+    head: a word for each case.
+    """
+    words_of = np.empty((2, len(head), blocks), np.uint32)
+    _words_by_case(key & WORD, key >> 32, SCALES * (side + 1), first, *words_of)
+    (x, y), top = words_of.astype(np.int64), head.astype(np.int64)[:, None]
+    near = (top >> 8) % 21 - 10 + x % 7 - 3
+    if isinstance(fmt, ExponentFormat):
+        span = fmt.max_code - fmt.min_code + 1
+        around = np.clip(fmt.bias + near, fmt.min_code, fmt.max_code)
+        anywhere, padding, nan = fmt.min_code + (x >> 8) % span, 0, list(fmt.nan)
+    elif isinstance(fmt, FloatFormat):
+        fraction = (y >> 4) & ((1 << fmt.fraction_bits) - 1)
+        around = np.clip(fmt.bias + near, 0, fmt.top_bexp) << fmt.fraction_bits | fraction
+        around = np.minimum(around, fmt.max_magnitude)
+        anywhere, padding, nan = x * (fmt.max_magnitude + 1) >> 32, fmt.padding, nans(fmt)
+    else:
+        raise TypeError(f"scales are floats or powers of two, not {fmt.name}")
+    codes = np.where(top % 12 == 0, anywhere, around) << padding
+    struck = (top % 16 == 5) & (y % 4 == 0) & bool(nan)
+    return np.where(struck, nan[-1] if nan else 0, codes).astype(container_dtype(fmt))
+
+
+@compiled
+def _words_by_case(key: Any, other: Any, low: Any, first: Any, x_out: Any, y_out: Any) -> None:
+    """`words` for each case from `first` on, a row each."""
+    for i in range(len(x_out)):
+        words(key, other, low, first + i, x_out[i], y_out[i])
+
+
+@compiled
+def _draw(
+    key: Any,
+    other: Any,
+    number: Any,
+    lanes: Any,
+    window: Any,
+    a: Any,
+    b: Any,
+    c: Any,
+    out_a: Any,
+    out_b: Any,
+    out_c: Any,
+    out_head: Any,
+) -> None:
+    """Draw cases `number` and on.
+
+    key, other: the key's words. lanes: products of a group. window: places over which products are spread out.
+    a, b, c: a Side each; of a unit without an addend any. out_a, out_b: codes (n, K). out_c: (n,). out_head: (n, 2),
+    what the scales are drawn from.
+    """
+    terms = out_a.shape[1]
+    x, y = np.empty(HEAD + terms, np.uint32), np.empty(HEAD + terms, np.uint32)
+    half, groups = lanes // 2, terms // lanes
+    for i in range(out_a.shape[0]):
+        case = number + i
+        words(key, other, 0, case, x, y)
+        kind = case % 8
+        wide = x[0] & 7 == 0
+        low_a, high_a = (0, a.first.size - 1) if wide else (a.low, a.high)
+        low_b, high_b = (0, b.first.size - 1) if wide else (b.low, b.high)
+        few, spread = 1 + below(x[2], 4), 1 + below(y[2], window + 6)
+        top_a, top_b = low_a + below(x[1], high_a - low_a + 1), low_b + below(y[1], high_b - low_b + 1)
+        uneven = (kind == SPREAD) | (kind == STRADDLE)
+        if (kind == NEAR) | (kind == CANCEL) | (kind == ADDEND):
+            low_a, high_a, low_b, high_b = max(top_a - few, 0), top_a, max(top_b - few, 0), top_b
+        from_a, from_b = a.first[low_a], b.first[low_b]
+        span_a, span_b = a.last[high_a] - from_a + 1, b.last[high_b] - from_b + 1
+        most = S(-1) << 40
+        # Where the first product stands: in any group, and in any lane.
+        group, shift = below(y[3], groups), below(x[3], lanes)
+        for t in range(terms):
+            g, lane = t // lanes, t % lanes
+            start = (g + group if g + group < groups else g + group - groups) * lanes
+            at = start + (lane + shift if lane + shift < lanes else lane + shift - lanes)
+            u, v = x[HEAD + t], y[HEAD + t]
+            if uneven:
+                if kind == SPREAD:
+                    down = below(U(u << U(9)), spread)
+                    here = min(down // 2, top_a)
+                else:
+                    down = 0 if t == 0 else max(window - 7 + below(U(u << U(9)), 10), 0)
+                    here = min(down, top_a)
+                e, f = top_a - here, max(top_b - (down - here), 0)
+                p, q = _in(a, e, e, u), _in(b, f, f, v)
+            else:
+                p, q = from_a + below(u, span_a), from_b + below(v, span_b)
+                if kind == SPARSE and t >= few:
+                    p, q = (p, S(0)) if u & 2 else (S(0), q)
+                elif kind == SPECIAL and u & 12 == 0:
+                    p = S(0)
+            out_a[i, at], out_b[i, at] = _code(a, p, u), _code(b, q, v)
+            if kind == CANCEL and half <= lane < 2 * half and not (u & 6 == 0 and t % 4 == 3):
+                # The product half a group before, of the other sign.
+                before = x[HEAD + t - half]
+                out_a[i, at] = _code(a, from_a + below(before, span_a), U(before ^ U(1)))
+                out_b[i, at] = out_b[i, at - half if at - half >= start else at - half + lanes]
+            elif p and q:
+                most = max(most, a.exps[_binade(a, p)] + b.exps[_binade(b, q)])
+        if kind == SPECIAL:
+            _strike(a, x[4], x[5], out_a[i])
+            _strike(b, y[4], y[5], out_b[i])
+        out_c[i] = _addend(c, kind, most, window, x[6], y[6], x[7], y[7])
+        out_head[i, 0], out_head[i, 1] = x[8], y[8]
+
+
+@inlined
+def _binade(side: Any, magnitude: Any) -> Any:
+    if side.fixed:
+        return np.searchsorted(side.first, magnitude, "right") - 1
+    return magnitude >> side.fraction_bits
+
+
+@inlined
+def _strike(side: Any, word: Any, place: Any, out: Any) -> None:
+    """A NaN or an infinity in one lane, in one case of two."""
+    if side.specials.size and word & 1:
+        out[below(place, out.size)] = side.specials[below(word, side.specials.size)]
+
+
+@inlined
+def _addend(c: Any, kind: Any, most: Any, window: Any, choice: Any, where: Any, word: Any, sign: Any) -> Any:
+    """The addend's code: mostly near the largest product."""
+    pick = choice & 15
+    if pick == 0 or c.first.size == 1:
+        return _code(c, S(0), choice >> 8)
+    if pick == 1:
+        return _code(c, _in(c, 0, 0 if choice & 256 else c.first.size - 1, word), sign)
+    if kind == SPECIAL and pick < 6 and c.specials.size:
+        return c.specials[below(word, c.specials.size)]
+    reach = window + 6
+    above = below(where, reach) if kind == ADDEND else below(where, 2 * reach) - reach
+    exp = (most if most > -1000000 else 0) + above
+    binade = _clip(np.searchsorted(c.exps, exp, "right") - 1, 0, c.first.size - 1)
+    return _code(c, _in(c, binade, binade, word), sign)
