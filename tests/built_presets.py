@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
 
-from hwsim.spec import NotImplementedYet, load_unit, presets, refuse_unimplemented_in_hardware
+from hwsim.spec import NotImplementedYet, Unit, load_unit, presets, refuse_unimplemented_in_hardware
 
 WORDS = {"unit", "summary", "evidence", "source"}
 
@@ -25,6 +26,41 @@ def one_of_each(names: list[str]) -> list[str]:
     """Presets of several GPUs may have the same arithmetic: what is built from it differs in its name alone."""
     same = {load_unit(name).model_dump_json(exclude=WORDS): name for name in reversed(names)}
     return sorted(same.values())
+
+
+def one_of_each_family(names: list[str]) -> list[str]:
+    """Presets with every rule among these, and with every format of a factor.
+
+    A family's presets have the same rules, in other formats, widths and lengths; its shortest stands for it, and of
+    those with a format that no such one has, again the shortest.
+    """
+    shortest = sorted(names, key=lambda name: (load_unit(name).instruction.lanes, load_unit(name).instruction.k, name))
+    families: set[str] = set()
+    factors: set[str] = set()
+    chosen = []
+    for fill in (False, True):
+        for name in shortest:
+            unit = load_unit(name)
+            own = {unit.operands.a.name, unit.operands.b.name}
+            if (not own <= factors) if fill else (_rules(unit) not in families):
+                chosen.append(name)
+                families.add(_rules(unit))
+                factors |= own
+    return sorted(chosen)
+
+
+LENGTHS_AND_FACTORS = {"a", "b", "k", "lanes", "fraction_bits", "block"}
+
+
+def _rules(unit: Unit) -> str:
+    """A unit without its words, its factors' formats and its lengths; scales count by where they are."""
+
+    def without(data: Any) -> Any:
+        if isinstance(data, dict):
+            return {key: without(value) for key, value in data.items() if key not in LENGTHS_AND_FACTORS}
+        return data
+
+    return json.dumps([without(unit.model_dump(mode="json", exclude=WORDS)), unit.scale is None], sort_keys=True)
 
 
 BUILDABLE = [name for name in presets() if buildable(name)]

@@ -181,7 +181,7 @@ def test_capturing_goes_as_it_is_shown(files: Path, capsys: pytest.CaptureFixtur
         missing("no g++: the capture program cannot be built")
     steps = [command for command in commands("hwsim", "capture/run") if command.where.startswith("silicon.md")]
     assert [command.words[:2] for command in steps[:2]] == [("hwsim", "capture"), ("capture/run", "cases.txt")]
-    standin = f"'{sys.executable}' '{ROOT / 'tests' / 'capture' / 'standin.py'}'"
+    standin = f"'{sys.executable}' '{ROOT / 'tests' / 'silicon' / 'standin.py'}'"
     for command in steps:
         words = [word.replace("h200", "stand-in-no-gpu") for word in command.words[1:]]
         if command.words[0] == "capture/run":

@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from built_presets import one_of_each_family, others_soaked
 from cli.cli_run import Run, fails
 
 import hwsim
@@ -84,7 +85,7 @@ def test_units_lists_evidence(run: Run) -> None:
     assert rows[1:] == [[name, load_unit(name).evidence] for name in presets()]
 
 
-@pytest.mark.parametrize("name", presets())
+@pytest.mark.parametrize("name", others_soaked(presets(), one_of_each_family(presets())))
 def test_units_prints_a_file_that_loads(run: Run, tmp_path: Path, name: str) -> None:
     done = run("units", name)
     assert done.status == 0

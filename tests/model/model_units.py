@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import yaml
-from built_presets import one_of_each
+from built_presets import one_of_each, one_of_each_family
 from model.model_odd_sums import ODD_SUMS
 from model.model_witness import FORMS, Witness
 
@@ -159,6 +159,8 @@ def unit(name: str) -> Unit:
 
 # One preset of each arithmetic, and the odd units.
 NAMES = [*one_of_each(presets()), *ODD]
+# Of these, those that have every rule and every factor; the soak has all.
+ALWAYS = {*one_of_each_family(presets()), *ODD}
 
 
 class Case(NamedTuple):

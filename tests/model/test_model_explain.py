@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from model.model_units import NAMES, cases, run, unit
+from built_presets import others_soaked
+from model.model_units import ALWAYS, NAMES, cases, run, unit
 
 import hwsim
 from hwsim.formats import Class
@@ -141,7 +142,7 @@ def test_a_floor_of_max_exp_is_in_the_picture() -> None:
     assert "v: 2^max_exp = 2^3" in str(stages)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", others_soaked(NAMES, ALWAYS))
 def test_explain_is_dot(name: str) -> None:
     given = list(cases(name, 28, 8))
     used = unit(name)

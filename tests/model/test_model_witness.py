@@ -6,7 +6,8 @@ import os
 
 import numpy as np
 import pytest
-from model.model_units import NAMES, Case, cases, expected, run, spec, unit
+from built_presets import others_soaked
+from model.model_units import ALWAYS, NAMES, Case, cases, expected, run, spec, unit
 from model.model_witness import FORMS, Witness
 
 import hwsim
@@ -24,7 +25,7 @@ def differences(name: str, given: list[Case]) -> list[str]:
 
 
 @pytest.mark.quick(cases=16)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", others_soaked(NAMES, ALWAYS))
 def test_random_operands_give_the_witness_bits(name: str) -> None:
     wrong = differences(name, list(cases(name, COUNT, SEED)))
     assert not wrong, f"seed {SEED}: {len(wrong)} of {COUNT} differ, first: {wrong[0]}"
@@ -48,7 +49,7 @@ FP4 = {
 }
 
 
-@pytest.mark.parametrize("which", FP4)
+@pytest.mark.parametrize("which", others_soaked(FP4, ["window"]))
 def test_every_pair_of_fp4_products(which: str) -> None:
     index = np.arange(1 << 16)
     a = np.stack([index & 15, index >> 4 & 15], axis=1)
