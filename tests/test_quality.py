@@ -175,7 +175,6 @@ SHARED_NAMES = {
     "Reading",
     "Result",
     "Row",
-    "Rule",
     "Scales",
     "Side",
     "Step",

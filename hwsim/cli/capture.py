@@ -64,10 +64,10 @@ def cases(
     For each rule it prints how many cases tell its candidates apart, pair by pair the fewest; `never apart` names
     pairs that none of thousands of stimuli did. The rest are random, far apart, cancelling, chained and dense cases.
     """
+    from hwsim.readings.questions import QUESTIONS
     from hwsim.readings.silicon.casefile import write_cases
     from hwsim.readings.silicon.design import design
     from hwsim.readings.silicon.instructions import instruction_of
-    from hwsim.readings.silicon.rules import RULES
 
     chosen = [load_unit(name) for name in units]
     wanted = [(instruction_of(unit, instruction), unit) for unit in chosen]
@@ -77,11 +77,11 @@ def cases(
             raise ValueError(f"{name} is asked for by more than one unit; take one, or write a file for each")
     seed = secrets.randbelow(2**32) if seed is None else seed
     sections = []
-    with Progress("designing cases", len(RULES) * len(wanted)) as bar, ProcessPoolExecutor(WORKERS) as pool:
+    with Progress("designing cases", len(QUESTIONS) * len(wanted)) as bar, ProcessPoolExecutor(WORKERS) as pool:
         made = []
         for one, unit in wanted:
             made.append(pool.submit(design, one, unit, count, seed))
-            made[-1].add_done_callback(lambda _: bar.advance(len(RULES)))
+            made[-1].add_done_callback(lambda _: bar.advance(len(QUESTIONS)))
         for future in made:
             section, designed = future.result()
             sections.append(section)
@@ -163,15 +163,15 @@ def judge(
     settled: one candidate is left. open: several are, and agree on every case. unexplained: none is.
     Exit status: 0 the units as specified explain every result; 1 they do not; 2 bad input.
     """
+    from hwsim.readings.questions import QUESTIONS
     from hwsim.readings.silicon.judge import judge as judged
-    from hwsim.readings.silicon.rules import RULES
     from hwsim.readings.silicon.store import load
 
     given = {unit.name: unit for unit in map(load_unit, units or ())}
     found = load(folder, given)
     rounds = 3  # that most judgements take
     agreed = True
-    with Progress("judging", rounds * len(RULES) * len(found)) as bar:
+    with Progress("judging", rounds * len(QUESTIONS) * len(found)) as bar:
         for captured in found:
             unit = given.get(captured.unit) or load_unit(captured.unit)
             judgement = judged(captured, unit, tick=bar.advance)

@@ -56,7 +56,7 @@ class Terms(NamedTuple):
 def terms_of(unit: Unit) -> Terms:
     """What stands in a group's window, by bounds that hold for all finite operands."""
     (low, high), factors = _exponents(unit.operands.multiplied), unit.operands.multiplied
-    bits, subgroup = sum(fmt.fraction_bits for fmt in factors), unit.sum.subgroup
+    bits, subgroup = sum(fmt.fraction_bits for fmt in factors), unit.subgroup
     scales = (unit.scale.a.format, unit.scale.b.format) if unit.scale else ()
     scale_low, scale_high = _exponents(scales)
     if subgroup is None:
@@ -158,9 +158,9 @@ def scaled(unit: Unit, sig: Ints, unit_exp: Ints, scales: Sequence[Ints]) -> Pro
     sig, unit_exp: int64[n, K], in the order of groups. scales: of a and of b, each int64[n, K], codes; or none.
     """
     finite: NDArray[np.bool_] = np.ones(len(sig), dtype=bool)
-    if unit.sum.subgroup is not None:
-        sig, unit_exp = _sums(unit, unit.sum.subgroup.lanes, sig, unit_exp)
-        scales = [codes[:, :: unit.sum.subgroup.lanes] for codes in scales]
+    if unit.subgroup is not None:
+        sig, unit_exp = _sums(unit, unit.subgroup.lanes, sig, unit_exp)
+        scales = [codes[:, :: unit.subgroup.lanes] for codes in scales]
     if unit.scale is not None:
         for codes, fmt in zip(scales, (unit.scale.a.format, unit.scale.b.format), strict=True):
             sign, exp, part, plain = _factors(codes, partial(unpack, fmt))

@@ -116,7 +116,7 @@ class _Search:
         self.left, self.right = (np.array([pair[i] for pair in open_pairs], dtype=np.int64) for i in (0, 1))
         self.need = np.full(len(open_pairs), QUOTA)
         self._rows: list[tuple[Case, NDArray[np.int64]]] = []
-        subgroup = unit.sum.subgroup
+        subgroup = unit.subgroup
         parts = [length for length in self.stimuli.blocks if length] + ([subgroup.lanes] if subgroup else [])
         self._turns = gcd(unit.instruction.lanes, *parts) if unit.instruction.order == "sequential" else 1
         self._fast = arrays.settings(unit) is not None

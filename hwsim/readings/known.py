@@ -12,12 +12,12 @@ from functools import lru_cache
 from hwsim.cases.case import Case
 from hwsim.formats import FloatFormat
 from hwsim.model.arrays import definition_of
-from hwsim.readings import proposals
 from hwsim.readings.answering import Answering, by_candidate, by_reading
-from hwsim.readings.changes import Candidate, Changes, Proposals, among
+from hwsim.readings.changes import Candidate, Changes, among
 from hwsim.readings.proofs import normal_forms
+from hwsim.readings.questions import QUESTIONS
 from hwsim.readings.readings import READINGS, Reading, describe, own_reading, short_name
-from hwsim.spec import Unit
+from hwsim.spec import AlignedSum, Unit
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def _plain(unit: Unit) -> Answering:
 
 def _readings(unit: Unit) -> Iterator[Semantic]:
     """Of readings that are proved equal the one of the fewest changes; none that is equal to the unit's own."""
-    if unit.sum.method != "aligned":
+    if not isinstance(unit.sum, AlignedSum):
         return
     forms, own = normal_forms(unit), own_reading(unit)
     seen = {forms[own].reading} if own is not None else set()
@@ -81,41 +81,20 @@ def _readings(unit: Unit) -> Iterator[Semantic]:
         name = short_name(unit, reading)
 
         def combine(other: Unit, reading: Reading = reading) -> Answering | None:
-            return by_reading(other, reading) if other.sum.method == "aligned" else None
+            return by_reading(other, reading) if isinstance(other.sum, AlignedSum) else None
 
         yield Semantic(name, describe(reading), by_reading(unit, reading), combine, None, name.count(", ") + 1)
-
-
-# Every list of proposals, and how a name in it reads.
-PROPOSALS: tuple[tuple[Callable[[Unit], Proposals], str], ...] = (
-    (proposals.window, "{}"),
-    (proposals.lost, "lost bits {}"),
-    (proposals.result, "result {}"),
-    (proposals.groups, "groups of {}"),
-    (proposals.chain, "{}"),
-    (proposals.conversion, "factors {}"),
-    (proposals.subnormals, "subnormal factors {}"),
-    (proposals.addend, "addend {}"),
-    (proposals.addend_bits, "addend: {}"),
-    (proposals.zero_terms, "a zero term {}"),
-    (proposals.floor, "least max_exp {}"),
-    (proposals.zero_sum, "sign of a zero sum {}"),
-    (proposals.tiny, "subnormal results {}"),
-    (proposals.overflow, "overflow gives {}"),
-    (proposals.nan, "NaN is {}"),
-    (proposals.special_codes, "codes of NaN and infinity are {}"),
-)
 
 
 def _changes(unit: Unit) -> Iterator[Semantic]:
     """Changes of one rule of the specification."""
     seen: list[tuple[Unit, FloatFormat | None]] = [(unit, None)]
-    for propose, words in PROPOSALS:
-        for name, changes in propose(unit).items():
+    for question in QUESTIONS:
+        for name, changes in question.answers(unit).items():
             candidate = _candidate(unit, unit, name, changes)
             if candidate is not None and (candidate.unit, candidate.addend) not in seen:
                 seen.append((candidate.unit, candidate.addend))
-                yield _changed(unit, words.format(name), changes, candidate)
+                yield _changed(unit, question.words.format(name), changes, candidate)
 
 
 def _changed(unit: Unit, name: str, changes: Changes, candidate: Candidate) -> Semantic:

@@ -15,9 +15,9 @@ result format, and then the addend is added, which rounds again.
 from __future__ import annotations
 
 from itertools import product
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, assert_never
 
-from hwsim.spec import Unit
+from hwsim.spec import AlignedSum, LateAdd, LateInWindow, Unit
 
 LostRule = Literal["truncate", "floor", "nearest", "jam", "exact"]
 
@@ -62,12 +62,18 @@ def own_reading(unit: Unit) -> Reading | None:
 
     None are other methods than `aligned`, lost bits `rna`, and late addends in a window of their own.
     """
-    lost = OF_SPEC.get(unit.sum.lost)
-    if unit.sum.method != "aligned" or lost is None:
+    lost = OF_SPEC.get(unit.sum.lost) if isinstance(unit.sum, AlignedSum) else None
+    if lost is None:
         return None
-    if unit.late is None:
-        return Reading(lost)
-    return Reading(lost, late=True, two=True) if unit.late.operation == "add" else None
+    match unit.late:
+        case None:
+            return Reading(lost)
+        case LateAdd():
+            return Reading(lost, late=True, two=True)
+        case LateInWindow():
+            return None
+        case _:
+            assert_never(unit.late)
 
 
 def short_name(unit: Unit, reading: Reading) -> str:

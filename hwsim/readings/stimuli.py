@@ -81,7 +81,7 @@ class Stimuli:
             numbers += [end for ends in zip(*sides, strict=True) for end in ends]
         else:
             numbers += [0] * 6
-        numbers += [*self.blocks, unit.sum.subgroup.lanes if unit.sum.subgroup else 0]
+        numbers += [*self.blocks, unit.subgroup.lanes if unit.subgroup else 0]
         self.numbers = np.array(numbers, dtype=np.int64)
         fmt = addend if isinstance(addend, FloatFormat) else unit.result.format
         self.addend = format_row(fmt, "rz")

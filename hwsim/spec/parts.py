@@ -23,7 +23,7 @@ from hwsim.spec.keys import (
     Values,
     Whole,
 )
-from hwsim.spec.sums import Late, LateAdd, Sum
+from hwsim.spec.sums import AlignedSum, Late, LateAdd, SubgroupRule, Sum
 
 
 class Operands(Part):
@@ -170,6 +170,11 @@ class UnitKeys(Part):
         if self.promotion is not None:
             return self.promotion.format
         return self.late.format if isinstance(self.late, LateAdd) else self.result.format
+
+    @property
+    def subgroup(self) -> SubgroupRule | None:
+        """The rule of scaled sums inside a group; None for a unit without them."""
+        return self.sum.subgroup if isinstance(self.sum, AlignedSum) else None
 
     @property
     def nan(self) -> int:

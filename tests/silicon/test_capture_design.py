@@ -11,10 +11,10 @@ from silicon.capture_samples import WGMMA, some_cases
 
 from hwsim.formats import Class, unpack
 from hwsim.readings.changes import changed
+from hwsim.readings.questions import BY_NAME, QUESTIONS
 from hwsim.readings.silicon.answer import answer
 from hwsim.readings.silicon.design import FILLERS, Designed, design, fillers
 from hwsim.readings.silicon.instructions import INSTRUCTIONS, Instruction, instruction_of
-from hwsim.readings.silicon.rules import BY_NAME, RULES, candidates
 from hwsim.readings.silicon.stimuli import Mix, stimuli
 from hwsim.spec import load_unit, presets
 
@@ -45,7 +45,7 @@ def designed(unit: str) -> dict[str, Designed]:
 @pytest.mark.parametrize("unit", others_soaked(TOGETHER, [WGMMA]))
 def test_every_pair_of_candidates_is_told_apart(unit: str) -> None:
     made = designed(unit)
-    assert list(made) == [rule.name for rule in RULES]
+    assert list(made) == [rule.name for rule in QUESTIONS]
     for name, one in made.items():
         assert one.alike == TOGETHER[unit].get(name, []), name
         if len(one.candidates) < 2:
@@ -145,12 +145,12 @@ def test_a_unit_that_no_gpu_has_is_refused() -> None:
     assert instruction_of(renamed, "wgmma.m64n8k32.f32.e4m3.e4m3").switch
 
 
-@pytest.mark.parametrize("rule", RULES, ids=BY_NAME)
+@pytest.mark.parametrize("rule", QUESTIONS, ids=BY_NAME)
 def test_the_unit_itself_is_among_the_candidates_of_every_rule(rule: object) -> None:
     for name in presets():
         unit = load_unit(name)
         if name.startswith("hopper-"):
-            among = candidates(BY_NAME[rule.name], unit)  # type: ignore[attr-defined]
+            among = BY_NAME[rule.name].candidates(unit)  # type: ignore[attr-defined]
             assert sum(one.unit == unit and one.addend is None for one in among) == 1, name
             names = [one.name for one in among]
             assert len(set(names)) == len(names)
@@ -158,7 +158,7 @@ def test_the_unit_itself_is_among_the_candidates_of_every_rule(rule: object) -> 
 
 def test_an_addend_that_is_rounded_first_is_that_of_the_codec() -> None:
     unit = load_unit(WGMMA)
-    (rounded,) = [one for one in candidates(BY_NAME["addend-bits"], unit) if one.addend is not None]
+    (rounded,) = [one for one in BY_NAME["addend-bits"].candidates(unit) if one.addend is not None]
     f32, e8m13 = unit.operands.addend, rounded.addend
     assert f32 is not None and e8m13 is not None
     differ = 0
@@ -168,5 +168,5 @@ def test_an_addend_that_is_rounded_first_is_that_of_the_codec() -> None:
         # With no product beside it, the addend is all that is returned.
         if case.c & 0x7FFFFFFF >= 1 << 23 and want & 0x7FFFFFFF < 0x7F800000:
             assert answer(rounded, case) == want
-            differ += want != answer(candidates(BY_NAME["addend-bits"], unit)[0], case)
+            differ += want != answer(BY_NAME["addend-bits"].candidates(unit)[0], case)
     assert differ > 30

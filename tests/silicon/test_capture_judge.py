@@ -10,12 +10,12 @@ import pytest
 from built_presets import others_soaked
 from silicon.capture_samples import WGMMA, returned
 
+from hwsim.readings.questions import BY_NAME, QUESTIONS, Question
 from hwsim.readings.silicon.answer import answers
 from hwsim.readings.silicon.case import CaptureCase
 from hwsim.readings.silicon.design import Designed, design
 from hwsim.readings.silicon.instructions import instruction_of
 from hwsim.readings.silicon.judge import Judgement, judge
-from hwsim.readings.silicon.rules import BY_NAME, RULES, Rule, candidates
 from hwsim.readings.silicon.store import Captured
 from hwsim.spec import load_unit
 
@@ -41,17 +41,17 @@ def said(judgement: Judgement, rule: str) -> tuple[str, list[str]]:
 
 
 OTHERS = ("window", "lost", "result")  # rules that are judged beside the one in question
-TRUTHS = [(rule, name) for rule in RULES for name in rule.propose(UNIT)]
+TRUTHS = [(rule, name) for rule in QUESTIONS for name in rule.answers(UNIT)]
 
 
 @pytest.mark.parametrize(
     ("rule", "name"), others_soaked(TRUTHS, TRUTHS[::6]), ids=[f"{rule.name}: {name}" for rule, name in TRUTHS]
 )
-def test_a_machine_that_does_what_a_candidate_says_is_found_out(rule: Rule, name: str) -> None:
-    among = {candidate.name: candidate for candidate in candidates(rule, UNIT)}
+def test_a_machine_that_does_what_a_candidate_says_is_found_out(rule: Question, name: str) -> None:
+    among = {candidate.name: candidate for candidate in rule.candidates(UNIT)}
     if name not in among:
         pytest.fail(f"{name} is not among the candidates: {', '.join(among)}")
-    near = [one for one in RULES if one is rule or one.name in OTHERS]
+    near = [one for one in QUESTIONS if one is rule or one.name in OTHERS]
     judgement = judge(captured(tuple(answers(among[name], made()[0]))), UNIT, near)
     alike = {name}.union(*(names for names in made()[1][rule.name].alike if name in names))
     word, survivors = said(judgement, rule.name)
@@ -117,7 +117,7 @@ def test_a_survivor_of_its_own_cases_is_refuted_by_others() -> None:
     rule = BY_NAME["lost"]
     cases = made()[0]
     codes = returned(UNIT, cases)
-    among = candidates(rule, UNIT)
+    among = rule.candidates(UNIT)
     told = [len({answers(one, [case])[0] for one in among}) > 1 for case in cases]
     kept = [i for i, case in enumerate(cases) if case.tag != rule.name or not told[i]]
     agreeing = [replace_tag(cases[i], rule.name) for i in kept if not told[i]][:8]

@@ -9,10 +9,10 @@ import pytest
 from built_presets import others_soaked
 
 from hwsim.cases.captured import captured_cases
+from hwsim.readings.questions import BY_NAME, QUESTIONS
 from hwsim.readings.silicon.case import CaptureCase
 from hwsim.readings.silicon.instructions import instruction_of
 from hwsim.readings.silicon.judge import Judgement, judge
-from hwsim.readings.silicon.rules import BY_NAME, RULES
 from hwsim.readings.silicon.store import Captured
 from hwsim.spec import load_unit
 
@@ -30,7 +30,7 @@ def judged(name: str, silicon: Path) -> Judgement:
 
 def test_the_page_asks_every_question() -> None:
     rows = ROW.findall(PAGE.read_text())
-    assert [(name, question) for name, question, _ in rows] == [(rule.name, rule.question) for rule in RULES]
+    assert [(name, question) for name, question, _ in rows] == [(rule.name, rule.question) for rule in QUESTIONS]
 
 
 @pytest.mark.parametrize("name", others_soaked(["wgmma-e4m3-f32", "mma-f16-f32", "mma-e4m3-f16"], ["wgmma-e4m3-f32"]))

@@ -8,12 +8,12 @@ from itertools import combinations, islice
 
 from hwsim.cases.drawing import Stream
 from hwsim.readings.changes import Candidate
+from hwsim.readings.questions import QUESTIONS, Question
 from hwsim.readings.silicon.answer import answer
 from hwsim.readings.silicon.case import CaptureCase, Section
 from hwsim.readings.silicon.instructions import Instruction
-from hwsim.readings.silicon.rules import RULES, Rule, candidates
-from hwsim.readings.silicon.stimuli import Mix, stimuli
-from hwsim.spec import Unit
+from hwsim.readings.silicon.stimuli import MIXES, Mix, stimuli
+from hwsim.spec import Unit, WindowSum
 
 QUOTA = 24  # cases on which a pair of candidates differs, where there are so many; 16 are promised
 TRIES = 4000  # stimuli after which pairs that none told apart are given up
@@ -37,7 +37,7 @@ class Designed:
     apart: of each pair of candidates (their places) the cases on which they differ. tried: stimuli that were tried.
     """
 
-    rule: Rule
+    rule: Question
     candidates: tuple[Candidate, ...]
     cases: tuple[CaptureCase, ...]
     apart: dict[tuple[int, int], int]
@@ -64,18 +64,18 @@ class Designed:
 def design_rule(
     instruction: Instruction,
     unit: Unit,
-    rule: Rule,
+    rule: Question,
     seed: int,
     quota: int = QUOTA,
     tick: Callable[[], None] = lambda: None,
 ) -> Designed:
     """Cases on which the candidates of one rule differ, pair by pair: `quota` of them, where there are so many."""
-    among = candidates(rule, unit)
+    among = rule.candidates(unit)
     apart = dict.fromkeys(combinations(range(len(among)), 2), 0)
     kept: list[CaptureCase] = []
     rng = Stream(seed, instruction.name, unit.name, rule.name)
     tried = 0
-    for case in islice(stimuli(instruction, rule.mix, rule.name, rng, edges(unit)), MOST_TRIES):
+    for case in islice(stimuli(instruction, MIXES[rule.name], rule.name, rng, edges(unit)), MOST_TRIES):
         if all(count >= quota or (not count and tried >= TRIES) for count in apart.values()):
             break
         tried += 1
@@ -92,7 +92,7 @@ def design_rule(
 
 def edges(unit: Unit) -> tuple[int, int]:
     """Binades below the largest product at which half an ulp of the result and the end of the window are."""
-    return unit.result.format.fraction_bits + 1, unit.sum.fraction_bits or 0
+    return unit.result.format.fraction_bits + 1, unit.sum.fraction_bits if isinstance(unit.sum, WindowSum) else 0
 
 
 def fillers(instruction: Instruction, unit: Unit, count: int, seed: int) -> Iterator[CaptureCase]:
@@ -111,7 +111,7 @@ def design(
     unit: Unit,
     count: int,
     seed: int,
-    rules: tuple[Rule, ...] = RULES,
+    rules: tuple[Question, ...] = QUESTIONS,
     quota: int = QUOTA,
     tick: Callable[[], None] = lambda: None,
 ) -> tuple[Section, list[Designed]]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hwsim.readings.changes import Candidate
+from hwsim.readings.questions import QUESTIONS, Question
 from hwsim.readings.silicon.answer import answer
 from hwsim.readings.silicon.case import CaptureCase
-from hwsim.readings.silicon.rules import RULES, Rule, candidates
 from hwsim.readings.silicon.store import Captured
 from hwsim.spec import Unit
 
@@ -47,7 +47,7 @@ class Standing:
 class Verdict:
     """What is known of one rule."""
 
-    rule: Rule
+    rule: Question
     standings: tuple[Standing, ...]
 
     @property
@@ -84,7 +84,7 @@ class Judgement:
 def judge(
     captured: Captured,
     unit: Unit,
-    rules: Sequence[Rule] = RULES,
+    rules: Sequence[Question] = QUESTIONS,
     tick: Callable[[], None] = lambda: None,
 ) -> Judgement:
     """Judge every rule by an instruction's results.
@@ -123,9 +123,9 @@ def judge(
     )
 
 
-def _among(rule: Rule, unit: Unit, best: Candidate) -> list[Candidate]:
+def _among(rule: Question, unit: Unit, best: Candidate) -> list[Candidate]:
     """A rule's candidates, beside all else that the best unit so far has."""
-    found = candidates(rule, unit, best.unit)
+    found = rule.candidates(unit, best.unit)
     if rule.name == "addend-bits":
         return list(found)
     return [replace(candidate, addend=best.addend) for candidate in found]
@@ -144,7 +144,7 @@ def _wrong(candidate: Candidate, rows: Sequence[Row]) -> list[Example]:
     return [Example(*one) for one in said if one[1] != one[2]]
 
 
-def _verdict(rule: Rule, unit: Unit, best: Candidate, rows: Sequence[Row]) -> Verdict:
+def _verdict(rule: Question, unit: Unit, best: Candidate, rows: Sequence[Row]) -> Verdict:
     """How the candidates of a rule stand, beside all else that the best unit has."""
     # Where no case was designed for the rule, any case may refute a candidate.
     own = [row for row in rows if row[1].tag == rule.name] or list(rows)

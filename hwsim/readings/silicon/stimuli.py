@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 from hwsim.cases.drawing import Stream
 from hwsim.cases.landmarks import infinities, nans, zeros
 from hwsim.formats import FloatFormat, Format
+from hwsim.readings.questions import FLOORS
 from hwsim.readings.silicon.case import CaptureCase
 from hwsim.readings.silicon.instructions import Instruction
 
@@ -52,6 +53,30 @@ class Mix:
     special: float = 0.0
     addend: Addend = "any"
     instructions: tuple[int, ...] = (1,)
+
+
+# Where binary32 ends: products far below an addend's least exponent, and the sums that they round to.
+FLOOR = Mix(spread=40, addend="low", empty=0.3, top=(-156, -120), edge=0.9, floors=FLOORS)
+TINY = Mix(spread=20, idle=0.5, addend="low", empty=0.3, top=(-170, -124), sparse=0.3)
+# Stimuli on which the answers to each question differ, by its name.
+MIXES = {
+    "window": Mix(spread=34, edge=0.5),
+    "lost": Mix(spread=40, edge=0.5),
+    "result": Mix(spread=20, addend="near", edge=0.3),
+    "groups": Mix(spread=24),
+    "chain": Mix(spread=20, instructions=(2, 4)),
+    "conversion": Mix(spread=26, subnormal=0.4),
+    "subnormals": Mix(spread=8, subnormal=0.4),
+    "addend": Mix(spread=12, addend="near", instructions=(1, 1, 2)),
+    "addend-bits": Mix(spread=12, addend="above"),
+    "zero-terms": Mix(spread=6, zeros=0.5, low=0.9),
+    "floor": FLOOR,
+    "zero-sum": Mix(empty=0.6, addend="zero", cancel=0.5),
+    "tiny": TINY,
+    "overflow": Mix(high=0.9, addend="high", special=0.3),
+    "nan": Mix(special=1.0),
+    "special-codes": Mix(special=1.0),
+}
 
 
 def stimuli(

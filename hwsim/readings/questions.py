@@ -1,15 +1,17 @@
-"""What hardware may do: for each open rule of a specification, the changes that make a unit do it.
+"""What a specification leaves open: questions, and for each the answers as changes of a unit.
 
-Every function takes a unit as specified, and returns the possibilities by name; none where the rule says nothing of it.
+A design's results are explained by these answers, and GPUs are asked these questions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from hwsim.formats import FloatFormat
-from hwsim.readings.changes import ADDEND_FIRST, IN_ONE_SUM, Changes, Proposals
-from hwsim.spec import Unit
+from hwsim.readings.changes import ADDEND_FIRST, IN_ONE_SUM, Candidate, Changes, Proposals, among
+from hwsim.spec import RoundedSum, Unit, WindowSum
 from hwsim.spec.rules import is_nan_code
 
 # Least max_exp where binary32 ends.
@@ -42,12 +44,16 @@ def addend_bits(unit: Unit) -> Proposals:
 
 def window(unit: Unit) -> Proposals:
     """How many bits the window has below max_exp: up to two fewer or more."""
-    bits = unit.sum.fraction_bits or 0
+    if not isinstance(unit.sum, WindowSum):
+        return {}
+    bits = unit.sum.fraction_bits
     return {f"{n} fraction bits": {"sum": {"fraction_bits": n}} for n in range(max(0, bits - 2), bits + 3)}
 
 
 def lost(unit: Unit) -> Proposals:
     """What happens to a term's bits below the window."""
+    if not isinstance(unit.sum, WindowSum):
+        return {}
     names = {"truncate": "truncated", "floor": "floored", "jam": "jammed", "rne": "to nearest even", "rna": "to away"}
     return {name: {"sum": {"lost": lost}} for lost, name in names.items()}
 
@@ -83,6 +89,8 @@ def subnormals(unit: Unit) -> Proposals:
 
 def zero_terms(unit: Unit) -> Proposals:
     """Whether a zero term has a part in max_exp."""
+    if not isinstance(unit.sum, WindowSum):
+        return {}
     names = {"skip": "has no part in max_exp", "count": "counts at its reference exponent"}
     return {name: {"sum": {"zero_terms": setting}} for setting, name in names.items()}
 
@@ -90,7 +98,7 @@ def zero_terms(unit: Unit) -> Proposals:
 def floor(unit: Unit) -> Proposals:
     """The least max_exp."""
     a, b = unit.operands.a, unit.operands.b
-    if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat):
+    if not isinstance(unit.sum, WindowSum) or not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat):
         return {}
     floors = dict.fromkeys([a.emin + b.emin, *FLOORS])
     return {"none": {"sum": {"max_exp_floor": None}}} | {
@@ -100,6 +108,8 @@ def floor(unit: Unit) -> Proposals:
 
 def zero_sum(unit: Unit) -> Proposals:
     """The sign of a sum of zero."""
+    if isinstance(unit.sum, RoundedSum):
+        return {}
     return {"+0": {"sum": {"zero": "positive"}}, "as IEEE 754": {"sum": {"zero": "ieee"}}}
 
 
@@ -171,3 +181,50 @@ def result(unit: Unit) -> Proposals:
         if name != result.name:
             found[f"{unit.result.rounding} to {name}"] = {"result": {"format": name, "rounding": unit.result.rounding}}
     return found
+
+
+@dataclass(frozen=True)
+class Question:
+    """An open rule of a specification.
+
+    answers: the changes of a unit as specified that are the answers, by name; none where the rule says nothing of it.
+    words: how an answer's name reads in a report.
+    """
+
+    name: str
+    question: str
+    answers: Callable[[Unit], Proposals]
+    words: str
+
+    def candidates(self, unit: Unit, base: Unit | None = None) -> tuple[Candidate, ...]:
+        """The units that give the answers; of those that are equal the first, and the base itself always.
+
+        base: what they are changes to, where that is no longer the unit as specified.
+        """
+        return among(self.answers(unit), unit, base)
+
+
+QUESTIONS = (
+    Question("window", "How many bits of a term are kept below max_exp?", window, "{}"),
+    Question("lost", "What happens to a term's bits below the window?", lost, "lost bits {}"),
+    Question("result", "What is a group's sum rounded to, and how?", result, "result {}"),
+    Question("groups", "Which products are summed together?", groups, "groups of {}"),
+    Question("chain", "How does a longer K go on?", chain, "{}"),
+    Question("conversion", "Are 8-bit factors multiplied as they are?", conversion, "factors {}"),
+    Question("subnormals", "Do subnormal factors count?", subnormals, "subnormal factors {}"),
+    Question("addend", "How does the addend enter?", addend, "addend {}"),
+    Question("addend-bits", "Which bits of the addend enter?", addend_bits, "addend: {}"),
+    Question("zero-terms", "Does a zero term take part in max_exp?", zero_terms, "a zero term {}"),
+    Question("floor", "Is there a least max_exp?", floor, "least max_exp {}"),
+    Question("zero-sum", "What is the sign of a sum of zero?", zero_sum, "sign of a zero sum {}"),
+    Question("tiny", "What becomes of a tiny result?", tiny, "subnormal results {}"),
+    Question("overflow", "What is returned for too large a result?", overflow, "overflow gives {}"),
+    Question("nan", "Which NaN is returned?", nan, "NaN is {}"),
+    Question(
+        "special-codes",
+        "Do the codes of NaN and infinity stand for them?",
+        special_codes,
+        "codes of NaN and infinity are {}",
+    ),
+)
+BY_NAME = {question.name: question for question in QUESTIONS}
