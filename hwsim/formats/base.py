@@ -74,6 +74,16 @@ class FormatBase(BaseModel):
         return False
 
     @property
+    def powers_of_two(self) -> bool:
+        """Whether codes are biased exponents, of powers of two."""
+        return False
+
+    @property
+    def largest(self: Kind) -> float:
+        """The largest number."""
+        return float(codec.decode(self, self.max_code))
+
+    @property
     def min_code(self) -> int:
         """The stored code of the number nearest to zero, zero included."""
         return 0

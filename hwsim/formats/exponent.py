@@ -59,6 +59,11 @@ class ExponentFormat(FormatBase):
         return False
 
     @property
+    def powers_of_two(self) -> bool:
+        """Codes are biased exponents."""
+        return True
+
+    @property
     def subnormals(self) -> bool:
         """Every number is a normal one."""
         return False

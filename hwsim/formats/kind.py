@@ -101,6 +101,10 @@ class Kind(Protocol):
         """Whether codes are two's complement; of other signed formats they are a sign and a magnitude."""
 
     @property
+    def powers_of_two(self) -> bool:
+        """Whether codes are biased exponents, of powers of two."""
+
+    @property
     def subnormals(self) -> bool:
         """Whether there are numbers without a hidden bit."""
 
@@ -123,6 +127,10 @@ class Kind(Protocol):
     @property
     def max_code(self) -> int:
         """The stored code of the largest number."""
+
+    @property
+    def largest(self) -> float:
+        """The largest number."""
 
     @property
     def own_dtype(self) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats import FixedFormat, container_dtype
+from hwsim.formats import container_dtype
 from hwsim.formats.codec import encode
 from hwsim.formats.codes import element
 from hwsim.formats.reference import encode_reference
@@ -186,8 +186,8 @@ def _fill(result: Quantized, values: NDArray[Any], random: dict[str, Any], compi
         part = slice(start, start + CHUNK)
         place = {"counter": random["counter"] + start} if rule.rounding == "stochastic" else {}
         flat[part] = put(fmt, values[part], rule.rounding, rule.overflow, **given, **place)
-    if isinstance(fmt, FixedFormat) and rule.symmetric:
-        least = 1 << fmt.bits - 1
+    if fmt.twos_complement and rule.symmetric:
+        least = fmt.max_code + 1
         flat[flat == least] = least + 1
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats import ExponentFormat, Missing, Overflow, Rounding
+from hwsim.formats import Missing, Overflow, Rounding
 from hwsim.formats.fast import encoder_parameters, packed
 from hwsim.formats.parameters import NOTHING_RANDOM, TILE, EncoderParameters, RandomWords
 from hwsim.formats.parts import flat, split, worth
@@ -163,18 +163,18 @@ def _symmetric(rule: Rule, parameters: EncoderParameters) -> EncoderParameters:
 def planned(rule: Rule) -> LoopRule | None:
     """What the loops are told of a rule, or None for one that is not theirs."""
     scale, found = rule.scale_format, _target(rule)
-    if found is None or rule.apply is not Apply.EXACT or not isinstance(scale, ExponentFormat) or scale.bits > 8:
+    if found is None or rule.apply is not Apply.EXACT or not scale.powers_of_two or scale.bits > 8:
         return None
-    emin, least, most = found.low - 127, scale.min_code - scale.bias, scale.max_code - scale.bias
+    emin, least, most = found.low - 127, scale.emin, scale.emax
     zero = int(rule.zero_scale)
     if (
         emin < LEAST_EMIN or rule.emax - emin > MOST_BINADES or least < LEAST_SCALE or most > LARGEST_SCALE
-        or not 0 <= zero < 1 << scale.bits or (rule.huge_scale == "nan" and not scale.has_nan)
+        or not 0 <= zero < 1 << scale.bits
     ):  # fmt: skip
         return None
     powers = Powers(
-        **_selection(rule), least=least, most=most, bias=scale.bias, zero=zero, nan=scale.canonical_nan or 0,
-        zero_is_nan=int(scale.is_nan(zero)), huge_is_nan=int(rule.huge_scale == "nan"),
+        **_selection(rule), least=least, most=most, bias=scale.min_code - scale.emin, zero=zero,
+        nan=nan_code(scale), zero_is_nan=int(scale.is_nan(zero)), huge_is_nan=int(rule.huge_scale == "nan"),
         nan_apart=int(rule.nan is not Special.BLOCK), infinity_apart=int(rule.infinity is not Special.BLOCK),
         refused=int(Special.ERROR in (rule.nan, rule.infinity)), flush=int(rule.flush), emin=emin,
         dead=nan_code(rule.element),

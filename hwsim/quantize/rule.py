@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, get_format
+from hwsim.formats import Format, get_format
 from hwsim.formats.catalog import nearest
 from hwsim.formats.yamlfile import SpecError
 
@@ -109,11 +109,11 @@ class Rule:
             left_out = {Special.SATURATE} if key == "nan" else set()
             object.__setattr__(self, key, _member(key, kind, getattr(self, key), left_out))
         _check_block(self.block)
-        if isinstance(self.element, ExponentFormat) or not _signed(self.element):
+        if not (self.element.signed and self.element.has_zero):
             raise SpecError(f"element must be a signed format with a zero, not {self.element.name}")
-        if isinstance(self.scale_format, FixedFormat):
+        if self.scale_format.twos_complement:
             raise SpecError(f"scale_format must be a float or exponent format, not {self.scale_format.name}")
-        if isinstance(self.scale_format, ExponentFormat) and self.select is Select.DIVIDE:
+        if self.scale_format.powers_of_two and self.select is Select.DIVIDE:
             raise SpecError(f"select must give powers of two where scales are {self.scale_format.name}, not 'divide'")
         self._check_specials()
         if self.huge_scale not in ("saturate", "nan"):
@@ -130,6 +130,8 @@ class Rule:
     def _check_specials(self) -> None:
         if Special.BLOCK in (self.nan, self.infinity) and not self.scale_format.has_nan:
             raise SpecError(f"nan and infinity must not be 'block': {self.scale_format.name} has no NaN")
+        if self.huge_scale == "nan" and self.select is not Select.DIVIDE and not self.scale_format.has_nan:
+            raise SpecError(f"huge_scale must not be 'nan': {self.scale_format.name} has no NaN")
         if self.nan is Special.ELEMENT and not self.element.has_nan:
             raise SpecError(f"nan must not be 'element': {self.element.name} has no NaN")
         if self.infinity is Special.ELEMENT and not (self.element.infinities or self.element.has_nan):
@@ -146,10 +148,7 @@ class Rule:
     @property
     def largest(self) -> float:
         """The largest element: what amax comes to stand at."""
-        if isinstance(self.element, FixedFormat):
-            return math.ldexp((1 << self.element.bits - 1) - 1, -self.element.fraction_bits)
-        assert isinstance(self.element, FloatFormat)
-        return float(self.element.decode(self.element.max_magnitude << self.element.padding))
+        return self.element.largest
 
     @property
     def emax(self) -> int:
@@ -159,18 +158,12 @@ class Rule:
     @property
     def fraction_bits(self) -> int:
         """Bits below the leading one of the largest element."""
-        if isinstance(self.element, FixedFormat):
-            return self.element.fraction_bits + self.emax
-        return self.element.fraction_bits
+        return self.element.precision - 1
 
 
 def is_f32(fmt: Format) -> bool:
     """Whether scales in this format are float32 arrays."""
-    return isinstance(fmt, FloatFormat) and fmt.name == "f32"
-
-
-def _signed(fmt: Format) -> bool:
-    return isinstance(fmt, FixedFormat) or (isinstance(fmt, FloatFormat) and fmt.signed)
+    return fmt.own_dtype == "float32" and fmt.padding == 0
 
 
 def _member(key: str, kind: type[StrEnum], value: Any, left_out: Iterable[StrEnum]) -> StrEnum:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats import ExponentFormat, FloatFormat
-from hwsim.formats.exact import exact
+from hwsim.formats import container_dtype
+from hwsim.formats.exact import ExactNumbers, exact
 from hwsim.formats.rounding import Ints
 from hwsim.quantize.division import Floats
-from hwsim.quantize.exponents import ceil_exponent, even_exponent, floor_exponent
 from hwsim.quantize.rule import Apply, Rule, Select, TensorScale, is_f32
+from hwsim.quantize.special import nan_code
 
 Singles = NDArray[np.float32]
 
-FROM_BITS = {Select.FLOOR: floor_exponent, Select.CEIL: ceil_exponent, Select.EVEN: even_exponent}
 SINGLE_MAX = np.finfo(np.float32).max
 
 
@@ -42,11 +41,8 @@ def scales_of(rule: Rule, amax: Floats, g: np.float32) -> BlockScales:
     least, most = _exponent_range(rule)
     nan |= (exp > most) & (rule.huge_scale == "nan")
     exp = np.clip(exp, least, most)
-    if isinstance(rule.scale_format, ExponentFormat):
-        codes = exp + rule.scale_format.bias
-    else:
-        with np.errstate(over="ignore"):
-            codes = rule.scale_format.encode(np.ldexp(1.0, exp.astype(np.intc))).astype(np.int64)
+    with np.errstate(over="ignore"):
+        codes = rule.scale_format.encode(np.ldexp(1.0, exp.astype(np.intc))).astype(np.int64)
     return BlockScales(_stored(rule, codes, nan, zero))
 
 
@@ -58,9 +54,7 @@ def tensor_scale(rule: Rule, amax: float) -> tuple[np.float32, np.float32]:
     one = np.float32(1)
     if rule.tensor_scale is TensorScale.NONE or amax == 0 or np.isnan(amax):
         return one, one
-    assert isinstance(rule.scale_format, FloatFormat)
-    largest = float(rule.scale_format.decode(rule.scale_format.max_magnitude << rule.scale_format.padding))
-    span = np.float32(largest * rule.largest)
+    span = np.float32(rule.scale_format.largest * rule.largest)
     with np.errstate(over="ignore", under="ignore"):
         if rule.tensor_scale is TensorScale.DIVIDE:
             g = np.maximum(np.float32(amax) / span, np.float32(2.0**-149))
@@ -71,23 +65,33 @@ def tensor_scale(rule: Rule, amax: float) -> tuple[np.float32, np.float32]:
 
 def power_exponents(rule: Rule, amax: Floats) -> Ints:
     """The exponents of power-of-two scales, without limits. amax: above 0, finite."""
-    if rule.select in FROM_BITS:
-        number = exact(amax)
-        found = FROM_BITS[rule.select](number.sig, number.exp, rule.emax, rule.fraction_bits)
-    else:
-        with np.errstate(over="ignore", under="ignore"):
-            single, largest = amax.astype(np.float32), np.float32(rule.largest)
-            ratio = single / largest if rule.select is Select.RCEIL else single * (np.float32(1) / largest)
-        number = exact(ratio.astype(np.float64))
-        found = ceil_exponent(number.sig, number.exp, 0, 0)
-    return found.reshape(amax.shape)
+    number = exact(amax)
+    match rule.select:
+        case Select.FLOOR:
+            exp = number.exp - rule.emax
+        case Select.CEIL:
+            exp = _ceil(number) - rule.emax
+        case Select.EVEN:  # the floor of the magnitude + half an ulp, that of an element in its binade
+            exp = number.exp + (number.sig + (1 << 51 - rule.fraction_bits) >> 53) - rule.emax
+        case Select.RCEIL | Select.RCEIL_RECIPROCAL:
+            with np.errstate(over="ignore", under="ignore"):
+                single, largest = amax.astype(np.float32), np.float32(rule.largest)
+                ratio = single / largest if rule.select is Select.RCEIL else single * (np.float32(1) / largest)
+            exp = _ceil(exact(ratio.astype(np.float64)))
+        case Select.DIVIDE:
+            raise ValueError("select 'divide' gives no powers of two")
+        case _:
+            assert_never(rule.select)
+    return exp.reshape(amax.shape)
+
+
+def _ceil(number: ExactNumbers) -> Ints:
+    """ceil(log2(magnitude)). No logarithm is taken, so none is rounded."""
+    return np.asarray(number.exp + (number.sig != 1 << 52))
 
 
 def _exponent_range(rule: Rule) -> tuple[int, int]:
     """Exponents of the least power of two that is a scale, and of the largest. In f32, of normal numbers."""
-    if isinstance(rule.scale_format, ExponentFormat):
-        return rule.scale_format.min_code - rule.scale_format.bias, rule.scale_format.max_code - rule.scale_format.bias
-    assert isinstance(rule.scale_format, FloatFormat)
     subnormal = rule.scale_format.fraction_bits if rule.scale_format.subnormals and not is_f32(rule.scale_format) else 0
     return rule.scale_format.emin - subnormal, rule.scale_format.emax
 
@@ -117,9 +121,6 @@ def _stored(rule: Rule, codes: Ints, nan: NDArray[np.bool_], zero: NDArray[np.bo
     """Codes with those of special blocks put in, as they are kept."""
     at_zero = int(rule.scale_format.encode(rule.zero_scale)) if is_f32(rule.scale_format) else int(rule.zero_scale)
     codes = np.where(zero, at_zero, codes)
-    assert not nan.any() or rule.scale_format.has_nan
-    if nan.any() and isinstance(rule.scale_format, (FloatFormat, ExponentFormat)):
-        codes = np.where(nan, rule.scale_format.canonical_nan or 0, codes)
-    if is_f32(rule.scale_format):
-        return codes.astype(np.uint32).view(np.float32)
-    return codes.astype(np.uint8 if rule.scale_format.container_bits <= 8 else np.uint16)
+    codes = np.where(nan, nan_code(rule.scale_format), codes)  # there is none where the format has no NaN
+    stored = codes.astype(container_dtype(rule.scale_format))
+    return stored.view(np.float32) if is_f32(rule.scale_format) else stored

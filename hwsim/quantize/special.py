@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats import Format
 from hwsim.formats.reference import encode_reference
 from hwsim.quantize.rule import Rule, Special
 
 
 def nan_code(fmt: Format) -> int:
     """The canonical NaN; code 0 of a format without."""
-    return fmt.canonical_nan or 0 if isinstance(fmt, (FloatFormat, ExponentFormat)) else 0
+    return fmt.canonical_nan or 0
 
 
 def infinity_codes(rule: Rule) -> tuple[int, int]:
@@ -20,6 +20,6 @@ def infinity_codes(rule: Rule) -> tuple[int, int]:
     if rule.infinity is Special.ELEMENT:
         overflow = "infinity" if fmt.infinities else "nan"
     plus, minus = encode_reference(fmt, [np.inf, -np.inf], overflow=overflow).tolist()
-    if isinstance(fmt, FixedFormat) and rule.symmetric and minus == 1 << fmt.bits - 1:
+    if fmt.twos_complement and rule.symmetric and minus == fmt.max_code + 1:
         minus += 1
     return plus, minus

@@ -110,6 +110,12 @@ def test_directed_rounding_of_what_is_below_every_float64_under_its_scale() -> N
         ((np.ones(3), "mxfp8-e4m3"), {"select": "divide"}, ValueError, "select must give powers of two"),
         ((np.ones(3), "mxfp8-e4m3"), {"nan": "saturate"}, ValueError, "nan must be one of block, element, error"),
         ((np.ones(3), "mxfp8-e4m3"), {"huge_scale": "inf"}, ValueError, "huge_scale must be saturate or nan"),
+        (
+            (np.ones(3), "mxfp8-e4m3"),
+            {"huge_scale": "nan", "scale_format": "e3m2", "nan": "error", "infinity": "error"},
+            ValueError,
+            "huge_scale must not be 'nan': e3m2 has no NaN",
+        ),
         ((np.ones(3), "mxfp8-e4m3"), {"apply": "multiply"}, ValueError, "apply 'multiply' goes with"),
         ((np.ones(3), "mxfp8-e4m3"), {"tensor_scale": "divide"}, ValueError, "tensor_scale goes with"),
         ((np.ones(3), "mxfp8-e4m3"), {"element": "e8m0"}, ValueError, "element must be a signed format"),
