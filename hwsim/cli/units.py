@@ -30,7 +30,7 @@ from hwsim.spec import (
     refuse_unimplemented_in_hardware,
     steps,
 )
-from hwsim.spec.keys import LOST_WORDS
+from hwsim.spec.keys import lost_words
 from hwsim.spec.parts import Instruction
 
 
@@ -141,10 +141,10 @@ def _sum(unit: Unit) -> Iterator[str]:
         case EvenOddSum():
             yield (
                 f"Even and odd products of a group are summed apart; each keeps {rule.fraction_bits} bits below its "
-                f"largest exponent; {LOST_WORDS[rule.lost]}."
+                f"largest exponent; {lost_words(rule.lost).sentence}."
             )
             both = rule.combine
-            yield f"Both sums keep {both.fraction_bits} bits below the larger one; {LOST_WORDS[both.lost]}."
+            yield f"Both sums keep {both.fraction_bits} bits below the larger one; {lost_words(both.lost).sentence}."
         case ExactSum():
             where = "after each group" if rule.rounded == "group" else "only where the sum leaves its register"
             yield f"All is summed exactly, and rounded {where}."
@@ -170,7 +170,7 @@ def _aligned(rule: AlignedSum) -> Iterator[str]:
             "the window at their scales' exponents."
         )
     yield (
-        f"A group keeps {rule.fraction_bits} bits below its largest exponent; {LOST_WORDS[rule.lost]}; "
+        f"A group keeps {rule.fraction_bits} bits below its largest exponent; {lost_words(rule.lost).sentence}; "
         "it is summed exactly."
     )
 

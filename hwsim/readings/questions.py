@@ -12,6 +12,7 @@ from typing import Any
 from hwsim.formats import FloatFormat
 from hwsim.readings.changes import ADDEND_FIRST, IN_ONE_SUM, Candidate, Changes, Proposals, among
 from hwsim.spec import RoundedSum, Unit, WindowSum
+from hwsim.spec.keys import LOST, lost_words
 from hwsim.spec.rules import is_nan_code
 
 # Least max_exp where binary32 ends.
@@ -54,8 +55,7 @@ def lost(unit: Unit) -> Proposals:
     """What happens to a term's bits below the window."""
     if not isinstance(unit.sum, WindowSum):
         return {}
-    names = {"truncate": "truncated", "floor": "floored", "jam": "jammed", "rne": "to nearest even", "rna": "to away"}
-    return {name: {"sum": {"lost": lost}} for lost, name in names.items()}
+    return {lost_words(rule).after: {"sum": {"lost": rule}} for rule in LOST}
 
 
 def groups(unit: Unit) -> Proposals:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, assert_never, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, Strict
 
@@ -12,14 +12,7 @@ from hwsim.formats.yamlfile import RuleError
 
 Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]
 Lost = Literal["truncate", "floor", "jam", "rne", "rna"]
-# What becomes of the bits of a term below its window, in words.
-LOST_WORDS: dict[Lost, str] = {
-    "truncate": "bits below are cut off each term's magnitude",
-    "floor": "terms are rounded down to it",
-    "jam": "lost ones are OR-ed into each term's last bit",
-    "rne": "terms are rounded to it, ties to even",
-    "rna": "terms are rounded to it, ties away from zero",
-}
+LOST: tuple[Lost, ...] = get_args(Lost)
 Positive = Annotated[int, Strict(), Field(ge=1)]
 Bits = Annotated[int, Strict(), Field(ge=0, le=256)]
 Whole = Annotated[int, Strict()]
@@ -32,6 +25,30 @@ def _none(value: Any) -> Any:
 
 
 NoneWord = BeforeValidator(_none)
+
+
+class LostWords(NamedTuple):
+    """A rule for lost bits: as a sentence about terms, and after `lost bits`."""
+
+    sentence: str
+    after: str
+
+
+def lost_words(lost: Lost) -> LostWords:
+    """What becomes of the bits of a term below its window, in words."""
+    match lost:
+        case "truncate":
+            return LostWords("bits below are cut off each term's magnitude", "truncated")
+        case "floor":
+            return LostWords("terms are rounded down to it", "floored")
+        case "jam":
+            return LostWords("lost ones are OR-ed into each term's last bit", "jammed")
+        case "rne":
+            return LostWords("terms are rounded to it, ties to even", "to nearest even")
+        case "rna":
+            return LostWords("terms are rounded to it, ties away from zero", "to away")
+        case _:
+            assert_never(lost)
 
 
 class Values(NamedTuple):
