@@ -70,7 +70,7 @@ class Product(NamedTuple):
     @property
     def by_model(self) -> bool:
         """Whether the model computes it; else compiled code does, of parts however small."""
-        return chosen(self.unit, self.products) is None
+        return chosen(self.unit, self.products, self.a.codes.shape[-1]) is None
 
     def parts(self) -> Iterator[slice]:
         """The rows that are computed at once, of one height but for the last."""

@@ -1,6 +1,6 @@
 """Compiled kernels: the same bits as the model, at the machine's speed. They share nothing with it but the spec."""
 
-from hwsim.kernels.choice import kernel_of
-from hwsim.kernels.kernel import Kernel, Unsuited
+from hwsim.kernels.kernel import AnyKernel, Kernel
+from hwsim.kernels.methods import kernel_of, supports
 
-__all__ = ["Kernel", "Unsuited", "kernel_of"]
+__all__ = ["AnyKernel", "Kernel", "kernel_of", "supports"]

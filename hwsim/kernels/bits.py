@@ -1,7 +1,11 @@
-"""Bits of floats where arithmetic cannot say it: float32 and float64 alike, element by element or in vectors."""
+"""Bits of floats where arithmetic cannot say it: float32 and float64 alike, element by element or in vectors.
+
+Each function is written in LLVM's own language, whose types (llvmlite) mypy does not know: they are Any here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -11,8 +15,7 @@ from numba.extending import intrinsic
 EXPONENT = {32: 0x7F800000, 64: 0x7FF0000000000000}
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def binade(_: Any, x: Any) -> Any:
+def _binade(_: Any, x: Any) -> Any:
     """The largest power of two that is not above x. x: normal and above zero."""
     if not isinstance(x, types.Float):
         return None
@@ -24,8 +27,7 @@ def binade(_: Any, x: Any) -> Any:
     return x(x), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def jam(_: Any, x: Any, rest: Any) -> Any:
+def _jam(_: Any, x: Any, rest: Any) -> Any:
     """x + rest, rounded to odd: x itself if rest is zero or NaN, else that of the two floats around it that is odd.
 
     rest: at most half an ulp of x in magnitude, as the error of an addition is.
@@ -45,8 +47,7 @@ def jam(_: Any, x: Any, rest: Any) -> Any:
     return x(x, x), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def cut(_: Any, x: Any, drop: Any) -> Any:
+def _drop_bits(_: Any, x: Any, drop: Any) -> Any:
     """x without its last `drop` bits, to nearest, ties to even; infinities and NaNs are left alone.
 
     That is the rounding to a format whose exponents are those of x's type. drop: 1 or more.
@@ -70,3 +71,8 @@ def cut(_: Any, x: Any, drop: Any) -> Any:
 
 def _as_bits(builder: Any, x: Any) -> Any:
     return builder.bitcast(x, ir.IntType(32 if isinstance(x.type, ir.FloatType) else 64))
+
+
+binade: Callable[[float], float] = intrinsic(_binade)
+jam: Callable[[float, float], float] = intrinsic(_jam)
+drop_bits: Callable[[float, int], float] = intrinsic(_drop_bits)

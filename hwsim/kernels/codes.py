@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.compiled import compiled
 from hwsim.formats import FixedFormat, FloatFormat, Format
+from hwsim.formats.codes import Codes
+from hwsim.spec.keys import Number
 
 Floats = NDArray[np.float64]
 TABLE_BITS = 16
@@ -26,7 +28,7 @@ def decode_table(fmt: Format) -> Floats:
     return table
 
 
-def values_of(fmt: Format, codes: NDArray[Any]) -> Floats:
+def values_of(fmt: Format, codes: Codes) -> Floats:
     """The values of codes, in their shape, contiguous. NaNs and infinities are float64's."""
     if fmt.container_bits <= TABLE_BITS:
         return np.ascontiguousarray(np.take(decode_table(fmt), codes))
@@ -68,7 +70,7 @@ def coding_of(fmt: FloatFormat, nan: int | None = None) -> Coding:
     )
 
 
-def codes_of(values: Floats, fmt: Format, out: NDArray[np.uint32], nan: int | None = None) -> None:
+def codes_of(values: Floats, fmt: Number, out: NDArray[np.uint32], nan: int | None = None) -> None:
     """Write the container's codes of values, each of which is one of the format's, to `out`, of the same shape (m, n).
 
     nan: the code of NaN, where it is not the format's canonical one. Zeros have the signs that they are to have.
@@ -77,12 +79,11 @@ def codes_of(values: Floats, fmt: Format, out: NDArray[np.uint32], nan: int | No
         scaled = np.ldexp(values, fmt.fraction_bits).astype(np.int64)
         out[...] = (scaled & ((1 << fmt.bits) - 1)).astype(np.uint32)
         return
-    assert isinstance(fmt, FloatFormat)
     _encode(values.view(np.int64), coding_of(fmt, nan), out)
 
 
 @compiled
-def _encode(bits: Any, coding: Any, out: Any) -> None:
+def _encode(bits: NDArray[np.int64], coding: Coding, out: NDArray[np.uint32]) -> None:
     drop = 52 - coding.fraction_bits
     for i in range(bits.shape[0]):
         for j in range(bits.shape[1]):

@@ -1,4 +1,4 @@
-"""The kernel of exact sums: `sum.method` exact.
+"""`sum.method: exact`: sums without any error, rounded at the end or after each group.
 
 Products are float64s without an error. So are sums of few of them, in units of the least; with each sum's error beside
 it, sums of many; and what is left, sums over scales of their own or over all of binary32's range, goes into `levels`.
@@ -7,38 +7,35 @@ it, sums of many; and what is left, sums over scales of their own or over all of
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from math import gcd
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hwsim.formats import FixedFormat, FloatFormat
+from hwsim.formats import FixedFormat
 from hwsim.kernels.codes import Floats
-from hwsim.kernels.exact_sums import narrow_sums, wide_sums
-from hwsim.kernels.extents import Extent, as_float64, extent, products_of, scales_of
-from hwsim.kernels.fixed import ANY, HELD_BITS, fixed_target_of
-from hwsim.kernels.floats import target_of
-from hwsim.kernels.kernel import Unsuited
+from hwsim.kernels.exact_sums import Reach, Segments, SumKind, narrow_sums, wide_sums
+from hwsim.kernels.extents import Extent, extent, products_of, scaled_products
+from hwsim.kernels.float_kernel import FloatKernel, Partial, float_lacks
+from hwsim.kernels.floats import ANY_RANGE, FIXED_BITS, fixed_range
 from hwsim.kernels.levels import levels_for
-from hwsim.kernels.paired import run_pairs
-from hwsim.kernels.spans import Partial, Scales, Spans
-from hwsim.kernels.values import Packed, block_of, each, pack
-from hwsim.spec import Unit
+from hwsim.kernels.targets import result_target
+from hwsim.kernels.values import Carried, FloatOperand, each
+from hwsim.spec import ExactSum, Unit
 
 # Products along K of one pass over all rows: with a tile's columns they stay in the processor's cache.
 PASS = 128
 # Products of a segment for which one float64, or two, are worth their while.
 WORTH_ONE, WORTH_TWO = 64, 8
-# K that a unit is asked to hold when it is made.
+# A unit whose sums wrap has a kernel only if this holds sums of so many products.
 LONG = 1 << 20
 # Of what is zero, or special: it reaches nothing.
 NOWHERE = 1 << 20
 
-Reach = NDArray[np.int64]
 
-
-class Plan(NamedTuple):
+class SumPlan(NamedTuple):
     """How products are summed that are rounded together.
 
     segment: products whose sum is one float64, or two: with `pair` the sum and its errors' sum. wide: sums of segments
@@ -50,7 +47,7 @@ class Plan(NamedTuple):
     wide: bool
 
 
-def plan_of(span: int, products: int, shared: int | None = None) -> Plan:
+def plan_of(span: int, products: int, shared: int | None = None) -> SumPlan:
     """A plan for so many products of `span` bits. shared: products that have their scales in common; None: all.
 
     One float64 holds the sum of n products if span + log2(n) is at most 53. The error of an addition is at most half an
@@ -60,114 +57,101 @@ def plan_of(span: int, products: int, shared: int | None = None) -> Plan:
     one, two = 1 << max(53 - span, 0), max(1 << max(104 - span, 0) // 2, 2)
     if shared is None or products <= shared:
         if products <= one:
-            return Plan(products, False, False)
+            return SumPlan(products, False, False)
         if products <= two:
-            return Plan(products, True, False)
+            return SumPlan(products, True, False)
     for most, pair, worth in ((one, False, WORTH_ONE), (two, True, WORTH_TWO)):
         segment = most if shared is None else max(n for n in range(1, shared + 1) if shared % n == 0 and n <= most)
         if segment >= min(worth, shared or worth):
-            return Plan(segment, pair, True)
-    return Plan(1, False, True)
+            return SumPlan(segment, pair, True)
+    return SumPlan(1, False, True)
 
 
-class Factors(NamedTuple):
-    """Packed values, and a scale for each segment of products: a (m, segments), b (segments, n)."""
+def lacks(unit: Unit, rule: ExactSum) -> Iterator[str]:
+    """What this kernel does not hold, as keys with their values."""
+    if rule.product_limit is not None:
+        yield f"sum.product_limit: {rule.product_limit}"
+    yield from float_lacks(unit)
+    yield from products_of(unit, False).not_float64s("operands: products")
+    yield from numbers_of(unit).not_float64s("operands: products and addends")
+    if longest_of(unit) < LONG:
+        yield f"result.overflow: wrap (of sums of {LONG} products, which do not fit {FIXED_BITS} bits)"
 
-    a: Floats
-    b: Floats
-    scale_a: Floats
-    scale_b: Floats
+
+def kernel(unit: Unit, rule: ExactSum) -> ExactKernel:
+    """The kernel of a unit of this method that lacks nothing."""
+    return ExactKernel(unit, rule)
 
 
-class ExactKernel:
-    """Exact sums. Raises Unsuited."""
+def addends_of(unit: Unit) -> Extent:
+    """What sums start from: c, or the result of a group."""
+    results = extent(unit.result.format)
+    return results if unit.operands.addend is None else results.with_(extent(unit.operands.addend))
+
+
+def numbers_of(unit: Unit) -> Extent:
+    """The terms of sums: products, scaled where scales enter there, and addends."""
+    return products_of(unit, scaled_products(unit)).with_(addends_of(unit))
+
+
+def longest_of(unit: Unit) -> int:
+    """The largest K whose sums are right to their last bits: any, unless they wrap."""
+    if unit.result.overflow != "wrap":
+        return sys.maxsize
+    high = FIXED_BITS - 1 + numbers_of(unit).low
+    growth = high - products_of(unit, scaled_products(unit)).high
+    return (1 << growth) - 1 if growth > 0 and addends_of(unit).high <= high else 0
+
+
+def shared_scales(unit: Unit) -> int | None:
+    """Products next to one another that share their scales; None where too few do, and factors take the scales."""
+    if unit.scale is None or not scaled_products(unit) or unit.instruction.order != "sequential":
+        return None
+    shared = gcd(unit.instruction.lanes, unit.scale.length("a"), unit.scale.length("b"))
+    return shared if plan_of(products_of(unit, False).span, 2 * shared, shared).segment >= 2 else None
+
+
+class ExactKernel(FloatKernel):
+    """Exact sums."""
 
     rows, columns = 32, 256
 
-    def __init__(self, unit: Unit):
-        result = unit.result
-        if unit.sum.product_limit is not None:
-            raise Unsuited("sum.product_limit")
-        self.unit, self.spans, self.fixed = unit, Spans(unit), ANY
-        self.products = products_of(unit)
-        scaled = unit.scale is not None and unit.scale.at == "product"
-        self.shared = self._shared() if scaled else None
-        self.fold = scaled and self.shared is None
-        numbers = self.products.times(scales_of(unit)) if scaled else self.products
-        self.products = numbers if self.fold else self.products
-        self.addends = self._addends()
-        self.numbers = as_float64(numbers.with_(self.addends), "products and addends")
-        if isinstance(result.format, FixedFormat):
-            self.target, self.fixed = fixed_target_of(result.format, result.rounding, result.overflow)
-            self._check_wrap(LONG)
-        else:
-            assert isinstance(result.format, FloatFormat)
-            flush = result.subnormals == "flush"
-            self.target = target_of(result.format, result.rounding, result.overflow, result.tiny, flush)
+    def __init__(self, unit: Unit, rule: ExactSum):
+        self.shared = shared_scales(unit)
+        super().__init__(unit, scaled_products(unit) and self.shared is None)
+        self.rule, self.longest = rule, longest_of(unit)
+        self.products, self.addends, self.numbers = products_of(unit, self.fold), addends_of(unit), numbers_of(unit)
+        self.target, fmt = result_target(unit.result), unit.result.format
+        self.range = fixed_range(fmt, unit.result.overflow == "wrap") if isinstance(fmt, FixedFormat) else ANY_RANGE
 
-    def _shared(self) -> int | None:
-        """Products next to one another that share their scales; None where too few do, and factors take the scales."""
-        shared = gcd(self.unit.instruction.lanes, block_of(self.unit, "a"), block_of(self.unit, "b"))
-        plan = plan_of(self.products.span, 2 * shared, shared)
-        return None if plan.segment < 2 or self.unit.instruction.order != "sequential" else shared
-
-    def _addends(self) -> Extent:
-        """What sums start from: c, or the result of a group."""
-        made = extent(self.unit.result.format)
-        return made if self.unit.operands.addend is None else made.with_(extent(self.unit.operands.addend))
-
-    def _check_wrap(self, k: int) -> None:
-        """What wraps must be right to its last bit."""
-        low, high = self.numbers.low, max(self.products.high + k.bit_length(), self.addends.high)
-        if self.fixed.turn and high + 1 - low > HELD_BITS:
-            raise Unsuited(f"sums of {k} products that wrap and do not fit {HELD_BITS} bits")
-
-    def pack_a(self, codes: NDArray[Any], scales: NDArray[Any] | None) -> Packed:
-        """As in `Kernel`."""
-        return pack(self.unit, "a", codes, scales, self.fold)
-
-    def pack_b(self, codes: NDArray[Any], scales: NDArray[Any] | None) -> Packed:
-        """As in `Kernel`."""
-        return pack(self.unit, "b", codes, scales, self.fold)
-
-    def run(self, a: Packed, b: Packed, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
-        """As in `Kernel`. Raises Unsuited where so long a sum wraps that its last bits are lost."""
+    def partial(self, a: FloatOperand, b: FloatOperand) -> Partial:
+        """As in `FloatKernel`."""
         k = a.values.shape[1]
-        self._check_wrap(k)
-        count = self.unit.instruction.lanes if self.unit.sum.rounded == "group" else self.spans.length(k)
+        count = self.unit.instruction.lanes if self.rule.rounded == "group" else self.span(k)
         plan = plan_of(self.products.span, count, self.shared)
-        scale_a, scale_b, promoted = np.ones((len(a.values), 1)), np.ones((1, b.values.shape[1])), None
-        if a.scales is not None and b.scales is not None:
-            if self.shared is None:
-                promoted = Scales(a.scales, b.scales, a.block, b.block)
-            else:
-                segments = k // plan.segment
-                scale_a = each(a.scales, a.block // plan.segment, segments, 1)
-                scale_b = each(b.scales, b.block // plan.segment, segments, 0)
-        factors = Factors(a.values, b.values, scale_a, scale_b)
-        partial = self._wide(factors, plan, count) if plan.wide else self._narrow(factors, plan, count)
-        self.spans.run(partial, k, promoted, c, out)
+        scale_a, scale_b = np.ones((len(a.values), 1)), np.ones((1, b.values.shape[1]))
+        if self.shared is not None and a.scales is not None and b.scales is not None:
+            segments = k // plan.segment
+            scale_a = each(a.scales, a.block // plan.segment, segments, 1)
+            scale_b = each(b.scales, b.block // plan.segment, segments, 0)
+        segments_of = Segments(a.values, b.values, scale_a, scale_b)
+        return self._wide(segments_of, plan, count) if plan.wide else self._narrow(segments_of, plan, count)
 
-    def pairs(
-        self, a: tuple[NDArray[Any], Any], b: tuple[NDArray[Any], Any], c: NDArray[np.uint32], out: NDArray[np.uint32]
-    ) -> None:
-        """As in `Kernel`."""
-        run_pairs(self, a, b, c, out)
-
-    def _flags(self, plan: Plan) -> tuple[bool, bool, bool, bool, int]:
+    def _kind(self, plan: SumPlan) -> SumKind:
         """What the compiled sums are made for."""
-        return plan.pair, self.shared is not None, self.unit.sum.zero == "ieee", self.fixed is not ANY, self.target.mode
+        fixed = isinstance(self.unit.result.format, FixedFormat)
+        return SumKind(plan.pair, self.shared is not None, self.rule.zero == "ieee", fixed, self.target.mode)
 
-    def _narrow(self, factors: Factors, plan: Plan, count: int) -> Partial:
+    def _narrow(self, factors: Segments, plan: SumPlan, count: int) -> Partial:
         """Sums that need no levels. count: products that are rounded together."""
-        compiled = narrow_sums(*self._flags(plan))
+        compiled = narrow_sums(self._kind(plan))
         room = np.empty((2, len(factors.a), factors.b.shape[1]))
 
         def sums(values: Floats, first: int, last: int, count: int, part: tuple[int, bool], alone: int) -> None:
-            compiled(values, room, *factors, first, last, count, part, alone, self.target, self.fixed)
+            compiled(values, room, factors, first, last, count, part, alone, self.target, self.range)
 
         def partial(values: Floats, first: int, last: int) -> None:
-            alone = -1 if self.spans.starts_from_addend(first) else first
+            alone = -1 if self.starts_from_addend(first) else first
             if count <= PASS or self.shared:
                 step = max(PASS // count, 1) * count
                 for low in range(first, last, step):
@@ -181,24 +165,23 @@ class ExactKernel:
 
         return partial
 
-    def _wide(self, factors: Factors, plan: Plan, count: int) -> Partial:
+    def _wide(self, factors: Segments, plan: SumPlan, count: int) -> Partial:
         """Sums in levels. count: products that are rounded together."""
-        compiled = wide_sums(*self._flags(plan))
+        compiled = wide_sums(self._kind(plan))
         growth = plan.segment.bit_length()
         levels = levels_for(self.numbers._replace(high=self.numbers.high + growth), 2 * -(-count // plan.segment) + 1)
         reach_a, reach_b = self._reach(factors, plan.segment)
         reach_a += np.array([growth, 0]).reshape(2, 1, 1)
+        reach_c = self.addends.high, self.addends.low
 
         def partial(values: Floats, first: int, last: int) -> None:
-            alone = -1 if self.spans.starts_from_addend(first) else first
-            compiled(
-                values, *factors, reach_a, reach_b, (self.addends.high, self.addends.low), first, last, count,
-                plan.segment, alone, self.target, self.fixed, *levels,
-            )  # fmt: skip
+            alone = -1 if self.starts_from_addend(first) else first
+            reaches = reach_a, reach_b, reach_c
+            compiled(values, factors, reaches, first, last, count, plan.segment, alone, self.target, self.range, levels)
 
         return partial
 
-    def _reach(self, factors: Factors, segment: int) -> tuple[Reach, Reach]:
+    def _reach(self, factors: Segments, segment: int) -> tuple[Reach, Reach]:
         """How high and how low the products of a segment reach: the sum of a row's (2, m, ...) and a column's (2, ...).
 
         Of single products the factors tell, of others the scales.
@@ -216,7 +199,7 @@ class ExactKernel:
         return whole.copy(), np.zeros((2, segments), np.int64)
 
 
-def reach_of(values: Floats, bits: int) -> Reach:
+def reach_of(values: Carried, bits: int) -> Reach:
     """Of each value of at most `bits` bits: an exponent that it is below, and one that it is a multiple of."""
     exponents = np.frexp(values)[1].astype(np.int64)
     counts = np.isfinite(values) & (values != 0)
@@ -226,8 +209,3 @@ def reach_of(values: Floats, bits: int) -> Reach:
 def over_columns(reach: Reach) -> Reach:
     """The highest and the lowest of every row."""
     return np.array([reach[0].max(axis=1), reach[1].min(axis=1)])
-
-
-def kernel(unit: Unit) -> ExactKernel:
-    """The kernel of a unit of method exact. Raises Unsuited."""
-    return ExactKernel(unit)

@@ -2,32 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from hwsim.compiled import compiled, inlined
-from hwsim.kernels.fixed import within
-from hwsim.kernels.floats import RD, add_odd, round_in, settled
-from hwsim.kernels.levels import collect, spread
+from hwsim.kernels.codes import Floats
+from hwsim.kernels.floats import RD, FixedRange, RoundingTarget, add_odd, round_in, settled, within
+from hwsim.kernels.integers import Int64s
+from hwsim.kernels.levels import Levels, collect, spread
+from hwsim.kernels.values import Carried
+
+# Exponents: every number is below 2^reach[0] and a multiple of 2^reach[1].
+Reach = Int64s
+
+
+class Segments(NamedTuple):
+    """Packed values, and a scale for each segment of products: a (m, segments), b (segments, n)."""
+
+    a: Carried
+    b: Carried
+    scale_a: Floats
+    scale_b: Floats
+
+
+class SumKind(NamedTuple):
+    """What sums are compiled for. pair: with the sum of their errors. scaled: times a scale. ieee: the signs of zeros.
+
+    fixed: results are brought into a fixed format's range. mode: of their rounding.
+    """
+
+    pair: bool
+    scaled: bool
+    ieee: bool
+    fixed: bool
+    mode: int
+
+
+# values, room, factors, first, last, count, part, alone, target, range
+NarrowSums = Callable[
+    [Floats, Floats, Segments, int, int, int, tuple[int, bool], int, RoundingTarget, FixedRange], None
+]
 
 
 @lru_cache(maxsize=64)
-def narrow_sums(pair: bool, scaled: bool, ieee: bool, fixed: bool, mode: int) -> Any:
-    """Sums that one float64, or with `pair` two, hold. scaled: times a scale. ieee: the signs of zeros."""
+def narrow_sums(kind: SumKind) -> NarrowSums:
+    """Sums that one float64, or with `pair` two, hold."""
+    pair, scaled, ieee, fixed, mode = kind
 
     @compiled
     def sums(
-        values: Any, room: Any, a: Any, b: Any, of_a: Any, of_b: Any, first: Any, last: Any, count: Any, part: Any,
-        alone: Any, t: Any, f: Any,
+        values: Floats, room: Floats, factors: Segments, first: int, last: int, count: int, part: tuple[int, bool],
+        alone: int, t: RoundingTarget, f: FixedRange,
     ) -> None:  # fmt: skip
         """Values (m, n) become the rounded sums of themselves and `count` products, again and again up to `last`.
 
-        room: two sums so far (2, m, n). of_a, of_b: a scale for each `count` products, (m, ...) and (..., n).
+        room: two sums so far (2, m, n). factors: with a scale for each `count` products.
         part: where the sum of products began, -1 for with each `count`, and whether it ends with these. alone: where
         the sum that has no addend begins, or -1.
         """
+        a, b, of_a, of_b = factors
         origin, ends = part
         total = np.empty(values.shape[1])
         for i in range(values.shape[0]):
@@ -55,20 +91,29 @@ def narrow_sums(pair: bool, scaled: bool, ieee: bool, fixed: bool, mode: int) ->
     return sums
 
 
+Reaches = tuple[Reach, Reach, tuple[int, int]]
+# values, factors, reaches, first, last, count, segment, alone, target, range, levels
+WideSums = Callable[[Floats, Segments, Reaches, int, int, int, int, int, RoundingTarget, FixedRange, Levels], None]
+
+
 @lru_cache(maxsize=64)
-def wide_sums(pair: bool, scaled: bool, ieee: bool, fixed: bool, mode: int) -> Any:
+def wide_sums(kind: SumKind) -> WideSums:
     """Sums in levels, to which sums of segments are added, in one float64 or two, each times a scale."""
+    pair, scaled, ieee, fixed, mode = kind
 
     @compiled
     def sums(
-        values: Any, a: Any, b: Any, of_a: Any, of_b: Any, reach_a: Any, reach_b: Any, reach_c: Any, first: Any,
-        last: Any, count: Any, segment: Any, alone: Any, t: Any, f: Any, shifts: Any, high: Any, width: Any,
+        values: Floats, factors: Segments, reaches: Reaches, first: int, last: int,
+        count: int, segment: int, alone: int, t: RoundingTarget, f: FixedRange, given: Levels,
     ) -> None:  # fmt: skip
         """Values (m, n) become the rounded sums of themselves and `count` products, again and again up to `last`.
 
-        of_a, of_b: a scale for each segment, (m, ...) and (..., n). reach_a (2, m, ...), reach_b (2, ...), reach_c (2):
-        every number of a segment, or addend, is below 2^reach[0] and a multiple of 2^reach[1]. high, width: of levels.
+        factors: with a scale for each segment. reaches: of the segments of a (2, m, ...) and of b (2, ...), and of the
+        addends. given: the levels.
         """
+        a, b, of_a, of_b = factors
+        reach_a, reach_b, reach_c = reaches
+        shifts, high, width = given
         n, top = values.shape[1], shifts.shape[0] - 1
         main, errors, special, lost = np.empty(n), np.empty(n), np.empty(n), np.zeros(n)
         levels = np.empty((shifts.shape[0], n))
@@ -104,13 +149,15 @@ def wide_sums(pair: bool, scaled: bool, ieee: bool, fixed: bool, mode: int) -> A
 
 
 @inlined
-def level_of(exponent: Any, high: Any, width: Any, top: Any) -> Any:
+def level_of(exponent: int, high: int, width: int, top: int) -> int:
     """The level whose unit is at most 2^exponent, or the last."""
     return min((high - exponent) // width, top)
 
 
 @inlined
-def add_products(main: Any, errors: Any, x: Any, b: Any, first: Any, last: Any, pair: Any, begins: Any) -> None:
+def add_products(
+    main: Floats, errors: Floats, x: Carried, b: Carried, first: int, last: int, pair: bool, begins: bool
+) -> None:
     """Add products of x and rows of b to sums, with `pair` their errors to a second row. begins: the sums are zero."""
     n = main.shape[0]
     if begins:
@@ -144,7 +191,7 @@ def add_products(main: Any, errors: Any, x: Any, b: Any, first: Any, last: Any, 
 
 
 @inlined
-def sum_of_three(x: Any, y: Any, z: Any) -> Any:
+def sum_of_three(x: float, y: float, z: float) -> float:
     """x + y + z, rounded to odd (Boldo and Melquiond 2008, section 5). Where x is special, y may be a NaN."""
     plain = x + z
     xy = x + y
@@ -158,7 +205,9 @@ def sum_of_three(x: Any, y: Any, z: Any) -> Any:
 
 
 @inlined
-def sign_zeros(total: Any, addend: Any, with_addend: Any, x: Any, b: Any, first: Any, last: Any, mode: Any) -> None:
+def sign_zeros(
+    total: Floats, addend: Floats, with_addend: bool, x: Carried, b: Carried, first: int, last: int, mode: int
+) -> None:
     """Give sums of zero the sign of IEEE 754: that of all terms; where they differ, positive, and negative under rd."""
     down = mode & 7 == RD
     for j in range(total.shape[0]):
@@ -174,7 +223,9 @@ def sign_zeros(total: Any, addend: Any, with_addend: Any, x: Any, b: Any, first:
 
 
 @inlined
-def round_sums(result: Any, total: Any, ieee: Any, fixed: Any, t: Any, f: Any, mode: Any) -> None:
+def round_sums(
+    result: Floats, total: Floats, ieee: bool, fixed: bool, t: RoundingTarget, f: FixedRange, mode: int
+) -> None:
     """Write a row of sums, rounded to odd, as results. ieee: zeros have signs; otherwise they are positive."""
     for j in range(total.shape[0]):
         # Minus zero and zero are zero.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from hwsim.formats import ExponentFormat, FixedFormat, Format
-from hwsim.kernels.kernel import Unsuited
 from hwsim.spec import Unit
 
 # Between these, products and sums of float64s are neither too large nor too small for its exponents.
 FLOAT64_LOW, FLOAT64_HIGH = -960, 900
+FLOAT64_BITS = 53
 
 
 class Extent(NamedTuple):
@@ -32,6 +33,18 @@ class Extent(NamedTuple):
         """Bits of an integer, in units of 2^low, that holds every magnitude below 2^high."""
         return self.high - self.low
 
+    @property
+    def are_float32s(self) -> bool:
+        """Whether float32 has all of these numbers."""
+        return self.bits <= 24 and self.low >= -149 and self.high <= 128
+
+    def not_float64s(self, what: str) -> Iterator[str]:
+        """Why float64 does not hold these numbers and sums of them, if it does not. what: their name."""
+        if self.bits > FLOAT64_BITS:
+            yield f"{what} of {self.bits} bits, of which float64 has {FLOAT64_BITS},"
+        if self.low < FLOAT64_LOW or self.high > FLOAT64_HIGH:
+            yield f"{what} from 2^{self.low} to 2^{self.high}, beyond float64's exponents,"
+
 
 def extent(fmt: Format) -> Extent:
     """The finite numbers of a format."""
@@ -42,22 +55,20 @@ def extent(fmt: Format) -> Extent:
     return Extent(fmt.precision, fmt.emin - fmt.fraction_bits, fmt.emax + 1)
 
 
-def products_of(unit: Unit) -> Extent:
-    """The products of a unit's factors, without scales. Raises Unsuited where they are not float64s."""
-    a, b = unit.operands.multiplied
-    return as_float64(extent(a).times(extent(b)), "products")
+def scaled_products(unit: Unit) -> bool:
+    """Whether scales enter at products."""
+    return unit.scale is not None and unit.scale.at == "product"
 
 
-def scales_of(unit: Unit) -> Extent:
-    """The products of both scales."""
-    assert unit.scale is not None
-    return extent(unit.scale.a.format).times(extent(unit.scale.b.format))
+def factors_of(unit: Unit, scaled: bool) -> tuple[Extent, Extent]:
+    """The factors of a and of b, as they are multiplied. scaled: each times its scale, where the unit has scales."""
+    a, b = (extent(fmt) for fmt in unit.operands.multiplied)
+    if scaled and unit.scale is not None:
+        return a.times(extent(unit.scale.a.format)), b.times(extent(unit.scale.b.format))
+    return a, b
 
 
-def as_float64(numbers: Extent, what: str) -> Extent:
-    """The same. Raises Unsuited where float64 does not hold them, sums of them among them."""
-    if numbers.bits > 53:
-        raise Unsuited(f"{what} have {numbers.bits} bits, float64 has 53")
-    if numbers.low < FLOAT64_LOW or numbers.high > FLOAT64_HIGH:
-        raise Unsuited(f"{what} are from 2^{numbers.low} to 2^{numbers.high}, beyond float64's exponents")
-    return numbers
+def products_of(unit: Unit, scaled: bool) -> Extent:
+    """The products of a unit's factors. scaled: with both scales."""
+    a, b = factors_of(unit, scaled)
+    return a.times(b)

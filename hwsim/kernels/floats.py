@@ -11,17 +11,16 @@ bits less, is that of the exact sum (Boldo and Melquiond 2008).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple, assert_never
 
 import numpy as np
 
 from hwsim.compiled import inlined
-from hwsim.formats import FloatFormat
-from hwsim.kernels.bits import binade, cut, jam
-from hwsim.kernels.kernel import Unsuited
+from hwsim.formats import FixedFormat, FloatFormat
+from hwsim.kernels.bits import binade, drop_bits, jam
+from hwsim.spec.keys import Number, Rounding
 
 RNE, RNA, RZ, RU, RD, RTO = range(6)
-MODES = {"rne": RNE, "rna": RNA, "rz": RZ, "ru": RU, "rd": RD, "rto": RTO}
 # Of `round_in`: the carrier's own arithmetic has rounded; the format is the carrier with fewer bits, to nearest.
 NATIVE, CUT = 6, 7
 # Added to a mode: a format without subnormals whose numbers below the least are rounded to it or to zero.
@@ -29,8 +28,30 @@ NEARBY = 8
 
 MOST_EXPONENT = 500
 
+CarrierType = type[np.float32] | type[np.float64]
+Overflow = Literal["infinity", "nan", "saturate", "wrap"]
 
-class Target(NamedTuple):
+
+def mode_of(rounding: Rounding) -> int:
+    """The rounding as compiled code takes it."""
+    match rounding:
+        case "rne":
+            return RNE
+        case "rna":
+            return RNA
+        case "rz":
+            return RZ
+        case "ru":
+            return RU
+        case "rd":
+            return RD
+        case "rto":
+            return RTO
+        case _:
+            assert_never(rounding)
+
+
+class RoundingTarget(NamedTuple):
     """A format and the rules of a rounding to it, as numbers of the carrier's type.
 
     floor: the power of two whose unit is the least. ceiling: a power of two above every number. unit: an ulp, as a part
@@ -41,90 +62,155 @@ class Target(NamedTuple):
     positive: 1 where a number other than zero that becomes zero loses its sign, else 0.
     """
 
-    floor: Any
-    ceiling: Any
-    unit: Any
-    shift: Any
-    most: Any
-    over: Any
-    infinite: Any
-    least: Any
-    tie_plus: Any
-    tie_minus: Any
-    none: Any
-    zero: Any
+    floor: float
+    ceiling: float
+    unit: float
+    shift: float
+    most: float
+    over: float
+    infinite: float
+    least: float
+    tie_plus: float
+    tie_minus: float
+    none: float
+    zero: float
     mode: int
     drop: int
     positive: int
 
 
+def has_room(fmt: Number, rounding: Rounding, carrier: CarrierType = np.float64) -> bool:
+    """Whether the carrier holds a format with room to spare for a rounding to it. Float64 holds every fixed format."""
+    if isinstance(fmt, FixedFormat):
+        return carrier is np.float64
+    place = int(np.finfo(carrier).nmant)
+    # Beyond the ceiling, the shift must still be a number.
+    highest = fmt.emax + (0 if _drop(fmt, rounding, carrier) else 2 + place - fmt.fraction_bits)
+    last, first = (127, -149) if carrier is np.float32 else (MOST_EXPONENT + place, -MOST_EXPONENT)
+    return fmt.fraction_bits <= place - 2 and highest <= last and fmt.emin - fmt.fraction_bits >= first and fmt.signed
+
+
 def target_of(
     fmt: FloatFormat,
-    rounding: str,
-    overflow: str | None = None,
-    tiny: str = "signed",
+    rounding: Rounding,
+    overflow: Overflow | None = None,
+    tiny: Literal["signed", "positive"] = "signed",
     flush: bool = False,
-    carrier: type[np.floating[Any]] = np.float64,
-) -> Target:
-    """A format and a rounding's rules.
+    carrier: CarrierType = np.float64,
+) -> RoundingTarget:
+    """A format, for which the carrier `has_room`, and a rounding's rules.
 
     overflow: a policy of `result.overflow`; None is that of an addition: infinity, or NaN in a format without it.
     tiny: `positive`: what becomes zero loses its sign. flush: subnormals become zero.
     carrier: float32 takes the rules of an addition alone.
-    Raises Unsuited for a format that the carrier does not hold with room to spare.
     """
     fraction_bits, place = fmt.fraction_bits, int(np.finfo(carrier).nmant)
     drop = _drop(fmt, rounding, carrier)
-    # Beyond the ceiling, the shift must still be a number.
-    highest = fmt.emax + (0 if drop else 2 + place - fraction_bits)
-    last, first = (127, -149) if carrier is np.float32 else (MOST_EXPONENT + place, -MOST_EXPONENT)
-    if fraction_bits > place - 2 or highest > last or fmt.emin - fraction_bits < first or not fmt.signed:
-        raise Unsuited(f"{fmt.name} does not fit {np.dtype(carrier).name} with room to spare")
     most, normal = float(fmt.decode(fmt.max_magnitude << fmt.padding)), 2.0**fmt.emin
-    over = {"infinity": np.inf, "nan": np.nan, "saturate": most}[overflow or beyond(fmt)]
+    over = _over(fmt, overflow, most)
     least = (normal if flush else 0.0) if fmt.subnormals else normal * (1 + 2.0**-fraction_bits)
     nearby = not fmt.subnormals and fmt.underflow == "nearby"
     above, below = _ties(rounding, carrier(least / 2)) if nearby else (np.inf, np.inf)
-    return Target(
-        floor=carrier(normal),
-        ceiling=carrier(1.0 if drop else 2.0 ** (fmt.emax + 1)),
-        unit=carrier(2.0**-fraction_bits),
-        shift=carrier(1.5 * 2.0 ** (place - fraction_bits)),
-        most=carrier(most),
-        over=carrier(over),
-        infinite=carrier(np.inf if overflow == "nan" and fmt.infinities else over),
-        least=carrier(least),
-        tie_plus=carrier(above),
-        tie_minus=carrier(below),
-        none=carrier(0.0),
-        zero=carrier(-0.0 if fmt.signed_zero else 0.0),
-        mode=CUT if drop else MODES[rounding] + NEARBY * nearby,
+
+    def number(x: float) -> float:
+        return carrier(x)  # type: ignore[return-value]
+
+    return RoundingTarget(
+        floor=number(normal),
+        ceiling=number(1.0 if drop else 2.0 ** (fmt.emax + 1)),
+        unit=number(2.0**-fraction_bits),
+        shift=number(1.5 * 2.0 ** (place - fraction_bits)),
+        most=number(most),
+        over=number(over),
+        infinite=number(np.inf if overflow == "nan" and fmt.infinities else over),
+        least=number(least),
+        tie_plus=number(above),
+        tie_minus=number(below),
+        none=number(0.0),
+        zero=number(-0.0 if fmt.signed_zero else 0.0),
+        mode=CUT if drop else mode_of(rounding) + NEARBY * nearby,
         drop=drop,
         positive=int(tiny == "positive"),
     )
 
 
-def beyond(fmt: FloatFormat) -> str:
-    """What takes the place of a sum that is too large where no setting says so."""
-    return "infinity" if fmt.infinities else "nan"
+def _over(fmt: FloatFormat, overflow: Overflow | None, most: float) -> float:
+    """What takes the place of a positive number that is too large."""
+    match overflow:
+        case None:
+            return np.inf if fmt.infinities else np.nan
+        case "infinity":
+            return np.inf
+        case "nan":
+            return np.nan
+        case "saturate":
+            return most
+        case "wrap":
+            raise ValueError(f"{fmt.name} is not a fixed format, and does not wrap")
+        case _:
+            assert_never(overflow)
 
 
-def _drop(fmt: FloatFormat, rounding: str, carrier: type[np.floating[Any]]) -> int:
+def _drop(fmt: FloatFormat, rounding: Rounding, carrier: CarrierType) -> int:
     """The bits that float32 has more than a format of its own exponents; 0 for any other format or rounding."""
     same = (fmt.exponent_bits, fmt.bias, fmt.nan, fmt.subnormals) == (8, 127, "ieee", True)
     return 23 - fmt.fraction_bits if carrier is np.float32 and same and rounding == "rne" else 0
 
 
-def _ties(rounding: str, half: np.floating[Any]) -> tuple[float, float]:
+def _ties(rounding: Rounding, half: np.float32 | np.float64) -> tuple[float, float]:
     """Above which magnitude a positive, and a negative, number below the least goes up to it. half: of the least."""
-    if rounding in ("ru", "rd"):
-        return (0.0, np.inf) if rounding == "ru" else (np.inf, 0.0)
-    tie = {"rne": half, "rna": np.nextafter(half, type(half)(0)), "rz": np.inf, "rto": 0.0}[rounding]
-    return float(tie), float(tie)
+    match rounding:
+        case "rne":
+            return float(half), float(half)
+        case "rna":
+            below = float(np.nextafter(half, type(half)(0)))
+            return below, below
+        case "rz":
+            return np.inf, np.inf
+        case "ru":
+            return 0.0, np.inf
+        case "rd":
+            return np.inf, 0.0
+        case "rto":
+            return 0.0, 0.0
+        case _:
+            assert_never(rounding)
+
+
+# A rounded number must have at most so many bits, in units of a fixed format, for its last ones to be right.
+FIXED_BITS = 51
+
+
+class FixedRange(NamedTuple):
+    """The range of a fixed format. turn: what its codes repeat after, to wrap; 0 to saturate."""
+
+    low: float
+    high: float
+    turn: float
+
+
+# Of a result that is no fixed format.
+ANY_RANGE = FixedRange(0.0, 0.0, 0.0)
+
+
+def fixed_target(fmt: FixedFormat, rounding: Rounding) -> RoundingTarget:
+    """A rounding to the unit of a fixed format, without an end, for `round_in`; `within` gives it one."""
+    unit = 2.0**-fmt.fraction_bits
+    return RoundingTarget(
+        floor=unit, ceiling=unit, unit=1.0, shift=1.5 * 2.0**52, most=np.inf, over=np.inf, infinite=0.0, least=0.0,
+        tie_plus=0.0, tie_minus=0.0, none=0.0, zero=0.0, mode=mode_of(rounding), drop=0, positive=0,
+    )  # fmt: skip
+
+
+def fixed_range(fmt: FixedFormat, wraps: bool) -> FixedRange:
+    """The range of a fixed format, at whose ends numbers wrap or saturate."""
+    unit = 2.0**-fmt.fraction_bits
+    half = unit * 2.0 ** (fmt.bits - 1)
+    return FixedRange(-half, half - unit, 2 * half if wraps else 0.0)
 
 
 @inlined
-def add_odd(x: Any, y: Any) -> Any:
+def add_odd(x: float, y: float) -> float:
     """x + y, rounded to odd. Zeros, infinities and NaNs as IEEE 754 has them, to nearest."""
     total = x + y
     of_y = total - x
@@ -132,13 +218,13 @@ def add_odd(x: Any, y: Any) -> Any:
 
 
 @inlined
-def fma_odd(x: Any, y: Any, z: Any) -> Any:
+def fma_odd(x: float, y: float, z: float) -> float:
     """x * y + z, rounded to odd. x * y: a number of the carrier."""
     return add_odd(x * y, z)
 
 
 @inlined
-def sum_in(x: Any, y: Any, mode: Any, exact: Any) -> Any:
+def sum_in(x: float, y: float, mode: int, exact: bool) -> float:
     """x + y for one rounding in that mode: rounded to odd, or exact where the caller knows that; IEEE 754's zeros."""
     total = -((-x) - y) if mode & 7 == RD else x + y
     if exact:
@@ -148,12 +234,12 @@ def sum_in(x: Any, y: Any, mode: Any, exact: Any) -> Any:
 
 
 @inlined
-def round_in(x: Any, t: Any, mode: Any) -> Any:
+def round_in(x: float, t: RoundingTarget, mode: int) -> float:
     """x, rounded to t by the rules of an addition. mode: t.mode, as a constant where a loop is to become vectors."""
     if mode == NATIVE:
         kept = abs(x)
     elif mode == CUT:
-        kept = abs(cut(x, t.drop))
+        kept = abs(drop_bits(x, t.drop))
     else:
         kept = _nearest(abs(x), x > 0, t, mode & 7)
     if mode & 8:
@@ -163,15 +249,16 @@ def round_in(x: Any, t: Any, mode: Any) -> Any:
     else:
         kept = t.none if kept < t.least else kept
     kept = t.over if kept > t.most else kept
-    return np.copysign(kept, x) + t.zero
+    rounded: float = np.copysign(kept, x) + t.zero
+    return rounded
 
 
 @inlined
-def _nearest(size: Any, positive: Any, t: Any, mode: Any) -> Any:
+def _nearest(size: float, positive: bool, t: RoundingTarget, mode: int) -> float:
     """A magnitude, rounded to t's units in that mode. positive: of the number."""
     # Zeros and NaNs take the floor, infinities the ceiling.
-    within = size if size > t.floor else t.floor
-    power = binade(within if within < t.ceiling else t.ceiling)
+    raised = size if size > t.floor else t.floor
+    power = binade(raised if raised < t.ceiling else t.ceiling)
     shift, unit = power * t.shift, power * t.unit
     kept = (size + shift) - shift
     if mode == RNE:
@@ -193,19 +280,28 @@ def _nearest(size: Any, positive: Any, t: Any, mode: Any) -> Any:
 
 
 @inlined
-def round_to(x: Any, t: Any) -> Any:
+def round_to(x: float, t: RoundingTarget) -> float:
     """x, rounded to t by all of its rules."""
     return settled(x, round_in(x, t, t.mode), t)
 
 
 @inlined
-def settled(x: Any, rounded: Any, t: Any) -> Any:
+def settled(x: float, rounded: float, t: RoundingTarget) -> float:
     """What `round_in` makes of x, with the rules that a result has and an addition has not."""
-    made = np.copysign(t.infinite, x) if abs(x) == np.inf else rounded
-    return t.none if t.positive and made == 0 and x != 0 else made
+    result = np.copysign(t.infinite, x) if abs(x) == np.inf else rounded
+    return t.none if t.positive and result == 0 and x != 0 else result
 
 
 @inlined
-def add_to(x: Any, y: Any, t: Any) -> Any:
+def add_to(x: float, y: float, t: RoundingTarget) -> float:
     """x + y, rounded once to t, as an addition of IEEE 754."""
     return round_in(sum_in(x, y, t.mode, False), t, t.mode)
+
+
+@inlined
+def within(x: float, f: FixedRange) -> float:
+    """A multiple of a fixed format's unit, brought into its range."""
+    if f.turn > 0:
+        turns: float = np.floor(x / f.turn + 0.5)
+        return x - f.turn * turns
+    return min(max(x, f.low), f.high)

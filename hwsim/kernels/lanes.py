@@ -14,7 +14,7 @@ Packed, a group of B (16 columns) and a group of A (one row) are, for every four
     signs       16-bit lanes. B: two vectors of +1 and -1; A: the same for one column, of what turns them: 0 or 0xFFFE
                 32-bit lanes. B: a bit for each column, in 16 bits, for each product; A: 0 or 0xFFFF for each product
 
-each of the three for all products of the group before the next. `Layout` has the offsets.
+each of the three for all products of the group before the next. `VectorLayout` has the offsets.
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from hwsim.kernels.lost import FLOOR, TRUNCATE
+
 COLUMNS = 16
 I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 V8, V16, V32 = ir.VectorType(I8, 64), ir.VectorType(I16, 32), ir.VectorType(I32, 16)
 VECTOR = 64
-
-TRUNCATE, FLOOR, JAM = 0, 1, 2
-LOST = {"truncate": TRUNCATE, "floor": FLOOR, "jam": JAM}
 
 # The largest shift of a lane of 16 bits: whatever was in it is gone.
 DEEP = 15
@@ -43,7 +42,7 @@ ZERO_EXP = {8: -64, 16: -8192}
 TOP_EXP = {8: 100, 16: 16000}
 
 
-class Layout(NamedTuple):
+class VectorLayout(NamedTuple):
     """Bytes of a packed group. quads: its products, by fours."""
 
     quads: int
@@ -87,10 +86,10 @@ class Layout(NamedTuple):
         return -(-(self.a_sign + self.quads * 8) // 8) * 8
 
 
-class _Group:
+class _GroupCode:
     """The code of one group."""
 
-    def __init__(self, builder: Any, layout: Layout, lost: int, addresses: Any):
+    def __init__(self, builder: Any, layout: VectorLayout, lost: int, addresses: Any):
         self.b, self.layout, self.lost = builder, layout, lost
         self.b_at, self.a_at, self.addend_at, self.out_at, self.negative_at, self.exp_at, self.deeper = addresses
 
@@ -259,11 +258,11 @@ def group(
     """
     if not all(isinstance(word, types.IntegerLiteral) for word in (quads, lane_bits, exp_bits, lost)):
         return None
-    layout = Layout(quads.literal_value, lane_bits.literal_value, exp_bits.literal_value)
+    layout = VectorLayout(quads.literal_value, lane_bits.literal_value, exp_bits.literal_value)
     how = lost.literal_value
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _Group(builder, layout, how, args[4:]).emit()
+        _GroupCode(builder, layout, how, args[4:]).emit()
         return context.get_dummy_value()
 
     return types.void(quads, lane_bits, exp_bits, lost, *[types.int64] * 7), codegen

@@ -7,12 +7,12 @@ half a unit to the next. Nothing is lost, whatever the order.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hwsim.compiled import inlined
+from hwsim.kernels.codes import Floats
 from hwsim.kernels.extents import Extent
 from hwsim.kernels.floats import add_odd
 
@@ -22,7 +22,7 @@ MOST_WIDTH = 40
 class Levels(NamedTuple):
     """shifts: 1.5 * 2^52 units of each level. high: every number is below 2^high. width: bits from unit to unit."""
 
-    shifts: NDArray[np.float64]
+    shifts: Floats
     high: int
     width: int
 
@@ -36,7 +36,7 @@ def levels_for(numbers: Extent, count: int) -> Levels:
 
 
 @inlined
-def spread(x: Any, special: Any, levels: Any, shifts: Any, first: Any, last: Any) -> None:
+def spread(x: Floats, special: Floats, levels: Floats, shifts: Floats, first: int, last: int) -> None:
     """Add numbers x, a row, which is spent, to levels (levels, columns); infinities and NaNs to `special`.
 
     first, last: the levels that the numbers reach.
@@ -54,7 +54,7 @@ def spread(x: Any, special: Any, levels: Any, shifts: Any, first: Any, last: Any
 
 
 @inlined
-def collect(total: Any, special: Any, levels: Any, shifts: Any) -> None:
+def collect(total: Floats, special: Floats, levels: Floats, shifts: Floats) -> None:
     """Write the sums, rounded to odd, to `total`, a row; the levels are spent."""
     last = shifts.shape[0] - 1
     for i in range(last, 0, -1):

@@ -1,22 +1,23 @@
-"""Words of factors, packed as `lanes.group` reads them."""
+"""Operands of window kernels: words of factors, and the same packed as `lanes.group` reads them."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.compiled import compiled, inlined
-from hwsim.kernels.factors import CLASS_SHIFT, EXP_OFFSET, EXP_SHIFT, NEGATIVE_SHIFT, SIG_BITS, Words
-from hwsim.kernels.lanes import COLUMNS, VECTOR, ZERO_EXP, Layout
+from hwsim.kernels.codes import Floats
+from hwsim.kernels.integers import Int64s, Integer, int32
+from hwsim.kernels.lanes import COLUMNS, VECTOR, ZERO_EXP, VectorLayout
+from hwsim.kernels.words import CLASS_SHIFT, EXP_MASK, EXP_OFFSET, EXP_SHIFT, NEGATIVE_SHIFT, SIG_MASK, Words
 
-SIG_MASK, EXP_MASK = (1 << SIG_BITS) - 1, (1 << NEGATIVE_SHIFT - EXP_SHIFT) - 1
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.uint8]
 
 
-class Side(NamedTuple):
+class WindowOperand(NamedTuple):
     """Rows of A or columns of B.
 
     words: (m, K), of B (K, n) for strips, else (n, K). packed, special: as `pack_rows` and `pack_columns` make them,
@@ -27,11 +28,11 @@ class Side(NamedTuple):
     words: Words
     packed: Bytes
     special: Flags
-    scales: NDArray[np.float64]
+    scales: Floats
 
 
-NOTHING = np.zeros((0, 0, 0), np.uint8)
-NO_FLAGS = np.zeros((0, 0), np.uint8)
+# Of an operand that is not packed.
+NOT_PACKED = np.zeros((0, 0, 0), np.uint8), np.zeros((0, 0), np.uint8)
 
 
 def aligned_bytes(*shape: int) -> Bytes:
@@ -42,7 +43,7 @@ def aligned_bytes(*shape: int) -> Bytes:
     return room[first : first + size].reshape(shape)
 
 
-def pack_rows(words: Words, places: NDArray[np.int64], layout: Layout, emin: int, shift: int) -> tuple[Bytes, Flags]:
+def pack_rows(words: Words, places: Int64s, layout: VectorLayout, emin: int, shift: int) -> tuple[Bytes, Flags]:
     """Rows of A, words (m, K): (groups, m, bytes), and which groups hold a NaN or an infinity (groups, m).
 
     places: the index along K of each lane (groups, lanes). emin: what exponents count from. shift: what significands
@@ -55,7 +56,7 @@ def pack_rows(words: Words, places: NDArray[np.int64], layout: Layout, emin: int
     return packed, flags
 
 
-def pack_columns(words: Words, places: NDArray[np.int64], layout: Layout, emin: int, shift: int) -> tuple[Bytes, Flags]:
+def pack_columns(words: Words, places: Int64s, layout: VectorLayout, emin: int, shift: int) -> tuple[Bytes, Flags]:
     """Columns of B, words (K, n): (groups, tiles, bytes), and which groups of columns are special (groups, tiles)."""
     tiles, groups = -(-words.shape[1] // COLUMNS), places.shape[0]
     packed, flags = aligned_bytes(groups, tiles, layout.b_bytes), np.zeros((groups, tiles), np.uint8)
@@ -65,13 +66,13 @@ def pack_columns(words: Words, places: NDArray[np.int64], layout: Layout, emin: 
 
 
 @inlined
-def _fields(word: Any, emin: Any, exp_bits: Any) -> Any:
+def _fields(word: Integer, emin: int, exp_bits: int) -> tuple[int, int, int]:
     """Significand, exponent above emin and sign; a zero's exponent is below all sums of others."""
-    sig = np.int32(word & SIG_MASK)
-    exp = np.int32((word >> EXP_SHIFT) & EXP_MASK) - EXP_OFFSET - emin
+    sig = int32(word & SIG_MASK)
+    exp = int32((word >> EXP_SHIFT) & EXP_MASK) - EXP_OFFSET - emin
     if sig == 0:
         exp = ZERO_8 if exp_bits == 8 else ZERO_16
-    return sig, exp, np.int32((word >> NEGATIVE_SHIFT) & 1)
+    return sig, exp, int32((word >> NEGATIVE_SHIFT) & 1)
 
 
 ZERO_8, ZERO_16 = ZERO_EXP[8], ZERO_EXP[16]
@@ -79,8 +80,9 @@ ZERO_8, ZERO_16 = ZERO_EXP[8], ZERO_EXP[16]
 
 @compiled
 def _pack_rows(
-    words: Any, places: Any, lane_bits: Any, exp_bits: Any, at: Any, emin: Any, shift: Any, packed: Any, flags: Any
-) -> Any:
+    words: Words, places: Int64s, lane_bits: int, exp_bits: int, at: tuple[int, int], emin: int, shift: int,
+    packed: Bytes, flags: Flags,
+) -> None:  # fmt: skip
     sig_at, sign_at = at
     lanes, lane_room = places.shape[1], sig_at * 8 // exp_bits
     for row in range(words.shape[0]):
@@ -109,9 +111,9 @@ def _pack_rows(
 
 @compiled
 def _pack_columns(
-    words: Any, places: Any, quads: Any, lane_bits: Any, exp_bits: Any, at: Any, emin: Any, shift: Any, packed: Any,
-    flags: Any,
-) -> Any:  # fmt: skip
+    words: Words, places: Int64s, quads: int, lane_bits: int, exp_bits: int, at: tuple[int, int], emin: int,
+    shift: int, packed: Bytes, flags: Flags,
+) -> None:  # fmt: skip
     sig_at, sign_at = at
     lanes, n = places.shape[1], words.shape[1]
     for tile in range(packed.shape[1]):
@@ -134,10 +136,10 @@ def _pack_columns(
                         exps8[quad * VECTOR + 4 * column + lane % 4] = exp
                     else:
                         exps16[(2 * quad + half) * 2 * COLUMNS + 2 * column + which] = exp
-                    place = (2 * quad + half) * 2 * COLUMNS + 2 * column + which
-                    sigs[place] = sig << shift
+                    at_lane = (2 * quad + half) * 2 * COLUMNS + 2 * column + which
+                    sigs[at_lane] = sig << shift
                     if lane_bits == 16:
-                        signs[place] = 1 - 2 * negative
+                        signs[at_lane] = 1 - 2 * negative
                     else:
                         bits |= negative << column
                 if lane_bits == 32:

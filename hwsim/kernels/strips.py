@@ -6,19 +6,26 @@ strip that compilers make vectors of.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hwsim.compiled import compiled, inlined
-from hwsim.kernels.chained import ADDED_LATE, PLAIN, committed
-from hwsim.kernels.floats import add_odd, fma_odd, round_in, round_to, settled
+from hwsim.kernels.chain import ADDED_LATE, PLAIN, ChainNumbers, GroupRules, committed
+from hwsim.kernels.codes import Floats
+from hwsim.kernels.floats import RoundingTarget, add_odd, fma_odd, round_in, round_to, settled
+from hwsim.kernels.group import NAN_EXP, Lanes, Terms, group_sum, power
+from hwsim.kernels.integers import Int32s, Int64s, int32, int64
 from hwsim.kernels.lanes import COLUMNS, NO_EXP, group
-from hwsim.kernels.rules import FLOOR, JAM, NAN_EXP
-from hwsim.kernels.window import group_sum, power
+from hwsim.kernels.lost import FLOOR, JAM
+from hwsim.kernels.packed import WindowOperand
+from hwsim.kernels.windows import WITHOUT
 
 WIDE = 4 * COLUMNS  # columns of a strip
+Row = NDArray[np.float32] | NDArray[np.float64]
 
 
 class Packing(NamedTuple):
@@ -30,19 +37,22 @@ class Packing(NamedTuple):
     least: int
 
 
+VectorRun = Callable[[Packing, GroupRules, Int64s, WindowOperand, WindowOperand, Floats, Int32s], None]
+
+
 @inlined
-def _addend_exps(partial: Any, shifts: Any, least: Any, emin: Any, exps: Any) -> None:
+def _addend_exps(partial: Row, shifts: Int64s, least: int, emin: int, exps: Int32s) -> None:
     """The exponents of addends on the scale of packed products. float64s; shifts: of the scales of each column."""
     for j in range(partial.shape[0]):
-        field = (np.float64(partial[j]).view(np.int64) >> 52) & 2047
+        field = int64((np.float64(partial[j]).view(np.int64) >> 52) & 2047)
         exp = max(field - 1023, emin) - least - shifts[j]
         exps[j] = np.int32(exp if partial[j] != 0 else NO_EXP)
 
 
 @inlined
 def _finish(
-    partial: Any, shifts: Any, sums: Any, negatives: Any, tops: Any, lane_bits: Any, lost: Any, addend: Any,
-    base: Any, target: Any, mode: Any,
+    partial: Row, shifts: Int64s, sums: Int32s, negatives: Int32s, tops: Int32s, lane_bits: int, lost: int, addend: int,
+    base: int, target: RoundingTarget, mode: int,
 ) -> None:  # fmt: skip
     """Sums of products and addends become rounded results, in the addends' place.
 
@@ -69,7 +79,7 @@ def _finish(
 
 
 @inlined
-def _single_exps(partial: Any, least: Any, exps: Any) -> None:
+def _single_exps(partial: Row, least: int, exps: Int32s) -> None:
     """`_addend_exps` of float32s of binary32's range, without scales."""
     for j in range(partial.shape[0]):
         bits = np.float32(partial[j]).view(np.int32) & np.int32(0x7FFFFFFF)
@@ -78,17 +88,17 @@ def _single_exps(partial: Any, least: Any, exps: Any) -> None:
 
 
 @inlined
-def _usual(tops: Any, low: Any, high: Any) -> Any:
+def _usual(tops: Int32s, low: int, high: int) -> bool:
     """Whether every max_exp is in a range, or of zeros alone."""
-    least, most = np.int32(high), np.int32(low)
+    least, most = int32(high), int32(low)
     for j in range(tops.shape[0]):
-        least = min(least, np.int32(high) if tops[j] == NO_EXP else tops[j])
+        least = min(least, int32(high) if tops[j] == NO_EXP else tops[j])
         most = max(most, tops[j])
     return least >= low and most <= high
 
 
 @inlined
-def _finish_single(partial: Any, sums: Any, tops: Any, addend: Any, base: Any, low: Any, mask: Any) -> None:
+def _finish_single(partial: Row, sums: Int32s, tops: Int32s, addend: int, base: int, low: int, mask: int) -> None:
     """`_finish` in float32: sums below 2^24, towards zero, max_exp where nothing overflows or becomes subnormal.
 
     mask: the bits of a binary32 that the result format has.
@@ -104,21 +114,24 @@ def _finish_single(partial: Any, sums: Any, tops: Any, addend: Any, base: Any, l
 
 
 @inlined
-def _one_by_one(rule: Any, result: Any, x: Any, g: Any, first: Any, b: Any, places: Any, shifts: Any, partial: Any,
-                emin: Any, scratch: Any, out: Any) -> None:  # fmt: skip
-    """A group of one row, its words x, against columns from `first` on, for special values; results to `out`."""
-    y, scales, words, sigs, exps, signs = scratch
+def _one_by_one(
+    rules: GroupRules, lanes: Lanes, terms: Terms, g: int, first: int, b: WindowOperand, places: Int64s, shifts: Int64s,
+    partial: Row, emin: int, out: Floats,
+) -> None:  # fmt: skip
+    """A group of one row, whose words lanes.a has, against columns from `first` on, for special values.
+
+    Results go to `out`. lanes, terms: room.
+    """
     for j in range(out.shape[0]):
-        for lane in range(rule.lanes):
-            y[lane] = b.words[places[g, lane], first + j]
-            scales[lane] = NAN_EXP if shifts[j] > NAN_EXP // 2 else shifts[j]
-        c = np.float64(partial[j])
-        odd = group_sum(rule, x, y, scales, words, words, c, emin, rule.addend != 0, sigs, exps, signs)
-        out[j] = round_to(odd, result)
+        for lane in range(rules.window.lanes):
+            lanes.b[lane] = b.words[places[g, lane], first + j]
+            lanes.scales[lane] = NAN_EXP if shifts[j] > NAN_EXP // 2 else shifts[j]
+        odd = group_sum(rules.window, lanes, terms, np.float64(partial[j]), emin, rules.window.addend != WITHOUT)
+        out[j] = round_to(odd, rules.result)
 
 
 @compiled
-def _start(chain: Any, target: Any, values: Any, partial: Any, register: Any) -> None:
+def _start(chain: ChainNumbers, target: RoundingTarget, values: Floats, partial: Row, register: Floats) -> None:
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             value = values[i, j]
@@ -127,7 +140,10 @@ def _start(chain: Any, target: Any, values: Any, partial: Any, register: Any) ->
 
 
 @compiled
-def _commit(chain: Any, register: Any, partial: Any, scaled: Any, scale_a: Any, scale_b: Any, target: Any) -> None:
+def _commit(
+    chain: ChainNumbers, register: Floats, partial: Row, scaled: bool, scale_a: float, scale_b: Floats,
+    target: RoundingTarget,
+) -> None:  # fmt: skip
     """Partial sums of a row go into the register."""
     if chain.native and scaled:
         for j in range(register.shape[0]):
@@ -142,7 +158,7 @@ def _commit(chain: Any, register: Any, partial: Any, scaled: Any, scale_a: Any, 
 
 
 @lru_cache(maxsize=64)
-def vector_run(quads: int, lane_bits: int, exp_bits: int, lost: int, mode: int, mask: int) -> Any:
+def vector_run(quads: int, lane_bits: int, exp_bits: int, lost: int, mode: int, mask: int) -> VectorRun:
     """`run` for one kind of `lanes.group`, and for the mode of the result's rounding.
 
     mask: of `_finish_single`, or 0 where that is not for the unit.
@@ -152,24 +168,25 @@ def vector_run(quads: int, lane_bits: int, exp_bits: int, lost: int, mode: int, 
 
     @compiled
     def run(
-        packing: Any, rule: Any, chain: Any, result: Any, target: Any, places: Any, scales: Any, blocks: Any, a: Any,
-        b: Any, values: Any, room: Any,
+        packing: Packing, rules: GroupRules, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats,
+        room: Int32s,
     ) -> None:  # fmt: skip
         """Every element of a part of a matrix product.
 
-        packing: a Packing. scales: 0 for none, 1 at products, 3 at promotions; b's are (blocks, n).
-        room: int32[4 * WIDE], where a vector may begin, scratch.
-        Other arguments: as for `chained.run_scalar`; the words of b are (K, n).
+        room: int32[4 * WIDE], where a vector may begin, scratch. Other arguments: as for `chain.run_scalar`; the words
+        of b are (K, n), its scales (blocks, n).
         """
+        rule, chain, result, target = rules.window, rules.chain, rules.result, rules.register
+        scales, blocks = rules.scales, rules.blocks
         m, n, count, lanes = values.shape[0], values.shape[1], places.shape[0], rule.lanes
         exps, tops, sums, negatives = room[:WIDE], room[WIDE : 2 * WIDE], room[2 * WIDE : 3 * WIDE], room[3 * WIDE :]
         exps_at, tops_at, sums_at = exps.ctypes.data, tops.ctypes.data, sums.ctypes.data
         negatives_at, a_at, b_at = negatives.ctypes.data, a.packed.ctypes.data, b.packed.ctypes.data
         partial, register = np.zeros((m, WIDE), carrier), np.zeros((m, WIDE), np.float64)
         of_b, shifts, kept = np.zeros(WIDE, np.int64), np.zeros(WIDE, np.int64), np.zeros(WIDE, np.float64)
-        x = np.zeros(lanes, np.uint32)
-        scratch = (np.zeros(lanes, np.uint32), np.zeros(lanes, np.int64), np.zeros(lanes, np.uint32),
-                   np.zeros(lanes, np.int64), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64))  # fmt: skip
+        words, no_words = np.zeros((2, lanes), np.uint32), np.zeros(lanes, np.uint32)
+        one = Lanes(words[0], words[1], np.zeros(lanes, np.int64), no_words, no_words)
+        terms = Terms(np.zeros(lanes, np.int64), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64))
         base, across = rule.fraction_bits - packing.least, b.special.shape[1]
         # Powers of two stay normal, and so does what they scale; infinities are beyond.
         low, high = base - 120, min(base + 100, 127 - packing.least)
@@ -216,8 +233,8 @@ def vector_run(quads: int, lane_bits: int, exp_bits: int, lost: int, mode: int, 
                     strange = strange or not usual
                     if strange:
                         for lane in range(lanes):
-                            x[lane] = a.words[i, places[g, lane]]
-                        _one_by_one(rule, result, x, g, first, b, places, shifts, state, emin, scratch, kept[:width])
+                            one.a[lane] = a.words[i, places[g, lane]]
+                        _one_by_one(rules, one, terms, g, first, b, places, shifts, state, emin, kept[:width])
                         for j in range(width):
                             state[j] = kept[j]
                     elif single and _usual(tops, low, high):

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from math import gcd
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.formats import FloatFormat, Format
+from hwsim.formats.codes import Codes
 from hwsim.kernels.codes import TABLE_BITS, Floats, decode_table, values_of
+from hwsim.kernels.order import lane_indices
 from hwsim.spec import Unit
 
-Side = Literal["a", "b"]
+OperandName = Literal["a", "b"]
+# Numbers of a carrier.
+Carried = NDArray[np.float32] | NDArray[np.float64]
 
 
-class Packed(NamedTuple):
+class FloatOperand(NamedTuple):
     """Rows of A (m, K) or columns of B (K, n). scales: values, one for each `block` products along K, or None."""
 
-    values: NDArray[Any]
+    values: Carried
     scales: Floats | None
     block: int
 
 
-def factor_values(unit: Unit, side: Side, codes: NDArray[Any]) -> Floats:
+def factor_values(unit: Unit, side: OperandName, codes: Codes) -> Floats:
     """What factors of these codes are when they are multiplied, in the codes' shape."""
-    fmt = getattr(unit.operands, side)
+    fmt = unit.operands.a if side == "a" else unit.operands.b
     to = unit.operands.multiplied[0 if side == "a" else 1]
     if fmt.container_bits <= TABLE_BITS:
         return np.ascontiguousarray(np.take(_factor_table(fmt, to, unit.operands.daz), codes))
@@ -44,18 +49,6 @@ def _without_subnormals(values: Floats, to: Format, daz: bool) -> Floats:
     return np.where(np.abs(values) < 2.0**to.emin, np.copysign(0.0, values), values)
 
 
-def scale_values(unit: Unit, side: Side, codes: NDArray[Any]) -> Floats:
-    """Scales' values, in the codes' shape."""
-    assert unit.scale is not None
-    return values_of(getattr(unit.scale, side).format, codes)
-
-
-def block_of(unit: Unit, side: Side) -> int:
-    """Products along K that share a scale."""
-    assert unit.scale is not None
-    return unit.scale.a.block[1] if side == "a" else unit.scale.b.block[0]
-
-
 def each(scales: Floats, block: int, k: int, axis: int) -> Floats:
     """A scale for every product along K; terms past the last block, which only fill K up, have a scale of 1."""
     whole = np.repeat(scales, block, axis=axis)
@@ -64,27 +57,33 @@ def each(scales: Floats, block: int, k: int, axis: int) -> Floats:
     return np.take(whole, np.arange(k), axis=axis)
 
 
-def order_of(unit: Unit, k: int) -> NDArray[np.int64] | None:
-    """The products' indices along K in the order in which groups take them; None where that is theirs."""
-    instruction = unit.instruction
-    if instruction.order == "sequential":
-        return None
-    one = [index for group in range(instruction.groups) for index in instruction.indices(group)]
-    first = np.arange(0, k, instruction.k, dtype=np.int64)
-    return (first[:, None] + np.array(one, dtype=np.int64)).reshape(-1)
-
-
-def pack(unit: Unit, side: Side, codes: NDArray[Any], scales: NDArray[Any] | None, fold: bool) -> Packed:
+def pack(unit: Unit, side: OperandName, codes: Codes, scales: Codes | None, fold: bool) -> FloatOperand:
     """Factors' values in the order of products. fold: scales are multiplied in, each product's by its factor's."""
     axis = 1 if side == "a" else 0
     values, k = factor_values(unit, side, codes), codes.shape[axis]
     given, block = None, 1
-    if scales is not None:
-        given, block = scale_values(unit, side, scales), block_of(unit, side)
+    if scales is not None and unit.scale is not None:
+        given, block = values_of(unit.scale.of(side).format, scales), unit.scale.length(side)
     if given is not None and fold:
-        values = values * each(given, block, k, axis)
-        given = None
-    order = order_of(unit, k)
-    if order is not None:
-        values = np.take(values, order, axis=axis)
-    return Packed(np.ascontiguousarray(values), given, block)
+        values, given = values * each(given, block, k, axis), None
+    if unit.instruction.order != "sequential":
+        values = np.take(values, lane_indices(unit, k).reshape(-1), axis=axis)
+    return FloatOperand(np.ascontiguousarray(values), given, block)
+
+
+def paired(a: FloatOperand, b: FloatOperand) -> tuple[FloatOperand, FloatOperand]:
+    """Rows of A, each for the column of B beside it, as one row of ones for columns of products, which have no error.
+
+    Or have that of a product in float32, where additions are those of float32 too.
+    """
+    products = np.empty_like(b.values)
+    with np.errstate(all="ignore"):
+        np.multiply(a.values.T, b.values, out=products)
+    one = FloatOperand(np.ones((1, len(products)), products.dtype), None, 1)
+    if a.scales is None or b.scales is None:
+        return one, FloatOperand(products, None, 1)
+    block = gcd(a.block, b.block)
+    blocks = max(a.scales.shape[1] * a.block, len(b.scales) * b.block) // block
+    scales = each(b.scales, b.block // block, blocks, 0)
+    scales *= each(a.scales, a.block // block, blocks, 1).T
+    return one._replace(scales=np.ones((1, blocks)), block=block), FloatOperand(products, scales, block)

@@ -12,7 +12,7 @@ import numpy as np
 from hwsim.formats import container_dtype
 from hwsim.formats.blocks import one_code
 from hwsim.formats.codes import Codes
-from hwsim.kernels import Kernel, Unsuited, kernel_of
+from hwsim.kernels import AnyKernel, kernel_of, supports
 from hwsim.model.arguments import pad
 from hwsim.model.arrays import definition_of
 from hwsim.spec import Unit
@@ -34,26 +34,24 @@ class Scales(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def kernel_for(unit: Unit) -> Kernel | None:
-    """The unit's kernel; None where no kernel's integers hold it, and the model computes it."""
+def kernel_for(unit: Unit) -> AnyKernel | None:
+    """The unit's kernel; None where there is none, and the model computes it."""
     definition_of(unit)
-    try:
-        return kernel_of(unit)
-    except Unsuited:
-        return None
+    return kernel_of(unit) if supports(unit) else None
 
 
 # Units whose kernels have been loaded: those are quicker whatever the size.
 _loaded: set[Unit] = set()
 
 
-def chosen(unit: Unit, products: int) -> Kernel | None:
-    """The kernel that computes so many products of a unit; None where the model does."""
+def chosen(unit: Unit, products: int, k: int) -> AnyKernel | None:
+    """The kernel that computes so many products of a unit, sums of k of them; None where the model does."""
     if products <= FEW and unit not in _loaded:
         return None
     kernel = kernel_for(unit)
-    if kernel is not None:
-        _loaded.add(unit)
+    if kernel is None or k > kernel.longest:
+        return None
+    _loaded.add(unit)
     return kernel
 
 
@@ -66,7 +64,7 @@ def threads() -> int:
 
 def multiply(
     unit: Unit,
-    kernel: Kernel | None,
+    kernel: AnyKernel | None,
     operands: tuple[Codes, Codes, Codes | None, Scales | None],
     out: Codes,
     progress: Progress | None = None,
@@ -79,13 +77,10 @@ def multiply(
     `threads()`.
     """
     job = _Job(unit, operands, out, progress or _nothing)
-    try:
-        if kernel is not None:
-            job.by_kernel(kernel, cores or threads())
-            return
-    except Unsuited:
-        pass  # so many products: a kernel may hold fewer
-    job.by_definition()
+    if kernel is None:
+        job.by_definition()
+    else:
+        job.by_kernel(kernel, cores or threads())
 
 
 def pair_up(unit: Unit, a: Codes, b: Codes, c: Codes, scale_a: Codes | None, scale_b: Codes | None) -> Codes:
@@ -93,23 +88,20 @@ def pair_up(unit: Unit, a: Codes, b: Codes, c: Codes, scale_a: Codes | None, sca
 
     a, b: (n, K), filled up along K; scales: (n, blocks), filled too, or None.
     """
-    kernel = chosen(unit, a.size)
+    kernel = chosen(unit, a.size, a.shape[1])
     out = np.empty(len(a), np.uint32)
     if kernel is None:
         _pairs_by_definition(unit, a, b, c, scale_a, scale_b, out)
     else:
         step = max(1, -(-len(a) // (4 * threads())))
         parts = [partial(_pairs, kernel, at, a, b, c, scale_a, scale_b, out) for at in _slices(len(a), step)]
-        try:
-            with ThreadPoolExecutor(threads()) as pool:
-                _all(pool, parts)
-        except Unsuited:
-            _pairs_by_definition(unit, a, b, c, scale_a, scale_b, out)
+        with ThreadPoolExecutor(threads()) as pool:
+            _all(pool, parts)
     return out.astype(container_dtype(unit.output))
 
 
 def _pairs(
-    kernel: Kernel, at: slice, a: Codes, b: Codes, c: Codes, scale_a: Codes | None, scale_b: Codes | None, out: Codes
+    kernel: AnyKernel, at: slice, a: Codes, b: Codes, c: Codes, scale_a: Codes | None, scale_b: Codes | None, out: Codes
 ) -> None:
     scales = None if scale_a is None else scale_a[at], None if scale_b is None else scale_b[at]
     kernel.pairs((a[at], scales[0]), (b[at], scales[1]), c[at].astype(np.uint32), out[at])
@@ -163,7 +155,7 @@ class _Job:
         given = self.scales.b[:, np.arange(at.start, at.stop) // columns].T
         return codes, filled(given, codes.shape[0], length, one_code(self.unit.scale.b.format)).T
 
-    def by_kernel(self, kernel: Kernel, cores: int) -> None:
+    def by_kernel(self, kernel: AnyKernel, cores: int) -> None:
         """Waves of panels: each is packed once, and every block of rows meets them all."""
         (m, k), n = self.a.shape, self.b.shape[1]
         width = min(kernel.columns, -(-n // cores // NARROWEST) * NARROWEST) if n > NARROWEST else max(n, 1)
@@ -180,10 +172,10 @@ class _Job:
                 # The next wave's panels are packed into this one's memory.
                 del packed, columns, parts
 
-    def _pack(self, kernel: Kernel, at: slice) -> Any:
+    def _pack(self, kernel: AnyKernel, at: slice) -> Any:
         return kernel.pack_b(*self.panel(at))
 
-    def _block(self, kernel: Kernel, at: slice, columns: list[tuple[slice, Any]], k: int) -> None:
+    def _block(self, kernel: AnyKernel, at: slice, columns: list[tuple[slice, Any]], k: int) -> None:
         packed = kernel.pack_a(*self.rows(at))
         for across, panel in columns:
             shape = at.stop - at.start, across.stop - across.start

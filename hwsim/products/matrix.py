@@ -59,7 +59,7 @@ def gemm(
     scales = _scales(unit, scale_a, scale_b, (m, k, n), batch)
     of_a, of_b = (np.broadcast_to(side, (*batch, *side.shape[-2:])) for side in (codes_a, codes_b))
     results = np.empty((*batch, m, n), container_dtype(unit.output))
-    kernel = chosen(unit, results.size * k)
+    kernel = chosen(unit, results.size * k, k)
     for at in np.ndindex(batch):
         of_scales = None if scales is None else scales._replace(a=scales.a[at], b=scales.b[at])
         operands = of_a[at], of_b[at], None if addends is None else addends[at], of_scales

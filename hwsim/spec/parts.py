@@ -56,6 +56,14 @@ class Scale(Part):
     at: Literal["product", "subgroup", "promotion"] = "product"
     """Where they enter the arithmetic."""
 
+    def of(self, side: Literal["a", "b"]) -> BlockScale:
+        """The scales of one factor."""
+        return self.a if side == "a" else self.b
+
+    def length(self, side: Literal["a", "b"]) -> int:
+        """How many products along K share a scale of that factor."""
+        return self.a.block[1] if side == "a" else self.b.block[0]
+
 
 class Order(Part):
     """Which products of an instruction form a group: those whose index modulo `modulo` is in the group's list."""

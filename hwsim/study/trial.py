@@ -125,7 +125,7 @@ _ready: set[tuple[Unit, int]] = set()
 
 def _load(unit: Unit, length: int, made: _Quantized) -> None:
     """Load the unit's kernel, and compile it where no process has yet; of several that want to, one does."""
-    if (unit, length) in _ready or chosen(unit, FEW + 1) is None:
+    if (unit, length) in _ready or chosen(unit, FEW + 1, length) is None:
         return
     scales = (
         (None if made.a.scales is None else made.a.scales[:1]),

@@ -11,7 +11,7 @@ from hwsim.cases.batch import Batch, expected
 from hwsim.cases.case import Case, term_scales
 from hwsim.formats import container_dtype
 from hwsim.formats.codes import Codes
-from hwsim.kernels import Kernel, Unsuited
+from hwsim.kernels import AnyKernel
 from hwsim.model.arrays import definition_of
 from hwsim.model.stages import Explanation
 from hwsim.spec import Unit
@@ -45,7 +45,7 @@ def explain(unit: Unit, case: Case) -> Explanation:
 
 
 def explained_block(
-    unit: Unit, batch: Batch, wanted: Sequence[str], kernel: Kernel | None, answers: dict[str, int] | None
+    unit: Unit, batch: Batch, wanted: Sequence[str], kernel: AnyKernel | None, answers: dict[str, int] | None
 ) -> Block:
     """A block by the definition, with partial results and stages.
 
@@ -68,22 +68,19 @@ def explained_block(
     return Block(files, len(batch), len(batch) * lines_of(unit, batch), batch, results, explained)
 
 
-def computed_block(unit: Unit, batch: Batch, wanted: Sequence[str], kernel: Kernel | None) -> Block:
+def computed_block(unit: Unit, batch: Batch, wanted: Sequence[str], kernel: AnyKernel | None) -> Block:
     """A block by the unit's kernel; by the definition where there is none."""
     results = computed(unit, batch, kernel)
     files = _files(unit, batch, results, wanted)
     return Block(files, len(batch), len(batch) * lines_of(unit, batch), batch, results)
 
 
-def computed(unit: Unit, batch: Batch, kernel: Kernel | None) -> Codes:
+def computed(unit: Unit, batch: Batch, kernel: AnyKernel | None) -> Codes:
     """The results' codes."""
-    if kernel is None:
+    if kernel is None or batch.a.shape[1] > kernel.longest:
         return expected(unit, batch)
     out = np.empty(len(batch), np.uint32)
-    try:
-        kernel.pairs((batch.a, batch.scale_a), (batch.b, batch.scale_b), batch.c.astype(np.uint32), out)
-    except Unsuited:
-        return expected(unit, batch)
+    kernel.pairs((batch.a, batch.scale_a), (batch.b, batch.scale_b), batch.c.astype(np.uint32), out)
     return out.astype(container_dtype(unit.output))
 
 

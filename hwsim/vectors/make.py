@@ -14,7 +14,7 @@ import hwsim
 from hwsim.cases.batch import Batch, batches
 from hwsim.cases.random_cases import MANY, random_batch, runs
 from hwsim.formats import tables
-from hwsim.kernels import Kernel
+from hwsim.kernels import AnyKernel
 from hwsim.products.engine import kernel_for, threads
 from hwsim.spec import Unit, as_yaml
 from hwsim.vectors.arrays import ARRAYS, MOST_ARRAYS, write_arrays
@@ -155,7 +155,7 @@ class _Maker:
         self.wanted, self.planned, self.total, self.files = wanted, planned, total, files
         self.growing, self.counts, self.progress = growing, counts, progress
         # A few cases do not wait for a kernel to be compiled.
-        self.kernel: Kernel | None = kernel_for(wanted.unit) if total > MANY else None
+        self.kernel: AnyKernel | None = kernel_for(wanted.unit) if total > MANY else None
 
     def all(self, skip: int) -> None:
         """Every block that is not there yet. skip: cases that are."""

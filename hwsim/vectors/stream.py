@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hwsim.cases.batch import Batch, batches
 from hwsim.cases.case import Case, block_lengths
-from hwsim.kernels import Kernel
+from hwsim.kernels import AnyKernel
 from hwsim.spec import Unit
 from hwsim.vectors.answers import UNKNOWN, Malformed
 from hwsim.vectors.block import computed
@@ -50,7 +50,7 @@ class Judged:
         return self.compared > 0 and self.wrong == 0
 
 
-def judge(lines: Iterable[str], kernel_of: Callable[[Unit], Kernel | None], kept: int = 20_000) -> Judged:
+def judge(lines: Iterable[str], kernel_of: Callable[[Unit], AnyKernel | None], kept: int = 20_000) -> Judged:
     """Compute what cases that came back should have returned, and compare.
 
     Comment lines must come back too: they say what the unit is. Raises Malformed for lines that cannot be read.

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 import hwsim
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
-from hwsim.kernels import Kernel
-from hwsim.spec import Unit
+from hwsim.kernels import AnyKernel
+from hwsim.spec import RoundedSum, Unit
 
 Codes = NDArray[Any]
 # What factors are drawn from. `tiny` and `huge`: their products are about the least, and the largest, of the sums'
@@ -98,7 +98,7 @@ def _draw_scale(rng: np.random.Generator, fmt: ExponentFormat, shape: tuple[int,
 def product(rng: np.random.Generator, unit: Unit, size: tuple[int, int, int], profile: str) -> Product:
     """A matrix product of that size: m, n, K. `cancel`: products that take one another out."""
     m, n, k = size
-    target = unit.result.format if unit.sum.format is None else unit.sum.format
+    target = unit.sum.format if isinstance(unit.sum, RoundedSum) else unit.result.format
     about = 0
     if isinstance(target, FloatFormat):
         about = {"tiny": (target.emin - target.fraction_bits // 2) // 2, "huge": target.emax // 2}.get(profile, 0)
@@ -153,7 +153,7 @@ def lengths(unit: Unit, rng: np.random.Generator, most: int = 40) -> Iterator[in
         yield min(-(-k // block) * block, longest // block * block or block)
 
 
-def by_kernel(kernel: Kernel, unit: Unit, given: Product) -> Codes:
+def by_kernel(kernel: AnyKernel, unit: Unit, given: Product) -> Codes:
     """The kernel's results, as codes (m, n). K is filled up as the kernel wants it."""
     missing = -given.a.shape[1] % unit.instruction.fill
     a = np.pad(given.a, ((0, 0), (0, missing)))
@@ -165,7 +165,7 @@ def by_kernel(kernel: Kernel, unit: Unit, given: Product) -> Codes:
     return out
 
 
-def by_pairs(kernel: Kernel, unit: Unit, given: Product) -> Codes:
+def by_pairs(kernel: AnyKernel, unit: Unit, given: Product) -> Codes:
     """The same results, from every pair of a row and a column."""
     m, n = given.a.shape[0], given.b.shape[1]
     i, j = np.repeat(np.arange(m), n), np.tile(np.arange(n), m)
@@ -203,7 +203,7 @@ def mismatch(unit: Unit, given: Product, got: Codes, want: Codes, seed: Any) -> 
     )
 
 
-def compare(kernel: Kernel, unit: Unit, seed: Any, size: tuple[int, int, int], profile: str) -> int:
+def compare(kernel: AnyKernel, unit: Unit, seed: Any, size: tuple[int, int, int], profile: str) -> int:
     """How many elements of a matrix product of that size (m, n, K), drawn by that seed, are the model's: all.
 
     Raises AssertionError with the first that is not.
@@ -216,7 +216,7 @@ def compare(kernel: Kernel, unit: Unit, seed: Any, size: tuple[int, int, int], p
     return want.size
 
 
-def compare_all(kernel: Kernel, unit: Unit, seed: int, m: int = 2, n: int = 17, most: int = 40) -> int:
+def compare_all(kernel: AnyKernel, unit: Unit, seed: int, m: int = 2, n: int = 17, most: int = 40) -> int:
     """`compare` for every profile, each with two of several K."""
     chosen = sorted(set(lengths(unit, np.random.default_rng([seed, 0]), most)))
     count = 0

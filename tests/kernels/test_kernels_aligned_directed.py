@@ -11,13 +11,12 @@ import pytest
 from built_presets import others_soaked
 from kernels.kernel_cases import Codes, Product
 from kernels.kernel_units import units
-from kernels.window_cases import Rows, by_run, codes_in, directed_rows, fill, kernels
+from kernels.window_cases import Rows, by_run, codes_in, directed_rows, fill, kernels, window_kernel
 from kernels.window_units import UNITS, Variant, variant
 from model.model_units import ODD
 
 import hwsim
 from hwsim.cases.captured import CAPTURES
-from hwsim.kernels.aligned import WindowKernel
 from hwsim.model import dot
 from hwsim.products import engine
 from hwsim.spec import Unit, load_unit
@@ -55,7 +54,7 @@ def by_gemm(unit: Unit, rows: Rows) -> Codes:
         c = np.where(np.eye(len(c), dtype=bool), c, np.roll(c, 1, axis=1)).astype(rows.c.dtype)
     scale_b = None if rows.scale_b is None else rows.scale_b.T
     got = codes_in(hwsim.gemm(unit, rows.a, rows.b.T, c, of_rows(unit, rows.scale_a), of_columns(unit, scale_b)))
-    scalar = WindowKernel(unit, vectors=False)
+    scalar = window_kernel(unit, vectors=False)
     np.testing.assert_array_equal(got, by_run(scalar, unit, Product(rows.a, rows.b.T, c, rows.scale_a, scale_b)))
     return np.diagonal(got)
 
@@ -83,7 +82,7 @@ def one_scale_a_block(unit: Unit, rows: Rows) -> Rows:
 
 def check_directed(unit: Unit, seed: int) -> int:
     """How many directed cases are the model's, by the kernel without vectors and by hwsim.products."""
-    scalar, count = WindowKernel(unit, vectors=False), 0
+    scalar, count = window_kernel(unit, vectors=False), 0
     for given in directed_rows(unit, seed):
         rows = one_scale_a_block(unit, given)
         want = codes_in(dot(unit, *rows))
@@ -149,7 +148,7 @@ def test_captured_results_are_the_kernels(captured: Mapping[str, Any], name: str
     a, b, c, want = (captured[f"{gpu}/{factors}/{part}"] for part in ("a", "b", f"c_{result}", f"d_{result}"))
     unit = load_unit(name)
     assert len(a) == CASES
-    assert WindowKernel(unit).vectors is not None
+    assert window_kernel(unit).vectors is not None
     got = np.concatenate([by_gemm(unit, part) for part in parts(Rows(a, b, c, None, None))])
     np.testing.assert_array_equal(got, codes_in(want))
     np.testing.assert_array_equal(codes_in(hwsim.dot(unit, a, b, c)), codes_in(want))

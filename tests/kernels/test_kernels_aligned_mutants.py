@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 from kernels.test_kernels_aligned import SWEPT
-from kernels.window_cases import addend_sweep, by_model, by_run, operands
+from kernels.window_cases import addend_sweep, by_model, by_run, operands, window_kernel
 from kernels.window_units import UNITS
 from model.model_units import ODD
 
 from hwsim.formats import FloatFormat
-from hwsim.kernels import chained
-from hwsim.kernels.aligned import Side, WindowKernel
+from hwsim.kernels.chain import PLAIN
 from hwsim.kernels.floats import target_of
-from hwsim.kernels.lanes import ZERO_EXP
-from hwsim.kernels.rules import FLOOR, NO_EXP, TRUNCATE
+from hwsim.kernels.lanes import NO_EXP, ZERO_EXP
+from hwsim.kernels.lost import FLOOR, TRUNCATE
+from hwsim.kernels.packed import WindowOperand
+from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.spec import Unit, load_unit
 
 HOPPER, ADA, AMPERE, MX = "hopper-wgmma-e4m3-f32", "ada-mma-e4m3-f16", "ampere-mma-f16-f16", "mxfp8-e4m3-f32"
@@ -37,7 +38,7 @@ def is_told(kernel: WindowKernel, unit: Unit) -> bool:
     for _, given in [*operands(unit, 1), *sweep]:
         want = by_model(unit, given)
         if (by_run(kernel, unit, given) != want).any():
-            np.testing.assert_array_equal(by_run(WindowKernel(unit, kernel.vectors is not None), unit, given), want)
+            np.testing.assert_array_equal(by_run(window_kernel(unit, kernel.vectors is not None), unit, given), want)
             return True
     return False
 
@@ -94,7 +95,7 @@ OTHERS: dict[str, tuple[str, bool, Callable[[Unit], Unit]]] = {
 def test_another_units_kernel_is_told(name: str) -> None:
     given, vectors, change = OTHERS[name]
     unit = unit_of(given)
-    kernel = WindowKernel(change(unit), vectors)
+    kernel = window_kernel(change(unit), vectors)
     assert (kernel.vectors is not None) == vectors
     assert is_told(kernel, unit)
 
@@ -103,7 +104,7 @@ def rule(**keys: Any) -> Mutate:
     """The window's numbers."""
 
     def mutate(kernel: WindowKernel) -> None:
-        kernel.rule = kernel.rule._replace(**keys)
+        kernel.rules = kernel.rules._replace(window=kernel.rules.window._replace(**keys))
 
     return mutate
 
@@ -112,18 +113,18 @@ def chain(**keys: Any) -> Mutate:
     """The chain's numbers."""
 
     def mutate(kernel: WindowKernel) -> None:
-        kernel.chain = kernel.chain._replace(**keys)
+        kernel.rules = kernel.rules._replace(chain=kernel.rules.chain._replace(**keys))
 
     return mutate
 
 
-def packed_a(change: Callable[[WindowKernel, Side], None]) -> Mutate:
+def packed_a(change: Callable[[WindowKernel, WindowOperand], None]) -> Mutate:
     """Something else in A as it is packed."""
 
     def mutate(kernel: WindowKernel) -> None:
         pack = kernel.pack_a
 
-        def wrong(codes: Any, scales: Any) -> Side:
+        def wrong(codes: Any, scales: Any) -> WindowOperand:
             side = pack(codes, scales)
             change(kernel, side)
             return side
@@ -133,13 +134,13 @@ def packed_a(change: Callable[[WindowKernel, Side], None]) -> Mutate:
     return mutate
 
 
-def packed_b(change: Callable[[WindowKernel, Side], None]) -> Mutate:
+def packed_b(change: Callable[[WindowKernel, WindowOperand], None]) -> Mutate:
     """Something else in B as it is packed."""
 
     def mutate(kernel: WindowKernel) -> None:
         pack = kernel.pack_b
 
-        def wrong(codes: Any, scales: Any) -> Side:
+        def wrong(codes: Any, scales: Any) -> WindowOperand:
             side = pack(codes, scales)
             change(kernel, side)
             return side
@@ -154,33 +155,33 @@ def layout_of(kernel: WindowKernel) -> Any:
     return kernel.vectors.layout
 
 
-def swap_signs(kernel: WindowKernel, side: Side) -> None:
+def swap_signs(kernel: WindowKernel, side: WindowOperand) -> None:
     """The signs of products k and k + 2 in one another's place."""
     signs = side.packed[..., layout_of(kernel).a_sign :]
     pairs = np.ascontiguousarray(signs).view(np.uint16).reshape(*signs.shape[:-1], -1, 2)
     signs[...] = np.ascontiguousarray(pairs[..., ::-1]).reshape(*signs.shape[:-1], -1).view(np.uint8)
 
 
-def positive_a(kernel: WindowKernel, side: Side) -> None:
+def positive_a(kernel: WindowKernel, side: WindowOperand) -> None:
     side.packed[..., layout_of(kernel).a_sign :] = 0
 
 
-def turn_columns(kernel: WindowKernel, side: Side) -> None:
+def turn_columns(kernel: WindowKernel, side: WindowOperand) -> None:
     """The signs of 16 columns in each other's place."""
     signs = side.packed[..., layout_of(kernel).b_sign :]
     signs[...] = np.roll(signs, 1, axis=-1)
 
 
-def zeros_have_exponents(_: WindowKernel, side: Side) -> None:
+def zeros_have_exponents(_: WindowKernel, side: WindowOperand) -> None:
     exps = side.packed.view(np.int8)
     exps[...] = np.where(exps == ZERO_EXP[8], 0, exps)
 
 
-def unflagged(_: WindowKernel, side: Side) -> None:
+def unflagged(_: WindowKernel, side: WindowOperand) -> None:
     side.special[...] = 0
 
 
-def one_place_up(kernel: WindowKernel, side: Side) -> None:
+def one_place_up(kernel: WindowKernel, side: WindowOperand) -> None:
     layout = layout_of(kernel)
     sigs = side.packed[..., layout.a_sig : layout.a_sig + 2].view(np.int16)
     sigs <<= 1
@@ -190,9 +191,9 @@ def without_lane(lane: int) -> Mutate:
     """One lane of A is always zero."""
 
     def mutate(kernel: WindowKernel) -> None:
-        pack, lanes = kernel.pack_a, kernel.rule.lanes
+        pack, lanes = kernel.pack_a, kernel.rules.window.lanes
 
-        def wrong(codes: Any, scales: Any) -> Side:
+        def wrong(codes: Any, scales: Any) -> WindowOperand:
             codes = codes.copy()
             codes[:, lane::lanes] = 0
             return pack(codes, scales)
@@ -221,7 +222,7 @@ def first_scale(kernel: WindowKernel) -> None:
 
 def promoted_towards_zero(kernel: WindowKernel) -> None:
     assert kernel.unit.promotion is not None
-    kernel.target = target_of(kernel.unit.promotion.format, "rz")
+    kernel.rules = kernel.rules._replace(register=target_of(kernel.unit.promotion.format, "rz"))
 
 
 def wider_result(kernel: WindowKernel) -> None:
@@ -229,7 +230,7 @@ def wider_result(kernel: WindowKernel) -> None:
     fmt = kernel.unit.result.format
     assert isinstance(fmt, FloatFormat)
     more = fmt.model_copy(update={"fraction_bits": fmt.fraction_bits + 1, "container": 32})
-    kernel.result = target_of(more, kernel.unit.result.rounding)
+    kernel.rules = kernel.rules._replace(result=target_of(more, kernel.unit.result.rounding))
 
 
 def mask(bits: int) -> Mutate:
@@ -244,7 +245,7 @@ def deeper(kernel: WindowKernel) -> None:
     kernel.vectors = kernel.vectors._replace(deeper=kernel.vectors.deeper + 1)
 
 
-def one_binade_up(_: WindowKernel, side: Side) -> None:
+def one_binade_up(_: WindowKernel, side: WindowOperand) -> None:
     exps = side.packed[..., :32].view(np.int8)
     exps[...] = np.where(exps >= 0, exps + 1, exps)
 
@@ -286,7 +287,7 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
     "partial sums go on": (DEEPSEEK, True, chain(restart=0)),
     "partial sums go on, without vectors": (DEEPSEEK, False, chain(restart=0)),
     "promoted towards zero": (DEEPSEEK, False, promoted_towards_zero),
-    "not promoted": (DEEPSEEK, True, chain(kind=chained.PLAIN)),
+    "not promoted": (DEEPSEEK, True, chain(kind=PLAIN)),
     "late addends are not flushed": ("late-flushed", False, chain(flush_below=0.0)),
     "late addends' zeros as c's": ("late-subnormal", False, chain(emin_c=-126)),
     "a limit one higher": ("product-limit", False, rule(limit=5)),
@@ -303,7 +304,7 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
 def test_a_mutant_is_told(name: str) -> None:
     given, vectors, mutate = MUTANTS[name]
     unit = unit_of(given)
-    kernel = WindowKernel(unit, vectors)
+    kernel = window_kernel(unit, vectors)
     assert (kernel.vectors is not None) == vectors
     mutate(kernel)
     assert is_told(kernel, unit)
@@ -312,4 +313,4 @@ def test_a_mutant_is_told(name: str) -> None:
 def test_operands_are_enough() -> None:
     unit = load_unit(HOPPER)
     assert sum(given.a.shape[0] * given.b.shape[1] for _, given in operands(unit, 1)) > 600
-    assert not is_told(WindowKernel(unit), unit)
+    assert not is_told(window_kernel(unit), unit)

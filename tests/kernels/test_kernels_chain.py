@@ -20,11 +20,24 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from hwsim.formats import FloatFormat
-from hwsim.kernels import Unsuited, chain
+from hwsim.kernels import additions, kernel_of, pairwise, sequential, supports
+from hwsim.kernels.additions import AdditionsKernel
 from hwsim.kernels.floats import NATIVE, add_to, round_in, target_of
-from hwsim.spec import NotImplementedYet, Unit, load_unit, refuse_unimplemented
+from hwsim.spec import NotImplementedYet, PairwiseSum, RoundedSum, Unit, load_unit, refuse_unimplemented
 
 UNITS = units("sequential", "pairwise")
+
+
+def additions_kernel(unit: Unit) -> AdditionsKernel:
+    kernel = kernel_of(unit)
+    assert isinstance(kernel, AdditionsKernel)
+    return kernel
+
+
+def fused(kernel: AdditionsKernel) -> bool:
+    rule = kernel.unit.sum
+    assert isinstance(rule, RoundedSum)
+    return rule.product == "fused"
 
 
 def unit_of(*arguments: Any, **more: Any) -> Unit:
@@ -34,12 +47,12 @@ def unit_of(*arguments: Any, **more: Any) -> Unit:
 @pytest.mark.quick
 @pytest.mark.parametrize("unit", others_soaked(UNITS, UNITS[::2]), ids=lambda unit: unit.name)
 def test_kernel_is_the_model(unit: Unit) -> None:
-    assert compare_all(chain.kernel(unit), unit, seed=1) > 250
+    assert compare_all(additions_kernel(unit), unit, seed=1) > 250
 
 
 def test_presets_stand_in_float32() -> None:
     # What makes them fast: of a format's own additions nothing is left to do, or one step in vectors of 32 bits.
-    carriers = {unit.name: chain.kernel(unit).carrier for unit in UNITS}
+    carriers = {unit.name: additions_kernel(unit).carrier for unit in UNITS}
     for name, carrier in carriers.items():
         if name.startswith(("cdna", "sequential", "hfp8")):
             assert carrier.kind is np.float32 and carrier.exact, name
@@ -58,14 +71,14 @@ def finite(rng: np.random.Generator, unit: Unit, m: int, k: int, n: int, profile
 def test_a_long_chain_is_a_loop_of_numpy(factors: str, fmt: str, dtype: Any) -> None:
     # Larger than a tile, and K more than one pass. Products are rounded, as NumPy's are.
     unit = unit_of(factors, fmt, chained("sequential", fmt, product="rounded"), fmt, 1)
-    given = finite(np.random.default_rng(1), unit, 70, 2 * chain.PASS + 9, 37, "middle")
+    given = finite(np.random.default_rng(1), unit, 70, 2 * additions.PASS + 9, 37, "middle")
     words = np.uint16 if dtype is np.float16 else np.uint32
     assert given.c is not None
     a, b = (fmt.decode(codes).astype(dtype) for fmt, codes in ((unit.operands.a, given.a), (unit.operands.b, given.b)))
     total = given.c.astype(words).view(dtype)
     for k in range(a.shape[1]):
         total = total + a[:, k : k + 1] * b[k]
-    np.testing.assert_array_equal(by_kernel(chain.kernel(unit), unit, given), total.view(words))
+    np.testing.assert_array_equal(by_kernel(additions_kernel(unit), unit, given), total.view(words))
     assert np.isfinite(total).mean() > 0.9
 
 
@@ -80,6 +93,7 @@ QUANTIZATION = {
 @pytest.mark.parametrize("fmt", ["f16", "bf16", E6M9], ids=["f16", "bf16", "e6m9"])
 def test_a_chain_is_a_loop_of_apytypes(fmt: Any, mode: str) -> None:
     unit = unit_of((fmt, fmt), fmt, chained("sequential", fmt, mode, "rounded"), fmt, 1)
+    assert isinstance(unit.sum, RoundedSum)
     form = unit.sum.format
     assert isinstance(form, FloatFormat)
     given = finite(np.random.default_rng(2), unit, 8, 12, 40, "middle")
@@ -91,7 +105,7 @@ def test_a_chain_is_a_loop_of_apytypes(fmt: Any, mode: str) -> None:
         for k in range(12):
             a = apytypes.APyFloatArray.from_bits(given.a[i, k].tolist(), *shape)
             total = total + a * apytypes.APyFloatArray.from_bits(given.b[k, j].tolist(), *shape)
-    assert by_kernel(chain.kernel(unit), unit, given).ravel().tolist() == total.to_bits()
+    assert by_kernel(additions_kernel(unit), unit, given).ravel().tolist() == total.to_bits()
 
 
 @njit(error_model="numpy")  # type: ignore[untyped-decorator]
@@ -125,39 +139,37 @@ def target_format(fraction_bits: int) -> FloatFormat:
     return FloatFormat.model_validate(keys)
 
 
-def mutated(kernel: chain.ChainKernel, change: Callable[[chain.ChainKernel], None]) -> chain.ChainKernel:
+def mutated(kernel: AdditionsKernel, change: Callable[[AdditionsKernel], None]) -> AdditionsKernel:
     change(kernel)
     return kernel
 
 
-def one_bit_less(kernel: chain.ChainKernel) -> None:
+def one_bit_less(kernel: AdditionsKernel) -> None:
     target = kernel.carrier.target
     less = target._replace(unit=2 * target.unit, shift=2 * target.shift, drop=target.drop + 1)
     kernel.carrier = kernel.carrier._replace(target=less)
 
 
-def no_rounding_to_odd(kernel: chain.ChainKernel) -> None:
-    kernel.additions = chain._chains(kernel.carrier.mode, True, kernel.unit.sum.product == "fused")
+def no_rounding_to_odd(kernel: AdditionsKernel) -> None:
+    kernel.additions = sequential.additions(kernel.carrier.mode, True, fused(kernel))
 
 
-def products_not_rounded(kernel: chain.ChainKernel) -> None:
-    made = chain._trees if kernel.unit.sum.method == "pairwise" else chain._chains
-    kernel.additions = made(kernel.carrier.mode, kernel.carrier.exact, True)
+def products_not_rounded(kernel: AdditionsKernel) -> None:
+    method = pairwise if isinstance(kernel.unit.sum, PairwiseSum) else sequential
+    kernel.additions = method.additions(kernel.carrier.mode, kernel.carrier.exact, True)
 
 
-def subnormals_kept(kernel: chain.ChainKernel) -> None:
+def subnormals_kept(kernel: AdditionsKernel) -> None:
     target = kernel.carrier.target
     kernel.carrier = kernel.carrier._replace(target=target._replace(least=target.none))
 
 
-def addend_dropped(kernel: chain.ChainKernel) -> None:
-    kernel.spans.unit = kernel.unit.model_copy(
-        update={"operands": kernel.unit.operands.model_copy(update={"addend": None})}
-    )
+def addend_dropped(kernel: AdditionsKernel) -> None:
+    kernel.unit = kernel.unit.model_copy(update={"operands": kernel.unit.operands.model_copy(update={"addend": None})})
 
 
-def promoted_once(kernel: chain.ChainKernel) -> None:
-    kernel.spans.length = lambda k: k  # type: ignore[method-assign]
+def promoted_once(kernel: AdditionsKernel) -> None:
+    kernel.span = lambda k: k  # type: ignore[method-assign]
 
 
 MUTANTS = [
@@ -172,16 +184,16 @@ MUTANTS = [
 
 
 @pytest.mark.parametrize(("mutant", "name"), MUTANTS, ids=lambda value: getattr(value, "__name__", value))
-def test_mutants_are_caught(mutant: Callable[[chain.ChainKernel], None], name: str) -> None:
+def test_mutants_are_caught(mutant: Callable[[AdditionsKernel], None], name: str) -> None:
     unit = next(unit for unit in UNITS if unit.name == name)
     with pytest.raises(AssertionError, match=f"{name}, seed"):
-        compare_all(mutated(chain.kernel(unit), mutant), unit, seed=1)
+        compare_all(mutated(additions_kernel(unit), mutant), unit, seed=1)
 
 
 def test_what_is_below_a_tie_decides_it() -> None:
     # 1 + 2^-8 is halfway between numbers of bf16. An addend of 2^-40 is below the last place of float32, and float64's.
     unit = next(unit for unit in UNITS if unit.name == "chain-bf16-f16")
-    kernel = chain.kernel(unit)
+    kernel = additions_kernel(unit)
     given = Product(
         np.array([[0x3C04], [0x3C04 | 0x8000]], np.uint16), np.array([[0x3C00] * 3], np.uint16),
         np.array([[0x2B80, 0, 0xAB80]] * 2, np.uint16), None, None,
@@ -228,23 +240,25 @@ def drawn_units(draw: st.DrawFn) -> Unit | None:
 def test_any_unit_is_the_model(unit: Unit | None, m: int, n: int, k: int, profile: str) -> None:
     if unit is None:
         return
-    compare(chain.kernel(unit), unit, [m, n, k], (m, n, k), profile)
+    compare(additions_kernel(unit), unit, [m, n, k], (m, n, k), profile)
 
 
 def test_what_is_refused() -> None:
     rule = chained("sequential", "f32")
-    with pytest.raises(Unsuited, match="product_limit"):
-        chain.kernel(unit_of("e4m3", "f32", {**rule, "product_limit": 4}, "f32"))
+    limited = supports(unit_of("e4m3", "f32", {**rule, "product_limit": 4}, "f32"))
+    assert limited.lacks == ("sum.product_limit: 4",)
     wide = {"name": "wide", "kind": "fixed", "integer_bits": 31, "fraction_bits": 0}
-    with pytest.raises(Unsuited, match="products have 62 bits"):
-        chain.kernel(unit_of((wide, wide), "f32", rule, "f32"))
-    with pytest.raises(Unsuited, match="differs from the NaN of an overflow"):
-        chain.kernel(unit_of("e4m3", "f16", rule, "f16", overflow="nan", nan=0x7E00))
+    products = "operands: products of 62 bits, of which float64 has 53,"
+    assert supports(unit_of((wide, wide), "f32", rule, "f32")).lacks == (products,)
+    other = unit_of("e4m3", "f16", rule, "f16", overflow="nan", nan=0x7E00)
+    assert supports(other).lacks == ("result.nan: 0x7e00 (which differs from the NaN of an overflow)",)
+    with pytest.raises(NotImplementedYet, match=r"result\.nan: 0x7e00"):
+        kernel_of(other)
 
 
 def test_tiles_may_be_parts_of_matrices_and_come_from_threads() -> None:
     unit = load_unit("sequential-e4m3-f16")
-    kernel = chain.kernel(unit)
+    kernel = additions_kernel(unit)
     given = finite(np.random.default_rng(5), unit, 8, 40, 60, "middle")
     assert given.c is not None
     whole, c = by_kernel(kernel, unit, given), given.c.astype(np.uint32)

@@ -18,13 +18,19 @@ from model.witness_numbers import read, rounded
 from numba import njit
 from pydantic import ValidationError
 
-from hwsim.kernels import Unsuited, exact
-from hwsim.kernels.exact import Plan, plan_of
+from hwsim.kernels import exact, kernel_of, supports
+from hwsim.kernels.exact import LONG, ExactKernel, SumPlan, plan_of
 from hwsim.kernels.extents import Extent
 from hwsim.kernels.levels import collect, levels_for, spread
 from hwsim.spec import NotImplementedYet, Unit, load_unit, refuse_unimplemented
 
 UNITS = units("exact")
+
+
+def exact_kernel(unit: Unit) -> ExactKernel:
+    kernel = kernel_of(unit)
+    assert isinstance(kernel, ExactKernel)
+    return kernel
 
 
 def unit_of(*arguments: Any, **more: Any) -> Unit:
@@ -38,7 +44,7 @@ def named(name: str) -> Unit:
 @pytest.mark.quick
 @pytest.mark.parametrize("unit", others_soaked(UNITS, UNITS[::2]), ids=lambda unit: unit.name)
 def test_kernel_is_the_model(unit: Unit) -> None:
-    assert compare_all(exact.kernel(unit), unit, seed=1) > 250
+    assert compare_all(exact_kernel(unit), unit, seed=1) > 250
 
 
 # 49 bits from the least to the most: sums of 8 products are the longest that two float64s are planned for.
@@ -46,23 +52,23 @@ E5M19 = {
     "name": "e5m19", "kind": "float", "exponent_bits": 5, "fraction_bits": 19, "bias": 15, "infinities": True,
     "nan": "ieee",
 }  # fmt: skip
-LONG: dict[str, tuple[dict[str, Any], int, Plan]] = {
-    "one": (summed("e4m3", "f32", EXACT, "f32", 1), 300, Plan(300, False, False)),
-    "two": (summed("e5m2", "f32", EXACT, "f32", 1), 300, Plan(300, True, False)),
-    "levels-of-one": (summed("e2m1", "f32", EXACT, "f32", 32, **mx(32, 32)), 320, Plan(32, False, True)),
-    "levels-of-two": (summed("f16", "f32", EXACT, "f32", 500), 5000, Plan(4096, True, True)),
-    "levels-of-products": (summed("bf16", "f32", EXACT, "f32", 1), 300, Plan(1, False, True)),
-    "at-the-end-of-two": (summed((E5M19, E5M19), "f32", GROUP, "f32", 8), 64, Plan(8, True, False)),
-    "past-the-end-of-two": (summed((E5M19, E5M19), "f32", GROUP, "f32", 16), 64, Plan(8, True, True)),
+LONG_SUMS: dict[str, tuple[dict[str, Any], int, SumPlan]] = {
+    "one": (summed("e4m3", "f32", EXACT, "f32", 1), 300, SumPlan(300, False, False)),
+    "two": (summed("e5m2", "f32", EXACT, "f32", 1), 300, SumPlan(300, True, False)),
+    "levels-of-one": (summed("e2m1", "f32", EXACT, "f32", 32, **mx(32, 32)), 320, SumPlan(32, False, True)),
+    "levels-of-two": (summed("f16", "f32", EXACT, "f32", 500), 5000, SumPlan(4096, True, True)),
+    "levels-of-products": (summed("bf16", "f32", EXACT, "f32", 1), 300, SumPlan(1, False, True)),
+    "at-the-end-of-two": (summed((E5M19, E5M19), "f32", GROUP, "f32", 8), 64, SumPlan(8, True, False)),
+    "past-the-end-of-two": (summed((E5M19, E5M19), "f32", GROUP, "f32", 16), 64, SumPlan(8, True, True)),
 }
 
 
-@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("name", LONG_SUMS)
 def test_long_sums_are_the_models(name: str) -> None:
-    mapping, k, plan = LONG[name]
+    mapping, k, plan = LONG_SUMS[name]
     unit = Unit.model_validate(mapping)
-    kernel = exact.kernel(unit)
-    count = unit.instruction.lanes if unit.sum.rounded == "group" else k
+    kernel = exact_kernel(unit)
+    count = unit.instruction.lanes if kernel.rule.rounded == "group" else k
     assert plan_of(kernel.products.span, count, kernel.shared) == plan
     for profile in ("finite", "cancel", "large", "special"):
         compare(kernel, unit, 3, (1, 3, k), profile)
@@ -73,7 +79,7 @@ def test_sums_are_those_of_exact_rationals(name: str) -> None:
     unit = named(name)
     lanes = unit.instruction.lanes
     rng = np.random.default_rng(4)
-    kernel = exact.kernel(unit)
+    kernel = exact_kernel(unit)
     for profile in ("finite", "cancel", "tiny", "huge"):
         k = 8 if unit.instruction.chain is None else 4 * lanes
         a, b = draw(rng, unit.operands.a, (3, k), profile), draw(rng, unit.operands.b, (k, 5), profile)
@@ -83,7 +89,7 @@ def test_sums_are_those_of_exact_rationals(name: str) -> None:
             left = [read(unit.operands.a.name, int(code)).value for code in a[i]]
             right = [read(unit.operands.b.name, int(code)).value for code in b[:, j]]
             total = Fraction(0) if c is None else read(unit.operands.addend.name, int(c[i, j])).value
-            step = lanes if unit.sum.rounded == "group" else k
+            step = lanes if kernel.rule.rounded == "group" else k
             code = 0
             for start in range(0, k, step):
                 total += sum(
@@ -107,10 +113,10 @@ def test_integers_are_numpys() -> None:
     )
     want = ((a @ b + c) & 0xFFFFFFFF).astype(np.uint32)
     unit = load_unit("int8-i32")
-    np.testing.assert_array_equal(by_kernel(exact.kernel(unit), unit, given), want)
+    np.testing.assert_array_equal(by_kernel(exact_kernel(unit), unit, given), want)
     saturating = unit_of((INT8, INT8), I32, EXACT, I32, 4, overflow="saturate")
     want = (np.clip(a @ b + c, -(1 << 31), (1 << 31) - 1) & 0xFFFFFFFF).astype(np.uint32)
-    np.testing.assert_array_equal(by_kernel(exact.kernel(saturating), saturating, given), want)
+    np.testing.assert_array_equal(by_kernel(exact_kernel(saturating), saturating, given), want)
 
 
 def test_sums_of_blocks_are_those_of_float64() -> None:
@@ -120,20 +126,20 @@ def test_sums_of_blocks_are_those_of_float64() -> None:
     a, b = (draw(rng, unit.operands.a, shape, "finite") for shape in ((40, 1024), (1024, 300)))
     given = Product(a, b, np.zeros((40, 300), np.uint32), np.full((40, 32), 127), np.full((32, 300), 127))
     want = (unit.operands.a.decode(a) @ unit.operands.b.decode(b)).astype(np.float32)
-    np.testing.assert_array_equal(by_kernel(exact.kernel(unit), unit, given), want.view(np.uint32))
+    np.testing.assert_array_equal(by_kernel(exact_kernel(unit), unit, given), want.view(np.uint32))
 
 
 def test_plans_are_as_wide_as_they_say() -> None:
-    assert plan_of(36, 1 << 17) == Plan(1 << 17, False, False)
-    assert plan_of(36, (1 << 17) + 1) == Plan((1 << 17) + 1, True, False)
-    assert plan_of(80, 1 << 12) == Plan(1 << 12, True, False)
-    assert plan_of(80, 10**6) == Plan(1 << 12, True, True)
-    assert plan_of(522, 1) == Plan(1, False, False)
-    assert plan_of(522, 2) == Plan(2, True, False)
-    assert plan_of(522, 3) == Plan(1, False, True)
-    assert plan_of(36, 10**6, 32) == Plan(32, False, True)
-    assert plan_of(36, 32, 32) == Plan(32, False, False)
-    assert plan_of(64, 64, 12) == Plan(12, True, True)
+    assert plan_of(36, 1 << 17) == SumPlan(1 << 17, False, False)
+    assert plan_of(36, (1 << 17) + 1) == SumPlan((1 << 17) + 1, True, False)
+    assert plan_of(80, 1 << 12) == SumPlan(1 << 12, True, False)
+    assert plan_of(80, 10**6) == SumPlan(1 << 12, True, True)
+    assert plan_of(522, 1) == SumPlan(1, False, False)
+    assert plan_of(522, 2) == SumPlan(2, True, False)
+    assert plan_of(522, 3) == SumPlan(1, False, True)
+    assert plan_of(36, 10**6, 32) == SumPlan(32, False, True)
+    assert plan_of(36, 32, 32) == SumPlan(32, False, False)
+    assert plan_of(64, 64, 12) == SumPlan(12, True, True)
 
 
 @njit(error_model="numpy")  # type: ignore[untyped-decorator]
@@ -175,17 +181,17 @@ def test_infinities_and_nans_are_kept_beside_the_levels() -> None:
     np.testing.assert_array_equal(got, [3.5, np.inf, np.nan, np.nan])
 
 
-def one_float64(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
+def one_float64(kernel: ExactKernel, patch: pytest.MonkeyPatch) -> None:
     """Errors of additions are lost."""
     patch.setattr(exact, "plan_of", lambda *given: plan_of(*given)._replace(pair=False))
 
 
-def wrong_scale(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
+def wrong_scale(kernel: ExactKernel, patch: pytest.MonkeyPatch) -> None:
     """Scales of the first block for all."""
     patch.setattr(exact, "each", lambda scales, *rest: exact_each(scales[:1, :1] + 0 * scales, *rest))
 
 
-def too_few_levels(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
+def too_few_levels(kernel: ExactKernel, patch: pytest.MonkeyPatch) -> None:
     """What is below the last level is rounded to it."""
 
     def fewer(numbers: Extent, count: int) -> Any:
@@ -195,27 +201,25 @@ def too_few_levels(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None
     patch.setattr(exact, "levels_for", fewer)
 
 
-def positive_zeros(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
-    rule = kernel.unit.sum.model_copy(update={"zero": "positive"})
-    kernel.unit = kernel.unit.model_copy(update={"sum": rule})
+def positive_zeros(kernel: ExactKernel, patch: pytest.MonkeyPatch) -> None:
+    kernel.rule = kernel.rule.model_copy(update={"zero": "positive"})
 
 
-def one_bit_less(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
+def one_bit_less(kernel: ExactKernel, patch: pytest.MonkeyPatch) -> None:
     kernel.target = kernel.target._replace(unit=2 * kernel.target.unit, shift=2 * kernel.target.shift)
 
 
-def addend_dropped(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
+def addend_dropped(kernel: ExactKernel, patch: pytest.MonkeyPatch) -> None:
     operands = kernel.unit.operands.model_copy(update={"addend": None})
-    kernel.spans.unit = kernel.unit.model_copy(update={"operands": operands})
+    kernel.unit = kernel.unit.model_copy(update={"operands": operands})
 
 
-def never_wraps(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
-    kernel.fixed = kernel.fixed._replace(turn=0.0)
+def never_wraps(kernel: ExactKernel, patch: pytest.MonkeyPatch) -> None:
+    kernel.range = kernel.range._replace(turn=0.0)
 
 
-def rounded_at_the_end(kernel: exact.ExactKernel, patch: pytest.MonkeyPatch) -> None:
-    rule = kernel.unit.sum.model_copy(update={"rounded": "end"})
-    kernel.unit = kernel.unit.model_copy(update={"sum": rule})
+def rounded_at_the_end(kernel: ExactKernel, patch: pytest.MonkeyPatch) -> None:
+    kernel.rule = kernel.rule.model_copy(update={"rounded": "end"})
 
 
 exact_each = exact.each
@@ -231,9 +235,9 @@ MUTANTS = [
 
 @pytest.mark.parametrize(("mutant", "name"), MUTANTS, ids=lambda value: getattr(value, "__name__", value))
 def test_mutants_are_caught(
-    mutant: Callable[[exact.ExactKernel, pytest.MonkeyPatch], None], name: str, monkeypatch: pytest.MonkeyPatch
+    mutant: Callable[[ExactKernel, pytest.MonkeyPatch], None], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel = exact.kernel(named(name))
+    kernel = exact_kernel(named(name))
     mutant(kernel, monkeypatch)
     with pytest.raises(AssertionError, match=f"{name}, seed"):
         compare_all(kernel, named(name), seed=1)
@@ -279,16 +283,20 @@ def test_any_unit_is_the_model(unit: Unit | None, m: int, n: int, groups: int, p
         return
     # Whole blocks of scales; without scales a tail too.
     k = groups * 2 * unit.instruction.lanes - (unit.scale is None and groups % 2)
-    compare(exact.kernel(unit), unit, [m, n, k], (m, n, k), profile)
+    compare(exact_kernel(unit), unit, [m, n, k], (m, n, k), profile)
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(Unsuited, match="product_limit"):
-        exact.kernel(unit_of("e4m3", "f32", {**EXACT, "product_limit": 4}, "f32"))
+    assert supports(unit_of("e4m3", "f32", {**EXACT, "product_limit": 4}, "f32")).lacks == ("sum.product_limit: 4",)
     wide = {"name": "wide", "kind": "fixed", "integer_bits": 31, "fraction_bits": 0}
-    with pytest.raises(Unsuited, match="products have 62 bits"):
-        exact.kernel(unit_of((wide, wide), "f32", EXACT, "f32"))
+    products = "operands: products of 62 bits, of which float64 has 53,"
+    assert products in supports(unit_of((wide, wide), "f32", EXACT, "f32")).lacks
     i24 = {"name": "i24", "kind": "fixed", "integer_bits": 23, "fraction_bits": 0}
-    with pytest.raises(Unsuited, match="wrap and do not fit 51 bits"):
-        exact.kernel(unit_of((i24, i24), "none", EXACT, I32, overflow="wrap"))
-    assert exact.kernel(unit_of((i24, i24), "none", EXACT, I32, overflow="saturate"))
+    wraps = f"result.overflow: wrap (of sums of {LONG} products, which do not fit 51 bits)"
+    assert supports(unit_of((i24, i24), "none", EXACT, I32, overflow="wrap")).lacks == (wraps,)
+    assert exact_kernel(unit_of((i24, i24), "none", EXACT, I32, overflow="saturate")).longest > LONG
+
+
+def test_a_sum_that_wraps_says_how_long_it_may_be() -> None:
+    # Products of int8 are below 2^16: so many of them are below 2^50, and 51 bits hold them with their sign.
+    assert exact_kernel(load_unit("int8-i32")).longest == (1 << 34) - 1

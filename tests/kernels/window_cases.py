@@ -16,7 +16,8 @@ from hwsim.cases import landmarks
 from hwsim.cases.directed import directed
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
 from hwsim.formats.blocks import one_code
-from hwsim.kernels.aligned import WindowKernel
+from hwsim.kernels import kernel_of
+from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.model import dot
 from hwsim.products.engine import filled
 from hwsim.spec import NotImplementedYet, Unit
@@ -84,9 +85,18 @@ def by_pairs(kernel: WindowKernel, unit: Unit, given: Product) -> Codes:
     return out.reshape(whole.c.shape)
 
 
+def window_kernel(unit: Unit, vectors: bool = True) -> WindowKernel:
+    """The unit's kernel, with vectors where they hold its window, or without."""
+    kernel = kernel_of(unit)
+    assert isinstance(kernel, WindowKernel)
+    if not vectors:
+        kernel.vectors, kernel.mask = None, 0
+    return kernel
+
+
 def kernels(unit: Unit) -> list[WindowKernel]:
     """The kernel without vectors, and that with them where the unit has them."""
-    scalar, vectors = WindowKernel(unit, vectors=False), WindowKernel(unit)
+    scalar, vectors = window_kernel(unit, vectors=False), window_kernel(unit)
     return [scalar] if vectors.vectors is None else [scalar, vectors]
 
 

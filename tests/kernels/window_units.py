@@ -10,7 +10,7 @@ from model.model_odd_sums import DL, INT8, LATE, NEARBY, promoted, scaled, summe
 from model.model_units import late, order
 from pydantic import ValidationError
 
-from hwsim.kernels.aligned import WindowKernel
+from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.spec import NotImplementedYet, Unit, refuse_unimplemented
 
 Variant = tuple[int, int, int, int, int, int]
@@ -20,7 +20,7 @@ def variant(kernel: WindowKernel) -> Variant | None:
     """What one compilation of the vectors serves; None for a unit that has none."""
     if kernel.vectors is None:
         return None
-    return (*kernel.vectors.layout, kernel.vectors.lost, kernel.result.mode, kernel.mask)
+    return (*kernel.vectors.layout, kernel.vectors.lost, kernel.rules.result.mode, kernel.mask)
 
 
 def window(bits: int, lost: str = "truncate", **more: Any) -> dict[str, Any]:

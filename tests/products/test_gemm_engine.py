@@ -6,17 +6,15 @@ import os
 import subprocess
 import sys
 import time
-from typing import Any
 
 import numpy as np
 import pytest
 from kernels.kernel_cases import Product
-from kernels.window_cases import by_run
+from kernels.window_cases import by_run, window_kernel
 from products.gemm_cases import HOPPER, MX, VOLTA, WIDE, addends, bits, codes, expected, same
 
 import hwsim
-from hwsim.kernels import Unsuited
-from hwsim.kernels.aligned import WindowKernel
+from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.model import dot as by_model
 from hwsim.products import engine
 from hwsim.products.matrix import products
@@ -37,7 +35,7 @@ def test_edges_of_tiles(by_kernel: pytest.MonkeyPatch, m: int, n: int) -> None:
     c = rng.integers(0, 1 << 16, (m, n)).astype(np.uint16)
     got = hwsim.gemm(unit, a, b, c)
     np.testing.assert_array_equal(
-        bits(got), by_run(WindowKernel(unit, vectors=False), unit, Product(a, b, c, None, None))
+        bits(got), by_run(window_kernel(unit, vectors=False), unit, Product(a, b, c, None, None))
     )
     i, j = rng.integers(0, m, 150), rng.integers(0, n, 150)
     i[:4], j[:4] = [0, 0, m - 1, m - 1], [0, n - 1, 0, n - 1]
@@ -64,7 +62,7 @@ def test_as_many_threads_as_there_are_give_the_same(by_kernel: pytest.MonkeyPatc
     by_kernel.setattr(engine, "threads", lambda: cores)
     a, b, c = codes(1, 37, 70), codes(2, 70, 300), addends(3, 37, 300)
     unit = load_unit(HOPPER)
-    want = by_run(WindowKernel(unit, vectors=False), unit, Product(a, b, bits(c), None, None))
+    want = by_run(window_kernel(unit, vectors=False), unit, Product(a, b, bits(c), None, None))
     np.testing.assert_array_equal(bits(hwsim.gemm(unit, a, b, c)), want)
     for n in (1, 2, 9, 37):
         same(hwsim.dot(unit, a[:n], b.T[:n], c[:n, 0]), by_model(unit, a[:n], b.T[:n], c[:n, 0]))
@@ -190,16 +188,16 @@ def test_a_unit_without_a_kernel_is_the_models(by_kernel: pytest.MonkeyPatch) ->
 def test_what_a_kernel_does_not_hold_is_the_models(by_kernel: pytest.MonkeyPatch) -> None:
     kernel = engine.kernel_for(load_unit(HOPPER))
 
-    def too_long(*_: Any) -> Any:
-        raise Unsuited("so many products")
-
+    assert kernel is not None
+    by_kernel.setattr(kernel, "longest", 39)
     for name in ("pack_a", "pack_b", "pairs"):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(kernel, name, too_long, raising=False)
-            a, b, calls = codes(1, 3, 40), codes(2, 40, 5), []
-            same(hwsim.gemm(HOPPER, a, b, progress=calls.append), expected(HOPPER, a, b))
-            same(hwsim.dot(HOPPER, a, b.T[:3]), by_model(HOPPER, a, b.T[:3]))
-            assert sum(calls) == products(a.shape, b.shape)
+        by_kernel.setattr(kernel, name, None)
+    a, b, calls = codes(1, 3, 40), codes(2, 40, 5), list[int]()
+    same(hwsim.gemm(HOPPER, a, b, progress=calls.append), expected(HOPPER, a, b))
+    same(hwsim.dot(HOPPER, a, b.T[:3]), by_model(HOPPER, a, b.T[:3]))
+    assert sum(calls) == products(a.shape, b.shape)
+    with pytest.raises(TypeError):
+        hwsim.gemm(HOPPER, a[:, :39], b[:39])
 
 
 def test_another_dot_is_told(by_kernel: pytest.MonkeyPatch) -> None:
@@ -208,6 +206,7 @@ def test_another_dot_is_told(by_kernel: pytest.MonkeyPatch) -> None:
     assert isinstance(kernel, WindowKernel)
     a, b = codes(1, 5, 70), codes(2, 70, 6)
     want = expected(HOPPER, a, b)
-    by_kernel.setattr(kernel, "rule", kernel.rule._replace(addend=0))
+    rules = kernel.rules._replace(window=kernel.rules.window._replace(addend=0))
+    by_kernel.setattr(kernel, "rules", rules)
     with pytest.raises(AssertionError):
         same(hwsim.gemm(HOPPER, a, b), want)

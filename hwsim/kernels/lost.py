@@ -1,0 +1,53 @@
+"""Lost bits: what becomes of a term's bits below the window. All that these kernels know of `sum.lost`."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from hwsim.compiled import compiled
+from hwsim.spec.keys import Lost
+
+TRUNCATE, FLOOR, JAM, NEAREST_EVEN, NEAREST_AWAY = range(5)
+
+
+def lost_number(lost: Lost) -> int:
+    """The rule as compiled code takes it."""
+    match lost:
+        case "truncate":
+            return TRUNCATE
+        case "floor":
+            return FLOOR
+        case "jam":
+            return JAM
+        case "rne":
+            return NEAREST_EVEN
+        case "rna":
+            return NEAREST_AWAY
+        case _:
+            assert_never(lost)
+
+
+# The rules that `lanes` and `strips` have too.
+IN_VECTORS = (TRUNCATE, FLOOR, JAM)
+
+
+@compiled
+def cut(sig: int, shift: int, negative: bool, lost: int) -> int:
+    """A magnitude, sig * 2^-shift, as an integer with its sign: its lost bits by that rule. sig below 2^62."""
+    if shift <= 0:
+        kept = sig << -shift
+    elif shift > 62:
+        kept = int(sig != 0 and (lost == JAM or (lost == FLOOR and negative)))
+    else:
+        kept = sig >> shift
+        rest = sig - (kept << shift)
+        half = 1 << (shift - 1)
+        if lost == JAM:
+            kept |= int(rest != 0)
+        elif lost == FLOOR:
+            kept += int(rest != 0 and negative)
+        elif lost == NEAREST_EVEN:
+            kept += int(rest > half or (rest == half and (kept & 1) == 1))
+        elif lost == NEAREST_AWAY:
+            kept += int(rest >= half)
+    return -kept if negative else kept

@@ -1,0 +1,56 @@
+"""The kernel of a unit, by its method. Modules are imported when a unit needs them: compiled code takes a while."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, assert_never
+
+from hwsim.kernels.kernel import AnyKernel
+from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, SequentialSum, Support, Unit
+
+WHERE = "is in the model, but not in compiled code"
+
+
+class Method(NamedTuple):
+    """lacks: what the kernel of a unit does not hold. kernel: makes it, where that is nothing."""
+
+    lacks: Iterator[str]
+    kernel: Callable[[], AnyKernel]
+
+
+def _method(unit: Unit) -> Method:
+    rule = unit.sum
+    match rule:
+        case AlignedSum():
+            from hwsim.kernels import aligned
+
+            return Method(aligned.lacks(unit, rule), lambda: aligned.kernel(unit, rule))
+        case EvenOddSum():
+            from hwsim.kernels import even_odd
+
+            return Method(even_odd.lacks(unit, rule), lambda: even_odd.kernel(unit, rule))
+        case SequentialSum():
+            from hwsim.kernels import sequential
+
+            return Method(sequential.lacks(unit, rule), lambda: sequential.kernel(unit, rule))
+        case PairwiseSum():
+            from hwsim.kernels import pairwise
+
+            return Method(pairwise.lacks(unit, rule), lambda: pairwise.kernel(unit, rule))
+        case ExactSum():
+            from hwsim.kernels import exact
+
+            return Method(exact.lacks(unit, rule), lambda: exact.kernel(unit, rule))
+        case _:
+            assert_never(rule)
+
+
+def supports(unit: Unit) -> Support:
+    """Whether a kernel computes a unit; where none does, the model is what is left. A kernel may have a `longest` K."""
+    return Support(unit.name, WHERE, tuple(_method(unit).lacks))
+
+
+def kernel_of(unit: Unit) -> AnyKernel:
+    """The kernel that computes a unit. Raises NotImplementedYet where none `supports` it."""
+    supports(unit).demand()
+    return _method(unit).kernel()

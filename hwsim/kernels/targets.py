@@ -1,0 +1,35 @@
+"""The roundings of a unit: of a group's result, and of the register that results are added to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hwsim.formats import FixedFormat
+from hwsim.kernels.floats import RoundingTarget, fixed_target, has_room, target_of
+from hwsim.spec import LateAdd, Unit
+from hwsim.spec.parts import Result
+
+
+def targets_lack(unit: Unit) -> Iterator[str]:
+    """The formats that float64 does not hold with room to spare, as keys with their values."""
+    if not has_room(unit.result.format, unit.result.rounding):
+        yield f"result.format: {unit.result.format.name}"
+    for key, part in (("promotion", unit.promotion), ("late", unit.late if isinstance(unit.late, LateAdd) else None)):
+        if part is not None and not has_room(part.format, part.rounding):
+            yield f"{key}.format: {part.format.name}"
+
+
+def result_target(result: Result) -> RoundingTarget:
+    """The rounding of a group's sum. A fixed format's has no end: `within` its range comes after it."""
+    if isinstance(result.format, FixedFormat):
+        return fixed_target(result.format, result.rounding)
+    return target_of(result.format, result.rounding, result.overflow, result.tiny, result.subnormals == "flush")
+
+
+def register_target(unit: Unit) -> RoundingTarget | None:
+    """The rounding of a promotion, or of a late addition; None where a unit has neither."""
+    if unit.promotion is not None:
+        return target_of(unit.promotion.format, unit.promotion.rounding)
+    if isinstance(unit.late, LateAdd):
+        return target_of(unit.late.format, unit.late.rounding, flush=unit.late.flush)
+    return None

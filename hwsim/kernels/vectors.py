@@ -1,0 +1,98 @@
+"""Which vectors hold a unit's window: the widths of lanes, and how products get their place in them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.kernels.lanes import TOP_EXP, VectorLayout
+from hwsim.kernels.lost import IN_VECTORS, TRUNCATE, lost_number
+from hwsim.spec import AlignedSum, LateInWindow, Unit
+from hwsim.spec.keys import Number
+from hwsim.spec.parts import Scale
+
+MOST_QUADS = 8
+# A lane is empty when it is shifted by that; so far below TOP_EXP all exponents of products must be.
+DEEPEST = 32
+# Addends are finished in float64, in units of the window: both ends of their sum of exponents must be in its range.
+FARTHEST = 600
+# Significands are signed numbers of 16 bits.
+MOST_SIG_BITS = 15
+
+
+class Vectors(NamedTuple):
+    """layout, lost: of `lanes.group`. shift_a, shift_b: of significands. deeper: of every product, down."""
+
+    layout: VectorLayout
+    lost: int
+    shift_a: int
+    shift_b: int
+    deeper: int
+
+
+def vectors_of(unit: Unit, rule: AlignedSum) -> Vectors | None:
+    """The narrowest lanes that hold the window of a unit; None where none do."""
+    lost, lanes = lost_number(rule.lost), unit.instruction.lanes
+    quads = next((q for q in (1, 2, 4, MOST_QUADS) if lanes <= 4 * q), None)
+    if quads is None or not _one_plain_window(unit, rule) or _reaches(unit, rule) > FARTHEST:
+        return None
+    if unit.scale is not None and unit.scale.at == "product" and not _one_scale_a_group(unit, unit.scale):
+        return None
+    a, b = unit.operands.multiplied
+    exp_bits = 8 if _span(a) + _span(b) <= TOP_EXP[8] - DEEPEST else 16
+    up = rule.fraction_bits - a.fraction_bits - b.fraction_bits
+    down, up = max(-up, 0), max(up, 0)
+    most = _most(a) * _most(b) << up
+    shift_a = min(up, MOST_SIG_BITS - _most(a).bit_length())
+    shift_b = up - shift_a
+    if lost == TRUNCATE and most < 1 << 15 and most * lanes < 1 << 31 and not shift_b:
+        return Vectors(VectorLayout(quads, 16, exp_bits), lost, shift_a, 0, down)
+    # A floor adds one to every magnitude.
+    sums_fit = most < 1 << 31 and (most + 1) * lanes < 1 << 32
+    factors_fit = shift_a >= 0 and shift_b + _most(b).bit_length() <= MOST_SIG_BITS
+    if not sums_fit or not factors_fit or down > TOP_EXP[8] // 4:
+        return None
+    return Vectors(VectorLayout(quads, 32, exp_bits), lost, shift_a, shift_b, down)
+
+
+def _one_plain_window(unit: Unit, rule: AlignedSum) -> bool:
+    """Whether products go into one window by rules that vectors have."""
+    if rule.subgroup is not None or rule.product_limit is not None or isinstance(unit.late, LateInWindow):
+        return False
+    return rule.zero_terms == "skip" and rule.zero == "positive" and lost_number(rule.lost) in IN_VECTORS
+
+
+def _one_scale_a_group(unit: Unit, scale: Scale) -> bool:
+    lanes = unit.instruction.lanes
+    return unit.instruction.order == "sequential" and not scale.length("a") % lanes and not scale.length("b") % lanes
+
+
+def _reaches(unit: Unit, rule: AlignedSum) -> int:
+    """The largest magnitude of an exponent: of scaled products, twice an addend's or a result's, or max_exp's floor."""
+    scales = [unit.scale.a.format, unit.scale.b.format] if unit.scale and unit.scale.at == "product" else []
+    ends = [_ends(fmt) for fmt in (*unit.operands.multiplied, *scales)]
+    low, high = (sum(end[side] for end in ends) for side in (0, 1))
+    sums = [end for fmt in (unit.operands.addend, unit.result.format) if fmt is not None for end in _ends(fmt)]
+    floor = 0 if rule.max_exp_floor is None else rule.max_exp_floor
+    return max(-low, high, floor, *(2 * abs(end) for end in sums))
+
+
+def _ends(fmt: Format) -> tuple[int, int]:
+    """The least and the largest exponent of a format."""
+    if isinstance(fmt, ExponentFormat):
+        return fmt.min_code - fmt.bias, fmt.max_code - fmt.bias
+    return (fmt.emin, fmt.emax) if isinstance(fmt, FloatFormat) else (0, fmt.integer_bits)
+
+
+def _span(fmt: Format) -> int:
+    return fmt.emax - fmt.emin if isinstance(fmt, FloatFormat) else 0
+
+
+def _most(fmt: Number) -> int:
+    """The largest significand."""
+    if isinstance(fmt, FixedFormat):
+        return 1 << fmt.fraction_bits + fmt.integer_bits
+    full = (2 << fmt.fraction_bits) - 1
+    # A top binade cut short, and every binade below it.
+    top = fmt.max_magnitude & ((1 << fmt.fraction_bits) - 1) | 1 << fmt.fraction_bits
+    return full if fmt.emax > fmt.emin else top

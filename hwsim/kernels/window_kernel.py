@@ -1,0 +1,138 @@
+"""The kernel of windows, whichever method has them: in vectors, or product by product."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.formats import FloatFormat
+from hwsim.formats.codes import Codes
+from hwsim.kernels.chain import (
+    AT_PRODUCTS,
+    AT_PROMOTIONS,
+    AT_SUBGROUPS,
+    NO_SCALES,
+    GroupRules,
+    chain_numbers,
+    run_scalar,
+)
+from hwsim.kernels.codes import Floats, codes_of, values_of
+from hwsim.kernels.group import NAN_EXP
+from hwsim.kernels.kernel import Rows
+from hwsim.kernels.order import lane_indices
+from hwsim.kernels.packed import NOT_PACKED, WindowOperand, aligned_bytes, pack_columns, pack_rows
+from hwsim.kernels.strips import WIDE, Packing, vector_run
+from hwsim.kernels.targets import register_target, result_target
+from hwsim.kernels.values import OperandName
+from hwsim.kernels.vectors import Vectors
+from hwsim.kernels.windows import WindowNumbers, least_exp
+from hwsim.kernels.words import CLASS_SHIFT, NAN, exponents_of, factor_words, words_of
+from hwsim.spec import Unit
+from hwsim.spec.keys import Number
+
+SCALES_AT = {"product": AT_PRODUCTS, "subgroup": AT_SUBGROUPS, "promotion": AT_PROMOTIONS}
+
+
+class WindowKernel:
+    """Sums in windows of 64 bits, or of 16 or 32 bits in vectors."""
+
+    rows, columns, longest = 256, 512, sys.maxsize
+
+    def __init__(self, unit: Unit, numbers: WindowNumbers, vectors: Vectors | None = None):
+        """numbers: of the unit's window. vectors: the lanes that hold it, or none."""
+        operands, result, scale = unit.operands, result_target(unit.result), unit.scale
+        register, (to_a, to_b) = register_target(unit), operands.multiplied
+        self.unit, self.vectors = unit, vectors
+        self.words_a = factor_words(operands.a, to_a, operands.daz)
+        self.words_b = factor_words(operands.b, to_b, operands.daz)
+        self.least = least_exp(to_a), least_exp(to_b)
+        self.rules = GroupRules(
+            window=numbers,
+            chain=chain_numbers(unit),
+            result=result,
+            register=result if register is None else register,
+            scales=NO_SCALES if scale is None else SCALES_AT[scale.at],
+            blocks=(1, 1) if scale is None else (scale.length("a"), scale.length("b")),
+        )
+        self.mask = 0 if vectors is None else _single_mask(unit, vectors)
+
+    def pack_a(self, codes: Codes, scales: Codes | None) -> WindowOperand:
+        """As in `Kernel`."""
+        words = words_of(self.unit.operands.a, self.words_a, codes)
+        packed = NOT_PACKED
+        if self.vectors is not None:
+            indices = lane_indices(self.unit, codes.shape[1])
+            packed = pack_rows(words, indices, self.vectors.layout, self.least[0], self.vectors.shift_a)
+        return WindowOperand(words, *packed, self._scales("a", scales, len(codes)))
+
+    def pack_b(self, codes: Codes, scales: Codes | None) -> WindowOperand:
+        """As in `Kernel`."""
+        fmt, count = self.unit.operands.b, codes.shape[1]
+        if self.vectors is None:
+            given = self._scales("b", None if scales is None else scales.T, count)
+            return WindowOperand(words_of(fmt, self.words_b, codes.T), *NOT_PACKED, given)
+        words, indices = words_of(fmt, self.words_b, codes), lane_indices(self.unit, codes.shape[0])
+        packed = pack_columns(words, indices, self.vectors.layout, self.least[1], self.vectors.shift_b)
+        return WindowOperand(words, *packed, self._scales("b", scales, count))
+
+    def _scales(self, side: OperandName, scales: Codes | None, count: int) -> Floats:
+        """Codes as `WindowOperand` has them; ones, which are not looked at, where there are none."""
+        if scales is None or self.unit.scale is None:
+            return np.ones((count, 1))
+        fmt = self.unit.scale.of(side).format
+        if self.unit.scale.at == "promotion":
+            return values_of(fmt, scales)
+        words = words_of(fmt, factor_words(fmt, fmt, False), scales)
+        if self.unit.scale.at == "subgroup":
+            return words.astype(np.float64)
+        return np.where(words >> CLASS_SHIFT == NAN, float(NAN_EXP), exponents_of(words))
+
+    def run(self, a: WindowOperand, b: WindowOperand, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
+        """As in `Kernel`."""
+        values, indices = self._values(c), lane_indices(self.unit, a.words.shape[1])
+        if self.vectors is None:
+            run_scalar(self.rules, indices, a, b, values, np.zeros(len(c), np.int64))
+        else:
+            v = self.vectors
+            packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, sum(self.least))
+            room = aligned_bytes(4 * 4 * WIDE).view(np.int32)
+            run = vector_run(*v.layout, v.lost, self.rules.result.mode, self.mask)
+            run(packing, self.rules, indices, a, b, values, room)
+        codes_of(values, self.unit.output, out, self.unit.nan)
+
+    def pairs(self, a: Rows, b: Rows, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
+        """As in `Kernel`."""
+        operands, values, count = self.unit.operands, self._values(c[:, None]), len(c)
+        words_a, words_b = words_of(operands.a, self.words_a, a[0]), words_of(operands.b, self.words_b, b[0])
+        of_a = WindowOperand(words_a, *NOT_PACKED, self._scales("a", a[1], count))
+        of_b = WindowOperand(words_b, *NOT_PACKED, self._scales("b", b[1], count))
+        run_scalar(self.rules, lane_indices(self.unit, words_a.shape[1]), of_a, of_b, values, np.arange(count))
+        codes_of(values, self.unit.output, out[:, None], self.unit.nan)
+
+    def _values(self, c: NDArray[np.uint32]) -> Floats:
+        fmt = self.unit.operands.addend
+        return np.zeros(c.shape) if fmt is None else values_of(fmt, c)
+
+
+# Of a binary32.
+ALL_BITS, FRACTION_BITS = -1, 23
+
+
+def _in_binary32(fmt: Number) -> bool:
+    """Whether a format is binary32 with fewer fraction bits, or as many."""
+    if not isinstance(fmt, FloatFormat) or fmt.fraction_bits > FRACTION_BITS:
+        return False
+    return (fmt.exponent_bits, fmt.bias, fmt.nan, fmt.subnormals, fmt.infinities) == (8, 127, "ieee", True, True)
+
+
+def _single_mask(unit: Unit, vectors: Vectors) -> int:
+    """The bits of a binary32 that results have, where sums can be finished in it; else 0."""
+    result, addend = unit.result, unit.operands.addend
+    scaled = unit.scale is not None and unit.scale.at == "product"
+    if vectors.layout.lane_bits != 16 or vectors.deeper or scaled or (addend is not None and not _in_binary32(addend)):
+        return 0
+    if not _in_binary32(result.format) or (result.rounding, result.overflow) != ("rz", "infinity"):
+        return 0
+    return ALL_BITS << FRACTION_BITS - result.format.fraction_bits
