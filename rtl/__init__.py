@@ -7,6 +7,7 @@ from .datapath import datapath, promotion
 from .dot_unit import DotUnit, beat_layout, result_port_layout
 from .format_bench import FormatBench, decode_fields, port_names, product_fields
 from .stochastic import StochasticConvert, StochasticRound, Threefry
+from .support import supports
 from .verilog import convert, field_table, top_name, verilog
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "product_fields",
     "promotion",
     "result_port_layout",
+    "supports",
     "top_name",
     "verilog",
 ]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import PureInterface
 
+from hwsim.spec.keys import Lost
+
 from .layouts import max_exp_layout, products_layout, shifts_layout, window_layout
-from .numbers import Numbers
-from .step import Step, fields
+from .numbers import WindowRanges
+from .step import DatapathStep, fields
 
 
 def larger(m: Module, pair: Sequence[Value], name: str) -> Value:
@@ -34,16 +37,17 @@ def tree_maximum(m: Module, left: list[Value], levels: int) -> list[Value]:
     return left
 
 
-class TreeMaximum(Step):
+class TreeMaximum(DatapathStep):
     """Some levels of the tree that finds the products' largest exponent."""
 
-    def __init__(self, n: Numbers, name: str, before: int, levels: int):
+    def __init__(self, n: WindowRanges, name: str, before: int, levels: int):
         self.levels = levels
         after = before
         for _ in range(levels):
             after = -(-after // 2)
         self.after = after
-        super().__init__(name, products_layout(n, 0 if before == n.lanes else before), products_layout(n, after))
+        i, o = products_layout(n, 0 if before == n.lanes else before), products_layout(n, after)
+        super().__init__(name, i, o, {"maxima"})
 
     def compute(self, m: Module) -> None:
         """Drive the candidates that are left."""
@@ -51,11 +55,11 @@ class TreeMaximum(Step):
             m.d.comb += self.o.maxima[at].eq(left)
 
 
-class Maximum(Step):
+class Maximum(DatapathStep):
     """max_exp: the largest exponent of all terms that are not zero, the addend among them. Ends the tree."""
 
-    def __init__(self, n: Numbers, maxima: int = 0):
-        super().__init__("maximum", products_layout(n, maxima), max_exp_layout(n))
+    def __init__(self, n: WindowRanges, maxima: int = 0):
+        super().__init__("maximum", products_layout(n, maxima), max_exp_layout(n), {"max_exp"})
 
     def compute(self, m: Module) -> None:
         """Drive max_exp."""
@@ -76,12 +80,12 @@ def clamp(distance: Value, bits: int) -> Value:
     return distance[:bits] | distance[bits:].any().replicate(bits)
 
 
-class Distance(Step):
+class Distance(DatapathStep):
     """How far below max_exp each term is, clamped to what shifts everything out."""
 
-    def __init__(self, n: Numbers):
+    def __init__(self, n: WindowRanges):
         self.n = n
-        super().__init__("distance", max_exp_layout(n), shifts_layout(n))
+        super().__init__("distance", max_exp_layout(n), shifts_layout(n), {"shifts"})
 
     def compute(self, m: Module) -> None:
         """Drive the shifts."""
@@ -102,26 +106,30 @@ class Distance(Step):
             ]
 
 
-def truncated(window: Value, sign: Value, shift: Value, drop: int) -> tuple[Value, Value]:
-    """Ones' complement and carry of a magnitude, shifted right and truncated.
-
-    Complementing before an arithmetic shift truncates the magnitude, and needs no bit that is shifted out.
-    """
-    wide = Cat(window, Const(0, 1 << len(shift)))  # the sign bit of the result, and all that is shifted in
-    return ((wide ^ sign.replicate(len(wide))) >> shift)[drop : len(window) + 1].as_signed(), sign
-
-
-def rounded(window: Value, sign: Value, shift: Value, drop: int, lost: str) -> tuple[Value, Value]:
-    """Ones' complement and carry of a magnitude, shifted right, the lost bits floored, jammed or rounded."""
+def shifted(window: Value, sign: Value, shift: Value, drop: int, lost: Lost) -> tuple[Value, Value]:
+    """Ones' complement and carry of a magnitude, shifted right by `shift` and `drop`; bits that fall out are lost."""
     below = drop + (1 << len(shift)) - 1
     wide = Cat(Const(0, below - drop), window) >> shift
     kept, guard, sticky = wide[below:], wide[below - 1], wide[: below - 1].any()
-    if lost == "floor":
-        return complement(kept, sign), sign & ~(guard | sticky)
-    if lost == "jam":
-        return complement(kept | guard | sticky, sign), sign
-    up = guard & (sticky | kept[0]) if lost == "rne" else guard
-    return complement(kept, sign), sign ^ up
+    match lost:
+        case "truncate":
+            return truncated(window, sign, shift, drop)
+        case "floor":
+            return complement(kept, sign), sign & ~(guard | sticky)
+        case "jam":
+            return complement(kept | guard | sticky, sign), sign
+        case "rne":
+            return complement(kept, sign), sign ^ (guard & (sticky | kept[0]))
+        case "rna":
+            return complement(kept, sign), sign ^ guard
+        case _:
+            assert_never(lost)
+
+
+def truncated(window: Value, sign: Value, shift: Value, drop: int) -> tuple[Value, Value]:
+    """The same, truncated: complementing before an arithmetic shift needs no bit that is shifted out."""
+    wide = Cat(window, Const(0, 1 << len(shift)))  # the sign bit of the result, and all that is shifted in
+    return ((wide ^ sign.replicate(len(wide))) >> shift)[drop : len(window) + 1].as_signed(), sign
 
 
 def complement(magnitude: Value, sign: Value) -> Value:
@@ -129,12 +137,12 @@ def complement(magnitude: Value, sign: Value) -> Value:
     return Cat(magnitude ^ sign.replicate(len(magnitude)), sign).as_signed()
 
 
-class Align(Step):
+class Align(DatapathStep):
     """Each term shifted into the window, what falls out of it lost by the unit's rule."""
 
-    def __init__(self, n: Numbers):
+    def __init__(self, n: WindowRanges):
         self.n = n
-        super().__init__("align", shifts_layout(n), window_layout(n))
+        super().__init__("align", shifts_layout(n), window_layout(n), {"aligned"})
 
     def compute(self, m: Module) -> None:
         """Drive the aligned terms."""
@@ -144,12 +152,5 @@ class Align(Step):
             place = max(n.fraction_bits, fraction_bits)
             window = Cat(Const(0, place - fraction_bits), term.sig)
             drop = place - n.fraction_bits
-            ones, carry = self.lose(window, term.sign, self.i.shifts[lane], drop)
+            ones, carry = shifted(window, term.sign, self.i.shifts[lane], drop, n.rule.lost)
             m.d.comb += [self.o.aligned[lane].ones.eq(ones), self.o.aligned[lane].carry.eq(carry)]
-
-    def lose(self, window: Value, sign: Value, shift: Value, drop: int) -> tuple[Value, Value]:
-        """One term of the window, by the unit's rule for lost bits."""
-        lost = self.n.unit.sum.lost
-        if lost == "truncate":
-            return truncated(window, sign, shift, drop)
-        return rounded(window, sign, shift, drop, lost)

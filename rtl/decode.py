@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
+from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out
 
 from hwsim.formats import ExponentFormat, FloatFormat
 
 from .layouts import decoded_layout, factor_layout, operands_layout
-from .numbers import FieldRange, Numbers
-from .step import Step, assign
+from .numbers import FieldRange, WindowRanges
+from .step import DatapathStep, assign
 
 
 def is_any_of(value: Value, codes: tuple[int, ...]) -> Value:
@@ -77,12 +78,16 @@ class ScaleDecode(wiring.Component):
         return m
 
 
-class Decode(Step):
-    """Both factors of every lane, the scales, and the addend: `c`, or the partial sum when `chain`."""
+class Decode(DatapathStep):
+    """Both factors of every lane, the scales, and the addend: `c`, or the partial sum when `chain`.
 
-    def __init__(self, n: Numbers):
+    carried: the layout of what holds the partial sum, as the field `code`.
+    """
+
+    def __init__(self, n: WindowRanges, carried: StructLayout):
         self.n = n
-        super().__init__("decode", operands_layout(n), decoded_layout(n))
+        o = decoded_layout(n)
+        super().__init__("decode", operands_layout(n, carried), o, o.members)
 
     def compute(self, m: Module) -> None:
         """Drive the decoded operands."""
@@ -119,7 +124,7 @@ class Decode(Step):
 
     def _addend(self, m: Module) -> dict[str, Value]:
         """Drive the addend; its sign and class."""
-        n, partial, c = self.n, self.i.partial, self.n.window_addend
+        n, partial, c = self.n, self.i.carried.code, self.n.window_addend
         if c is None:
             chosen = self._decode_addend(m, "partial", n.result, Mux(self.i.chain, partial, 0))
         elif alike(c, n.result):

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
-from amaranth.lib.data import ArrayLayout, Layout, StructLayout, View
+from amaranth.lib.data import Layout, StructLayout, View
 from amaranth.lib.wiring import In, Out
 
 from hwsim.formats import FloatFormat
 from hwsim.spec import Pipeline, Unit
+from hwsim.spec.parts import Promotion
 
 from .datapath import datapath, promotion
-from .numbers import Numbers
-from .step import Chain, fields
+from .layouts import factors_layout
+from .numbers import ProductRanges, as_float
+from .step import Datapath, assign
+from .support import supports
 
 
 def beat_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
-    """What enters in one cycle; the first field in the low bits, lane 0 first."""
-    n = Numbers(unit)
-    fields: dict[str, object] = {
-        "a": ArrayLayout(unsigned(n.a.container_bits), n.lanes),
-        "b": ArrayLayout(unsigned(n.b.container_bits), n.lanes),
-    }
-    if n.scales:
-        blocks = n.scale_blocks
-        fields["scale_a"] = ArrayLayout(unsigned(n.scales[0].bits), blocks[0])
-        fields["scale_b"] = ArrayLayout(unsigned(n.scales[1].bits), blocks[1])
-    if n.addend is not None:
-        fields["c"] = unsigned(n.addend.container_bits)
-    return StructLayout({**fields, "first": 1, "last": 1, "context": unsigned(pipeline.context_bits)})
+    """What enters in one cycle; the first field in the low bits, lane 0 first.
+
+    Raises NotImplementedYet for a unit that the RTL cannot build.
+    """
+    supports(unit).demand()
+    addend = unit.operands.addend
+    fields = {} if addend is None else {"c": unsigned(addend.container_bits)}
+    beat = {"first": 1, "last": 1, "context": unsigned(pipeline.context_bits)}
+    return StructLayout({**factors_layout(ProductRanges(unit)).members, **fields, **beat})
 
 
 def result_port_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
@@ -46,6 +46,30 @@ def select(values: Sequence[Value], index: Value) -> Value:
     return chosen
 
 
+class ContextRegisters:
+    """A value for each context, which it keeps from beat to beat; whoever reads it knows what it is."""
+
+    def __init__(self, name: str, shape: ShapeLike, contexts: int):
+        self.registers = [Signal(shape, name=f"{name}{at}", reset_less=True) for at in range(contexts)]
+
+    def of(self, context: Value) -> Value:
+        """The value of a context."""
+        return select(self.registers, context)
+
+    def store(self, m: Module, when: Value, context: Value, value: Value) -> None:
+        """Keep a value for a context in cycles in which `when` is high."""
+        for at, register in enumerate(self.registers):
+            with m.If(when & (context == Const(at, len(context)))):
+                m.d.sync += register.eq(value)
+
+
+class InFlight(NamedTuple):
+    """A beat behind some registers: whether there is one, and what goes along with it (`first`, `last`, `context`)."""
+
+    valid: Value
+    beat: View[Layout]
+
+
 class DotUnit(wiring.Component):
     """A dot-product unit with a stream of beats in and a stream of results out.
 
@@ -57,7 +81,7 @@ class DotUnit(wiring.Component):
     """
 
     def __init__(self, unit: Unit, pipeline: Pipeline):
-        self.unit, self.pipeline, self.numbers = unit, pipeline, Numbers(unit)
+        self.unit, self.pipeline = unit, pipeline
         super().__init__(
             {
                 "i": In(stream.Signature(beat_layout(unit, pipeline))),
@@ -71,49 +95,45 @@ class DotUnit(wiring.Component):
         m = Module()
         advance, accept = Signal(), Signal()
         m.d.comb += [advance.eq(~self.o.valid | self.o.ready), accept.eq(self.i.valid & self.i.ready)]
-        stages = self._flight(m, advance, accept)
-        self._ready(m, advance, stages)
+        flight = self._flight(m, advance, accept)
+        self._ready(m, advance, flight)
         self._misuse(m, accept)
-        chained = self._position(m, accept, stages[0])
+        continues = self._position(m, flight[0])
         m.submodules.datapath = path = datapath(self.unit, self.pipeline.cuts)
-        self._operands(m, path, advance, chained)
-        self._write_back(m, path, advance, stages)
-        if self.unit.promotion:
-            self._promotion(m, path, advance, stages)
+        self._operands(m, path, advance, continues)
+        self._carry(m, path, advance, continues, flight)
+        if self.unit.promotion is None:
+            self._output(m, path, as_float(self.unit.result.format), self.unit.nan)
         else:
-            self._output(m, path, self.numbers.result, self.numbers.nan)
+            self._promotion(m, self.unit.promotion, path, advance, flight)
         return m
 
     @property
     def _flight_layout(self) -> StructLayout:
         fields: dict[str, object] = {"first": 1, "last": 1, "context": unsigned(self.pipeline.context_bits)}
-        if self.unit.promotion:
-            fields |= {"promotes": 1, "c": unsigned(self._register_format.bits)}
+        if self.unit.promotion is not None:
+            fields |= {"promotes": 1, "c": unsigned(self.unit.promotion.format.bits)}
         return StructLayout(fields)
 
-    def _flight(self, m: Module, advance: Value, accept: Value) -> list[View[Layout]]:
+    def _flight(self, m: Module, advance: Value, accept: Value) -> list[InFlight]:
         """What flies beside the datapath: stage 0 is the beat at the input, stage n is behind n registers."""
-        self.valid = [accept]
-        stages = [Signal(self._flight_layout, name="entering")]
+        stages = [InFlight(accept, Signal(self._flight_layout, name="entering"))]
         payload = self.i.payload
-        m.d.comb += [stages[0][field].eq(payload[field]) for field in ("first", "last", "context")]
+        m.d.comb += [stages[0].beat[field].eq(payload[field]) for field in ("first", "last", "context")]
         for stage in range(1, self.pipeline.latency + 1):
             valid = Signal(name=f"valid{stage}")
             register = Signal(self._flight_layout, name=f"flight{stage}", reset_less=True)
             with m.If(advance):
-                m.d.sync += [valid.eq(self.valid[-1]), register.eq(stages[-1])]
-            self.valid.append(valid)
-            stages.append(register)
-        m.d.comb += [self.o.valid.eq(self.valid[-1] & stages[-1].last), self.o.payload.context.eq(stages[-1].context)]
+                m.d.sync += [valid.eq(stages[-1].valid), register.eq(stages[-1].beat)]
+            stages.append(InFlight(valid, register))
+        valid, beat = stages[-1]
+        m.d.comb += [self.o.valid.eq(valid & beat.last), self.o.payload.context.eq(beat.context)]
         return stages
 
-    def _ready(self, m: Module, advance: Value, stages: list[View[Layout]]) -> None:
+    def _ready(self, m: Module, advance: Value, flight: Sequence[InFlight]) -> None:
         """A beat that continues a sum waits while one of its context is on its way to be written back."""
         payload = self.i.payload
-        flying = [
-            valid & ~stage.last & (stage.context == payload.context)
-            for valid, stage in zip(self.valid[1:-1], stages[1:-1], strict=True)
-        ]
+        flying = [valid & ~beat.last & (beat.context == payload.context) for valid, beat in flight[1:-1]]
         waits = Signal()
         m.d.comb += [waits.eq(Cat(*flying).any()), self.i.ready.eq(advance & (payload.first | ~waits))]
 
@@ -121,77 +141,73 @@ class DotUnit(wiring.Component):
         payload = self.i.payload
         opened = Signal(self.pipeline.contexts)
         every = self.pipeline.contexts == 1 << len(payload.context)
-        known = Const(1) if every else payload.context < self.pipeline.contexts
+        exists = Const(1) if every else payload.context < self.pipeline.contexts
         is_open = select(list(opened), payload.context)
-        with m.If(accept & (~known | ~(payload.first | is_open))):
+        with m.If(accept & (~exists | ~(payload.first | is_open))):
             m.d.sync += self.misuse.eq(1)
         for at in range(self.pipeline.contexts):
             with m.If(accept & (payload.context == Const(at, len(payload.context)))):
                 m.d.sync += opened[at].eq(~payload.last)
 
-    def _position(self, m: Module, accept: Value, entering: View[Layout]) -> Value:
-        """Whether the beat continues a partial sum; and drive whether its own partial sum is promoted."""
+    def _position(self, m: Module, entering: InFlight) -> Value:
+        """Whether the beat continues what its context carries; and drive whether its own result is promoted."""
         payload, beats = self.i.payload, self.unit.promotion_beats
         if beats is None:
             return ~payload.first
         counts = self._per_context("count", range(beats))
         index, promotes = Signal(range(beats)), Signal()
         m.d.comb += [
-            index.eq(Mux(payload.first, 0, select(counts, payload.context))),
+            index.eq(Mux(payload.first, 0, counts.of(payload.context))),
             promotes.eq(payload.last | (index == beats - 1)),
-            entering.promotes.eq(promotes),
+            entering.beat.promotes.eq(promotes),
         ]
-        if self.numbers.addend is not None:
-            m.d.comb += entering.c.eq(payload.c[self._register_format.padding :])
-        self._store(m, counts, accept, payload.context, Mux(promotes, 0, index + 1))
+        addend = self.unit.operands.addend
+        if addend is not None:
+            m.d.comb += entering.beat.c.eq(payload.c[as_float(addend).padding :])
+        counts.store(m, entering.valid, payload.context, Mux(promotes, 0, index + 1))
         return index != 0
 
-    def _operands(self, m: Module, path: Chain, advance: Value, chained: Value) -> None:
+    def _operands(self, m: Module, path: Datapath, advance: Value, continues: Value) -> None:
+        m.d.comb += [path.enable.eq(advance), path.i.chain.eq(continues)]
         payload = self.i.payload
-        self.partials = self._per_context("partial", unsigned(self.numbers.result.bits))
-        m.d.comb += [path.enable.eq(advance), path.i.chain.eq(chained)]
-        # Gated, so that a register that was never written cannot be seen, not even as an X.
-        m.d.comb += path.i.partial.eq(Mux(chained, select(self.partials, payload.context), 0))
-        for field, signal in fields(path.i).items():
+        for field in path.i.signature.members:
             if field == "c":
-                m.d.comb += signal.eq(payload.c)
-            elif field not in {"partial", "chain"}:
-                m.d.comb += [element.eq(payload[field][index]) for index, element in enumerate(signal)]
+                m.d.comb += path.i.c.eq(payload.c)
+            elif field not in {"carried", "chain"}:
+                signals = getattr(path.i, field)
+                m.d.comb += [element.eq(payload[field][index]) for index, element in enumerate(signals)]
 
-    def _write_back(self, m: Module, path: Chain, advance: Value, stages: list[View[Layout]]) -> None:
-        """A group's result becomes its context's partial sum as soon as it is known."""
-        stage = path.latency_of_next
-        self._store(m, self.partials, advance & self.valid[stage], stages[stage].context, path.next.code)
+    def _carry(self, m: Module, path: Datapath, advance: Value, continues: Value, flight: Sequence[InFlight]) -> None:
+        """Keep for each context what one of its groups hands to the next, as soon as it is known."""
+        carried = self._per_context("carried", unsigned(path.carried.size))
+        context = self.i.payload.context
+        # Gated, so that a register that was never written cannot be seen, not even as an X.
+        taken = View(path.carried, Mux(continues, carried.of(context), 0))
+        m.d.comb += assign(path.i.carried, taken)
+        valid, beat = flight[path.latency_of_next]
+        carried.store(m, advance & valid, beat.context, path.carried_on)
 
-    def _per_context(self, name: str, shape: ShapeLike) -> list[Signal]:
-        return [Signal(shape, name=f"{name}{at}", reset_less=True) for at in range(self.pipeline.contexts)]
+    def _per_context(self, name: str, shape: ShapeLike) -> ContextRegisters:
+        return ContextRegisters(name, shape, self.pipeline.contexts)
 
-    def _store(self, m: Module, into: list[Signal], when: Value, context: Value, value: Value) -> None:
-        for at, register in enumerate(into):
-            with m.If(when & (context == Const(at, len(context)))):
-                m.d.sync += register.eq(value)
-
-    def _output(self, m: Module, path: Chain, fmt: FloatFormat, nan: int) -> None:
+    def _output(self, m: Module, path: Datapath, fmt: FloatFormat, nan: int) -> None:
         padded = Cat(Const(0, fmt.padding), path.o.code)
         m.d.comb += self.o.payload.result.eq(Mux(path.o.nan, nan, padded))
 
-    @property
-    def _register_format(self) -> FloatFormat:
-        assert self.unit.promotion is not None and isinstance(self.unit.promotion.format, FloatFormat)
-        return self.unit.promotion.format
-
-    def _promotion(self, m: Module, path: Chain, advance: Value, stages: list[View[Layout]]) -> None:
+    def _promotion(
+        self, m: Module, rule: Promotion, path: Datapath, advance: Value, flight: Sequence[InFlight]
+    ) -> None:
         """The register of each context: `c` at first, then what it and the promoted partial sums come to."""
-        fmt = self._register_format
         m.submodules.promotion = adder = promotion(self.unit, self.pipeline.cuts)
-        registers = self._per_context("register", unsigned(fmt.bits))
-        entering, leaving = stages[path.latency], stages[path.latency + adder.latency_of_next]
+        registers = self._per_context("register", unsigned(rule.format.bits))
+        _, entering = flight[path.latency]
+        valid, leaving = flight[path.latency + adder.latency_of_next]
         m.d.comb += [
             adder.enable.eq(advance),
-            adder.i.register.eq(Mux(entering.first, entering.c, select(registers, entering.context))),
+            adder.i.register.eq(Mux(entering.first, entering.c, registers.of(entering.context))),
             adder.i.partial.eq(path.o.code),
         ]
-        written = self.valid[path.latency + adder.latency_of_next] & (leaving.first | leaving.promotes)
+        written = valid & (leaving.first | leaving.promotes)
         sum_or_c = Mux(leaving.promotes, adder.next.code, leaving.c)
-        self._store(m, registers, advance & written, leaving.context, sum_or_c)
-        self._output(m, adder, fmt, fmt.canonical_nan or 0)
+        registers.store(m, advance & written, leaving.context, sum_or_c)
+        self._output(m, adder, rule.format, self.unit.nan)

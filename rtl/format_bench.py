@@ -14,13 +14,14 @@ from hwsim.spec import Unit
 
 from .decode import FloatDecode, ScaleDecode
 from .layouts import SPECIAL, factor_layout, term_layout
-from .multiply import Product
-from .numbers import Numbers
+from .multiply import LaneProduct
+from .numbers import ProductRanges
+from .support import supports
 
 
-def pair_unit(a: FloatFormat, b: FloatFormat) -> Unit:
-    """The least unit that multiplies these formats."""
-    return Unit.model_validate(
+def pair_ranges(a: FloatFormat, b: FloatFormat) -> ProductRanges:
+    """The ranges of the least unit that multiplies these formats. Raises ValueError where the RTL has none."""
+    unit = Unit.model_validate(
         {
             "unit": "pair",
             "operands": {"a": a, "b": b, "addend": None},
@@ -29,6 +30,8 @@ def pair_unit(a: FloatFormat, b: FloatFormat) -> Unit:
             "result": {"format": "f32", "rounding": "rz"},
         }
     )
+    supports(unit).demand()
+    return ProductRanges(unit)
 
 
 def port_names(
@@ -73,7 +76,7 @@ class FormatBench(wiring.Component):
             fields = Cat(decode.o) if isinstance(fmt, FloatFormat) else Cat(decode.bexp, decode.nan)
             m.d.comb += getattr(self, name).eq(fields)
         for name, (a, b) in zip(self.products, self.pairs, strict=True):
-            m.submodules[name] = product = Product(Numbers(pair_unit(a, b)))
+            m.submodules[name] = product = LaneProduct(pair_ranges(a, b))
             m.submodules[f"{name}_a"] = decode_a = self._decoder(m, a, self.a)
             m.submodules[f"{name}_b"] = decode_b = self._decoder(m, b, self.b)
             m.d.comb += [
@@ -99,5 +102,5 @@ def decode_fields(fmt: FloatFormat | ExponentFormat) -> Iterator[tuple[str, int]
 
 def product_fields(a: FloatFormat, b: FloatFormat) -> Iterator[tuple[str, int]]:
     """Names and widths of a multiplier's fields, from the low bits up."""
-    yield from ((name, field.width) for name, field in term_layout(Numbers(pair_unit(a, b))))
+    yield from ((name, field.width) for name, field in term_layout(pair_ranges(a, b)))
     yield from ((name, field.width) for name, field in SPECIAL)

@@ -1,4 +1,4 @@
-"""What crosses each step of the datapath. Field names are the model's."""
+"""What crosses each step of a datapath with a window. Field names are the model's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
 from hwsim.formats import FloatFormat
 
-from .numbers import Numbers, signed_shape
+from .numbers import ProductRanges, WindowRanges, signed_shape
 
 SPECIAL = StructLayout({"nan": 1, "positive": 1, "negative": 1})
 
@@ -18,28 +18,29 @@ def factor_layout(fmt: FloatFormat) -> StructLayout:
     return StructLayout({"sign": 1, "bexp": bexp, "sig": fmt.precision, "nan": 1, "inf": 1})
 
 
-def operands_layout(n: Numbers) -> StructLayout:
-    """Codes, lane 0 in the low bits; `chain`: the addend is the partial sum, not `c`."""
-    a_scales, b_scales = n.scale_blocks
-    scales = n.scales
+def factors_layout(n: ProductRanges) -> StructLayout:
+    """Codes of the factors and of their scales, lane 0 and block 0 in the low bits."""
     fields: dict[str, object] = {
         "a": ArrayLayout(unsigned(n.a.container_bits), n.lanes),
         "b": ArrayLayout(unsigned(n.b.container_bits), n.lanes),
     }
-    if scales:
-        fields["scale_a"] = ArrayLayout(unsigned(scales[0].bits), a_scales)
-        fields["scale_b"] = ArrayLayout(unsigned(scales[1].bits), b_scales)
-    if n.window_addend is not None:
-        fields["c"] = unsigned(n.window_addend.container_bits)
-    return StructLayout({**fields, "partial": unsigned(n.result.bits), "chain": 1})
+    for name, fmt, blocks in zip(("scale_a", "scale_b"), n.scales, n.scale_blocks, strict=False):
+        fields[name] = ArrayLayout(unsigned(fmt.bits), blocks)
+    return StructLayout(fields)
 
 
-def addend_layout(n: Numbers) -> StructLayout:
+def operands_layout(n: WindowRanges, carried: StructLayout) -> StructLayout:
+    """A group's operands; `chain`: the addend is the partial sum in `carried`, not `c`."""
+    c = {} if n.window_addend is None else {"c": unsigned(n.window_addend.container_bits)}
+    return StructLayout({**factors_layout(n).members, **c, "carried": carried, "chain": 1})
+
+
+def addend_layout(n: WindowRanges) -> StructLayout:
     """The addend as a term of the window; exp is in the product domain."""
     return StructLayout({"sign": 1, "exp": signed_shape(*n.addend_exp), "sig": unsigned(n.addend_fraction_bits + 1)})
 
 
-def decoded_layout(n: Numbers) -> StructLayout:
+def decoded_layout(n: WindowRanges) -> StructLayout:
     """After decode. scale_exp: the sum of both scales' codes, for each lane."""
     fields: dict[str, Layout] = {
         "a": ArrayLayout(factor_layout(n.a), n.lanes),
@@ -52,14 +53,14 @@ def decoded_layout(n: Numbers) -> StructLayout:
     return StructLayout(fields)
 
 
-def term_layout(n: Numbers) -> StructLayout:
+def term_layout(n: ProductRanges) -> StructLayout:
     """A product. exp is 0 for a zero product, else at least 1."""
     return StructLayout(
         {"sign": 1, "exp": unsigned(n.product_most.bit_length()), "sig": unsigned(n.a.precision + n.b.precision)}
     )
 
 
-def products_layout(n: Numbers, maxima: int = 0) -> StructLayout:
+def products_layout(n: WindowRanges, maxima: int = 0) -> StructLayout:
     """After multiply, and inside the tree that finds the maximum, of which `maxima` candidates are left."""
     fields: dict[str, Layout] = {
         "terms": ArrayLayout(term_layout(n), n.lanes),
@@ -71,13 +72,13 @@ def products_layout(n: Numbers, maxima: int = 0) -> StructLayout:
     return StructLayout(fields)
 
 
-def max_exp_layout(n: Numbers) -> StructLayout:
+def max_exp_layout(n: WindowRanges) -> StructLayout:
     """After maximum."""
     members = products_layout(n).members
     return StructLayout({**members, "max_exp": signed_shape(*n.max_exp)})
 
 
-def shifts_layout(n: Numbers) -> StructLayout:
+def shifts_layout(n: WindowRanges) -> StructLayout:
     """After distance. shift: how far below max_exp a term is, clamped; the addend's is the last."""
     term = StructLayout({"sign": 1, "sig": unsigned(n.a.precision + n.b.precision)})
     addend = StructLayout({"sign": 1, "sig": unsigned(n.addend_fraction_bits + 1)})
@@ -92,7 +93,7 @@ def shifts_layout(n: Numbers) -> StructLayout:
     )
 
 
-def window_layout(n: Numbers) -> StructLayout:
+def window_layout(n: WindowRanges) -> StructLayout:
     """After align. A term is `ones + carry`, in units of 2^(max_exp - fraction_bits); the addend is the last.
 
     `ones` is the ones' complement of a negative magnitude: the +1 that completes it is left to the sum.
@@ -103,7 +104,7 @@ def window_layout(n: Numbers) -> StructLayout:
     )
 
 
-def sums_layout(n: Numbers, sums: int, terms: int) -> StructLayout:
+def sums_layout(n: WindowRanges, sums: int, terms: int) -> StructLayout:
     """Inside the tree that sums, of which `sums` partial sums of up to `terms` terms are left; the last is `total`."""
     last = {"total": n.total} if sums == 1 else {"sums": ArrayLayout(n.sum_of(terms), sums)}
     return StructLayout({**last, "max_exp": signed_shape(*n.max_exp), "special": SPECIAL})

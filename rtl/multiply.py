@@ -7,14 +7,14 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .layouts import SPECIAL, decoded_layout, factor_layout, products_layout, term_layout
-from .numbers import Numbers
-from .step import Step, assign
+from .numbers import ProductRanges, WindowRanges
+from .step import DatapathStep, assign
 
 
-class Product(wiring.Component):
+class LaneProduct(wiring.Component):
     """The product of one lane, and what is special about it."""
 
-    def __init__(self, n: Numbers):
+    def __init__(self, n: ProductRanges):
         self.n = n
         scale = {"scale_exp": In(n.scale_most.bit_length())} if n.scales else {}
         super().__init__(
@@ -48,16 +48,16 @@ class Product(wiring.Component):
         return m
 
 
-class Multiply(Step):
+class Multiply(DatapathStep):
     """The product of every lane; special values of all lanes and the addend are gathered."""
 
-    def __init__(self, n: Numbers):
+    def __init__(self, n: WindowRanges):
         self.n = n
-        super().__init__("multiply", decoded_layout(n), products_layout(n))
+        super().__init__("multiply", decoded_layout(n), products_layout(n), {"terms", "special"})
 
     def compute(self, m: Module) -> None:
         """Drive the terms and the special values."""
-        products = [Product(self.n) for _ in range(self.n.lanes)]
+        products = [LaneProduct(self.n) for _ in range(self.n.lanes)]
         for lane, product in enumerate(products):
             m.submodules[f"lane{lane}"] = product
             m.d.comb += [

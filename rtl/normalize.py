@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, assert_never
 
 from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout
 
 from hwsim.formats import FloatFormat
+from hwsim.spec.keys import Rounding
 
 from .layouts import SPECIAL, result_layout
-from .numbers import Numbers, signed_shape
-from .step import Step
+from .numbers import WindowRanges, signed_shape
+from .step import DatapathStep
+
+Overflow = Literal["infinity", "nan", "saturate", "wrap"]
 
 
-@dataclass(frozen=True)
-class Target:
-    """What a sum is rounded to, and the ranges of the sum.
+@dataclass(frozen=True, kw_only=True)
+class SumTarget:
+    """What a sum is encoded in, and the ranges of the sum.
 
     total: the sum's shape. offset: what, added to max_exp, is the biased exponent that the total's top bit would have.
     max_exp: least and largest max_exp. zero_sign: the sum brings the sign of an exact zero with it.
@@ -24,37 +28,16 @@ class Target:
     """
 
     fmt: FloatFormat
-    rounding: str
-    overflow: str
-    tiny: str
+    overflow: Overflow
     total: Shape
     max_exp: tuple[int, int]
     offset: int
+    tiny: Literal["signed", "positive"] = "signed"
     nan: int = 0
     zero_sign: bool = False
     subnormals: bool = True
     overflows: bool = True
     vanishes: bool = True
-
-    @classmethod
-    def of(cls, n: Numbers) -> Target:
-        """The target of a group's sum."""
-        rule = n.unit.result
-        top = n.total.width - 2 - n.fraction_bits
-        offset = top - n.product_bias + n.result.bias
-        return cls(
-            n.result,
-            rule.rounding,
-            rule.overflow,
-            rule.tiny,
-            n.total,
-            n.max_exp,
-            offset,
-            n.nan,
-            subnormals=n.subnormal_sums,
-            overflows=n.overflows,
-            vanishes=n.vanishes,
-        )
 
     @property
     def magnitude_bits(self) -> int:
@@ -98,12 +81,38 @@ class Target:
         return StructLayout({"sign": 1, "sig": unsigned(self.bits), "sticky": 1, "bexp": self.bexp, "special": SPECIAL})
 
 
-class Magnitude(Step):
+@dataclass(frozen=True, kw_only=True)
+class RoundingTarget(SumTarget):
+    """A target that a rule of the specification rounds to."""
+
+    rounding: Rounding
+
+    @classmethod
+    def of(cls, n: WindowRanges) -> RoundingTarget:
+        """The target of a group's sum."""
+        rule = n.unit.result
+        top = n.total.width - 2 - n.fraction_bits
+        return cls(
+            fmt=n.result,
+            rounding=rule.rounding,
+            overflow=rule.overflow,
+            tiny=rule.tiny,
+            total=n.total,
+            max_exp=n.max_exp,
+            offset=top - n.product_bias + n.result.bias,
+            nan=n.nan,
+            subnormals=n.subnormal_sums,
+            overflows=n.overflows,
+            vanishes=n.vanishes,
+        )
+
+
+class Magnitude(DatapathStep):
     """The sum's sign and magnitude, and the biased exponent of its top bit."""
 
-    def __init__(self, target: Target, name: str = "magnitude"):
+    def __init__(self, target: SumTarget, name: str = "magnitude"):
         self.target = target
-        super().__init__(name, target.before(), target.magnitude())
+        super().__init__(name, target.before(), target.magnitude(), {"sign", "magnitude", "top_bexp"})
 
     def compute(self, m: Module) -> None:
         """Drive sign, magnitude and exponent."""
@@ -131,12 +140,12 @@ def leading_zeros(value: Value) -> tuple[Value, list[Value]]:
     return high_is_zero & low_is_zero, [*count, high_is_zero]
 
 
-class Normalize(Step):
+class Normalize(DatapathStep):
     """The leading one moved to the top, but no further than the least exponent allows."""
 
-    def __init__(self, target: Target, name: str = "normalize"):
+    def __init__(self, target: SumTarget, name: str = "normalize"):
         self.target = target
-        super().__init__(name, target.magnitude(), target.normalized())
+        super().__init__(name, target.magnitude(), target.normalized(), {"sig", "sticky", "bexp"})
 
     def compute(self, m: Module) -> None:
         """Drive the normalised significand and its exponent."""
@@ -182,48 +191,35 @@ class Normalize(Step):
         return wide[bits + 1 :], wide[: bits + 1].any()
 
 
-def increment(rounding: str, sign: Value, last: Value, guard: Value, sticky: Value) -> Value:
-    """Whether a rounding adds one ulp to a magnitude."""
-    if rounding == "rne":
-        return guard & (sticky | last)
-    if rounding == "rna":
-        return guard
-    if rounding == "ru":
-        return ~sign & (guard | sticky)
-    if rounding == "rd":
-        return sign & (guard | sticky)
-    return Const(0)
+def last_place(rounding: Rounding, sign: Value, last: Value, guard: Value, sticky: Value) -> tuple[Value, Value]:
+    """The last bit of a magnitude that a rounding keeps, and whether it adds one ulp to it."""
+    match rounding:
+        case "rne":
+            return last, guard & (sticky | last)
+        case "rna":
+            return last, guard
+        case "rz":
+            return last, Const(0)
+        case "ru":
+            return last, ~sign & (guard | sticky)
+        case "rd":
+            return last, sign & (guard | sticky)
+        case "rto":
+            return last | guard | sticky, Const(0)
+        case _:
+            assert_never(rounding)
 
 
-class Round(Step):
-    """The code: rounded, overflow and special values by the unit's rules."""
+class Encode(DatapathStep):
+    """What every rounding ends with: the code of a finite number, of one that is too large, or of a special value."""
 
-    def __init__(self, target: Target, name: str = "round"):
+    def __init__(self, name: str, i: StructLayout, target: SumTarget):
         self.target = target
-        super().__init__(name, target.normalized(), result_layout(target.fmt))
+        o = result_layout(target.fmt)
+        super().__init__(name, i, o, o.members)
 
-    def compute(self, m: Module) -> None:
-        """Drive the code."""
-        target, fmt, sign = self.target, self.target.fmt, self.i.sign
-        drop = target.bits - fmt.precision
-        kept, guard, below = self.i.sig[drop:], self.i.sig[drop - 1], self.i.sig[: drop - 1]
-        sticky = below.any() | self.i.sticky
-        last = kept[0] | guard | sticky if target.rounding == "rto" else kept[0]
-        # A carry out of the fraction runs into the exponent field, as it should.
-        magnitude = Signal(fmt.fraction_bits + len(self.i.bexp) + 1, name="magnitude")
-        m.d.comb += magnitude.eq(
-            Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp)
-            + increment(target.rounding, sign, kept[0], guard, sticky)
-        )
-        overflow = Signal()
-        if target.overflows and target.top_bexp[1] + 1 >= fmt.max_magnitude >> fmt.fraction_bits:
-            m.d.comb += overflow.eq(magnitude > fmt.max_magnitude)
-        if target.vanishes and (target.tiny == "positive" or not fmt.signed_zero):
-            sign = sign & magnitude.any()
-        finite = Cat(magnitude[: fmt.bits - 1], sign)
-        self._choose(m, finite, overflow)
-
-    def _choose(self, m: Module, finite: Value, overflow: Value) -> None:
+    def choose(self, m: Module, finite: Value, overflow: Value) -> None:
+        """Drive the code. finite: of a number that is not too large. overflow: whether it is."""
         fmt, special = self.target.fmt, self.i.special
         infinite = Signal()
         sign = Signal()
@@ -242,15 +238,43 @@ class Round(Step):
         m.d.comb += [self.o.code.eq(self.target.nan >> self.target.fmt.padding), self.o.nan.eq(1)]
 
     def _overflow(self, m: Module, infinite: Value, sign: Value) -> None:
-        target, fmt = self.target, self.target.fmt
-        if target.overflow == "saturate":
-            m.d.comb += self.o.code.eq(Cat(Const(fmt.max_magnitude, fmt.bits - 1), sign))
-            return
+        fmt, rule = self.target.fmt, self.target.overflow
         infinity = Cat(Const(fmt.infinity_magnitude or 0, fmt.bits - 1), sign)
-        if target.overflow == "infinity":
-            m.d.comb += self.o.code.eq(infinity)
-            return
-        self._not_a_number(m)
-        if fmt.infinities:
-            with m.If(infinite):
-                m.d.comb += [self.o.code.eq(infinity), self.o.nan.eq(0)]
+        match rule:
+            case "saturate":
+                m.d.comb += self.o.code.eq(Cat(Const(fmt.max_magnitude, fmt.bits - 1), sign))
+            case "infinity":
+                m.d.comb += self.o.code.eq(infinity)
+            case "nan":
+                self._not_a_number(m)
+                if fmt.infinities:
+                    with m.If(infinite):
+                        m.d.comb += [self.o.code.eq(infinity), self.o.nan.eq(0)]
+            case "wrap":
+                raise TypeError(f"{fmt.name} must be a fixed format for overflow: wrap")
+            case _:
+                assert_never(rule)
+
+
+class Round(Encode):
+    """The code: rounded, overflow and special values by the unit's rules."""
+
+    def __init__(self, target: RoundingTarget, name: str = "round"):
+        self.rounding = target.rounding
+        super().__init__(name, target.normalized(), target)
+
+    def compute(self, m: Module) -> None:
+        """Drive the code."""
+        target, fmt, sign = self.target, self.target.fmt, self.i.sign
+        drop = target.bits - fmt.precision
+        kept, guard, below = self.i.sig[drop:], self.i.sig[drop - 1], self.i.sig[: drop - 1]
+        last, up = last_place(self.rounding, sign, kept[0], guard, below.any() | self.i.sticky)
+        # A carry out of the fraction runs into the exponent field, as it should.
+        magnitude = Signal(fmt.fraction_bits + len(self.i.bexp) + 1, name="magnitude")
+        m.d.comb += magnitude.eq(Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp) + up)
+        overflow = Signal()
+        if target.overflows and target.top_bexp[1] + 1 >= fmt.max_magnitude >> fmt.fraction_bits:
+            m.d.comb += overflow.eq(magnitude > fmt.max_magnitude)
+        if target.vanishes and (target.tiny == "positive" or not fmt.signed_zero):
+            sign = sign & magnitude.any()
+        self.choose(m, Cat(magnitude[: fmt.bits - 1], sign), overflow)

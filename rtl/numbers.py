@@ -7,16 +7,24 @@ never negative, a product's is at least 1 (so that 0 can say "no product"), and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from amaranth.hdl import Shape
 
-from hwsim.formats import ExponentFormat, FloatFormat
-from hwsim.spec import Unit, refuse_unimplemented_in_hardware
+from hwsim.formats import ExponentFormat, FloatFormat, Format
+from hwsim.spec import Unit, WindowSum
 
 
 def signed_shape(low: int, high: int) -> Shape:
     """The narrowest shape that holds low..high."""
     return Shape.cast(range(low, high + 1))
+
+
+def as_float(fmt: Format) -> FloatFormat:
+    """A float format. Raises TypeError for one of another kind."""
+    if not isinstance(fmt, FloatFormat):
+        raise TypeError(f"{fmt.name} must be a float format here")
+    return fmt
 
 
 @dataclass(frozen=True)
@@ -36,35 +44,71 @@ class FieldRange:
         return cls(fmt.bias + lift, fmt.emax + fmt.bias + lift)
 
 
-class Numbers:
-    """The ranges of one unit.
+class ProductRanges:
+    """The formats of one unit's factors and scales, and the ranges of the products.
 
-    Raises NotImplementedYet for a unit that the RTL cannot build.
+    Raises TypeError for factors that are not floats and for scales that are not powers of two.
     """
 
     def __init__(self, unit: Unit):
-        refuse_unimplemented_in_hardware(unit)
         self.unit = unit
-        a, b, result, addend = unit.operands.a, unit.operands.b, unit.result.format, unit.operands.addend
-        assert isinstance(a, FloatFormat) and isinstance(b, FloatFormat) and isinstance(result, FloatFormat)
-        assert addend is None or isinstance(addend, FloatFormat)
-        self.a, self.b, self.result, self.addend = a, b, result, addend
+        self.a, self.b = as_float(unit.operands.a), as_float(unit.operands.b)
         self.lanes = unit.instruction.lanes
-        self.fraction_bits = unit.sum.fraction_bits or 0
-        self.product_fraction_bits = a.fraction_bits + b.fraction_bits
-        self._exponents()
-        self._window()
-
-    def _exponents(self) -> None:
+        self.scales = self._scales()
+        self.product_fraction_bits = self.a.fraction_bits + self.b.fraction_bits
         fields = (FieldRange.of(self.a), FieldRange.of(self.b))
         self.product_bias = sum(field.bias for field in fields) + sum(fmt.bias for fmt in self.scales)
         self.scale_most = sum(fmt.max_code for fmt in self.scales)
         self.product_most = sum(field.most for field in fields) + self.scale_most
+
+    def _scales(self) -> list[ExponentFormat]:
+        """The formats of the shared scales."""
+        scale = self.unit.scale
+        scales = [] if scale is None else [scale.a.format, scale.b.format]
+        powers = [fmt for fmt in scales if isinstance(fmt, ExponentFormat)]
+        if powers != scales:
+            raise TypeError("scales must be powers of two here")
+        return powers
+
+    @property
+    def scale_blocks(self) -> tuple[int, int]:
+        """Scales of a and of b that one beat carries."""
+        scale = self.unit.scale
+        if scale is None:
+            return 0, 0
+        return -(-self.lanes // scale.a.block[1]), -(-self.lanes // scale.b.block[0])
+
+
+class WindowRanges(ProductRanges):
+    """The ranges of a sum of products and an addend in a window.
+
+    Raises TypeError for a unit whose method has no window, and for a result or an addend that is not a float.
+    """
+
+    def __init__(self, unit: Unit):
+        super().__init__(unit)
+        if not isinstance(unit.sum, WindowSum):
+            raise TypeError(f"{unit.name} must sum in a window, not by method {unit.sum.method}")
+        addend = unit.operands.addend
+        self.rule = unit.sum
+        self.result = as_float(unit.result.format)
+        # The addend enters the window unless it goes to the promotion register.
+        self.window_addend = None if unit.promotion or addend is None else as_float(addend)
+        self.fraction_bits = unit.sum.fraction_bits
+        self._exponents()
+        self._window()
+
+    def _exponents(self) -> None:
         self.subnormal_sums = self._has_subnormal_sums()
         moved = [(FieldRange.of(fmt), self.product_bias - FieldRange.of(fmt).bias) for fmt in self.addends]
         least = 1 if self.subnormal_sums else 0
         self.addend_exp = (min(0, *(least + by for _, by in moved)), max(field.most + by for field, by in moved))
         self.max_exp = (self.addend_exp[0], max(self.product_most, self.addend_exp[1]))
+
+    @property
+    def truncates(self) -> bool:
+        """Whether bits that fall out of the window are truncated: what allows for less hardware in several places."""
+        return self.rule.lost == "truncate"
 
     def _has_subnormal_sums(self) -> bool:
         """Whether a sum can be subnormal in the result's format, other than an addend that nothing was added to.
@@ -77,7 +121,7 @@ class Numbers:
         allows to leave them out of account, and other rules must have none.
         """
         alike = all(fmt.subnormals and fmt.bias == self.result.bias for fmt in self.addends)
-        whole = self.unit.sum.lost == "truncate" or all(fmt.fraction_bits <= self.fraction_bits for fmt in self.addends)
+        whole = self.truncates or all(fmt.fraction_bits <= self.fraction_bits for fmt in self.addends)
         least_product = 2 + sum(fmt.min_code for fmt in self.scales)
         last_bit = least_product - self.product_bias + self.result.bias - self.fraction_bits
         return not (alike and whole and last_bit >= 2)
@@ -92,7 +136,7 @@ class Numbers:
         kept = min(self.fraction_bits, max(fmt.fraction_bits for fmt in self.addends))
         exact = self.unit.result.rounding == "rz" or kept <= self.result.fraction_bits
         fits = exact and all(fmt.emax <= self.result.emax for fmt in self.addends)
-        passes = fits and self.unit.sum.lost == "truncate"
+        passes = fits and self.truncates
         growth = max(self.fraction_bits + 1, self.lanes.bit_length())
         return not passes or self.product_most + 2 + growth + 1 - self.product_bias > self.result.emax
 
@@ -107,38 +151,16 @@ class Numbers:
         return [fmt for fmt in (self.window_addend, self.result) if fmt is not None]
 
     @property
-    def window_addend(self) -> FloatFormat | None:
-        """The format of the addend that enters the window: none where it goes to the promotion register."""
-        return None if self.unit.promotion else self.addend
-
-    @property
     def nan(self) -> int:
         """The container's code of a group's NaN."""
         rule = self.unit.result.nan
         return rule if isinstance(rule, int) else self.result.canonical_nan or 0
 
     @property
-    def scales(self) -> list[ExponentFormat]:
-        """The formats of the shared scales."""
-        scale = self.unit.scale
-        if scale is None:
-            return []
-        assert isinstance(scale.a.format, ExponentFormat) and isinstance(scale.b.format, ExponentFormat)
-        return [scale.a.format, scale.b.format]
-
-    @property
-    def scale_blocks(self) -> tuple[int, int]:
-        """Scales of a and of b that one beat carries."""
-        scale = self.unit.scale
-        if scale is None:
-            return 0, 0
-        return -(-self.lanes // scale.a.block[1]), -(-self.lanes // scale.b.block[0])
-
-    @property
     def addend_fraction_bits(self) -> int:
         """Fraction bits of an addend that count: where it is lifted and truncated, no more than the window has."""
         most = max(fmt.fraction_bits for fmt in self.addends)
-        cut = not self.subnormal_sums and self.unit.sum.lost == "truncate"
+        cut = not self.subnormal_sums and self.truncates
         return min(most, self.fraction_bits) if cut else most
 
     def sum_of(self, terms: int) -> Shape:
@@ -165,8 +187,14 @@ class Numbers:
 
     @property
     def distance_bits(self) -> int:
-        """Bits of a shift amount that can shift everything out of the window, its half included."""
-        half = self.unit.sum.lost in {"rne", "rna"}
+        """Bits of a shift amount that can shift everything out of the window, its half included where that counts."""
+        match self.rule.lost:
+            case "truncate" | "floor" | "jam":
+                half = 0
+            case "rne" | "rna":
+                half = 1
+            case _:
+                assert_never(self.rule.lost)
         return (self.fraction_bits + 2 + half).bit_length()
 
     @property

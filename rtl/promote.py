@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value
 from amaranth.lib.data import StructLayout
 
 from hwsim.formats import FloatFormat
-from hwsim.spec import Unit
+from hwsim.spec.parts import Promotion
 
-from .align import clamp, rounded
+from .align import clamp, shifted
 from .decode import FloatDecode
 from .layouts import SPECIAL, factor_layout
-from .normalize import Magnitude, Normalize, Round, Target, leading_zeros
+from .normalize import Magnitude, Normalize, Round, RoundingTarget, leading_zeros
 from .numbers import FieldRange, signed_shape
-from .step import Step, assign, fields
+from .step import Datapath, DatapathStep, assign, fields
 
 # Bits below the last place of the larger operand: guard, round, and sticky, into which all others are jammed.
 BELOW = 3
 
 
 class Adder:
-    """The ranges of an adder of two numbers: the register's, and a partial sum that the register's format holds."""
+    """The ranges of an adder of two numbers: the register's, and a partial sum that the register's format holds.
 
-    def __init__(self, unit: Unit):
-        assert unit.promotion is not None
-        fmt, partial = unit.promotion.format, unit.result.format
-        assert isinstance(fmt, FloatFormat) and isinstance(partial, FloatFormat)
-        self.fmt, self.partial, self.rounding = fmt, partial, unit.promotion.rounding
+    move: what turns a partial sum's exponent field into one of the register's.
+    """
+
+    def __init__(self, partial: FloatFormat, rule: Promotion):
+        fmt = rule.format
+        self.fmt, self.partial, self.rounding = fmt, partial, rule.rounding
         self.fraction_bits = fmt.fraction_bits + BELOW
         self.most = FieldRange.of(fmt).most
         self.move = FieldRange.of(fmt).bias - FieldRange.of(partial).bias
@@ -34,10 +37,15 @@ class Adder:
         largest = 2 * ((1 << bits) - 1)
         self.total = signed_shape(-largest, largest)
         self.shift_bits = (self.fraction_bits + 2).bit_length()
-        top = self.total.width - 2 - self.fraction_bits
-        nan = fmt.canonical_nan or 0
-        self.target = Target(
-            fmt, self.rounding, "infinity", "signed", self.total, (0, self.most), top, nan, zero_sign=True
+        self.target = RoundingTarget(
+            fmt=fmt,
+            rounding=rule.rounding,
+            overflow="infinity",
+            total=self.total,
+            max_exp=(0, self.most),
+            offset=self.total.width - 2 - self.fraction_bits,
+            nan=fmt.canonical_nan or 0,
+            zero_sign=True,
         )
 
     def operands(self) -> StructLayout:
@@ -60,12 +68,12 @@ class Adder:
         return StructLayout({**fields, "max_exp": signed_shape(0, self.most), "zero_sign": 1, "special": SPECIAL})
 
 
-class PromoteDecode(Step):
+class PromoteDecode(DatapathStep):
     """Both codes decoded; the partial's exponent moved into the register's format."""
 
     def __init__(self, adder: Adder):
         self.adder = adder
-        super().__init__("promote.decode", adder.operands(), adder.decoded())
+        super().__init__("promote.decode", adder.operands(), adder.decoded(), {"register", "partial"})
 
     def compute(self, m: Module) -> None:
         """Drive both numbers."""
@@ -100,12 +108,13 @@ class PromoteDecode(Step):
         return (sig << zeros)[: len(sig)], Mux(is_zero, 1, decode.o.bexp + move - zeros)
 
 
-class PromoteAlign(Step):
+class PromoteAlign(DatapathStep):
     """The smaller operand shifted right, its lost bits jammed."""
 
     def __init__(self, adder: Adder):
         self.adder = adder
-        super().__init__("promote.align", adder.decoded(), adder.aligned())
+        o = adder.aligned()
+        super().__init__("promote.align", adder.decoded(), o, o.members)
 
     def compute(self, m: Module) -> None:
         """Drive both aligned operands."""
@@ -122,9 +131,9 @@ class PromoteAlign(Step):
             difference = Signal(range(farthest + 1), name=f"{name}_difference")
             m.d.comb += difference.eq(max_exp - operand.bexp)
             window = Cat(Const(0, BELOW), operand.sig)
-            ones, carry = rounded(window, operand.sign, clamp(difference, self.adder.shift_bits), 0, "jam")
-            made = fields(self.o)
-            m.d.comb += [made[f"{name}_ones"].eq(ones), made[f"{name}_carry"].eq(carry)]
+            ones, carry = shifted(window, operand.sign, clamp(difference, self.adder.shift_bits), 0, "jam")
+            out = fields(self.o)
+            m.d.comb += [out[f"{name}_ones"].eq(ones), out[f"{name}_carry"].eq(carry)]
         self._specials(m)
 
     def _specials(self, m: Module) -> None:
@@ -139,11 +148,11 @@ class PromoteAlign(Step):
         ]
 
 
-class PromoteSum(Step):
+class PromoteSum(DatapathStep):
     """The exact sum of both aligned operands."""
 
     def __init__(self, adder: Adder):
-        super().__init__("promote.sum", adder.aligned(), adder.target.before())
+        super().__init__("promote.sum", adder.aligned(), adder.target.before(), {"total"})
 
     def compute(self, m: Module) -> None:
         """Drive the total."""
@@ -151,9 +160,10 @@ class PromoteSum(Step):
         m.d.comb += self.o.total.eq(i.register_ones + i.partial_ones + i.register_carry + i.partial_carry)
 
 
-def promotion_steps(adder: Adder) -> list[Step]:
-    """The adder's steps, in order."""
-    return [
+def promotion_adder(partial: FloatFormat, rule: Promotion, cuts: Sequence[str]) -> Datapath:
+    """The adder of the promotion register: `register` and `partial` in, `result_layout` out."""
+    adder = Adder(partial, rule)
+    steps = [
         PromoteDecode(adder),
         PromoteAlign(adder),
         PromoteSum(adder),
@@ -161,3 +171,4 @@ def promotion_steps(adder: Adder) -> list[Step]:
         Normalize(adder.target, "promote.normalize"),
         Round(adder.target, "promote"),
     ]
+    return Datapath(steps, cuts)

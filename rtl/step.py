@@ -1,14 +1,17 @@
-"""Steps of a datapath, and the chain that puts registers between them."""
+"""Steps of a datapath, and the datapath that puts registers between them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Shape, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.data import ArrayLayout, StructLayout, View
 from amaranth.lib.wiring import Flow, In, Member, Out, PureInterface
+
+NOTHING = StructLayout({})
 
 
 def _member(shape: Any, flow: Flow) -> Member:
@@ -24,6 +27,20 @@ def bundle(layout: StructLayout, flow: Flow = Out) -> wiring.Signature:
     flow: of every signal; Amaranth cannot flip an array of bundles afterwards.
     """
     return wiring.Signature({field: _member(shape, flow) for field, shape in layout.members.items()})
+
+
+def leaves(layout: StructLayout) -> dict[str, Shape]:
+    """The shapes of a bundle's signals, by the names that `flat` gives them."""
+    return {name: shape for field, shape in layout.members.items() for name, shape in _leaves(field, shape).items()}
+
+
+def _leaves(name: str, shape: Any) -> dict[str, Shape]:
+    if isinstance(shape, ArrayLayout):
+        elements = (_leaves(f"{name}{at}", shape.elem_shape) for at in range(shape.length))
+        return {inner: leaf for element in elements for inner, leaf in element.items()}
+    if isinstance(shape, StructLayout):
+        return {f"{name}_{inner}": leaf for inner, leaf in leaves(shape).items()}
+    return {name: Shape.cast(shape)}
 
 
 def fields(interface: PureInterface) -> dict[str, Any]:
@@ -51,16 +68,34 @@ def assign(to: PureInterface | View[StructLayout], source: PureInterface | View[
     return [getattr(to, name).eq(getattr(source, name)) for name in names]
 
 
-class Step(wiring.Component):
+def demand_same(what: str, wanted: Mapping[str, Shape], given: Mapping[str, Shape]) -> None:
+    """Raise TypeError, naming the signal, unless everything wanted is given, in the same shape."""
+    for name, shape in wanted.items():
+        if given.get(name) != shape:
+            raise TypeError(f"{what}: {name} must be {shape}, not {given.get(name, 'missing')}")
+
+
+def connect(what: str, signals: Mapping[str, Signal], values: Mapping[str, Value]) -> list[Any]:
+    """Every signal from the value of its name. Raises TypeError, naming the signal, where shapes differ."""
+    wanted = {name: signal.shape() for name, signal in signals.items()}
+    demand_same(what, wanted, {name: Shape.cast(value.shape()) for name, value in values.items()})
+    return [signal.eq(values[name]) for name, signal in signals.items()]
+
+
+class DatapathStep(wiring.Component):
     """One combinational step, `i` to `o`.
 
-    A subclass drives the fields of `o` that it makes; those that stand in `i` too pass through.
-
     name: the step's name among `hwsim.spec.steps`, which is also the checkpoint's.
+    makes: the fields of `o` that `compute` drives. The others pass through: they stand in `i`, in the same shape.
+    Raises TypeError where they do not.
     """
 
-    def __init__(self, name: str, i: StructLayout, o: StructLayout):
-        self.name, self.layout = name, o
+    def __init__(self, name: str, i: StructLayout, o: StructLayout, makes: Collection[str]):
+        if unknown := sorted(set(makes) - set(o.members)):
+            raise TypeError(f"{name}: {', '.join(unknown)} must be among the fields that it makes something of")
+        passed = StructLayout({field: shape for field, shape in o.members.items() if field not in makes})
+        demand_same(f"{name}, passed through", leaves(passed), leaves(i))
+        self.name, self.takes, self.gives, self.passed = name, i, o, passed
         super().__init__({"i": Out(bundle(i, In)), "o": Out(bundle(o))})
 
     def compute(self, m: Module) -> None:
@@ -71,22 +106,28 @@ class Step(wiring.Component):
         """The step's logic."""
         m = Module()
         inputs, outputs = flat(self.i), flat(self.o)
-        for field in outputs:
-            if field in inputs and inputs[field].shape() == outputs[field].shape():
-                m.d.comb += outputs[field].eq(inputs[field])
+        m.d.comb += [outputs[name].eq(inputs[name]) for name in leaves(self.passed)]
         self.compute(m)
         return m
 
 
-class Chain(wiring.Component):
+class Datapath(wiring.Component):
     """Steps one after another, with a register after each step that `cuts` names.
 
     Registers take their next value in cycles in which `enable` is high.
     next: what the last step makes, before its register if it has one.
+    carried: what goes from group to group: the first step takes it in as a field of this name, and the last step makes
+    its fields. Raises TypeError where one step does not make what the next one takes.
     """
 
-    def __init__(self, steps: Sequence[Step], cuts: Sequence[str]):
-        self.steps = list(steps)
+    def __init__(self, steps: Sequence[DatapathStep], cuts: Sequence[str], carried: StructLayout = NOTHING):
+        for step, after in pairwise(steps):
+            demand_same(f"{step.name} to {after.name}", leaves(after.takes), leaves(step.gives))
+        demand_same(f"{steps[-1].name}, carried on", leaves(carried), leaves(steps[-1].gives))
+        taken = steps[0].takes.members.get("carried", NOTHING)
+        for wanted, given in ((carried, taken), (taken, carried)):
+            demand_same(f"{steps[0].name}, carried over", leaves(wanted), leaves(given))
+        self.steps, self.carried = list(steps), carried
         self.cuts = [step.name for step in steps if step.name in cuts]
         last = steps[-1].o.signature
         super().__init__({"enable": In(1), "i": Out(steps[0].i.signature), "o": Out(last), "next": Out(last)})
@@ -100,6 +141,12 @@ class Chain(wiring.Component):
     def latency_of_next(self) -> int:
         """Registers between `i` and `next`."""
         return self.latency - (self.steps[-1].name in self.cuts)
+
+    @property
+    def carried_on(self) -> Value:
+        """What the next group of the same context is to take in, packed; a part of `next`."""
+        signals = flat(self.next)
+        return Cat(signals[name] for name in leaves(self.carried))
 
     def elaborate(self, platform: object) -> Module:
         """The steps, connected."""
@@ -116,7 +163,7 @@ class Chain(wiring.Component):
             m.d.comb += [signal.eq(made[field]) for field, signal in flat(port).items()]
         return m
 
-    def _register(self, m: Module, name: str, values: dict[str, Any]) -> dict[str, Any]:
+    def _register(self, m: Module, name: str, values: dict[str, Signal]) -> dict[str, Signal]:
         registers = {
             field: Signal(value.shape(), name=f"{name}_{field}", reset_less=True) for field, value in values.items()
         }

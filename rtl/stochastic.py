@@ -12,10 +12,9 @@ from amaranth.lib.wiring import In, Out
 from hwsim.formats import FloatFormat
 
 from .decode import FloatDecode
-from .layouts import result_layout
-from .normalize import Magnitude, Normalize, Round, Target
+from .normalize import Encode, Magnitude, Normalize, Overflow, SumTarget
 from .numbers import FieldRange, signed_shape
-from .step import Step, flat
+from .step import connect, flat
 
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 PARITY = 0x1BD11BDA
@@ -75,11 +74,11 @@ class Threefry(wiring.Component):
         return keyed_low, keyed_high
 
 
-@dataclass(frozen=True)
-class StochasticTarget(Target):
+@dataclass(frozen=True, kw_only=True)
+class StochasticTarget(SumTarget):
     """A target whose significands keep `random_bits` below the last place, and nothing below those."""
 
-    random_bits: int = 1
+    random_bits: int
 
     @property
     def bits(self) -> int:
@@ -94,7 +93,7 @@ class StochasticTarget(Target):
 
 
 def _target(
-    fmt: FloatFormat, random_bits: int, overflow: str, total: Shape, max_exp: tuple[int, int], unit_exp: int
+    fmt: FloatFormat, random_bits: int, overflow: Overflow, total: Shape, max_exp: tuple[int, int], unit_exp: int
 ) -> StochasticTarget:
     """The target of a total that counts 2^(max_exp + unit_exp)s. Raises ValueError for what cannot be rounded to."""
     if not fmt.signed:
@@ -107,31 +106,38 @@ def _target(
         raise ValueError(f"random_bits must be 1 to 32, not {random_bits}")
     # Counted as in `FieldRange`, so that 1 is the least biased exponent in every format.
     offset = unit_exp + total.width - 2 + FieldRange.of(fmt).bias
-    nan = fmt.canonical_nan or 0
-    return StochasticTarget(fmt, "stochastic", overflow, "signed", total, max_exp, offset, nan, random_bits=random_bits)
+    return StochasticTarget(
+        fmt=fmt,
+        overflow=overflow,
+        total=total,
+        max_exp=max_exp,
+        offset=offset,
+        nan=fmt.canonical_nan or 0,
+        random_bits=random_bits,
+    )
 
 
-class RoundWithWord(Round):
+class RoundWithWord(Encode):
     """The code: the random word added below the last place, and what is then there cut off."""
 
     def __init__(self, target: StochasticTarget, name: str = "round"):
-        self.target: StochasticTarget = target
-        Step.__init__(self, name, target.rounded(), result_layout(target.fmt))
+        super().__init__(name, target.rounded(), target)
+        self.random_bits = target.random_bits
 
     def compute(self, m: Module) -> None:
         """Drive the code."""
         target, fmt, i = self.target, self.target.fmt, self.i
         drop = target.bits - fmt.precision
-        part, frac = i.sig[drop - target.random_bits : drop], i.sig[drop : drop + fmt.fraction_bits]
+        part, frac = i.sig[drop - self.random_bits : drop], i.sig[drop : drop + fmt.fraction_bits]
         bexp = i.bexp
         if not fmt.subnormals:
             bexp = Signal(target.bexp, name="field")
             m.d.comb += bexp.eq(i.bexp - 1)
         # A carry out of the fraction runs into the exponent field, as it should.
-        carried = Signal(target.random_bits + fmt.fraction_bits + len(bexp) + 1, name="carried")
+        carried = Signal(self.random_bits + fmt.fraction_bits + len(bexp) + 1, name="carried")
         m.d.comb += carried.eq(Cat(part, frac, bexp) + i.word)
         magnitude = Signal(max(fmt.fraction_bits + len(bexp) + 1, fmt.bits - 1), name="magnitude")
-        m.d.comb += magnitude.eq(carried[target.random_bits :])
+        m.d.comb += magnitude.eq(carried[self.random_bits :])
         if not fmt.subnormals:
             with m.If(~i.sig[-1]):
                 m.d.comb += magnitude.eq(0)
@@ -139,7 +145,7 @@ class RoundWithWord(Round):
         if target.top_bexp[1] + 1 >= fmt.max_magnitude >> fmt.fraction_bits:
             m.d.comb += overflow.eq(magnitude > fmt.max_magnitude)
         sign = i.sign if fmt.signed_zero else i.sign & magnitude.any()
-        self._choose(m, Cat(magnitude[: fmt.bits - 1], sign), overflow)
+        self.choose(m, Cat(magnitude[: fmt.bits - 1], sign), overflow)
         if fmt.canonical_nan is None:
             with m.If(i.special.nan):
                 m.d.comb += [self.o.code.eq(0), self.o.nan.eq(1)]
@@ -149,10 +155,8 @@ def _rounded(m: Module, target: StochasticTarget, values: dict[str, Value], word
     """Normalise and round. values: sign, magnitude, top_bexp, and the three of special."""
     m.submodules.normalize = normalize = Normalize(target)
     m.submodules.round = rounded = RoundWithWord(target)
-    inputs, outputs = flat(normalize.i), flat(normalize.o)
-    m.d.comb += [signal.eq(values[name]) for name, signal in inputs.items()]
-    m.d.comb += [signal.eq(outputs[name]) for name, signal in flat(rounded.i).items() if name != "word"]
-    m.d.comb += rounded.i.word.eq(word)
+    m.d.comb += connect("normalize", flat(normalize.i), values)
+    m.d.comb += connect("round", flat(rounded.i), {**flat(normalize.o), "word": word})
     return rounded
 
 
@@ -163,7 +167,7 @@ class StochasticConvert(wiring.Component):
     overflow: as `encode` has it. Combinational.
     """
 
-    def __init__(self, source: FloatFormat, fmt: FloatFormat, random_bits: int, overflow: str = "saturate"):
+    def __init__(self, source: FloatFormat, fmt: FloatFormat, random_bits: int, overflow: Overflow = "saturate"):
         exponents = FieldRange.of(source)
         total = signed(source.precision + 1)
         unit_exp = -exponents.bias - source.fraction_bits
@@ -204,7 +208,7 @@ class StochasticRound(wiring.Component):
         unit_exp: int,
         fmt: FloatFormat,
         random_bits: int,
-        overflow: str = "saturate",
+        overflow: Overflow = "saturate",
     ):
         self.target = _target(fmt, random_bits, overflow, total, max_exp, unit_exp)
         super().__init__(

@@ -8,8 +8,8 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Value
 
 from .layouts import sums_layout, window_layout
-from .numbers import Numbers
-from .step import Step, fields
+from .numbers import WindowRanges
+from .step import DatapathStep, fields
 
 
 def balanced(values: Sequence[Value]) -> Value:
@@ -48,30 +48,29 @@ def some_terms(terms: Sequence[Any]) -> Value:
     return balanced([*low, correction]) - (len(terms) << bits)
 
 
-class Sum(Step):
+class Sum(DatapathStep):
     """Some levels of the tree that sums; each sum takes `fan_in` neighbours.
 
     Without a cut inside, one sum of everything, whose carries synthesis saves.
     inside: terms of each of the `before` values that come in.
     """
 
-    def __init__(self, n: Numbers, name: str, before: int, fan_in: int, inside: int):
+    def __init__(self, n: WindowRanges, name: str, before: int, fan_in: int, inside: int):
         self.n, self.before, self.fan_in = n, before, fan_in
         self.after, self.terms = -(-before // fan_in), inside * fan_in
         i = window_layout(n) if inside == 1 else sums_layout(n, before, inside)
-        super().__init__(name, i, sums_layout(n, self.after, self.terms))
+        super().__init__(name, i, sums_layout(n, self.after, self.terms), {"total" if self.after == 1 else "sums"})
 
     def compute(self, m: Module) -> None:
         """Drive the partial sums, or the total."""
-        made = fields(self.i)
-        truncated = self.n.unit.sum.lost == "truncate"
+        terms = fields(self.i)
         for at in range(self.after):
             taken = slice(at * self.fan_in, min((at + 1) * self.fan_in, self.before))
-            if "sums" in made:
-                total = balanced(made["sums"][taken])
+            if "sums" in terms:
+                total = balanced(terms["sums"][taken])
             elif self.after == 1:
-                total = all_terms(made["aligned"], truncated)
+                total = all_terms(terms["aligned"], self.n.truncates)
             else:
-                total = some_terms(made["aligned"][taken])
+                total = some_terms(terms["aligned"][taken])
             out = self.o.total if self.after == 1 else self.o.sums[at]
             m.d.comb += out.eq(total)

@@ -12,10 +12,11 @@ from amaranth.hdl import Shape
 from amaranth.lib.data import ArrayLayout, StructLayout
 from amaranth.lib.wiring import Component
 
-from hwsim.spec import Pipeline, Unit, as_yaml, refuse_unimplemented_in_hardware
+from hwsim.spec import Pipeline, Unit, as_yaml
 
 from .dot_unit import DotUnit, beat_layout, result_port_layout
 from .keywords import KEYWORDS
+from .support import supports
 from .widen import widen
 
 # Amaranth's own Yosys, so that the bytes do not depend on what a machine has installed.
@@ -70,7 +71,7 @@ def verilog(unit: Unit, pipeline: Pipeline) -> str:
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
     # Amaranth warns of a component that was made and not used: nothing is made of what cannot be built.
-    refuse_unimplemented_in_hardware(unit)
+    supports(unit).demand()
     body = convert(DotUnit(unit, pipeline), top_name(unit))
     return header(unit, pipeline) + body[body.index("module ") :]
 

@@ -162,7 +162,6 @@ def test_circles_within_functions_are_found_and_those_for_types_alone_are_none(t
 # Names that more than one class has still. The aim is none.
 SHARED_NAMES = {
     "Bin",
-    "Chain",
     "Explanation",
     "Instruction",
     "Layout",
@@ -178,7 +177,6 @@ SHARED_NAMES = {
     "Scales",
     "Side",
     "Step",
-    "Target",
     "Verdict",
     "Window",
     "_Factors",

@@ -13,7 +13,7 @@ import typer
 from hwsim.cli.app import app
 from hwsim.cli.output import note
 from hwsim.errors import ToolMissing
-from hwsim.spec import load_unit, pipeline, refuse_unimplemented_in_hardware
+from hwsim.spec import load_unit, pipeline
 
 
 @app.command()
@@ -41,13 +41,13 @@ def rtl(
     hwsim rtl hopper-wgmma-e4m3-f32 -o - | less
     """
     specified = load_unit(unit)
-    refuse_unimplemented_in_hardware(specified)
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
-    built = pipeline(specified, chosen, contexts)
     _need_yosys()
-    # Amaranth takes a while to import, which bad input and the other commands need not wait for.
-    from hwsim.rtl.verilog import top_name, verilog
+    # Amaranth takes a while to import, which the other commands need not wait for.
+    from hwsim.rtl import supports, top_name, verilog
 
+    supports(specified).demand()
+    built = pipeline(specified, chosen, contexts)
     top = top_name(specified)
     target = None if output == "-" else _target(output, top)
     try:

@@ -27,7 +27,6 @@ from hwsim.spec import (
     pipeline,
     presets,
     refuse_unimplemented,
-    refuse_unimplemented_in_hardware,
     steps,
 )
 from hwsim.spec.keys import lost_words
@@ -219,9 +218,10 @@ def _availability(unit: Unit) -> Iterator[str]:
     except NotImplementedYet as error:
         yield f"Refused: {error}."
         return
-    try:
-        refuse_unimplemented_in_hardware(unit)
-    except NotImplementedYet as error:
-        yield f"hwsim rtl and hwsim cosim refuse it: {error}."
+    from hwsim.rtl import supports  # Amaranth takes a while
+
+    support = supports(unit)
+    if not support:
+        yield f"hwsim rtl and hwsim cosim refuse it: {support.reason}."
         return
     yield f"hwsim rtl --cuts: any of {', '.join(steps(unit))}; {','.join(pipeline(unit).cuts)} unless said."

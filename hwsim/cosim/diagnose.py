@@ -7,7 +7,7 @@ stage agrees, the fault is in the control: registers, contexts, handshake.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,13 +74,12 @@ def _explain(definition: Definition, stream: Sequence[Beat], scales: Any, case: 
 
 def _inputs(unit: Unit, beat: Beat, partial: int, *, chain: bool) -> dict[str, Any]:
     result = unit.result.format
-    inputs: dict[str, Any] = {"a": beat.a, "b": beat.b, "chain": int(chain), "partial": partial >> result.padding}
+    inputs: dict[str, Any] = {"a": beat.a, "b": beat.b, "chain": int(chain)}
+    inputs["carried"] = {"code": partial >> result.padding if chain else 0}
     if unit.scale is not None:
         inputs |= {"scale_a": beat.scale_a, "scale_b": beat.scale_b}
     if unit.operands.addend is not None and unit.promotion is None:
         inputs["c"] = beat.c
-    if not chain:
-        inputs["partial"] = 0
     return inputs
 
 
@@ -94,6 +93,9 @@ def _run(chain: Any, inputs: dict[str, Any]) -> dict[str, dict[str, Any]]:
             if isinstance(value, Sequence):
                 for element, code in zip(signal, value, strict=True):
                     ctx.set(element, code)
+            elif isinstance(value, Mapping):
+                for name, code in value.items():
+                    ctx.set(getattr(signal, name), code)
             else:
                 ctx.set(signal, value)
         await ctx.delay(1e-9)

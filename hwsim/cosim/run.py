@@ -35,8 +35,8 @@ from hwsim.cosim.tools import require
 from hwsim.cosim.trace import words_of
 from hwsim.report import File, write_reports
 from hwsim.report.cases import explain_command
-from hwsim.rtl import verilog
-from hwsim.spec import Pipeline, Unit, refuse_unimplemented_in_hardware
+from hwsim.rtl import supports, verilog
+from hwsim.spec import Pipeline, Unit
 from hwsim.spec import pipeline as usual_pipeline
 from hwsim.tb.job import Mismatch, Outcome, Script, read_outcome, write_job
 
@@ -116,7 +116,7 @@ def run(options: Options, progress: Progress | None = None) -> Report:
         require(simulator)
     names = [unit.name for unit, _ in options.units]
     for unit, _ in options.units:
-        refuse_unimplemented_in_hardware(unit)
+        supports(unit).demand()
         if names.count(unit.name) > 1:
             raise ValueError(f"units must have names of their own, not {unit.name} more than once")
     if options.cases is not None and options.cases < 1:

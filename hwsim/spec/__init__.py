@@ -5,7 +5,6 @@ from hwsim.spec.implementation import Pipeline, pipeline, steps
 from hwsim.spec.keys import Lost, Rounding
 from hwsim.spec.refusals import (
     refuse_unimplemented,
-    refuse_unimplemented_in_hardware,
     refuse_unimplemented_in_pipeline,
 )
 from hwsim.spec.sums import (
@@ -45,7 +44,6 @@ __all__ = [
     "pipeline",
     "presets",
     "refuse_unimplemented",
-    "refuse_unimplemented_in_hardware",
     "refuse_unimplemented_in_pipeline",
     "steps",
 ]

@@ -1,8 +1,8 @@
-"""What is in the schema and not implemented: in the model, on a clock, in the RTL."""
+"""What is in the schema and not implemented: in the model, on a clock."""
 
 from __future__ import annotations
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats import ExponentFormat, FloatFormat, Format
 from hwsim.spec.support import NotImplementedYet
 from hwsim.spec.unit import Unit
 
@@ -53,17 +53,6 @@ def refuse_unimplemented_in_pipeline(unit: Unit) -> None:
         "result.subnormals: flush": unit.result.subnormals == "flush",
     }
     _refuse_in_hardware(unit, refused)
-
-
-def refuse_unimplemented_in_hardware(unit: Unit) -> None:
-    """Raise NotImplementedYet for what the model has and the RTL does not."""
-    refuse_unimplemented_in_pipeline(unit)
-    fixed = {
-        f"operands.{key}: {fmt.name}": isinstance(fmt, FixedFormat)
-        for key, fmt in (("a", unit.operands.a), ("b", unit.operands.b))
-    }
-    other = unit.promotion is not None and unit.operands.addend not in (None, unit.promotion.format)
-    _refuse_in_hardware(unit, {**fixed, "operands.addend other than promotion.format": other})
 
 
 def _refuse_in_hardware(unit: Unit, refused: dict[str, bool]) -> None:

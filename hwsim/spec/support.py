@@ -24,7 +24,12 @@ class Support:
     def __bool__(self) -> bool:
         return not self.lacks
 
+    @property
+    def reason(self) -> str:
+        """What is said of the first setting that is lacking; nothing of a unit that is supported."""
+        return f"unit {self.unit}: {self.lacks[0]} {self.where}" if self.lacks else ""
+
     def demand(self) -> None:
-        """Raise NotImplementedYet, naming the first setting that is lacking, for a unit that is not supported."""
-        for lack in self.lacks:
-            raise NotImplementedYet(f"unit {self.unit}: {lack} {self.where}")
+        """Raise NotImplementedYet with the reason for a unit that is not supported."""
+        if self.lacks:
+            raise NotImplementedYet(self.reason)

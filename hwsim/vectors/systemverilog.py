@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from hwsim.formats import FloatFormat
-from hwsim.spec import NotImplementedYet, Unit, pipeline, refuse_unimplemented_in_hardware
+from hwsim.spec import Unit, pipeline
 from hwsim.vectors.block import EXPECTED, OPERANDS, PARTIAL, STAGES
 from hwsim.vectors.folder import Growing
 from hwsim.vectors.layout import line_terms, operand_layout, partial_layout, result_layout
@@ -67,10 +67,9 @@ def _any_nan(unit: Unit) -> dict[str, Any]:
 
 def _design(unit: Unit) -> dict[str, Any]:
     """hwsim's own RTL of the unit, or why there is none."""
-    try:
-        refuse_unimplemented_in_hardware(unit)
-    except NotImplementedYet as error:
-        return {"top": None, "why": str(error)}
-    from hwsim.rtl import top_name  # Amaranth takes a while
+    from hwsim.rtl import supports, top_name  # Amaranth takes a while
 
+    support = supports(unit)
+    if not support:
+        return {"top": None, "why": support.reason}
     return {"top": top_name(unit), "context_bits": pipeline(unit).context_bits}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hwsim.rtl.synthesis.designs import Part
+from hwsim.rtl.synthesis.designs import FlatModule
 from hwsim.rtl.synthesis.flows import ecp5, generic
 
 
@@ -23,7 +23,7 @@ class Area:
     megahertz: float | None = None
 
 
-def area(parts: Sequence[Part], fmax: bool, seconds: float = 900) -> Area:
+def area(parts: Sequence[FlatModule], fmax: bool, seconds: float = 900) -> Area:
     """What some modules take, each by itself. fmax: on an ECP5 too, which takes ten times as long.
 
     seconds: for each tool. Raises ToolMissing or FlowFailed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hwsim.rtl import convert, datapath, promotion
-from hwsim.spec import Unit, refuse_unimplemented_in_hardware, steps
+from hwsim.spec import Unit, steps
 
 TOP = "datapath"
 ADDER = "promotion"
@@ -23,7 +23,7 @@ ADDER_STAGES = {
 }
 
 
-class Part(NamedTuple):
+class FlatModule(NamedTuple):
     """A module to synthesise by itself, and what its name is in its Verilog."""
 
     top: str
@@ -52,17 +52,16 @@ def datapath_verilog(unit: Unit, cuts: tuple[str, ...]) -> str:
     no handshake, no contexts, no register of a chain and no promotion. The unit's name does not count.
     Raises NotImplementedYet for a unit that the RTL does not have.
     """
-    refuse_unimplemented_in_hardware(unit)
     return convert(datapath(unit, cuts), TOP)
 
 
-def unit_parts(unit: Unit, stages: str) -> tuple[Part, ...]:
+def unit_parts(unit: Unit, stages: str) -> tuple[FlatModule, ...]:
     """A unit's datapath and, where it promotes, the adder of its promotion register: one of STAGES of both.
 
     Neither the register itself is there nor what counts to its interval. Raises as `datapath_verilog` does.
     """
-    parts = [Part(TOP, datapath_verilog(unit, stage_cuts(unit, stages)))]
+    parts = [FlatModule(TOP, datapath_verilog(unit, stage_cuts(unit, stages)))]
     if unit.promotion is not None:
         cuts = _chosen([step for step in steps(unit) if _promotes(step)], ADDER_STAGES[stages])
-        parts.append(Part(ADDER, convert(promotion(unit, cuts), ADDER)))
+        parts.append(FlatModule(ADDER, convert(promotion(unit, cuts), ADDER)))
     return tuple(parts)

@@ -134,7 +134,7 @@ FAULTS = {
     "first waits": ("_ready", "payload.first | ~waits", "~waits", (HANDSHAKE,)),
     "no hold": ("_operands", "path.enable.eq(advance)", "path.enable.eq(1)", (BUSY, HANDSHAKE)),
     "misuse": ("_misuse", "self.misuse.eq(1)", "self.misuse.eq(0)", (HANDSHAKE,)),
-    "context": ("_flight", "eq(stages[-1].context)", "eq(0)", (RANDOM, BUSY, HANDSHAKE)),
+    "context": ("_flight", "eq(beat.context)", "eq(0)", (RANDOM, BUSY, HANDSHAKE)),
 }
 
 

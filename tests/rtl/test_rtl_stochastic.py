@@ -247,7 +247,7 @@ def test_sums_with_random_words(
     [
         ("Cat(part, frac, bexp) + i.word", "Cat(part, frac, bexp) + (i.word >> 1)"),
         ("Cat(part, frac, bexp) + i.word", "Cat(part, frac, bexp) + i.word + 1"),
-        ("i.sig[drop - target.random_bits : drop]", "i.sig[drop - target.random_bits : drop] | 1"),
+        ("i.sig[drop - self.random_bits : drop]", "i.sig[drop - self.random_bits : drop] | 1"),
         ("magnitude > fmt.max_magnitude", "magnitude >= fmt.max_magnitude"),
         ("i.sign if fmt.signed_zero", "0 if fmt.signed_zero"),
     ],

@@ -12,7 +12,8 @@ from spec.spec_files import failure, write
 
 import hwsim
 from hwsim.formats import FloatFormat
-from hwsim.spec import as_yaml, load_unit, presets, refuse_unimplemented_in_hardware
+from hwsim.rtl import supports
+from hwsim.spec import as_yaml, load_unit, presets
 
 GOOD = """\
 unit: mine
@@ -332,7 +333,7 @@ def test_hard_examples_are_in_the_model_and_refused_by_name_in_hardware(which: s
     assert (got.view("uint32") if got.dtype == "float32" else got).tolist() == [code]
     message = re.escape(f"unit {unit.name}: {key} is in the model, but not in the RTL yet")
     with pytest.raises(hwsim.NotImplementedYet, match=message):
-        refuse_unimplemented_in_hardware(unit)
+        supports(unit).demand()
 
 
 def test_rvbna_is_implemented(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hwsim.cases.directed import directed
 from hwsim.cases.reachable import range_report
 from hwsim.cosim.run import Options, run
 from hwsim.model.clock import PipelinedUnit
-from hwsim.rtl import verilog
+from hwsim.rtl import supports, verilog
 from hwsim.spec import (
     NotImplementedYet,
     Pipeline,
@@ -22,7 +22,6 @@ from hwsim.spec import (
     pipeline,
     presets,
     refuse_unimplemented,
-    refuse_unimplemented_in_hardware,
     steps,
 )
 
@@ -192,7 +191,7 @@ def test_every_preset_is_in_the_model() -> None:
 
 def test_what_is_in_the_model_and_not_in_the_rtl() -> None:
     with pytest.raises(NotImplementedYet, match=r"operands\.a: mxint8 is in the model, but not in the RTL yet"):
-        refuse_unimplemented_in_hardware(load_unit("mxint8-f32"))
+        supports(load_unit("mxint8-f32")).demand()
     refused = {name for name in presets() if not buildable(name)}
     emulated = {name for name in presets() if load_unit(name).operands.convert is not None}
     other = {name for name in presets() if load_unit(name).sum.method != "aligned" or load_unit(name).late}

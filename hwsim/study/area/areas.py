@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
 from hwsim import processes
-from hwsim.rtl.synthesis import NEXTPNR, YOSYS, Area, FlowFailed, Part, area, require, unit_parts
+from hwsim.rtl.synthesis import NEXTPNR, YOSYS, Area, FlatModule, FlowFailed, area, require, unit_parts
 from hwsim.spec import NotImplementedYet, Unit
 from hwsim.study.runners.local import cores
 
@@ -33,8 +33,8 @@ def areas(
     require(YOSYS, *([NEXTPNR] if fmax else []))
     wanted = list(dict.fromkeys(units))
     found: Areas = {}
-    designs: dict[Unit, tuple[Part, ...]] = {}
-    running: dict[tuple[Part, ...], Future[Area]] = {}
+    designs: dict[Unit, tuple[FlatModule, ...]] = {}
+    running: dict[tuple[FlatModule, ...], Future[Area]] = {}
     pool = ThreadPoolExecutor(workers or cores())  # each waits for a process
     try:
         # The generator of Verilog is one at a time, while tools are at work on what it has written.

@@ -1,0 +1,87 @@
+"""An aligned sum in hardware: its steps, what goes from group to group, and what of it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from amaranth.hdl import unsigned
+from amaranth.lib.data import StructLayout
+
+from hwsim.spec import AlignedSum, Unit, steps
+
+from .align import Align, Distance, Maximum, TreeMaximum
+from .decode import Decode
+from .multiply import Multiply
+from .normalize import Magnitude, Normalize, Round, RoundingTarget
+from .numbers import WindowRanges
+from .step import Datapath, DatapathStep
+from .sum import Sum
+
+
+def lacks(rule: AlignedSum) -> Iterator[str]:
+    """The settings of an aligned sum that the RTL does not have."""
+    if rule.subgroup is not None:
+        yield "sum.subgroup"
+    if rule.product_limit is not None:
+        yield "sum.product_limit"
+    if rule.zero_terms == "count":
+        yield "sum.zero_terms: count"
+    if rule.max_exp_floor is not None:
+        yield "sum.max_exp_floor"
+    if rule.zero == "ieee":
+        yield "sum.zero: ieee"
+
+
+def carried_layout(n: WindowRanges) -> StructLayout:
+    """What goes from group to group: the partial sum, as the code that the group's result has."""
+    return StructLayout({"code": unsigned(n.result.bits)})
+
+
+def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
+    """A group's sum: `operands_layout` in, `result_layout` out."""
+    n = WindowRanges(unit)
+    carried, target = carried_layout(n), RoundingTarget.of(n)
+    path = [
+        Decode(n, carried),
+        Multiply(n),
+        *_maximum(n, cuts),
+        Distance(n),
+        Align(n),
+        *_sum(n, cuts),
+        Magnitude(target),
+        Normalize(target),
+        Round(target),
+    ]
+    return Datapath(path, cuts, carried)
+
+
+def _levels(unit: Unit, cuts: Sequence[str], name: str) -> list[tuple[str, int]]:
+    """The parts of a tree: the last step of each, and how many levels it has."""
+    inside = [step for step in steps(unit) if step == name or step.startswith(f"{name}.")]
+    parts, levels = [], 0
+    for step in inside:
+        levels += 1
+        if step in cuts or step == name:
+            parts.append((step, levels))
+            levels = 0
+    return parts
+
+
+def _maximum(n: WindowRanges, cuts: Sequence[str]) -> list[DatapathStep]:
+    parts: list[DatapathStep] = []
+    candidates = n.lanes
+    for name, levels in _levels(n.unit, cuts, "maximum")[:-1]:
+        part = TreeMaximum(n, name, candidates, levels)
+        candidates = part.after
+        parts.append(part)
+    return [*parts, Maximum(n, candidates if parts else 0)]
+
+
+def _sum(n: WindowRanges, cuts: Sequence[str]) -> list[DatapathStep]:
+    parts: list[DatapathStep] = []
+    sums, inside = n.lanes + 1, 1
+    for name, levels in _levels(n.unit, cuts, "sum"):
+        part = Sum(n, name, sums, 1 << levels, inside)
+        sums, inside = part.after, part.terms
+        parts.append(part)
+    return parts
