@@ -8,6 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 from quick import choose, left_out
 
@@ -19,6 +20,10 @@ from hwsim.study.network import minilm
 # on compiling tests, in each of its processes, than on many a folder of them.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Neither is a fault of the code where a machine is busy.
+hypothesis.settings.register_profile("hwsim", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("hwsim")
 
 ROOT = Path(__file__).parents[1]
 SILICON = ROOT.parent / "shared" / "silicon"

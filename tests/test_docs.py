@@ -33,6 +33,7 @@ import pytest
 import typer.main
 import yaml
 from conftest import missing
+from patience import LIMIT
 
 from hwsim.cli import app, main
 from hwsim.cosim.dutdesign import Built
@@ -428,7 +429,7 @@ def test_the_presets_table_is_complete() -> None:
 
 def run_tool(words: list[str], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        words, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300, check=False
+        words, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, timeout=LIMIT, check=False
     )
 
 

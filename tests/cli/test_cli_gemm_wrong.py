@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from cli.cli_run import Run, fails
 from cli.gemm_arrays import HOPPER, MX, NVFP4, SCALED, WIDE, finite
+from patience import LIMIT, wait_until
 from safetensors.numpy import save_file
 
 # Wrong input.
@@ -176,9 +177,7 @@ def long(here: Path, rng: np.random.Generator) -> list[str]:
 
 def started(words: list[str], **more: Any) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True, **more)
-    end = time.monotonic() + 60
-    while process.poll() is None and not list(Path().glob(".d.npy-*")) and time.monotonic() < end:
-        time.sleep(0.05)
+    wait_until(lambda: process.poll() is not None or list(Path().glob(".d.npy-*")))
     assert list(Path().glob(".d.npy-*")), "the result is not being written"
     return process
 
@@ -188,7 +187,7 @@ def test_an_interrupt_leaves_what_was_there(long: list[str], here: Path, number:
     before = Path("d.npy").read_bytes()
     process = started(long, stderr=subprocess.PIPE)
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=LIMIT)
     assert (process.returncode, out, err) == (130, b"", b"")
     assert sorted(path.name for path in here.iterdir()) == ["a.npy", "b.npy", "d.npy", "wide.yaml"]
     assert Path("d.npy").read_bytes() == before
@@ -200,7 +199,7 @@ def test_a_bar_on_a_terminal(long: list[str], monkeypatch: pytest.MonkeyPatch) -
     ours, theirs = pty.openpty()
     process = started(long, stderr=theirs)
     os.close(theirs)
-    shown, end = b"", time.monotonic() + 60
+    shown, end = b"", time.monotonic() + LIMIT
     while b"million products/s" not in shown and time.monotonic() < end:
         shown += os.read(ours, 4096)
     process.send_signal(signal.SIGINT)
@@ -209,7 +208,7 @@ def test_a_bar_on_a_terminal(long: list[str], monkeypatch: pytest.MonkeyPatch) -
             shown += os.read(ours, 4096)
         except OSError:  # the other end is closed
             break
-    process.communicate(timeout=60)
+    process.communicate(timeout=LIMIT)
     os.close(ours)
     assert process.returncode == 130
     assert b"multiplying" in shown

@@ -5,11 +5,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import LIMIT, wait_until
 
 from hwsim.cli import main
 from hwsim.study import trial
@@ -172,11 +172,8 @@ def parts(folder: str) -> int:
 
 
 def wait_for_parts(folder: str, count: int, process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + 120
-    while parts(folder) < count:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    wait_until(lambda: parts(folder) >= count or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
 
 
 def workers(process: subprocess.Popen[str]) -> list[int]:
@@ -206,10 +203,7 @@ def test_killed_workers_and_a_killed_study_lose_nothing(
     process.kill()
     process.communicate()
     assert not Path("killed/results.parquet").exists()
-    end = time.monotonic() + 20
-    while not all(map(gone, left)):
-        assert time.monotonic() < end, "workers outlive the study that they work for"
-        time.sleep(0.05)
+    wait_until(lambda: all(map(gone, left)))  # workers do not outlive the study that they work for
     capsys.readouterr()
     assert main([*MANY, "-o", "killed", "--workers", "1"]) == 0
     assert re.search(r"note: went on after \d+ of 60 trials", capsys.readouterr().err)
@@ -221,7 +215,7 @@ def test_ctrl_c_says_how_to_go_on() -> None:
     process = started("stopped")
     wait_for_parts("stopped", 1, process)
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=LIMIT)
     assert process.returncode == 130, said
     assert re.search(r"note: \d+% is done and kept in stopped; to go on: hwsim study --unit", said)
     assert "Traceback" not in said and said.count("\n") == 1

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cli.cli_run import fails
+from patience import LIMIT
 
 from hwsim.spec import load_unit
 from hwsim.vectors.stored import stored
@@ -152,4 +153,4 @@ def test_a_pipe_from_end_to_end(here, unit):
     assert early.stdout is not None and early.stderr is not None
     early.stdout.read(200)
     early.stdout.close()
-    assert (early.wait(timeout=60), early.stderr.read()) == (0, b"")
+    assert (early.wait(timeout=LIMIT), early.stderr.read()) == (0, b"")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +67,3 @@ def processes_in(folder: Path) -> list[str]:
             ):
                 found.append(f"{process.name} {command}")
     return found
-
-
-def wait_for(happened: Callable[[], Any], seconds: float = 120) -> None:
-    """Wait until something happens; fail where it never does."""
-    end = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)

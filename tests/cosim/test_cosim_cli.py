@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 from cosim.odd_units import TINY
-from cosim.small_runs import mutant, processes_in, shrink, wait_for
+from cosim.small_runs import mutant, processes_in, shrink
+from patience import LIMIT, wait_until
 
 from hwsim.cli import main
 from hwsim.cosim import run
@@ -192,10 +193,10 @@ def start(folder: Path, *arguments: str, ignore_sigint: bool = False) -> subproc
 
 def ends_clean(process: subprocess.Popen[str], folder: Path) -> None:
     """The process was interrupted: its status, its words, and what it must not leave."""
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=LIMIT)
     assert process.returncode == 130, out + err
     assert "Traceback" not in err
-    wait_for(lambda: not processes_in(folder), 10)
+    wait_until(lambda: not processes_in(folder))
     assert {path.name for path in folder.iterdir()} <= {"tiny.yaml", "cache"}
     # A build is there whole, or not at all.
     builds = list((folder / "cache").iterdir()) if (folder / "cache").exists() else []
@@ -205,7 +206,7 @@ def ends_clean(process: subprocess.Popen[str], folder: Path) -> None:
 @pytest.mark.simulator
 def test_ctrl_c_while_a_compiler_runs(verilator: None, tmp_path: Path) -> None:
     process = start(tmp_path, "--sim", "verilator")
-    wait_for(lambda: process.poll() is not None or any("cc1plus" in one for one in processes_in(tmp_path)))
+    wait_until(lambda: process.poll() is not None or any("cc1plus" in one for one in processes_in(tmp_path)))
     process.send_signal(signal.SIGINT)
     ends_clean(process, tmp_path)
 
@@ -217,7 +218,7 @@ def test_ctrl_c_while_a_compiler_runs(verilator: None, tmp_path: Path) -> None:
 def test_ctrl_c_while_a_simulator_runs(icarus: None, number: int, ignored: bool, tmp_path: Path) -> None:
     # A shell starts what is in the background with SIGINT ignored: SIGTERM must end it all the same.
     process = start(tmp_path, "--sim", "icarus", ignore_sigint=ignored)
-    wait_for(lambda: process.poll() is not None or any("vvp" in one for one in processes_in(tmp_path)))
+    wait_until(lambda: process.poll() is not None or any("vvp" in one for one in processes_in(tmp_path)))
     assert [path for path in tmp_path.iterdir() if path.name.startswith(".out-")]
     process.send_signal(number)
     ends_clean(process, tmp_path)
@@ -227,6 +228,6 @@ def test_ctrl_c_while_a_simulator_runs(icarus: None, number: int, ignored: bool,
 def test_a_reader_of_processes_sees_one(tmp_path: Path) -> None:
     # What the tests above look for would be seen if it were there.
     with subprocess.Popen(["sleep", "60"], cwd=tmp_path) as sleeping:
-        wait_for(lambda: any("sleep 60" in one for one in processes_in(tmp_path)), 10)
+        wait_until(lambda: any("sleep 60" in one for one in processes_in(tmp_path)))
         sleeping.kill()
-    wait_for(lambda: not processes_in(tmp_path), 10)
+    wait_until(lambda: not processes_in(tmp_path))

@@ -110,7 +110,7 @@ def test_what_progress_raises_ends_the_product(way: str, error: type[BaseExcepti
         calls.append(count)
         if len(calls) == 3:
             raise error("enough")
-        time.sleep(0.01)  # as a block of rows takes
+        time.sleep(0.01 if len(calls) < 3 else 0.5)  # as a block of rows takes; later ones let the error come first
 
     kernel = engine.kernel_for(load_unit(HOPPER))
     assert isinstance(kernel, WindowKernel)
@@ -126,25 +126,27 @@ def test_what_progress_raises_ends_the_product(way: str, error: type[BaseExcepti
 
 def test_an_interrupt_of_the_caller_ends_the_product() -> None:
     program = """
-import os, signal, threading, time, numpy as np, hwsim
+import os, signal, threading, numpy as np, hwsim
 a, b = np.full((1 << 13, 1 << 12), 0x38, np.uint8), np.full((1 << 12, 1 << 13), 0x38, np.uint8)
 hwsim.gemm("hopper-wgmma-e4m3-f32", a[:300], b[:, :300])
 signal.signal(signal.SIGINT, signal.default_int_handler)
 calls = []
-threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-start = time.monotonic()
+def progress(count):
+    if not calls:
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    calls.append(count)
 try:
-    hwsim.gemm("hopper-wgmma-e4m3-f32", a, b, progress=calls.append)
+    hwsim.gemm("hopper-wgmma-e4m3-f32", a, b, progress=progress)
 except KeyboardInterrupt:
-    print("interrupted", time.monotonic() - start, sum(calls) / 2**38)
+    print("interrupted", sum(calls) / 2**38)
 """
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "NUMBA_NUM_THREADS": "1"}, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    word, seconds, part = done.stdout.split()
+    word, part = done.stdout.split()
     assert word == "interrupted"
-    assert float(part) < 0.5, f"{float(part):.0%} in {seconds} s"
+    assert float(part) < 0.5
 
 
 # By which way

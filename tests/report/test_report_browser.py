@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from patience import LIMIT
 from PIL import Image
 from report.report_samples import good, nasty, report
 
@@ -34,7 +35,7 @@ def browse(chromium: str, page: Path, *options: str) -> tuple[str, str]:
          "--disable-background-networking", "--disable-component-update", "--no-first-run",
          "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr",
          f"--user-data-dir={page.parent / 'profile'}", *options, page.as_uri()],
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=LIMIT,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from patience import LIMIT
 
 import hwsim
 
@@ -72,7 +73,7 @@ def capture(
     program: Path, cases: Path, results: Path, fault: str = "", **others: str
 ) -> subprocess.CompletedProcess[str]:
     command = [str(program), str(cases), str(results)]
-    return subprocess.run(command, env=environment(fault, **others), capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=environment(fault, **others), capture_output=True, text=True, timeout=LIMIT)
 
 
 def unit_file(folder: Path, name: str) -> Path:

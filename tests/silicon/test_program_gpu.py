@@ -8,10 +8,10 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from patience import LIMIT, wait_until
 from silicon.capture_program import (
     GOOD,
     INSTRUCTIONS,
@@ -111,7 +111,7 @@ def run(tools: Path, *arguments: str | Path, **others: str) -> subprocess.Comple
     base = {"PATH": str(tools), "CUDA_HOME": str(tools), "TMPDIR": str(tools.parent / "tmp")}
     (tools.parent / "tmp").mkdir(exist_ok=True)
     command = [str(SOURCE / "run"), *map(str, arguments)]
-    done = subprocess.run(command, env={**base, **others}, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env={**base, **others}, capture_output=True, text=True, timeout=LIMIT)
     assert not list((tools.parent / "tmp").iterdir()), "what was built is left behind"
     return done
 
@@ -193,7 +193,7 @@ def test_run_rehearses_with_a_stand_in(
 
 def test_run_ends_when_it_is_told_to(tools: Path, tmp_path: Path) -> None:
     tool(tools, "nvidia-smi", H200)
-    tool(tools, "sleep", f"exec {shutil.which('sleep')} 60")
+    tool(tools, "sleep", f"exec {shutil.which('sleep')} 6000")
     program = tool(tmp_path, "program", f"touch {tmp_path}/started; exec sleep")
     tool(tools, "nvcc", f'while [ "$1" != -o ]; do shift; done; cp {program} "$2"')
     cases = case_file(tmp_path / "cases", GOOD)
@@ -204,9 +204,8 @@ def test_run_ends_when_it_is_told_to(tools: Path, tmp_path: Path) -> None:
         contextlib.ExitStack() as watchdog,
     ):
         watchdog.callback(running.kill)
-        while not (tmp_path / "started").exists():
-            assert running.poll() is None
-            time.sleep(0.02)
+        wait_until(lambda: (tmp_path / "started").exists() or running.poll() is not None)
+        assert running.poll() is None
         running.terminate()
-        assert running.wait(30) == 128 + signal.SIGTERM
+        assert running.wait(LIMIT) == 128 + signal.SIGTERM
     assert not list((tmp_path / "tmp").iterdir())

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from patience import LIMIT
 from silicon.capture_program import (
     GOOD,
     INSTRUCTIONS,
@@ -153,7 +154,7 @@ def test_an_interrupted_run_leaves_no_results(
         (part,) = set(tmp_path.iterdir()) - {cases}
         assert part.name == f"results.part{running.pid}"
         running.send_signal(number)
-        assert running.wait(30) == -number
+        assert running.wait(LIMIT) == -number
     assert [path.name for path in tmp_path.iterdir()] == ["cases"]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import html5lib
 import pytest
+from patience import LIMIT
 from PIL import Image
 from study.chart_samples import NASTY, nasty_report, report
 
@@ -144,7 +145,7 @@ def browse(chromium: str, page: Path, *options: str) -> tuple[str, list[str]]:
          "--disable-background-networking", "--disable-component-update", "--no-first-run",
          "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--virtual-time-budget=10000",
          f"--user-data-dir={page.parent / 'profile'}", *options, page.as_uri()],
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=LIMIT,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout, re.findall(r":CONSOLE[^\]]*\] (.*)", done.stderr)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from built_presets import others_soaked
 from conftest import ROOT
+from patience import LIMIT
 from small_scaled import SMALL_SCALED
 
 from hwsim import processes
@@ -106,7 +107,7 @@ def test_stop_ends_a_tool_at_work() -> None:
     worker.start()
     time.sleep(0.3)
     processes.stop()
-    worker.join(5)
+    worker.join(LIMIT)
     processes.start()
     assert not worker.is_alive()
     assert [type(one) for one in outcome] == [processes.Stopped]

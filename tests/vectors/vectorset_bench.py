@@ -6,6 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
+from patience import LIMIT
+
 from hwsim.cosim.tools import find_icarus, find_verilator
 
 BENCH = ("vectors_pkg.sv", "replay_dut.sv", "replay_tb.sv")
@@ -38,4 +40,4 @@ def verilator(folder: Path, design: list[Path], into: Path) -> list[str]:
 
 def replay(command: list[str], folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Replay a set."""
-    return subprocess.run([*command, f"+dir={folder}", *arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([*command, f"+dir={folder}", *arguments], capture_output=True, text=True, timeout=LIMIT)
