@@ -30,10 +30,10 @@ def beats(unit: Unit, case: Case, context: int = 0) -> Iterator[Beat]:
     lanes = unit.instruction.lanes
     count = len(case.a) // lanes
     for index in range(count):
-        here = slice(index * lanes, (index + 1) * lanes)
+        here = unit.instruction.indices(index)
         yield Beat(
-            a=case.a[here],
-            b=case.b[here],
+            a=tuple(case.a[i] for i in here),
+            b=tuple(case.b[i] for i in here),
             # Only the first beat's addend counts; the others carry its complement, which must not.
             c=case.c if index == 0 else ~case.c & addend_mask(unit),
             scale_a=beat_scales(unit, 0, case.scale_a, index),

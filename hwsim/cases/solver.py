@@ -12,7 +12,7 @@ from hwsim.cases.landmarks import exact_code
 from hwsim.cases.palette import Palette, Product
 from hwsim.formats import ExponentFormat, FloatFormat
 from hwsim.model.definition import Definition
-from hwsim.model.stages import Group
+from hwsim.model.record import Group
 from hwsim.model.terms import Term
 from hwsim.spec import Unit, refuse_unimplemented_in_pipeline
 

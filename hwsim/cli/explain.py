@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, assert_never
 
 import numpy as np
 import typer
@@ -13,20 +13,11 @@ from hwsim.cli import parse
 from hwsim.cli.app import app
 from hwsim.cli.output import note, print_table, say
 from hwsim.formats import ExponentFormat, Format
-from hwsim.report.explained import Explained, ExplainedGroup
+from hwsim.model.record import Group
+from hwsim.report.explained import Explained
 from hwsim.report.explained import explain as explain_dot
-from hwsim.report.picture import (
-    EMPTY,
-    BitRow,
-    Picture,
-    after_group,
-    group_title,
-    outcome,
-    picture,
-    result_text,
-    title,
-)
-from hwsim.report.rows import operand_header, operand_rows, part_tables
+from hwsim.report.picture import EMPTY, BitRow, Picture
+from hwsim.report.sentences import CellTable, group_blocks, group_title, result_text, title
 from hwsim.spec import Unit, load_unit
 
 CODES = "Codes, with commas between them."
@@ -157,25 +148,25 @@ def _print(explained: Explained, only: int | None) -> None:
     for group in groups:
         if only is None or group.index == only:
             say()
-            _print_group(group)
-            for line in after_group(explained, group.index):
-                say(line)
+            say(group_title(group), style="bold")
+            _print_blocks(explained, group)
     say()
     say(result_text(explained), style="bold")
 
 
-def _print_group(group: ExplainedGroup) -> None:
-    say(group_title(group), style="bold")
-    header = operand_header(group)
-    print_table(header, operand_rows(group), right=range(len(header)))
-    for names, rows in part_tables(group):
-        say()
-        print_table(names, rows, right=range(len(names)))
-    shown = picture(group)
-    if shown is not None:
-        say()
-        _print_picture(shown)
-    say(outcome(group))
+def _print_blocks(explained: Explained, group: Group) -> None:
+    for index, block in enumerate(group_blocks(explained, group)):
+        if index and not isinstance(block, str):
+            say()
+        match block:
+            case str():
+                say(block)
+            case CellTable(header, rows):
+                print_table(header, rows, right=range(len(header)))
+            case Picture():
+                _print_picture(block)
+            case _:
+                assert_never(block)
 
 
 def _print_picture(shown: Picture) -> None:

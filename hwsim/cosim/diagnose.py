@@ -19,7 +19,7 @@ from hwsim.cases.case import Case, beats
 from hwsim.formats import Class, Fields, FloatFormat
 from hwsim.model.clock import Beat, PipelinedUnit
 from hwsim.model.definition import Definition
-from hwsim.model.stages import Group
+from hwsim.model.record import Group
 from hwsim.rtl import datapath, promotion
 from hwsim.spec import Pipeline, Unit
 

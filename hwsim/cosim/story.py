@@ -9,7 +9,6 @@ from hwsim.cosim.shrink import Shrunk
 from hwsim.formats import Class, FloatFormat, Format, unpack
 from hwsim.report.cases import case_operands
 from hwsim.report.explained import Explained, explain
-from hwsim.report.picture import text
 from hwsim.report.reading import reading, ulps
 from hwsim.report.text import operand_line
 from hwsim.tb.stream_job import UNKNOWN
@@ -28,7 +27,7 @@ def story(dut: Dut, found: Shrunk) -> list[str]:
         case.c if unit.operands.addend is not None else None,
         *([list(case.scale_a), list(case.scale_b)] if unit.scale is not None else []),
     )
-    lines += ["", *text(explained).splitlines()]
+    lines += ["", *str(explained).splitlines()]
     meant = interpretation(explained, found.got)
     return [*lines, "", *([f"the design's result: {meant}"] if meant else [])]
 

@@ -2,5 +2,6 @@
 
 from hwsim.model.arrays import dot
 from hwsim.model.definition import Definition
+from hwsim.model.support import supports
 
-__all__ = ["Definition", "dot"]
+__all__ = ["Definition", "dot", "supports"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hwsim.formats import Class, FloatFormat
-from hwsim.model.rounding import Rounded, beyond, flush, infinity_code, pack, round_to
+from hwsim.model.rounding import Rounded, beyond, flush, infinity_code, nan_code, pack, round_to
 from hwsim.model.terms import Term
+from hwsim.spec.keys import Rounding
 
 
 def combine_specials(terms: Sequence[Term]) -> Term | None:
@@ -23,7 +24,7 @@ def combine_specials(terms: Sequence[Term]) -> Term | None:
     return infinity
 
 
-def zero_sign(terms: Sequence[Term], rounding: str) -> int:
+def zero_sign(terms: Sequence[Term], rounding: Rounding) -> int:
     """The sign of a sum of exactly zero, as IEEE 754-2019, section 6.3, has it: that which all terms share.
 
     Where they differ: positive, and negative when rounding down.
@@ -38,7 +39,7 @@ def exact_sum(terms: Sequence[Term]) -> tuple[int, int]:
     return sum((-1) ** term.sign * term.sig << term.exp - term.fraction_bits - unit_exp for term in terms), unit_exp
 
 
-def add(fmt: FloatFormat, terms: Sequence[Term], rounding: str, flushed: bool = False) -> int:
+def add(fmt: FloatFormat, terms: Sequence[Term], rounding: Rounding, flushed: bool = False) -> int:
     """The exact sum of one or two terms, rounded once to `fmt`; IEEE 754-2019's signs of zero.
 
     What is too large, or infinite, is infinity, or NaN where the format has none. flushed: a subnormal result becomes
@@ -47,7 +48,7 @@ def add(fmt: FloatFormat, terms: Sequence[Term], rounding: str, flushed: bool = 
     special = combine_specials(terms)
     if special is not None:
         if special.cls is Class.NAN:
-            return fmt.canonical_nan or 0
+            return nan_code(fmt)
         return infinity_code(fmt, special.sign, beyond(fmt))
     total, unit_exp = exact_sum(terms)
     if total == 0:

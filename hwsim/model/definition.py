@@ -1,55 +1,118 @@
 """The definition: what a unit returns, stage by stage, in integers.
 
-`Definition.group` is one group's sum, by whatever method (hwsim/model/methods.py), `Definition.promote` one addition
-into the promotion register, `Definition.add_late` and `Definition.add_in_window` the addition of an addend that comes
-late, and `Definition.dot` a whole dot product. Each returns every stage. Nothing here knows of cycles.
+A dot product is `Definition.open` for its addend, `Definition.step` for each group of products, and `Definition.close`
+for the result; what goes from step to step is a value of hwsim/model/carried.py. `Definition.group` is one group's sum,
+by the unit's method (hwsim/model/methods.py), and `Definition.dot` a whole dot product, with every stage. Nothing here
+knows of cycles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
+from typing import NamedTuple, assert_never
 
-from hwsim.formats import Class, ExponentFormat, FixedFormat, FloatFormat, Format, unpack
-from hwsim.model.addition import add, combine_specials, flushed_code, zero_sign
-from hwsim.model.methods import METHODS, Sums
-from hwsim.model.parts import LateRule, Subgroup, late_window, subgroup
-from hwsim.model.rounding import Rounded, flush, infinity_code, pack, round_fixed, round_to
-from hwsim.model.stages import Added, Explanation, Group, Promoted
+from hwsim.formats import Class, FixedFormat, FloatFormat
+from hwsim.model.addition import combine_specials
+from hwsim.model.carried import (
+    AddendToCome,
+    Carried,
+    ExactSoFar,
+    FirstAddend,
+    PartialSum,
+    PromotedRegister,
+    ResultCode,
+)
+from hwsim.model.late import Added, LateAddition, LateOperands, late_addition
+from hwsim.model.methods import method_of
+from hwsim.model.promotion import Promoted, Promoter, promoter_of
+from hwsim.model.record import Explanation, Group
+from hwsim.model.result import ResultRounding
+from hwsim.model.rounding import Rounded
+from hwsim.model.scales import ProductScales, Subgroup, SubgroupScales, group_scales
+from hwsim.model.support import supports
 from hwsim.model.terms import Term, addend_term, factor, limited, product
-from hwsim.spec import Unit, refuse_unimplemented
+from hwsim.spec import Unit, WindowSum
 
 # Decoded factors and their products are kept, as far as they are few: all pairs of codes of 16 bits together.
 MOST_FACTORS, MOST_PRODUCT_BITS = 1 << 16, 16
+
+ZERO = ResultCode(0)  # what a partial sum starts from where it does not start from an addend
+
+
+class GroupOperands(NamedTuple):
+    """What the lanes of one group hold.
+
+    a, b: a code for each lane. scale_a, scale_b: a code for each lane, or empty for an unscaled unit.
+    group: which group of the dot product it is. used: lanes that hold products, None for all; the others fill.
+    """
+
+    a: Sequence[int]
+    b: Sequence[int]
+    scale_a: Sequence[int] = ()
+    scale_b: Sequence[int] = ()
+    group: int = 0
+    used: int | None = None
+
+
+class Stepped(NamedTuple):
+    """One step: what goes on, the group's sum, and the promotion or the late addition that followed it, if any."""
+
+    carried: Carried
+    group: Group
+    addition: Promoted | Added | None = None
 
 
 class Definition:
     """A unit's arithmetic.
 
+    promoter, late: how partial sums are promoted, and addends added late, None where they are not.
     Raises NotImplementedYet for a specification that asks for what this version does not have.
     """
 
     def __init__(self, unit: Unit):
-        refuse_unimplemented(unit)
+        supports(unit).demand()
         self.unit = unit
-        result = unit.result.format
-        assert isinstance(result, (FloatFormat, FixedFormat))
-        self._format: FloatFormat | FixedFormat = result
         operands = unit.operands
         a, b = operands.multiplied
         self._fraction_bits = a.fraction_bits + b.fraction_bits
-        self._factor_a = lru_cache(MOST_FACTORS)(partial(factor, operands.a, a, operands.daz))
-        self._factor_b = lru_cache(MOST_FACTORS)(partial(factor, operands.b, b, operands.daz))
+        self._factor_a = lru_cache(MOST_FACTORS)(partial(factor, operands.a, operands.convert, operands.daz))
+        self._factor_b = lru_cache(MOST_FACTORS)(partial(factor, operands.b, operands.convert, operands.daz))
         self._products: dict[tuple[int, int], Term] = {}
         self._keeps = operands.a.bits + operands.b.bits <= MOST_PRODUCT_BITS
         self._limit = unit.sum.product_limit
-        self._scaled_at = unit.scale.at if unit.scale else None
+        self._scales = group_scales(unit)
+        self._method = method_of(unit)
+        self.rounding = ResultRounding(unit.result)
+        self._promoter = promoter_of(unit)
+        self._late = late_addition(unit, self.rounding)
 
     @property
     def result(self) -> FloatFormat:
-        """The result's format, of a unit whose result is a float."""
-        assert isinstance(self._format, FloatFormat)
-        return self._format
+        """The result's format. Raises TypeError for a unit whose result is not a float."""
+        fmt = self.unit.result.format
+        if isinstance(fmt, FixedFormat):
+            raise TypeError(f"the result of {self.unit.name} is not a float: {fmt.name}")
+        return fmt
+
+    @property
+    def nan(self) -> int:
+        """The container's code of a group's NaN."""
+        return self.rounding.nan
+
+    @property
+    def promoter(self) -> Promoter:
+        """How partial sums are promoted. Raises ValueError for a unit that does not promote."""
+        if self._promoter is None:
+            raise ValueError(f"{self.unit.name} has no promotion")
+        return self._promoter
+
+    @property
+    def late(self) -> LateAddition:
+        """How the addend is added late. Raises ValueError for a unit that does not add one late."""
+        if self._late is None:
+            raise ValueError(f"{self.unit.name} adds no addend late")
+        return self._late
 
     def product(self, a: int, b: int, scale_exp: int | None = 0) -> Term:
         """The term of two factors' codes; `scale_exp` None is a NaN scale."""
@@ -63,14 +126,40 @@ class Definition:
         term = term._replace(exp=term.exp + scale_exp) if scale_exp else term
         return term if self._limit is None else limited(term, self._limit)
 
-    def scale_exponents(self, scale_a: Sequence[int], scale_b: Sequence[int]) -> list[int | None]:
-        """The exponent that shared scales add to each product of one group.
+    def addend(self, code: int) -> Term | None:
+        """The addend `c` as a term; None for a unit without one."""
+        fmt = self.unit.operands.addend
+        return None if fmt is None else addend_term(fmt, code)
 
-        scale_a, scale_b: a code for each lane.
+    def partial(self, code: int) -> Term:
+        """A group's result as the next group's addend."""
+        return addend_term(self.unit.result.format, code)
+
+    def round(self, total: int, max_exp: int | None) -> Rounded:
+        """The sum of a window, rounded to the result format; max_exp None is a sum of zero.
+
+        Raises ValueError for a unit without a window.
         """
-        assert self.unit.scale is not None
-        a, b = self.unit.scale.a.format, self.unit.scale.b.format
-        return [_scale_exponent(a, x, b, y) for x, y in zip(scale_a, scale_b, strict=True)]
+        if not isinstance(self.unit.sum, WindowSum):
+            raise ValueError(f"{self.unit.name} has no window: its method is {self.unit.sum.method}")
+        return self.rounding.total(total, None if max_exp is None else max_exp - self.unit.sum.fraction_bits)
+
+    def multiply(self, lanes: GroupOperands) -> tuple[list[int | None], tuple[Term, ...], tuple[Subgroup, ...]]:
+        """What shared scales add to each product's exponent, the products, and their scaled sums, as far as there are.
+
+        The terms that are summed are those of the scaled sums; without any, the products.
+        """
+        match self._scales:
+            case ProductScales() as scales:
+                scale_exp = scales.exponents(lanes.scale_a, lanes.scale_b)
+                return scale_exp, tuple(map(self.product, lanes.a, lanes.b, scale_exp)), ()
+            case SubgroupScales() as scales:
+                products = tuple(map(self.product, lanes.a, lanes.b))
+                return [0] * len(lanes.a), products, scales.subgroups(products, lanes.scale_a, lanes.scale_b)
+            case None:
+                return [0] * len(lanes.a), tuple(map(self.product, lanes.a, lanes.b)), ()
+            case _:
+                assert_never(self._scales)
 
     def group(
         self,
@@ -84,233 +173,148 @@ class Definition:
 
         a, b: a code for each lane. scale_a, scale_b: a code for each lane, or empty for an unscaled unit.
         """
-        scale_exp = self.scale_exponents(scale_a, scale_b) if self._scaled_at == "product" else [0] * len(a)
-        products = tuple(map(self.product, a, b, scale_exp))
-        subgroups = self._subgroups(products, scale_a, scale_b) if self._scaled_at == "subgroup" else ()
+        return self._group(GroupOperands(a, b, scale_a, scale_b), None, addend)[0]
+
+    def _group(
+        self, lanes: GroupOperands, start: PartialSum | None, addend: Term | None
+    ) -> tuple[Group, ResultCode | ExactSoFar]:
+        """One group's sum, and what the next group would start from."""
+        scale_exp, products, subgroups = self.multiply(lanes)
         summed = tuple(part.term for part in subgroups) if subgroups else products
-        terms = summed if addend is None else (*summed, addend)
-        special = combine_specials(terms)
-        made = METHODS[self.unit.sum.method](self.unit.sum, summed, addend, special is not None)
-        return Group(
-            a=tuple(map(self._factor_a, a)),
-            b=tuple(map(self._factor_b, b)),
+        special = combine_specials(summed if addend is None else (*summed, addend))
+        made = self._method.sum(summed, addend, special)
+        rounded = self.rounding.term(made.outcome)
+        group = Group(
+            unit=self.unit,
+            index=lanes.group,
+            codes_a=tuple(lanes.a),
+            codes_b=tuple(lanes.b),
+            used=len(lanes.a) if lanes.used is None else lanes.used,
+            start=start,
+            a=tuple(map(self._factor_a, lanes.a)),
+            b=tuple(map(self._factor_b, lanes.b)),
             scale_exp=tuple(scale_exp),
             products=products,
             addend=addend,
             special=special,
             max_exp=made.max_exp,
+            fraction_bits=made.bits,
             aligned=made.aligned,
             total=made.total,
-            rounded=self._rounded(made, special, terms),
-            sum_bits=made.bits,
+            unit_exp=made.unit_exp,
+            rounded=rounded,
             halves=made.halves,
             subgroups=subgroups,
-            steps=made.steps,
-            unit_exp=made.unit_exp,
-            carry=self._carry(made, special, terms),
+            steps=made.additions,
         )
+        return group, self._method.carried(made, rounded.code)
 
-    def _subgroups(
-        self, products: Sequence[Term], scale_a: Sequence[int], scale_b: Sequence[int]
-    ) -> tuple[Subgroup, ...]:
-        """The scaled sums of a group's parts."""
-        rule, scale = self.unit.sum.subgroup, self.unit.scale
-        assert rule is not None and scale is not None
-        a, b = scale.a.format, scale.b.format
-        bits = a.fraction_bits + b.fraction_bits
-        return tuple(
-            subgroup(products[i : i + rule.lanes], unpack(a, scale_a[i]), unpack(b, scale_b[i]), bits)
-            for i in range(0, len(products), rule.lanes)
-        )
-
-    def _rounded(self, made: Sums, special: Term | None, terms: Sequence[Term]) -> Rounded:
-        """The group's result."""
-        if made.steps:
-            return self._from_step(made.steps[-1].code)
-        if special is not None:
-            return self._special(special)
-        return self._round(made.total, made.unit_exp, self._zero_sign(terms))
-
-    def _zero_sign(self, terms: Sequence[Term]) -> int:
-        """The sign of a sum of exactly zero."""
-        return zero_sign(terms, self.unit.result.rounding) if self.unit.sum.zero == "ieee" else 0
-
-    def _from_step(self, code: int) -> Rounded:
-        """What the last of a chain of additions left, rounded to the result format."""
-        assert self.unit.sum.format is not None
-        term = addend_term(self.unit.sum.format, code)
-        if term.cls in (Class.NAN, Class.INFINITY):
-            return self._special(term)
-        return self._round(-term.sig if term.sign else term.sig, term.exp - term.fraction_bits, term.sign)
-
-    def _carry(self, made: Sums, special: Term | None, terms: Sequence[Term]) -> Term | None:
-        """The exact sum so far, for the next group; None where that starts from the rounded result."""
-        if self.unit.sum.method != "exact" or self.unit.sum.rounded == "group":
+    def _addend_of(self, start: PartialSum) -> Term | None:
+        """What a group adds to its products; None where the unit has no addend, and where it is never a term."""
+        if not self._method.takes_addend:
             return None
-        if special is not None:
-            return special
-        sign = int(made.total < 0) if made.total else self._zero_sign(terms)
-        cls = Class.NORMAL if made.total else Class.ZERO
-        return Term(sign, made.unit_exp or 0, abs(made.total), 0, cls)
+        match start:
+            case FirstAddend(code):
+                return self.addend(code)
+            case ResultCode(code):
+                return self.partial(code)
+            case ExactSoFar(term):
+                return term
+            case _:
+                assert_never(start)
 
-    def round(self, total: int, max_exp: int | None, sign: int = 0) -> Rounded:
-        """The window's sum, rounded to the result format. sign: of a sum of zero."""
-        return self._round(total, None if max_exp is None else max_exp - (self.unit.sum.fraction_bits or 0), sign)
+    def open(self, c: int) -> Carried:
+        """What the first group starts from. c: a code of the addend's format."""
+        addend = self.unit.operands.addend
+        if self._promoter is not None:
+            return PromotedRegister(self._promoter.start(c), ZERO)
+        if self._late is not None and addend is not None:
+            return AddendToCome(c, addend, ZERO)
+        return ZERO if self.unit.instruction.start == "zero" else FirstAddend(c)
 
-    def _round(self, total: int, unit_exp: int | None, sign: int) -> Rounded:
-        """total * 2^unit_exp, rounded to the result format. sign: of a sum of zero."""
-        rule, fmt = self.unit.result, self._format
-        if total == 0 or unit_exp is None:
-            return Rounded(0 if isinstance(fmt, FixedFormat) else pack(fmt, sign & fmt.signed_zero, 0), None)
-        negative = int(total < 0)
-        if isinstance(fmt, FixedFormat):
-            return round_fixed(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow)
-        rounded = round_to(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow, rule.tiny)
-        return flush(fmt, rounded, rule.tiny) if rule.subnormals == "flush" else rounded
+    def step(self, carried: Carried, lanes: GroupOperands, last: bool = False) -> Stepped:
+        """One group, and the promotion or the late addition that is due after it. last: no other group follows."""
+        match carried:
+            case FirstAddend() | ResultCode() | ExactSoFar():
+                group, after = self._group(lanes, carried, self._addend_of(carried))
+                return Stepped(after, group)
+            case PromotedRegister():
+                return self._step_promoted(carried, lanes, last)
+            case AddendToCome():
+                return self._step_late(carried, lanes, last)
+            case _:
+                assert_never(carried)
 
-    def _special(self, special: Term) -> Rounded:
-        if special.cls is Class.NAN:
-            return Rounded(self.nan, None)
-        return Rounded(infinity_code(self.result, special.sign, self.unit.result.overflow), None)
+    def _step_promoted(self, before: PromotedRegister, lanes: GroupOperands, last: bool) -> Stepped:
+        """A group, and a promotion at the end of the interval and of the dot product."""
+        group, partial = self._group(lanes, before.partial, self._addend_of(before.partial))
+        scales, groups = before.scales, before.groups + 1
+        if scales is None and self.promoter.scales is not None:
+            scales = lanes.scale_a[0], lanes.scale_b[0]
+        if groups < self.promoter.groups and not last:
+            return Stepped(PromotedRegister(before.register, partial, groups, scales), group)
+        promoted = self.promoter.promote(before.register, partial.code, scales)
+        return Stepped(PromotedRegister(promoted.code, ZERO), group, promoted)
 
-    @cached_property
-    def nan(self) -> int:
-        """The container's code of a group's NaN."""
-        rule = self.unit.result.nan
-        canonical = None if isinstance(self._format, FixedFormat) else self._format.canonical_nan
-        return rule if isinstance(rule, int) else canonical or 0
+    def _step_late(self, before: AddendToCome, lanes: GroupOperands, last: bool) -> Stepped:
+        """A group, and the late addition after an instruction's last one."""
+        group, partial = self._group(lanes, before.partial, self._addend_of(before.partial))
+        groups = before.groups + 1
+        if groups < self.unit.instruction.groups and not last:
+            return Stepped(AddendToCome(before.addend, before.format, partial, groups), group)
+        operands = LateOperands(before.addend, before.format, group.code, group.terms, group.special, group.sum_term)
+        added = self.late.add(operands)
+        return Stepped(AddendToCome(added.code, self.late.output, ZERO), group, added)
 
-    def addend(self, code: int) -> Term | None:
-        """The addend `c` as a term; None for a unit without one."""
-        fmt = self.unit.operands.addend
-        return None if fmt is None else addend_term(fmt, code)
-
-    def partial(self, code: int) -> Term:
-        """A group's result as the next group's addend."""
-        return addend_term(self._format, code)
-
-    def promote(self, register: int, partial: int, scales: tuple[int, int] | None = None) -> Promoted:
-        """register + partial, or register + partial * scale, rounded to the promotion format.
-
-        register: a code of the promotion format. partial: a code of the result format. scales: codes of both operands'
-        scales, whose product is first rounded to the promotion format.
-        """
-        rule = self.unit.promotion
-        assert rule is not None and isinstance(rule.format, FloatFormat)
-        before = addend_term(rule.format, register)
-        if scales is None:
-            return Promoted(register, partial, add(rule.format, (before, self.partial(partial)), rule.rounding))
-        scale = self.promotion_scale(*scales)
-        bits = self._format.fraction_bits + rule.format.fraction_bits
-        scaled = product(unpack(self._format, partial), unpack(rule.format, scale), bits)
-        return Promoted(register, partial, add(rule.format, (before, scaled), rule.rounding), scale)
-
-    def promotion_scale(self, a: int, b: int) -> int:
-        """The product of two scales, rounded to the promotion format."""
-        rule, scale = self.unit.promotion, self.unit.scale
-        assert rule is not None and scale is not None and isinstance(rule.format, FloatFormat)
-        x, y = scale.a.format, scale.b.format
-        both = product(unpack(x, a), unpack(y, b), x.fraction_bits + y.fraction_bits)
-        return add(rule.format, (both,), rule.rounding)
-
-    def register(self, code: int) -> int:
-        """The promotion register's code for an addend `c`."""
-        rule, addend = self.unit.promotion, self.unit.operands.addend
-        assert rule is not None and isinstance(rule.format, FloatFormat)
-        if addend is None:
-            return 0
-        return code if addend == rule.format else add(rule.format, (addend_term(addend, code),), rule.rounding)
-
-    def _late_addend(self, c: int, before: Added | None) -> tuple[Format, int]:
-        """The format and the code of what is added late: c, or the result of the addition before."""
-        fmt = self.unit.operands.addend
-        assert fmt is not None
-        return (fmt, c) if before is None else (self.unit.output, before.code)
-
-    def add_late(self, c: int, before: Added | None, partial: int) -> Added:
-        """The addend + partial, rounded to the format of late additions.
-
-        c: a code of the addend's format. before: the addition before, whose result takes the place of c, if any.
-        partial: a code of the result format.
-        """
-        rule = self.unit.late
-        assert rule is not None and isinstance(rule.format, FloatFormat) and rule.rounding is not None
-        fmt, c = self._late_addend(c, before)
-        addend = c
-        if rule.flush and isinstance(fmt, FloatFormat):
-            addend = flushed_code(fmt, c)
-        terms = (addend_term(fmt, addend), self.partial(partial))
-        code = add(rule.format, terms, rule.rounding, rule.flush)
-        return Added(fmt, c, partial, self.unit.nan if code == rule.format.canonical_nan else code)
-
-    def add_in_window(self, c: int, before: Added | None, group: Group) -> Added:
-        """The addend and the group's sum, not rounded yet, in a window of their own, rounded to the result format.
-
-        c, before: as for `add_late`. group: the only one of its instruction.
-        """
-        rule = self.unit.late
-        assert rule is not None and rule.sum_bits is not None and rule.addend_bits is not None and rule.lost is not None
-        fmt, c = self._late_addend(c, before)
-        addend = addend_term(fmt, c)
-        special = combine_specials((addend,) if group.special is None else (group.special, addend))
-        if special is not None:
-            return Added(fmt, c, group.code, self._special(special).code)
-        keys = LateRule(rule.sum_bits, rule.addend_bits, rule.lost, rule.drop_below, self.unit.sum.zero_terms)
-        made = late_window(group.sum_term, addend, keys)
-        unit_exp = None if made.max_exp is None else made.max_exp - made.fraction_bits
-        rounded = self._round(made.total, unit_exp, self._zero_sign((*group.terms, addend)))
-        return Added(fmt, c, group.code, rounded.code, made)
+    def close(self, carried: Carried) -> int:
+        """The code of the result, after the last step. Raises ValueError for a sum of no products."""
+        match carried:
+            case ResultCode(code) | ExactSoFar(_, code) | PromotedRegister(code) | AddendToCome(code):
+                return code
+            case FirstAddend():
+                raise ValueError("a sum of no products has no result")
+            case _:
+                assert_never(carried)
 
     def dot(
-        self, a: Sequence[int], b: Sequence[int], c: int = 0, scale_a: Sequence[int] = (), scale_b: Sequence[int] = ()
+        self,
+        a: Sequence[int],
+        b: Sequence[int],
+        c: int = 0,
+        scale_a: Sequence[int] = (),
+        scale_b: Sequence[int] = (),
+        k: int | None = None,
     ) -> Explanation:
         """A dot product of any length that is a multiple of `instruction.fill`.
 
-        a, b: codes. c: a code of the addend's format. scale_a, scale_b: a code for each term.
+        a, b: codes. c: a code of the addend's format. scale_a, scale_b: a code for each term. k: how many of the
+        products are given, None for all; the others fill the last groups.
         """
-        unit, instruction, beats = self.unit, self.unit.instruction, self.unit.promotion_beats
-        count = len(a) // instruction.lanes
+        count, given = len(a) // self.unit.instruction.lanes, len(a) if k is None else k
         groups: list[Group] = []
         promotions: dict[int, Promoted] = {}
         additions: dict[int, Added] = {}
-        register, added = self.register(c) if beats else 0, None
+        carried = self.open(c)
         for index in range(count):
-            here = instruction.indices(index)
-            factors = [a[i] for i in here], [b[i] for i in here]
-            scales = ([scale_a[i] for i in here], [scale_b[i] for i in here]) if unit.scale else ((), ())
-            groups.append(self.group(*factors, self._addend_of(index, groups, c), *scales))
-            partial = groups[-1].code
-            if beats and (index % beats == beats - 1 or index == count - 1):
-                at = (index - index % beats) * instruction.lanes
-                scaled = ((scale_a[at], scale_b[at]),) if self._scaled_at == "promotion" else ()
-                promotions[index] = self.promote(register, partial, *scaled)
-                register = promotions[index].code
-            if unit.late is not None and index % instruction.groups == instruction.groups - 1:
-                if unit.late.operation == "window":
-                    added = self.add_in_window(c, added, groups[-1])
-                else:
-                    added = self.add_late(c, added, partial)
-                additions[index] = added
-        code = register if beats else groups[-1].code if added is None else added.code
-        return Explanation(unit, tuple(groups), promotions, code, additions)
-
-    def _addend_of(self, index: int, groups: Sequence[Group], c: int) -> Term | None:
-        """What a group adds to its products: the result of the one before, +0 where the sum restarts, or c.
-
-        None where the unit has no addend, and for `even-odd`, which adds it late.
-        """
-        if self.unit.sum.method == "even-odd":
-            return None
-        restart = self.unit.restart
-        if restart is not None and index % restart == 0:
-            return self.partial(0)
-        if not index:
-            return self.addend(c)
-        return groups[-1].carry or self.partial(groups[-1].code)
+            here = self.unit.instruction.indices(index)
+            used = len(here) if here[-1] < given else sum(i < given for i in here)
+            factors, scales = (_taken(a, here), _taken(b, here)), (_taken(scale_a, here), _taken(scale_b, here))
+            carried, group, addition = self.step(
+                carried, GroupOperands(*factors, *scales, index, used), index == count - 1
+            )
+            groups.append(group)
+            match addition:
+                case Promoted():
+                    promotions[index] = addition
+                case Added():
+                    additions[index] = addition
+                case None:
+                    pass
+                case _:
+                    assert_never(addition)
+        return Explanation(self.unit, tuple(groups), promotions, self.close(carried), additions, c, given)
 
 
-def _scale_exponent(a: Format, x: int, b: Format, y: int) -> int | None:
-    assert isinstance(a, ExponentFormat) and isinstance(b, ExponentFormat)
-    if a.is_nan(x) or b.is_nan(y):
-        return None
-    return x - a.bias + y - b.bias
+def _taken(codes: Sequence[int], indices: Sequence[int]) -> tuple[int, ...]:
+    """The codes of one group; none of no codes."""
+    return tuple(codes[i] for i in indices) if codes else ()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, assert_never
 
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.model.window import round_magnitude
+from hwsim.spec.keys import Rounding
+
+OverflowRule = Literal["infinity", "nan", "saturate", "wrap"]
+TinySign = Literal["signed", "positive"]
 
 
 class Rounded(NamedTuple):
@@ -23,7 +27,13 @@ class Rounded(NamedTuple):
 
 
 def round_to(
-    fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: str, overflow: str, tiny: str = "signed"
+    fmt: FloatFormat,
+    sign: int,
+    sig: int,
+    unit_exp: int,
+    rounding: Rounding,
+    overflow: OverflowRule,
+    tiny: TinySign = "signed",
 ) -> Rounded:
     """(-1)^sign * sig * 2^unit_exp, rounded once to `fmt`. sig > 0.
 
@@ -49,7 +59,7 @@ def round_to(
 
 
 def _round_bare(
-    fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: str, overflow: str, tiny: str
+    fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding, overflow: OverflowRule, tiny: TinySign
 ) -> Rounded:
     """`round_to` of a format without subnormals."""
     exp = sig.bit_length() - 1 + unit_exp
@@ -67,31 +77,54 @@ def _round_bare(
     return Rounded(pack(fmt, sign, magnitude), exp, inexact=inexact or (kept <= hidden and exp <= fmt.emin))
 
 
-def _zero_or_least(fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: str) -> int:
+def _zero_or_least(fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding) -> int:
     """0 or 1: the code, without its sign, that the rounding chooses for a number below a bare format's least one."""
     least_exp = fmt.emin - fmt.fraction_bits
     low = min(unit_exp, least_exp)
     value, least = sig << unit_exp - low, (1 << fmt.fraction_bits) + 1 << least_exp - low
-    up = {"rne": 2 * value > least, "rna": 2 * value >= least, "rz": 0, "rto": 1, "ru": 1 - sign, "rd": sign}
-    return int(up[rounding])
+    match rounding:
+        case "rne":
+            return int(2 * value > least)
+        case "rna":
+            return int(2 * value >= least)
+        case "rz":
+            return 0
+        case "rto":
+            return 1
+        case "ru":
+            return 1 - sign
+        case "rd":
+            return sign
+        case _:
+            assert_never(rounding)
 
 
-def round_fixed(fmt: FixedFormat, sign: int, sig: int, unit_exp: int, rounding: str, overflow: str) -> Rounded:
+def round_fixed(
+    fmt: FixedFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding, overflow: OverflowRule
+) -> Rounded:
     """(-1)^sign * sig * 2^unit_exp, rounded once to a fixed format. sig > 0.
 
-    overflow: `saturate`, or `wrap`: modulo 2^bits.
+    overflow: `saturate`, or `wrap`: modulo 2^bits. Raises ValueError for another, which a fixed format has no code for.
     """
     shift = -fmt.fraction_bits - unit_exp
     kept = round_magnitude(sig, shift, sign, rounding)
     value, most = -kept if sign else kept, 1 << (fmt.bits - 1)
-    beyond = not -most <= value < most
-    if beyond and overflow == "saturate":
-        value = -most if sign else most - 1
-    inexact = beyond or (shift > 0 and kept << shift != sig)
-    return Rounded(value % (2 * most), sig.bit_length() - 1 + unit_exp, overflow=beyond, inexact=inexact)
+    exceeds = not -most <= value < most
+    if exceeds:
+        match overflow:
+            case "saturate":
+                value = -most if sign else most - 1
+            case "wrap":
+                value %= 2 * most
+            case "infinity" | "nan":
+                raise ValueError(f"{fmt.name}, a fixed format, has no {overflow}")
+            case _:
+                assert_never(overflow)
+    inexact = exceeds or (shift > 0 and kept << shift != sig)
+    return Rounded(value % (2 * most), sig.bit_length() - 1 + unit_exp, overflow=exceeds, inexact=inexact)
 
 
-def flush(fmt: FloatFormat, rounded: Rounded, tiny: str) -> Rounded:
+def flush(fmt: FloatFormat, rounded: Rounded, tiny: TinySign) -> Rounded:
     """A rounded result; where it is subnormal, zero instead, with its sign unless `tiny` is `positive`."""
     code = rounded.code >> fmt.padding
     if not fmt.subnormals or not 0 < code & (fmt.sign_bit - 1) < 1 << fmt.fraction_bits:
@@ -105,22 +138,36 @@ def pack(fmt: FloatFormat, sign: int, magnitude: int) -> int:
     return (sign * fmt.sign_bit | magnitude) << fmt.padding
 
 
-def overflow_code(fmt: FloatFormat, sign: int, overflow: str) -> int:
-    """What an overflow, or an infinity, becomes under a policy."""
-    if overflow == "nan":
-        assert fmt.canonical_nan is not None
-        return fmt.canonical_nan
-    magnitude = fmt.max_magnitude if overflow == "saturate" else fmt.infinity_magnitude
-    assert magnitude is not None
-    return pack(fmt, sign, magnitude)
+def nan_code(fmt: FloatFormat) -> int:
+    """The container's code of a format's NaN. Raises ValueError for a format without one."""
+    if fmt.canonical_nan is None:
+        raise ValueError(f"{fmt.name} has no NaN")
+    return fmt.canonical_nan
 
 
-def beyond(fmt: FloatFormat) -> str:
+def overflow_code(fmt: FloatFormat, sign: int, overflow: OverflowRule) -> int:
+    """What an overflow, or an infinity, becomes under a policy. Raises ValueError for what the format does not have."""
+    match overflow:
+        case "nan":
+            return nan_code(fmt)
+        case "saturate":
+            return pack(fmt, sign, fmt.max_magnitude)
+        case "infinity":
+            if fmt.infinity_magnitude is None:
+                raise ValueError(f"{fmt.name} has no infinity")
+            return pack(fmt, sign, fmt.infinity_magnitude)
+        case "wrap":
+            raise ValueError(f"{fmt.name}, a float format, does not wrap")
+        case _:
+            assert_never(overflow)
+
+
+def beyond(fmt: FloatFormat) -> OverflowRule:
     """What takes the place of a result that is too large where no setting says so: infinity, or else NaN."""
     return "infinity" if fmt.infinities else "nan"
 
 
-def infinity_code(fmt: FloatFormat, sign: int, overflow: str) -> int:
+def infinity_code(fmt: FloatFormat, sign: int, overflow: OverflowRule) -> int:
     """An infinite result: the largest where the policy saturates, else infinity where the format has one."""
     if overflow != "saturate" and fmt.infinities:
         return overflow_code(fmt, sign, "infinity")

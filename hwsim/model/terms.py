@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hwsim.formats import Class, Fields, FloatFormat, Format, unpack
+from hwsim.spec.keys import Number
 
 
 class Term(NamedTuple):
@@ -22,15 +23,14 @@ class Term(NamedTuple):
     cls: Class
 
 
-def factor(fmt: Format, to: Format, daz: bool, code: int) -> Fields:
+def factor(fmt: Number, to: FloatFormat | None, daz: bool, code: int) -> Fields:
     """A factor's code, decoded and made ready to multiply.
 
-    to: the format that is multiplied; `fmt` itself, or a float format that holds every number of it.
-    daz: whether a subnormal of that format counts as a zero of its sign.
+    to: the format that it is converted to, which holds every number of `fmt`; None for none.
+    daz: whether a subnormal of the format that is multiplied counts as a zero of its sign.
     """
     fields = unpack(fmt, code)
-    if to is not fmt:
-        assert isinstance(to, FloatFormat)
+    if to is not None:
         fields = convert(fields, fmt.fraction_bits, to)
     if daz and fields.cls is Class.SUBNORMAL:
         return fields._replace(sig=0, cls=Class.ZERO)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, NamedTuple, assert_never
 
 from hwsim.formats import Class
 from hwsim.model.terms import Term
+from hwsim.spec.keys import Lost, Rounding
+
+ZeroTerms = Literal["skip", "count"]
 
 
-def max_exponent(terms: Sequence[Term], zero_terms: str = "skip", floor: int | None = None) -> int | None:
+def max_exponent(terms: Sequence[Term], zero_terms: ZeroTerms = "skip", floor: int | None = None) -> int | None:
     """The largest reference exponent of the terms other than zero; None when all are zero.
 
     zero_terms: `count`: beside a term other than zero, zero terms count with the exponents that they have.
@@ -17,12 +21,17 @@ def max_exponent(terms: Sequence[Term], zero_terms: str = "skip", floor: int | N
     largest = max((term.exp for term in terms if term.cls is Class.NORMAL), default=None)
     if largest is None:
         return None
-    if zero_terms == "count":
-        largest = max([largest, *(term.exp for term in terms if term.cls is Class.ZERO)])
+    match zero_terms:
+        case "skip":
+            pass
+        case "count":
+            largest = max([largest, *(term.exp for term in terms if term.cls is Class.ZERO)])
+        case _:
+            assert_never(zero_terms)
     return largest if floor is None else max(largest, floor)
 
 
-def round_magnitude(sig: int, shift: int, sign: int, rounding: str) -> int:
+def round_magnitude(sig: int, shift: int, sign: int, rounding: Rounding) -> int:
     """sig * 2^-shift as an integer, rounded.
 
     sig >= 0 is a magnitude whose sign is `sign`; `shift` may be negative (exact).
@@ -31,26 +40,76 @@ def round_magnitude(sig: int, shift: int, sign: int, rounding: str) -> int:
     if shift <= 0:
         return sig << -shift
     kept, lost, half = sig >> shift, sig & ((1 << shift) - 1), 1 << (shift - 1)
-    if not lost or rounding == "rz":
+    if not lost:
         return kept
-    if rounding == "rto":
-        return kept | 1
-    if rounding == "rne":
-        return kept + (lost > half or (lost == half and kept & 1))
-    if rounding == "rna":
-        return kept + (lost >= half)
-    return kept + (sign if rounding == "rd" else 1 - sign)
+    match rounding:
+        case "rz":
+            return kept
+        case "rto":
+            return kept | 1
+        case "rne":
+            return kept + (lost > half or (lost == half and kept & 1))
+        case "rna":
+            return kept + (lost >= half)
+        case "ru":
+            return kept + 1 - sign
+        case "rd":
+            return kept + sign
+        case _:
+            assert_never(rounding)
 
 
-# What `sum.lost` does to one term is a rounding of that term to the window.
-LOST = {"truncate": "rz", "floor": "rd", "jam": "rto", "rne": "rne", "rna": "rna"}
+def term_rounding(lost: Lost) -> Rounding:
+    """The rounding of one term to the window that `lost` is."""
+    match lost:
+        case "truncate":
+            return "rz"
+        case "floor":
+            return "rd"
+        case "jam":
+            return "rto"
+        case "rne" | "rna":
+            return lost
+        case _:
+            assert_never(lost)
 
 
-def align(term: Term, max_exp: int, fraction_bits: int, lost: str) -> int:
+def align(term: Term, max_exp: int, fraction_bits: int, lost: Lost) -> int:
     """A term in units of 2^(max_exp - fraction_bits), signed.
 
     lost: what happens to the bits below the window: truncate (of magnitude), floor, jam, rne, rna.
     """
     shift = (max_exp - term.exp) + term.fraction_bits - fraction_bits
-    magnitude = round_magnitude(term.sig, shift, term.sign, LOST[lost])
+    magnitude = round_magnitude(term.sig, shift, term.sign, term_rounding(lost))
     return -magnitude if term.sign else magnitude
+
+
+class AlignedTerms(NamedTuple):
+    """Terms in units of 2^(max_exp - fraction_bits), and their sum. max_exp: None where every term is zero."""
+
+    max_exp: int | None
+    fraction_bits: int
+    aligned: tuple[int, ...]
+    total: int
+
+    @property
+    def term(self) -> Term:
+        """The sum as a term of another window, at this one's max_exp; of class zero only where every term was."""
+        exp, cls = (0, Class.ZERO) if self.max_exp is None else (self.max_exp, Class.NORMAL)
+        return Term(int(self.total < 0), exp, abs(self.total), self.fraction_bits, cls)
+
+    @property
+    def unit_exp(self) -> int | None:
+        """The exponent of the unit of the sum; None where every term is zero."""
+        return None if self.max_exp is None else self.max_exp - self.fraction_bits
+
+
+def window(
+    terms: Sequence[Term], fraction_bits: int, lost: Lost, zero_terms: ZeroTerms, floor: int | None
+) -> AlignedTerms:
+    """Finite terms, aligned to the largest exponent, and summed."""
+    max_exp = max_exponent(terms, zero_terms, floor)
+    if max_exp is None:
+        return AlignedTerms(None, fraction_bits, (0,) * len(terms), 0)
+    aligned = tuple(align(term, max_exp, fraction_bits, lost) for term in terms)
+    return AlignedTerms(max_exp, fraction_bits, aligned, sum(aligned))

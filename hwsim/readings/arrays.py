@@ -140,8 +140,8 @@ def products(unit: Unit, cases: Sequence[Case]) -> Products:
     x, y = unit.operands.multiplied
     a, b = (np.array([getattr(case, side) for case in cases], dtype=np.int64) for side in "ab")
     (sign_a, exp_a, sig_a, finite_a), (sign_b, exp_b, sig_b, finite_b) = (
-        _factors(codes, partial(factor, fmt, to, unit.operands.daz))
-        for codes, fmt, to in ((a, unit.operands.a, x), (b, unit.operands.b, y))
+        _factors(codes, partial(factor, fmt, unit.operands.convert, unit.operands.daz))
+        for codes, fmt in ((a, unit.operands.a), (b, unit.operands.b))
     )
     sig = np.where(sign_a ^ sign_b, -1, 1) * sig_a * sig_b
     unit_exp = exp_a + exp_b - x.fraction_bits - y.fraction_bits

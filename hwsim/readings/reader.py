@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from hwsim.formats import Class, FloatFormat
 from hwsim.model.addition import add, combine_specials, exact_sum
-from hwsim.model.definition import Definition
-from hwsim.model.parts import window
+from hwsim.model.definition import Definition, GroupOperands
+from hwsim.model.method import sum_zero_sign
 from hwsim.model.terms import Term, addend_term
-from hwsim.model.window import LOST as ROUNDINGS
-from hwsim.model.window import round_magnitude
+from hwsim.model.window import round_magnitude, term_rounding, window
 from hwsim.readings.changes import changed
 from hwsim.readings.readings import TO_SPEC, Reading
 from hwsim.spec import Unit
@@ -68,7 +67,7 @@ class Reader(Definition):
         unit, instruction, beats = self.unit, self.unit.instruction, self.unit.promotion_beats
         count = len(a) // instruction.lanes
         so_far, added = self.partial(0), None
-        code, register = 0, self.register(c) if beats else 0
+        code, register = 0, self.promoter.start(c) if beats else 0
         for index in range(count):
             here = instruction.indices(index)
             scales = [[scale[i] for i in here] if unit.scale else () for scale in (scale_a, scale_b)]
@@ -88,19 +87,16 @@ class Reader(Definition):
                 so_far = self.partial(code)
             if beats and (index % beats == beats - 1 or index == count - 1):
                 at = (index - index % beats) * instruction.lanes
-                scaled = ((scale_a[at], scale_b[at]),) if self._scaled_at == "promotion" else ()
-                register = self.promote(register, code, *scaled).code
+                scaled = (scale_a[at], scale_b[at]) if self.promoter.scales else None
+                register = self.promoter.promote(register, code, scaled).code
         return register if beats else code
 
     def _terms(
         self, a: Sequence[int], b: Sequence[int], scale_a: Sequence[int], scale_b: Sequence[int]
     ) -> tuple[Term, ...]:
         """What a group's window aligns beside its addend."""
-        scale_exp = self.scale_exponents(scale_a, scale_b) if self._scaled_at == "product" else [0] * len(a)
-        products = tuple(map(self.product, a, b, scale_exp))
-        if self._scaled_at == "subgroup":
-            return tuple(part.term for part in self._subgroups(products, scale_a, scale_b))
-        return products
+        _, products, subgroups = self.multiply(GroupOperands(a, b, scale_a, scale_b))
+        return tuple(part.term for part in subgroups) if subgroups else products
 
     def _start(self, index: int, so_far: Term, c: int) -> Term | None:
         """What a group starts from: +0, the addend, or the result of the group before."""
@@ -112,6 +108,10 @@ class Reader(Definition):
     def _late_term(self, c: int, added: int | None) -> Term | None:
         """The addend of an instruction, or the result of the one before."""
         return self.addend(c) if added is None else addend_term(self.unit.output, added)
+
+    def _zero_sign(self, terms: Sequence[Term]) -> int:
+        """The sign of a sum of exactly zero."""
+        return sum_zero_sign(terms, self.unit.sum.zero, self.unit.result.rounding)
 
     def _window(self, terms: Sequence[Term], addend: Term | None) -> tuple[int, int | None]:
         """The sum of a window: an integer, and the exponent of its unit, None where every term is zero."""
@@ -130,11 +130,11 @@ class Reader(Definition):
         every = terms if start is None else (*terms, start)
         special = combine_specials(every)
         if special is not None:
-            return self._special(special).code
+            return self.rounding.special(special).code
         total, unit_exp = self._window(terms, start)
         if self.reading.two and not self.reading.late and unit_exp is not None:
             total, unit_exp = self._cut(total, unit_exp)
-        return self._round(total, unit_exp, self._zero_sign(every)).code
+        return self.rounding.total(total, unit_exp, self._zero_sign(every)).code
 
     def _cut(self, total: int, unit_exp: int) -> tuple[int, int]:
         """A sum, cut to 1 + fraction_bits significant bits."""
@@ -142,7 +142,7 @@ class Reader(Definition):
         if shift <= 0:
             return total, unit_exp
         lost = "truncate" if self.reading.lost == "exact" else self.unit.sum.lost
-        kept = round_magnitude(abs(total), shift, int(total < 0), ROUNDINGS[lost])
+        kept = round_magnitude(abs(total), shift, int(total < 0), term_rounding(lost))
         return (-kept if total < 0 else kept), unit_exp + shift
 
     def _sum_late(self, terms: tuple[Term, ...], start: Term | None, late: Term | None, addend: Term | None) -> int:
@@ -154,11 +154,11 @@ class Reader(Definition):
             return self._add(late, self._sum(terms, start))
         special = combine_specials((*inside, late))
         if special is not None:
-            return self._special(special).code
+            return self.rounding.special(special).code
         total, unit_exp = self._window(terms, start)
         sum_term = Term(int(total < 0), unit_exp or 0, abs(total), 0, Class.NORMAL if total else Class.ZERO)
         both, unit_exp = exact_sum((sum_term, late) if total else (late,))
-        return self._round(both, unit_exp, self._zero_sign((*terms, late))).code
+        return self.rounding.total(both, unit_exp, self._zero_sign((*terms, late))).code
 
     def _add(self, late: Term, partial: int) -> int:
         """late + partial, rounded as an addition of IEEE 754."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hwsim.report.explanation import Explanation, explanation
+from hwsim.report.explanation import ExplanationJson, explanation
 from hwsim.report.junit import write_junit
 from hwsim.report.page import write_html
 from hwsim.report.record import (
@@ -32,7 +32,7 @@ __all__ = [
     "NAMES",
     "Bin",
     "CoverageGroup",
-    "Explanation",
+    "ExplanationJson",
     "File",
     "Mismatch",
     "Operand",

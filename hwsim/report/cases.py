@@ -8,7 +8,7 @@ from typing import Any
 
 from hwsim.cases.case import Case
 from hwsim.report.explained import explain
-from hwsim.report.explanation import Explanation, explanation
+from hwsim.report.explanation import ExplanationJson, explanation
 from hwsim.report.reading import operand, reading, scalar, ulps
 from hwsim.report.record import Mismatch, Operand, Reading
 from hwsim.spec import Unit
@@ -25,7 +25,7 @@ def case_operands(unit: Unit, case: Case) -> tuple[Operand, ...]:
     return tuple(found)
 
 
-def case_explanation(unit: Unit, case: Case, group: int | None = None) -> Explanation:
+def case_explanation(unit: Unit, case: Case, group: int | None = None) -> ExplanationJson:
     """The model's explanation of a case. group: the sum that matters most, if one does."""
     c = case.c if unit.operands.addend is not None else None
     scales = (case.scale_a, case.scale_b) if unit.scale is not None else (None, None)

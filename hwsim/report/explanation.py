@@ -1,17 +1,18 @@
-"""The model's explanation of a case, kept with a mismatch: its groups' windows as bits, every stage as text."""
+"""An explanation as JSON: every stage as text, and the windows of its groups as bits."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from hwsim.report.explained import Explained
+from hwsim.model.record import Explanation
 from hwsim.report.fit import Text
-from hwsim.report.picture import Picture, group_lines, group_title, picture, result_text, title
+from hwsim.report.picture import Picture, picture
+from hwsim.report.sentences import group_lines, group_title, result_text, title
 
 MOST_GROUPS = 4
 
 
-class GroupPicture(BaseModel):
+class GroupJson(BaseModel):
     """One fused sum. lines: every stage, as text. window: the aligned terms as bits, where the sum has a window."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -22,13 +23,13 @@ class GroupPicture(BaseModel):
     window: Picture | None = None
 
 
-class Explanation(BaseModel):
+class ExplanationJson(BaseModel):
     """A dot product. left_out: groups that are not among `groups`. result: the model's, in a line."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     title: Text
-    groups: tuple[GroupPicture, ...]
+    groups: tuple[GroupJson, ...]
     left_out: int = 0
     result: Text
 
@@ -43,22 +44,22 @@ class Explanation(BaseModel):
         return [*lines, "", self.result]
 
 
-def explanation(explained: Explained, group: int | None = None, most: int = MOST_GROUPS) -> Explanation:
-    """What the model makes of a case; of a long one, the first groups and the named one.
+def explanation(record: Explanation, group: int | None = None, most: int = MOST_GROUPS) -> ExplanationJson:
+    """The record of a dot product as JSON has it; of a long one, the first groups and the named one.
 
     group: the one that must be among them. most: so many at most.
     """
-    groups = explained.groups
+    groups = record.groups
     chosen = sorted({*range(min(len(groups), most - (group is not None))), *([] if group is None else [group])})
     kept = tuple(
-        GroupPicture(
+        GroupJson(
             index=index,
             title=group_title(groups[index]),
-            lines=tuple(group_lines(explained, groups[index])),
+            lines=tuple(group_lines(record, groups[index])),
             window=picture(groups[index]),
         )
         for index in chosen
     )
-    return Explanation(
-        title=title(explained), groups=kept, left_out=len(groups) - len(kept), result=result_text(explained)
+    return ExplanationJson(
+        title=title(record), groups=kept, left_out=len(groups) - len(kept), result=result_text(record)
     )

@@ -1,14 +1,13 @@
-"""How an explained dot product reads: its window as a picture of bits, its result in words."""
+"""The window of a group as a picture of bits: the aligned terms, what each loses, their sum and the result."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hwsim.formats import Class, FloatFormat, unpack
-from hwsim.model.stages import Added, Promoted
+from hwsim.formats import Class, unpack
+from hwsim.model.record import Group
 from hwsim.model.terms import Term
-from hwsim.report.explained import Explained, ExplainedGroup
-from hwsim.report.rows import code_text, operand_header, operand_rows, part_tables, term_text, value_text
+from hwsim.spec import AlignedSum
 
 LOST_SHOWN = 16  # columns below the window; what is further down is only counted
 EMPTY = "."
@@ -58,12 +57,12 @@ class Picture:
         return f"window 2^{self.top} to 2^{self.last}; v: 2^max_exp = 2^{self.max_exp}; right of |: lost"
 
 
-def picture(group: ExplainedGroup) -> Picture | None:
+def picture(group: Group) -> Picture | None:
     """The window of a group; None where it has none: another method, terms that are all zero, NaN or infinite."""
-    if not group.in_window or group.max_exp is None:
+    if not isinstance(group.unit.sum, AlignedSum) or group.special is not None or group.max_exp is None:
         return None
     last = group.max_exp - group.fraction_bits
-    shown = [(label, term, kept) for label, term, kept in group.in_window if term.cls is Class.NORMAL]
+    shown = [row for row in zip(*_labelled_terms(group), group.aligned, strict=True) if row[1].cls is Class.NORMAL]
     result, result_unit = _result_bits(group)
     tops = [
         *(term.sig.bit_length() - 1 + term.exp - term.fraction_bits for _, term, _ in shown),
@@ -80,6 +79,16 @@ def picture(group: ExplainedGroup) -> Picture | None:
     if result:
         rows.append(_result_row(group, result, result_unit, (top, last, depth)))
     return Picture(top, group.max_exp, last, tuple(rows))
+
+
+def _labelled_terms(group: Group) -> tuple[list[str], list[Term]]:
+    """What stands in the window: products by their index along K, subgroups by their first and last one, the addend."""
+    labels, terms = [str(index) for index in group.indices], list(group.products)
+    if group.subgroups:
+        size = len(group.products) // len(group.subgroups)
+        labels = [f"{i}-{i + size - 1}" for i in group.indices[::size]]
+        terms = [part.term for part in group.subgroups]
+    return (labels, terms) if group.addend is None else ([*labels, "addend"], [*terms, group.addend])
 
 
 def _lowest(term: Term) -> int:
@@ -109,123 +118,20 @@ def _places(sig: int, unit_exp: int, top: int, last: int, depth: int) -> tuple[s
     return kept, lost, last - depth - ones_end
 
 
-def _result_bits(group: ExplainedGroup) -> tuple[int, int]:
+def _result_bits(group: Group) -> tuple[int, int]:
     """A finite result's significand, and the exponent of its last place; 0 for zero, NaN and infinity."""
     fmt = group.unit.result.format
-    assert isinstance(fmt, FloatFormat)
-    fields = unpack(fmt, group.result)
+    fields = unpack(fmt, group.code)
     return fields.sig, fields.exp - fmt.fraction_bits
 
 
-def _result_row(group: ExplainedGroup, sig: int, unit_exp: int, window: tuple[int, int, int]) -> BitRow:
+def _result_row(group: Group, sig: int, unit_exp: int, window: tuple[int, int, int]) -> BitRow:
     fmt, rule = group.unit.result.format, group.unit.result
     top, last, depth = window
     kept, lost, _ = _places(sig, unit_exp, top, last, depth)
     sign = "-" if group.total < 0 else "+"
     note = "overflow" if group.overflow else f"{rule.rounding} to {fmt.name}"
     return BitRow("result", sign, kept, lost.replace(EMPTY, " "), "", note)
-
-
-def title(explained: Explained) -> str:
-    """What was multiplied, in a line."""
-    unit = explained.unit
-    addend = f" + {unit.operands.addend.name}" if unit.operands.addend else ""
-    converted = f" as {unit.operands.convert.name}" if unit.operands.convert else ""
-    return (
-        f"{unit.name}: {explained.k} products {unit.operands.a.name} x {unit.operands.b.name}{converted}{addend}"
-        f" -> {unit.output.name}, in groups of {unit.instruction.lanes}"
-    )
-
-
-def group_title(group: ExplainedGroup) -> str:
-    """`group 0: products 0 to 31`, or, where they do not follow one another, `group 0: products 0, 1, 4, 5`."""
-    used = group.indices[: group.used]
-    if not used:
-        return f"group {group.index}: no products"
-    listed = f"{used[0]} to {used[-1]}" if used[-1] - used[0] == len(used) - 1 else ", ".join(map(str, used))
-    return f"group {group.index}: products {listed}"
-
-
-def outcome(group: ExplainedGroup) -> str:
-    """A group's result, in a line."""
-    fmt, code = group.unit.result.format, group.result
-    result = f"result {code_text(fmt, code)} = {value_text(fmt, code)} ({fmt.name})"
-    if group.special is not None:
-        return f"{result}, because {_reason(group)}"
-    rounding = "overflow" if group.overflow else "rounded" if group.rounded.inexact else "without rounding"
-    if group.steps:
-        return f"{result}, {rounding}"
-    if group.unit.sum.method == "exact":
-        return f"exact sum {group.total} * 2^{group.unit_exp}; {result}, {rounding}"
-    if group.max_exp is None:
-        return f"{result}: every term is zero"
-    return f"max_exp {group.max_exp}, sum {group.total} * 2^{group.max_exp - group.fraction_bits}; {result}, {rounding}"
-
-
-def _reason(group: ExplainedGroup) -> str:
-    names = [*(f"product {index}" for index in group.indices), "addend"][: len(group.terms)]
-    found = [
-        f"{name} is {term_text(term)}"
-        for name, term in zip(names, group.terms, strict=True)
-        if term.cls in (Class.NAN, Class.INFINITY)
-    ]
-    return ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
-
-
-def promotion_text(explained: Explained, promoted: Promoted) -> str:
-    """One addition into the promotion register, in a line."""
-    rule, inner = explained.unit.promotion, explained.unit.result.format
-    assert rule is not None
-    register, result = (
-        f"{code_text(rule.format, code)} ({value_text(rule.format, code)})"
-        for code in (promoted.register, promoted.code)
-    )
-    partial = f"{code_text(inner, promoted.partial)} ({value_text(inner, promoted.partial)})"
-    if promoted.scale is not None:
-        partial += f" * scale {code_text(rule.format, promoted.scale)} ({value_text(rule.format, promoted.scale)})"
-    return f"promotion: register {register} + partial {partial} = {result}, {rule.rounding} to {rule.format.name}"
-
-
-def late_text(explained: Explained, added: Added) -> str:
-    """One late addition, in a line."""
-    rule, inner, outer = explained.unit.late, explained.unit.result.format, explained.unit.output
-    assert rule is not None
-    parts = ((added.addend_format, added.addend), (inner, added.partial), (outer, added.code))
-    addend, partial, result = (f"{code_text(fmt, code)} ({value_text(fmt, code)})" for fmt, code in parts)
-    if rule.operation == "window":
-        return (
-            f"late: addend {addend}{_window_text(added)} = {result}, {explained.unit.result.rounding} to {outer.name}"
-        )
-    return f"late: addend {addend} + partial {partial} = {result}, {rule.rounding} to {outer.name}"
-
-
-def _window_text(added: Added) -> str:
-    """The window of a late addend, which the sum enters before it is rounded."""
-    made = added.window
-    if made is None or made.max_exp is None:
-        return " + sum"
-    dropped = " (dropped)" if made.dropped else ""
-    unit = f"2^{made.max_exp - made.fraction_bits}"
-    return f" + sum, at max_exp {made.max_exp}: ({made.kept_addend}{dropped} + {made.kept_sum}) * {unit}"
-
-
-def after_group(explained: Explained, index: int) -> list[str]:
-    """What happens to the sum after a group: a promotion, or a late addition, in a line each."""
-    promoted, added = explained.promotions.get(index), explained.additions.get(index)
-    lines = [] if promoted is None else [promotion_text(explained, promoted)]
-    return lines if added is None else [*lines, late_text(explained, added)]
-
-
-def result_text(explained: Explained) -> str:
-    """The whole dot product's result, in a line."""
-    fmt = explained.unit.output
-    return f"= {code_text(fmt, explained.result)} = {value_text(fmt, explained.result)} ({fmt.name})"
-
-
-def columns(rows: list[list[str]]) -> list[str]:
-    """Rows of cells as lines, the cells of a column right-aligned."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def picture_lines(shown: Picture) -> list[str]:
@@ -237,21 +143,3 @@ def picture_lines(shown: Picture) -> list[str]:
         bits = f"{row.kept}{row.bar}{row.lost}"
         lines.append(f"{row.label:>{labels}} {row.sign} {bits}  {row.aligned:>{numbers}}  {row.note}")
     return [line.rstrip() for line in lines]
-
-
-def group_lines(explained: Explained, group: ExplainedGroup) -> list[str]:
-    """A group below its title, as lines: operands, parts, the window as bits, the result and what follows it."""
-    shown = picture(group)
-    lines = columns([operand_header(group), *operand_rows(group)])
-    for header, rows in part_tables(group):
-        lines += ["", *columns([header, *rows])]
-    lines += ["", *picture_lines(shown)] if shown else []
-    return [*lines, outcome(group), *after_group(explained, group.index)]
-
-
-def text(explained: Explained) -> str:
-    """Everything, as plain text."""
-    lines = [title(explained)]
-    for group in explained.groups:
-        lines += ["", group_title(group), *group_lines(explained, group)]
-    return "\n".join([*lines, "", result_text(explained)])

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from hwsim.report.explanation import Explanation
+from hwsim.report.explanation import ExplanationJson
 from hwsim.report.fit import Text, fit
 
 SCHEMA = "hwsim-report/1"
@@ -221,7 +221,7 @@ class Mismatch(Record):
     stage: Text = ""
     group: Count | None = None
     where: Text = ""
-    explanation: Explanation | None = None
+    explanation: ExplanationJson | None = None
     semantics: tuple[Text, ...] = ()
     files: tuple[File, ...] = ()
     notes: tuple[Text, ...] = ()

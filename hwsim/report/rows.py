@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import assert_never
 
 from hwsim.formats import Class, Fields, FloatFormat, Format
-from hwsim.model.parts import Halves
-from hwsim.model.rounding import pack
+from hwsim.model.method import Halves
+from hwsim.model.record import Group
+from hwsim.model.rounding import infinity_code, nan_code, pack
 from hwsim.model.terms import Term
-from hwsim.report.explained import ExplainedGroup
+from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, RoundedSum, SequentialSum, WindowSum
 
 
 def code_text(fmt: Format, code: int) -> str:
@@ -37,25 +39,30 @@ def term_text(term: Term) -> str:
     return f"{'-' if term.sign else '+'}{term.sig} * 2^{term.exp - term.fraction_bits}"
 
 
-def operand_header(group: ExplainedGroup) -> list[str]:
+def operand_header(group: Group) -> list[str]:
     """The columns of `operand_rows`."""
     scale, convert = ["scale"] if _scaled(group) else [], group.unit.operands.convert
     converted = [] if convert is None else [convert.name]
     return ["term", "a", "", *converted, "b", "", *converted, *scale, "product", *_window_header(group)]
 
 
-def _scaled(group: ExplainedGroup) -> bool:
+def _scaled(group: Group) -> bool:
     """Whether shared scales enter the products."""
     return group.unit.scale is not None and group.unit.scale.at == "product"
 
 
-def _window_header(group: ExplainedGroup) -> list[str]:
+def _window_header(group: Group) -> list[str]:
     """The columns of a window that products stand in; none where it is something else, or nothing, that is aligned."""
-    inside = group.unit.sum.method in ("aligned", "even-odd") and not group.subgroups
-    return ["exp", "distance", "aligned"] if inside else []
+    match group.unit.sum:
+        case AlignedSum() | EvenOddSum():
+            return [] if group.subgroups else ["exp", "distance", "aligned"]
+        case SequentialSum() | PairwiseSum() | ExactSum():
+            return []
+        case _:
+            assert_never(group.unit.sum)
 
 
-def operand_rows(group: ExplainedGroup) -> Iterator[list[str]]:
+def operand_rows(group: Group) -> Iterator[list[str]]:
     """A row for every lane in use, and for the addend: codes, values, the product, its distance and what is left."""
     operands = group.unit.operands
     for lane in range(group.used):
@@ -68,24 +75,23 @@ def operand_rows(group: ExplainedGroup) -> Iterator[list[str]]:
             *_cells(group, group.products[lane], lane),
         ]
     if group.addend is not None:
-        fmt, code = group.addend_format, group.addend_code
         blank = [""] * (len(operand_header(group)) - 4 - len(_window_header(group)))
         cells = _cells(group, group.addend, len(group.products))
         if group.carried:
             yield ["sum so far", "", "", *blank, *cells]
         else:
+            fmt, code = group.addend_format, group.addend_code
             yield ["addend", code_text(fmt, code), value_text(fmt, code), *blank, *cells]
 
 
-def part_tables(group: ExplainedGroup) -> Iterator[tuple[list[str], list[list[str]]]]:
+def part_tables(group: Group) -> Iterator[tuple[list[str], list[list[str]]]]:
     """Tables of what a method makes beside terms: scaled subgroups, the windows of `even-odd`, rounded additions."""
     if group.subgroups:
         yield ["subgroup", "sum", "scale a", "scale b", "term", "exp", "distance", "aligned"], _subgroup_rows(group)
     if group.halves is not None:
         yield ["lanes", "max_exp", "sum", "at both's", "aligned"], _half_rows(group.halves)
-    if group.steps:
+    if isinstance(group.unit.sum, RoundedSum):
         fmt = group.unit.sum.format
-        assert fmt is not None
         rows = []
         for step in group.steps:
             operands = [term_text(term) for term in step.terms] + [""] * (2 - len(step.terms))
@@ -93,7 +99,7 @@ def part_tables(group: ExplainedGroup) -> Iterator[tuple[list[str], list[list[st
         yield ["addition", "", "", fmt.name, ""], rows
 
 
-def _subgroup_rows(group: ExplainedGroup) -> list[list[str]]:
+def _subgroup_rows(group: Group) -> list[list[str]]:
     size = len(group.products) // len(group.subgroups)
     rows = []
     for index, part in enumerate(group.subgroups):
@@ -114,12 +120,12 @@ def _half_rows(halves: Halves) -> list[list[str]]:
     return rows
 
 
-def _cells(group: ExplainedGroup, term: Term, index: int) -> list[str]:
+def _cells(group: Group, term: Term, index: int) -> list[str]:
     """A term, and where it stands in a window, if there is one."""
     return _term_cells(group, term, index) if _window_header(group) else [term_text(term)]
 
 
-def _factor_cells(fmt: Format, convert: Format | None, code: int, fields: Fields) -> list[str]:
+def _factor_cells(fmt: Format, convert: FloatFormat | None, code: int, fields: Fields) -> list[str]:
     """A factor's code and value, whether it is subnormal where it is multiplied, and its code there if converted."""
     value = value_text(fmt, code)
     if fields.cls is Class.SUBNORMAL:
@@ -129,21 +135,22 @@ def _factor_cells(fmt: Format, convert: Format | None, code: int, fields: Fields
     return [code_text(fmt, code), value, *([] if convert is None else [code_text(convert, _code_of(convert, fields))])]
 
 
-def _code_of(fmt: Format, fields: Fields) -> int:
-    """The code of a decoded number of a float format."""
-    assert isinstance(fmt, FloatFormat)
+def _code_of(fmt: FloatFormat, fields: Fields) -> int:
+    """The code of a decoded number."""
     if fields.cls is Class.NAN:
-        return fmt.canonical_nan or 0
+        return nan_code(fmt)
     if fields.cls is Class.INFINITY:
-        return pack(fmt, fields.sign, fmt.infinity_magnitude or 0)
+        return infinity_code(fmt, fields.sign, "infinity")
     # The hidden bit is 1 in the exponent field of a normal number, which counts from the least one.
     hidden = 1 << fmt.fraction_bits
     magnitude = (fields.exp + fmt.bias) * hidden + fields.sig - hidden if fields.sig else 0
     return pack(fmt, fields.sign, magnitude)
 
 
-def _term_cells(group: ExplainedGroup, term: Term, index: int) -> list[str]:
-    counts = term.cls is Class.ZERO and group.unit.sum.zero_terms == "count" and not group.special
+def _term_cells(group: Group, term: Term, index: int) -> list[str]:
+    rule = group.unit.sum
+    zeros_count = isinstance(rule, WindowSum) and rule.zero_terms == "count"
+    counts = term.cls is Class.ZERO and zeros_count and not group.special
     max_exp = group.max_exp
     if group.halves is not None:
         max_exp = group.halves[index % 2].max_exp

@@ -13,7 +13,7 @@ from hwsim.formats import container_dtype
 from hwsim.formats.codes import Codes
 from hwsim.kernels import AnyKernel
 from hwsim.model.arrays import definition_of
-from hwsim.model.stages import Explanation
+from hwsim.model.record import Explanation
 from hwsim.spec import Unit
 from hwsim.vectors.layout import partial_layout
 from hwsim.vectors.lines import lines_of, operand_lines, packed, result_lines

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hwsim.formats import Class
 from hwsim.model.definition import Definition
-from hwsim.model.stages import Explanation, Group
+from hwsim.model.record import Explanation, Group
 from hwsim.spec import Unit
 from hwsim.vectors.layout import Layout, layout, line_groups
 
@@ -84,7 +84,7 @@ def partial_fields(
     if unit.promotion is not None or unit.late is not None:
         registers = []
         for c, one in zip(cs, explained, strict=True):
-            held = definition.register(c) if unit.promotion is not None else 0
+            held = definition.promoter.start(c) if unit.promotion is not None else 0
             for line in range(len(one.groups) // per_line):
                 for group in range(line * per_line, (line + 1) * per_line):
                     if group in one.promotions:

@@ -11,7 +11,7 @@ from hwsim.c import UnitInC
 from hwsim.formats import Class, FloatFormat
 from hwsim.formats.blocks import one_code
 from hwsim.model.arrays import definition_of
-from hwsim.model.stages import Group
+from hwsim.model.record import Group
 from hwsim.model.terms import Term
 
 CLASSES = (Class.ZERO, Class.SUBNORMAL, Class.NORMAL, Class.INFINITY, Class.NAN)

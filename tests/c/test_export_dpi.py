@@ -15,7 +15,7 @@ from hwsim.c import UnitInC
 from hwsim.cosim.tools import find_verilator
 from hwsim.formats.blocks import one_code, per_term
 from hwsim.model.arrays import definition_of
-from hwsim.model.stages import Explanation
+from hwsim.model.record import Explanation
 from hwsim.spec import Unit, load_unit
 
 pytestmark = pytest.mark.simulator

@@ -10,7 +10,7 @@ from hwsim.cases.case import Case, term_scales
 from hwsim.cases.directed import directed
 from hwsim.formats import Class
 from hwsim.model.definition import Definition
-from hwsim.model.stages import Explanation, Group
+from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
 from hwsim.spec import Unit, load_unit
 
@@ -71,7 +71,7 @@ class Measured:
     @property
     def growth(self) -> int | None:
         """Places of the sum's leading one above max_exp."""
-        return self.group.growth(self.unit.sum.fraction_bits or 0)
+        return self.group.growth
 
     def distance(self, term: Term) -> int:
         """Places of a term's exponent below max_exp."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +15,9 @@ from hwsim.model.definition import Definition
 from hwsim.spec import Pipeline, Unit, pipeline, steps
 
 
-def small(lanes: int = 1, *, interval: int | None = None, scaled: bool = False) -> Unit:
-    """A unit that is quick to compute: FP4 factors, f16 results."""
-    data = {
+def small(lanes: int = 1, *, interval: int | None = None, scaled: bool = False, **parts: Any) -> Unit:
+    """A unit that is quick to compute: FP4 factors, f16 results. parts: other keys, added to those of each part."""
+    data: dict[str, Any] = {
         "unit": "small",
         "operands": {"a": "e2m1", "b": "e2m1", "addend": "f16"},
         "instruction": {"k": lanes, "lanes": lanes},
@@ -27,6 +28,8 @@ def small(lanes: int = 1, *, interval: int | None = None, scaled: bool = False) 
         data["promotion"] = {"interval": interval, "format": "f16", "rounding": "rne"}
     if scaled:
         data["scale"] = {side: {"format": "e8m0", "block": block} for side, block in (("a", [1, 2]), ("b", [4, 1]))}
+    for part, keys in parts.items():
+        data[part] = keys if part == "sum" else data.get(part, {}) | keys
     return Unit.model_validate(data)
 
 
@@ -127,6 +130,7 @@ def some_cases(unit: Unit, number: int, rng: np.random.Generator, most_beats: in
     cases = []
     for index in range(number):
         terms = lanes * int(rng.integers(1, most_beats + 1))
+        terms = -(-terms // unit.instruction.fill) * unit.instruction.fill
         if unit.scale is not None:
             terms = -(-terms // 4) * 4
         a, b = rng.integers(0, 1 << fmt.bits, (2, terms)).tolist()

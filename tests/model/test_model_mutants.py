@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from model.model_units import Case, assert_caught, cases, expected, run, unit
 
+import hwsim.model
 from hwsim.formats import Class, Fields, FloatFormat
-from hwsim.model import chain, parts, window
-from hwsim.model import definition as model
-from hwsim.model import terms as factors
+from hwsim.model import addition, definition, result, scales, terms, window
 from hwsim.model.addition import zero_sign
 from hwsim.model.arrays import definition_of
-from hwsim.model.definition import Definition
+from hwsim.model.carried import AddendToCome, FirstAddend, PromotedRegister, ResultCode
+from hwsim.model.definition import Definition, GroupOperands, Stepped
+from hwsim.model.late import LateOperands, RoundedLateAddition
+from hwsim.model.record import Explanation
 from hwsim.model.rounding import round_to
-from hwsim.model.stages import Explanation
 from hwsim.model.terms import Term, convert, product
 from hwsim.model.window import align, max_exponent
 from hwsim.spec import Unit
@@ -27,8 +31,10 @@ HOPPER, ADA, DEEPSEEK, MX = "hopper-wgmma-e4m3-f32", "ada-mma-e4m3-f32", "deepse
 EMULATED = "emulated"
 COUNT, SEED = 120, 3
 
-real_add, real_scale, real_flush, real_factor = model.add, model._scale_exponent, model.flush, model.factor
-real_group, real_dot, real_late = Definition.group, Definition.dot, Definition.add_late
+real_add, real_scale, real_flush, real_factor = addition.add, scales.scale_exponent, result.flush, definition.factor
+real_group, real_dot, real_open = Definition._group, Definition.dot, Definition.open
+real_promoted, real_late, real_rounding = Definition._step_promoted, Definition._step_late, window.term_rounding
+real_addition = RoundedLateAddition.add
 
 
 # What random operands are not likely to be.
@@ -58,12 +64,13 @@ def suites() -> dict[str, tuple[list[Case], list[int]]]:
 
 
 def lost_as(rounding: str) -> Callable[[Patch], None]:
-    return lambda patch: patch.setitem(window.LOST, "truncate", rounding)
+    return patched("term_rounding", lambda lost: rounding if lost == "truncate" else real_rounding(lost))
 
 
 def patched(name: str, function: object) -> Callable[[Patch], None]:
     """A function in the place of another, wherever the model knows it by that name."""
-    modules = [module for module in (model, parts, chain) if hasattr(module, name)]
+    names = [f"hwsim.model.{found.name}" for found in pkgutil.iter_modules(hwsim.model.__path__) if not found.ispkg]
+    modules = [module for module in map(importlib.import_module, names) if hasattr(module, name)]
     assert modules, name
 
     def patch_all(patch: Patch) -> None:
@@ -124,7 +131,7 @@ def unnormalised(fields: Fields, bits: int, to: FloatFormat) -> Fields:
 
 def daz_first(fmt: Any, to: Any, daz: bool, code: int) -> Fields:
     """Subnormals judged before the conversion."""
-    fields = real_factor(fmt, fmt, daz, code)
+    fields = real_factor(fmt, None, daz, code)
     return fields if fields.sig == 0 else real_factor(fmt, to, False, code)
 
 
@@ -140,30 +147,48 @@ def groups_turned_round(self: Instruction, group: int) -> tuple[int, ...]:
 real_indices = Instruction.indices
 
 
-def late_each_group(self: Definition, *arguments: Any) -> Any:
-    made, added = real_dot(self, *arguments), None
-    for group in made.groups:
-        added = real_late(self, arguments[2], added, group.code)
-    return Explanation(made.unit, made.groups, {}, added.code)
+def each_group_from_zero(self: Definition, start: Any) -> Term:
+    return self.partial(0)
 
 
-def late_without_addend(self: Definition, c: int, before: Any, partial: int) -> Any:
-    return real_late(self, 0, before, partial)
+def on_and_on(self: Definition, before: AddendToCome, lanes: GroupOperands, last: bool) -> Stepped:
+    """Instructions start from one another."""
+    made = real_late(self, before, lanes, last)
+    assert isinstance(made.carried, AddendToCome)
+    return made._replace(carried=replace(made.carried, partial=ResultCode(made.group.code)))
 
 
-def late_without_chain(self: Definition, *arguments: Any) -> Any:
+def from_the_addend(self: Definition, c: int) -> Any:
+    made = real_open(self, c)
+    return replace(made, partial=FirstAddend(c)) if isinstance(made, AddendToCome) else made
+
+
+def never_from_zero(patch: Patch) -> None:
+    patch.setattr(Definition, "_step_late", on_and_on)
+    patch.setattr(Definition, "open", from_the_addend)
+
+
+def late_each_group(self: Definition, before: AddendToCome, lanes: GroupOperands, last: bool) -> Stepped:
+    return on_and_on(self, before, lanes, True)
+
+
+def late_without_addend(self: RoundedLateAddition, operands: LateOperands) -> Any:
+    return real_addition(self, operands._replace(addend=0))
+
+
+def late_without_chain(self: Definition, *arguments: Any) -> Explanation:
     made = real_dot(self, *arguments)
-    last = max(made.additions)
-    code = self.add_late(arguments[2], None, made.additions[last].partial).code
-    return Explanation(made.unit, made.groups, {}, code)
+    partial, fmt = made.additions[max(made.additions)].partial, self.unit.operands.addend
+    assert fmt is not None
+    return replace(made, code=self.late.add(LateOperands(arguments[2], fmt, partial, (), None, ZERO)).code)
 
 
 def flush_early(fmt: FloatFormat, rounded: Any, tiny: str) -> Any:
     return rounded._replace(code=0) if rounded.tiny else rounded
 
 
-def without_lane(self: Definition, a: list[int], b: list[int], *rest: Any) -> Any:
-    return real_group(self, [*a[:-1], 0], b, *rest)
+def without_lane(self: Definition, lanes: GroupOperands, *rest: Any) -> Any:
+    return real_group(self, lanes._replace(a=[*lanes.a[:-1], 0]), *rest)
 
 
 def normal_subnormals(a: Any, b: Any, bits: int) -> Term:
@@ -201,12 +226,8 @@ def add_as(mode: str) -> Callable[..., int]:
     return lambda fmt, terms, _, flushed=False: real_add(fmt, terms, mode, flushed)
 
 
-def no_tail(self: Definition, *arguments: Any) -> Any:
-    made = real_dot(self, *arguments)
-    last = len(made.groups) - 1
-    whole = (last + 1) % (self.unit.promotion_beats or 1) == 0
-    code = made.code if whole else made.promotions[last].register
-    return model.Explanation(made.unit, made.groups, made.promotions, code)
+def no_tail(self: Definition, before: PromotedRegister, lanes: GroupOperands, last: bool) -> Stepped:
+    return real_promoted(self, before, lanes, False)
 
 
 def one_scale_less(a: Any, x: int, b: Any, y: int) -> int | None:
@@ -232,7 +253,7 @@ MUTANTS = {
     "shift amount of four bits": (HOPPER, patched("align", wrapped_shift)),
     "max_exp of leading ones": (HOPPER, patched("max_exponent", leading_one)),
     "zero terms take part in max_exp": (HOPPER, patched("max_exponent", zeros_count)),
-    "dropped lane": (HOPPER, method("group", without_lane)),
+    "dropped lane": (HOPPER, method("_group", without_lane)),
     "dropped addend": (HOPPER, method("addend", lambda self, code: ZERO)),
     "dropped partial": (ADA, method("partial", lambda self, code: ZERO)),
     "exponent of subnormals": (HOPPER, patched("product", normal_subnormals)),
@@ -248,10 +269,10 @@ MUTANTS = {
     "another NaN": (HOPPER, lambda patch: patch.setattr(FloatFormat, "canonical_nan", 0x7FC00000)),
     "promotion towards zero": (DEEPSEEK, patched("add", add_as("rz"))),
     "promotion to nearest for down": ("promoted-rd", patched("add", add_as("rne"))),
-    "no promotion of the tail": (DEEPSEEK, method("dot", no_tail)),
-    "scales of one and more are one less": (MX, patched("_scale_exponent", one_scale_less)),
+    "no promotion of the tail": (DEEPSEEK, method("_step_promoted", no_tail)),
+    "scales of one and more are one less": (MX, patched("scale_exponent", one_scale_less)),
     "converted subnormals keep their exponent": (
-        "converted", lambda patch: patch.setattr(factors, "convert", unnormalised)
+        "converted", lambda patch: patch.setattr(terms, "convert", unnormalised)
     ),
     "subnormals that convert to normals are flushed": ("daz-converted", patched("factor", daz_first)),
     "no daz": ("daz", patched("factor", lambda fmt, to, daz, code: real_factor(fmt, to, False, code))),
@@ -259,11 +280,11 @@ MUTANTS = {
     "groups in the other order": (EMULATED, indices(groups_turned_round)),
     "groups in another order, with an addend": ("ordered-chain", indices(groups_turned_round)),
     "scales of successive products": ("ordered-blocks", indices(every_other)),
-    "every group starts from zero": (EMULATED, lambda patch: patch.setattr(Unit, "restart", 1)),
-    "no group starts from zero": (EMULATED, lambda patch: patch.setattr(Unit, "restart", None)),
-    "instructions start from one another": ("late-sequential", lambda patch: patch.setattr(Unit, "restart", 1 << 20)),
-    "no late addend": (EMULATED, method("add_late", late_without_addend)),
-    "a late addend after each group": (EMULATED, method("dot", late_each_group)),
+    "every group starts from zero": (EMULATED, method("_addend_of", each_group_from_zero)),
+    "no group starts from zero": (EMULATED, never_from_zero),
+    "instructions start from one another": ("late-sequential", method("_step_late", on_and_on)),
+    "no late addend": (EMULATED, lambda patch: patch.setattr(RoundedLateAddition, "add", late_without_addend)),
+    "a late addend after each group": (EMULATED, method("_step_late", late_each_group)),
     "only the last instruction's sum": (EMULATED, method("dot", late_without_chain)),
     "a late addend towards zero": (EMULATED, patched("add", add_as("rz"))),
     "a late addend to nearest for up": ("emulated-backwards", patched("add", add_as("rne"))),

@@ -8,16 +8,21 @@ from typing import Any
 import pytest
 from model.model_units import Case, assert_caught, cases, expected, unit
 
-from hwsim.formats import Class, FixedFormat, FloatFormat
-from hwsim.model import chain, definition, methods, parts, rounding
+from hwsim.formats import FixedFormat, FloatFormat
+from hwsim.model import definition, even_odd, late, result, rounding, scales, window
 from hwsim.model.addition import add
 from hwsim.model.arrays import definition_of
-from hwsim.model.chain import Additions
-from hwsim.model.definition import Definition
-from hwsim.model.parts import LateRule
-from hwsim.model.terms import Term, limited
+from hwsim.model.carried import ExactSoFar
+from hwsim.model.even_odd import EvenOdd
+from hwsim.model.exact import Exact
+from hwsim.model.method import Summed, SumMethod
+from hwsim.model.pairwise import Pairwise
+from hwsim.model.promotion import Promoted, Promoter
+from hwsim.model.rounded import RoundedAdditions
+from hwsim.model.sequential import Sequential
+from hwsim.model.terms import Term, addend_term, limited
 from hwsim.model.window import align
-from hwsim.spec import Unit
+from hwsim.spec import LateInWindow, RoundedSum, Unit
 
 Patch = pytest.MonkeyPatch
 COUNT, SEED = 180, 4
@@ -29,8 +34,9 @@ DIRECTED = {
     # -2^-14 and 2^-14 + 2^-24: both normal in f16, their sum not.
     "exact-late": [Case([0x84], [0x3C], 0x0401, [], [])],
 }
-real_pairwise, real_combine = chain.pairwise, parts.combine
-real_subgroup = parts.subgroup
+real_pairwise, real_sequential, real_combine = Pairwise.additions, Sequential.additions, even_odd.combine
+real_subgroup, real_halves, real_window = scales.subgroup, EvenOdd.sum, late.late_window
+real_promote, real_scale, real_promoter = Promoter.promote, Promoter.scale, definition.promoter_of
 
 
 @pytest.fixture(autouse=True)
@@ -53,47 +59,40 @@ def on(owner: object, name: str, function: object) -> Callable[[Patch], None]:
 
 
 def additions(**changes: Any) -> Callable[[Patch], None]:
-    """Other rules for every rounded addition; a value may be a function of the right one."""
+    """Other rules for every rounded addition."""
 
-    def made(fmt: FloatFormat, rounding: str, flush: bool, fused: bool) -> Additions:
-        right = Additions(fmt, rounding, flush, fused)
-        return right._replace(**changes)
+    def changed(self: RoundedAdditions, rule: RoundedSum) -> None:
+        self.rule = rule.model_copy(update=changes)
 
-    return on(methods, "Additions", made)
-
-
-def method(name: str, function: Callable[..., Any]) -> Callable[[Patch], None]:
-    return lambda patch: patch.setitem(chain.METHODS, name, function)
+    return on(RoundedAdditions, "__init__", changed)
 
 
-def other_pairs(rule: Additions, products: Any, addend: Term | None) -> Any:
-    return real_pairwise(rule, [*products[::2], *products[1::2]], addend)
+def other_pairs(self: Pairwise, products: Any, addend: Term | None) -> Any:
+    return real_pairwise(self, [*products[::2], *products[1::2]], addend)
 
 
-def addend_first(rule: Additions, products: Any, addend: Term | None) -> Any:
-    return real_pairwise(rule, [addend, *products], None)
+def addend_first(self: Pairwise, products: Any, addend: Term | None) -> Any:
+    return real_pairwise(self, [addend, *products], None)
 
 
-def backwards(rule: Additions, products: Any, addend: Term | None) -> Any:
-    return chain.sequential(rule, products[::-1], addend)
+def backwards(self: Sequential, products: Any, addend: Term | None) -> Any:
+    return real_sequential(self, products[::-1], addend)
 
 
 def beats(change: Callable[[int], int]) -> Callable[[Patch], None]:
-    real = Unit.promotion_beats.fget  # type: ignore[attr-defined]
+    def changed(unit: Unit) -> Promoter | None:
+        right = real_promoter(unit)
+        return None if right is None else right._replace(groups=change(right.groups))
 
-    def changed(self: Unit) -> int | None:
-        right = real(self)
-        return None if right is None else change(right)
-
-    return on(Unit, "promotion_beats", property(changed))
+    return on(definition, "promoter_of", changed)
 
 
 def late_rule(**changes: int) -> Callable[[Patch], None]:
-    def made(*arguments: Any) -> LateRule:
-        right = LateRule(*arguments)
-        return right._replace(**{key: getattr(right, key) + by for key, by in changes.items()})
+    def made(total: Term, addend: Term, rule: LateInWindow, zeros: Any) -> Any:
+        update = {key: getattr(rule, key) + by for key, by in changes.items()}
+        return real_window(total, addend, rule.model_copy(update=update), zeros)
 
-    return on(definition, "LateRule", made)
+    return on(late, "late_window", made)
 
 
 def narrow(term: Term, max_exp: int, bits: int, lost: str) -> int:
@@ -106,10 +105,10 @@ def narrow_combine(even: Any, odd: Any, bits: int, lost: str) -> Any:
     return made._replace(combined=both._replace(fraction_bits=bits, total=2 * both.total))
 
 
-def successive_halves(rule: Any, terms: Any, addend: Any, special: bool) -> Any:
+def successive_halves(self: EvenOdd, terms: Any, addend: Any, special: Any) -> Any:
     half = -(-len(terms) // 2)
     mixed = [term for pair in zip(terms[:half], terms[half:], strict=False) for term in pair]
-    return methods.even_odd(rule, [*mixed, *terms[len(mixed) // 2 : half]], addend, special)
+    return real_halves(self, [*mixed, *terms[len(mixed) // 2 : half]], addend, special)
 
 
 def normalised_subgroup(products: Any, a: Any, b: Any, bits: int) -> Any:
@@ -125,81 +124,63 @@ def scales_of_one_side(products: Any, a: Any, b: Any, bits: int) -> Any:
     return real_subgroup(products, a, b._replace(sig=1 << b.sig.bit_length() - 1) if b.sig else b, bits)
 
 
-def scaled_first(self: Definition, register: int, partial: int, scales: Any = None) -> Any:
+def scaled_first(self: Promoter, register: int, partial: int, scales: Any = None) -> Any:
     """The partial sum times the scale, rounded, and then added."""
-    rule = self.unit.promotion
-    assert rule is not None
-    made = real_promote(self, 0, partial, scales)
-    return real_promote_add(self, register, made.code)
+    scaled = real_promote(self, 0, partial, scales).code
+    terms = tuple(addend_term(self.format, code) for code in (register, scaled))
+    return Promoted(register, scaled, add(self.format, terms, self.rounding))
 
 
-def real_promote_add(self: Definition, register: int, scaled: int) -> Any:
-    rule = self.unit.promotion
-    assert rule is not None and isinstance(rule.format, FloatFormat)
-    terms = tuple(definition.addend_term(rule.format, code) for code in (register, scaled))
-    return definition.Promoted(register, scaled, add(rule.format, terms, rule.rounding))
+def truncated_scale(self: Promoter, *arguments: Any) -> int:
+    return real_scale(self._replace(rounding="rz"), *arguments)
 
 
-real_promote = Definition.promote
-real_scale = Definition.promotion_scale
-
-
-def truncated_scale(self: Definition, a: int, b: int) -> int:
-    rule, scale = self.unit.promotion, self.unit.scale
-    assert rule is not None and scale is not None and isinstance(rule.format, FloatFormat)
-    x, y = scale.a.format, scale.b.format
-    both = definition.product(definition.unpack(x, a), definition.unpack(y, b), x.fraction_bits + y.fraction_bits)
-    return add(rule.format, (both,), "rz")
-
-
-def always_carried(self: Definition, made: Any, special: Term | None, terms: Any) -> Term | None:
+def always_carried(self: Exact, summed: Summed, code: int) -> ExactSoFar:
     """The exact sum, whatever `rounded` says."""
-    return special or (Term(int(made.total < 0), made.unit_exp, abs(made.total), 0, Class.NORMAL))
+    return ExactSoFar(summed.outcome, code)
 
 
-def saturated(fmt: FixedFormat, sign: int, sig: int, unit_exp: int, mode: str, overflow: str) -> Any:
+def saturated(fmt: FixedFormat, sign: int, sig: int, unit_exp: int, mode: Any, overflow: str) -> Any:
     return rounding.round_fixed(fmt, sign, sig, unit_exp, mode, "saturate")
 
 
-def wrapped(fmt: FixedFormat, sign: int, sig: int, unit_exp: int, mode: str, overflow: str) -> Any:
+def wrapped(fmt: FixedFormat, sign: int, sig: int, unit_exp: int, mode: Any, overflow: str) -> Any:
     return rounding.round_fixed(fmt, sign, sig, unit_exp, mode, "wrap")
 
 
 def no_late_flush(patch: Patch) -> None:
-    patch.setattr(definition, "flushed_code", lambda fmt, code: code)
+    patch.setattr(late, "flushed_code", lambda fmt, code: code)
 
 
-def late_add_keeps(fmt: FloatFormat, terms: Any, mode: str, flushed: bool = False) -> int:
+def late_add_keeps(fmt: FloatFormat, terms: Any, mode: Any, flushed: bool = False) -> int:
     return add(fmt, terms, mode)
 
 
 DROP, DL = "even-odd", "chain-dl-chunks"
 MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
-    "products are not rounded": ("chain-f16-mul-add", additions(fused=True)),
-    "mul and add for FMA": ("chain-bf16-chunks", additions(fused=False)),
-    "mul and add for FMA below the least number": ("chain-flush-fused", additions(fused=False)),
-    "a chain that goes backwards": ("chain-f32", method("sequential", backwards)),
+    "products are not rounded": ("chain-f16-mul-add", additions(product="fused")),
+    "mul and add for FMA": ("chain-bf16-chunks", additions(product="rounded")),
+    "mul and add for FMA below the least number": ("chain-flush-fused", additions(product="rounded")),
+    "a chain that goes backwards": ("chain-f32", on(Sequential, "additions", backwards)),
     "a chain to nearest even for away": (DL, additions(rounding="rne")),
     "a chain to nearest for towards zero": ("chain-f16-rz", additions(rounding="rne")),
     "a chain that keeps subnormals": ("chain-flush", additions(flush=False)),
     "a chain of FMAs that keeps subnormals": ("chain-flush-fused", additions(flush=False)),
     "chunks of twice the length": (DL, beats(lambda right: 2 * right)),
     "chunks of half the length": ("chain-bf16-chunks", beats(lambda right: right // 2)),
-    "a tree of other pairs": ("tree-4", method("pairwise", other_pairs)),
-    "a chain for a tree": ("tree-4", method("pairwise", chain.sequential)),
-    "an addend inside the tree": ("tree-4", method("pairwise", addend_first)),
-    "an odd lane elsewhere": ("tree-f16-7", method("pairwise", other_pairs)),
+    "a tree of other pairs": ("tree-4", on(Pairwise, "additions", other_pairs)),
+    "a chain for a tree": ("tree-4", on(Pairwise, "additions", real_sequential)),
+    "an addend inside the tree": ("tree-4", on(Pairwise, "additions", addend_first)),
+    "an odd lane elsewhere": ("tree-f16-7", on(Pairwise, "additions", other_pairs)),
     "a tree that keeps subnormals": ("tree-flush", additions(flush=False)),
-    "products of a tree are not rounded": ("tree-one", additions(fused=True)),
-    "an exact sum rounded after each group": ("exact-f32", on(Definition, "_carry", lambda *_: None)),
-    "an exact sum that is not rounded after each group": ("exact-f16-group", on(Definition, "_carry", always_carried)),
-    "integers that saturate": ("integers", on(definition, "round_fixed", saturated)),
-    "integers that wrap": ("integers-saturate", on(definition, "round_fixed", wrapped)),
-    "a window bit less in each half": (DROP, on(parts, "align", narrow)),
-    "a window bit less where halves meet": (DROP, on(methods, "combine", narrow_combine)),
-    "halves that follow one another": (
-        DROP, lambda patch: patch.setitem(methods.METHODS, "even-odd", successive_halves)
-    ),
+    "products of a tree are not rounded": ("tree-one", additions(product="fused")),
+    "an exact sum rounded after each group": ("exact-f32", on(Exact, "carried", SumMethod.carried)),
+    "an exact sum that is not rounded after each group": ("exact-f16-group", on(Exact, "carried", always_carried)),
+    "integers that saturate": ("integers", on(result, "round_fixed", saturated)),
+    "integers that wrap": ("integers-saturate", on(result, "round_fixed", wrapped)),
+    "a window bit less in each half": (DROP, on(window, "align", narrow)),
+    "a window bit less where halves meet": (DROP, on(even_odd, "combine", narrow_combine)),
+    "halves that follow one another": (DROP, on(EvenOdd, "sum", successive_halves)),
     "an addend dropped one place late": (DROP, late_rule(drop_below=1)),
     "an addend dropped one place early": (DROP, late_rule(drop_below=-1)),
     "an addend dropped at once": ("late-window-jam", late_rule(drop_below=-1)),
@@ -212,13 +193,13 @@ MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
     "a limit of products one place down": (
         "late-window", on(definition, "limited", lambda term, limit: limited(term, limit - 8))
     ),
-    "scales applied before the alignment": ("subgroups", on(definition, "subgroup", normalised_subgroup)),
-    "scales of powers of two": ("subgroups", on(definition, "subgroup", scales_of_one_side)),
-    "a window bit less of scaled sums": ("subgroups-e8m0", on(parts, "align", narrow)),
-    "scaled, rounded and then added": ("scaled-promotion", on(Definition, "promote", scaled_first)),
-    "scales multiplied towards zero": ("scaled-promotion", on(Definition, "promotion_scale", truncated_scale)),
+    "scales applied before the alignment": ("subgroups", on(scales, "subgroup", normalised_subgroup)),
+    "scales of powers of two": ("subgroups", on(scales, "subgroup", scales_of_one_side)),
+    "a window bit less of scaled sums": ("subgroups-e8m0", on(window, "align", narrow)),
+    "scaled, rounded and then added": ("scaled-promotion", on(Promoter, "promote", scaled_first)),
+    "scales multiplied towards zero": ("scaled-promotion", on(Promoter, "scale", truncated_scale)),
     "late addends keep subnormals": ("late-flush-bf16", no_late_flush),
-    "late results keep subnormals": ("exact-late", on(definition, "add", late_add_keeps)),
+    "late results keep subnormals": ("exact-late", on(late, "add", late_add_keeps)),
 }  # fmt: skip
 
 

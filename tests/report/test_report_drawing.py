@@ -11,9 +11,9 @@ from report.report_samples import coverage
 
 import hwsim
 from hwsim.formats import Class
+from hwsim.model.record import Group
 from hwsim.report import Bin, CoverageGroup
 from hwsim.report.drawing import CELL, GAP, HEAD, ROW, Drawing, coverage_bar, pair_table, window_drawing
-from hwsim.report.explained import ExplainedGroup
 from hwsim.report.picture import Picture, picture
 from hwsim.spec import load_unit
 
@@ -38,7 +38,7 @@ def read(drawn: Drawing, shown: Picture) -> list[tuple[Fraction, Fraction]]:
     return [(kept, lost) for kept, lost in values]
 
 
-def groups() -> list[ExplainedGroup]:
+def groups() -> list[Group]:
     """Groups of units with windows of many kinds, with random operands."""
     made, source = [], random.Random(5)
     for name in (
@@ -60,14 +60,14 @@ def groups() -> list[ExplainedGroup]:
 
 
 @pytest.mark.parametrize("group", groups(), ids=lambda group: f"{group.unit.name}-{group.index}")
-def test_a_drawn_window_is_worth_what_the_terms_are(group: ExplainedGroup) -> None:
+def test_a_drawn_window_is_worth_what_the_terms_are(group: Group) -> None:
     shown = picture(group)
     assert shown is not None
     drawn = window_drawing(shown)
     values = read(drawn, shown)
     digits = sum(row.kept.count(digit) + row.lost.count(digit) for row in shown.rows for digit in "01")
     assert sum(len(words.text) for words in drawn.words if words.kind.startswith("bit ")) == digits
-    terms = [(term, kept) for _, term, kept in group.in_window if term.cls is Class.NORMAL]
+    terms = [pair for pair in zip(group.terms, group.aligned, strict=True) if pair[0].cls is Class.NORMAL]
     unit = Fraction(2) ** shown.last
     for (term, kept), (inside, below), row in zip(terms, values, shown.rows, strict=False):
         # The exact term, from its significand; no more of it is missing than stands further down.

@@ -14,8 +14,8 @@ from hwsim.formats import get_format
 from hwsim.report import Bin, CoverageGroup, Row, coverage_groups, explanation, failure_lines
 from hwsim.report.fit import fit
 from hwsim.report.page import _percent
-from hwsim.report.picture import text
 from hwsim.report.reading import reading, ulps
+from hwsim.report.sentences import text
 from hwsim.report.text import MOST_LINES
 from hwsim.spec import load_unit
 

@@ -116,9 +116,8 @@ def test_a_smoke_set_finds_a_dropped_lane(lane):
     unit = unit_of("hopper-wgmma-e4m3-f32")
 
     class Dropped(Definition):
-        def group(self, a, b, addend, scale_a=(), scale_b=()):
-            a = [*a[:lane], 0, *a[lane + 1 :]]
-            return super().group(a, b, addend, scale_a, scale_b)
+        def multiply(self, lanes):
+            return super().multiply(lanes._replace(a=[*lanes.a[:lane], 0, *lanes.a[lane + 1 :]]))
 
     assert _differ(unit, Dropped(unit)) >= 1
 

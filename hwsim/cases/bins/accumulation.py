@@ -6,7 +6,7 @@ from hwsim.cases.bins.declare import Declared, Hits
 from hwsim.cases.bins.seen import Seen, SeenCase
 from hwsim.cases.bins.shape import Shape
 from hwsim.formats import Class, FloatFormat
-from hwsim.model.stages import Promoted
+from hwsim.model.promotion import Promoted
 from hwsim.model.terms import Term, addend_term
 
 WORDS = ("add", "subtract")

@@ -12,7 +12,7 @@ from hwsim.cases.bins.plan import GROUPS, Plan
 from hwsim.cases.bins.seen import SeenCase, see
 from hwsim.cases.case import Case, term_scales
 from hwsim.model.definition import Definition
-from hwsim.model.stages import Explanation
+from hwsim.model.record import Explanation
 
 
 class Summary(NamedTuple):

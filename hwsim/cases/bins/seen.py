@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hwsim.cases.case import Case
 from hwsim.formats import Class
-from hwsim.model.stages import Explanation, Group
+from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
 
 SignedTerm = tuple[int, Term, int, int]

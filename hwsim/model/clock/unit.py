@@ -9,38 +9,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hwsim.model.carried import Carried
 from hwsim.model.clock.beat import Beat, Result
-from hwsim.model.definition import Definition
-from hwsim.model.terms import Term
-from hwsim.spec import Pipeline, Unit, refuse_unimplemented_in_pipeline
+from hwsim.model.clock.support import supports
+from hwsim.model.definition import Definition, GroupOperands
+from hwsim.spec import Pipeline, Unit
 
 
 @dataclass(slots=True)
 class _Context:
-    """One open sum: beats since it began or was last promoted, its partial sum and its promotion register."""
+    """One sum: whether it is open, and what its next beat starts from."""
 
+    carried: Carried
     open: bool = False
-    count: int = 0
-    partial: int = 0
-    register: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Flying:
+    """A beat in a register. result: None unless the beat is the last of its sum."""
+
     context: int
-    last: bool
-    result: int
+    result: int | None
 
 
 class PipelinedUnit:
     """A unit, cycle by cycle.
 
     In each cycle: look at `valid`, `result` and `ready`, then `tick`. Cycle 0 is the first after reset is released.
-    Raises NotImplementedYet for a unit whose arithmetic is not that of one beat after the other yet.
+    Raises NotImplementedYet for a unit that `supports` says something lacks of.
     """
 
     def __init__(self, unit: Unit, pipeline: Pipeline):
-        refuse_unimplemented_in_pipeline(unit)
+        supports(unit).demand()
         self.unit, self.pipeline = unit, pipeline
         self.definition = Definition(unit)
         self.reset()
@@ -49,28 +49,26 @@ class PipelinedUnit:
         """Empty the unit, as a cycle with `rst` high does."""
         # _registers[n] is what stands in register n + 1; the last one is the output.
         self._registers: list[_Flying | None] = [None] * self.pipeline.latency
-        self._contexts = [_Context() for _ in range(self.pipeline.contexts)]
+        self._contexts = [_Context(self.definition.open(0)) for _ in range(self.pipeline.contexts)]
         self.misuse = False
 
     @property
     def valid(self) -> bool:
         """Whether a result stands at the output."""
-        leaving = self._registers[-1]
-        return leaving is not None and leaving.last
+        return self.result is not None
 
     @property
     def result(self) -> Result | None:
         """The result at the output, or None."""
         leaving = self._registers[-1]
-        return Result(leaving.result, leaving.context) if leaving is not None and leaving.last else None
+        return None if leaving is None or leaving.result is None else Result(leaving.result, leaving.context)
 
     def ready(self, first: bool, context: int, output_ready: bool) -> bool:
         """Whether a beat would be accepted in this cycle."""
         if self.valid and not output_ready:
             return False
-        return first or not any(
-            flying is not None and not flying.last and flying.context == context for flying in self._registers[:-1]
-        )
+        under_way = [flying for flying in self._registers[:-1] if flying is not None]
+        return first or not any(flying.result is None and flying.context == context for flying in under_way)
 
     def tick(self, beat: Beat | None, output_ready: bool) -> bool:
         """One rising edge. Returns whether `beat`, if any, was accepted."""
@@ -85,28 +83,14 @@ class PipelinedUnit:
             self.misuse = True
         context = self._contexts[min(beat.context, self.pipeline.contexts - 1)]
         context.open = not beat.last
-        return _Flying(beat.context, beat.last, self._sum(beat, context))
+        self._step(beat, context)
+        return _Flying(beat.context, self.definition.close(context.carried) if beat.last else None)
 
-    def _sum(self, beat: Beat, context: _Context) -> int:
-        """One beat's arithmetic; what a result would be if the beat is the last."""
-        beats = self.unit.promotion_beats
-        if beats is None:
-            addend = self.definition.addend(beat.c) if beat.first else self.definition.partial(context.partial)
-            context.partial = self._group(beat, addend)
-            return context.partial
-        if beat.first:
-            context.count, context.register = 0, self.definition.register(beat.c)
-        partial = context.partial if context.count else 0
-        context.partial = self._group(beat, self.definition.partial(partial))
-        context.count += 1
-        if beat.last or context.count == beats:
-            context.register = self.definition.promote(context.register, context.partial).code
-            context.count = 0
-        return context.register
-
-    def _group(self, beat: Beat, addend: Term | None) -> int:
-        scale_a, scale_b = self.lane_scales(beat)
-        return self.definition.group(beat.a, beat.b, addend, scale_a, scale_b).code
+    def _step(self, beat: Beat, context: _Context) -> None:
+        """One beat's arithmetic."""
+        before = self.definition.open(beat.c) if beat.first else context.carried
+        lanes = GroupOperands(beat.a, beat.b, *self.lane_scales(beat))
+        context.carried = self.definition.step(before, lanes, beat.last).carried
 
     def lane_scales(self, beat: Beat) -> tuple[Sequence[int], Sequence[int]]:
         """The scale codes of a beat, one for each lane."""

@@ -16,8 +16,10 @@ import numpy as np
 
 from hwsim.formats import Class, FloatFormat, Format, unpack
 from hwsim.model.addition import add
-from hwsim.model.chain import Step
-from hwsim.model.stages import Added, Group, Promoted
+from hwsim.model.late import Added
+from hwsim.model.method import Addition
+from hwsim.model.promotion import Promoted
+from hwsim.model.record import Group
 from hwsim.model.terms import Term, addend_term, product
 from hwsim.report.explained import Explained, explain
 from hwsim.spec import Unit
@@ -59,28 +61,28 @@ def swamped(unit: Unit, codes_a: Any, codes_b: Any, scale_a: Any = None, scale_b
 
 def swamped_terms(explained: Explained) -> dict[int, bool]:
     """Whether each term other than zero is swamped, by its index along K."""
-    unit, record = explained.unit, explained.record
+    unit = explained.unit
     lost: set[int] = set()
     every: list[int] = []
     inside: list[int] = []  # the terms of the partial sum
     outside: list[int] = []  # the terms of the register, or of what an addend is added to
     # Most codes come again and again.
     of_a, of_b = (cache(partial(_is_factor, fmt)) for fmt in (unit.operands.a, unit.operands.b))
-    for index, group in enumerate(record.groups):
+    for index, group in enumerate(explained.groups):
         if (unit.restart is not None and index % unit.restart == 0) or unit.sum.method == "even-odd":
             inside = []
-        indices = unit.instruction.indices(index)
-        here = [i for i in indices if i < explained.k and of_a(explained.codes_a[i]) and of_b(explained.codes_b[i])]
+        indices, codes = group.indices, zip(group.codes_a[: group.used], group.codes_b, strict=False)
+        here = [i for i, (x, y) in zip(indices, codes, strict=False) if of_a(x) and of_b(y)]
         gone = _lost(unit, group)
         lost.update(indices[lane] for lane in gone.lanes)
         lost.update(inside if gone.before else ())
         inside = inside + here
         every += here
-        if index in record.promotions:
-            lost.update(_of_promotion(unit, record.promotions[index], inside, outside))
+        if index in explained.promotions:
+            lost.update(_of_promotion(unit, explained.promotions[index], inside, outside))
             outside = outside + inside
-        if index in record.additions:
-            lost.update(_of_addition(unit, group, record.additions[index], inside, outside))
+        if index in explained.additions:
+            lost.update(_of_addition(unit, group, explained.additions[index], inside, outside))
             outside = outside + inside
     return {i: i in lost for i in every}
 
@@ -158,7 +160,7 @@ def _of_steps(unit: Unit, group: Group) -> Lost:
     return Lost(lost | (level[0] if root else set()), before or addend)
 
 
-def _of_chain(fmt: Format, steps: Iterator[Step], lanes: int, rounded: bool) -> Lost:
+def _of_chain(fmt: Format, steps: Iterator[Addition], lanes: int, rounded: bool) -> Lost:
     lost: set[int] = set()
     before = _rounded_away(fmt, next(steps))
     for lane in range(lanes):
@@ -170,12 +172,12 @@ def _of_chain(fmt: Format, steps: Iterator[Step], lanes: int, rounded: bool) -> 
     return Lost(lost, before)
 
 
-def _swallowed(fmt: Format, step: Step, x: set[int], y: set[int]) -> set[int]:
+def _swallowed(fmt: Format, step: Addition, x: set[int], y: set[int]) -> set[int]:
     first, second = _swallows(fmt, step)
     return x if first else y if second else set()
 
 
-def _swallows(fmt: Format, step: Step) -> tuple[bool, bool]:
+def _swallows(fmt: Format, step: Addition) -> tuple[bool, bool]:
     """Whether an addition loses its first, or its second term."""
     x, y = step.terms
     return _gone(fmt, step.code, x, y), _gone(fmt, step.code, y, x)
@@ -187,7 +189,7 @@ def _gone(fmt: Format, code: int, term: Term, other: Term) -> bool:
     return bool(lost) and total is not None and total == left
 
 
-def _rounded_away(fmt: Format, step: Step) -> bool:
+def _rounded_away(fmt: Format, step: Addition) -> bool:
     """Whether the rounding of one term made it zero."""
     return bool(_value(step.terms[0])) and _value(addend_term(fmt, step.code)) == 0
 

@@ -1,0 +1,20 @@
+"""Whether the cycle-level model has a unit."""
+
+from __future__ import annotations
+
+from hwsim.model.support import supports as supports_model
+from hwsim.spec import Support, Unit
+
+
+def supports(unit: Unit) -> Support:
+    """What the cycle-level model lacks of a unit: what the model lacks, and scales that the lanes of a beat share.
+
+    A beat carries one scale for each block of neighbouring products. Where groups take products of an order of their
+    own, a beat's lanes are of several blocks, and which scales it should carry is not settled.
+    """
+    model = supports_model(unit)
+    if not model:
+        return model
+    ordered = unit.scale is not None and unit.instruction.order != "sequential"
+    lacks = ("instruction.order other than sequential with scale",) if ordered else ()
+    return Support(unit.name, "is in the model, but not on a clock yet", lacks)

@@ -1,0 +1,149 @@
+"""A late addend: it is added after an instruction's last group, by an operation of its own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple, assert_never
+
+from hwsim.formats import FloatFormat, Format
+from hwsim.model.addition import add, combine_specials, flushed_code
+from hwsim.model.method import ZeroSign, sum_zero_sign
+from hwsim.model.result import ResultRounding
+from hwsim.model.terms import Term, addend_term
+from hwsim.model.window import ZeroTerms, align, max_exponent
+from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, PairwiseSum, SequentialSum, Unit
+
+
+class LateWindow(NamedTuple):
+    """The window of a late addend: the sum and the addend, aligned to the larger exponent.
+
+    fraction_bits: of the total; kept_sum and kept_addend are what the two keep. dropped: the addend was too small.
+    """
+
+    max_exp: int | None
+    fraction_bits: int
+    kept_sum: int
+    kept_addend: int
+    dropped: bool
+
+    @property
+    def total(self) -> int:
+        """Sum and addend together, in units of 2^(max_exp - fraction_bits)."""
+        return self.kept_sum + self.kept_addend
+
+
+class Added(NamedTuple):
+    """One late addition: the addend's format, and the codes of both operands and of the result.
+
+    window: of operation `window`, which takes the sum before it is rounded to `partial`; None for special values.
+    """
+
+    addend_format: Format
+    addend: int
+    partial: int
+    code: int
+    window: LateWindow | None = None
+
+
+class LateOperands(NamedTuple):
+    """What a late addition adds.
+
+    addend, format: the code of c, or of the result of the instruction before.
+    partial: the code of the result of the instruction's last group. terms, special, sum: of that group: what it summed,
+    the NaN or infinity that they make, and the sum of its window, not rounded.
+    """
+
+    addend: int
+    format: Format
+    partial: int
+    terms: tuple[Term, ...]
+    special: Term | None
+    sum: Term
+
+
+class LateAddition(ABC):
+    """How an addend is added late. output: the format of the result."""
+
+    output: Format
+
+    @abstractmethod
+    def add(self, operands: LateOperands) -> Added:
+        """The addend and the partial sum, added."""
+
+
+class RoundedLateAddition(LateAddition):
+    """One addition of IEEE 754: addend + partial, rounded to the format of late additions."""
+
+    def __init__(self, rule: LateAdd, partial: Format, nan: int):
+        self.rule, self.partial, self.nan = rule, partial, nan
+        self.output = rule.format
+
+    def add(self, operands: LateOperands) -> Added:
+        """The addend + the rounded partial sum."""
+        rule, fmt, addend = self.rule, operands.format, operands.addend
+        if rule.flush and isinstance(fmt, FloatFormat):
+            addend = flushed_code(fmt, addend)
+        terms = (addend_term(fmt, addend), addend_term(self.partial, operands.partial))
+        code = add(rule.format, terms, rule.rounding, rule.flush)
+        nan = code == rule.format.canonical_nan
+        return Added(fmt, operands.addend, operands.partial, self.nan if nan else code)
+
+
+class WindowLateAddition(LateAddition):
+    """The addend and the group's sum, not rounded yet, in a window of their own, rounded to the result format."""
+
+    def __init__(self, rule: LateInWindow, unit: Unit, rounding: ResultRounding):
+        self.rule, self.unit, self.rounding = rule, unit, rounding
+        self.output = unit.result.format
+
+    def add(self, operands: LateOperands) -> Added:
+        """The addend + the sum, both cut to the window."""
+        fmt, addend = operands.format, addend_term(operands.format, operands.addend)
+        special = combine_specials((addend,) if operands.special is None else (operands.special, addend))
+        if special is not None:
+            return Added(fmt, operands.addend, operands.partial, self.rounding.special(special).code)
+        zeros, sign_rule = _zeros(self.unit)
+        made = late_window(operands.sum, addend, self.rule, zeros)
+        unit_exp = None if made.max_exp is None else made.max_exp - made.fraction_bits
+        sign = sum_zero_sign((*operands.terms, addend), sign_rule, self.unit.result.rounding)
+        rounded = self.rounding.total(made.total, unit_exp, sign)
+        return Added(fmt, operands.addend, operands.partial, rounded.code, made)
+
+
+def late_window(total: Term, addend: Term, rule: LateInWindow, zero_terms: ZeroTerms) -> LateWindow:
+    """Finite sum and addend in one window.
+
+    Each is cut to its own number of bits; the integers are in units of the finer of the two.
+    """
+    bits = max(rule.sum_bits, rule.addend_bits)
+    max_exp = max_exponent((total, addend), zero_terms)
+    if max_exp is None:
+        return LateWindow(None, bits, 0, 0, False)
+    dropped = rule.drop_below is not None and addend.sig != 0 and addend.exp < max_exp - rule.drop_below
+    kept_sum = align(total, max_exp, rule.sum_bits, rule.lost) << bits - rule.sum_bits
+    kept_addend = 0 if dropped else align(addend, max_exp, rule.addend_bits, rule.lost) << bits - rule.addend_bits
+    return LateWindow(max_exp, bits, kept_sum, kept_addend, dropped)
+
+
+def _zeros(unit: Unit) -> tuple[ZeroTerms, ZeroSign]:
+    """How zero terms count in a unit's window, and the sign of a sum of zero, which a late addend's window shares."""
+    match unit.sum:
+        case AlignedSum() | EvenOddSum() as rule:
+            return rule.zero_terms, rule.zero
+        case SequentialSum() | PairwiseSum() | ExactSum() as rule:
+            raise ValueError(f"a late addend's window needs a window, which method {rule.method} has not")
+        case _:
+            assert_never(unit.sum)
+
+
+def late_addition(unit: Unit, rounding: ResultRounding) -> LateAddition | None:
+    """How a unit adds its addend late; None where it does not."""
+    match unit.late:
+        case None:
+            return None
+        case LateAdd() as rule:
+            return RoundedLateAddition(rule, unit.result.format, unit.nan)
+        case LateInWindow() as rule:
+            return WindowLateAddition(rule, unit, rounding)
+        case _:
+            assert_never(unit.late)

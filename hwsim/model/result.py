@@ -1,0 +1,51 @@
+"""The rounding of a group's sum to the unit's result."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from hwsim.formats import Class, FixedFormat
+from hwsim.model.rounding import Rounded, flush, infinity_code, pack, round_fixed, round_to
+from hwsim.model.terms import Term
+from hwsim.spec.parts import Result
+
+
+class ResultRounding:
+    """How a sum is rounded to a unit's result, and what NaN and infinity become there."""
+
+    def __init__(self, rule: Result):
+        self.rule = rule
+
+    def total(self, total: int, unit_exp: int | None, sign: int = 0) -> Rounded:
+        """total * 2^unit_exp, rounded. sign: of a sum of zero; unit_exp None is one too."""
+        rule, fmt = self.rule, self.rule.format
+        if total == 0 or unit_exp is None:
+            return Rounded(0 if isinstance(fmt, FixedFormat) else pack(fmt, sign & fmt.signed_zero, 0), None)
+        negative = int(total < 0)
+        if isinstance(fmt, FixedFormat):
+            return round_fixed(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow)
+        rounded = round_to(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow, rule.tiny)
+        return flush(fmt, rounded, rule.tiny) if rule.subnormals == "flush" else rounded
+
+    def term(self, term: Term) -> Rounded:
+        """A sum as a term, rounded."""
+        if term.cls in (Class.NAN, Class.INFINITY):
+            return self.special(term)
+        return self.total(-term.sig if term.sign else term.sig, term.exp - term.fraction_bits, term.sign)
+
+    def special(self, term: Term) -> Rounded:
+        """The result of a sum that is NaN or infinite. Raises ValueError for a fixed format, which has neither."""
+        fmt = self.rule.format
+        if isinstance(fmt, FixedFormat):
+            raise ValueError(f"{fmt.name} has neither NaN nor infinity")
+        if term.cls is Class.NAN:
+            return Rounded(self.nan, None)
+        return Rounded(infinity_code(fmt, term.sign, self.rule.overflow), None)
+
+    @cached_property
+    def nan(self) -> int:
+        """The container's code of a result that is NaN; 0 for a format without one."""
+        rule, fmt = self.rule.nan, self.rule.format
+        if isinstance(rule, int):
+            return rule
+        return 0 if isinstance(fmt, FixedFormat) or fmt.canonical_nan is None else fmt.canonical_nan

@@ -1,0 +1,103 @@
+"""Shared scales: where they enter the arithmetic of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, assert_never
+
+from hwsim.formats import Class, ExponentFormat, Fields, Format, unpack
+from hwsim.model.addition import combine_specials, exact_sum, zero_sign
+from hwsim.model.terms import Term, product
+from hwsim.spec import AlignedSum, Unit
+from hwsim.spec.sums import SubgroupRule
+
+
+class ProductScales(NamedTuple):
+    """Powers of two, whose exponents add to those of the products. a, b: the formats of both sides' scales."""
+
+    a: ExponentFormat
+    b: ExponentFormat
+
+    def exponents(self, scale_a: Sequence[int], scale_b: Sequence[int]) -> list[int | None]:
+        """What the scales add to each product's exponent; None where one is NaN. scale_a, scale_b: a code a lane."""
+        return [scale_exponent(self.a, x, self.b, y) for x, y in zip(scale_a, scale_b, strict=True)]
+
+
+def scale_exponent(a: ExponentFormat, x: int, b: ExponentFormat, y: int) -> int | None:
+    """The sum of two scales' exponents; None where one is NaN."""
+    if a.is_nan(x) or b.is_nan(y):
+        return None
+    return x - a.bias + y - b.bias
+
+
+class Subgroup(NamedTuple):
+    """One exact sum and its scales. total, unit_exp: the sum, 0 where it is not finite. term: scaled, to be aligned."""
+
+    total: int
+    unit_exp: int
+    scale_a: Fields
+    scale_b: Fields
+    term: Term
+
+
+class SubgroupScales(NamedTuple):
+    """Scales that multiply exact sums of `lanes` products each. a, b: the formats of both sides' scales."""
+
+    lanes: int
+    a: Format
+    b: Format
+
+    def subgroups(
+        self, products: Sequence[Term], scale_a: Sequence[int], scale_b: Sequence[int]
+    ) -> tuple[Subgroup, ...]:
+        """The scaled sums of a group's parts. scale_a, scale_b: a code for each lane."""
+        bits = self.a.fraction_bits + self.b.fraction_bits
+        return tuple(
+            subgroup(products[i : i + self.lanes], unpack(self.a, scale_a[i]), unpack(self.b, scale_b[i]), bits)
+            for i in range(0, len(products), self.lanes)
+        )
+
+
+def subgroup(products: Sequence[Term], scale_a: Fields, scale_b: Fields, scale_fraction_bits: int) -> Subgroup:
+    """The exact sum of products, times both scales' significands, at the exponent of the scales.
+
+    scale_fraction_bits: those of both scales together.
+    """
+    special = combine_specials(products)
+    total, unit_exp = (0, 0) if special is not None else exact_sum(products)
+    sign = zero_sign(products, "rne") if total == 0 else int(total < 0)
+    cls = special.cls if special is not None else Class.NORMAL if total else Class.ZERO
+    summed = Fields(special.sign if special is not None else sign, 0, abs(total), cls)
+    # A term's significand is in units of 2^-fraction_bits, which takes the exponent of the sum's unit in.
+    bits = scale_fraction_bits - unit_exp
+    first = product(summed, scale_a, bits)
+    if first.cls in (Class.NAN, Class.INFINITY):
+        summed = Fields(first.sign, 0, 0, first.cls)
+    else:
+        summed = Fields(first.sign, scale_a.exp, first.sig, first.cls)
+    return Subgroup(total, unit_exp, scale_a, scale_b, product(summed, scale_b, bits))
+
+
+def group_scales(unit: Unit) -> ProductScales | SubgroupScales | None:
+    """The scales that enter a group's sum; None without scales, and where they enter at the promotion.
+
+    Raises ValueError for what the specification's rules and `supports` refuse.
+    """
+    if unit.scale is None:
+        return None
+    a, b = unit.scale.a.format, unit.scale.b.format
+    match unit.scale.at:
+        case "product":
+            if isinstance(a, ExponentFormat) and isinstance(b, ExponentFormat):
+                return ProductScales(a, b)
+            raise ValueError(f"scales of products must be powers of two, not {a.name} and {b.name}")
+        case "subgroup":
+            match unit.sum:
+                case AlignedSum(subgroup=SubgroupRule(lanes=lanes)):
+                    return SubgroupScales(lanes, a, b)
+                case _:
+                    raise ValueError(f"scales of subgroups need sum.subgroup, which {unit.name} has not")
+        case "promotion":
+            return None
+        case _:
+            assert_never(unit.scale.at)
