@@ -12,7 +12,7 @@ from hwsim.spec import AlignedSum, Unit, steps
 from .align import Align, Distance, Maximum, TreeMaximum
 from .decode import Decode
 from .multiply import Multiply
-from .normalize import Magnitude, Normalize, Round, RoundingTarget
+from .normalize import Magnitude, Normalize, ResultTarget, Round
 from .numbers import WindowRanges
 from .step import Datapath, DatapathStep
 from .sum import Sum
@@ -40,7 +40,7 @@ def carried_layout(n: WindowRanges) -> StructLayout:
 def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
     """A group's sum: `operands_layout` in, `result_layout` out."""
     n = WindowRanges(unit)
-    carried, target = carried_layout(n), RoundingTarget.of(n)
+    carried, target = carried_layout(n), ResultTarget.of(n)
     path = [
         Decode(n, carried),
         Multiply(n),

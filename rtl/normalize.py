@@ -82,13 +82,13 @@ class SumTarget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundingTarget(SumTarget):
+class ResultTarget(SumTarget):
     """A target that a rule of the specification rounds to."""
 
     rounding: Rounding
 
     @classmethod
-    def of(cls, n: WindowRanges) -> RoundingTarget:
+    def of(cls, n: WindowRanges) -> ResultTarget:
         """The target of a group's sum."""
         rule = n.unit.result
         top = n.total.width - 2 - n.fraction_bits
@@ -259,7 +259,7 @@ class Encode(DatapathStep):
 class Round(Encode):
     """The code: rounded, overflow and special values by the unit's rules."""
 
-    def __init__(self, target: RoundingTarget, name: str = "round"):
+    def __init__(self, target: ResultTarget, name: str = "round"):
         self.rounding = target.rounding
         super().__init__(name, target.normalized(), target)
 

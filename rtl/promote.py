@@ -13,7 +13,7 @@ from hwsim.spec.parts import Promotion
 from .align import clamp, shifted
 from .decode import FloatDecode
 from .layouts import SPECIAL, factor_layout
-from .normalize import Magnitude, Normalize, Round, RoundingTarget, leading_zeros
+from .normalize import Magnitude, Normalize, ResultTarget, Round, leading_zeros
 from .numbers import FieldRange, signed_shape
 from .step import Datapath, DatapathStep, assign, fields
 
@@ -37,7 +37,7 @@ class Adder:
         largest = 2 * ((1 << bits) - 1)
         self.total = signed_shape(-largest, largest)
         self.shift_bits = (self.fraction_bits + 2).bit_length()
-        self.target = RoundingTarget(
+        self.target = ResultTarget(
             fmt=fmt,
             rounding=rule.rounding,
             overflow="infinity",

@@ -60,7 +60,8 @@ def operand(text: str, name: str) -> tuple[str, int]:
         ("6'010101", 6, 1, "{ 1'0 1'0 6'010101 }"),
         (r"{ \p \q }", 6, 1, r"{ \p \p { \p \q } }"),
         (r"{ \q [4:2] \s }", 6, 1, r"{ \q [4] \q [4] { \q [4:2] \s } }"),
-        (r"{ \s \q }", 7, 1, r"{ \s [2] { \s \q } }"),
+        (r"{ \s \p }", 4, 1, r"{ \s [2] \s [2] \s [2] \s [2] { \s \p } }"),
+        ("{ }", 0, 1, "{ 1'0 1'0 1'0 1'0 1'0 1'0 1'0 1'0 { } }"),
         (r"{ 2'10 \q }", 7, 1, r"{ 1'1 { 2'10 \q } }"),
     ],
 )  # fmt: skip
@@ -109,6 +110,24 @@ def test_widths_are_those_of_the_same_module() -> None:
     text = widen(first + second)
     assert text.count(r"connect \A { \s [2] \s }") == 1
     assert text.count(r"connect \A { \s [1] \s [1] \s }") == 1
+
+
+@pytest.mark.parametrize(
+    ("signal", "width", "message"),
+    [
+        (r"{ \s \q }", 7, "must be 7 bits wide"),
+        (r"\q [3:1]", 2, "must be 2 bits wide"),
+        ("3'01", 2, "as many bits as it says"),
+    ],
+)
+def test_a_signal_of_another_width_is_an_error(signal: str, width: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        widen(cell("$neg", y=8, a=signal, a_width=width, a_signed=1))
+
+
+def test_a_line_that_no_cell_has_is_an_error() -> None:
+    with pytest.raises(ValueError, match="must be a parameter or a connection, not "):
+        widen(cell("$neg", y=8, a=r"\q", a_width=5).replace("    connect \\A", "    switch \\A"))
 
 
 class Operations(wiring.Component):
