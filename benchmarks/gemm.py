@@ -28,10 +28,10 @@ from rich.table import Table
 
 from hwsim.formats import ExponentFormat, codes_of, container_dtype
 from hwsim.formats.blocks import scale_shape
+from hwsim.kernels import kernel_of
+from hwsim.kernels.tiles import ProductOperands, multiply, threads
 from hwsim.model.arrays import dot as model_dot
-from hwsim.products.engine import Scales, kernel_for, multiply, threads
-from hwsim.products.matrix import gemm
-from hwsim.products.pairs import dot
+from hwsim.products import dot, gemm
 from hwsim.spec import Unit, load_unit
 
 SEED = 1
@@ -46,6 +46,10 @@ SHAPE = 256, 2048, 512  # M, K, N: operands that stay near
 PEERS = {"ml_dtypes @": (64, 256, 64), "apytypes @, f16": (64, 256, 64)}
 
 
+def _no_progress(_: int) -> None:
+    """Nothing is shown."""
+
+
 class Operands:
     """Random codes of a unit, and scales near 1."""
 
@@ -54,15 +58,15 @@ class Operands:
         if unit.instruction.chain is None:
             k = unit.instruction.k
         rng = np.random.default_rng(SEED)
-        self.unit, self.shape = unit, (m, k, n)
+        self.unit, self.shape, self.kernel = unit, (m, k, n), kernel_of(unit)
         self.a = self._codes(unit.operands.a, rng.normal(size=(m, k)))
         self.b = self._codes(unit.operands.b, rng.normal(size=(k, n)))
-        self.scales = None
+        self.scales: tuple[Any, Any] = None, None
         if unit.scale is not None:
             of_a, of_b = unit.scale.a, unit.scale.b
             shapes = scale_shape(m, k, of_a.block), scale_shape(k, n, of_b.block)
             sides = [self._scales(s.format, rng, at) for s, at in zip((of_a, of_b), shapes, strict=True)]
-            self.scales = Scales(sides[0], sides[1], of_a.block, of_b.block)
+            self.scales = sides[0], sides[1]
 
     @staticmethod
     def _codes(fmt: Any, values: np.ndarray) -> np.ndarray:
@@ -84,7 +88,7 @@ class Operands:
     def multiply(self, cores: int) -> np.ndarray:
         """The result's codes."""
         out = np.empty((self.shape[0], self.shape[2]), container_dtype(self.unit.output))
-        multiply(self.unit, kernel_for(self.unit), (self.a, self.b, None, self.scales), out, cores=cores)
+        multiply(self.kernel, ProductOperands(self.unit, self.a, self.b, None, *self.scales), out, _no_progress, cores)
         return out
 
     def check(self) -> None:
@@ -92,11 +96,9 @@ class Operands:
         got = self.multiply(threads())[:2, :8]
         rows, columns = np.repeat(np.arange(2), 8), np.tile(np.arange(8), 2)
         scales: list[Any] = [None, None]
-        if self.scales is not None:
-            scales = [
-                self.scales.a[rows // self.scales.block_a[0]],
-                self.scales.b.T[columns // self.scales.block_b[1]],
-            ]
+        if self.unit.scale is not None:
+            block_a, block_b = self.unit.scale.a.block, self.unit.scale.b.block
+            scales = [self.scales[0][rows // block_a[0]], self.scales[1].T[columns // block_b[1]]]
         want = model_dot(self.unit, self.a[rows], self.b.T[columns], None, *scales)
         assert np.array_equal(want.view(got.dtype), got.reshape(-1)), self.unit.name
 
@@ -179,8 +181,7 @@ def compare(names: list[str], rounds: int, seconds: float) -> None:
         table.add_column(column, justify="right")
     for name in works:
         one, every = found[f"{name}, 1"], found[f"{name}, all"]
-        kind = "" if kernel_for(works[name].unit) else " (model)"
-        table.add_row(name + kind, giga(one), giga(every), *(f"{one / found[peer]:.3g}" for peer in short.values()))
+        table.add_row(name, giga(one), giga(every), *(f"{one / found[peer]:.3g}" for peer in short.values()))
     for name in others:
         table.add_row(name, giga(found[name]), "", *[""] * len(short))
     Console(width=140).print(table)

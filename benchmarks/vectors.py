@@ -23,8 +23,8 @@ from rich.table import Table
 
 from hwsim.cases.case import term_scales
 from hwsim.cases.random_cases import random_cases
+from hwsim.kernels.tiles import threads
 from hwsim.model.definition import Definition
-from hwsim.products.engine import threads
 from hwsim.spec import load_unit
 from hwsim.vectors.make import Wanted, make
 

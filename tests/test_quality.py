@@ -165,7 +165,6 @@ SHARED_NAMES = {
     "Mismatch",
     "Part",
     "Plan",
-    "Product",
     "Progress",
     "Reading",
     "Result",

@@ -11,7 +11,7 @@ import numpy as np
 from hwsim.cases.case import Case
 from hwsim.formats import container_dtype
 from hwsim.formats.codes import Codes
-from hwsim.products.engine import pair_up
+from hwsim.products import dot_codes
 from hwsim.spec import Unit
 
 
@@ -51,7 +51,8 @@ class Batch:
 
 def expected(unit: Unit, batch: Batch) -> Codes:
     """What the unit returns: codes (n,) in the output's container."""
-    return pair_up(unit, batch.a, batch.b, batch.c, batch.scale_a, batch.scale_b)
+    scales = None if batch.scale_a is None or batch.scale_b is None else (batch.scale_a, batch.scale_b)
+    return dot_codes(unit, batch.a, batch.b, batch.c, scales)
 
 
 def batches(unit: Unit, cases: Iterable[Case], most: int = 4096) -> Iterator[Batch]:

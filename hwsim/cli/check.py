@@ -81,7 +81,7 @@ def _called(unit: Unit, folder: str) -> str:
 
 
 def _pipe(results: str) -> Findings:
-    from hwsim.products.engine import kernel_for
+    from hwsim.products import kernel_for
     from hwsim.vectors.findings import of_stream
     from hwsim.vectors.stream import judge
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,7 @@ import typer
 from hwsim.cli.app import app
 from hwsim.cli.interrupt import interruptible
 from hwsim.cli.output import say
-from hwsim.cli.product import Given, check, product, write
+from hwsim.cli.product import Given, GivenFactor, check, product, write
 from hwsim.cli.progress import Progress
 from hwsim.files import replaced
 from hwsim.model.arrays import definition_of
@@ -66,50 +65,51 @@ def gemm(
     definition_of(specified)
     if output.suffix != ".npy" or output.is_dir():
         raise ValueError(f"--output must be a .npy file, not {output}")
-    arrays = [None if name is None else read(name) for name in (a, b, addend, scale_a, scale_b)]
-    given = _given(specified, arrays, quantize, quantize_b)
+    stored = read(a), read(b)
+    c, *scales = (None if name is None else read(name) for name in (addend, scale_a, scale_b))
+    rules = _rules(specified, stored, quantize, quantize_b)
+    of_a = GivenFactor("a", stored[0], scales[0], rules[0])
+    given = Given(specified, of_a, GivenFactor("b", stored[1], scales[1], rules[1]), c)
     check(given)
     with interruptible(), Progress("reading", products=True) as bar:
-        made = product(given, allow_nan)
-        by = "the model, element by element" if made.by_model else "compiled code"
-        bar.plan(made.products, "multiplying")
+        ready = product(given, allow_nan)
+        by = "the model, element by element" if ready.by_model else "compiled code"
+        bar.plan(ready.products, "multiplying")
         started = time.monotonic()
         try:
             with replaced(output) as file:
-                write(made, file, bar.advance)
+                write(ready, file, bar.advance)
         except OSError as error:
             error.filename = str(output)  # not the scratch file beside it
             raise
         seconds = time.monotonic() - started
     _say_rules(given)
-    shape, rate = " x ".join(map(str, made.shape)), float(f"{made.products / max(seconds, 1e-9):.3g}")
-    speed = f"{made.products:,} products in {seconds:,.2f} s, {rate:,.0f} a second"
-    say(f"{output}: {shape} {made.dtype.name}, {speed}, by {by}")
+    shape, rate = " x ".join(map(str, ready.shape)), float(f"{ready.products / max(seconds, 1e-9):.3g}")
+    speed = f"{ready.products:,} products in {seconds:,.2f} s, {rate:,.0f} a second"
+    say(f"{output}: {shape} {ready.dtype.name}, {speed}, by {by}")
 
 
-def _given(unit: Unit, arrays: Sequence[StoredArray | None], quantize: str | None, quantize_b: str | None) -> Given:
-    """The arrays, and the rules of those that are not codes. Raises ValueError for a rule that is not used."""
-    a, b, c, scale_a, scale_b = arrays
-    assert a is not None
-    assert b is not None
+def _rules(
+    unit: Unit, stored: tuple[StoredArray, StoredArray], quantize: str | None, quantize_b: str | None
+) -> tuple[str | None, str | None]:
+    """The rules of a and of b, None of what is codes. Raises ValueError for a rule that is not used."""
     for rule in (quantize, quantize_b):
         if rule is not None:
             get_rule(rule)
-    rule_a = None if are_codes(unit.operands.a, a) else quantize
-    rule_b = None if are_codes(unit.operands.b, b) else quantize_b or quantize
+    rule_a = None if are_codes(unit.operands.a, stored[0]) else quantize
+    rule_b = None if are_codes(unit.operands.b, stored[1]) else quantize_b or quantize
     for option, rule in (("--quantize-b", quantize_b), ("--quantize", quantize)):
         if rule is not None and rule not in (rule_a, rule_b):
             raise ValueError(
                 f"{option} {rule} finds nothing to quantise: codes, and floats of the format's own dtype, are taken as "
                 "they are"
             )
-    return Given(unit, a, b, c, scale_a, scale_b, rule_a, rule_b)
+    return rule_a, rule_b
 
 
 def _say_rules(given: Given) -> None:
     """What was quantised, and what became of scales that the unit does not take."""
-    for side in ("a", "b"):
-        stored, _, name = given.side(side)
-        if name is not None:
-            left = "; the result was multiplied by its scale" if multiplies(given.unit, get_rule(name)) else ""
-            say(f"{stored.name}: quantised by {name}{left}")
+    for factor in (given.a, given.b):
+        if factor.rule is not None:
+            left = "; the result was multiplied by its scale" if multiplies(given.unit, get_rule(factor.rule)) else ""
+            say(f"{factor.stored.name}: quantised by {factor.rule}{left}")

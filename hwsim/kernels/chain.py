@@ -12,7 +12,7 @@ import numpy as np
 from hwsim.compiled import compiled
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.floats import RoundingTarget, round_to, sum_in
-from hwsim.kernels.group import NAN_EXP, Lanes, Terms, group_sum
+from hwsim.kernels.group import NAN_EXP, Lanes, GroupTerms, group_sum
 from hwsim.kernels.integers import Int64s
 from hwsim.kernels.packed import WindowOperand
 from hwsim.kernels.windows import ALIGNED, LATER, WindowNumbers, least_exp
@@ -111,7 +111,7 @@ def run_scalar(
         np.zeros(lanes, np.uint32), np.zeros(lanes, np.uint32), np.zeros(lanes, np.int64),
         np.zeros(lanes, np.uint32), np.zeros(lanes, np.uint32),
     )  # fmt: skip
-    terms = Terms(np.zeros(lanes, np.int64), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64))
+    terms = GroupTerms(np.zeros(lanes, np.int64), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64))
     for i in range(a.words.shape[0]):
         for j in range(values.shape[1]):
             start = values[i, j]

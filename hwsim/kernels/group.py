@@ -1,6 +1,6 @@
 """One group's window in 64-bit integers, product by product: every setting, and what the vector kernel leaves out.
 
-A partial sum goes from group to group as a float64, which holds every number of a result format exactly. Terms are
+A partial sum goes from group to group as a float64, which holds every number of a result format exactly. GroupTerms are
 aligned and cut in `lost.cut`, and a group's sum is finished in `group_sum`, each in that one place.
 """
 
@@ -36,7 +36,7 @@ F64_BIAS, F64_FRACTION = 1023, 52
 FAR = 900
 
 
-class Terms(NamedTuple):
+class GroupTerms(NamedTuple):
     """A group's products, or scaled sums: significands, exponents, and signs, 1 of negative ones. int64 of lanes."""
 
     sigs: Int64s
@@ -143,7 +143,7 @@ def product_exp(x: int, y: int) -> int:
 
 
 @compiled
-def products(rule: WindowNumbers, lanes: Lanes, terms: Terms) -> int:
+def products(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> int:
     """The products of a group's lanes become its terms. Returns what is special among them."""
     specials = 0
     for lane in range(rule.lanes):
@@ -159,7 +159,7 @@ def products(rule: WindowNumbers, lanes: Lanes, terms: Terms) -> int:
 
 
 @compiled
-def subgroups(rule: WindowNumbers, lanes: Lanes, terms: Terms) -> int:
+def subgroups(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> int:
     """The scaled sums of a group's parts become its terms. Returns what is special among them."""
     specials = 0
     for part in range(rule.lanes // rule.subgroup):
@@ -199,7 +199,7 @@ def subgroups(rule: WindowNumbers, lanes: Lanes, terms: Terms) -> int:
 
 @compiled
 def largest(
-    rule: WindowNumbers, terms: Terms, first: int, count: int, step: int, c: float, emin: int, with_c: bool
+    rule: WindowNumbers, terms: GroupTerms, first: int, count: int, step: int, c: float, emin: int, with_c: bool
 ) -> int:
     """max_exp of finite terms, every `step` of them from the first on, and of c; NO_EXP where all are zero."""
     top, zeros = int64(NO_EXP), int64(rule.zero_exp)
@@ -221,7 +221,7 @@ def largest(
 
 
 @compiled
-def window_sum(rule: WindowNumbers, terms: Terms, first: int, count: int, step: int, top: int, fine: int) -> int:
+def window_sum(rule: WindowNumbers, terms: GroupTerms, first: int, count: int, step: int, top: int, fine: int) -> int:
     """The terms aligned to `top`, and summed, in units of 2^(top - fraction_bits). fine: a term's fraction bits."""
     total = int64(0)
     for i in range(first, count, step):
@@ -230,7 +230,7 @@ def window_sum(rule: WindowNumbers, terms: Terms, first: int, count: int, step: 
 
 
 @compiled
-def zero_of(rule: WindowNumbers, terms: Terms, count: int, c: float, with_c: bool) -> float:
+def zero_of(rule: WindowNumbers, terms: GroupTerms, count: int, c: float, with_c: bool) -> float:
     """The zero that a sum of exactly zero is."""
     if not rule.ieee_zero:
         return 0.0
@@ -267,7 +267,7 @@ def late_sum(rule: WindowNumbers, total: int, top: int, bits: int, c: float, emi
 
 
 @compiled
-def group_sum(rule: WindowNumbers, lanes: Lanes, terms: Terms, c: float, emin: int, with_c: bool) -> float:
+def group_sum(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms, c: float, emin: int, with_c: bool) -> float:
     """One group's sum as a float64, rounded to odd: to be rounded to the result format, once.
 
     terms: room for them. c: the addend, aligned with the terms, or added late in a window. emin: of its format.
@@ -304,7 +304,7 @@ def group_sum(rule: WindowNumbers, lanes: Lanes, terms: Terms, c: float, emin: i
 
 
 @compiled
-def even_odd(rule: WindowNumbers, terms: Terms) -> tuple[int, int, int]:
+def even_odd(rule: WindowNumbers, terms: GroupTerms) -> tuple[int, int, int]:
     """The sum of both halves' sums, its max_exp and its fraction bits."""
     fine, bits = rule.product_fraction, rule.combine_bits
     tops = (

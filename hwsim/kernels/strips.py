@@ -17,7 +17,7 @@ from hwsim.compiled import compiled, inlined
 from hwsim.kernels.chain import ADDED_LATE, PLAIN, ChainNumbers, GroupRules, committed
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.floats import RoundingTarget, add_odd, fma_odd, round_in, round_to, settled
-from hwsim.kernels.group import NAN_EXP, Lanes, Terms, group_sum, power
+from hwsim.kernels.group import NAN_EXP, Lanes, GroupTerms, group_sum, power
 from hwsim.kernels.integers import Int32s, Int64s, int32, int64
 from hwsim.kernels.lanes import COLUMNS, NO_EXP, group
 from hwsim.kernels.lost import FLOOR, JAM
@@ -115,7 +115,7 @@ def _finish_single(partial: Row, sums: Int32s, tops: Int32s, addend: int, base: 
 
 @inlined
 def _one_by_one(
-    rules: GroupRules, lanes: Lanes, terms: Terms, g: int, first: int, b: WindowOperand, places: Int64s, shifts: Int64s,
+    rules: GroupRules, lanes: Lanes, terms: GroupTerms, g: int, first: int, b: WindowOperand, places: Int64s, shifts: Int64s,
     partial: Row, emin: int, out: Floats,
 ) -> None:  # fmt: skip
     """A group of one row, whose words lanes.a has, against columns from `first` on, for special values.
@@ -186,7 +186,7 @@ def vector_run(quads: int, lane_bits: int, exp_bits: int, lost: int, mode: int, 
         of_b, shifts, kept = np.zeros(WIDE, np.int64), np.zeros(WIDE, np.int64), np.zeros(WIDE, np.float64)
         words, no_words = np.zeros((2, lanes), np.uint32), np.zeros(lanes, np.uint32)
         one = Lanes(words[0], words[1], np.zeros(lanes, np.int64), no_words, no_words)
-        terms = Terms(np.zeros(lanes, np.int64), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64))
+        terms = GroupTerms(np.zeros(lanes, np.int64), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64))
         base, across = rule.fraction_bits - packing.least, b.special.shape[1]
         # Powers of two stay normal, and so does what they scale; infinities are beyond.
         low, high = base - 120, min(base + 100, 127 - packing.least)

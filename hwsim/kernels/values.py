@@ -30,7 +30,7 @@ class FloatOperand(NamedTuple):
 
 def factor_values(unit: Unit, side: OperandName, codes: Codes) -> Floats:
     """What factors of these codes are when they are multiplied, in the codes' shape."""
-    fmt = unit.operands.a if side == "a" else unit.operands.b
+    fmt = unit.operands.factor(side)
     to = unit.operands.multiplied[0 if side == "a" else 1]
     if fmt.container_bits <= TABLE_BITS:
         return np.ascontiguousarray(np.take(_factor_table(fmt, to, unit.operands.daz), codes))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hwsim.cases.case import Case, block_lengths, term_scales
 from hwsim.formats import Format, container_dtype
-from hwsim.products.engine import pair_up
+from hwsim.products import dot_codes
 from hwsim.readings import arrays
 from hwsim.readings.changes import Candidate, rounded_addend, said
 from hwsim.readings.reader import Reader
@@ -98,11 +98,11 @@ def _dots(candidate: Candidate, cases: list[Case]) -> list[int]:
     a, b = (_codes(getattr(unit.operands, side), [getattr(case, side) for case in cases]) for side in "ab")
     plain = [case.c if fmt is None else rounded_addend(unit, fmt, case.c) for case in cases]
     c = np.array(plain, dtype=np.uint32)
-    scale_a = scale_b = None
+    scales = None
     if unit.scale is not None:
         scale_a = _codes(unit.scale.a.format, [case.scale_a for case in cases])
-        scale_b = _codes(unit.scale.b.format, [case.scale_b for case in cases])
-    return [int(code) for code in pair_up(unit, a, b, c, scale_a, scale_b).tolist()]
+        scales = scale_a, _codes(unit.scale.b.format, [case.scale_b for case in cases])
+    return [int(code) for code in dot_codes(unit, a, b, c, scales).tolist()]
 
 
 def _whole(unit: Unit, cases: list[Case]) -> bool:

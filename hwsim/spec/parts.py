@@ -40,6 +40,10 @@ class Operands(Part):
     daz: Flag = False
     """Whether factors that are subnormal in the format that is multiplied count as zero."""
 
+    def factor(self, side: Literal["a", "b"]) -> Number:
+        """The format of one factor."""
+        return self.a if side == "a" else self.b
+
     @property
     def multiplied(self) -> tuple[Number, Number]:
         """The formats that are multiplied: those of the factors, or what they are converted to."""

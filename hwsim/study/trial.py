@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.files import cache_folder
-from hwsim.products import gemm
-from hwsim.products.engine import FEW, chosen
+from hwsim.products import FEW, chosen, gemm
 from hwsim.report.explained import explain
 from hwsim.spec import Unit
 from hwsim.study.accuracy.exact import DoubleDouble, exact_product, magnitude

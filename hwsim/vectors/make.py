@@ -15,7 +15,8 @@ from hwsim.cases.batch import Batch, batches
 from hwsim.cases.random_cases import MANY, random_batch, runs
 from hwsim.formats import tables
 from hwsim.kernels import AnyKernel
-from hwsim.products.engine import kernel_for, threads
+from hwsim.kernels.tiles import threads
+from hwsim.products import kernel_for
 from hwsim.spec import Unit, as_yaml
 from hwsim.vectors.arrays import ARRAYS, MOST_ARRAYS, write_arrays
 from hwsim.vectors.block import (

@@ -18,8 +18,8 @@ from hwsim.c.lines import WIDTH, short
 from hwsim.c.names import format_names
 from hwsim.cli import main
 from hwsim.formats import parse
-from hwsim.model.arguments import check_length
 from hwsim.spec import NotImplementedYet, Unit, load_unit
+from hwsim.spec.arguments import check_length
 
 HOPPER, MX = "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32"
 NAMES = [

@@ -16,9 +16,9 @@ from kernels.window_units import UNITS, Variant, variant
 from model.model_units import ODD
 
 import hwsim
+from hwsim import products as facade
 from hwsim.cases.captured import CAPTURES
 from hwsim.model import dot
-from hwsim.products import engine
 from hwsim.spec import Unit, load_unit
 
 PRESETS = [unit for unit in units("aligned", "even-odd") if unit.name not in ODD]
@@ -35,8 +35,8 @@ BLOCK = 48
 @pytest.fixture(autouse=True)
 def no_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """hwsim.gemm computes however little by its kernel, and what other tests compute by the model stays the model's."""
-    monkeypatch.setattr(engine, "FEW", 0)
-    monkeypatch.setattr(engine, "_loaded", set())
+    monkeypatch.setattr(facade, "FEW", 0)
+    monkeypatch.setattr(facade, "_loaded", set())
 
 
 def parts(rows: Rows) -> list[Rows]:

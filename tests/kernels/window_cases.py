@@ -19,8 +19,8 @@ from hwsim.formats.blocks import one_code
 from hwsim.kernels import kernel_of
 from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.model import dot
-from hwsim.products.engine import filled
 from hwsim.spec import NotImplementedYet, Unit
+from hwsim.spec.arguments import filled
 
 
 def codes_in(out: Codes) -> Codes:
@@ -47,8 +47,7 @@ def fill(unit: Unit, given: Product) -> Filled:
     if unit.scale is None or given.scale_a is None or given.scale_b is None:
         return Filled(a, b, c, None, None)
     sides, k = unit.scale, a.shape[1]
-    scale_a = filled(given.scale_a, k, sides.a.block[1], one_code(sides.a.format))
-    scale_b = filled(given.scale_b.T, k, sides.b.block[0], one_code(sides.b.format)).T
+    scale_a, scale_b = filled(given.scale_a, sides, "a", k), filled(given.scale_b.T, sides, "b", k).T
     return Filled(a, b, c, scale_a, scale_b)
 
 

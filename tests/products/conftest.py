@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hwsim.products import engine
+from hwsim import products as facade
 
 
 @pytest.fixture(params=["kernel", "model"])
@@ -14,8 +14,8 @@ def way(request: pytest.FixtureRequest) -> Iterator[str]:
     """Both ways that a product is computed, however small or large it is."""
     few = {"kernel": -1, "model": 1 << 60}[request.param]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "FEW", few)
-        patch.setattr(engine, "_loaded", set())
+        patch.setattr(facade, "FEW", few)
+        patch.setattr(facade, "_loaded", set())
         yield request.param
 
 
@@ -23,6 +23,6 @@ def way(request: pytest.FixtureRequest) -> Iterator[str]:
 def by_kernel() -> Iterator[pytest.MonkeyPatch]:
     """However small a product is, its kernel computes it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "FEW", -1)
-        patch.setattr(engine, "_loaded", set())
+        patch.setattr(facade, "FEW", -1)
+        patch.setattr(facade, "_loaded", set())
         yield patch

@@ -16,9 +16,9 @@ from kernels.window_units import UNITS
 from products.gemm_cases import HOPPER, MX, VOLTA, Array, addends, bits, codes, expected, same
 
 import hwsim
+from hwsim import products as facade
 from hwsim.model import dot as by_model
-from hwsim.products import engine
-from hwsim.products.matrix import products
+from hwsim.products import products
 from hwsim.spec import as_yaml, load_unit
 
 # Shapes
@@ -50,8 +50,8 @@ def test_batches_are_broadcast_as_numpy_does(shapes: BroadcastableShapes, c_axes
         batch = [1 if ones >> axis & 1 else size for axis, size in enumerate(whole[:-2])]
         c = addends(3, *batch[len(batch) + 1 - c_axes :], *whole[-2:])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "FEW", few)
-        patch.setattr(engine, "_loaded", set())
+        patch.setattr(facade, "FEW", few)
+        patch.setattr(facade, "_loaded", set())
         got = hwsim.gemm(HOPPER, a, b, c)
     assert got.shape == whole
     same(got, broadcast(a, b, c))
@@ -187,7 +187,7 @@ BAD: list[tuple[str, tuple[Any, ...], str]] = [
     (HOPPER, ((40,), (40, 3)), r"^A must have shape \(\.\.\., M, K\), not \(40,\)"),
     (HOPPER, ((3, 40), (40,)), r"^B must have shape \(\.\.\., 40, N\), because A has 40 columns, not \(40,\)"),
     (HOPPER, ((3, 40), (39, 3)), r"^B must have shape \(\.\.\., 40, N\), because A has 40 columns, not \(39, 3\)"),
-    (HOPPER, ((2, 3, 40), (3, 40, 3)), r"^B must have shape \(2,\), A's axes .*, not \(3, 40, 3\)"),
+    (HOPPER, ((2, 3, 40), (3, 40, 3)), r"^B must have shape \(2,\), A's axes, .*, not \(3, 40, 3\)"),
     (HOPPER, ((3, 0), (0, 3)), r"^K, the number of products, must be at least 1, not 0"),
     (HOPPER, ((3, 40), (40, 4), (3, 1)), r"^C must have shape \(3, 4\), not \(3, 1\)"),
     (HOPPER, ((3, 40), (40, 4), (4,)), r"^C must have shape \(3, 4\), not \(4,\)"),

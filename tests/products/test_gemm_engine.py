@@ -14,10 +14,11 @@ from kernels.window_cases import by_run, window_kernel
 from products.gemm_cases import HOPPER, MX, VOLTA, WIDE, addends, bits, codes, expected, same
 
 import hwsim
+from hwsim import products as facade
+from hwsim.kernels import tiles
 from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.model import dot as by_model
-from hwsim.products import engine
-from hwsim.products.matrix import products
+from hwsim.products import products
 from hwsim.spec import Unit, load_unit
 
 # Tiles: panels of columns and blocks of rows
@@ -59,7 +60,7 @@ def test_blocks_of_scales_do_not_end_where_tiles_do(by_kernel: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 8])
 def test_as_many_threads_as_there_are_give_the_same(by_kernel: pytest.MonkeyPatch, cores: int) -> None:
-    by_kernel.setattr(engine, "threads", lambda: cores)
+    by_kernel.setattr(tiles, "threads", lambda: cores)
     a, b, c = codes(1, 37, 70), codes(2, 70, 300), addends(3, 37, 300)
     unit = load_unit(HOPPER)
     want = by_run(window_kernel(unit, vectors=False), unit, Product(a, b, bits(c), None, None))
@@ -70,12 +71,12 @@ def test_as_many_threads_as_there_are_give_the_same(by_kernel: pytest.MonkeyPatc
 
 THREADS = """
 import hashlib, numpy as np, hwsim
-from hwsim.products import engine
+from hwsim.kernels.tiles import threads
 rng = np.random.default_rng(7)
 a, b = (rng.integers(0, 0x78, shape, dtype=np.uint8) for shape in ((200, 96), (96, 300)))
 got = hwsim.gemm("hopper-wgmma-e4m3-f32", a, b)
 dots = hwsim.dot("hopper-wgmma-e4m3-f32", np.tile(a, (40, 1)), np.tile(b.T, (27, 1))[:8000])
-print(engine.threads(), hashlib.sha256(got.tobytes() + dots.tobytes()).hexdigest())
+print(threads(), hashlib.sha256(got.tobytes() + dots.tobytes()).hexdigest())
 """
 
 
@@ -112,11 +113,11 @@ def test_what_progress_raises_ends_the_product(way: str, error: type[BaseExcepti
             raise error("enough")
         time.sleep(0.01 if len(calls) < 3 else 0.5)  # as a block of rows takes; later ones let the error come first
 
-    kernel = engine.kernel_for(load_unit(HOPPER))
+    kernel = facade.kernel_for(load_unit(HOPPER))
     assert isinstance(kernel, WindowKernel)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "rows", 1, raising=False)
-        patch.setattr(engine, "threads", lambda: 2)
+        patch.setattr(tiles, "threads", lambda: 2)
         with pytest.raises(error, match="enough"):
             hwsim.gemm(HOPPER, codes(1, 500, 32), codes(2, 32, 8), progress=stop)
     assert len(calls) < 20
@@ -154,10 +155,10 @@ except KeyboardInterrupt:
 
 def test_few_products_are_the_models_and_more_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Unit] = []
-    made = engine.kernel_for
-    monkeypatch.setattr(engine, "kernel_for", lambda unit: asked.append(unit) or made(unit))
-    monkeypatch.setattr(engine, "_loaded", set())
-    monkeypatch.setattr(engine, "FEW", 3 * 32 * 5)
+    made = facade.kernel_for
+    monkeypatch.setattr(facade, "kernel_for", lambda unit: asked.append(unit) or made(unit))
+    monkeypatch.setattr(facade, "_loaded", set())
+    monkeypatch.setattr(facade, "FEW", 3 * 32 * 5)
     a, b = codes(1, 3, 33), codes(2, 33, 5)
     same(hwsim.gemm(HOPPER, a[:, :32], b[:32]), expected(HOPPER, a[:, :32], b[:32]))
     assert not asked
@@ -177,7 +178,7 @@ def test_few_products_are_the_models_and_more_the_kernels(monkeypatch: pytest.Mo
 
 
 def test_a_unit_without_a_kernel_is_the_models(by_kernel: pytest.MonkeyPatch) -> None:
-    assert engine.kernel_for(WIDE) is None
+    assert facade.kernel_for(WIDE) is None
     a, b, c = codes(1, 2, 3, 11), codes(2, 11, 4), addends(3, 3, 4)
     calls: list[int] = []
     got = hwsim.gemm(WIDE, a, b, c, progress=calls.append)
@@ -188,7 +189,7 @@ def test_a_unit_without_a_kernel_is_the_models(by_kernel: pytest.MonkeyPatch) ->
 
 
 def test_what_a_kernel_does_not_hold_is_the_models(by_kernel: pytest.MonkeyPatch) -> None:
-    kernel = engine.kernel_for(load_unit(HOPPER))
+    kernel = facade.kernel_for(load_unit(HOPPER))
 
     assert kernel is not None
     by_kernel.setattr(kernel, "longest", 39)
@@ -204,7 +205,7 @@ def test_what_a_kernel_does_not_hold_is_the_models(by_kernel: pytest.MonkeyPatch
 
 def test_another_dot_is_told(by_kernel: pytest.MonkeyPatch) -> None:
     # What these tests compare must be able to differ: a kernel with one lane less.
-    kernel = engine.kernel_for(load_unit(HOPPER))
+    kernel = facade.kernel_for(load_unit(HOPPER))
     assert isinstance(kernel, WindowKernel)
     a, b = codes(1, 5, 70), codes(2, 70, 6)
     want = expected(HOPPER, a, b)

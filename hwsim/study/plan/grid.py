@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hwsim.formats.yamlfile import SpecError
-from hwsim.model.arguments import check_length
 from hwsim.spec import Unit, refuse_unimplemented
+from hwsim.spec.arguments import check_length
 from hwsim.study.data import Data
 from hwsim.study.plan.fields import text, vary
 from hwsim.study.plan.scaling import Scaling, resolve, scaling_name

@@ -1,0 +1,137 @@
+"""A matrix product in tiles, and many dot products in parts, by a kernel on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.formats.codes import Codes
+from hwsim.kernels.kernel import AnyKernel, Kernel
+from hwsim.spec import Unit
+from hwsim.spec.arguments import filled, pad
+
+Progress = Callable[[int], None]
+Packed = TypeVar("Packed")
+Result = TypeVar("Result")
+# Columns that a panel is at least cut to, so that each core has one: what kernels take at once.
+NARROWEST = 64
+
+
+def threads() -> int:
+    """How many threads compute: NUMBA_NUM_THREADS, or one for each core."""
+    import numba  # takes half a second, which small work does without
+
+    return int(numba.config.NUMBA_NUM_THREADS)
+
+
+class ProductOperands(NamedTuple):
+    """The codes of one matrix product: a (M, K), b (K, N), c (M, N), or None for +0, and the scales of blocks.
+
+    scale_a: (M / rows, K / columns), scale_b: (K / rows, N / columns), or None for an unscaled unit.
+    """
+
+    unit: Unit
+    a: Codes
+    b: Codes
+    c: Codes | None = None
+    scale_a: Codes | None = None
+    scale_b: Codes | None = None
+
+    def rows(self, at: slice) -> tuple[Codes, Codes | None]:
+        """Rows of A and their scales, filled up along K."""
+        codes, scale = pad(self.a[at], self.unit.instruction.fill, 0), self.unit.scale
+        if scale is None or self.scale_a is None:
+            return codes, None
+        given = self.scale_a[np.arange(at.start, at.stop) // scale.a.block[0]]
+        return codes, filled(given, scale, "a", codes.shape[1])
+
+    def panel(self, at: slice) -> tuple[Codes, Codes | None]:
+        """Columns of B and their scales, filled up along K."""
+        codes, scale = self.b[:, at], self.unit.scale
+        if codes.shape[0] % self.unit.instruction.fill:
+            codes = pad(codes.T, self.unit.instruction.fill, 0).T
+        if scale is None or self.scale_b is None:
+            return codes, None
+        given = self.scale_b[:, np.arange(at.start, at.stop) // scale.b.block[1]].T
+        return codes, filled(given, scale, "b", codes.shape[0]).T
+
+    def addends(self, rows: slice, columns: slice) -> NDArray[np.uint32]:
+        """The codes of C."""
+        if self.c is None:
+            return np.zeros((rows.stop - rows.start, columns.stop - columns.start), np.uint32)
+        return self.c[rows, columns].astype(np.uint32)
+
+
+def multiply(
+    kernel: Kernel[Packed], operands: ProductOperands, out: Codes, progress: Progress, cores: int | None = None
+) -> None:
+    """Write the results' codes (M, N), in their container's dtype, to `out`.
+
+    Waves of panels: each is packed once, and every block of rows meets them all. progress: called with the number of
+    products that were computed since it was called last. cores: threads; None for `threads()`.
+    """
+    (m, k), n, cores = operands.a.shape, operands.b.shape[1], cores or threads()
+    width = min(kernel.columns, -(-n // cores // NARROWEST) * NARROWEST) if n > NARROWEST else max(n, 1)
+    height = max(1, min(kernel.rows, -(-m // cores)))
+    panels, blocks = list(slices(n, width)), list(slices(m, height))
+
+    def pack(at: slice) -> Packed:
+        return kernel.pack_b(*operands.panel(at))
+
+    def block(at: slice, columns: list[tuple[slice, Packed]]) -> None:
+        packed = kernel.pack_a(*operands.rows(at))
+        for across, panel in columns:
+            c = operands.addends(at, across)
+            results = np.empty_like(c)
+            kernel.run(packed, panel, c, results)
+            out[at, across] = results
+            progress(c.size * k)
+
+    with ThreadPoolExecutor(cores) as pool:
+        for first in range(0, len(panels), cores):
+            wave = panels[first : first + cores]
+            columns = list(zip(wave, _all(pool, [partial(pack, at) for at in wave]), strict=True))
+            # Few rows: each panel by itself, so that every core has something to do.
+            parts = [columns] if len(blocks) >= cores else [[panel] for panel in columns]
+            _all(pool, [partial(block, at, part) for at in blocks for part in parts])
+            # The next wave's panels are packed into this one's memory.
+            del columns, parts
+
+
+def multiply_pairs(
+    kernel: AnyKernel, a: Codes, b: Codes, c: Codes, scales: tuple[Codes, Codes] | None
+) -> NDArray[np.uint32]:
+    """The results' codes (n,) of a[i] . b[i] + c[i]. a, b: (n, K), filled up; scales: (n, blocks), filled too."""
+    out = np.empty(len(a), np.uint32)
+
+    def part(at: slice) -> None:
+        of_a, of_b = (None, None) if scales is None else (scales[0][at], scales[1][at])
+        kernel.pairs((a[at], of_a), (b[at], of_b), c[at].astype(np.uint32), out[at])
+
+    with ThreadPoolExecutor(threads()) as pool:
+        _all(pool, [partial(part, at) for at in slices(len(a), max(1, -(-len(a) // (4 * threads()))))])
+    return out
+
+
+def slices(count: int, step: int) -> Iterator[slice]:
+    """Parts of a range, of that length but for the last."""
+    return (slice(first, min(first + step, count)) for first in range(0, count, step))
+
+
+def _all(pool: ThreadPoolExecutor, tasks: Sequence[Callable[[], Result]]) -> list[Result]:
+    """The results of all tasks. After an error, or an interrupt, none is begun any more."""
+    futures: list[Future[Result]] = [pool.submit(task) for task in tasks]
+    try:
+        # Those that have ended first: what one raised is not to wait for another, before which more would be begun.
+        for ended in wait(futures, return_when=FIRST_EXCEPTION).done:
+            ended.result()
+        return [future.result() for future in futures]
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise

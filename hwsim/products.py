@@ -1,0 +1,190 @@
+"""Dot products and matrix products of arrays, bit for bit as a unit returns them: by its kernel, or by the model."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.formats import codes_of, container_dtype
+from hwsim.formats.blocks import per_term
+from hwsim.formats.codes import Codes
+from hwsim.kernels import AnyKernel, kernel_of, supports
+from hwsim.kernels.tiles import ProductOperands, Progress, multiply, multiply_pairs
+from hwsim.model.arrays import definition_of
+from hwsim.spec import Unit, load_unit
+from hwsim.spec.arguments import (
+    Shape,
+    addend_codes,
+    addends,
+    as_array,
+    block_scales,
+    check_broadcast,
+    check_unscaled,
+    factors,
+    matrix_shape,
+    pad,
+    result_array,
+    scale_codes,
+    scale_shapes,
+)
+
+# Up to so many products, about a second of the model's, compiled code is not loaded for: that takes longer.
+FEW = 1 << 19
+# Units whose kernels have been loaded: those are quicker whatever the size.
+_loaded: set[Unit] = set()
+
+
+@lru_cache(maxsize=64)
+def kernel_for(unit: Unit) -> AnyKernel | None:
+    """The unit's kernel; None where there is none, and the model computes it."""
+    definition_of(unit)
+    return kernel_of(unit) if supports(unit) else None
+
+
+def chosen(unit: Unit, products: int, k: int) -> AnyKernel | None:
+    """The kernel that computes so many products of a unit, sums of k of them; None where the model does."""
+    if products <= FEW and unit not in _loaded:
+        return None
+    kernel = kernel_for(unit)
+    if kernel is None or k > kernel.longest:
+        return None
+    _loaded.add(unit)
+    return kernel
+
+
+def dot(
+    unit: Unit | str | Path, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None
+) -> NDArray[Any]:
+    """The dot products of n pairs of rows: a[i] . b[i] + c[i], as the unit returns them.
+
+    unit: a unit, a preset's name or the path of a unit's file.
+    a, b: (n, K) codes of the unit's factors, or floats of the format's own dtype, which are taken by their bits. K at
+    least 1, and a multiple of the scales' blocks; it is filled with zero terms up to whole groups, or whole
+    instructions (docs/arithmetic.md).
+    c: (n,) codes, or floats, of `operands.addend`; None is +0.
+    scale_a, scale_b: (n, K / block) codes of the shared scales, block being that along K; None for an unscaled unit.
+    Returns (n,) float32 or float16 with exact bits, where the result stands in a binary32 or binary16 container
+    (NaNs with their payloads), else codes: uint8, uint16 or uint32.
+    Raises TypeError for any other dtype; ValueError for a code out of range, a shape that does not fit and for what
+    the unit does not take; NotImplementedYet for a unit that asks for what hwsim does not have.
+    """
+    unit = load_unit(unit)
+    definition_of(unit)
+    codes_a, codes_b = factors(unit, a, b, ("n", "K"))
+    codes_c = addends(unit, c, (len(codes_a),), "c")
+    scales = block_scales(unit, scale_a, scale_b, *codes_a.shape)
+    fill = unit.instruction.fill
+    return result_array(unit, dot_codes(unit, pad(codes_a, fill, 0), pad(codes_b, fill, 0), codes_c, scales))
+
+
+def dot_codes(unit: Unit, a: Codes, b: Codes, c: Codes, scales: tuple[Codes, Codes] | None) -> Codes:
+    """The results' codes (n,) of a[i] . b[i] + c[i].
+
+    a, b: (n, K), filled up along K; scales: (n, blocks) of each, filled too, or None. c: (n,).
+    """
+    kernel = chosen(unit, a.size, a.shape[1])
+    codes = _dots_by_definition(unit, a, b, c, scales) if kernel is None else multiply_pairs(kernel, a, b, c, scales)
+    return codes.astype(container_dtype(unit.output))
+
+
+def gemm(
+    unit: Unit | str | Path,
+    A: Any,
+    B: Any,
+    C: Any = None,
+    scale_a: Any = None,
+    scale_b: Any = None,
+    *,
+    progress: Progress | None = None,
+) -> NDArray[Any]:
+    """A @ B + C, every element as the unit returns it.
+
+    unit: a unit, a preset's name or the path of a unit's file.
+    A: (M, K) and B: (K, N) codes of the unit's factors, or floats of the format's own dtype, taken by their bits; K
+    as for `hwsim.dot`. C: (M, N) codes, or floats, of `operands.addend`; None is +0.
+    scale_a: (M / block rows, K / block columns), scale_b: (K / block rows, N / block columns) codes of the shared
+    scales, M and N divided upwards; None for an unscaled unit.
+    All may have more axes before these, which are broadcast as `numpy.matmul` does. Any strides; arrays of other
+    libraries are taken through DLPack without a copy.
+    progress: called now and then, from any thread, with the number of products computed since.
+    Returns (..., M, N) in the dtype that `hwsim.dot` returns. As many threads compute as NUMBA_NUM_THREADS says.
+    Raises as `hwsim.dot` does.
+    """
+    unit = load_unit(unit)
+    a = codes_of(unit.operands.a, as_array(A), "A")
+    b = codes_of(unit.operands.b, as_array(B), "B")
+    shape = matrix_shape(unit, a.shape, b.shape)
+    batch, k = shape[:-2], a.shape[-1]
+    c = None if C is None else _broadcast("C", addend_codes(unit, C, "C"), shape)
+    side_a, side_b = _scales(unit, scale_a, scale_b, a.shape, b.shape, batch)
+    a, b = np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
+    results = np.empty(shape, container_dtype(unit.output))
+    kernel = chosen(unit, results.size * k, k)
+    for at in np.ndindex(batch):
+        of_c, of_a, of_b = (None if codes is None else codes[at] for codes in (c, side_a, side_b))
+        operands = ProductOperands(unit, a[at], b[at], of_c, of_a, of_b)
+        if kernel is None:
+            _matrix_by_definition(operands, results[at], progress or _no_progress)
+        else:
+            multiply(kernel, operands, results[at], progress or _no_progress)
+    return result_array(unit, results)
+
+
+def products(a: Shape, b: Shape) -> int:
+    """How many products a matrix product of these shapes has: the total of what `progress` is called with."""
+    return math.prod(np.broadcast_shapes(a[:-2], b[:-2])) * a[-2] * a[-1] * b[-1]
+
+
+def _no_progress(_: int) -> None:
+    """No progress is shown."""
+
+
+def _broadcast(what: str, codes: Codes, shape: Shape) -> Codes:
+    check_broadcast(what, codes.shape, shape)
+    return np.broadcast_to(codes, shape)
+
+
+def _scales(
+    unit: Unit, scale_a: Any, scale_b: Any, a: Shape, b: Shape, batch: Shape
+) -> tuple[Codes, Codes] | tuple[None, None]:
+    """The scales' codes of all products of a batch, of matrices of these shapes; None for an unscaled unit."""
+    if unit.scale is None:
+        check_unscaled(unit, scale_a, scale_b)
+        return None, None
+    shape_a, shape_b = scale_shapes(unit.scale, a, b)
+    codes_a = _broadcast("scale_a", scale_codes(unit, unit.scale, "a", scale_a, shape_a), (*batch, *shape_a))
+    codes_b = _broadcast("scale_b", scale_codes(unit, unit.scale, "b", scale_b, shape_b), (*batch, *shape_b))
+    return codes_a, codes_b
+
+
+def _dots_by_definition(
+    unit: Unit, a: Codes, b: Codes, c: Codes, scales: tuple[Codes, Codes] | None
+) -> NDArray[np.uint32]:
+    """Row by row, in Python's integers."""
+    definition, k = definition_of(unit), a.shape[1]
+    none: list[list[int]] = [[]] * len(a)
+    of_a, of_b = none, none
+    if unit.scale is not None and scales is not None:
+        of_a = per_term(scales[0], unit.scale.length("a"), k).tolist()
+        of_b = per_term(scales[1], unit.scale.length("b"), k).tolist()
+    rows = zip(a.tolist(), b.tolist(), c.tolist(), of_a, of_b, strict=True)
+    return np.array([definition.dot(*row).code for row in rows], np.uint32)
+
+
+def _matrix_by_definition(operands: ProductOperands, out: Codes, progress: Progress) -> None:
+    """Row by row, in Python's integers."""
+    unit, n = operands.unit, operands.b.shape[1]
+    columns, scale_b = operands.panel(slice(0, n))
+    for i in range(len(operands.a)):
+        rows, scale_a = operands.rows(slice(i, i + 1))
+        scales = None
+        if scale_a is not None and scale_b is not None:
+            scales = np.repeat(scale_a, n, axis=0), scale_b.T
+        c = operands.addends(slice(i, i + 1), slice(0, n))[0]
+        out[i] = _dots_by_definition(unit, np.repeat(rows, n, axis=0), columns.T, c, scales)
+        progress(n * operands.a.shape[1])
