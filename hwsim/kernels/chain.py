@@ -12,7 +12,7 @@ import numpy as np
 from hwsim.compiled import compiled
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.floats import RoundingTarget, round_to, sum_in
-from hwsim.kernels.group import NAN_EXP, Lanes, GroupTerms, group_sum
+from hwsim.kernels.group import NAN_EXP, GroupTerms, Lanes, group_sum
 from hwsim.kernels.integers import Int64s
 from hwsim.kernels.packed import WindowOperand
 from hwsim.kernels.windows import ALIGNED, LATER, WindowNumbers, least_exp

@@ -17,7 +17,7 @@ from hwsim.compiled import compiled, inlined
 from hwsim.kernels.chain import ADDED_LATE, PLAIN, ChainNumbers, GroupRules, committed
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.floats import RoundingTarget, add_odd, fma_odd, round_in, round_to, settled
-from hwsim.kernels.group import NAN_EXP, Lanes, GroupTerms, group_sum, power
+from hwsim.kernels.group import NAN_EXP, GroupTerms, Lanes, group_sum, power
 from hwsim.kernels.integers import Int32s, Int64s, int32, int64
 from hwsim.kernels.lanes import COLUMNS, NO_EXP, group
 from hwsim.kernels.lost import FLOOR, JAM
@@ -115,8 +115,8 @@ def _finish_single(partial: Row, sums: Int32s, tops: Int32s, addend: int, base: 
 
 @inlined
 def _one_by_one(
-    rules: GroupRules, lanes: Lanes, terms: GroupTerms, g: int, first: int, b: WindowOperand, places: Int64s, shifts: Int64s,
-    partial: Row, emin: int, out: Floats,
+    rules: GroupRules, lanes: Lanes, terms: GroupTerms, g: int, first: int, b: WindowOperand, places: Int64s,
+    shifts: Int64s, partial: Row, emin: int, out: Floats,
 ) -> None:  # fmt: skip
     """A group of one row, whose words lanes.a has, against columns from `first` on, for special values.
 

@@ -8,18 +8,8 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD
-from hwsim.model.arguments import addends, pad, shape_error
-from hwsim.model.arrays import definition_of, dot_scales, factors
-from hwsim.model.record import Explanation, Group
-=======
-from hwsim.formats import Fields, Format
 from hwsim.model.arrays import definition_of
-from hwsim.model.chain import Step
-from hwsim.model.parts import Halves, Subgroup
-from hwsim.model.rounding import Rounded
-from hwsim.model.stages import Added, Explanation, Group, Promoted
->>>>>>> 976c715 (Check arguments and choose compiled code or the model in one module, hwsim.products)
+from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
 from hwsim.report.sentences import text
 from hwsim.spec import Unit, load_unit
