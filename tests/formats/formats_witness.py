@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+import pytest
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, formats, get_format, parse
 
@@ -156,6 +157,22 @@ def overflows(fmt):
     if isinstance(fmt, FixedFormat):
         return ["saturate"]
     return ["saturate"] + ["infinity"] * fmt.infinities + ["nan"] * bool(fmt.has_nan)
+
+
+def every_policy(name):
+    """Every rounding of a format with every overflow policy."""
+    return [(mode, overflow) for mode in ROUNDINGS for overflow in overflows(EVERY[name])]
+
+
+def paired_policies(name):
+    """Roundings with overflow policies, so that a format has each, and all formats together every pair of the two."""
+    policies, turn = overflows(EVERY[name]), list(EVERY).index(name)
+    return [(mode, policies[(turn + at) % len(policies)]) for at, mode in enumerate(ROUNDINGS)]
+
+
+def policy_marks(name, policy):
+    """A test of a policy that is in no pair is for `make soak`."""
+    return [] if policy in paired_policies(name) else [pytest.mark.soak]
 
 
 # In bulk, by float64 comparisons.

@@ -7,7 +7,7 @@ import ml_dtypes
 import numba
 import numpy as np
 import pytest
-from formats.formats_witness import EVERY, ROUNDINGS, inputs, overflows
+from formats.formats_witness import EVERY, every_policy, inputs, overflows, paired_policies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,8 +50,14 @@ def traps(name):
 DEFAULTS = (Rounding.RNE, Overflow.SATURATE, Missing.SATURATE)
 
 
-def policies(name):
-    return [(Rounding(mode), Overflow(over)) for mode in ROUNDINGS for over in overflows(EVERY[name])]
+# Which roundings and overflow policies a test of all of them takes.
+POLICIES = pytest.mark.parametrize(
+    "policies", [paired_policies, pytest.param(every_policy, marks=pytest.mark.soak)], ids=["pairs", "all"]
+)
+
+
+def members(policies):
+    return [(Rounding(mode), Overflow(over)) for mode, over in policies]
 
 
 def check(name, x, mode, overflow, by=(fast._by_arithmetic, fast._by_table)):
@@ -71,31 +77,34 @@ def check(name, x, mode, overflow, by=(fast._by_arithmetic, fast._by_table)):
             )
 
 
+@POLICIES
 @pytest.mark.parametrize("name", NARROW)
-def test_codes_of_up_to_8_bits_are_the_reference_s(name):
+def test_codes_of_up_to_8_bits_are_the_reference_s(name, policies):
     x = traps(name)
-    for mode, overflow in policies(name):
+    for mode, overflow in members(policies(name)):
         check(name, x, mode, overflow)
     assert {name for name in NARROW if fast.encoder_parameters(EVERY[name], *DEFAULTS)} == ARITHMETIC
 
 
+@POLICIES
 @pytest.mark.parametrize("name", WIDE)
-def test_codes_of_more_bits_are_the_reference_s(name):
+def test_codes_of_more_bits_are_the_reference_s(name, policies):
     x, fmt = traps(name), EVERY[name]
-    for mode, overflow in policies(name):
+    for mode, overflow in members(policies(name)):
         got = fast.encode(fmt, x, Choices(mode, overflow, Missing.ERROR))
         assert got is not None
         assert np.array_equal(got, encode_reference(fmt, x, mode, overflow)), (mode, overflow)
 
 
+@POLICIES
 @pytest.mark.parametrize("name", NARROW)
-def test_binary64_is_rounded_once(name):
+def test_binary64_is_rounded_once(name, policies):
     fmt, x = EVERY[name], inputs(name)
     rng = np.random.default_rng(6)
     wild = rng.integers(0, 1 << 64, 5_000, dtype=np.uint64).view(np.float64)
     ends = np.array([2.0**-1074, 2.0**-127, 2.0**128, 2.0**128 - 2.0**103, 2.0**128 - 2.0**104, 1e308, np.inf, np.nan])
     x = np.concatenate([x, wild, ends, -ends])
-    for mode, overflow in policies(name):
+    for mode, overflow in members(policies(name)):
         want = encode_reference(fmt, x, mode, overflow, "saturate")
         assert np.array_equal(fmt.encode(x, mode, overflow, "saturate"), want), (mode, overflow)
     table = lookup.singles(fmt, Rounding.RNE, Overflow.SATURATE, Missing.SATURATE)
