@@ -4,32 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
-from hwsim.spec import Support, Unit
+from hwsim.formats import FixedFormat, FloatFormat, Format
+from hwsim.spec import Support, Unit, implemented
 
 from .methods import lacks_of_method
 
 
 def supports(unit: Unit) -> Support:
-    """What of a unit the RTL lacks; first of all, and in other words, what the model lacks too."""
-    missing = tuple(_in_no_implementation(unit))
-    if missing:
-        return Support(unit.name, "is not implemented yet", missing)
+    """What of a unit the RTL lacks; first of all what no implementation has."""
+    general = implemented(unit)
+    if not general:
+        return general
     lacks = (*lacks_of_method(unit.sum), *_scale_and_result(unit), *_instruction(unit), *_factors_and_addend(unit))
     return Support(unit.name, "is in the model, but not in the RTL yet", lacks)
-
-
-def _in_no_implementation(unit: Unit) -> Iterator[str]:
-    scale, result = unit.scale, unit.result.format
-    sides = () if scale is None or scale.at != "product" else (scale.a, scale.b)
-    if not all(isinstance(side.format, ExponentFormat) for side in sides):
-        yield "scale formats other than a power of two"
-    if isinstance(result, FloatFormat) and result.fraction_bits == 0:
-        yield "result formats without a fraction"
-    if any(isinstance(fmt, FloatFormat) and not fmt.signed for fmt in (unit.operands.a, unit.operands.b)):
-        yield "unsigned factors"
-    if unit.late is not None and unit.promotion is not None:
-        yield "sum.addend: late with a promotion"
 
 
 def _scale_and_result(unit: Unit) -> Iterator[str]:

@@ -12,7 +12,7 @@ from hwsim.c.sizes import sized
 from hwsim.c.support import FARTHEST, supports
 from hwsim.c.unit_formats import UnitFormats
 from hwsim.formats import FixedFormat, FloatFormat, Format
-from hwsim.spec import LateAdd, LateInWindow, Lost, RoundedSum, Unit, as_yaml, refuse_unimplemented
+from hwsim.spec import LateAdd, LateInWindow, Lost, RoundedSum, Unit, as_yaml
 
 OVERFLOW = {"infinity": "U_TO_INFINITY", "nan": "U_TO_NAN", "saturate": "U_SATURATE"}
 
@@ -24,7 +24,6 @@ class Arithmetic(UnitFormats):
     """
 
     def __init__(self, unit: Unit, version: str):
-        refuse_unimplemented(unit)
         supports(unit).demand()
         super().__init__(unit)
         self.version, self.prefix = version, identifier(unit.name)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from hwsim.c.sizes import sized
 from hwsim.formats import FixedFormat
-from hwsim.spec import Support, Unit, WindowSum
+from hwsim.spec import Support, Unit, WindowSum, implemented
 
 MOST_BITS = 2048  # of an integer
 FARTHEST = 1 << 20  # an exponent beyond every one that terms have
 
 
 def supports(unit: Unit) -> Support:
-    """What of a unit that the model has C lacks: integers beyond what is practical."""
+    """What of a unit C lacks: what no implementation has, and integers beyond what is practical."""
+    general = implemented(unit)
+    if not general:
+        return general
     floor, bits = unit.sum.max_exp_floor if isinstance(unit.sum, WindowSum) else None, sized(unit)[1].bits
     refused = {
         f"sum.max_exp_floor: {floor}": floor is not None and abs(floor) > FARTHEST,

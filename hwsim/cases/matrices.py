@@ -20,7 +20,7 @@ from hwsim.cases.drawing import Stream, normals
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
 from hwsim.formats.blocks import BlockScale, one_code, scale_shape
 from hwsim.model.definition import Definition
-from hwsim.spec import Unit, load_unit, refuse_unimplemented
+from hwsim.spec import Unit, implemented, load_unit
 
 VERSION = 2  # of what the files hold and how
 GOLDEN = (
@@ -60,7 +60,7 @@ def gemm_problem(unit: Unit, m: int, n: int, k: int, seed: int) -> GemmProblem:
     The elements of a scaled unit are quantised by blocks, with scales that bring each block's largest near the
     format's. Raises NotImplementedYet for a unit that the model does not have.
     """
-    refuse_unimplemented(unit)
+    implemented(unit).demand()
     rng = Stream(seed, unit.name, "gemm", m, n, k)
     a = _values(rng, (m, k), axis=0)
     b = _values(rng, (k, n), axis=1)

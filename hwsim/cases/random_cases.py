@@ -12,7 +12,7 @@ from hwsim.cases.case import Case, block_lengths
 from hwsim.cases.drawing import key_of
 from hwsim.formats import container_dtype
 from hwsim.formats.codes import Codes
-from hwsim.spec import Unit, refuse_unimplemented
+from hwsim.spec import Unit, implemented
 
 KINDS = ("any", "near", "spread", "cancel", "sparse", "straddle", "addend", "special")
 # Cases of one length: few at first, so that a short list has all lengths, and then many, which kernels like.
@@ -50,7 +50,7 @@ def random_cases(unit: Unit, count: int, seed: int) -> list[Case]:
     `most_beats`.
     Raises NotImplementedYet for a unit that the model does not have.
     """
-    refuse_unimplemented(unit)
+    implemented(unit).demand()
     return [case for first, size in runs(count) for case in random_batch(unit, seed, first, size).cases()]
 
 

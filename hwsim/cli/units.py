@@ -15,7 +15,6 @@ from hwsim.spec import (
     ExactSum,
     LateAdd,
     LateInWindow,
-    NotImplementedYet,
     PairwiseSum,
     RoundedSum,
     SequentialSum,
@@ -23,10 +22,10 @@ from hwsim.spec import (
     Unit,
     WindowSum,
     as_yaml,
+    implemented,
     load_unit,
     pipeline,
     presets,
-    refuse_unimplemented,
     steps,
 )
 from hwsim.spec.keys import lost_words
@@ -36,6 +35,7 @@ from hwsim.spec.parts import Instruction
 @app.command()
 def units(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A unit, or the path of its YAML file.")] = None,
+    keys: Annotated[bool, typer.Option("--keys", help="List the keys of a unit file and their values.")] = False,
 ) -> None:
     """List the units, or show one: its specification, and how to read it.
 
@@ -43,9 +43,15 @@ def units(
     hwsim units
     hwsim units hopper-wgmma-e4m3-f32 > my-unit.yaml      then change it
     hwsim units my-unit.yaml                              check it
+    hwsim units --keys                                    what a file can hold, as a table in Markdown
 
     Evidence: captured (its outputs were compared with real hardware's), published, documented, designed.
     """
+    if keys:
+        from hwsim.cli.support import key_table  # Amaranth takes a while
+
+        say(key_table())
+        return
     if name is None:
         loaded = [load_unit(preset) for preset in presets()]
         print_table(["name", "evidence", "summary"], [[unit.name, unit.evidence, unit.summary] for unit in loaded])
@@ -57,6 +63,7 @@ def units(
         say(f"# {sentence}")
 
 
+HARDWARE = "hwsim rtl and hwsim cosim"
 OVERFLOW = {
     "infinity": "overflow gives infinity",
     "nan": "overflow gives NaN",
@@ -213,15 +220,15 @@ def _order(instruction: Instruction) -> Iterator[str]:
 
 
 def _availability(unit: Unit) -> Iterator[str]:
-    try:
-        refuse_unimplemented(unit)
-    except NotImplementedYet as error:
-        yield f"Refused: {error}."
-        return
-    from hwsim.rtl import supports  # Amaranth takes a while
+    """Which implementations refuse a unit, and why; how hardware builds it."""
+    from hwsim.cli.support import refusals  # Amaranth takes a while
 
-    support = supports(unit)
-    if not support:
-        yield f"hwsim rtl and hwsim cosim refuse it: {support.reason}."
+    general = implemented(unit)
+    if not general:
+        yield f"Refused: {general.reason}."
         return
-    yield f"hwsim rtl --cuts: any of {', '.join(steps(unit))}; {','.join(pipeline(unit).cuts)} unless said."
+    said = dict(refusals(unit))
+    for name, support in said.items():
+        yield f"{name} refuse{'' if ' and ' in name else 's'} it: {support.reason}."
+    if HARDWARE not in said:
+        yield f"hwsim rtl --cuts: any of {', '.join(steps(unit))}; {','.join(pipeline(unit).cuts)} unless said."

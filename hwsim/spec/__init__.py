@@ -4,7 +4,6 @@ from hwsim.spec.catalog import as_yaml, load_unit, presets
 from hwsim.spec.implementation import Pipeline, pipeline, steps
 from hwsim.spec.keys import Lost, Rounding
 from hwsim.spec.refusals import (
-    refuse_unimplemented,
     refuse_unimplemented_in_pipeline,
 )
 from hwsim.spec.sums import (
@@ -19,7 +18,7 @@ from hwsim.spec.sums import (
     Sum,
     WindowSum,
 )
-from hwsim.spec.support import NotImplementedYet, Support
+from hwsim.spec.support import NotImplementedYet, Support, implemented
 from hwsim.spec.unit import Unit
 
 __all__ = [
@@ -40,10 +39,10 @@ __all__ = [
     "Unit",
     "WindowSum",
     "as_yaml",
+    "implemented",
     "load_unit",
     "pipeline",
     "presets",
-    "refuse_unimplemented",
     "refuse_unimplemented_in_pipeline",
     "steps",
 ]

@@ -51,10 +51,11 @@ def lost_words(lost: Lost) -> LostWords:
             assert_never(lost)
 
 
-class Values(NamedTuple):
+class Values:
     """What a key can hold, in words, where its type does not say it."""
 
-    words: str
+    def __init__(self, *words: str):
+        self.words = words
 
 
 class Part(BaseModel):

@@ -131,7 +131,7 @@ class Result(Part):
     """How."""
     overflow: Literal["infinity", "nan", "saturate", "wrap"] = "infinity"
     """In the place of a result that, rounded with an unbounded exponent, is too large; a fixed format may wrap."""
-    nan: Annotated[Literal["canonical", "any"] | Whole, Values("canonical, any, a NaN code")] = "canonical"
+    nan: Annotated[Literal["canonical", "any"] | Whole, Values("canonical", "any", "a NaN code")] = "canonical"
     """The NaN that is returned: the format's own, one without a promised bit, or this one."""
     tiny: Literal["signed", "positive"] = "signed"
     """The sign of a sum other than zero that rounds to zero."""

@@ -1,28 +1,10 @@
-"""What is in the schema and not implemented: in the model, on a clock."""
+"""What directed cases cannot be solved for yet."""
 
 from __future__ import annotations
 
-from hwsim.formats import ExponentFormat, FloatFormat, Format
-from hwsim.spec.support import NotImplementedYet
+from hwsim.formats import FloatFormat, Format
+from hwsim.spec.support import NotImplementedYet, implemented
 from hwsim.spec.unit import Unit
-
-
-def refuse_unimplemented(unit: Unit) -> None:
-    """Raise NotImplementedYet, naming the key, for a setting that is in the schema but not yet in the model."""
-    scale, result = unit.scale, unit.result.format
-    refused = {
-        "scale formats other than a power of two": scale is not None
-        and scale.at == "product"
-        and not all(isinstance(side.format, ExponentFormat) for side in (scale.a, scale.b)),
-        "result formats without a fraction": isinstance(result, FloatFormat) and result.fraction_bits == 0,
-        "unsigned factors": any(
-            isinstance(fmt, FloatFormat) and not fmt.signed for fmt in (unit.operands.a, unit.operands.b)
-        ),
-        "sum.addend: late with a promotion": unit.late is not None and unit.promotion is not None,
-    }
-    for what, present in refused.items():
-        if present:
-            raise NotImplementedYet(f"unit {unit.name}: {what} is not implemented yet")
 
 
 def _lacks_subnormals(fmt: Format) -> bool:
@@ -31,7 +13,7 @@ def _lacks_subnormals(fmt: Format) -> bool:
 
 def refuse_unimplemented_in_pipeline(unit: Unit) -> None:
     """Raise NotImplementedYet for what the model has, and neither the cycle-level model nor the RTL."""
-    refuse_unimplemented(unit)
+    implemented(unit).demand()
     rule, scale, promotion = unit.sum, unit.scale, unit.promotion
     refused = {
         f"sum.method: {rule.method}": rule.method != "aligned",

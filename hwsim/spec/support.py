@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hwsim.formats import ExponentFormat, FloatFormat
+from hwsim.spec.unit import Unit
+
 
 class NotImplementedYet(ValueError):
     """A valid specification asks for something that this version of hwsim does not have."""
@@ -33,3 +36,16 @@ class Support:
         """Raise NotImplementedYet with the reason for a unit that is not supported."""
         if self.lacks:
             raise NotImplementedYet(self.reason)
+
+
+def implemented(unit: Unit) -> Support:
+    """What is in the schema, and in no implementation yet."""
+    scale, result = unit.scale, unit.result.format
+    sides = (scale.a, scale.b) if scale is not None and scale.at == "product" else ()
+    lacks = {
+        "scale formats other than a power of two": not all(isinstance(side.format, ExponentFormat) for side in sides),
+        "result formats without a fraction": isinstance(result, FloatFormat) and result.fraction_bits == 0,
+        "unsigned factors": not all(fmt.signed for fmt in (unit.operands.a, unit.operands.b)),
+        "sum.addend: late with a promotion": unit.late is not None and unit.promotion is not None,
+    }
+    return Support(unit.name, "is not implemented yet", tuple(what for what, lacking in lacks.items() if lacking))

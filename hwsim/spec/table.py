@@ -31,7 +31,7 @@ class SpecKey:
     path: str
     of: tuple[str, ...]
     meaning: str
-    values: str
+    values: tuple[str, ...]
     choices: tuple[str | bool, ...]
     default: Any
     required: bool
@@ -67,7 +67,7 @@ def spec_keys() -> Iterator[SpecKey]:
 def _tag_key(section: str, tag: str, classes: Sequence[type[Part]]) -> SpecKey:
     tags = tuple(_tags(each, tag) for each in classes)
     meaning = " ".join(f"{name}: {_first_line(each)}" for name, each in zip(tags, classes, strict=True))
-    return SpecKey(f"{section}.{tag}", (), meaning, ", ".join(tags), tags, None, required=True)
+    return SpecKey(f"{section}.{tag}", (), meaning, tags, tags, None, required=True)
 
 
 def _spec_key(section: str, tag: str, name: str, having: Sequence[type[Part]], everywhere: bool) -> SpecKey:
@@ -79,7 +79,7 @@ def _spec_key(section: str, tag: str, name: str, having: Sequence[type[Part]], e
         path,
         () if everywhere else tuple(_tags(each, tag) for each in having),
         meanings(having[0]).get(name, ""),
-        ", ".join(values),
+        tuple(values),
         tuple(dict.fromkeys(choices)),
         None if field.is_required() else field.default,
         field.is_required(),
@@ -151,7 +151,7 @@ def _annotations(field: FieldInfo) -> Iterator[Any]:
 def _values(field: FieldInfo) -> list[str]:
     """What a key can hold, in words."""
     annotations = list(_annotations(field))
-    words = [each.words for each in annotations if isinstance(each, Values)]
+    words = [word for each in annotations if isinstance(each, Values) for word in each.words]
     if not words:
         for leaf in _leaves(field.annotation):
             words += _words(leaf, annotations)

@@ -11,7 +11,7 @@ from hwsim.cases.case import Case
 from hwsim.cases.matrices import GemmProblem, gemm_cases, gemm_problem
 from hwsim.cases.pairs import product_cases
 from hwsim.readings import Discrimination, discrimination
-from hwsim.spec import NotImplementedYet, Unit, refuse_unimplemented
+from hwsim.spec import NotImplementedYet, Unit, implemented
 from hwsim.vectors.choice import fewest
 
 SUITES = {"smoke": 1_000, "standard": 50_000, "soak": 1_000_000}
@@ -53,7 +53,7 @@ def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None)
 
     Raises NotImplementedYet for a unit that the model does not have, ValueError for a suite that the unit lacks.
     """
-    refuse_unimplemented(unit)
+    implemented(unit).demand()
     if suite in SUITES:
         return _sequence(unit, seed, progress)
     if suite not in PARTS:

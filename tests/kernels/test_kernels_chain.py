@@ -23,7 +23,7 @@ from hwsim.formats import FloatFormat
 from hwsim.kernels import additions, kernel_of, pairwise, sequential, supports
 from hwsim.kernels.additions import AdditionsKernel
 from hwsim.kernels.floats import NATIVE, add_to, round_in, target_of
-from hwsim.spec import NotImplementedYet, PairwiseSum, RoundedSum, Unit, load_unit, refuse_unimplemented
+from hwsim.spec import NotImplementedYet, PairwiseSum, RoundedSum, Unit, implemented, load_unit
 
 UNITS = units("sequential", "pairwise")
 
@@ -229,7 +229,7 @@ def drawn_units(draw: st.DrawFn) -> Unit | None:
     factors = draw(st.sampled_from(FACTORS)), draw(st.sampled_from(FACTORS))
     try:
         unit = unit_of(factors, draw(st.sampled_from(["none", "f16", "bf16", "e5m2"])), rule, result, lanes, **more)
-        refuse_unimplemented(unit)
+        implemented(unit).demand()
     except (ValidationError, NotImplementedYet):
         return None
     return unit

@@ -22,7 +22,7 @@ from hwsim.kernels import exact, kernel_of, supports
 from hwsim.kernels.exact import LONG, ExactKernel, SumPlan, plan_of
 from hwsim.kernels.extents import Extent
 from hwsim.kernels.levels import collect, levels_for, spread
-from hwsim.spec import NotImplementedYet, Unit, load_unit, refuse_unimplemented
+from hwsim.spec import NotImplementedYet, Unit, implemented, load_unit
 
 UNITS = units("exact")
 
@@ -270,7 +270,7 @@ def drawn_units(draw: st.DrawFn) -> Unit | None:
     )
     try:
         unit = unit_of(factors, addend, rule, result, lanes, **more)
-        refuse_unimplemented(unit)
+        implemented(unit).demand()
     except (ValidationError, NotImplementedYet):
         return None
     return unit

@@ -11,7 +11,7 @@ from model.model_units import late, order
 from pydantic import ValidationError
 
 from hwsim.kernels.window_kernel import WindowKernel
-from hwsim.spec import NotImplementedYet, Unit, refuse_unimplemented
+from hwsim.spec import NotImplementedYet, Unit, implemented
 
 Variant = tuple[int, int, int, int, int, int]
 
@@ -236,7 +236,7 @@ def random_units(seed: int, for_vectors: bool = False) -> Iterator[Unit]:
     while True:
         try:
             unit = Unit.model_validate(random.unit(for_vectors))
-            refuse_unimplemented(unit)
+            implemented(unit).demand()
         except (ValidationError, NotImplementedYet):
             continue
         longest = unit.instruction.k if unit.instruction.chain is None else 1 << 20

@@ -18,10 +18,10 @@ from hwsim.spec import (
     NotImplementedYet,
     Pipeline,
     Unit,
+    implemented,
     load_unit,
     pipeline,
     presets,
-    refuse_unimplemented,
     steps,
 )
 
@@ -165,7 +165,7 @@ def refused_uses(unit: Unit) -> dict[str, Callable[[], object]]:
 @pytest.mark.parametrize(("parts", "what"), MODEL_ONLY, ids=[refused[1] for refused in MODEL_ONLY])
 def test_what_is_in_the_model_alone(parts: dict[str, dict[str, Any]], what: str) -> None:
     unit = changed(**parts)
-    refuse_unimplemented(unit)
+    implemented(unit).demand()
     assert len(hwsim.dot(unit, [[0x38] * 32], [[0x38] * 32])) == 1
     assert PipelinedUnit(unit, pipeline(unit)).definition.unit == unit
     for name, use in refused_uses(unit).items():
@@ -179,14 +179,14 @@ def test_what_is_in_the_model_alone(parts: dict[str, dict[str, Any]], what: str)
 def test_what_is_in_the_schema_and_not_in_the_model(parts: dict[str, dict[str, Any]], what: str) -> None:
     unit = changed(**parts)
     with pytest.raises(NotImplementedYet) as caught:
-        refuse_unimplemented(unit)
+        implemented(unit).demand()
     assert str(caught.value) == f"unit hopper-wgmma-e4m3-f32: {what} is not implemented yet"
 
 
 @pytest.mark.quick
 def test_every_preset_is_in_the_model() -> None:
     for name in presets():
-        refuse_unimplemented(load_unit(name))
+        implemented(load_unit(name)).demand()
 
 
 def test_what_is_in_the_model_and_not_in_the_rtl() -> None:

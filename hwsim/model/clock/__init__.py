@@ -1,6 +1,7 @@
 """The cycle-level model of a unit: beats in, results out, on a clock."""
 
 from hwsim.model.clock.beat import Beat, Result
+from hwsim.model.clock.support import supports
 from hwsim.model.clock.unit import PipelinedUnit
 
-__all__ = ["Beat", "PipelinedUnit", "Result"]
+__all__ = ["Beat", "PipelinedUnit", "Result", "supports"]

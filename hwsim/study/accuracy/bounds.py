@@ -12,7 +12,7 @@ from math import exp, expm1, log1p, sqrt
 import numpy as np
 
 from hwsim.formats import FixedFormat, Format
-from hwsim.spec import Unit, refuse_unimplemented
+from hwsim.spec import Unit, implemented
 from hwsim.study.accuracy.exact import Array
 from hwsim.study.accuracy.roundings import Loss, lengths, of_group_sums, of_late, of_promotion
 
@@ -41,7 +41,7 @@ def bounds(unit: Unit, length: int, lam: float = 3.0) -> Bounds:
 
     Raises ValueError for a length below 1, NotImplementedYet for a unit that hwsim does not have.
     """
-    refuse_unimplemented(unit)
+    implemented(unit).demand()
     if length < 1:
         raise ValueError(f"length must be at least 1, not {length}")
     parts = lengths(unit, length)

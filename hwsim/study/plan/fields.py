@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from hwsim.formats.catalog import explain_invalid, nearest
 from hwsim.formats.yamlfile import Document, SpecError
-from hwsim.spec import Unit, refuse_unimplemented
+from hwsim.spec import Unit, implemented
 from hwsim.study.plan.methods import change_method
 
 Keys = tuple[str, ...]
@@ -58,7 +58,7 @@ def vary(unit: Unit, changes: Mapping[str, Any]) -> Unit:
     except ValidationError as error:
         told = str(explain_invalid(error, Document(_NOWHERE, {}, {})))
         raise SpecError(told.removeprefix(f"{_NOWHERE}:1: ")) from None
-    refuse_unimplemented(made)
+    implemented(made).demand()
     return made
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hwsim.formats.yamlfile import SpecError
-from hwsim.spec import Unit, refuse_unimplemented
+from hwsim.spec import Unit, implemented
 from hwsim.spec.arguments import check_length
 from hwsim.study.data import Data
 from hwsim.study.plan.fields import text, vary
@@ -96,7 +96,7 @@ def _units(study: Study, at: int, entry: UnitEntry) -> Iterator[tuple[str, Unit,
         combination = " ".join([entry.label, *(f"{field}={value}" for field, value in said.items())])
         try:
             unit = vary(entry.unit, changes)
-            refuse_unimplemented(unit)
+            implemented(unit).demand()
         except ValueError as error:
             if entry.invalid == "skip":
                 continue

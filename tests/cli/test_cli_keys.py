@@ -1,0 +1,65 @@
+"""The table of keys and the limits that pages state: made by asking each implementation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli.cli_run import Run
+
+from hwsim.cli.support import implementations, model_only, settings
+from hwsim.spec import Support, Unit, load_unit, presets
+from hwsim.spec.table import spec_keys
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_of_keys_is_what_is_printed(run: Run) -> None:
+    page = (ROOT / "docs" / "units.md").read_text(encoding="utf-8")
+    assert run("units", "--keys").out.strip() in page
+
+
+def test_the_limits_of_the_readme_are_what_the_rtl_says() -> None:
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"which refuses it by name: {model_only()}, and" in readme
+
+
+def test_a_refusal_more_changes_the_table_and_the_limits(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    # The check must be able to fail: an RTL that lacks jamming.
+    def lacks_jam(unit: Unit) -> Support:
+        jams = getattr(unit.sum, "lost", "") == "jam"
+        return Support(unit.name, "is in the model, but not in the RTL yet", ("sum.lost: jam",) if jams else ())
+
+    def row() -> str:
+        return next(line for line in run("units", "--keys").out.splitlines() if line.startswith("| `sum.lost`"))
+
+    assert "**jam**," in row()
+    monkeypatch.setattr("hwsim.rtl.supports", lacks_jam)
+    assert "sum.lost: jam" in model_only()
+    assert "**jam**\\*" in row()
+
+
+def test_every_key_has_a_meaning_and_values() -> None:
+    assert [key.path for key in spec_keys() if not key.meaning or not key.values] == []
+
+
+def test_every_choice_of_every_key_has_an_example() -> None:
+    # What no example shows would be said of no implementation.
+    without = [f"{key.path}: {word}" for key, word, units in settings() if key.choices and not units]
+    assert without == ["result.nan: a NaN code"]
+
+
+def test_every_key_of_a_preset_is_in_the_table() -> None:
+    paths = {key.path for key in spec_keys()}
+    sections = {path.rpartition(".")[0] for path in paths}
+    for name in presets():
+        for section, part in load_unit(name).model_dump(mode="json", exclude_unset=True).items():
+            for path in [f"{section}.{key}" for key in part] if isinstance(part, dict) else [section]:
+                assert path in paths | sections or part is None, f"{name}: {path}"
+
+
+@pytest.mark.parametrize("name", presets()[::9])
+def test_what_implementations_say_agrees_with_what_they_do(name: str, run: Run) -> None:
+    unit, printed = load_unit(name), run("units", name).out
+    for what, supports in implementations().items():
+        assert (f"# {what} refuse" in printed) == (not supports(unit))
