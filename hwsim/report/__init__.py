@@ -1,31 +1,45 @@
 """Reports of what was compared: JUnit XML, JSON and one HTML page."""
 
-from pathlib import Path
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from hwsim.report.explanation import ExplanationJson, explanation
-from hwsim.report.junit import write_junit
-from hwsim.report.page import write_html
-from hwsim.report.record import (
-    Bin,
-    CoverageGroup,
-    File,
-    Mismatch,
-    Operand,
-    Reading,
-    Row,
-    RunReport,
-    coverage_groups,
-)
-from hwsim.report.results import json_schema, read_json, write_json
-from hwsim.report.text import failure_lines, mismatch_lines
+if TYPE_CHECKING:
+    from hwsim.report.explanation_json import ExplanationJson, explanation
+    from hwsim.report.junit import write_junit
+    from hwsim.report.page import write_html
+    from hwsim.report.record import (
+        Bin,
+        CoverageGroup,
+        File,
+        Mismatch,
+        Operand,
+        Reading,
+        Row,
+        RunReport,
+        coverage_groups,
+    )
+    from hwsim.report.results import json_schema, read_json, write_json
+    from hwsim.report.text import failure_lines, mismatch_lines
+    from hwsim.report.writing import NAMES, write_reports
 
-NAMES = ("results.xml", "results.json", "report.html")
+# Where the names are that this package has. They are imported when they are asked for: `import hwsim`, which has
+# `explain` from a module here, does not wait for what writes reports.
+_MODULES = {
+    "explanation_json": ("ExplanationJson", "explanation"),
+    "junit": ("write_junit",),
+    "page": ("write_html",),
+    "record": ("Bin", "CoverageGroup", "File", "Mismatch", "Operand", "Reading", "Row", "RunReport", "coverage_groups"),
+    "results": ("json_schema", "read_json", "write_json"),
+    "text": ("failure_lines", "mismatch_lines"),
+    "writing": ("NAMES", "write_reports"),
+}
 
 
-def write_reports(folder: Path, report: RunReport) -> None:
-    """A report in all its forms, under their usual names: results.xml, results.json, report.html."""
-    for name, write in zip(NAMES, (write_junit, write_json, write_html), strict=True):
-        write(folder / name, report)
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"hwsim.report.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [

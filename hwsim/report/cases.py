@@ -8,7 +8,7 @@ from typing import Any
 
 from hwsim.cases.case import Case
 from hwsim.report.explained import explain
-from hwsim.report.explanation import ExplanationJson, explanation
+from hwsim.report.explanation_json import ExplanationJson, explanation
 from hwsim.report.reading import operand, reading, scalar, ulps
 from hwsim.report.record import Mismatch, Operand, Reading
 from hwsim.spec import Unit

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from hwsim.report.explanation import ExplanationJson
+from hwsim.report.explanation_json import ExplanationJson
 from hwsim.report.fit import Text, fit
 
 SCHEMA = "hwsim-report/1"

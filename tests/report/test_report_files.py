@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from junitparser import JUnitXml
 from report.report_samples import FAILED, NASTY, good, mismatch, nasty, report
 
+import hwsim.report as reports
 from hwsim.report import RunReport, failure_lines, junit, read_json, write_json, write_junit, write_reports
 from hwsim.report.fit import fit
 from hwsim.report.record import SCHEMA
@@ -165,3 +168,17 @@ def test_a_name_stays_what_it_is_in_xml(tmp_path: Path) -> None:
     (suite,) = JUnitXml.fromfile(str(tmp_path / "results.xml"))
     (case,) = suite
     assert f"case {fit(NASTY)}" in case.result[0].text.splitlines()[0]
+
+
+def test_importing_hwsim_loads_nothing_that_writes_reports() -> None:
+    writers = {"jinja2", "hwsim.report.record", "hwsim.report.page"}
+    program = f"import sys, hwsim; print(*({writers} & {{*sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_every_name_of_the_package_is_there() -> None:
+    assert all(getattr(reports, name) is not None for name in reports.__all__)
+    assert sorted(reports.__all__) == sorted(name for names in reports._MODULES.values() for name in names)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        getattr(reports, "nothing")  # noqa: B009
