@@ -19,82 +19,68 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from hwsim.cases.drawing import Stream
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.bench import TOP
-from hwsim.cosim.build import bulk_build, unit_design
-from hwsim.cosim.bulk import BulkUnit
-from hwsim.cosim.compare import compare
-from hwsim.cosim.ports import PortMap, port_map
-from hwsim.cosim.simulate import command, simulate
-from hwsim.cosim.trace import FULL, Trace, interleave, record, words_of
-from hwsim.rtl import verilog
-from hwsim.spec import Pipeline, Unit, load_unit, pipeline
-from hwsim.tb.job import Script, read_outcome, write_job
+from hwsim.cosim.bulk import BulkUnit, compare
+from hwsim.cosim.design import Play, Suite
+from hwsim.cosim.play import play_simulated
+from hwsim.cosim.ports import words_of
+from hwsim.cosim.simulate import command
+from hwsim.cosim.unitdesign import UnitDesign, unit_design
+from hwsim.spec import load_unit, pipeline
+from hwsim.tb.job import Trace
 
 SEED = 1
 TARGETS = {"bulk": 2_000_000, "bulk, compared": 0, "cocotb on verilator": 40_000, "cocotb on icarus": 1_000}
 BULK_REPEATS = 40  # the same beats again, so that one call takes long enough to time
 
 
-def made(unit: Unit, built: Pipeline, ports: PortMap, cases: int) -> Trace:
-    """A trace at full rate."""
-    drawn = random_cases(unit, cases, SEED)
-    order = interleave(unit, drawn, built.contexts, None)
-    return record("rate", unit, built, ports, drawn, order, FULL, np.random.default_rng(SEED))
+def full_rate(design: UnitDesign, cases: int) -> tuple[Play, Trace]:
+    """Random cases at full rate, and the trace of them."""
+    suite = Suite("rate", tuple(random_cases(design.unit, cases, SEED)))
+    play = design.play(suite, Stream(SEED, "rate"), lambda: None)
+    assert isinstance(play.script.promise, Trace)
+    return play, play.script.promise
 
 
-def bulk(trace: Trace, ports: PortMap, library: Path, *, compared: bool) -> float:
+def bulk(play: Play, trace: Trace, design: UnitDesign, library: Path, *, compared: bool) -> float:
     """Beats a second of the shared library; one call plays the trace many times over."""
-    words = words_of([ports.pack(item.beat) for item in trace.beats], ports.input.words)
+    ports, beats = design.ports, len(play.beats)
+    words = words_of(play.script.payloads, ports.input.words)
     drive, offered = np.tile(trace.drive, BULK_REPEATS), np.tile(trace.offered, BULK_REPEATS)
     with BulkUnit(library, ports) as device:
         if compared:
             started = time.perf_counter()
-            outcome = compare(trace, device.run(trace.drive, trace.offered, words), ports)
+            outcome = compare(play.script, trace, device.run(trace.drive, trace.offered, words), ports)
             seconds = time.perf_counter() - started
             assert outcome.count == 0
-            return len(trace.beats) / seconds
+            return beats / seconds
         started = time.perf_counter()
         device.run(drive, offered, words)
-        return BULK_REPEATS * len(trace.beats) / (time.perf_counter() - started)
+        return BULK_REPEATS * beats / (time.perf_counter() - started)
 
 
-def cocotb(simulator: str, trace: Trace, ports: PortMap, program: list[str]) -> float:
+def cocotb(simulator: str, play: Play, design: UnitDesign, program: list[str]) -> float:
     """Beats a second of a simulator under cocotb, every cycle compared; the simulator's start is not counted."""
-    results = [ports.unpack(payload) for _, payload in trace.results]
-    script = Script(
-        trace.suite,
-        trace.drive,
-        trace.offered,
-        trace.expect,
-        [ports.pack(item.beat) for item in trace.beats],
-        [(result.context, result.code) for result in results],
-    )
     with tempfile.TemporaryDirectory() as folder:
-        job = Path(folder)
-        arguments = write_job(job, [script], ports.input.width)
-        simulate(simulator, [*program, *arguments], TOP, "hwsim.tb.dot_unit", job, SEED)
-        outcome = read_outcome(job, 0)
-    assert outcome is not None
-    assert (outcome.count, outcome.results) == (0, len(script.results))
-    return len(script.payloads) / outcome.seconds
+        (played,) = play_simulated(simulator, program, TOP, design.width, [play], Path(folder), SEED)
+    assert (played.outcome.count, played.outcome.results) == (0, play.script.planned)
+    return len(play.beats) / played.outcome.seconds
 
 
-def measured(unit: Unit, rounds: int) -> dict[str, float]:
+def measured(design: UnitDesign, rounds: int) -> dict[str, float]:
     """The best rate of each driver; the drivers take turns, so that all meet the same noise."""
-    built = pipeline(unit)
-    ports = port_map(unit, built)
-    text = verilog(unit, built)
-    library = bulk_build(text, ports)
-    long, short = made(unit, built, ports, 8000), made(unit, built, ports, 600)
+    library = design.library()
+    (long, trace), (short, _) = full_rate(design, 8000), full_rate(design, 600)
     programs = {
-        simulator: command(simulator, unit_design(text, ports), trace=False) for simulator in ("verilator", "icarus")
+        simulator: command(simulator, design.sources(simulator), trace=False) for simulator in ("verilator", "icarus")
     }
     drivers: dict[str, Callable[[], float]] = {
-        "bulk": lambda: bulk(long, ports, library, compared=False),
-        "bulk, compared": lambda: bulk(long, ports, library, compared=True),
-        "cocotb on verilator": lambda: cocotb("verilator", long, ports, programs["verilator"]),
-        "cocotb on icarus": lambda: cocotb("icarus", short, ports, programs["icarus"]),
+        "bulk": lambda: bulk(long, trace, design, library, compared=False),
+        "bulk, compared": lambda: bulk(long, trace, design, library, compared=True),
+        "cocotb on verilator": lambda: cocotb("verilator", long, design, programs["verilator"]),
+        "cocotb on icarus": lambda: cocotb("icarus", short, design, programs["icarus"]),
     }
     best = dict.fromkeys(drivers, 0.0)
     for _ in range(rounds):
@@ -110,7 +96,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     unit = load_unit(arguments.unit)
-    best = measured(unit, arguments.rounds)
+    best = measured(unit_design(unit, pipeline(unit)), arguments.rounds)
     table = Table(
         "driver", "beats/s", "to cocotb on icarus", "aim", title=f"{unit.name}, {unit.instruction.lanes} lanes"
     )

@@ -1,8 +1,14 @@
-"""Jobs: what a simulation is told to play, and what it says of it. One folder each."""
+"""Jobs: what a simulation plays, and what came of it. One folder each.
+
+A job has suites. Each is a script: what stands at the input, which results are due, and what is promised of when they
+come. A trace promises every cycle; an order promises which result comes after which, and perhaps how many cycles after
+its beat; a code table promises what combinational blocks return.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -11,36 +17,126 @@ import numpy as np
 FOLDER = "HWSIM_JOB"
 MOST_MISMATCHES = 64
 
+# Bits of the bench's `drive`: the input is valid, the output is ready, reset. The payload's index stands above.
+VALID, READY, RESET = 1, 2, 4
+INDEX = 3
+# Bits of its `seen`: the input is ready, the output is valid, misuse; an unknown bit in those, or in a valid result.
+# The result's context stands above.
+SEEN_READY, SEEN_VALID, SEEN_MISUSE, SEEN_LOST, SEEN_UNKNOWN = 1, 2, 4, 8, 16
+CONTEXT = 5
+
+# Codes of results with an unknown bit, of those that were not asked for or never came, and of those of a device that
+# lost step before they could come.
+UNKNOWN, MISSING, LOST = -1, -2, -3
+
+# What happened in a cycle is a byte: the bits of `drive`, and from this bit on those of `seen`.
+SEEN = 4
+
 
 @dataclass(frozen=True)
-class Script:
-    """One suite, cycle by cycle.
+class Trace:
+    """A promise of every cycle.
 
-    drive: uint8[cycles]; bit 0 the input is valid, bit 1 the output is ready, bit 2 reset.
-    offered: int32[cycles], which payload stands at the input; -1 for any.
-    expect: uint8[cycles]; bit 0 the input is ready (promised while it is valid), bit 1 the output is valid,
-    bit 2 misuse. payloads: what the input may hold. results: context and code of what leaves, in order.
-    first: where the suite's payloads begin in the bench's memory.
+    drive: uint8[cycles], bits VALID, READY, RESET. offered: int32[cycles], which payload stands at the input; -1 for
+    any. expect: uint8[cycles], bits SEEN_READY (promised while the input is valid), SEEN_VALID and SEEN_MISUSE;
+    nothing is promised during reset.
     """
 
-    name: str
     drive: np.ndarray
     offered: np.ndarray
     expect: np.ndarray
-    payloads: list[int]
-    results: list[tuple[int, int]]
+
+    @property
+    def cycles(self) -> int:
+        """Clock cycles, reset included."""
+        return len(self.drive)
+
+    @property
+    def results(self) -> np.ndarray:
+        """In which cycles a result leaves: bool[cycles]."""
+        leaves: np.ndarray = (self.expect & SEEN_VALID != 0) & (self.drive & (READY | RESET) == READY)
+        return leaves
+
+
+@dataclass(frozen=True)
+class BeatOrder:
+    """A promise of order, and perhaps of latency.
+
+    last: uint8[beats], whether a beat closes a sum. offer, take: uint8[cycles], whether the input may offer and the
+    output takes in a cycle; again from the start where they end. segments: int64[segments, 2], the beat before which
+    one ends, and so many cycles until a reset; -1 where all its results are awaited instead.
+    nan_above: a code is NaN whose bits under nan_mask are more than that. latency: cycles from a beat to its result,
+    counted while the output takes; -1 where nothing is promised. reset_cycles: how long a reset stays.
+    patience: cycles without anything that happens, after which the device hangs. settle: cycles after a segment's last
+    result in which nothing may follow. isolated: a device that loses step is reset and goes on with the next segment,
+    the results that it owes being LOST.
+    """
+
+    last: np.ndarray
+    offer: np.ndarray
+    take: np.ndarray
+    segments: np.ndarray
+    nan_mask: int = 0
+    nan_above: int = 0
+    latency: int = -1
+    reset_cycles: int = 2
+    patience: int = 1000
+    settle: int = 16
+    isolated: bool = False
+
+
+@dataclass(frozen=True)
+class CodeTable:
+    """A promise of what combinational blocks return: rows of codes and, for each port, what it must say.
+
+    ports: str[ports]. a, b: int64[rows]. expected, mask: int64[ports, rows]; an answer counts where its mask has ones.
+    """
+
+    ports: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    expected: np.ndarray
+    mask: np.ndarray
+
+
+Promise = Trace | BeatOrder | CodeTable
+PROMISES: dict[str, type[Promise]] = {kind.__name__: kind for kind in (Trace, BeatOrder, CodeTable)}
+
+
+@dataclass(frozen=True)
+class Script:
+    """One suite.
+
+    payloads: what stands at the input, beat by beat. results: int64[results, 3], in order: context, code, and whether
+    any NaN will do. first: where the suite's payloads begin in the bench's memory.
+    """
+
+    name: str
+    promise: Promise
+    payloads: Sequence[int] = ()
+    results: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
     first: int = 0
 
-    def words(self) -> np.ndarray:
-        """What the bench's `drive` is in every cycle: int64[cycles]."""
-        return self.drive.astype(np.int64) | (np.maximum(self.offered, 0).astype(np.int64) + self.first) << 3
+    @property
+    def planned(self) -> int:
+        """Results that must be compared: all but those of segments that a reset ends."""
+        match self.promise:
+            case Trace():
+                return len(self.results)
+            case BeatOrder(last=last, segments=segments):
+                starts = np.concatenate([[0], segments[:-1, 0]])[: len(segments)]
+                parts = zip(starts.tolist(), segments.tolist(), strict=True)
+                return sum(int(last[start:end].sum()) for start, (end, reset) in parts if reset < 0)
+            case CodeTable(mask=mask):
+                return int(np.count_nonzero(mask))
 
 
 @dataclass
-class Mismatch:
-    """Something that was not as the model says.
+class PortMismatch:
+    """Something that was not as promised.
 
-    kind: `ready`, `valid`, `misuse` (another bit than the model's), `result` (another value), `unknown` (an X or Z).
+    kind: `ready`, `valid`, `misuse` (another bit), `result` (another value), `unknown` (an X or Z), `hang`, `dropped`,
+    `changed`, `unasked`, `latency`; of a code table, the port.
     cycle: where. index: the number of the result that was due. got, expected: codes, or bits; and contexts.
     """
 
@@ -54,7 +150,7 @@ class Mismatch:
 
 
 @dataclass
-class Outcome:
+class SuiteOutcome:
     """What came of a suite. results: those that were compared. count: all mismatches; the first ones are listed."""
 
     name: str
@@ -62,16 +158,16 @@ class Outcome:
     results: int = 0
     seconds: float = 0.0
     count: int = 0
-    mismatches: list[Mismatch] = field(default_factory=list)
+    mismatches: list[PortMismatch] = field(default_factory=list)
 
-    def note(self, mismatch: Mismatch) -> None:
+    def note(self, mismatch: PortMismatch) -> None:
         """Count a mismatch."""
         self.count += 1
         if len(self.mismatches) < MOST_MISMATCHES:
             self.mismatches.append(mismatch)
 
 
-def write_job(folder: Path, scripts: list[Script], width: int) -> list[str]:
+def write_job(folder: Path, scripts: Sequence[Script], width: int) -> list[str]:
     """Write a job for a bench whose payloads are `width` bits wide; the simulator's arguments."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "job.json").write_text(json.dumps({"suites": [script.name for script in scripts]}))
@@ -79,14 +175,9 @@ def write_job(folder: Path, scripts: list[Script], width: int) -> list[str]:
     with (folder / "payloads.hex").open("w") as payloads:
         for index, script in enumerate(scripts):
             payloads.writelines(f"{payload:0{digits}x}\n" for payload in script.payloads)
-            np.savez(
-                folder / f"suite{index}.npz",
-                drive=script.drive,
-                offered=script.offered,
-                expect=script.expect,
-                results=np.array(script.results, np.int64).reshape(-1, 2),
-                first=first,
-            )
+            kind = type(script.promise).__name__
+            arrays = {"results": script.results, "first": first, **vars(script.promise)}
+            np.savez(folder / f"suite{index}.npz", kind=kind, **arrays)
             first += len(script.payloads)
     return [f"+last={max(first - 1, 0)}"]
 
@@ -99,27 +190,38 @@ def suite_names(folder: Path) -> list[str]:
 def read_script(folder: Path, index: int, name: str) -> Script:
     """One suite of a job, without its payloads, which the bench has."""
     with np.load(folder / f"suite{index}.npz") as saved:
-        return Script(
-            name=name,
-            drive=saved["drive"],
-            offered=saved["offered"],
-            expect=saved["expect"],
-            payloads=[],
-            results=[tuple(row) for row in saved["results"].tolist()],
-            first=int(saved["first"]),
-        )
+        data = {key: saved[key] if saved[key].ndim else saved[key].item() for key in saved.files}
+    kind, first, results = data.pop("kind"), data.pop("first"), data.pop("results")
+    return Script(name, PROMISES[kind](**data), results=results, first=first)
 
 
-def write_outcome(folder: Path, index: int, outcome: Outcome) -> None:
+def write_outcome(folder: Path, index: int, outcome: SuiteOutcome) -> None:
     """Say what came of a suite."""
     (folder / f"outcome{index}.json").write_text(json.dumps(asdict(outcome)))
 
 
-def read_outcome(folder: Path, index: int) -> Outcome | None:
+def read_outcome(folder: Path, index: int) -> SuiteOutcome | None:
     """What came of a suite; None if it never ended."""
     path = folder / f"outcome{index}.json"
     if not path.exists():
         return None
     data = json.loads(path.read_text())
-    data["mismatches"] = [Mismatch(**mismatch) for mismatch in data["mismatches"]]
-    return Outcome(**data)
+    data["mismatches"] = [PortMismatch(**mismatch) for mismatch in data["mismatches"]]
+    return SuiteOutcome(**data)
+
+
+def write_answers(folder: Path, index: int, codes: list[int], traffic: bytes) -> None:
+    """Keep every result of a suite, in the order of the beats that closed the sums, and what the ports did."""
+    np.savez(folder / f"answers{index}.npz", codes=np.array(codes, np.int64), traffic=np.frombuffer(traffic, np.uint8))
+
+
+def read_answers(folder: Path, index: int) -> tuple[np.ndarray, np.ndarray]:
+    """Every result of a suite, int64[results]: codes, UNKNOWN, MISSING or LOST; and its traffic, uint8[cycles].
+
+    Both are empty if the suite never ended, or promised every cycle.
+    """
+    path = folder / f"answers{index}.npz"
+    if not path.exists():
+        return np.zeros(0, np.int64), np.zeros(0, np.uint8)
+    with np.load(path) as saved:
+        return saved["codes"], saved["traffic"]

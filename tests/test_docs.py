@@ -36,7 +36,7 @@ from conftest import missing
 from patience import LIMIT
 
 from hwsim.cli import app, main
-from hwsim.cosim.dutdesign import Built
+from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.tools import find_verilator
 from hwsim.spec import load_unit, pipeline, presets
@@ -251,7 +251,7 @@ def test_a_run_that_is_shown_has_good_arguments(command: Command, files: Path) -
     context = program.commands["cosim"].make_context("cosim", list(command.words[2:]))  # type: ignore[attr-defined]
     given = context.params
     if given["dut"] is not None:
-        assert Built(load_dut(given["dut"])).design.read
+        assert dut_design(load_dut(given["dut"])).sources("verilator").read
     cuts = tuple(given["cuts"].split(",")) if given["cuts"] else None
     for unit in given["units"] or ():
         pipeline(load_unit(unit), cuts, given["contexts"])

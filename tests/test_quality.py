@@ -162,15 +162,11 @@ SHARED_NAMES = {
     "Bin",
     "Instruction",
     "Lines",
-    "Mismatch",
     "Part",
     "Plan",
-    "Progress",
     "Reading",
     "Result",
-    "Row",
     "Verdict",
-    "_Run",
 }
 
 

@@ -5,18 +5,27 @@ from __future__ import annotations
 import secrets
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hwsim.cli.app import app
-from hwsim.cli.output import say
-from hwsim.cli.runs import MISMATCH, mismatches, played, show, verdict
+from hwsim.cli.output import print_table, say
+from hwsim.cli.runs import played
 from hwsim.spec import Unit, load_unit, pipeline
+
+if TYPE_CHECKING:
+    from hwsim.cosim.design import Design
+    from hwsim.cosim.run import CosimOptions, RunResult
+    from hwsim.report import Row
+
+MISMATCH, BAD_INPUT = 1, 2
+MOST_REPORTS = 3
 
 DEFAULT_UNITS = ("hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32")
 
@@ -73,47 +82,104 @@ def cosim(
     back-pressure, resets in flight, a matrix product, and what GPUs returned (HWSIM_SILICON names the folder).
     Exit status: 0 all equal; 1 a mismatch, or fewer cases than planned; 2 bad input; 3 a simulator is missing.
     """
-    from hwsim.cosim.run import Options, run
+    from hwsim.cosim.run import CosimOptions, run
 
     simulators = ("verilator", "icarus") if sim is Simulators.BOTH else (sim.value,)
     drawn = secrets.randbelow(2**32) if seed is None else seed
     if dut is not None:
         if units or cuts is not None or contexts is not None:
             raise ValueError("--dut goes without units, --cuts and --contexts: its file says what it claims to be")
-        from hwsim.cli.dut import cosim_dut
-
-        cosim_dut(dut, simulators, drawn, cases, waves, output, case, assertions)
-        return
-    if case is not None or assertions:
+    elif case is not None or assertions:
         raise ValueError("--case and --assertions go with --dut")
-    chosen = [load_unit(name) for name in units or DEFAULT_UNITS]
-    steps = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
-    command = again(units, sim, drawn, cases, cuts, contexts)
-    options = Options(
-        units=tuple((unit, pipeline(unit, steps, contexts)) for unit in chosen),
-        simulators=simulators,
-        seed=drawn,
-        cases=cases,
-        waves=waves,
-        folder=output,
-        called=tuple(units or DEFAULT_UNITS),
-        command=command,
-    )
+    asked = partial(CosimOptions, simulators=simulators, seed=drawn, cases=cases, waves=waves, folder=output, case=case)
+    if dut is None:
+        options = asked(designs=ours(units or DEFAULT_UNITS, cuts, contexts))
+        options = replace(options, command=again(units, sim, drawn, cases, cuts, contexts))
+        what, status = "specifications and cases", MISMATCH
+        refused = "a simulator refused the design: this is a defect of hwsim, please report it with the lines above"
+    else:
+        options = asked(designs=theirs(dut, assertions))
+        what, status = "elaboration and cases", BAD_INPUT
+        refused = f"{dut}: a simulator refused the design, with the lines above"
     started = time.monotonic()
-    refused = "a simulator refused the design: this is a defect of hwsim, please report it with the lines above"
-    report = played("specifications and cases", partial(run, options), refused, MISMATCH)
-    show(report.rows)
-    mismatches(report.rows)
-    say()
-    for unit, coverage in zip(chosen, report.coverage, strict=True):
-        say(f"{unit.name}: {ranges(unit)}")
-        say(f"{unit.name}: {coverage.line}")
-    say(verdict(report.rows, started, options.seed))
-    say(f"report: {output / 'report.html'}; the same as JSON: {output / 'results.json'}")
-    say(f"JUnit XML: {output / 'results.xml'}; logs{' and waveforms' if waves else ''}: {output}/")
-    say(f"again: {command}")
-    if not report.passed:
+    result = played(what, partial(run, options), refused, status)
+    show(options, result, started)
+    if not result.passed:
         raise typer.Exit(MISMATCH)
+
+
+def ours(names: Sequence[str], cuts: str | None, contexts: int | None) -> tuple[Design, ...]:
+    """The tables of all formats, and our RTL of each unit."""
+    from hwsim.cosim.tables import tables_design
+    from hwsim.cosim.unitdesign import unit_design
+
+    steps = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
+    units = {name: load_unit(name) for name in names}
+    designs = [unit_design(units[name], pipeline(units[name], steps, contexts), name) for name in names]
+    return tables_design(units), *designs
+
+
+def theirs(path: Path, assertions: bool) -> tuple[Design, ...]:
+    """A user's design."""
+    from hwsim.cosim.dutdesign import dut_design
+    from hwsim.cosim.dutfile import load_dut
+
+    return (dut_design(load_dut(path), assertions, str(path)),)
+
+
+def show(options: CosimOptions, result: RunResult, started: float) -> None:
+    """Show what came of a run. started: on the monotonic clock."""
+    from hwsim.report import failure_lines
+
+    heads = ["unit", "suite", "simulator", "cases", "mismatches", "cycles", "cases/s", ""]
+    print_table(heads, [_cells(row) for row in result.rows], right=[3, 4, 5, 6])
+    for row in [row for row in result.rows if not row.passed][:MOST_REPORTS]:
+        say()
+        say("MISMATCH " + "\n".join(failure_lines(row, result.of(row))), style="red")
+    if result.story:
+        say()
+        say("\n".join(result.story))
+    say()
+    for line in [*result.notes, *_covered(options, result)]:
+        say(line)
+    say(verdict(result.rows, started, options.seed))
+    output, logs = options.folder, "logs and waveforms" if options.waves else "logs"
+    say(f"report: {output / 'report.html'}; the same as JSON: {output / 'results.json'}")
+    say(f"JUnit XML: {output / 'results.xml'}; {logs}: {output}/")
+    say(f"again: {options.whole}")
+
+
+def _covered(options: CosimOptions, result: RunResult) -> Iterator[str]:
+    """Of our units whether results can overflow; of every design what its cases covered."""
+    from hwsim.cosim.unitdesign import UnitDesign
+
+    covered = {one.unit: one for one in result.coverage}
+    for design in options.designs:
+        if isinstance(design, UnitDesign):
+            yield f"{design.name}: {ranges(design.unit)}"
+        if design.name in covered:
+            yield f"{design.name}: {covered[design.name].line}"
+
+
+def _cells(row: Row) -> list[str]:
+    return [
+        row.unit,
+        row.suite,
+        row.driver,
+        f"{row.compared:,}" + ("" if row.compared == row.planned else f" of {row.planned:,}"),
+        f"{row.mismatches:,}",
+        f"{row.cycles:,}",
+        f"{row.rate:,.0f}",
+        "ok" if row.passed else "FAILED",
+    ]
+
+
+def verdict(rows: Sequence[Row], started: float, seed: int) -> str:
+    """What came of a run, in a line. started: on the monotonic clock."""
+    failed = sum(not row.passed for row in rows)
+    total = sum(row.compared for row in rows)
+    said = f"{failed} of {len(rows)} suites failed" if failed else "all equal"
+    return f"{said}: {total:,} comparisons in {time.monotonic() - started:.0f} s, seed {seed}"
 
 
 def ranges(unit: Unit) -> str:

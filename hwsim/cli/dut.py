@@ -1,9 +1,7 @@
-"""`hwsim cosim --dut` and `hwsim dut-init`: a user's own RTL."""
+"""`hwsim dut-init`: a first file for a user's own RTL."""
 
 from __future__ import annotations
 
-import time
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,46 +9,6 @@ import typer
 
 from hwsim.cli.app import app
 from hwsim.cli.output import note, say
-from hwsim.cli.runs import MISMATCH, mismatches, played, show, verdict
-
-BAD_INPUT = 2
-
-
-def cosim_dut(
-    path: Path,
-    simulators: tuple[str, ...],
-    seed: int,
-    cases: int | None,
-    waves: bool,
-    output: Path,
-    case: Path | None,
-    assertions: bool,
-) -> None:
-    """Put a user's design through the suites, and say what came of it."""
-    from hwsim.cosim.dutfile import load_dut
-    from hwsim.cosim.dutrun import DutOptions, run_dut
-
-    dut = load_dut(path)
-    options = DutOptions(dut, simulators, seed, cases, waves, output, case, str(path), assertions)
-    started = time.monotonic()
-    refused = f"{path}: a simulator refused the design, with the lines above"
-    report = played("elaboration and cases", partial(run_dut, options), refused, BAD_INPUT)
-    show(report.rows)
-    mismatches(report.rows)
-    if report.story:
-        say()
-        say("\n".join(report.story))
-    say()
-    for line in report.notes:
-        say(line)
-    if report.coverage is not None:
-        say(report.coverage.line)
-    say(verdict(report.rows, started, seed))
-    say(f"report: {output / 'report.html'}; JUnit XML: {output / 'results.xml'}; JSON: {output / 'results.json'}")
-    say(f"logs{' and waveforms' if waves else ''}: {output}/")
-    say(f"again: {options.again(simulators)}")
-    if not report.passed:
-        raise typer.Exit(MISMATCH)
 
 
 @app.command("dut-init")

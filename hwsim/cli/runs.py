@@ -1,23 +1,17 @@
-"""How a co-simulation is played and told, be the design ours or a user's."""
+"""Running what starts simulators, so that whatever ends it ends it whole."""
 
 from __future__ import annotations
 
 import signal
-import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 import typer
 
-from hwsim.cli.output import print_error, print_table, say
+from hwsim.cli.output import print_error, say
 from hwsim.cli.progress import Progress
 
-if TYPE_CHECKING:
-    from hwsim.cosim.report import Row
-
 T = TypeVar("T")
-MISMATCH = 1
-MOST_REPORTS = 3
 
 
 def played(what: str, run: Callable[[Progress], T], refused: str, status: int) -> T:
@@ -56,38 +50,3 @@ def terminated(*_: object) -> None:
 
     processes.stop()
     raise KeyboardInterrupt
-
-
-def show(rows: Sequence[Row]) -> None:
-    """The table of a run."""
-    heads = ["unit", "suite", "simulator", "cases", "mismatches", "cycles", "cases/s", ""]
-    print_table(heads, [_cells(row) for row in rows], right=[3, 4, 5, 6])
-
-
-def _cells(row: Row) -> list[str]:
-    outcome = row.outcome
-    return [
-        row.unit,
-        row.suite,
-        row.driver,
-        f"{outcome.results:,}" + ("" if outcome.results == row.planned else f" of {row.planned:,}"),
-        f"{outcome.count:,}",
-        f"{outcome.cycles:,}",
-        f"{row.rate:,.0f}",
-        "ok" if row.passed else "FAILED",
-    ]
-
-
-def mismatches(rows: Sequence[Row]) -> None:
-    """The first mismatches, whole."""
-    for row in [row for row in rows if not row.passed][:MOST_REPORTS]:
-        say()
-        say("MISMATCH " + "\n".join(row.report), style="red")
-
-
-def verdict(rows: Sequence[Row], started: float, seed: int) -> str:
-    """What came of a run, in a line. started: on the monotonic clock."""
-    failed = sum(not row.passed for row in rows)
-    total = sum(row.outcome.results for row in rows)
-    said = f"{failed} of {len(rows)} suites failed" if failed else "all equal"
-    return f"{said}: {total:,} comparisons in {time.monotonic() - started:.0f} s, seed {seed}"

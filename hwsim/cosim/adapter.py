@@ -1,56 +1,15 @@
-"""The adapter: Verilog around a user's design, which makes a stream of beats and a stream of results of its ports.
-
-Around it stands a bench as `hwsim.cosim.bench` has one: what crosses to the testbench is an index a cycle, and a word
-or two. It hands over a result's flags even where its bits are unknown, because the device keeps its own time.
-"""
+"""The adapter: Verilog around a user's design, which makes a stream of beats and a stream of results of its ports."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from hwsim.cosim.bench import DEPTH, TOP
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module
 from hwsim.cosim.wiring import PLAIN, PortBit, Wiring
 
 ADAPTER = "hwsim_adapter"
-
-BENCH = """// Plays payloads into {adapter}, one index a cycle.
-module {bench} (
-  input clk,
-  // bit 0: the input is valid; 1: the output is ready; 2: reset; from 3 on: which payload
-  input [31:0] drive,
-  // bit 0: the input is ready; 1: the output is valid; 2: an unknown bit in the handshake; 3: in a result;
-  // from 4 on: the context
-  output [31:0] seen,
-  output [31:0] result
-);
-  reg [{input_high}:0] payloads [0:{depth_high}];
-  integer last;
-  initial if ($value$plusargs("last=%d", last)) $readmemh("payloads.hex", payloads, 0, last);
-
-  wire input_ready, output_valid;
-  wire [{output_high}:0] out;
-  wire [{input_high}:0] payload = payloads[drive[{index_high}:3]];
-  {adapter} adapter (
-    .clk(clk),
-    .rst(drive[2]),
-    .i__payload(payload),
-    .i__valid(drive[0]),
-    .i__ready(input_ready),
-    .o__payload(out),
-    .o__valid(output_valid),
-    .o__ready(drive[1])
-  );
-  wire lost = (^{{input_ready, output_valid}} === 1'bx);
-  wire unknown = !lost & output_valid & (^out === 1'bx);
-  wire [{output_high}:0] known = (!lost & output_valid & !unknown) ? out : {output_width}'d0;
-  assign seen = lost ? 32'd4 : {{ {seen_padding}'d0, known[{context_high}:{context_low}], unknown, 1'b0, \
-output_valid, input_ready }};
-  assign result = {{ {result_padding}known[{result_high}:0] }};
-endmodule
-"""
 
 HEAD = """// {top} as a stream of beats and a stream of results.
 module {adapter} (
@@ -66,32 +25,8 @@ module {adapter} (
 """
 
 
-def verilog(dut: Dut, module: Module, fields: Wiring) -> str:
-    """The bench and the adapter. Raises SpecError, naming the key, for a port that has no source or two."""
-    return bench(fields) + adapter(dut, module, fields)
-
-
-def bench(fields: Wiring) -> str:
-    """The bench's Verilog."""
-    result, context = fields.output
-    return BENCH.format(
-        bench=TOP,
-        adapter=ADAPTER,
-        input_high=fields.input_width - 1,
-        output_high=fields.output_width - 1,
-        output_width=fields.output_width,
-        depth_high=DEPTH - 1,
-        index_high=2 + (DEPTH - 1).bit_length(),
-        result_high=result.bits - 1,
-        result_padding=f"{32 - result.bits}'d0, " if result.bits < 32 else "",
-        context_high=context.offset + context.bits - 1,
-        context_low=context.offset,
-        seen_padding=28 - context.bits,
-    )
-
-
 def adapter(dut: Dut, module: Module, fields: Wiring) -> str:
-    """The adapter's Verilog."""
+    """The adapter's Verilog. Raises SpecError, naming the key, for a port that has no source or two."""
     driven = _driven(dut, module, fields)
     lines = [
         HEAD.format(
@@ -109,14 +44,10 @@ def adapter(dut: Dut, module: Module, fields: Wiring) -> str:
                 target = f"{wire}[{element}]" if port.elements else wire
                 lines.append(f"  assign {target} = {driven[port.name, element]};\n")
     lines += [f"  {line}\n" for line in _protocol(dut, fields)]
-    parameters = ", ".join(f".{name}({_value(value)})" for name, value in dut.file.parameters.items())
+    parameters = ", ".join(f".{name}({value})" for name, value in dut.file.parameters.items())
     lines.append(f"  {module.name} {f'#({parameters}) ' if parameters else ''}dut (\n")
     lines += [",\n".join(connections), "\n  );\nendmodule\n"]
     return "".join(lines)
-
-
-def _value(value: int | str) -> str:
-    return str(value)
 
 
 def _driven(dut: Dut, module: Module, fields: Wiring) -> dict[tuple[str, int], str]:

@@ -6,17 +6,25 @@ wait in a memory of the bench, which the simulator fills from a file; what cross
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
 from hwsim.cosim.ports import PortMap
 
 TOP = "hwsim_bench"
+PUBLIC = ("clk", "drive", "seen", "result")
 DEPTH = 1 << 17  # beats that one run can hold
 
+T = TypeVar("T")
+
+# What `drive` and `seen` hold, bit by bit, is in hwsim.tb.job too.
 TEMPLATE = """// Plays payloads into {top}, one index a cycle.
 module {bench} (
   input clk,
   // bit 0: the input is valid; 1: the output is ready; 2: reset; from 3 on: which payload
   input [31:0] drive,
-  // bit 0: the input is ready; 1: the output is valid; 2: misuse; 3: an unknown bit; from 4 on: the context
+  // bit 0: the input is ready; 1: the output is valid; 2: misuse; 3: an unknown bit in these; 4: in a valid result;
+  // from 5 on: the context
   output [31:0] seen,
   output [31:0] result
 );
@@ -34,14 +42,14 @@ module {bench} (
     .{input_ready}(input_ready),
     .{output_payload}(out),
     .{output_valid}(output_valid),
-    .{output_ready}(drive[1]),
-    .{misuse}(misuse)
-  );
+    .{output_ready}(drive[1]){misuse_port}
+  );{no_misuse}
+  wire lost = (^{{input_ready, output_valid, misuse}} === 1'bx);
   // A result that is not valid may be anything; an unknown bit anywhere else is a fault.
-  wire unknown = (^{{input_ready, output_valid, misuse}} === 1'bx) | (output_valid & (^out === 1'bx));
-  wire [{output_high}:0] known = (output_valid & !unknown) ? out : {output_width}'d0;
+  wire unknown = !lost & output_valid & (^out === 1'bx);
+  wire [{output_high}:0] known = (!lost & output_valid & !unknown) ? out : {output_width}'d0;
   wire [{context_high_}:0] owner = known[{context_high}:{context_low}];
-  assign seen = unknown ? 32'd8 : {{ {seen_padding}'d0, owner, 1'b0, misuse, output_valid, input_ready }};
+  assign seen = lost ? 32'd8 : {{ {seen_padding}'d0, owner, unknown, 1'b0, misuse, output_valid, input_ready }};
   assign result = {{ {result_padding}known[{result_high}:{result_low}] }};
 endmodule
 """
@@ -57,7 +65,8 @@ def bench(ports: PortMap) -> str:
         top=ports.top,
         clock=ports.clock,
         reset=ports.reset,
-        misuse=ports.misuse,
+        misuse_port=f",\n    .{ports.misuse}(misuse)" if ports.misuse else "",
+        no_misuse="" if ports.misuse else "\n  assign misuse = 1'b0;",
         input_payload=i.payload,
         input_valid=i.valid,
         input_ready=i.ready,
@@ -75,5 +84,19 @@ def bench(ports: PortMap) -> str:
         context_high=context.offset + context.bits - 1,
         context_low=context.offset,
         context_high_=context.bits - 1,
-        seen_padding=28 - context.bits,
+        seen_padding=27 - context.bits,
     )
+
+
+def fitting(items: Iterable[T], beats: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """Items in parts of at most `most`, and of no more beats than the bench can hold."""
+    part: list[T] = []
+    held = 0
+    for item in items:
+        if part and (len(part) == most or held + beats(item) > DEPTH):
+            yield part
+            part, held = [], 0
+        part.append(item)
+        held += beats(item)
+    if part:
+        yield part

@@ -16,7 +16,6 @@ from pathlib import Path
 import cocotb_tools.config
 
 from hwsim import processes
-from hwsim.cosim.bench import TOP, bench
 from hwsim.cosim.ports import PortMap
 from hwsim.cosim.tools import Verilator, find_icarus, find_verilator
 from hwsim.files import cache_folder
@@ -33,17 +32,17 @@ class BuildFailed(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Design:
+class HdlSources:
     """Verilog for cocotb to drive.
 
-    public: the ports of `top`. sources: a user's own files beside `verilog`. include, defines: for those. read: every
-    file whose bytes count: sources, and what they include. assertions: whether Verilator checks assertions.
+    public: the ports of `top`. files: a user's own beside `verilog`. include, defines: for those. read: every
+    file whose bytes count: those, and what they include. assertions: whether Verilator checks assertions.
     """
 
     top: str
     verilog: str
     public: tuple[str, ...]
-    sources: tuple[Path, ...] = ()
+    files: tuple[Path, ...] = ()
     include: tuple[Path, ...] = ()
     defines: tuple[str, ...] = ()
     read: tuple[Path, ...] = ()
@@ -52,20 +51,15 @@ class Design:
     @property
     def key(self) -> list[str]:
         """What a build depends on, beside tools."""
-        files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.read]
-        paths = [str(path) for path in (*self.sources, *self.include)]
-        own = [*files, *paths, *self.defines] if self.sources else []
+        digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.read]
+        paths = [str(path) for path in (*self.files, *self.include)]
+        own = [*digests, *paths, *self.defines] if self.files else []
         return [self.verilog, self.top, *own, *(["assertions"] if self.assertions else [])]
 
     @property
     def arguments(self) -> list[str]:
         """What both simulators are told of a user's files."""
         return [*(f"-I{folder}" for folder in self.include), *(f"-D{define}" for define in self.defines)]
-
-
-def unit_design(verilog: str, ports: PortMap) -> Design:
-    """A unit in its bench."""
-    return Design(TOP, bench(ports) + verilog, ("clk", "drive", "seen", "result"))
 
 
 def _key(*parts: str) -> str:
@@ -107,13 +101,13 @@ def _run(command: list[str], log: Path, environment: dict[str, str], cwd: Path) 
 def _compile(tool: Verilator, sources: list[Path], into: Path, log: Path, flags: list[str]) -> list[str]:
     include = [f"-I{into}", f"-I{tool.root / 'include'}", f"-I{tool.root / 'include' / 'vltstd'}"]
 
-    def one(source: Path) -> str:
-        made = into / f"{source.stem}.o"
-        _run(["g++", "-std=gnu++17", "-fPIC", *flags, *include, "-c", str(source), "-o", str(made)], log, {}, into)
-        return str(made)
+    def compile_source(source: Path) -> str:
+        objects = into / f"{source.stem}.o"
+        _run(["g++", "-std=gnu++17", "-fPIC", *flags, *include, "-c", str(source), "-o", str(objects)], log, {}, into)
+        return str(objects)
 
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(one, sources))
+        return list(pool.map(compile_source, sources))
 
 
 def _runtime(tool: Verilator, trace: bool) -> list[str]:
@@ -122,12 +116,12 @@ def _runtime(tool: Verilator, trace: bool) -> list[str]:
     wanted = [name for name in RUNTIME if trace or "vcd" not in name]
     sources = [tool.root / "include" / f"{name}.cpp" for name in wanted]
     key = _key("runtime", str(tool.root), _version(tool), *flags)
-    folder = _cached(key, lambda into, log: _make_runtime(tool, sources, into, log, flags))
+
+    def make(into: Path, log: Path) -> None:
+        _compile(tool, sources, into, log, flags)
+
+    folder = _cached(key, make)
     return [str(folder / f"{name}.o") for name in wanted]
-
-
-def _make_runtime(tool: Verilator, sources: list[Path], into: Path, log: Path, flags: list[str]) -> None:
-    _compile(tool, sources, into, log, flags)
 
 
 def _version(tool: Verilator) -> str:
@@ -156,20 +150,20 @@ def _defines(ports: PortMap) -> list[str]:
     return [f"-DHWSIM_{key}={verilated_name(name)}" for key, name in names.items()]
 
 
-def verilator_build(made: Design, *, trace: bool = False) -> Path:
+def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:
     """The program that Verilator makes of a design, for cocotb. Raises ToolMissing or BuildFailed."""
     tool = find_verilator()
     libs = str(cocotb_tools.config.libs_dir)
-    key = _key("cocotb", _version(tool), *made.key, *made.public, OPTIMIZE, str(trace), version("cocotb"), libs)
+    key = _key("cocotb", _version(tool), *hdl.key, *hdl.public, OPTIMIZE, str(trace), version("cocotb"), libs)
 
     def make(into: Path, log: Path) -> None:
         control = into / "public.vlt"
-        lines = [f'public_flat_rw -module "{made.top}" -var "{name}"' for name in made.public]
+        lines = [f'public_flat_rw -module "{hdl.top}" -var "{name}"' for name in hdl.public]
         control.write_text("\n".join(["`verilator_config", *lines, ""]))
         # Delays in a user's files are for other testbenches.
-        own = [*made.arguments, "--no-timing", *map(str, made.sources)] if made.sources else []
-        own += ["--assert"] if made.assertions else []
-        objects = _verilate(tool, made.top, made.verilog, into, log, trace, ["--vpi", str(control), *own])
+        own = [*hdl.arguments, "--no-timing", *map(str, hdl.files)] if hdl.files else []
+        own += ["--assert"] if hdl.assertions else []
+        objects = _verilate(tool, hdl.top, hdl.verilog, into, log, trace, ["--vpi", str(control), *own])
         main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
         start = _compile(tool, [main], into, log, _flags(trace))
         link = [f"-Wl,-rpath,{libs}", f"-L{libs}", "-lcocotbvpi_verilator", "-lpthread"]
@@ -243,19 +237,19 @@ endmodule
 """
 
 
-def icarus_build(made: Design, *, trace: bool = False) -> Path:
+def icarus_build(hdl: HdlSources, *, trace: bool = False) -> Path:
     """Build a design with Icarus. Raises ToolMissing or BuildFailed."""
     compiler = find_icarus()
-    key = _key("icarus", *made.key, str(trace))
+    key = _key("icarus", *hdl.key, str(trace))
 
     def make(into: Path, log: Path) -> None:
-        source, timescale = into / f"{made.top}.sv", into / "timescale.f"
-        source.write_text(made.verilog)
+        source, timescale = into / f"{hdl.top}.sv", into / "timescale.f"
+        source.write_text(hdl.verilog)
         timescale.write_text(f"+timescale+{TIMESCALE}\n")
-        roots, sources = ["-s", made.top, *made.arguments], [*map(str, made.sources), str(source)]
+        roots, sources = ["-s", hdl.top, *hdl.arguments], [*map(str, hdl.files), str(source)]
         if trace:
             dump = into / "hwsim_dump.v"
-            dump.write_text(DUMP.format(top=made.top))
+            dump.write_text(DUMP.format(top=hdl.top))
             roots += ["-s", "hwsim_dump"]
             sources.append(str(dump))
         _run([compiler, "-g2012", "-f", str(timescale), *roots, "-o", str(into / "sim.vvp"), *sources], log, {}, into)

@@ -1,4 +1,4 @@
-"""The bulk driver: a Verilated unit in this process, driven with NumPy arrays."""
+"""The bulk driver: a Verilated unit in this process, driven with NumPy arrays, and what it answers against a trace."""
 
 from __future__ import annotations
 
@@ -9,11 +9,22 @@ from pathlib import Path
 import numpy as np
 
 from hwsim.cosim.ports import PortMap
+from hwsim.tb.job import (
+    RESET,
+    SEEN_MISUSE,
+    SEEN_READY,
+    SEEN_VALID,
+    VALID,
+    PortMismatch,
+    Script,
+    SuiteOutcome,
+    Trace,
+)
 
 
 @dataclass(frozen=True)
 class PortAnswers:
-    """What a unit answered. flags: uint8[cycles], bits SEEN_*. results: uint32[results, words], as handed over."""
+    """What a unit answers. flags: uint8[cycles], bits SEEN_*. results: uint32[results, words], as handed over."""
 
     flags: np.ndarray
     results: np.ndarray
@@ -68,3 +79,33 @@ class BulkUnit:
 
 def _at(array: np.ndarray) -> ctypes.c_void_p:
     return array.ctypes.data_as(ctypes.c_void_p)
+
+
+KINDS = ((SEEN_READY, "ready"), (SEEN_VALID, "valid"), (SEEN_MISUSE, "misuse"))
+
+
+def compare(script: Script, trace: Trace, answers: PortAnswers, ports: PortMap) -> SuiteOutcome:
+    """Every cycle's flags and every result against a trace, as the testbench holds them cycle by cycle.
+
+    Results count as compared up to the first cycle in which something happened that the trace does not have.
+    """
+    outcome = SuiteOutcome(script.name, cycles=trace.cycles)
+    promised = np.where(trace.drive & VALID, SEEN_READY | SEEN_VALID | SEEN_MISUSE, SEEN_VALID | SEEN_MISUSE)
+    promised[trace.drive & RESET != 0] = 0
+    wrong = (answers.flags ^ trace.expect) & promised
+    cycles, leaving = np.flatnonzero(wrong), trace.results
+    due = np.cumsum(leaving) - leaving
+    for cycle in cycles.tolist():
+        for bit, kind in KINDS:
+            if wrong[cycle] & bit:
+                got, expected = int(answers.flags[cycle] & bit > 0), int(trace.expect[cycle] & bit > 0)
+                outcome.note(PortMismatch(kind, cycle, int(due[cycle]), got, expected))
+    in_step = int(due[cycles[0]]) if len(cycles) else len(script.results)
+    outcome.results = min(in_step, len(answers.results))
+    want, got_results = script.results[: outcome.results, :2], ports.results(answers.results[: outcome.results])
+    when = np.flatnonzero(leaving)
+    for index in np.flatnonzero((want != got_results).any(axis=1)).tolist():
+        (context, code), (got_context, got) = want[index].tolist(), got_results[index].tolist()
+        outcome.note(PortMismatch("result", int(when[index]), index, got, code, got_context, context))
+    outcome.mismatches.sort(key=lambda mismatch: mismatch.cycle)
+    return outcome

@@ -9,10 +9,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
 from hwsim.cases.case import Case, block_lengths
-from hwsim.cosim.dutdesign import Built, beat_unit
-from hwsim.cosim.dutfile import Dut
-from hwsim.cosim.dutsuites import expected_codes, fill
-from hwsim.cosim.trace import tag
+from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.suites import expected_codes, fill
+from hwsim.cosim.traffic import tag
 from hwsim.formats import Format
 from hwsim.formats.catalog import explain_invalid
 from hwsim.formats.yamlfile import SpecError, read
@@ -37,12 +36,12 @@ class DutCase(BaseModel):
     fields: Any = None
 
 
-def load_case(path: Path, dut: Dut) -> Case:
+def load_case(path: Path, design: DutDesign) -> Case:
     """A case of this design's unit, from its file, filled up to whole beats.
 
     Raises SpecError, naming file, line and key, for a file that breaks a rule, and for a case of another unit.
     """
-    document = read(path)
+    dut, document = design.dut, read(path)
     try:
         file = DutCase.model_validate(document.data)
     except ValidationError as error:
@@ -69,21 +68,21 @@ def load_case(path: Path, dut: Dut) -> Case:
     addend = dut.unit.operands.addend
     if file.c and (addend is None or dut.file.ports.c is None or file.c >> addend.container_bits):
         raise wrong("c", f"must be a code of the design's addend, not {file.c:#x}")
-    case = fill(dut, Case(file.id, file.a, file.b, file.c, file.scale_a, file.scale_b))
+    case = fill(design, Case(file.id, file.a, file.b, file.c, file.scale_a, file.scale_b))
     if len(case.a) > dut.products and not dut.chains:
         raise wrong("a", f"must be one beat ({dut.products} products), not {len(file.a)}")
     return case
 
 
-def write_case(folder: Path, built: Built, case: Case, got: int | None) -> Path:
+def write_case(folder: Path, design: DutDesign, case: Case, got: int | None) -> Path:
     """Write `case.yaml`, `operands.hex` (a beat a line, as one word) and `expected.hex`; the path of the first.
 
     got: what the design returned; None for an unknown or missing result.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    dut, ports = built.dut, built.ports
+    dut, ports = design.dut, design.ports
     (expected,) = expected_codes(dut.unit, [case])
-    stream = [item.beat for item in tag(beat_unit(dut), 0, case, 0)]
+    stream = [item.beat for item in tag(design.beat_unit, 0, case, 0)]
     digits = -(-ports.input.width // 4)
     (folder / "operands.hex").write_text("".join(f"{ports.pack(beat):0{digits}x}\n" for beat in stream))
     wide = -(-dut.unit.output.container_bits // 4)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hwsim.cases.bins import counter as functional
-from hwsim.cases.bins.covering import Covered, covered, covering
-from hwsim.cases.bins.declare import Bin
+from hwsim.cases.bins.covering import Covered, covered
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.bins.tables import labels, planned
 from hwsim.cases.case import Case
-from hwsim.cases.directed import directed
+from hwsim.cosim.design import DotDesign, Played, Tick
+from hwsim.cosim.interface import port_counts
+from hwsim.cosim.suites import takes
 from hwsim.report import CoverageGroup, coverage_groups
-from hwsim.spec import NotImplementedYet, Unit
+from hwsim.spec import NotImplementedYet
 
-Played = tuple[str, Sequence[Case]]  # a suite's name, and the cases of it that were compared
+Compared = tuple[str, Sequence[Case]]  # a suite's name, and the cases of it that were compared
 
 WHOLE = ("dot directed", "handshake and reset")  # suites of which every case is sampled
 MOST_BEATS = 3000  # of the other suites together: explaining one takes a few tenths of a millisecond
@@ -55,47 +57,38 @@ class UnitCoverage:
         return lines + [f"{self.unit}: {name} was hit, and is said to be unreachable" for name in self.contradicted]
 
 
-def covering_or_directed(unit: Unit, seed: int) -> list[Case]:
-    """Cases that hit every bin known to be reachable; the directed ones of a unit that has no coverage plan."""
-    try:
-        return covering(unit, seed)
-    except NotImplementedYet:
-        return directed(unit, seed)
+def design_coverage(
+    design: DotDesign, seed: int, played: Sequence[Played], tick: Tick = lambda: None
+) -> UnitCoverage | None:
+    """What the cases did whose results came, and what happened at the ports.
 
-
-@dataclass(frozen=True)
-class Device:
-    """What was asked, and how far it can be asked.
-
-    unit, seed: what cases were made for. called: what a report calls it. interface: the bins of its ports.
-    handshake: whether a suite of its own hits all of those that have no proof. takes: whether it takes a case.
+    The bins are those of the unit that the cases were drawn for; None for a unit without a coverage plan.
     """
-
-    unit: Unit
-    seed: int
-    called: str
-    interface: tuple[Bin, ...]
-    handshake: bool = True
-    takes: Callable[[Case], bool] = lambda case: True
-
-    def reached(self, known: Covered) -> set[str]:
-        """The names of bins that it can reach, by what covering cases hit."""
-        names = {one.name for one in self.interface if one.reachable} if self.handshake else set[str]()
-        if all(map(self.takes, known.cases)):
-            names |= {name for name, count in known.counter.counts.items() if count}
-        return names
+    traffic = Counter[str]()
+    for one in played:
+        traffic += port_counts(one.cycles(), design.latency)
+    try:
+        return unit_coverage(design, seed, [(one.suite.name, one.compared()) for one in played], traffic, tick)
+    except NotImplementedYet:
+        return None
 
 
 def unit_coverage(
-    device: Device, played: Iterable[Played], traffic: Mapping[str, int], tick: Callable[[], None] = lambda: None
+    design: DotDesign,
+    seed: int,
+    played: Iterable[Compared],
+    traffic: Mapping[str, int],
+    tick: Tick = lambda: None,
 ) -> UnitCoverage:
-    """What came of a device's suites. traffic: counts of the interface's bins. tick: called now and then.
+    """What came of a design's suites.
+
+    seed: what cases were made for. traffic: counts of the interface's bins. tick: called now and then.
 
     Raises NotImplementedYet for a unit without a coverage plan.
     """
-    unit = device.unit
+    unit = design.drawn_for
     first, others = _different(played)
-    known = covered(unit, device.seed)
+    known = covered(unit, seed)
     tick()
     counter = functional.Counter(plan(unit))
     left = first
@@ -106,20 +99,31 @@ def unit_coverage(
     for case in (*left, *_some(others, unit.instruction.lanes)):
         counter.sample(case)
         tick()
-    bins = [*(one for one in plan(unit).bins if one.how == "model"), *device.interface]
+    bins = [*(one for one in plan(unit).bins if one.how == "model"), *design.interface]
     counts = counter.counts | dict(traffic)
     hits = {one.name: counts[one.name] for one in bins if counts.get(one.name)}
-    shown = planned(bins, hits.keys() | device.reached(known))
+    shown = planned(bins, hits.keys() | reached(design, known))
     return UnitCoverage(
-        device.called,
-        coverage_groups(shown, hits, unit=device.called, **labels(one.name for one in bins)),
+        design.name,
+        coverage_groups(shown, hits, unit=design.name, **labels(one.name for one in bins)),
         counter.cases,
         len(first) + sum(map(len, others)),
         tuple(one.name for one in bins if not one.reachable and one.name in hits),
     )
 
 
-def _different(played: Iterable[Played]) -> tuple[dict[Case, None], list[list[Case]]]:
+def reached(design: DotDesign, known: Covered) -> set[str]:
+    """The names of bins that a design can reach, by what covering cases hit.
+
+    Of its ports those that have no proof, where a suite of its own hits them all.
+    """
+    names = {one.name for one in design.interface if one.reachable} if design.cycles else set[str]()
+    if all(takes(design, case) for case in known.cases):
+        names |= {name for name, count in known.counter.counts.items() if count}
+    return names
+
+
+def _different(played: Iterable[Compared]) -> tuple[dict[Case, None], list[list[Case]]]:
     """The cases of suites that are sampled whole, and those of each other suite, in order; each case once."""
     suites = list(played)
     first = {case: None for name, cases in suites if name.startswith(WHOLE) for case in cases}

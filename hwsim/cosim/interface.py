@@ -1,4 +1,4 @@
-"""Counting what a trace does at a unit's ports: the bins of hwsim.cases.bins.interface."""
+"""Counting what happens at a design's ports: the bins of hwsim.cases.bins.interface."""
 
 from __future__ import annotations
 
@@ -6,28 +6,15 @@ from collections import Counter
 from collections.abc import Iterable
 
 from hwsim.cases.bins import interface as bins
-from hwsim.cosim.trace import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Trace
+from hwsim.cosim.design import Cycle
 from hwsim.model.clock import Beat
-from hwsim.tb.job import Outcome
+from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID
 
 EMPTY, BUBBLE, BEAT = range(3)  # what stands in a stage: nothing since reset, a gap right behind a beat, a beat
 
 
-def interface_counts(trace: Trace, latency: int, cycles: int | None = None) -> Counter[str]:
-    """In how many cycles a trace does what each bin says; a bin that it never does is left out.
-
-    latency: stages. cycles: how many of the trace's count, from its start; all unless given.
-    """
-    some = slice(cycles)
-    columns = (trace.drive[some].tolist(), trace.offered[some].tolist(), trace.expect[some].tolist())
-    return port_counts(
-        ((drive, trace.beats[at].beat if at >= 0 else None, seen) for drive, at, seen in zip(*columns, strict=True)),
-        latency,
-    )
-
-
-def port_counts(cycles: Iterable[tuple[int, Beat | None, int]], latency: int) -> Counter[str]:
-    """The same of cycles as they come: bits of a trace's `drive`, the beat at the input, bits of its `expect`."""
+def port_counts(cycles: Iterable[Cycle], latency: int) -> Counter[str]:
+    """In how many cycles there happens what each bin says; a bin that is never met is left out. latency: stages."""
     ports = _Ports(latency)
     for drive, beat, seen in cycles:
         if drive & RESET:
@@ -35,11 +22,6 @@ def port_counts(cycles: Iterable[tuple[int, Beat | None, int]], latency: int) ->
         else:
             ports.cycle(drive, seen, beat if drive & VALID else None)
     return ports.counts
-
-
-def in_step(outcome: Outcome) -> int:
-    """Cycles of a trace in which a device did what the trace says, and after which it may be anywhere."""
-    return min([outcome.cycles, *(one.cycle for one in outcome.mismatches if one.kind != "result")])
 
 
 class _Ports:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hwsim.model.clock import Beat, Result
+import numpy as np
+
+from hwsim.model.clock import Beat
 from hwsim.rtl import beat_layout, result_port_layout, top_name
 from hwsim.spec import Pipeline, Unit
 
@@ -26,9 +28,9 @@ class PortField:
             word |= (value & ((1 << self.bits) - 1)) << (self.offset + index * self.bits)
         return word
 
-    def take(self, word: int) -> int:
-        """The only element of the field."""
-        return word >> self.offset & ((1 << self.bits) - 1)
+    def take(self, words: np.ndarray) -> np.ndarray:
+        """The only element of the field, of ports of up to 64 bits: uint64[ports] as int64[ports]."""
+        return (words >> np.uint64(self.offset) & np.uint64((1 << self.bits) - 1)).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,10 @@ class StreamPort:
 
 @dataclass(frozen=True)
 class PortMap:
-    """A device's ports: clock, synchronous active-high reset, a stream of beats in and a stream of results out."""
+    """A device's ports: clock, synchronous active-high reset, a stream of beats in and a stream of results out.
+
+    misuse: empty for a device that reports none.
+    """
 
     top: str
     input: StreamPort
@@ -66,15 +71,12 @@ class PortMap:
             word |= field.place(value if isinstance(value, tuple) else (int(value),))
         return word
 
-    def unpack(self, word: int) -> Result:
-        """The output's payload as a result."""
-        taken = {field.name: field.take(word) for field in self.output.fields}
-        return Result(taken["result"], taken["context"])
-
-    def pack_result(self, result: Result) -> int:
-        """A result as the output's payload."""
-        values = {"result": result.code, "context": result.context}
-        return sum(field.place((values[field.name],)) for field in self.output.fields)
+    def results(self, words: np.ndarray) -> np.ndarray:
+        """Payloads of the output, uint32[results, words], as int64[results, 2]: context and code."""
+        wide = words.astype(np.uint64)
+        word = sum((wide[:, place] << np.uint64(32 * place) for place in range(1, self.output.words)), wide[:, 0])
+        fields = {field.name: field for field in self.output.fields}
+        return np.stack([fields[name].take(word) for name in ("context", "result")], axis=1)
 
 
 def port_map(unit: Unit, pipeline: Pipeline) -> PortMap:
@@ -93,3 +95,9 @@ def _fields(layout: Iterable[tuple[str, object]]) -> Iterable[PortField]:
         count = getattr(shape, "length", 1)
         bits = field.width // count  # type: ignore[attr-defined]
         yield PortField(name, offset, bits, count)
+
+
+def words_of(values: Sequence[int], words: int) -> np.ndarray:
+    """Payloads as rows of 32-bit words, the low word first: uint32[values, words]."""
+    data = b"".join(value.to_bytes(4 * words, "little") for value in values)
+    return np.frombuffer(data, np.uint32).reshape(len(values), words)

@@ -1,132 +1,22 @@
-"""What a run found, as its report tells it: rows, and mismatches with the model's explanation of their cases."""
+"""What came of suites, as a report has it: rows, and mismatches with the model's explanation of their cases."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
+from pathlib import Path
 
 import yaml
 
-from hwsim import report as reports
-from hwsim.cases.case import Case
 from hwsim.cosim.coverage import UnitCoverage
-from hwsim.cosim.diagnose import Difference
-from hwsim.report import Reading, RunReport
-from hwsim.report.cases import case_explanation, case_operands
+from hwsim.cosim.design import Design, DotDesign, Played
+from hwsim.report import File, Mismatch, Reading, Row, RunReport
+from hwsim.report.cases import case_explanation, case_operands, explain_command
 from hwsim.report.reading import reading, ulps
 from hwsim.spec import Unit, as_yaml
-from hwsim.tb.job import Mismatch, Outcome
+from hwsim.tb.job import CodeTable, PortMismatch
 
-
-@dataclass
-class Row:
-    """One suite on one driver: what was planned and what came of it.
-
-    told: mismatches as they are reported, the first one first. notes: what else is to be said of a failure.
-    """
-
-    unit: str
-    suite: str
-    driver: str
-    planned: int
-    outcome: Outcome
-    told: list[reports.Mismatch] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def passed(self) -> bool:
-        """Whether everything that was planned was compared, and agreed."""
-        return self.record.passed
-
-    @property
-    def rate(self) -> float:
-        """Results compared a second."""
-        return self.record.rate
-
-    @property
-    def record(self) -> reports.Row:
-        """The row as a report has it."""
-        outcome = self.outcome
-        return reports.Row(
-            unit=self.unit,
-            suite=self.suite,
-            driver=self.driver,
-            planned=self.planned,
-            compared=outcome.results,
-            mismatches=outcome.count,
-            cycles=outcome.cycles,
-            seconds=outcome.seconds,
-            notes=tuple(self.notes),
-        )
-
-    @property
-    def report(self) -> list[str]:
-        """Why it failed, in at most 15 lines; nothing where it passed."""
-        return [] if self.passed else reports.failure_lines(self.record, self.told)
-
-
-def run_report(
-    units: Sequence[Unit], rows: Sequence[Row], coverage: Sequence[UnitCoverage], command: str, seed: int
-) -> RunReport:
-    """A whole run. command: what runs it again."""
-    return RunReport(
-        title=f"hwsim cosim: {', '.join(unit.name for unit in units)}",
-        command=command,
-        version=version("hwsim"),
-        seed=seed,
-        units=tuple(yaml.safe_load(as_yaml(unit)) for unit in units),
-        rows=tuple(row.record for row in rows),
-        coverage=tuple(group for one in coverage for group in one.groups),
-        mismatches=tuple(mismatch for row in rows for mismatch in row.told),
-        notes=tuple(note for one in coverage for note in one.notes),
-    )
-
-
-def told(
-    row: Row, unit: Unit, mismatch: Mismatch, case: Case | None, difference: Difference | None
-) -> reports.Mismatch:
-    """A mismatch of a unit as it is reported, without what is said of its stage, its files and its command.
-
-    case: the one whose result was due; only where a result differs is it explained.
-    """
-    result = mismatch.kind == "result"
-    wrong_context = result and mismatch.got_context != mismatch.expected_context
-    group = difference.beat if difference is not None else None
-    return reports.Mismatch(
-        unit=row.unit,
-        suite=row.suite,
-        driver=row.driver,
-        case=case.id if case else "?",
-        operands=case_operands(unit, case) if case else (),
-        what="result" if result else KINDS[mismatch.kind],
-        format=unit.output.name if result else "",
-        expected=reading(unit.output, mismatch.expected) if result else _bit(mismatch.expected),
-        got=reading(unit.output, mismatch.got) if result else _bit(mismatch.got),
-        ulp=ulps(unit.output, mismatch.got, mismatch.expected) if result else None,
-        context=f"context {mismatch.expected_context}, got {mismatch.got_context}" if wrong_context else "",
-        group=group,
-        where=f"at cycle {mismatch.cycle}, result {mismatch.index} of {row.planned}",
-        explanation=case_explanation(unit, case, group) if result and case else None,
-    )
-
-
-def _bit(value: int) -> Reading:
-    return Reading(code=str(value), value="")
-
-
-def told_of_codes(row: Row, mismatch: Mismatch) -> reports.Mismatch:
-    """A mismatch of a table of codes: what the decoder, or the multiplier, makes of them."""
-    return reports.Mismatch(
-        unit=row.unit,
-        suite=row.suite,
-        driver=row.driver,
-        case=f"codes {mismatch.got_context:#x}, {mismatch.expected_context:#x}",
-        what=mismatch.kind,
-        expected=Reading(code=hex(mismatch.expected), value=""),
-        got=Reading(code=hex(mismatch.got), value=""),
-    )
-
+MOST_TOLD = 3  # mismatches of a suite that are reported, each of another case
 
 KINDS = {
     "ready": "input ready",
@@ -139,3 +29,131 @@ KINDS = {
     "unasked": "results that no closing beat asked for",
     "latency": "cycles to the result",
 }
+
+
+def judge(design: Design, played: Played, waves: Path | str, seed: int, again: str) -> tuple[Row, list[Mismatch]]:
+    """A suite's row, and its first mismatches.
+
+    waves: the waveform's path, or in words why there is none. again: the command that runs it again.
+    """
+    outcome = played.outcome
+    row = Row(
+        unit=design.name,
+        suite=played.suite.name,
+        driver=played.driver,
+        planned=played.play.script.planned,
+        compared=outcome.results,
+        mismatches=outcome.count,
+        cycles=outcome.cycles,
+        seconds=outcome.seconds,
+        notes=tuple(f"{count:,} cases left out, which take {why}" for why, count in played.suite.left_out),
+    )
+    if row.passed:
+        return row, []
+    files = (File(what="waveform", path=str(waves)),) if isinstance(waves, Path) else ()
+    note = f"seed {seed}; waveform: {waves}"
+    told = [
+        mismatch.changed(notes=(f"seed {seed}" if files else note,), files=files, again=again)
+        for mismatch in _told(design, row, played)
+    ]
+    if not told:
+        end = assertions_in(played.folder) or log_end(played.folder)
+        notes = (*row.notes, "the end of the simulation's log:", *end, note, f"again: {again}")
+        row = row.changed(notes=notes)
+    return row, told
+
+
+def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
+    """The first mismatches; of a design's cases only the first one is taken apart, which takes a while."""
+    mismatches = played.outcome.mismatches
+    if isinstance(played.play.script.promise, CodeTable) or not isinstance(design, DotDesign):
+        yield from (code_mismatch(row, mismatch) for mismatch in mismatches[:MOST_TOLD])
+        return
+    for number, mismatch in enumerate(_of_several_cases(mismatches)):
+        case = played.play.case(mismatch.index)
+        stage, group = ("", None) if number else design.stage(case)
+        result = mismatch.kind == "result"
+        wrong_context = result and mismatch.got_context != mismatch.expected_context
+        output = design.unit.output
+        explained = case if result else None
+        yield Mismatch(
+            unit=row.unit,
+            suite=row.suite,
+            driver=row.driver,
+            case=case.id if case else "?",
+            operands=case_operands(design.unit, case) if case else (),
+            what="result" if result else KINDS[mismatch.kind],
+            format=output.name if result else "",
+            expected=reading(output, mismatch.expected) if result else _bit(mismatch.expected),
+            got=reading(output, mismatch.got) if result else _bit(mismatch.got),
+            ulp=ulps(output, mismatch.got, mismatch.expected) if result else None,
+            context=f"context {mismatch.expected_context}, got {mismatch.got_context}" if wrong_context else "",
+            stage=stage,
+            group=group,
+            where=f"at cycle {mismatch.cycle}, result {mismatch.index} of {row.planned}",
+            explanation=case_explanation(design.unit, explained, group) if explained else None,
+            explain=explain_command(design.unit, design.called, explained) if explained else "",
+        )
+
+
+def _bit(value: int) -> Reading:
+    return Reading(code=str(value), value="")
+
+
+def code_mismatch(row: Row, mismatch: PortMismatch) -> Mismatch:
+    """A mismatch of a table of codes: what the decoder, or the multiplier, makes of them."""
+    return Mismatch(
+        unit=row.unit,
+        suite=row.suite,
+        driver=row.driver,
+        case=f"codes {mismatch.got_context:#x}, {mismatch.expected_context:#x}",
+        what=mismatch.kind,
+        expected=Reading(code=hex(mismatch.expected), value=""),
+        got=Reading(code=hex(mismatch.got), value=""),
+    )
+
+
+def _of_several_cases(mismatches: Sequence[PortMismatch]) -> list[PortMismatch]:
+    """The first mismatch, and the next results that differ, each of another case."""
+    others = {mismatch.index: mismatch for mismatch in reversed(mismatches[1:]) if mismatch.kind == "result"}
+    rest = sorted(others.values(), key=lambda mismatch: mismatch.index)
+    return [*mismatches[:1], *(one for one in rest if one.index != mismatches[0].index)][:MOST_TOLD]
+
+
+def _log(folder: Path) -> list[str]:
+    log = folder / "simulation.log"
+    return log.read_text(errors="replace").splitlines() if log.exists() else []
+
+
+def log_end(folder: Path) -> list[str]:
+    """The end of a simulation's log."""
+    return _log(folder)[-8:]
+
+
+def assertions_in(folder: Path) -> list[str]:
+    """The assertions that failed in a simulation, a line each."""
+    return [f"  {line}" for line in _log(folder) if "Assertion failed" in line]
+
+
+def run_report(
+    title: str,
+    units: Iterable[Unit],
+    rows: Sequence[Row],
+    mismatches: Sequence[Mismatch],
+    coverage: Sequence[UnitCoverage],
+    notes: Sequence[str],
+    command: str,
+    seed: int,
+) -> RunReport:
+    """A whole run. command: what runs it again."""
+    return RunReport(
+        title=title,
+        command=command,
+        version=version("hwsim"),
+        seed=seed,
+        units=tuple(yaml.safe_load(as_yaml(unit)) for unit in units),
+        rows=tuple(rows),
+        coverage=tuple(group for one in coverage for group in one.groups),
+        mismatches=tuple(mismatches),
+        notes=(*notes, *(note for one in coverage for note in one.notes)),
+    )

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hwsim.cases.case import Case
-from hwsim.cosim.dutfile import Dut
-from hwsim.cosim.dutsuites import expected_codes
+from hwsim.cosim.design import DotDesign
 from hwsim.cosim.simpler import Edits, Simplifier
+from hwsim.cosim.suites import expected_codes
 from hwsim.formats import FloatFormat, Format
-from hwsim.tb.stream_job import LOST, MISSING, UNKNOWN
+from hwsim.tb.job import LOST, MISSING, UNKNOWN
 
 MOST_ROUNDS = 20
 MOST_CANDIDATES = 1500  # of a round
@@ -47,9 +47,9 @@ def kind(fmt: Format, code: int) -> str:
 class Shrinker:
     """Makes failing cases simpler. ask: what the design returns for some cases."""
 
-    def __init__(self, dut: Dut, ask: Ask):
-        self.dut, self.ask = dut, ask
-        self.simplifier = Simplifier(dut)
+    def __init__(self, design: DotDesign, ask: Ask):
+        self.design, self.ask = design, ask
+        self.simplifier = Simplifier(design)
         self.rounds = self.tried = 0
 
     def shrink(self, failing: Sequence[Case]) -> Shrunk | None:
@@ -76,7 +76,7 @@ class Shrinker:
             yield from self.simplifier.shorter(case)
 
     def _how(self, one: Shrunk) -> tuple[str, str]:
-        fmt = self.dut.unit.output
+        fmt = self.design.unit.output
         return kind(fmt, one.expected), kind(fmt, one.got)
 
     def _candidates(self, case: Case, earlier: Sequence[Edits]) -> dict[Case, Edits]:
@@ -114,7 +114,7 @@ class Shrinker:
             return []
         self.rounds += 1
         self.tried += len(cases)
-        expected = expected_codes(self.dut.unit, cases)
+        expected = expected_codes(self.design.unit, cases)
         got = self.ask(cases).tolist()
         return [
             Shrunk(case, want, code, 0, 0)
@@ -123,5 +123,5 @@ class Shrinker:
         ]
 
     def _any_nan(self, want: int, code: int) -> bool:
-        fmt = self.dut.unit.output
-        return self.dut.unit.result.nan == "any" and kind(fmt, want) == kind(fmt, code) == "NaN"
+        fmt = self.design.unit.output
+        return self.design.unit.result.nan == "any" and kind(fmt, want) == kind(fmt, code) == "NaN"

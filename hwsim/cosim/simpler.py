@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from hwsim.cases.case import Case, block_lengths
-from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.design import DotDesign
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 
 NARROW_BITS = 8  # of formats up to so wide every simpler code is tried
@@ -72,10 +72,10 @@ def _near(fmt: FloatFormat, bare: int) -> Iterator[int]:
 class Simplifier:
     """Steps for one design's cases."""
 
-    def __init__(self, dut: Dut):
-        self.dut, unit = dut, dut.unit
+    def __init__(self, design: DotDesign):
+        self.design, unit = design, design.unit
         self.formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
-        if unit.operands.addend is not None and dut.file.ports.c is not None:
+        if unit.operands.addend is not None and design.addend:
             self.formats["c"] = unit.operands.addend
         if unit.scale is not None:
             self.formats |= {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
@@ -85,7 +85,7 @@ class Simplifier:
         lanes = self._lanes(case)
         codes = sum(code_cost(fmt, code) for name, fmt in self.formats.items() for code in self._codes(case, name))
         scales = sum(code_cost(fmt, code) != 0 for name, fmt in self._scales().items() for code in getattr(case, name))
-        return (len(case.a) // self.dut.products, len(lanes), int(case.c != 0), scales, codes, sum(lanes))
+        return (len(case.a) // self.design.products, len(lanes), int(case.c != 0), scales, codes, sum(lanes))
 
     def _scales(self) -> dict[str, Format]:
         return {name: fmt for name, fmt in self.formats.items() if name.startswith("scale")}
@@ -161,10 +161,10 @@ class Simplifier:
 
     def shorter(self, case: Case) -> Iterator[Case]:
         """The case without some beats, or with its lanes moved to the front."""
-        products = self.dut.products
+        products = self.design.products
         beats = len(case.a) // products
-        unscaled = self.dut.unit.scale is None
-        if beats > 1 and (unscaled or all(products % length == 0 for length in block_lengths(self.dut.unit))):
+        unscaled = self.design.unit.scale is None
+        if beats > 1 and (unscaled or all(products % length == 0 for length in block_lengths(self.design.unit))):
             size = beats // 2
             while size:
                 for first in range(0, beats, size):
@@ -186,15 +186,15 @@ class Simplifier:
 
     def _without(self, case: Case, first: int, end: int) -> Case:
         """The case without the beats from `first` to before `end`."""
-        products = self.dut.products
+        products = self.design.products
 
         def cut(codes: tuple[int, ...], each: int) -> tuple[int, ...]:
             return codes[: first * each] + codes[end * each :]
 
         made = replace(case, a=cut(case.a, products), b=cut(case.b, products))
-        if self.dut.unit.scale is None:
+        if self.design.unit.scale is None:
             return made
-        length_a, length_b = block_lengths(self.dut.unit)
+        length_a, length_b = block_lengths(self.design.unit)
         return replace(
             made,
             scale_a=cut(case.scale_a, products // length_a),

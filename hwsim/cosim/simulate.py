@@ -1,4 +1,4 @@
-"""Running a testbench: a simulator with cocotb inside, in a process of its own."""
+"""Running the testbench: a simulator with cocotb inside, in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import cocotb_tools.config
 import find_libpython
 
 from hwsim import processes
-from hwsim.cosim.build import Design, icarus_build, verilator_build
+from hwsim.cosim.build import HdlSources, icarus_build, verilator_build
 from hwsim.tb.job import FOLDER
 
+TESTBENCH = "hwsim.tb.player"
 
-def environment(top: str, module: str, job: Path, seed: int) -> dict[str, str]:
+
+def environment(top: str, job: Path, seed: int) -> dict[str, str]:
     """What cocotb needs in a simulator's environment."""
     library = find_libpython.find_libpython()
     if library is None:
@@ -25,7 +27,7 @@ def environment(top: str, module: str, job: Path, seed: int) -> dict[str, str]:
         "PYGPI_PYTHON_BIN": sys.executable,
         "GPI_USERS": f"{library};{cocotb_tools.config.pygpi_entry_point()}",
         "COCOTB_TOPLEVEL": top,
-        "COCOTB_TEST_MODULES": module,
+        "COCOTB_TEST_MODULES": TESTBENCH,
         "COCOTB_RESULTS_FILE": str(job / "results.xml"),
         "COCOTB_RANDOM_SEED": str(seed),
         "COCOTB_LOG_LEVEL": "WARNING",
@@ -36,21 +38,21 @@ def environment(top: str, module: str, job: Path, seed: int) -> dict[str, str]:
     }
 
 
-def command(simulator: str, design: Design, *, trace: bool) -> list[str]:
-    """Build a design, and the command that simulates it."""
+def command(simulator: str, hdl: HdlSources, *, trace: bool) -> list[str]:
+    """Build for a simulator, and the command that simulates. Raises ToolMissing or BuildFailed."""
     if simulator == "verilator":
-        program = verilator_build(design, trace=trace)
+        program = verilator_build(hdl, trace=trace)
         return [str(program), *(["--trace", "--trace-file", "dump.vcd"] if trace else [])]
-    compiled = icarus_build(design, trace=trace)
+    compiled = icarus_build(hdl, trace=trace)
     return ["vvp", "-m", cocotb_tools.config.lib_entry("vpi", "icarus"), str(compiled), *([] if trace else ["-none"])]
 
 
-def simulate(simulator: str, program: list[str], top: str, module: str, job: Path, seed: int) -> int:
-    """Run a testbench on a job that was written; the simulator's exit status.
+def simulate(simulator: str, program: list[str], top: str, job: Path, seed: int) -> int:
+    """Run the testbench on a job that was written; the simulator's exit status.
 
     Leaves results.xml (JUnit), simulation.log and, where it was built with a trace, dump.vcd in the job's folder.
     """
-    variables = environment(top, module, job, seed)
+    variables = environment(top, job, seed)
     if simulator == "verilator":
         variables["COCOTB_TRUST_INERTIAL_WRITES"] = "1"
     return processes.run(program, job / "simulation.log", variables, cwd=job)

@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
-from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.shrink import Shrunk
 from hwsim.formats import Class, FloatFormat, Format, unpack
-from hwsim.report.cases import case_operands
+from hwsim.readings import Consistent
+from hwsim.report import File, Mismatch
+from hwsim.report.cases import case_operands, explain_command, wrong_result
 from hwsim.report.explained import Explained, explain
 from hwsim.report.reading import reading, ulps
 from hwsim.report.text import operand_line
-from hwsim.tb.stream_job import UNKNOWN
+from hwsim.spec import Unit
+from hwsim.tb.job import UNKNOWN
+
+SUITE = "minimal case"
+MINIMAL = "minimal"  # the folder of its files
 
 
-def story(dut: Dut, found: Shrunk) -> list[str]:
+def minimal_mismatch(
+    design: DutDesign, simulator: str, shrunk: Shrunk, names: Sequence[str], files: dict[str, str], again: str
+) -> Mismatch:
+    """The minimal case. names: what explains the results. files: what was kept of it, and where."""
+    mismatch = wrong_result(
+        design.unit,
+        shrunk.case,
+        shrunk.expected,
+        shrunk.got if shrunk.got >= 0 else None,
+        got_words(design.unit.output, shrunk),
+        suite=SUITE,
+        driver=simulator,
+        where=f"the simplest of {shrunk.tried:,} cases tried in {shrunk.rounds} simulations",
+        semantics=tuple(line.strip() for line in names[1:]),
+        files=tuple(File(what=what, path=path) for what, path in files.items()),
+        again=again,
+        explain=explain_command(design.unit, design.called, shrunk.case),
+    )
+    return mismatch.changed(unit=design.name)
+
+
+def story(unit: Unit, found: Shrunk) -> list[str]:
     """The minimal case, for a reader: operands, expected and got, the model's stages, and the design's sum."""
-    unit, case = dut.unit, found.case
+    case = found.case
     lines = [f"MINIMAL CASE, of {found.tried:,} tried in {found.rounds} simulations"]
     lines += [operand_line(operand) for operand in case_operands(unit, case)]
     lines.append(f"  expected {reading(unit.output, found.expected)}, got {got_words(unit.output, found)}")
@@ -66,3 +94,12 @@ def interpretation(explained: Explained, got: int) -> str:
     apart = str(off) if off.denominator == 1 else f"{float(off):.6g}"
     places = f"{apart if off < 0 else '+' + apart}"
     return f"a sum of {digits} * 2^{exponent}, where the model has {group.total}: {places} in the window's last place"
+
+
+def naming(found: Sequence[Consistent]) -> list[str]:
+    """The explanations for a reader."""
+    if not found:
+        return []
+    whole = all(one.everything for one in found)
+    head = "every result is explained by:" if whole else "nothing known explains every result; the nearest:"
+    return [head, *(f"  {one}: {one.description}" for one in found)]

@@ -1,173 +1,234 @@
-"""The plan: which cases a unit is put through on which driver."""
+"""The plan: which cases a design is put through on which driver; what is left out, and why."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from itertools import chain, islice
-from typing import TypeVar
 
-import numpy as np
-
+from hwsim.cases.bins.covering import covering
 from hwsim.cases.captured import captured_cases
-from hwsim.cases.case import Case
+from hwsim.cases.case import Case, block_lengths, term_scales
 from hwsim.cases.directed import directed
+from hwsim.cases.drawing import Stream
 from hwsim.cases.matrices import gemm_cases, gemm_problem
 from hwsim.cases.pairs import pair_cases
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.bench import DEPTH
-from hwsim.cosim.coverage import covering_or_directed
-from hwsim.cosim.ports import PortMap
-from hwsim.cosim.trace import FULL, Tagged, Trace, Traffic, alone, interleave, record, record_handshake
+from hwsim.cosim.bench import fitting
+from hwsim.cosim.design import DotDesign, Play, Suite, Tick
+from hwsim.cosim.play import BULK
+from hwsim.cosim.traffic import BUSY, FULL, Traffic
 from hwsim.formats import codes_of
+from hwsim.formats.blocks import one_code
+from hwsim.model import Definition
 from hwsim.products import gemm
-from hwsim.spec import Pipeline, Unit
-
-BUSY = Traffic(offer=0.75, take=0.7, bursts=True)
+from hwsim.spec import NotImplementedYet, Unit
 
 
 @dataclass(frozen=True)
 class DriverSize:
-    """How much a driver is given. gemm: rows, columns and K. captured: at most so many cases."""
+    """How much a driver is given.
+
+    random: cases. gemm: rows, columns and K. captured: at most so many cases.
+    """
 
     random: int
     gemm: tuple[int, int, int]
     captured: int
 
 
-@dataclass(frozen=True)
-class Suite:
-    """A trace, and the cases that it plays."""
-
-    trace: Trace
-    cases: Sequence[Case]
-
-    @property
-    def name(self) -> str:
-        """The suite's name."""
-        return self.trace.suite
-
-    def answered(self, codes: Sequence[int], ports: PortMap) -> Suite:
-        """The same suite, held against codes that do not come from the cycle-level model."""
-        return Suite(self.trace.answered(codes, ports), self.cases)
-
-    @property
-    def planned(self) -> int:
-        """Results that must be compared."""
-        return len(self.trace.results)
-
-
 SIZES = {
     "verilator": DriverSize(random=3000, gemm=(32, 32, 512), captured=4000),
     "icarus": DriverSize(random=300, gemm=(6, 6, 512), captured=200),
 }
+PAIRS = "code pairs through every lane"
+PAIR_STEP = {"verilator": 1, "icarus": 16}  # on cocotb every so many-th pair of codes
+ALL_PAIRS = 1 << 16
 BULK_RANDOM = 20_000
+MANY = Traffic(offer=0.9, take=0.9, bursts=True)
 MOST_CASES = 20_000
 MOST_GEMM_BEATS = 1 << 15
+HANDSHAKE_CASES = 64
 
-T = TypeVar("T")
+
+@dataclass
+class Filter:
+    """What a design takes. reasons: cases that were left out, by reason."""
+
+    design: DotDesign
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def take(self, cases: Sequence[Case]) -> Iterator[tuple[int, Case]]:
+        """The cases that the design takes, filled up to whole beats, and their places."""
+        for index, case in enumerate(cases):
+            filled = fill(self.design, case)
+            if len(filled.a) > self.design.products and not self.design.chains:
+                self.reasons["more than one beat"] += 1
+            elif case.c and not self.design.addend:
+                self.reasons["an addend other than +0"] += 1
+            else:
+                yield index, filled
 
 
-def fitting(items: Iterable[T], beats: Callable[[T], int], most: int) -> Iterator[list[T]]:
-    """Items in parts of at most `most`, and of no more beats than the bench can hold."""
-    part: list[T] = []
-    held = 0
-    for item in items:
-        if part and (len(part) == most or held + beats(item) > DEPTH):
-            yield part
-            part, held = [], 0
-        part.append(item)
-        held += beats(item)
-    if part:
-        yield part
+def takes(design: DotDesign, case: Case) -> bool:
+    """Whether a design takes a case."""
+    return any(Filter(design).take([case]))
+
+
+def fill(design: DotDesign, case: Case) -> Case:
+    """The case with zero terms up to whole beats, under scales of 1."""
+    rest = -len(case.a) % design.products
+    if not rest:
+        return case
+    zeros, scale = (0,) * rest, design.unit.scale
+    longer = replace(case, a=(*case.a, *zeros), b=(*case.b, *zeros))
+    if scale is None:
+        return longer
+    blocks = [-(-len(longer.a) // length) for length in block_lengths(design.unit)]
+    more_a = (one_code(scale.a.format),) * (blocks[0] - len(case.scale_a))
+    more_b = (one_code(scale.b.format),) * (blocks[1] - len(case.scale_b))
+    return replace(longer, scale_a=(*case.scale_a, *more_a), scale_b=(*case.scale_b, *more_b))
+
+
+def expected_codes(unit: Unit, cases: Sequence[Case]) -> tuple[int, ...]:
+    """What the definition returns for each case, as codes of the output's container."""
+    definition = Definition(unit)
+    return tuple(definition.dot(case.a, case.b, case.c, *term_scales(unit, case)).code for case in cases)
+
+
+def covering_or_directed(unit: Unit, seed: int) -> list[Case]:
+    """Cases that hit every bin known to be reachable; the directed ones of a unit that has no coverage plan."""
+    try:
+        return covering(unit, seed)
+    except NotImplementedYet:
+        return directed(unit, seed)
 
 
 class Planner:
-    """Makes one unit's suites.
+    """Makes one design's suites.
 
-    seed: of everything random. tick: called now and then while cases are worked out.
+    seed: of everything random. skipped: suites that cannot be made, and why.
     """
 
-    def __init__(self, unit: Unit, pipeline: Pipeline, ports: PortMap, seed: int, tick: Callable[[], None]):
-        self.unit, self.pipeline, self.ports, self.seed, self.tick = unit, pipeline, ports, seed, tick
+    def __init__(self, design: DotDesign, seed: int):
+        self.design, self.seed = design, seed
+        self.skipped: list[tuple[str, str]] = []
 
-    def _rng(self, name: str) -> np.random.Generator:
-        entropy = [self.seed, zlib.crc32(self.unit.name.encode()), zlib.crc32(name.encode())]
-        return np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
+    def stream(self, name: str) -> Stream:
+        """What a suite draws from."""
+        return Stream(self.seed, self.design.unit.name, "cosim", name)
 
-    def _suite(self, name: str, cases: Sequence[Case], traffic: Traffic, *, shuffled: bool = False) -> Suite:
-        rng = self._rng(name)
-        order = interleave(self.unit, cases, self.pipeline.contexts, rng if shuffled else None)
-        return self._recorded(name, cases, order, traffic, rng)
+    def plan(self, driver: str, count: int | None, tick: Tick) -> tuple[list[Play], list[str]]:
+        """The suites of a driver, as the testbench plays them, and notes of what is left out.
 
-    def _recorded(
-        self, name: str, cases: Sequence[Case], order: Iterable[Tagged], traffic: Traffic, rng: np.random.Generator
-    ) -> Suite:
-        trace = record(name, self.unit, self.pipeline, self.ports, cases, order, traffic, rng, self.tick)
-        return Suite(trace, cases)
+        count: random cases of a suite, or None for the usual number.
+        """
+        design, self.skipped = self.design, []
+        suites = list(self.bulk(count) if driver == BULK else self.simulated(driver, count))
+        plays = [design.play(suite, self.stream(suite.name), tick) for suite in suites]
+        lines = [
+            f"{suite.name} on {driver}: {some:,} cases left out, which take {reason}"
+            for suite in suites
+            for reason, some in suite.left_out
+        ]
+        lines += [f"{name} on {driver}: left out, because {reason}" for name, reason in self.skipped]
+        return plays, lines + design.notes(driver)
 
-    def cocotb(self, simulator: str, cases: int | None) -> Iterator[Suite]:
-        """What cocotb plays, every cycle of it checked."""
-        size = SIZES[simulator]
-        count = size.random if cases is None else cases
+    def simulated(self, simulator: str, count: int | None) -> Iterator[Suite]:
+        """What cocotb plays."""
+        design, size, unit = self.design, SIZES[simulator], self.design.drawn_for
+        count = size.random if count is None else count
         # Icarus takes its time: there the cases that are solved for bins that the directed ones miss are left out.
-        known = (covering_or_directed if simulator == "verilator" else directed)(self.unit, self.seed)
-        yield from self._parts("dot directed", known, FULL)
-        drawn = random_cases(self.unit, count, self.seed)
-        half = len(drawn) // 2
-        yield from self._parts("dot random", drawn[:half], FULL)
-        yield from self._parts("dot random, gaps and back-pressure", drawn[half:], BUSY, shuffled=True)
-        yield self._handshake(drawn)
-        yield self.gemm(self._within(size.gemm))
-        captured = self.captured(size.captured)
-        if captured is not None:
-            yield captured
+        solved = covering_or_directed if simulator == "verilator" else directed
+        yield from self._taken("dot directed", lambda: solved(unit, self.seed))
+        drawn = cache(lambda: random_cases(unit, count, self.seed))
+        yield from self._taken("dot random", lambda: drawn()[: count // 2])
+        busy = "dot random, gaps and back-pressure"
+        yield from self._taken(busy, lambda: drawn()[count // 2 :], BUSY, shuffled=True)
+        if design.reset:
+            yield from self._taken("handshake and reset", lambda: self._handshake(drawn()), BUSY, resets=True)
+        yield from self.gemm(size.gemm)
+        yield from self.captured(size.captured)
+        if not design.cycles:
+            step = PAIR_STEP[simulator]
+            yield from self._taken(PAIRS, lambda: list(islice(pair_cases(unit), 0, None, step)), most=ALL_PAIRS)
 
-    def bulk(self, cases: int | None) -> Iterator[Suite]:
+    def bulk(self, count: int | None) -> Iterator[Suite]:
         """What the bulk driver plays: too many for cocotb."""
-        yield self._suite("code pairs through every lane", list(pair_cases(self.unit)), FULL)
-        count = BULK_RANDOM if cases is None else cases
-        drawn = random_cases(self.unit, count, self.seed + 1)
-        yield from self._parts("dot random, many", drawn, Traffic(offer=0.9, take=0.9, bursts=True), shuffled=True)
+        unit = self.design.drawn_for
+        yield Suite(PAIRS, tuple(pair_cases(unit)))
+        drawn = partial(random_cases, unit, BULK_RANDOM if count is None else count, self.seed + 1)
+        yield from self._taken("dot random, many", drawn, MANY, shuffled=True)
 
-    def _parts(self, name: str, cases: Sequence[Case], traffic: Traffic, *, shuffled: bool = False) -> Iterator[Suite]:
-        """Suites of no more cases, and no more beats, than one run holds well."""
-        lanes = self.unit.instruction.lanes
-        parts = list(fitting(cases, lambda case: len(case.a) // lanes, MOST_CASES))
+    def _handshake(self, drawn: Sequence[Case]) -> list[Case]:
+        """One that is longer than a beat, and then random ones."""
+        known = directed(self.design.drawn_for, self.seed)
+        longer = [case for case in known if len(case.a) > self.design.products]
+        return list(islice(chain(longer[:1], drawn, known), HANDSHAKE_CASES))
+
+    def _taken(
+        self,
+        name: str,
+        make: Callable[[], Sequence[Case]],
+        traffic: Traffic = FULL,
+        *,
+        shuffled: bool = False,
+        resets: bool = False,
+        most: int = MOST_CASES,
+    ) -> Iterator[Suite]:
+        """The cases that the design takes, in suites that one run holds; or a note of why there is none."""
+        try:
+            cases = make()
+        except NotImplementedYet as error:
+            self.skipped.append((name, str(error)))
+            return
+        suite = Suite(name, tuple(cases), traffic=traffic, shuffled=shuffled, resets=resets)
+        yield from self._parts(suite, most)
+
+    def _parts(self, suite: Suite, most: int = MOST_CASES) -> Iterator[Suite]:
+        """What the design takes of a suite, in suites of no more cases, and no more beats, than one run holds well."""
+        taken = Filter(self.design)
+        kept = list(taken.take(suite.cases))
+        if not kept:
+            why = "; ".join(f"{count:,} take {reason}" for reason, count in sorted(taken.reasons.items()))
+            self.skipped.append((suite.name, why or "there are no such cases of this unit"))
+        parts = list(fitting(kept, lambda item: len(item[1].a) // self.design.products, most))
         for number, part in enumerate(parts):
-            called = f"{name}, part {number + 1}" if len(parts) > 1 else name
-            yield self._suite(called, part, traffic, shuffled=shuffled)
+            yield replace(
+                suite,
+                name=f"{suite.name}, part {number + 1}" if len(parts) > 1 else suite.name,
+                cases=tuple(case for _, case in part),
+                expected=None if suite.expected is None else tuple(suite.expected[index] for index, _ in part),
+                left_out=() if number else tuple(sorted(taken.reasons.items())),
+            )
 
-    def _handshake(self, cases: Sequence[Case]) -> Suite:
-        rng = self._rng("handshake")
-        known = directed(self.unit, self.seed)
-        longer = [case for case in known if len(case.a) > self.unit.instruction.lanes]
-        some = list(islice(chain(longer[:1], cases, known), 64))
-        trace = record_handshake(self.unit, self.pipeline, self.ports, some, rng)
-        return Suite(trace, [*some, *(alone(self.unit, case) for case in some)])
-
-    def _within(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
-        """A matrix product's shape, with K no longer than the unit and the time of a run allow."""
-        m, n, k = shape
-        instruction = self.unit.instruction
-        most = instruction.lanes * (MOST_GEMM_BEATS // (m * n))
-        return m, n, min(k, most, k if instruction.chain else instruction.k)
-
-    def gemm(self, shape: tuple[int, int, int]) -> Suite:
+    def gemm(self, shape: tuple[int, int, int]) -> Iterator[Suite]:
         """A matrix product, an element a case, streamed with interleaved contexts; it must equal `hwsim.gemm`."""
-        m, n, k = shape
-        problem = gemm_problem(self.unit, m, n, k, self.seed)
-        suite = self._suite(f"GEMM {m} x {n} x {k}", gemm_cases(self.unit, problem), FULL)
-        product = gemm(self.unit, problem.A, problem.B, problem.C, problem.scale_a, problem.scale_b)
-        return suite.answered(codes_of(self.unit.output, product).ravel().tolist(), self.ports)
+        unit, (m, n, k) = self.design.unit, self.within(shape)
+        name = f"GEMM {m} x {n} x {k}"
+        try:
+            problem = gemm_problem(unit, m, n, k, self.seed)
+        except NotImplementedYet as error:
+            self.skipped.append((name, str(error)))
+            return
+        problem = problem if self.design.addend else replace(problem, C=None)
+        product = gemm(unit, problem.A, problem.B, problem.C, problem.scale_a, problem.scale_b)
+        codes = tuple(codes_of(unit.output, product).ravel().tolist())
+        yield from self._parts(Suite(name, tuple(gemm_cases(unit, problem)), codes))
 
-    def captured(self, most: int) -> Suite | None:
-        """What hardware was asked; None where no captures of this unit are at hand."""
-        known = captured_cases(self.unit)
-        if not known:
-            return None
-        step = max(1, len(known) // most)
-        chosen = known[::step][:most]
-        suite = self._suite("captured", [case for case, _ in chosen], FULL)
-        return suite.answered([code for _, code in chosen], self.ports)
+    def within(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """A matrix product's shape, with K no longer than the design and the time of a run allow."""
+        m, n, k = shape
+        design, instruction = self.design, self.design.unit.instruction
+        k = min(k, design.products * (1 if not design.chains else MOST_GEMM_BEATS // (m * n)))
+        return m, n, k if instruction.chain else min(k, instruction.k)
+
+    def captured(self, most: int) -> Iterator[Suite]:
+        """What hardware was asked and returned, where captures of this unit are at hand."""
+        known = captured_cases(self.design.unit)
+        chosen = known[:: max(1, len(known) // most)][:most]
+        if chosen:
+            cases, codes = zip(*chosen, strict=True)
+            yield from self._parts(Suite("captured", cases, codes))

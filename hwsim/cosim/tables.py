@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
 
 import numpy as np
 
-from hwsim.cosim.build import Design
+from hwsim.cosim.build import HdlSources
+from hwsim.cosim.design import AMARANTH, Design, Play, Suite
 from hwsim.formats import Class, ExponentFormat, FloatFormat, Format, get_format, unpack
 from hwsim.formats import formats as catalogue
 from hwsim.model.terms import product
 from hwsim.rtl import FormatBench, convert, decode_fields, port_names, product_fields
 from hwsim.spec import Unit
+from hwsim.tb.job import CodeTable, Script
 
 PAIRS = (("e4m3", "e4m3"), ("e5m2", "e5m2"), ("e4m3", "e5m2"), ("e3m2", "e3m2"), ("e2m3", "e2m3"), ("e2m1", "e2m1"))
 MOST_ELEMENT_BITS, MOST_CODEC_BITS, MOST_PAIR_BITS = 8, 16, 8
@@ -28,26 +29,6 @@ def elements() -> list[Decodable]:
     """The catalogue's element and scale formats: floats and powers of two of up to 8 bits, not integers."""
     narrow = [fmt for fmt in catalogue().values() if fmt.container_bits <= MOST_ELEMENT_BITS]
     return [fmt for fmt in narrow if isinstance(fmt, Decodable)]
-
-
-@dataclass(frozen=True)
-class CodeTable:
-    """Rows of codes and, for each port, what it must say.
-
-    a, b: int64[rows]. expected, mask: int64[ports, rows]; a row's answer counts where its mask has ones.
-    """
-
-    name: str
-    ports: list[str]
-    a: np.ndarray
-    b: np.ndarray
-    expected: np.ndarray
-    mask: np.ndarray
-
-    @property
-    def planned(self) -> int:
-        """Answers that must be compared."""
-        return int(np.count_nonzero(self.mask))
 
 
 def bench_formats(units: Iterable[Unit]) -> tuple[list[Decodable], list[tuple[FloatFormat, FloatFormat]]]:
@@ -75,10 +56,37 @@ def bench_formats(units: Iterable[Unit]) -> tuple[list[Decodable], list[tuple[Fl
     return formats, pairs
 
 
-def tables_design(formats: Sequence[Decodable], pairs: Sequence[tuple[FloatFormat, FloatFormat]]) -> Design:
-    """The decoders and multipliers as Verilog."""
-    decodes, products = port_names(formats, pairs)
-    return Design(TOP, convert(FormatBench(formats, pairs), TOP), ("a", "b", *decodes, *products))
+@dataclass(frozen=True, kw_only=True)
+class TablesDesign(Design):
+    """The RTL's decoders and multipliers, which promise what the golden tables say."""
+
+    formats: Sequence[Decodable]
+    pairs: Sequence[tuple[FloatFormat, FloatFormat]]
+
+    @cached_property
+    def verilog(self) -> str:
+        """The decoders and multipliers."""
+        with AMARANTH:
+            return convert(FormatBench(self.formats, self.pairs), TOP)
+
+    def sources(self, simulator: str) -> HdlSources:
+        """The decoders and multipliers, whose ports are the bench."""
+        decodes, products = port_names(self.formats, self.pairs)
+        return HdlSources(TOP, self.verilog, ("a", "b", *decodes, *products))
+
+    @cached_property
+    def plays(self) -> list[Play]:
+        """Both tables."""
+        tables = {"codec tables": codec_table(self.formats), "products": product_table(self.pairs)}
+        return [Play(Suite(name), Script(name, table)) for name, table in tables.items()]
+
+
+def tables_design(units: Mapping[str, Unit]) -> TablesDesign:
+    """The tables of all formats, those of units too; units: by what a command line calls them."""
+    formats, pairs = bench_formats(units.values())
+    return TablesDesign(
+        name="all formats", folder="formats", words=tuple(units), suites="tables", formats=formats, pairs=pairs
+    )
 
 
 def codec_table(formats: Sequence[Decodable]) -> CodeTable:
@@ -87,7 +95,7 @@ def codec_table(formats: Sequence[Decodable]) -> CodeTable:
     answers = [[expected_decode(fmt, code) for code in range(1 << fmt.container_bits)] for fmt in formats]
     layouts = [list(decode_fields(fmt)) for fmt in formats]
     codes = np.arange(rows)
-    return _table("codec tables", port_names(formats, ())[0], codes, np.zeros(rows, np.int64), answers, layouts)
+    return _table(port_names(formats, ())[0], codes, np.zeros(rows, np.int64), answers, layouts)
 
 
 def product_table(pairs: Sequence[tuple[FloatFormat, FloatFormat]]) -> CodeTable:
@@ -102,11 +110,10 @@ def product_table(pairs: Sequence[tuple[FloatFormat, FloatFormat]]) -> CodeTable
             rows[row] = expected_product(one, other, row // side, row % side)
         answers.append(rows)
         layouts.append(list(product_fields(one, other)))
-    return _table("products", port_names((), pairs)[1], a, b, answers, layouts)
+    return _table(port_names((), pairs)[1], a, b, answers, layouts)
 
 
 def _table(
-    name: str,
     ports: list[str],
     a: np.ndarray,
     b: np.ndarray,
@@ -118,7 +125,7 @@ def _table(
     for port, (rows, layout) in enumerate(zip(answers, layouts, strict=True)):
         for row, fields in enumerate(rows):
             expected[port, row], mask[port, row] = _packed(fields, layout)
-    return CodeTable(name, ports, np.asarray(a, np.int64), np.asarray(b, np.int64), expected, mask)
+    return CodeTable(np.array(ports), np.asarray(a, np.int64), np.asarray(b, np.int64), expected, mask)
 
 
 def _packed(fields: Fields, layout: Sequence[tuple[str, int]]) -> tuple[int, int]:
@@ -158,12 +165,3 @@ def expected_product(a: FloatFormat, b: FloatFormat, code_a: int, code_b: int) -
     lift = sum(fmt.bias + 1 - fmt.least_bexp for fmt in (a, b))
     exp = term.exp + lift if term.cls is Class.NORMAL else 0
     return {"sign": term.sign, "exp": exp, "sig": term.sig, **special}
-
-
-def write_tables(folder: Path, tables: Sequence[CodeTable]) -> None:
-    """Write a job for `hwsim.tb.tables`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    names = [{"name": table.name, "ports": table.ports} for table in tables]
-    (folder / "job.json").write_text(json.dumps({"suites": names}))
-    for index, table in enumerate(tables):
-        np.savez(folder / f"suite{index}.npz", a=table.a, b=table.b, expected=table.expected, mask=table.mask)

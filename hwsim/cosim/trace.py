@@ -1,4 +1,4 @@
-"""Traces: what drives a device in every cycle, and what the cycle-level model says it answers.
+"""Recording traces: what drives our RTL in every cycle, and what the cycle-level model says it answers.
 
 A stimulus is a list of beats, of when the input may offer one, and of when the output may take a result. The model
 turns it into a trace once; cocotb and the bulk driver play the same trace.
@@ -6,154 +6,56 @@ turns it into a trace once; cocotb and the bulk driver play the same trace.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from hwsim.cases.case import Case, beats
+from hwsim.cases.drawing import Stream
+from hwsim.cosim.design import Play, Suite, Tick
 from hwsim.cosim.ports import PortMap
-from hwsim.model.clock import Beat, PipelinedUnit, Result
+from hwsim.cosim.traffic import BURST, FULL, Tagged, Traffic, tag
+from hwsim.model.clock import PipelinedUnit
 from hwsim.spec import Pipeline, Unit
+from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Script, Trace
 
 RESET_CYCLES = 2
-VALID, READY, RESET = 1, 2, 4  # bits of `drive`
-SEEN_READY, SEEN_VALID, SEEN_MISUSE = 1, 2, 4  # bits of `expect`
-
-
-@dataclass(frozen=True)
-class Tagged:
-    """A beat of a case: `case` is an index, `index` its place in the case."""
-
-    beat: Beat
-    case: int
-    index: int
-
-
-@dataclass(frozen=True)
-class Trace:
-    """One suite, cycle by cycle.
-
-    cases: names. beats: those of all cases in the order in which they are offered.
-    drive: uint8[cycles], bits VALID, READY, RESET. offered: int32[cycles], the beat at the input, or -1.
-    expect: uint8[cycles], bits SEEN_*; ready is promised only while the input is valid, nothing during reset.
-    results: (case, payload) of each result, in order. result_cycles: int64[results].
-    """
-
-    suite: str
-    cases: tuple[str, ...]
-    beats: tuple[Tagged, ...]
-    drive: np.ndarray
-    offered: np.ndarray
-    expect: np.ndarray
-    results: tuple[tuple[int, int], ...]
-    result_cycles: np.ndarray
-
-    @property
-    def cycles(self) -> int:
-        """Clock cycles, reset included."""
-        return len(self.drive)
-
-    def answered(self, codes: Sequence[int], ports: PortMap) -> Trace:
-        """The same cycles, with each case's result as something else returned it."""
-        results = []
-        for case, payload in self.results:
-            context = ports.unpack(payload).context
-            results.append((case, ports.pack_result(Result(codes[case], context))))
-        return replace(self, results=tuple(results))
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """How busy the ports are.
-
-    offer: chance that the input offers a beat in a cycle. take: chance that the output takes a result.
-    bursts: whole spans of cycles, drawn at random, in which nothing is taken.
-    """
-
-    offer: float = 1.0
-    take: float = 1.0
-    bursts: bool = False
-
-
-FULL = Traffic()
-
-
-def interleave(unit: Unit, cases: Sequence[Case], contexts: int, rng: np.random.Generator | None) -> Iterator[Tagged]:
-    """The beats of all cases, `contexts` cases at a time, each in a context of its own.
-
-    rng: chooses whose turn it is; None takes turns, which keeps a unit with enough contexts busy.
-    """
-    waiting = iter(enumerate(cases))
-
-    def open_next(context: int) -> Iterator[Tagged] | None:
-        following = next(waiting, None)
-        return None if following is None else tag(unit, *following, context)
-
-    streams = [stream for stream in map(open_next, range(contexts)) if stream is not None]
-    slots = list(range(len(streams)))
-    turn = 0
-    while slots:
-        at = turn % len(slots) if rng is None else int(rng.integers(len(slots)))
-        slot = slots[at]
-        tagged = next(streams[slot])
-        yield tagged
-        turn = at + 1
-        if tagged.beat.last:
-            following = open_next(slot)
-            if following is None:
-                del slots[at]
-                turn = at
-            else:
-                streams[slot] = following
-
-
-def tag(unit: Unit, number: int, case: Case, context: int) -> Iterator[Tagged]:
-    """A case's beats, tagged with its number."""
-    return (Tagged(beat, number, index) for index, beat in enumerate(beats(unit, case, context)))
 
 
 def record(
-    suite: str,
+    suite: Suite,
     unit: Unit,
     pipeline: Pipeline,
     ports: PortMap,
-    cases: Sequence[Case],
-    tagged: Iterable[Tagged],
-    traffic: Traffic,
-    rng: np.random.Generator,
-    tick: Callable[[], None] = lambda: None,
-) -> Trace:
-    """Run the cycle-level model over a stimulus and note every cycle.
+    order: Iterable[Tagged],
+    stream: Stream,
+    tick: Tick = lambda: None,
+) -> Play:
+    """Run the cycle-level model over a suite's beats and note every cycle.
 
-    tick: called now and then, to show progress.
+    stream: when ports stop. tick: called now and then, to show progress.
     """
-    recorder = _Recorder(PipelinedUnit(unit, pipeline), ports, traffic, rng)
+    recorder = _Recorder(PipelinedUnit(unit, pipeline), suite.traffic, stream)
     recorder.reset()
-    order = tuple(tagged)
     for index, item in enumerate(order):
-        recorder.offer(index, item)
+        recorder.offer(item)
         if index % 256 == 0:
             tick()
     recorder.drain()
-    return recorder.trace(suite, tuple(case.id for case in cases), order)
+    return recorder.play(suite, ports)
 
 
-def record_handshake(
-    unit: Unit, pipeline: Pipeline, ports: PortMap, cases: Sequence[Case], rng: np.random.Generator
-) -> Trace:
+def record_handshake(suite: Suite, unit: Unit, pipeline: Pipeline, ports: PortMap, stream: Stream) -> Play:
     """What traffic alone does not bring: a bubble at each stage, a standstill with every stage full, reset in flight
     and while a result waits, every context open, a sum given up for a new one in its context, and misuse at the end.
 
-    Most sums are the first beat of a case alone. Cases are numbered through: first `cases`, whole, and then what
+    Most sums are the first beat of a case alone. Cases are numbered through: first the suite's, whole, and then what
     `alone` makes of each of them.
     """
-    recorder = _Recorder(PipelinedUnit(unit, pipeline), ports, FULL, rng)
-    order: list[Tagged] = []
-
-    def offer(item: Tagged) -> None:
-        order.append(item)
-        recorder.offer(len(order) - 1, item)
+    cases = suite.cases
+    recorder = _Recorder(PipelinedUnit(unit, pipeline), FULL, stream)
+    offer = recorder.offer
 
     def one_beat(number: int, context: int = 0, *, last: bool = True) -> Tagged:
         at = number % len(cases)
@@ -224,8 +126,7 @@ def record_handshake(
         recorder.reset(1)
         offer(stray)
         recorder.drain()
-    named = [case.id for case in (*cases, *(alone(unit, case) for case in cases))]
-    return recorder.trace("handshake and reset", tuple(named), tuple(order))
+    return recorder.play(replace(suite, cases=(*cases, *(alone(unit, case) for case in cases))), ports)
 
 
 def alone(unit: Unit, case: Case) -> Case:
@@ -239,21 +140,16 @@ def alone(unit: Unit, case: Case) -> Case:
 class _Recorder:
     """The cycle-level model at work, with notes of what went in and came out."""
 
-    def __init__(self, model: PipelinedUnit, ports: PortMap, traffic: Traffic, rng: np.random.Generator):
-        self.model, self.ports, self.traffic, self.rng = model, ports, traffic, rng
+    def __init__(self, model: PipelinedUnit, traffic: Traffic, stream: Stream):
+        self.model, self.traffic, self.stream = model, traffic, stream
+        self.order: list[Tagged] = []
         self.drive: list[int] = []
         self.offered: list[int] = []
         self.expect: list[int] = []
         self.results: list[tuple[int, int]] = []
-        self.result_cycles: list[int] = []
+        self.owners: list[int] = []
         self.pending: list[int] = []
         self.held = 0
-        self.draws: list[float] = []
-
-    def _chance(self) -> float:
-        if not self.draws:
-            self.draws = self.rng.random(4096).tolist()
-        return self.draws.pop()
 
     def reset(self, cycles: int = RESET_CYCLES) -> None:
         """Hold reset, with nothing promised. One cycle must be enough."""
@@ -268,9 +164,9 @@ class _Recorder:
         if self.held:
             self.held -= 1
             return False
-        if self.traffic.bursts and self._chance() < 0.02:
+        if self.traffic.bursts and self.stream.random() < BURST:
             self.held = 3 * self.model.pipeline.latency
-        return self.traffic.take >= 1 or self._chance() < self.traffic.take
+        return self.traffic.take >= 1 or self.stream.random() < self.traffic.take
 
     def cycle(self, index: int, item: Tagged | None) -> bool:
         """One cycle; whether the beat was accepted."""
@@ -281,8 +177,8 @@ class _Recorder:
             expect |= SEEN_READY
         result = model.result
         if result is not None and take:
-            self.result_cycles.append(len(self.drive))
-            self.results.append((self.pending.pop(0), self.ports.pack_result(result)))
+            self.owners.append(self.pending.pop(0))
+            self.results.append((result.context, result.code))
         self.drive.append(VALID * (item is not None) | READY * take)
         self.offered.append(index)
         self.expect.append(expect)
@@ -291,11 +187,12 @@ class _Recorder:
             self.pending.append(item.case)
         return accepted
 
-    def offer(self, index: int, item: Tagged) -> None:
+    def offer(self, item: Tagged) -> None:
         """Offer a beat until it is accepted; before that, nothing for a while."""
-        while self.traffic.offer < 1 and self._chance() >= self.traffic.offer:
+        self.order.append(item)
+        while self.traffic.offer < 1 and self.stream.random() >= self.traffic.offer:
             self.cycle(-1, None)
-        while not self.cycle(index, item):
+        while not self.cycle(len(self.order) - 1, item):
             pass
 
     def drain(self) -> None:
@@ -305,21 +202,13 @@ class _Recorder:
         for _ in range(self.model.pipeline.latency + 1):
             self.cycle(-1, None)
 
-    def trace(self, suite: str, cases: tuple[str, ...], order: tuple[Tagged, ...]) -> Trace:
-        """What was noted."""
-        return Trace(
-            suite=suite,
-            cases=cases,
-            beats=order,
-            drive=np.array(self.drive, np.uint8),
-            offered=np.array(self.offered, np.int32),
-            expect=np.array(self.expect, np.uint8),
-            results=tuple(self.results),
-            result_cycles=np.array(self.result_cycles, np.int64),
-        )
-
-
-def words_of(values: Sequence[int], words: int) -> np.ndarray:
-    """Payloads as rows of 32-bit words, the low word first: uint32[values, words]."""
-    data = b"".join(value.to_bytes(4 * words, "little") for value in values)
-    return np.frombuffer(data, np.uint32).reshape(len(values), words)
+    def play(self, suite: Suite, ports: PortMap) -> Play:
+        """What was noted; a suite's own expected codes take the place of the model's."""
+        results = np.zeros((len(self.results), 3), np.int64)
+        results[:, :2] = np.array(self.results, np.int64).reshape(-1, 2)
+        if suite.expected is not None:
+            results[:, 1] = np.array(suite.expected, np.int64)[self.owners]
+        trace = Trace(np.array(self.drive, np.uint8), np.array(self.offered, np.int32), np.array(self.expect, np.uint8))
+        beats_offered = tuple(item.beat for item in self.order)
+        payloads = [ports.pack(beat) for beat in beats_offered]
+        return Play(suite, Script(suite.name, trace, payloads, results), beats_offered, tuple(self.owners))

@@ -57,8 +57,8 @@ def counts(dut: Dut) -> dict[str, tuple[int, Format | None]]:
     return found
 
 
-def fields(dut: Dut, module: Module) -> Wiring:
-    """Work out the whole port map. Raises SpecError, naming the key, for what does not fit the design's ports."""
+def wiring(dut: Dut, module: Module) -> Wiring:
+    """Work out every field's bits. Raises SpecError, naming the key, for what does not fit the design's ports."""
     inputs, shifts = list[PortField](), dict[str, int]()
     places: dict[str, tuple[tuple[PortBit, ...], ...]] = {}
     offset = 0

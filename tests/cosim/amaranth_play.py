@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from amaranth.hdl import ClockDomain, Module
 from amaranth.sim import Simulator
+from cosim.plays import trace_of
 
-from hwsim.cosim.bulk import PortAnswers
-from hwsim.cosim.compare import compare
-from hwsim.cosim.ports import PortMap, port_map
-from hwsim.cosim.trace import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Trace, words_of
+from hwsim.cosim.bulk import PortAnswers, compare
+from hwsim.cosim.design import Play
+from hwsim.cosim.ports import PortMap, port_map, words_of
 from hwsim.rtl import DotUnit
 from hwsim.spec import Pipeline, Unit
-from hwsim.tb.job import Outcome
+from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, SuiteOutcome
 
 
-def amaranth_play(unit: Unit, built: Pipeline, *traces: Trace) -> list[Outcome]:
-    """What comparing every cycle of some traces, one after another, with the RTL finds."""
+def amaranth_play(unit: Unit, built: Pipeline, *plays: Play) -> list[SuiteOutcome]:
+    """What comparing every cycle of some plays, one after another, with the RTL finds."""
     ports = port_map(unit, built)
     m = Module()
     m.domains.sync = clock = ClockDomain()
@@ -27,7 +27,7 @@ def amaranth_play(unit: Unit, built: Pipeline, *traces: Trace) -> list[Outcome]:
     seen: list[PortAnswers] = []
 
     async def bench(ctx: Any) -> None:
-        seen.extend([await _play(ctx, dut, clock.rst, trace, ports) for trace in traces])
+        seen.extend([await _play(ctx, dut, clock.rst, play, ports) for play in plays])
 
     simulator = Simulator(m)
     simulator.add_clock(1e-9)
@@ -35,12 +35,12 @@ def amaranth_play(unit: Unit, built: Pipeline, *traces: Trace) -> list[Outcome]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         simulator.run()
-    return [compare(trace, answers, ports) for trace, answers in zip(traces, seen, strict=True)]
+    return [compare(play.script, trace_of(play), got, ports) for play, got in zip(plays, seen, strict=True)]
 
 
-async def _play(ctx: Any, dut: DotUnit, reset: Any, trace: Trace, ports: PortMap) -> PortAnswers:
+async def _play(ctx: Any, dut: DotUnit, reset: Any, play: Play, ports: PortMap) -> PortAnswers:
     """What the RTL answers, cycle by cycle."""
-    payloads = [ports.pack(item.beat) for item in trace.beats]
+    trace, payloads = trace_of(play), play.script.payloads
     flags: list[int] = []
     results: list[int] = []
     for drive, offered in zip(trace.drive.tolist(), trace.offered.tolist(), strict=True):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from hwsim.cosim.dutfile import Dut, load_dut
-from hwsim.cosim.dutrun import DutOptions, DutReport, run_dut
+from hwsim.cosim.dutdesign import DutDesign, dut_design
+from hwsim.cosim.dutfile import load_dut
+from hwsim.cosim.run import CosimOptions, RunResult, run
 
 DESIGNS = Path(__file__).with_name("designs")
 SEED = 1
@@ -27,8 +29,8 @@ def variant(folder: Path, name: str, **changes: Any) -> Path:
     return path
 
 
-def design(folder: Path, name: str, **changes: Any) -> Dut:
-    return load_dut(variant(folder, name, **changes))
+def design(folder: Path, name: str, **changes: Any) -> DutDesign:
+    return dut_design(load_dut(variant(folder, name, **changes)))
 
 
 def play(
@@ -39,8 +41,7 @@ def play(
     assertions: bool = False,
     minimize: bool = False,
     **changes: Any,
-) -> DutReport:
+) -> RunResult:
     """A run with few random cases."""
-    dut = design(folder, name, **changes)
-    options = DutOptions(dut, (simulator,), SEED, 60, folder=folder / "run", assertions=assertions, minimize=minimize)
-    return run_dut(options)
+    made = replace(design(folder, name, **changes), assertions=assertions)
+    return run(CosimOptions((made,), (simulator,), SEED, 60, folder=folder / "run", minimize=minimize))

@@ -12,9 +12,11 @@ from cosim.mutants import MUTANTS, Mutant
 from cosim.odd_units import TINY
 
 from hwsim.cosim import suites, tables
-from hwsim.cosim.report import Row
-from hwsim.cosim.run import Options, Report, run
+from hwsim.cosim.run import CosimOptions, RunResult, run
+from hwsim.cosim.tables import tables_design
+from hwsim.cosim.unitdesign import unit_design
 from hwsim.formats import get_format
+from hwsim.report import Row, failure_lines
 from hwsim.spec import Pipeline, Unit, pipeline
 
 CASES = 24
@@ -33,22 +35,28 @@ def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "PAIRS", (("e2m1", "e2m1"),))
 
 
-def options(folder: Path, *units: tuple[Unit, Pipeline], **more: Any) -> Options:
-    """One small unit, without tables, unless said."""
-    chosen = units or ((TINY, pipeline(TINY)),)
-    return Options(**{"units": chosen, "seed": SEED, "cases": CASES, "folder": folder, "tables": False, **more})
+def options(
+    folder: Path, *units: tuple[Unit, Pipeline], tables: bool = False, called: str = "", **more: Any
+) -> CosimOptions:
+    """One small unit, without tables, unless said. called: what a command line calls it."""
+    designs = [unit_design(unit, built, called) for unit, built in units or ((TINY, pipeline(TINY)),)]
+    if tables:
+        more["designs"] = (tables_design({design.called: design.unit for design in designs}), *designs)
+    return CosimOptions(**{"designs": tuple(designs), "seed": SEED, "cases": CASES, "folder": folder, **more})
 
 
-def small_run(folder: Path, *units: tuple[Unit, Pipeline], **more: Any) -> Report:
+def small_run(folder: Path, *units: tuple[Unit, Pipeline], **more: Any) -> RunResult:
     return run(options(folder, *units, **more))
+
+
+def lines(result: RunResult, row: Row) -> list[str]:
+    """What is said of a row that failed."""
+    return [] if row.passed else failure_lines(row, result.of(row))
 
 
 def figures(rows: list[Row]) -> list[tuple[object, ...]]:
     """What of a run must not change from one to the next."""
-    return [
-        (row.unit, row.suite, row.driver, row.planned, row.outcome.results, row.outcome.count, row.outcome.cycles)
-        for row in rows
-    ]
+    return [(row.unit, row.suite, row.driver, row.planned, row.compared, row.mismatches, row.cycles) for row in rows]
 
 
 def mutant(name: str) -> Mutant:

@@ -12,8 +12,9 @@ import pytest
 from cosim.odd_units import TINY
 
 from hwsim import processes
-from hwsim.cosim.build import BuildFailed, bulk_build, icarus_build, unit_design, verilator_build
-from hwsim.cosim.ports import port_map
+from hwsim.cosim.bench import PUBLIC, TOP, bench
+from hwsim.cosim.build import BuildFailed, HdlSources, bulk_build, icarus_build, verilator_build
+from hwsim.cosim.ports import PortMap, port_map
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import ToolMissing
 from hwsim.rtl import verilog
@@ -21,6 +22,10 @@ from hwsim.spec import pipeline
 
 pytestmark = pytest.mark.simulator
 PORTS = port_map(TINY, pipeline(TINY))
+
+
+def unit_design(text: str, ports: PortMap) -> HdlSources:
+    return HdlSources(TOP, bench(ports) + text, PUBLIC)
 
 
 @pytest.fixture(scope="module")

@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from built_presets import others_soaked
 from cosim.odd_units import ODD, TINY, odd_pipelines
+from cosim.plays import played, recorded, trace_of, with_codes, with_trace
 
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.build import bulk_build
 from hwsim.cosim.bulk import BulkUnit
-from hwsim.cosim.compare import compare
-from hwsim.cosim.ports import port_map
-from hwsim.cosim.trace import (
-    FULL,
-    READY,
-    RESET,
-    SEEN_VALID,
-    VALID,
-    Trace,
-    Traffic,
-    interleave,
-    record,
-    record_handshake,
-    words_of,
-)
+from hwsim.cosim.design import Play
+from hwsim.cosim.ports import port_map, words_of
+from hwsim.cosim.traffic import Traffic
 from hwsim.rtl import verilog
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline
-from hwsim.tb.job import Outcome
+from hwsim.tb.job import READY, RESET, SEEN_VALID, VALID
 
 pytestmark = [pytest.mark.simulator, pytest.mark.usefixtures("verilator")]
 
@@ -44,27 +32,20 @@ PRESETS = (
 )
 
 
-def traces(unit: Unit, built: Pipeline, count: int) -> Iterator[Trace]:
-    ports, rng = port_map(unit, built), np.random.default_rng(21)
+def plays(unit: Unit, built: Pipeline, count: int) -> Iterator[Play]:
     cases = random_cases(unit, count, 21)
-    full, busy = (list(interleave(unit, cases, built.contexts, order)) for order in (None, rng))
-    yield record("full", unit, built, ports, cases, full, FULL, rng)
-    yield record("busy", unit, built, ports, cases, busy, Traffic(0.7, 0.6, bursts=True), rng)
-    yield record_handshake(unit, built, ports, cases[:32], rng)
-
-
-def played(device: BulkUnit, trace: Trace) -> Outcome:
-    words = words_of([device.ports.pack(item.beat) for item in trace.beats], device.ports.input.words)
-    return compare(trace, device.run(trace.drive, trace.offered, words), device.ports)
+    yield recorded(unit, built, cases)
+    yield recorded(unit, built, cases, Traffic(0.7, 0.6, bursts=True), shuffled=True)
+    yield recorded(unit, built, cases[:32], resets=True)
 
 
 def agree(unit: Unit, built: Pipeline, count: int) -> None:
     ports = port_map(unit, built)
     with BulkUnit(bulk_build(verilog(unit, built), ports), ports) as device:
-        for trace in traces(unit, built, count):
-            outcome = played(device, trace)
+        for play in plays(unit, built, count):
+            outcome = played(device, play)
             assert outcome.mismatches == []
-            assert outcome.results == len(trace.results) > 0
+            assert outcome.results == play.script.planned > 0
 
 
 @pytest.mark.parametrize("name", others_soaked(PRESETS, PRESETS[::6]))
@@ -121,8 +102,8 @@ def test_no_cycles_are_nothing(tiny: BulkUnit) -> None:
 
 
 def test_arrays_of_other_types_and_strides_are_taken(tiny: BulkUnit) -> None:
-    trace = next(traces(TINY, pipeline(TINY), 30))
-    words = words_of([tiny.ports.pack(item.beat) for item in trace.beats], 2)
+    play = next(plays(TINY, pipeline(TINY), 30))
+    trace, words = trace_of(play), words_of(play.script.payloads, 2)
     usual = tiny.run(trace.drive, trace.offered, words)
     strided = np.repeat(trace.drive.astype(np.int64), 2)[::2]
     other = tiny.run(strided, trace.offered.astype(np.int64), np.asfortranarray(words))
@@ -130,8 +111,8 @@ def test_arrays_of_other_types_and_strides_are_taken(tiny: BulkUnit) -> None:
 
 
 def test_the_state_stays_from_one_run_to_the_next(tiny: BulkUnit) -> None:
-    trace = next(traces(TINY, pipeline(TINY), 30))
-    words = words_of([tiny.ports.pack(item.beat) for item in trace.beats], 2)
+    play = next(plays(TINY, pipeline(TINY), 30))
+    trace, words = trace_of(play), words_of(play.script.payloads, 2)
     whole = tiny.run(trace.drive, trace.offered, words)
     parts = []
     for first in range(0, trace.cycles, 7):
@@ -145,14 +126,14 @@ def test_two_units_of_one_library_do_not_share_state() -> None:
     built = pipeline(TINY)
     ports = port_map(TINY, built)
     library = bulk_build(verilog(TINY, built), ports)
-    full, busy, _ = traces(TINY, built, 30)
+    full, busy, _ = plays(TINY, built, 30)
     with BulkUnit(library, ports) as one, BulkUnit(library, ports) as other:
-        for trace in (full, busy):
+        for play in (full, busy):
             # Half a trace into the other, which must not disturb the one.
-            half = slice(0, busy.cycles // 2)
-            words = words_of([ports.pack(item.beat) for item in busy.beats], 2)
-            other.run(busy.drive[half], busy.offered[half], words)
-            assert played(one, trace).count == 0
+            trace = trace_of(busy)
+            half = slice(0, trace.cycles // 2)
+            other.run(trace.drive[half], trace.offered[half], words_of(busy.script.payloads, 2))
+            assert played(one, play).count == 0
 
 
 def test_an_offer_of_minus_one_keeps_what_stands_there(tiny: BulkUnit) -> None:
@@ -166,9 +147,8 @@ def test_an_offer_of_minus_one_keeps_what_stands_there(tiny: BulkUnit) -> None:
 
 
 def test_wrong_answers_are_caught(tiny: BulkUnit) -> None:
-    trace = next(traces(TINY, pipeline(TINY), 30))
-    assert played(tiny, trace).count == 0
-    zeroed = replace(trace, results=tuple((case, 0) for case, _ in trace.results))
-    assert played(tiny, zeroed).count > 20
-    late = replace(trace, expect=np.roll(trace.expect, 1))
+    play = next(plays(TINY, pipeline(TINY), 30))
+    assert played(tiny, play).count == 0
+    assert played(tiny, with_codes(play, 0)).count > 20
+    late = with_trace(play, expect=np.roll(trace_of(play).expect, 1))
     assert played(tiny, late).count > 0

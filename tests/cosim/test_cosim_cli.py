@@ -18,7 +18,7 @@ from cosim.small_runs import mutant, processes_in, shrink
 from patience import LIMIT, wait_until
 
 from hwsim.cli import main
-from hwsim.cosim import run
+from hwsim.cosim import play, unitdesign
 from hwsim.report import read_json
 from hwsim.spec import as_yaml
 
@@ -88,7 +88,7 @@ def test_a_mismatch_is_status_1_with_its_report(icarus: None, cosim: Cosim) -> N
 
 @pytest.mark.simulator
 def test_fewer_results_than_planned_are_status_1(icarus: None, cosim: Cosim, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "read_outcome", lambda folder, index: None)
+    monkeypatch.setattr(play, "read_outcome", lambda folder, index: None)
     status, out, _ = cosim("./tiny.yaml", "--sim", "icarus", "--seed", "5", "--cases", "8")
     assert status == 1
     assert "7 of 7 suites failed: 0 comparisons" in out
@@ -99,7 +99,7 @@ def test_a_design_that_a_simulator_refuses_is_status_1(
     icarus: None, cosim: Cosim, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HWSIM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(run, "verilog", lambda *_: "module tiny(; endmodule\n")
+    monkeypatch.setattr(unitdesign, "verilog", lambda *_: "module tiny(; endmodule\n")
     status, out, err = cosim("./tiny.yaml", "--sim", "icarus")
     assert status == 1
     assert "iverilog failed:" in out

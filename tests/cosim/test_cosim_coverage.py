@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cosim.odd_units import ODD, TINY, TINY_PROMOTED, odd, odd_pipelines
+from cosim.plays import design_of, planned, planner, recorded, trace_of, with_trace
 from cosim.small_runs import CASES, SEED, shrink, small_run
 
 from hwsim.cases.bins import counter as functional
@@ -21,35 +22,47 @@ from hwsim.cases.case import Case
 from hwsim.cases.directed import directed
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim import coverage
-from hwsim.cosim.coverage import Device, Played, UnitCoverage, unit_coverage
-from hwsim.cosim.interface import in_step, interface_counts
-from hwsim.cosim.ports import port_map
-from hwsim.cosim.suites import Planner, Suite
-from hwsim.cosim.trace import FULL, READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Tagged, Trace, interleave
-from hwsim.cosim.trace import record as recorded_trace
+from hwsim.cosim.coverage import Compared, UnitCoverage, unit_coverage
+from hwsim.cosim.design import Play, Played, Suite, in_step
+from hwsim.cosim.interface import port_counts
+from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.model.clock import Beat, PipelinedUnit
 from hwsim.report import read_json
 from hwsim.spec import Pipeline, Unit, pipeline, steps
-from hwsim.tb.job import Mismatch, Outcome
+from hwsim.tb.job import (
+    READY,
+    RESET,
+    SEEN_MISUSE,
+    SEEN_READY,
+    SEEN_VALID,
+    VALID,
+    PortMismatch,
+    Script,
+    SuiteOutcome,
+    Trace,
+)
 
 SINGLE = odd("single", instruction={"k": 3, "lanes": 3, "chain": None}, sum={"addend": None}, operands={"addend": None})
 IN, OUT, ACCEPTED, LEAVES = VALID, READY, SEEN_READY, SEEN_VALID
 
 
-def made(*cycles: tuple[int, int, Beat | None]) -> Trace:
-    """A trace of (drive, expect, beat) in each cycle."""
-    beats = [Tagged(beat, 0, 0) for _, _, beat in cycles if beat is not None]
-    numbers = iter(range(len(beats)))
-    return Trace(
-        "made by hand",
-        (),
-        tuple(beats),
+def by_hand(*cycles: tuple[int, int, Beat | None]) -> Play:
+    """A play of (drive, expect, beat) in each cycle."""
+    numbers = iter(range(len(cycles)))
+    trace = Trace(
         np.array([drive for drive, _, _ in cycles], np.uint8),
         np.array([-1 if beat is None else next(numbers) for _, _, beat in cycles], np.int32),
         np.array([expect for _, expect, _ in cycles], np.uint8),
-        (),
-        np.zeros(0, np.int64),
     )
+    beats = tuple(beat for _, _, beat in cycles if beat is not None)
+    return Play(Suite("made by hand"), Script("made by hand", trace), beats)
+
+
+def interface_counts(play: Play, latency: int, cycles: int | None = None) -> Counter[str]:
+    """The bins of a play's ports; cycles: how many count, from its start."""
+    counted = trace_of(play).cycles if cycles is None else cycles
+    played = Played(play, "none", SuiteOutcome(play.suite.name, cycles=counted), Path())
+    return port_counts(played.cycles(), latency)
 
 
 def beat(context: int = 0, *, first: bool = True, last: bool = True) -> Beat:
@@ -57,7 +70,7 @@ def beat(context: int = 0, *, first: bool = True, last: bool = True) -> Beat:
 
 
 # Two stages. Each cycle: what is driven, what is seen, the beat at the input; then what is in the stages after it.
-BY_HAND = made(
+BY_HAND = by_hand(
     (RESET, 0, None),
     (IN | OUT, ACCEPTED, beat()),  # x -; ready without valid; one context open
     (IN | OUT, ACCEPTED, beat(1)),  # x x; ready without valid; back to back; one context open
@@ -108,10 +121,14 @@ def test_every_bin_is_counted_where_it_happens() -> None:
     assert dict(interface_counts(BY_HAND, 2, 4)) == first
 
 
+def driven(play: Play) -> np.ndarray:
+    return trace_of(play).drive
+
+
 # What is taken from the trace made by hand, and the bins that it must then miss.
 MUTANTS = {
     "no back-pressure": (
-        lambda trace: replace(trace, drive=np.where(trace.drive & RESET, trace.drive, trace.drive | READY)),
+        lambda play: with_trace(play, drive=np.where(driven(play) & RESET, driven(play), driven(play) | READY)),
         {
             "back-pressure with every stage full",
             "a result that waits while nothing follows",
@@ -119,27 +136,27 @@ MUTANTS = {
         },
     ),
     "no reset in flight": (
-        lambda trace: replace(trace, drive=np.where(trace.drive & RESET, 0, trace.drive)),
+        lambda play: with_trace(play, drive=np.where(driven(play) & RESET, 0, driven(play))),
         {"reset with 1 beats in flight", "reset with 2 beats in flight", "reset while a result waits"},
     ),
     "never ready": (
-        lambda trace: replace(trace, drive=trace.drive & (VALID | RESET)),
+        lambda play: with_trace(play, drive=driven(play) & (VALID | RESET)),
         {"ready without valid"},
     ),
     "one context": (
-        lambda trace: replace(trace, beats=tuple(replace(t, beat=replace(t.beat, context=0)) for t in trace.beats)),
+        lambda play: replace(play, beats=tuple(replace(beat, context=0) for beat in play.beats)),
         {"2 contexts open"},
     ),
     "single beats": (
-        lambda trace: replace(trace, beats=tuple(replace(t, beat=replace(t.beat, last=True)) for t in trace.beats)),
+        lambda play: replace(play, beats=tuple(replace(beat, last=True) for beat in play.beats)),
         {"2 contexts open", "a sum given up for a new one"},
     ),
     "no misuse": (
-        lambda trace: replace(trace, expect=trace.expect & (SEEN_READY | SEEN_VALID)),
+        lambda play: with_trace(play, expect=trace_of(play).expect & (SEEN_READY | SEEN_VALID)),
         {"misuse"},
     ),
     "nothing accepted": (
-        lambda trace: replace(trace, expect=trace.expect & (SEEN_VALID | SEEN_MISUSE)),
+        lambda play: with_trace(play, expect=trace_of(play).expect & (SEEN_VALID | SEEN_MISUSE)),
         {name for name in COUNTED if "stage" in name or "contexts" in name or "flight" in name}
         | {"beats back to back", "one cycle without a beat", "a sum given up for a new one"},
     ),
@@ -153,9 +170,9 @@ def test_a_trace_without_something_misses_its_bins(name: str) -> None:
     assert {one for one in COUNTED if not counts[one]} >= missed
 
 
-def handshake(unit: Unit, built: Pipeline) -> Suite:
-    planner = Planner(unit, built, port_map(unit, built), 1, lambda: None)
-    return planner._handshake(random_cases(unit, 64, 1))
+def handshake(unit: Unit, built: Pipeline) -> Play:
+    cases = planner(unit)._handshake(random_cases(unit, 64, 1))
+    return recorded(unit, built, cases, resets=True)
 
 
 def pipelines(unit: Unit) -> dict[str, Pipeline]:
@@ -166,7 +183,7 @@ def pipelines(unit: Unit) -> dict[str, Pipeline]:
 @pytest.mark.parametrize("unit", [TINY, ODD["promoted-scaled"], SINGLE], ids=lambda unit: unit.name)
 def test_the_handshakes_suite_hits_every_bin_of_every_pipeline(unit: Unit) -> None:
     for built in pipelines(unit).values():
-        counts, bins = interface_counts(handshake(unit, built).trace, built.latency), interface_bins(unit, built)
+        counts, bins = interface_counts(handshake(unit, built), built.latency), interface_bins(unit, built)
         assert counts.keys() <= {one.name for one in bins}
         assert {one.name for one in bins if one.reachable} == counts.keys()
 
@@ -174,7 +191,8 @@ def test_the_handshakes_suite_hits_every_bin_of_every_pipeline(unit: Unit) -> No
 @pytest.mark.parametrize("name", pipelines(TINY))
 def test_stages_are_as_full_as_the_model_says(name: str) -> None:
     built = pipelines(TINY)[name]
-    trace = handshake(TINY, built).trace
+    play = handshake(TINY, built)
+    trace = trace_of(play)
     model, full, lost = PipelinedUnit(TINY, built), 0, Counter[int]()
     for drive, offered in zip(trace.drive.tolist(), trace.offered.tolist(), strict=True):
         flying = [one is not None for one in model._registers]
@@ -183,8 +201,8 @@ def test_stages_are_as_full_as_the_model_says(name: str) -> None:
             model.reset()
             continue
         full += all(flying) and model.valid and not drive & READY
-        model.tick(trace.beats[offered].beat if offered >= 0 else None, bool(drive & READY))
-    counts = interface_counts(trace, built.latency)
+        model.tick(play.beats[offered] if offered >= 0 else None, bool(drive & READY))
+    counts = interface_counts(play, built.latency)
     assert counts["back-pressure with every stage full"] == full > 0
     assert {stage: counts[f"reset with {stage} beats in flight"] for stage in range(1, built.latency + 1)} == {
         stage: lost[stage] for stage in range(1, built.latency + 1)
@@ -193,29 +211,33 @@ def test_stages_are_as_full_as_the_model_says(name: str) -> None:
 
 def test_full_traffic_alone_brings_no_back_pressure_and_no_reset() -> None:
     built = pipeline(TINY)
-    order = interleave(TINY, random_cases(TINY, 40, 1), built.contexts, None)
-    trace = recorded_trace("full", TINY, built, port_map(TINY, built), [], order, FULL, np.random.default_rng(1))
-    names = interface_counts(trace, built.latency).keys()
+    names = interface_counts(recorded(TINY, built, random_cases(TINY, 40, 1)), built.latency).keys()
     assert {"beats back to back", "ready without valid", f"{built.contexts} contexts open"} <= names
     assert not [name for name in names if "reset" in name or "pressure" in name or "waits while" in name]
 
 
 def test_cycles_count_as_long_as_a_device_is_in_step() -> None:
-    outcome = Outcome("suite", cycles=100)
+    outcome = SuiteOutcome("suite", cycles=100)
     assert in_step(outcome) == 100
-    outcome.note(Mismatch("result", 5, 0, 1, 2))
+    outcome.note(PortMismatch("result", 5, 0, 1, 2))
     assert in_step(outcome) == 100
-    outcome.note(Mismatch("valid", 40, 0, 1, 0))
+    outcome.note(PortMismatch("valid", 40, 0, 1, 0))
     assert in_step(outcome) == 40
-    assert in_step(Outcome("never ended")) == 0
+    assert in_step(SuiteOutcome("never ended")) == 0
 
 
 def states(found: UnitCoverage) -> dict[str, tuple[int, str]]:
     return {one.name: (one.hits, one.state) for group in found.groups for one in group.bins}
 
 
-def device(unit: Unit = TINY, **more: object) -> Device:
-    return replace(Device(unit, 1, unit.name, interface_bins(unit, pipeline(unit))), **more)  # type: ignore[arg-type]
+class Stranger(UnitDesign):
+    """A design that promises no cycles."""
+
+    cycles = False
+
+
+def device(kind: type[UnitDesign] = UnitDesign, **more: object) -> UnitDesign:
+    return kind(**{**vars(design_of(TINY)), **more})  # type: ignore[arg-type]
 
 
 def counted(unit: Unit, cases: Sequence[Case]) -> dict[str, int]:
@@ -235,7 +257,7 @@ def agrees(found: UnitCoverage, unit: Unit, cases: Sequence[Case]) -> None:
 
 def test_few_cases_show_what_they_miss() -> None:
     few = directed(TINY, 1)[:3]
-    found = unit_coverage(device(), [("dot directed", few)], Counter())
+    found = unit_coverage(device(), 1, [("dot directed", few)], Counter())
     agrees(found, TINY, few)
     assert found.sampled == found.compared == 3
     known = covered(TINY, 1).counter.counts
@@ -247,7 +269,7 @@ def test_few_cases_show_what_they_miss() -> None:
     assert found.line.startswith(f"coverage: {found.count('hit')} of ")
     assert found.line.endswith("; the rest in report.html")
     # Of a device that does not take them, nobody knows what it could reach.
-    unknown = unit_coverage(device(handshake=False, takes=lambda case: False), [("dot directed", few)], Counter())
+    unknown = unit_coverage(device(Stranger, chains=False), 1, [("dot directed", few)], Counter())
     assert (unknown.count("missed"), unknown.count("hit")) == (0, found.count("hit"))
     assert unknown.count("open") == found.count("missed") + found.count("open")
 
@@ -262,8 +284,12 @@ def test_small_units_contradict_no_proof(unit: Unit) -> None:
 
 def test_covering_cases_count_as_if_each_were_sampled() -> None:
     cases, more = covering(TINY, 1), random_cases(TINY, 20, 9)
-    suites: list[Played] = [("dot directed", cases), ("dot random", [*more, *cases[:9]]), ("dot directed", cases[:99])]
-    found = unit_coverage(device(), suites, Counter({one.name: 1 for one in device().interface}))
+    suites: list[Compared] = [
+        ("dot directed", cases),
+        ("dot random", [*more, *cases[:9]]),
+        ("dot directed", cases[:99]),
+    ]
+    found = unit_coverage(device(), 1, suites, Counter({one.name: 1 for one in device().interface}))
     agrees(found, TINY, [*cases, *more])
     assert found.count("missed") == 0
     assert "open" in found.line or found.line.endswith("bins hit")
@@ -272,7 +298,8 @@ def test_covering_cases_count_as_if_each_were_sampled() -> None:
 def test_of_many_cases_some_of_each_suite_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coverage, "MOST_BEATS", 40)
     one, other = random_cases(TINY, 300, 1), random_cases(TINY, 200, 2)
-    found = unit_coverage(device(), [("dot random", one), ("GEMM 3 x 3", other), ("dot directed", one[:50])], Counter())
+    suites = [("dot random", one), ("GEMM 3 x 3", other), ("dot directed", one[:50])]
+    found = unit_coverage(device(), 1, suites, Counter())
     beats = [len(case.a) // TINY.instruction.lanes for case in (*one[50:], *other)]
     assert sum(beats) > 400
     assert 50 + 10 < found.sampled <= 50 + 40
@@ -281,7 +308,7 @@ def test_of_many_cases_some_of_each_suite_are_sampled(monkeypatch: pytest.Monkey
 
 def test_a_proof_that_is_wrong_is_said_and_ends_nothing() -> None:
     wrong = Bin("G12", "misuse", "nobody would", how="trace")
-    found = unit_coverage(device(interface=(wrong,)), [("dot directed", directed(TINY, 1)[:3])], {"misuse": 2})
+    found = unit_coverage(device(interface=(wrong,)), 1, [("dot directed", directed(TINY, 1)[:3])], {"misuse": 2})
     assert states(found)["misuse"] == (2, "hit")
     assert found.notes[1:] == ["tiny: misuse was hit, and is said to be unreachable"]
 
@@ -292,9 +319,9 @@ def test_a_runs_report_holds_what_its_cases_did(icarus: None, tmp_path: Path, mo
     report = small_run(tmp_path / "out", simulators=("icarus",))
     (found,) = report.coverage
     built = pipeline(TINY)
-    played = list(Planner(TINY, built, port_map(TINY, built), SEED, lambda: None).cocotb("icarus", CASES))
-    agrees(found, TINY, [suite.cases[case] for suite in played for case, _ in suite.trace.results])
-    traffic = sum((interface_counts(suite.trace, built.latency) for suite in played), Counter[str]())
+    played = planned(TINY, "icarus", CASES, SEED)
+    agrees(found, TINY, [play.suite.cases[owner] for play in played for owner in play.owners])
+    traffic = sum((interface_counts(play, built.latency) for play in played), Counter[str]())
     shown = {name: hits for name, (hits, _) in states(found).items()}
     assert {name: hits for name, hits in shown.items() if name in traffic} == traffic
     assert found.count("missed") > 0

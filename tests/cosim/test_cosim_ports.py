@@ -8,16 +8,19 @@ import numpy as np
 import pytest
 from built_presets import BUILDABLE
 from cosim.odd_units import ODD, TINY, odd_pipelines
+from cosim.plays import output_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwsim.cosim.bench import bench
-from hwsim.cosim.ports import PortField, PortMap, port_map
-from hwsim.cosim.trace import words_of
-from hwsim.model.clock import Beat, Result
+from hwsim.cosim.ports import PortField, PortMap, port_map, words_of
+from hwsim.model.clock import Beat
 from hwsim.rtl import beat_layout
 from hwsim.spec import load_unit, pipeline
+from hwsim.tb.job import Script, Trace
 
+NOTHING = np.zeros(0, np.uint8)
+BY_HAND = Trace(NOTHING, NOTHING, NOTHING)
 UNITS = {**{name: load_unit(name) for name in BUILDABLE}, **ODD}
 
 
@@ -58,9 +61,9 @@ def test_a_result_is_packed_without_loss(contexts: int) -> None:
     ports = port_map(TINY, pipeline(TINY, contexts=contexts))
     for code in (0, 1, 0x7C00, 0xFFFF):
         for context in {0, 1 % contexts, contexts - 1}:
-            word = ports.pack_result(Result(code, context))
-            assert ports.unpack(word) == Result(code, context)
-            assert word < 1 << ports.output.width
+            words = output_words(Script("one", BY_HAND, results=np.array([[context, code, 0]])), ports)
+            assert ports.results(words).tolist() == [[context, code]]
+            assert int.from_bytes(words.tobytes(), "little") < 1 << ports.output.width
 
 
 def test_a_payload_by_hand() -> None:
@@ -68,14 +71,14 @@ def test_a_payload_by_hand() -> None:
     ports = port_map(TINY, pipeline(TINY))
     beat = Beat((0x1, 0x2), (0x3, 0x4), 0xABCD, first=True, last=False, context=2)
     assert ports.pack(beat) == 0x21 | 0x43 << 8 | 0xABCD << 16 | 1 << 32 | 0 << 33 | 2 << 34
-    assert ports.unpack(0x3_1234) == Result(0x1234, 3)
+    assert ports.results(words_of([0x3_1234], 1)).tolist() == [[3, 0x1234]]
     assert (ports.top, ports.input.width, ports.input.words, ports.output.width) == ("tiny", 36, 2, 18)
 
 
 def test_a_field_takes_what_it_placed() -> None:
     field = PortField("x", offset=3, bits=5)
     assert field.place([0b10110]) == 0b10110_000
-    assert field.take(field.place([0b10110]) | 0b111 | 1 << 8) == 0b10110
+    assert field.take(np.array([field.place([0b10110]) | 0b111 | 1 << 8], np.uint64)).tolist() == [0b10110]
 
 
 def test_words_are_low_first() -> None:

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 from cosim.odd_units import TINY, odd
-from cosim.small_runs import BULK_SUITES, CASES, SEED, SUITES, figures, mutant, options, shrink, small_run
+from cosim.small_runs import BULK_SUITES, CASES, SEED, SUITES, figures, lines, mutant, options, shrink, small_run
 
-from hwsim.cosim import build, run, simulate
+from hwsim.cosim import bench, play, run, simulate, unitdesign
 from hwsim.cosim.build import BuildFailed
-from hwsim.cosim.report import Row
-from hwsim.cosim.run import Report
+from hwsim.cosim.report import MOST_TOLD
+from hwsim.cosim.run import RunResult
 from hwsim.errors import ToolMissing
-from hwsim.report import NAMES, read_json
+from hwsim.report import NAMES, Row, read_json
 from hwsim.report.text import MOST_LINES
 from hwsim.rtl import verilog
 from hwsim.spec import NotImplementedYet, load_unit, pipeline
-from hwsim.tb.job import Outcome, read_outcome
+from hwsim.tb.job import SuiteOutcome, read_outcome
 
 simulators = [pytest.mark.simulator, pytest.mark.usefixtures("verilator", "icarus")]
 MXFP4 = load_unit("mxfp4-e2m1-f32")
@@ -59,7 +59,7 @@ def test_model_and_rtl_agree_on_both_simulators(tmp_path: Path) -> None:
     report = small_run(folder, (TINY, pipeline(TINY)), (MXFP4, pipeline(MXFP4)), tables=True)
     assert report.passed
     assert all(
-        row.planned == row.outcome.results > 0 and row.outcome.count == 0 and not row.report for row in report.rows
+        row.planned == row.compared > 0 and row.mismatches == 0 and not lines(report, row) for row in report.rows
     )
     expected = {
         (unit, suite, driver)
@@ -117,31 +117,32 @@ def test_a_fault_is_reported_by_every_driver(tmp_path: Path) -> None:
     assert not report.passed
     failures = junit(tmp_path / "out")
     saved, page = read_json(tmp_path / "out" / "results.json"), (tmp_path / "out" / "report.html").read_text()
-    assert saved.rows == tuple(row.record for row in report.rows)
+    assert saved.rows == tuple(report.rows)
     assert saved.command == f"hwsim cosim tiny --seed {SEED} --cases {CASES}"
     directed = [row for row in report.rows if row.suite == "dot directed"]
     assert [row.driver for row in directed] == ["verilator", "icarus"]
     assert {row.driver for row in report.rows if not row.passed} == {"verilator", "icarus", "verilator, bulk"}
     for row in directed:
-        assert row.outcome.count > 0
-        assert len(row.report) <= MOST_LINES
-        text = "\n".join(row.report)
-        assert row.report[0].startswith(f"tiny · {row.driver} · dot directed · case ")
+        assert row.mismatches > 0
+        told_lines = lines(report, row)
+        assert len(told_lines) <= MOST_LINES
+        text = "\n".join(told_lines)
+        assert told_lines[0].startswith(f"tiny · {row.driver} · dot directed · case ")
         for words in ("  a  [", "  b  [", "  c  0x", ", got 0x", "first differing stage: decode", f"seed {SEED}"):
             assert words in text
-        assert row.report[-1] == f"  again: hwsim cosim tiny --sim {row.driver} --seed {SEED} --cases {CASES}"
+        assert told_lines[-1] == f"  again: hwsim cosim tiny --sim {row.driver} --seed {SEED} --cases {CASES}"
         failure = failures[f"tiny.{row.driver}/dot directed"]
-        assert failure.get("message").startswith(f"{row.outcome.count} mismatches; ")
+        assert failure.get("message").startswith(f"{row.mismatches} mismatches; ")
         assert failure.text == text
         # The same in the JSON and on the page, and the model's explanation of the case.
-        told = saved.of(row.record)
-        assert 1 <= len(told) <= run.MOST_TOLD and told == tuple(row.told)
+        told = saved.of(row)
+        assert 1 <= len(told) <= MOST_TOLD and told == tuple(report.of(row))
         assert told[0].stage.startswith("decode") and told[0].group is not None
         assert f"group {told[0].group}: " in "\n".join(told[0].explanation.lines)
         assert told[0].explain.startswith("hwsim explain tiny --a 0x")
         assert told[0].stage in page and told[0].case in page
     # Both simulators see the same.
-    assert directed[0].outcome.count == directed[1].outcome.count
+    assert directed[0].mismatches == directed[1].mismatches
 
 
 @simulated
@@ -150,7 +151,7 @@ def test_a_faulty_handshake_is_reported(tmp_path: Path) -> None:
         report = small_run(tmp_path / "out", simulators=("icarus",))
     (row,) = [row for row in report.rows if row.suite == "handshake and reset"]
     assert not row.passed
-    assert any("input ready: expected 0, got 1" in line for line in row.report)
+    assert any("input ready: expected 0, got 1" in line for line in lines(report, row))
 
 
 @simulated
@@ -158,24 +159,24 @@ def test_the_command_in_a_report_is_the_one_to_run_again(tmp_path: Path) -> None
     unit = (TINY, pipeline(TINY, cuts=("sum",), contexts=3))
     with mutant("zeroed output").applied():
         report = small_run(
-            tmp_path / "out", unit, simulators=("icarus",), called=("my units/tiny.yaml",), cases=None, waves=True
+            tmp_path / "out", unit, simulators=("icarus",), called="my units/tiny.yaml", cases=None, waves=True
         )
     first = next(row for row in report.rows if not row.passed)
     # The stages are right, and what leaves is not.
-    assert any("first differing stage: control" in line for line in first.report)
-    assert first.report[-1] == (
+    assert any("first differing stage: control" in line for line in lines(report, first))
+    assert lines(report, first)[-1] == (
         f"  again: hwsim cosim 'my units/tiny.yaml' --sim icarus --seed {SEED} --cuts sum,round --contexts 3"
     )
-    (wave,) = [line for line in first.report if "waveform" in line]
+    (wave,) = [line for line in lines(report, first) if "waveform" in line]
     assert wave == f"  seed {SEED}; waveform: {tmp_path / 'out' / 'tiny-icarus' / 'dump.vcd'}"
     assert (tmp_path / "out" / "tiny-icarus" / "dump.vcd").stat().st_size > 1000
 
 
-def lost(folder: Path, index: int) -> Outcome | None:
+def lost(folder: Path, index: int) -> SuiteOutcome | None:
     return None if index == 1 else read_outcome(folder, index)
 
 
-def shorter(folder: Path, index: int) -> Outcome | None:
+def shorter(folder: Path, index: int) -> SuiteOutcome | None:
     outcome = read_outcome(folder, index)
     if outcome is not None and index == 1:
         outcome.results -= 1
@@ -187,13 +188,13 @@ def shorter(folder: Path, index: int) -> Outcome | None:
 def test_fewer_results_than_planned_are_a_failure(
     icarus: None, reads: Any, missing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "read_outcome", reads)
+    monkeypatch.setattr(play, "read_outcome", reads)
     report = small_run(tmp_path / "out", simulators=("icarus",))
     assert not report.passed
     (failed,) = [row for row in report.rows if not row.passed]
-    assert (failed.suite, failed.outcome.count, failed.planned - failed.outcome.results) == ("dot random", 0, missing)
-    assert f"{failed.outcome.results} of {failed.planned} results compared" in failed.report[1]
-    assert len(failed.report) <= MOST_LINES
+    assert (failed.suite, failed.mismatches, failed.planned - failed.compared) == ("dot random", 0, missing)
+    assert f"{failed.compared} of {failed.planned} results compared" in lines(report, failed)[1]
+    assert len(lines(report, failed)) <= MOST_LINES
     assert sum(failure is not None for failure in junit(tmp_path / "out").values()) == 1
 
 
@@ -204,19 +205,19 @@ def test_a_simulator_that_dies_is_a_failure(icarus: None, tmp_path: Path, monkey
     monkeypatch.setattr(run, "command", lambda *_, **__: dying)
     report = small_run(tmp_path / "out", simulators=("icarus",))
     assert len(report.rows) == len(SUITES)
-    assert not any(row.passed or row.outcome.results for row in report.rows)
-    assert all("  out of luck" in row.report for row in report.rows)
+    assert not any(row.passed or row.compared for row in report.rows)
+    assert all("  out of luck" in lines(report, row) for row in report.rows)
+
+
+def row(planned: int = 1, compared: int = 1, mismatches: int = 0, suite: str = "suite") -> Row:
+    return Row(unit="tiny", suite=suite, driver="none", planned=planned, compared=compared, mismatches=mismatches)
 
 
 def test_no_rows_are_no_success() -> None:
-    assert not Report([]).passed
-    for planned, outcome in (
-        (0, Outcome("suite")),
-        (2, Outcome("suite", results=1)),
-        (2, Outcome("suite", results=2, count=1)),
-    ):
-        assert not Row("unit", "suite", "driver", planned, outcome).passed
-    assert Row("unit", "suite", "driver", 2, Outcome("suite", results=2)).passed
+    assert not RunResult([]).passed
+    assert RunResult([row()]).passed
+    for failed in (row(0, 0), row(2, 1), row(2, 2, 1)):
+        assert not RunResult([row(), failed]).passed
 
 
 @pytest.mark.simulator
@@ -290,7 +291,7 @@ def quick(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str = "suite") ->
     """A run that is over at once."""
     with monkeypatch.context() as patched:
         patched.setattr(run, "require", lambda _: None)
-        patched.setattr(run._Run, "all", lambda self: Report([Row("tiny", name, "none", 1, Outcome(name, results=1))]))
+        patched.setattr(run._Run, "all", lambda self: RunResult([row(suite=name)]))
         assert run.run(options(folder)).passed
 
 
@@ -324,7 +325,7 @@ def test_a_run_that_fails_leaves_the_earlier_results(
 ) -> None:
     quick(tmp_path / "out", monkeypatch)
 
-    def fails(_: Any) -> Report:
+    def fails(_: Any) -> RunResult:
         raise error
 
     monkeypatch.setattr(run, "require", lambda _: None)
@@ -341,7 +342,9 @@ def test_verilog_that_a_simulator_refuses(
     verilator: None, icarus: None, simulator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HWSIM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(run, "verilog", lambda *built: verilog(*built).replace("endmodule", "nonsense endmodule"))
+    monkeypatch.setattr(
+        unitdesign, "verilog", lambda *built: verilog(*built).replace("endmodule", "nonsense endmodule")
+    )
     with pytest.raises(BuildFailed, match=r"(?s)(verilator|iverilog) failed:.*syntax error"):
         small_run(tmp_path / "out", simulators=(simulator,))
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
@@ -367,7 +370,7 @@ def test_the_steps_that_were_planned_are_done(icarus: None, tmp_path: Path, monk
 
 def test_the_testbench_module_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    environment = simulate.environment(build.TOP, "hwsim.tb.dot_unit", tmp_path, 5)
+    environment = simulate.environment(bench.TOP, tmp_path, 5)
     assert environment["COCOTB_RANDOM_SEED"] == "5"
     assert all(path for path in environment["PYTHONPATH"].split(":"))
     assert shutil.which("python3", path=environment["PATH"])

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 from cosim.odd_units import ODD, TINY, lanes, odd
+from cosim.plays import codes_of, planned, planner, trace_of
 from cosim.small_runs import BULK_SUITES, SUITES, shrink
 
 from hwsim.cases.case import term_scales
-from hwsim.cosim import suites
-from hwsim.cosim.bench import DEPTH
-from hwsim.cosim.ports import port_map
-from hwsim.cosim.suites import SIZES, Planner, Suite, fitting
+from hwsim.cases.random_cases import random_cases
+from hwsim.cosim import bench, suites
+from hwsim.cosim.bench import DEPTH, fitting
+from hwsim.cosim.design import Play
+from hwsim.cosim.play import BULK
+from hwsim.cosim.suites import SIZES
 from hwsim.model.definition import Definition
-from hwsim.spec import Unit, pipeline
+from hwsim.spec import Unit
 
 NARROW = odd("narrow", operands={"a": "e2m1", "b": "e2m1", "addend": "f16"}, instruction=lanes(1))
 LONG = odd(
@@ -30,36 +33,31 @@ SHORT = odd(
 )
 
 
-def planner(unit: Unit, seed: int = 1) -> Planner:
-    built = pipeline(unit)
-    return Planner(unit, built, port_map(unit, built), seed, lambda: None)
-
-
 @pytest.mark.parametrize("unit", [TINY, SHORT, ODD["blocks-in-a-beat"], ODD["promoted-f16"]], ids=lambda u: u.name)
 def test_every_suite_expects_what_the_definition_returns(unit: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
     shrink(monkeypatch)
-    plan, definition = planner(unit), Definition(unit)
+    definition = Definition(unit)
     # Every pair of FP4 codes is soon worked out; the 65,536 of FP8 take a while.
     bulk = BULK_SUITES if unit.operands.a.bits == 4 else set()
-    made = [*plan.cocotb("icarus", 24), *(plan.bulk(24) if bulk else [])]
-    names = {suite.name for suite in made}
+    made = [*planned(unit, "icarus", 24), *(planned(unit, BULK, 24) if bulk else [])]
+    names = {play.suite.name for play in made}
     assert names - {"GEMM 3 x 3 x 64", "GEMM 3 x 3 x 16"} == (SUITES | bulk) - {"GEMM 3 x 3 x 64"}
     assert len(made) == len(names)
-    for suite in made:
-        assert suite.planned == len(suite.trace.results) > 0
-        if suite.name != "handshake and reset":
-            assert sorted(case for case, _ in suite.trace.results) == list(range(len(suite.cases)))
-        for number, payload in suite.trace.results[:: max(1, suite.planned // 100)]:
-            case = suite.cases[number]
-            expected = definition.dot(case.a, case.b, case.c, *term_scales(unit, case)).code
-            assert plan.ports.unpack(payload).code == expected
+    for play in made:
+        count, cases = play.script.planned, play.suite.cases
+        assert count == len(play.owners) > 0
+        if play.suite.name != "handshake and reset":
+            assert sorted(play.owners) == list(range(len(cases)))
+        for owner, code in list(zip(play.owners, codes_of(play), strict=True))[:: max(1, count // 100)]:
+            case = cases[owner]
+            assert code == definition.dot(case.a, case.b, case.c, *term_scales(unit, case)).code
 
 
 @pytest.mark.parametrize("driver", SIZES)
 @pytest.mark.parametrize("unit", [NARROW, LONG, SHORT], ids=lambda u: u.name)
 def test_a_matrix_product_fits_the_bench_and_the_unit(driver: str, unit: Unit) -> None:
     # One lane: 32 x 32 x 512 would be 524,288 beats, four times what the bench holds.
-    m, n, k = planner(unit)._within(SIZES[driver].gemm)
+    m, n, k = planner(unit).within(SIZES[driver].gemm)
     assert (m, n) == SIZES[driver].gemm[:2]
     assert 0 < m * n * -(-k // unit.instruction.lanes) <= DEPTH
     assert unit.instruction.chain or k <= unit.instruction.k
@@ -67,27 +65,30 @@ def test_a_matrix_product_fits_the_bench_and_the_unit(driver: str, unit: Unit) -
 
 def test_presets_keep_their_matrix_product() -> None:
     unit = odd("sixteen", instruction=lanes(16))
-    assert planner(unit)._within(SIZES["verilator"].gemm) == SIZES["verilator"].gemm
+    assert planner(unit).within(SIZES["verilator"].gemm) == SIZES["verilator"].gemm
+
+
+def random_suites(unit: Unit, count: int) -> list[suites.Suite]:
+    return [suite for suite in planner(unit).bulk(count) if suite.name.startswith("dot random, many")]
 
 
 def test_many_beats_are_several_suites(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suites, "DEPTH", 500)
-    plan = planner(LONG)
-    made = [suite for suite in plan.bulk(40) if suite.name.startswith("dot random, many")]
+    monkeypatch.setattr(bench, "DEPTH", 500)
+    made = random_suites(LONG, 40)
     assert [suite.name for suite in made] == [f"dot random, many, part {part + 1}" for part in range(len(made))]
     assert len(made) > 2
-    assert sum(suite.planned for suite in made) == 40
-    assert all(len(suite.trace.beats) <= 500 for suite in made)
+    assert sum(len(suite.cases) for suite in made) == 40
+    lanes = LONG.instruction.lanes
+    assert all(sum(len(case.a) // lanes for case in suite.cases) <= 500 for suite in made)
     monkeypatch.undo()
-    whole = [suite for suite in plan.bulk(40) if suite.name.startswith("dot random")]
-    assert [suite.name for suite in whole] == ["dot random, many"]
-    assert [case for suite in made for case in suite.cases] == list(whole[0].cases)
+    (whole,) = random_suites(LONG, 40)
+    assert whole.name == "dot random, many"
+    assert [case for suite in made for case in suite.cases] == list(whole.cases)
 
 
-def test_many_cases_are_several_suites(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suites, "MOST_CASES", 7)
-    made = [suite for suite in planner(TINY).bulk(20) if suite.name.startswith("dot random")]
-    assert [len(suite.cases) for suite in made] == [7, 7, 6]
+def test_many_cases_are_several_suites() -> None:
+    suite = suites.Suite("twenty", tuple(random_cases(TINY, 20, 1)))
+    assert [len(part.cases) for part in planner(TINY)._parts(suite, 7)] == [7, 7, 6]
 
 
 @pytest.mark.parametrize(
@@ -107,19 +108,21 @@ def test_what_the_bench_holds_shares_a_simulation(counts: list[int], parts: list
     assert [count for part in made for count in part] == counts
 
 
-def described(suite: Suite) -> tuple[object, ...]:
-    return suite.name, suite.trace.beats, suite.trace.results, suite.trace.drive.tolist(), suite.trace.expect.tolist()
+def described(play: Play) -> tuple[object, ...]:
+    trace = trace_of(play)
+    columns = (play.script.results, trace.drive, trace.expect)
+    return play.suite.name, play.beats, *(column.tolist() for column in columns)
 
 
 def test_a_seed_gives_the_same_plan_and_another_seed_another(monkeypatch: pytest.MonkeyPatch) -> None:
     shrink(monkeypatch)
-    first, again, other = ([described(s) for s in planner(TINY, seed).cocotb("icarus", 24)] for seed in (1, 1, 2))
+    first, again, other = ([described(play) for play in planned(TINY, "icarus", 24, seed)] for seed in (1, 1, 2))
     assert first == again
     differ = [one[0] for one, another in zip(first, other, strict=True) if one != another]
     assert {"dot random", "dot random, gaps and back-pressure", "GEMM 3 x 3 x 64"} <= set(differ)
 
 
 def test_one_case_is_played() -> None:
-    made = {suite.name: suite.planned for suite in planner(TINY).cocotb("icarus", 1)}
+    made = {play.suite.name: play.script.planned for play in planned(TINY, "icarus", 1)}
     assert made["dot random, gaps and back-pressure"] == 1
     assert "dot random" not in made

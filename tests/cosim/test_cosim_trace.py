@@ -7,46 +7,26 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from cosim.odd_units import ODD, TINY, TINY_PROMOTED, odd_pipelines
+from cosim.plays import design_of, nothing, output_words, stream, trace_of
+from cosim.plays import recorded as recorded_cases
 
 from hwsim.cases.case import beats
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.bulk import PortAnswers
-from hwsim.cosim.compare import compare
+from hwsim.cosim.bulk import PortAnswers, compare
+from hwsim.cosim.design import Play, Suite
 from hwsim.cosim.ports import port_map
-from hwsim.cosim.trace import (
-    FULL,
-    READY,
-    RESET,
-    RESET_CYCLES,
-    SEEN_MISUSE,
-    SEEN_READY,
-    SEEN_VALID,
-    VALID,
-    Tagged,
-    Trace,
-    Traffic,
-    interleave,
-    record,
-    record_handshake,
-    tag,
-    words_of,
-)
+from hwsim.cosim.trace import RESET_CYCLES
+from hwsim.cosim.traffic import FULL, Tagged, Traffic, interleave, tag
 from hwsim.model.clock import PipelinedUnit
 from hwsim.spec import Pipeline, Unit, pipeline
+from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, SuiteOutcome
 
 BUSY = Traffic(0.6, 0.5, bursts=True)
 UNITS = {unit.name: unit for unit in (TINY, TINY_PROMOTED, ODD["blocks-in-a-beat"], ODD["no-addend-e4m3"])}
 
 
-def rng(seed: int = 1) -> np.random.Generator:
-    return np.random.default_rng(seed)
-
-
-def recorded(unit: Unit, built: Pipeline, traffic: Traffic, count: int = 30) -> Trace:
-    cases = random_cases(unit, count, 1)
-    shuffle = None if traffic is FULL else rng()
-    order = interleave(unit, cases, built.contexts, shuffle)
-    return record("suite", unit, built, port_map(unit, built), cases, order, traffic, rng())
+def recorded(unit: Unit, built: Pipeline, traffic: Traffic, count: int = 30) -> Play:
+    return recorded_cases(unit, built, random_cases(unit, count, 1), traffic, shuffled=traffic is not FULL)
 
 
 @pytest.mark.parametrize("order", [None, 5])
@@ -55,10 +35,10 @@ def recorded(unit: Unit, built: Pipeline, traffic: Traffic, count: int = 30) -> 
 def test_every_beat_of_every_case_comes_once_and_in_order(name: str, contexts: int, order: int | None) -> None:
     unit = UNITS[name]
     cases = random_cases(unit, 20, 3)
-    stream = list(interleave(unit, cases, contexts, None if order is None else rng(order)))
+    items = list(interleave(unit, cases, contexts, None if order is None else stream(order)))
     by_case: dict[int, list[Tagged]] = defaultdict(list)
     open_in: dict[int, int] = {}
-    for item in stream:
+    for item in items:
         by_case[item.case].append(item)
         context = item.beat.context
         assert context < contexts
@@ -76,11 +56,11 @@ def test_every_beat_of_every_case_comes_once_and_in_order(name: str, contexts: i
 
 def test_contexts_take_turns() -> None:
     cases = [case for case in random_cases(TINY, 60, 1) if len(case.a) == 4 * TINY.instruction.lanes][:6]
-    stream = list(interleave(TINY, cases, 3, None))
-    assert [item.beat.context for item in stream] == [0, 1, 2] * 8
-    assert [item.case for item in stream] == [0, 1, 2] * 4 + [3, 4, 5] * 4
-    drawn = list(interleave(TINY, cases, 3, rng()))
-    assert [item.beat.context for item in drawn] != [item.beat.context for item in stream]
+    turns = list(interleave(TINY, cases, 3, None))
+    assert [item.beat.context for item in turns] == [0, 1, 2] * 8
+    assert [item.case for item in turns] == [0, 1, 2] * 4 + [3, 4, 5] * 4
+    drawn = list(interleave(TINY, cases, 3, stream()))
+    assert [item.beat.context for item in drawn] != [item.beat.context for item in turns]
 
 
 def test_no_case_is_no_beat() -> None:
@@ -93,19 +73,22 @@ def test_no_case_is_no_beat() -> None:
 def test_a_trace_is_what_the_model_does(name: str, cut: str, traffic: Traffic) -> None:
     unit = UNITS[name]
     built = odd_pipelines(unit)[cut]
-    trace = recorded(unit, built, traffic)
-    results, result_cycles, accepted = replayed(unit, built, trace)
-    assert [payload for _, payload in trace.results] == results
-    assert trace.result_cycles.tolist() == result_cycles
+    play = recorded(unit, built, traffic)
+    trace = trace_of(play)
+    results, result_cycles, accepted = replayed(unit, built, play)
+    assert play.script.results.tolist() == results
+    assert np.flatnonzero(trace.results).tolist() == result_cycles
     # Every beat was accepted once, in order, and every case has its result.
-    assert accepted == list(range(len(trace.beats)))
-    assert sorted(case for case, _ in trace.results) == list(range(30))
+    assert accepted == list(range(len(play.beats)))
+    assert sorted(play.owners) == list(range(30))
+    ports = port_map(unit, built)
+    assert list(play.script.payloads) == [ports.pack(beat) for beat in play.beats]
     assert trace.cycles == len(trace.drive) == len(trace.offered) == len(trace.expect)
 
 
-def replayed(unit: Unit, built: Pipeline, trace: Trace) -> tuple[list[int], list[int], list[int]]:
+def replayed(unit: Unit, built: Pipeline, play: Play) -> tuple[list[list[int]], list[int], list[int]]:
     """Play what a trace drives into a model of its own, and compare every cycle. Results, their cycles, beats."""
-    model, ports = PipelinedUnit(unit, built), port_map(unit, built)
+    model, trace = PipelinedUnit(unit, built), trace_of(play)
     results, result_cycles, accepted = [], [], []
     rows = zip(trace.drive.tolist(), trace.offered.tolist(), trace.expect.tolist(), strict=True)
     for cycle, (drive, offered, expect) in enumerate(rows):
@@ -113,13 +96,13 @@ def replayed(unit: Unit, built: Pipeline, trace: Trace) -> tuple[list[int], list
             assert expect == 0
             model.reset()
             continue
-        take, beat = bool(drive & READY), trace.beats[offered].beat if drive & VALID else None
+        take, beat = bool(drive & READY), play.beats[offered] if drive & VALID else None
         assert bool(expect & SEEN_VALID) == model.valid
         assert bool(expect & SEEN_MISUSE) == model.misuse
         ready = beat is not None and model.ready(beat.first, beat.context, take)
         assert bool(expect & SEEN_READY) == ready
         if take and model.result is not None:
-            results.append(ports.pack_result(model.result))
+            results.append([model.result.context, model.result.code, 0])
             result_cycles.append(cycle)
         if model.tick(beat, take):
             accepted.append(offered)
@@ -131,16 +114,18 @@ def replayed(unit: Unit, built: Pipeline, trace: Trace) -> tuple[list[int], list
 def test_the_handshake_trace_is_what_the_model_does(name: str, cut: str) -> None:
     unit = UNITS[name]
     built = odd_pipelines(unit)[cut]
-    trace = record_handshake(unit, built, port_map(unit, built), random_cases(unit, 16, 1), rng())
-    results, result_cycles, _ = replayed(unit, built, trace)
-    assert [payload for _, payload in trace.results] == results
-    assert trace.result_cycles.tolist() == result_cycles
+    play = recorded_cases(unit, built, random_cases(unit, 16, 1), resets=True)
+    trace = trace_of(play)
+    results, result_cycles, _ = replayed(unit, built, play)
+    assert play.script.results.tolist() == results
+    assert np.flatnonzero(trace.results).tolist() == result_cycles
+    assert len(play.suite.cases) == 32
     assert trace.expect[-1] & SEEN_MISUSE
 
 
 def test_a_trace_begins_with_reset_and_ends_in_silence() -> None:
     built = pipeline(TINY)
-    trace = recorded(TINY, built, FULL)
+    trace = trace_of(recorded(TINY, built, FULL))
     assert trace.drive[:RESET_CYCLES].tolist() == [RESET] * RESET_CYCLES
     # Nothing is driven while the last results leave, and then nothing leaves.
     quiet = built.latency + 1
@@ -149,7 +134,7 @@ def test_a_trace_begins_with_reset_and_ends_in_silence() -> None:
 
 
 def test_full_traffic_keeps_a_unit_with_enough_contexts_busy() -> None:
-    trace = recorded(TINY, pipeline(TINY), FULL)
+    trace = trace_of(recorded(TINY, pipeline(TINY), FULL))
     offered = np.flatnonzero(trace.drive & VALID)
     refused = np.count_nonzero(trace.expect[offered] & SEEN_READY == 0)
     assert (np.diff(offered) == 1).all()
@@ -158,29 +143,32 @@ def test_full_traffic_keeps_a_unit_with_enough_contexts_busy() -> None:
 
 
 def test_busy_traffic_has_gaps_and_back_pressure() -> None:
-    trace = recorded(TINY, pipeline(TINY), BUSY)
+    play = recorded(TINY, pipeline(TINY), BUSY)
+    trace = trace_of(play)
     held = (trace.expect & SEEN_VALID > 0) & (trace.drive & READY == 0)
     idle = trace.drive & (VALID | RESET) == 0
     assert held.sum() > 10 and idle.sum() > 10
     # A result that is held does not change, which is why only its last cycle counts.
-    assert len(trace.results) == np.count_nonzero((trace.expect & SEEN_VALID > 0) & (trace.drive & READY > 0))
+    assert len(play.script.results) == np.count_nonzero((trace.expect & SEEN_VALID > 0) & (trace.drive & READY > 0))
 
 
 def test_the_same_seed_gives_the_same_trace() -> None:
     built = pipeline(TINY)
     one, other = recorded(TINY, built, BUSY), recorded(TINY, built, BUSY)
-    for name in ("drive", "offered", "expect", "result_cycles"):
-        assert (getattr(one, name) == getattr(other, name)).all()
-    assert (one.beats, one.results) == (other.beats, other.results)
+    for name in ("drive", "offered", "expect"):
+        assert (getattr(trace_of(one), name) == getattr(trace_of(other), name)).all()
+    assert (one.beats, one.owners) == (other.beats, other.owners)
+    assert (one.script.results == other.script.results).all()
 
 
 def test_a_trace_can_be_held_against_other_answers() -> None:
-    built = pipeline(TINY)
-    ports, trace = port_map(TINY, built), recorded(TINY, built, FULL)
-    answered = trace.answered(list(range(100, 130)), ports)
-    for (case, payload), (_, before) in zip(answered.results, trace.results, strict=True):
-        assert ports.unpack(payload).code == 100 + case
-        assert ports.unpack(payload).context == ports.unpack(before).context
+    built, cases = pipeline(TINY), tuple(random_cases(TINY, 30, 1))
+    before = recorded(TINY, built, FULL)
+    suite = Suite("suite", cases, tuple(range(100, 130)))
+    answered = design_of(TINY, built).play(suite, stream(), nothing)
+    assert answered.owners == before.owners
+    assert answered.script.results[:, 1].tolist() == [100 + owner for owner in before.owners]
+    assert (answered.script.results[:, 0] == before.script.results[:, 0]).all()
 
 
 def test_a_tag_names_case_and_place() -> None:
@@ -188,56 +176,63 @@ def test_a_tag_names_case_and_place() -> None:
     assert [(item.case, item.index) for item in tag(TINY, 7, case, 2)] == [(7, 0), (7, 1), (7, 2)]
 
 
-def perfect(trace: Trace) -> PortAnswers:
+PORTS = port_map(TINY, pipeline(TINY))
+
+
+def perfect(play: Play) -> PortAnswers:
     """The answers of a device that is right."""
-    ports = port_map(TINY, pipeline(TINY))
-    words = words_of([payload for _, payload in trace.results], ports.output.words)
-    return PortAnswers(trace.expect.copy(), words.copy())
+    return PortAnswers(trace_of(play).expect.copy(), output_words(play.script, PORTS).copy())
+
+
+def compared(play: Play, answers: PortAnswers) -> SuiteOutcome:
+    return compare(play.script, trace_of(play), answers, PORTS)
 
 
 def test_right_answers_are_all_compared() -> None:
-    trace = recorded(TINY, pipeline(TINY), BUSY)
-    outcome = compare(trace, perfect(trace), port_map(TINY, pipeline(TINY)))
+    play = recorded(TINY, pipeline(TINY), BUSY)
+    trace = trace_of(play)
+    outcome = compared(play, perfect(play))
     assert (outcome.count, outcome.results, outcome.cycles) == (0, 30, trace.cycles)
 
 
 @pytest.mark.parametrize(("bit", "kind"), [(SEEN_READY, "ready"), (SEEN_VALID, "valid"), (SEEN_MISUSE, "misuse")])
 def test_a_flag_that_is_wrong_in_one_cycle_is_seen(bit: int, kind: str) -> None:
-    trace = recorded(TINY, pipeline(TINY), BUSY)
-    ports = port_map(TINY, pipeline(TINY))
+    play = recorded(TINY, pipeline(TINY), BUSY)
+    trace = trace_of(play)
     cycle = int(np.flatnonzero(trace.drive & VALID)[20])
-    seen = perfect(trace)
+    seen = perfect(play)
     seen.flags[cycle] ^= bit
-    outcome = compare(trace, seen, ports)
+    outcome = compared(play, seen)
     (mismatch,) = outcome.mismatches
     expected = int(trace.expect[cycle] & bit > 0)
     assert (mismatch.kind, mismatch.cycle, mismatch.got, mismatch.expected) == (kind, cycle, 1 - expected, expected)
     # Results count as compared only up to there.
-    assert outcome.results == int((trace.result_cycles < cycle).sum()) < 30
+    assert outcome.results == int((np.flatnonzero(trace.results) < cycle).sum()) < 30
 
 
 def test_what_is_not_promised_is_not_compared() -> None:
-    trace = recorded(TINY, pipeline(TINY), BUSY)
-    seen = perfect(trace)
+    play = recorded(TINY, pipeline(TINY), BUSY)
+    trace = trace_of(play)
+    seen = perfect(play)
     seen.flags[trace.drive & VALID == 0] ^= SEEN_READY
     seen.flags[trace.drive & RESET > 0] ^= SEEN_VALID | SEEN_MISUSE
-    assert compare(trace, seen, port_map(TINY, pipeline(TINY))).count == 0
+    assert compared(play, seen).count == 0
 
 
 def test_a_result_that_is_wrong_in_one_bit_is_seen() -> None:
-    trace = recorded(TINY, pipeline(TINY), BUSY)
-    ports = port_map(TINY, pipeline(TINY))
-    for bit in range(ports.output.width):
-        seen = perfect(trace)
+    play = recorded(TINY, pipeline(TINY), BUSY)
+    trace = trace_of(play)
+    for bit in range(PORTS.output.width):
+        seen = perfect(play)
         seen.results[11, 0] ^= 1 << bit
-        outcome = compare(trace, seen, ports)
+        outcome = compared(play, seen)
         (mismatch,) = outcome.mismatches
-        assert (mismatch.kind, mismatch.index, mismatch.cycle) == ("result", 11, trace.result_cycles[11])
+        assert (mismatch.kind, mismatch.index, mismatch.cycle) == ("result", 11, np.flatnonzero(trace.results)[11])
         got, expected = (mismatch.got, mismatch.got_context), (mismatch.expected, mismatch.expected_context)
         assert (got[0] ^ expected[0]) | (got[1] ^ expected[1]) << 16 == 1 << bit
 
 
 def test_a_result_too_few_is_not_compared() -> None:
-    trace = recorded(TINY, pipeline(TINY), FULL)
-    seen = perfect(trace)
-    assert compare(trace, PortAnswers(seen.flags, seen.results[:-1]), port_map(TINY, pipeline(TINY))).results == 29
+    play = recorded(TINY, pipeline(TINY), FULL)
+    seen = perfect(play)
+    assert compared(play, PortAnswers(seen.flags, seen.results[:-1])).results == 29

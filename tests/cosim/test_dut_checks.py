@@ -9,11 +9,11 @@ from cosim.odd_units import TINY
 from cosim.small_runs import shrink, small_run
 
 from hwsim.cli import main
-from hwsim.cosim import run
 from hwsim.cosim.assertions import checks
-from hwsim.cosim.bench import TOP, bench
-from hwsim.cosim.build import Design
-from hwsim.cosim.ports import PortMap, port_map
+from hwsim.cosim.bench import PUBLIC, TOP, bench
+from hwsim.cosim.build import HdlSources
+from hwsim.cosim.ports import port_map
+from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.spec import as_yaml, pipeline
 
 
@@ -21,14 +21,14 @@ from hwsim.spec import as_yaml, pipeline
 @pytest.mark.parametrize("blind", [False, True])
 def test_our_own_rtl_keeps_them(verilator: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blind: bool) -> None:
     # A checker that is blind to what comes in must see results that nobody asked for: so the others are not vacuous.
-    def checked(text: str, ports: PortMap) -> Design:
-        bound = checks(ports)
+    def checked(design: UnitDesign, simulator: str) -> HdlSources:
+        bound = checks(design.ports)
         assert bound.count(".i_valid(i__valid)") == 2  # in the comment, and in the binding
         bound = bound.replace(".i_valid(i__valid)", ".i_valid(1'b0)") if blind else bound
-        return Design(TOP, bench(ports) + text + bound, ("clk", "drive", "seen", "result"), assertions=True)
+        return HdlSources(TOP, bench(design.ports) + design.verilog + bound, PUBLIC, assertions=True)
 
     shrink(monkeypatch)
-    monkeypatch.setattr(run, "unit_design", checked)
+    monkeypatch.setattr(UnitDesign, "sources", checked)
     report = small_run(tmp_path / "run", simulators=("verilator",), bulk=False)
     assert report.passed != blind
     log = next((tmp_path / "run").rglob("simulation.log")).read_text()

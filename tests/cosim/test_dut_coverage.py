@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 from cosim.dut_files import SEED, design, play
+from cosim.plays import nothing, stream
 
 from hwsim.cases.bins import counter as functional
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.directed import directed
-from hwsim.cosim import dutsuites as cases
-from hwsim.cosim.dutcoverage import dut_coverage, known_of_ports
-from hwsim.cosim.dutdesign import Played
-from hwsim.cosim.dutsuites import DutPlanner, DutSuite
+from hwsim.cosim import suites as planning
+from hwsim.cosim.coverage import design_coverage
+from hwsim.cosim.design import Played, Suite
+from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.suites import Planner
 from hwsim.model.clock import Beat
 from hwsim.report import read_json
-from hwsim.tb.job import Outcome
-from hwsim.tb.stream_job import MISSING, UNKNOWN
+from hwsim.tb.job import MISSING, UNKNOWN, SuiteOutcome
 
 OFFERED, TAKEN, RESET, READY, VALID = 1, 2, 4, 16, 32
 
@@ -30,9 +31,7 @@ def shown(found: Any) -> dict[str, int]:
 
 def test_cases_count_that_were_answered_and_ports_as_they_were_seen(tmp_path: Path) -> None:
     dut = design(tmp_path, "stream")
-    planner = DutPlanner(dut, SEED)
-    some = tuple(directed(planner.drawn_for, SEED)[:6])
-    beats = tuple(Beat(case.a, case.b) for case in some)
+    some = tuple(directed(dut.drawn_for, SEED)[:6])
     traffic = [
         RESET,
         OFFERED | TAKEN | READY,  # ready without valid; one context open
@@ -44,12 +43,13 @@ def test_cases_count_that_were_answered_and_ports_as_they_were_seen(tmp_path: Pa
         OFFERED | TAKEN | READY | VALID,
     ]
     codes = np.array([7, 7, MISSING, 7, MISSING, UNKNOWN])
-    suite = DutSuite("dot directed", some, (7,) * 6)
-    one = Played(suite, 6, Outcome("dot directed"), codes, tuple(range(6)), beats, np.array(traffic, np.uint8))
-    found = dut_coverage(dut, planner, [one])
+    made = dut.play(Suite("dot directed", some, (7,) * 6), stream(), nothing)
+    assert made.beats == tuple(Beat(case.a, case.b, case.c) for case in some)
+    one = Played(made, "none", SuiteOutcome("dot directed"), tmp_path, codes, np.array(traffic, np.uint8))
+    found = design_coverage(dut, SEED, [one])
     assert found is not None
     assert (found.sampled, found.compared) == (4, 4)
-    counter = functional.Counter(plan(planner.drawn_for))
+    counter = functional.Counter(plan(dut.drawn_for))
     for at in (0, 1, 3, 5):
         counter.sample(some[at])
     hits = shown(found)
@@ -66,32 +66,37 @@ def test_cases_count_that_were_answered_and_ports_as_they_were_seen(tmp_path: Pa
     assert "of dot4_stream: all 4 different cases" in found.notes[0]
 
 
+def names_of(dut: DutDesign) -> list[str]:
+    return [one.name for one in dut.interface]
+
+
 def test_without_back_pressure_its_bins_are_left_out(tmp_path: Path) -> None:
-    assert known_of_ports(design(tmp_path, "comb")) == [
+    assert names_of(design(tmp_path, "comb")) == [
         "beats back to back", "one cycle without a beat", "1 contexts open"
     ]  # fmt: skip
-    assert "ready without valid" in known_of_ports(design(tmp_path, "stream"))
+    assert "ready without valid" in names_of(design(tmp_path, "stream"))
 
 
 @pytest.mark.simulator
 def test_a_runs_report_holds_it(icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cases, "directed", lambda unit, seed: directed(unit, seed)[::5])
-    monkeypatch.setattr(cases, "PAIR_STEP", {"icarus": 512})
+    monkeypatch.setattr(planning, "directed", lambda unit, seed: directed(unit, seed)[::5])
+    monkeypatch.setattr(planning, "PAIR_STEP", {"icarus": 512})
     report = play(tmp_path, "stream")
-    assert report.passed and report.coverage is not None
-    planner = DutPlanner(design(tmp_path, "stream"), SEED)
-    played = {case for suite in planner.suites("icarus", 60) if not suite.resets for case in suite.cases}
-    counter = functional.Counter(plan(planner.drawn_for))
+    assert report.passed
+    (found,) = report.coverage
+    dut = design(tmp_path, "stream")
+    played = {case for suite in Planner(dut, SEED).simulated("icarus", 60) if not suite.resets for case in suite.cases}
+    counter = functional.Counter(plan(dut.drawn_for))
     for case in played:
         counter.sample(case)
     # Cases that a reset cut off were not answered: the others of that suite are among those of the other suites.
-    hits, bins = shown(report.coverage), plan(planner.drawn_for).bins
+    hits, bins = shown(found), plan(dut.drawn_for).bins
     assert {one.name: hits[one.name] for one in bins if one.how == "model"} == {
         one.name: counter.counts[one.name] for one in bins if one.how == "model"
     }
     assert hits["beats back to back"] > hits["one cycle without a beat"] > 0
-    assert hits["1 contexts open"] > report.coverage.compared
+    assert hits["1 contexts open"] > found.compared
     assert hits["ready without valid"] > 0
     saved = read_json(tmp_path / "run" / "results.json")
-    assert saved.coverage == report.coverage.groups
-    assert report.coverage.notes[0] in saved.notes
+    assert saved.coverage == found.groups
+    assert found.notes[0] in saved.notes

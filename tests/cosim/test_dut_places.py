@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cosim.dut_files import design
+from cosim.dut_files import variant
 
-from hwsim.cosim.dutdesign import Built
-from hwsim.cosim.wiring import PLAIN, PortBit
+from hwsim.cosim.dutfile import load_dut
+from hwsim.cosim.elaborate import read_module
+from hwsim.cosim.wiring import PLAIN, PortBit, wiring
 
 MODULE = """module m (
   input [31:0] low, input [0:31] up, input [7:0] w0, w1, w2, w3, input [7:0] words [0:3],
@@ -41,6 +42,6 @@ def bits(port: str, first: int, word: int = PLAIN, step: int = 1) -> tuple[PortB
 def test_lanes_are_where_the_file_says(tmp_path: Path, place: Any, lane0: Any, lane3: Any) -> None:
     (tmp_path / "m.v").write_text(MODULE)
     ports = {"a": place, "b": "low", "c": "c", "result": "d"}
-    dut = design(tmp_path, "comb", sources=["m.v"], top="m", ports=ports)
-    made = Built(dut).fields.places["a"]
-    assert (made[0], made[3]) == (lane0, lane3)
+    dut = load_dut(variant(tmp_path, "comb", sources=["m.v"], top="m", ports=ports))
+    lanes = wiring(dut, read_module(dut.sources, "m")).places["a"]
+    assert (lanes[0], lanes[3]) == (lane0, lane3)

@@ -12,10 +12,10 @@ from cosim.dut_files import design
 
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.dutfile import Dut
-from hwsim.cosim.dutsuites import DutPlanner, expected_codes
+from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.shrink import Shrinker
 from hwsim.cosim.simpler import Simplifier, code_cost
+from hwsim.cosim.suites import expected_codes
 from hwsim.formats import get_format
 from hwsim.spec import Unit
 
@@ -23,7 +23,7 @@ from hwsim.spec import Unit
 class Software:
     """A design that returns what another specification says, or what a rule changes of the claimed one's."""
 
-    def __init__(self, dut: Dut, **sums: object):
+    def __init__(self, dut: DutDesign, **sums: object):
         data = dut.unit.model_dump(mode="json", exclude_unset=True)
         data["sum"] |= sums
         self.unit, self.asked = Unit.model_validate(data), 0
@@ -33,8 +33,8 @@ class Software:
         return np.array(expected_codes(self.unit, cases))
 
 
-def failing(dut: Dut, ask: Software, count: int = 300) -> list[Case]:
-    cases = [case for suite in (random_cases(DutPlanner(dut, 1).drawn_for, count, 5),) for case in suite]
+def failing(dut: DutDesign, ask: Software, count: int = 300) -> list[Case]:
+    cases = [case for suite in (random_cases(dut.drawn_for, count, 5),) for case in suite]
     wrong = np.array(expected_codes(dut.unit, cases)) != ask(cases)
     return [case for case, bad in zip(cases, wrong.tolist(), strict=True) if bad]
 

@@ -7,32 +7,28 @@ from functools import cache
 import pytest
 from built_presets import others_soaked
 from cosim.mutants import DIRECTED, MUTANTS, Mutant
+from cosim.plays import planned
+from cosim.plays import played as compared
 
 from hwsim.cosim.build import bulk_build
 from hwsim.cosim.bulk import BulkUnit
-from hwsim.cosim.compare import compare
+from hwsim.cosim.design import Play
 from hwsim.cosim.diagnose import first_difference
 from hwsim.cosim.ports import port_map
-from hwsim.cosim.suites import Planner, Suite
-from hwsim.cosim.trace import words_of
 from hwsim.rtl import verilog
 from hwsim.spec import load_unit, pipeline
-from hwsim.tb.job import Outcome
+from hwsim.tb.job import SuiteOutcome
 
 pytestmark = pytest.mark.simulator
 SEED = 20261121
 
 
 @cache
-def suites(name: str) -> dict[str, Suite]:
-    unit = load_unit(name)
-    built = pipeline(unit)
-    planner = Planner(unit, built, port_map(unit, built), SEED, lambda: None)
-    wanted = list(planner.cocotb("icarus", 600))
-    return {suite.name: suite for suite in wanted}
+def suites(name: str) -> dict[str, Play]:
+    return {play.suite.name: play for play in planned(load_unit(name), "icarus", 600, SEED)}
 
 
-def played(mutant: Mutant | None, name: str) -> dict[str, Outcome]:
+def played(mutant: Mutant | None, name: str) -> dict[str, SuiteOutcome]:
     """What the suites say of a unit whose RTL has a fault, or none."""
     unit = load_unit(name)
     built = pipeline(unit)
@@ -44,11 +40,9 @@ def played(mutant: Mutant | None, name: str) -> dict[str, Outcome]:
             text = verilog(mutant.built_from(unit), built)
     library = bulk_build(text, ports)
     outcomes = {}
-    for suite in suites(name).values():
-        trace = suite.trace
-        words = words_of([ports.pack(item.beat) for item in trace.beats], ports.input.words)
+    for suite, play in suites(name).items():
         with BulkUnit(library, ports) as device:
-            outcomes[suite.name] = compare(trace, device.run(trace.drive, trace.offered, words), ports)
+            outcomes[suite] = compared(device, play)
     return outcomes
 
 
@@ -56,7 +50,7 @@ def played(mutant: Mutant | None, name: str) -> dict[str, Outcome]:
 def test_without_a_fault_nothing_is_caught(verilator: None, name: str) -> None:
     outcomes = played(None, name)
     assert {outcome.count for outcome in outcomes.values()} == {0}
-    assert all(outcome.results == suites(name)[suite].planned for suite, outcome in outcomes.items())
+    assert all(outcome.results == suites(name)[suite].script.planned for suite, outcome in outcomes.items())
 
 
 ALWAYS = [
@@ -92,9 +86,10 @@ STAGES = {
 
 @pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.name in STAGES], ids=lambda mutant: mutant.name)
 def test_the_report_names_the_stage_that_is_wrong(verilator: None, mutant: Mutant) -> None:
-    suite = suites(mutant.unit)[DIRECTED]
+    play = suites(mutant.unit)[DIRECTED]
     mismatch = next(m for m in played(mutant, mutant.unit)[DIRECTED].mismatches if m.kind == "result")
-    case = suite.cases[suite.trace.results[mismatch.index][0]]
+    case = play.case(mismatch.index)
+    assert case is not None
     unit = load_unit(mutant.unit)
     with mutant.applied():
         difference = first_difference(unit, pipeline(unit), case)
@@ -105,5 +100,5 @@ def test_the_report_names_the_stage_that_is_wrong(verilator: None, mutant: Mutan
 def test_without_a_fault_no_stage_differs() -> None:
     for name in ("hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"):
         unit = load_unit(name)
-        for case in suites(name)[DIRECTED].cases[::2000]:
+        for case in suites(name)[DIRECTED].suite.cases[::2000]:
             assert first_difference(unit, pipeline(unit), case) is None

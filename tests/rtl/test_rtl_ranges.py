@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import pytest
 from built_presets import others_soaked
-from numpy.random import default_rng
+from cosim.plays import bulk_outcomes, design_of, recorded
 from small_scaled import SMALL_SCALED
 
 from hwsim.cases.case import Case
-from hwsim.cosim.build import bulk_build
-from hwsim.cosim.bulk import BulkUnit
-from hwsim.cosim.compare import compare
-from hwsim.cosim.ports import port_map
-from hwsim.cosim.trace import FULL, interleave, record, words_of
-from hwsim.rtl import verilog
 from hwsim.rtl.numbers import Numbers
 from hwsim.spec import Unit, pipeline
 
@@ -63,10 +57,5 @@ def test_what_the_ranges_leave_out_is_not_missed(unit: Unit) -> None:
         for sign in (0, 1 << 31)
     ]
     built = pipeline(unit)
-    ports = port_map(unit, built)
-    order = interleave(unit, cases, built.contexts, None)
-    trace = record("edges", unit, built, ports, cases, order, FULL, default_rng(0))
-    words = words_of([ports.pack(item.beat) for item in trace.beats], ports.input.words)
-    with BulkUnit(bulk_build(verilog(unit, built), ports), ports) as device:
-        outcome = compare(trace, device.run(trace.drive, trace.offered, words), ports)
+    (outcome,) = bulk_outcomes(design_of(unit, built), [recorded(unit, built, cases)])
     assert (outcome.count, outcome.results) == (0, len(cases))

@@ -11,50 +11,37 @@ from built_presets import DISTINCT, one_of_each_family, others_soaked
 from cosim.amaranth_play import amaranth_play
 from cosim.mutants import Mutant
 from cosim.odd_units import ODD, TINY, TINY_PROMOTED, lanes, odd, odd_pipelines
+from cosim.plays import recorded, recorded_in, trace_of, with_codes
 
 from hwsim.cases.case import Case, beats
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.ports import port_map
-from hwsim.cosim.trace import (
-    FULL,
-    READY,
-    RESET,
-    SEEN_MISUSE,
-    SEEN_READY,
-    SEEN_VALID,
-    VALID,
-    Tagged,
-    Trace,
-    Traffic,
-    interleave,
-    record,
-    record_handshake,
-)
+from hwsim.cosim.design import Play
+from hwsim.cosim.traffic import Tagged, Traffic, interleave
 from hwsim.model.definition import Definition
 from hwsim.rtl import dot_unit
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline
+from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID
 
 UNITS = {unit.name: unit for unit in (TINY, TINY_PROMOTED, *ODD.values())}
 SMALL = (TINY.name, TINY_PROMOTED.name, "one-lane-e5m2", "no-addend-e4m3")
 RANDOM, BUSY, HANDSHAKE = "back to back", "gaps and back-pressure", "handshake"
 
 
-def traces(unit: Unit, built: Pipeline, count: int) -> dict[str, Trace]:
+def plays(unit: Unit, built: Pipeline, count: int) -> dict[str, Play]:
     """Random sums back to back, under gaps and back-pressure, and the handshake."""
-    ports, rng, cases = port_map(unit, built), np.random.default_rng(7), random_cases(unit, count, 7)
-    turns, shuffled = (list(interleave(unit, cases, built.contexts, order)) for order in (None, rng))
+    cases = random_cases(unit, count, 7)
     return {
-        RANDOM: record(RANDOM, unit, built, ports, cases, turns, FULL, rng),
-        BUSY: record(BUSY, unit, built, ports, cases, shuffled, Traffic(0.75, 0.7, bursts=True), rng),
-        HANDSHAKE: record_handshake(unit, built, ports, cases[:16], rng),
+        RANDOM: recorded(unit, built, cases),
+        BUSY: recorded(unit, built, cases, Traffic(0.75, 0.7, bursts=True), shuffled=True),
+        HANDSHAKE: recorded(unit, built, cases[:16], resets=True),
     }
 
 
-def agree(unit: Unit, built: Pipeline, played: dict[str, Trace]) -> None:
-    """Every cycle and every result of every trace."""
-    for trace, outcome in zip(played.values(), amaranth_play(unit, built, *played.values()), strict=True):
+def agree(unit: Unit, built: Pipeline, played: dict[str, Play]) -> None:
+    """Every cycle and every result of every play."""
+    for play, outcome in zip(played.values(), amaranth_play(unit, built, *played.values()), strict=True):
         assert outcome.mismatches == []
-        assert outcome.results == len(trace.results) > 0
+        assert outcome.results == play.script.planned > 0
 
 
 CUTS = ("usual", "trees, 3 contexts", "one register")
@@ -68,7 +55,7 @@ ALWAYS += [(name, CUTS[at % len(CUTS)]) for at, name in enumerate(UNITS) if name
 def test_every_cycle_is_the_models(name: str, cut: str) -> None:
     unit = UNITS[name]
     built = odd_pipelines(unit)[cut]
-    agree(unit, built, traces(unit, built, 48 if name in SMALL else 20))
+    agree(unit, built, plays(unit, built, 48 if name in SMALL else 20))
 
 
 @pytest.mark.parametrize("name", others_soaked(DISTINCT, one_of_each_family(DISTINCT)))
@@ -76,9 +63,7 @@ def test_every_preset_is_the_models(name: str) -> None:
     # Its arithmetic, in a few sums back to back: the control does not depend on it.
     unit, built = load_unit(name), pipeline(load_unit(name))
     cases = random_cases(unit, 9, 7)
-    order = interleave(unit, cases, built.contexts, None)
-    trace = record(RANDOM, unit, built, port_map(unit, built), cases, order, FULL, np.random.default_rng(7))
-    agree(unit, built, {RANDOM: trace})
+    agree(unit, built, {RANDOM: recorded(unit, built, cases)})
 
 
 # Partial sums with fewer exponent bits than the register: a zero or subnormal one is far below the least normal one.
@@ -108,24 +93,22 @@ def test_small_partial_sums_are_promoted_without_a_loss(unit: Unit) -> None:
     if unit is NARROW_PARTIALS[0]:  # two products that sum to zero, and the least number in the register
         cases.append(Case("least", (0x21, 0x21), (0x8C, 0x8C), 1))
     built = pipeline(unit)
-    order = interleave(unit, cases, built.contexts, None)
-    trace = record(RANDOM, unit, built, port_map(unit, built), cases, order, FULL, np.random.default_rng(7))
     codes = [Definition(unit).dot(case.a, case.b, case.c).code for case in cases]
     if cases[-1].id == "least":
         assert codes[-1] == 1
-    agree(unit, built, {RANDOM: trace.answered(codes, port_map(unit, built))})
+    agree(unit, built, {RANDOM: recorded(unit, built, cases, expected=codes)})
 
 
 @pytest.mark.parametrize("contexts", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("cuts", [("decode",), ("multiply", "maximum", "align", "sum", "magnitude", "normalize")])
 def test_every_number_of_contexts(contexts: int, cuts: tuple[str, ...]) -> None:
     built = pipeline(TINY_PROMOTED, cuts=(*cuts, "promote.align"), contexts=contexts)
-    agree(TINY_PROMOTED, built, traces(TINY_PROMOTED, built, 30))
+    agree(TINY_PROMOTED, built, plays(TINY_PROMOTED, built, 30))
 
 
 @cache
-def tiny_traces() -> dict[str, Trace]:
-    return traces(TINY, pipeline(TINY), 60)
+def tiny_plays() -> dict[str, Play]:
+    return plays(TINY, pipeline(TINY), 60)
 
 
 # Faults in the control, and the suites that must see them.
@@ -144,32 +127,32 @@ def test_a_faulty_unit_is_caught(fault: str) -> None:
     method, old, new, catching = FAULTS[fault]
     mutant = Mutant(fault, TINY.name, catching, getattr(dot_unit.DotUnit, method), old, new)
     with mutant.applied():
-        outcomes = amaranth_play(TINY, pipeline(TINY), *(tiny_traces()[name] for name in catching))
+        outcomes = amaranth_play(TINY, pipeline(TINY), *(tiny_plays()[name] for name in catching))
     assert all(outcome.count > 0 for outcome in outcomes)
 
 
 @pytest.mark.parametrize("contexts", [3, 5])
 def test_a_context_that_is_none_is_misuse(contexts: int) -> None:
     built = pipeline(TINY, contexts=contexts)
-    ports, cases = port_map(TINY, built), random_cases(TINY, 12, 7)
+    cases = random_cases(TINY, 12, 7)
     stray = [Tagged(replace(next(beats(TINY, cases[0])), last=True, context=contexts), 0, 0)]
     order = [*interleave(TINY, cases, contexts, None), *stray]
-    trace = record("stray", TINY, built, ports, cases, order, FULL, np.random.default_rng(1))
+    play = recorded_in(TINY, built, cases, order)
+    trace = trace_of(play)
     flagged = np.flatnonzero(trace.expect & SEEN_MISUSE)
     offered = np.flatnonzero(trace.offered == len(order) - 1)
     assert flagged.tolist() == list(range(offered[-1] + 1, trace.cycles))
-    agree(TINY, built, {"stray": trace})
+    agree(TINY, built, {"stray": play})
 
 
 def test_a_zeroed_result_is_caught() -> None:
-    trace = tiny_traces()[RANDOM]
-    zeroed = replace(trace, results=tuple((case, 0) for case, _ in trace.results))
+    zeroed = with_codes(tiny_plays()[RANDOM], 0)
     assert amaranth_play(TINY, pipeline(TINY), zeroed)[0].count > 0
 
 
 def test_the_handshake_suite_has_what_it_promises() -> None:
     # Every register full and held, resets in flight, and misuse at the end: not a suite that any unit would pass.
-    trace, latency = tiny_traces()[HANDSHAKE], pipeline(TINY).latency
+    trace, latency = trace_of(tiny_plays()[HANDSHAKE]), pipeline(TINY).latency
     begins = np.flatnonzero(np.diff(trace.drive & RESET, prepend=0) == RESET)
     # One at the start; one for each number of beats in flight, to all of them, and again to all and one more; and two
     # before misuse.

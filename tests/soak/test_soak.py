@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from built_presets import BUILDABLE, DISTINCT
 
-from hwsim.cosim.run import Options, run
+from hwsim.cosim.run import CosimOptions, RunResult, run
+from hwsim.cosim.unitdesign import unit_design
+from hwsim.report import failure_lines
 from hwsim.spec import load_unit, pipeline
 
 pytestmark = [pytest.mark.soak, pytest.mark.simulator]
@@ -18,26 +20,28 @@ SEEDS = (101, 202)
 FEW = 250
 
 
+def agrees(result: RunResult) -> None:
+    failed = [row for row in result.rows if not row.passed]
+    assert result.passed, "\n".join(line for row in failed for line in failure_lines(row, result.of(row)))
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", DISTINCT)
 def test_every_arithmetic_agrees_on_many_cases(verilator: None, tmp_path: Path, name: str, seed: int) -> None:
     unit = load_unit(name)
-    options = Options(
-        units=((unit, pipeline(unit)),),
+    options = CosimOptions(
+        (unit_design(unit, pipeline(unit)),),
         simulators=("verilator",),
         seed=seed,
         cases=40_000,
         folder=tmp_path / "out",
-        tables=False,
     )
-    report = run(options)
-    assert report.passed, "\n".join(line for row in report.rows for line in row.report)
+    agrees(run(options))
 
 
 @pytest.mark.parametrize("name", BUILDABLE)
 def test_every_preset_agrees_on_both_simulators(verilator: None, icarus: None, tmp_path: Path, name: str) -> None:
     unit = load_unit(name)
-    options = Options(units=((unit, pipeline(unit)),), seed=7, cases=FEW, folder=tmp_path / "out", tables=False)
-    report = run(options)
-    assert report.passed, "\n".join(line for row in report.rows for line in row.report)
+    report = run(CosimOptions((unit_design(unit, pipeline(unit)),), seed=7, cases=FEW, folder=tmp_path / "out"))
+    agrees(report)
     assert {row.driver for row in report.rows} == {"verilator", "icarus", "verilator, bulk"}

@@ -11,7 +11,8 @@ from built_presets import BUILDABLE, DISTINCT, buildable
 import hwsim
 from hwsim.cases.directed import directed
 from hwsim.cases.reachable import range_report
-from hwsim.cosim.run import Options, run
+from hwsim.cosim.run import CosimOptions, run
+from hwsim.cosim.unitdesign import unit_design
 from hwsim.model.clock import PipelinedUnit
 from hwsim.rtl import supports, verilog
 from hwsim.spec import (
@@ -156,7 +157,7 @@ def refused_uses(unit: Unit) -> dict[str, Callable[[], object]]:
     built = pipeline(unit)
     return {
         "hwsim rtl": lambda: verilog(unit, built),
-        "hwsim cosim": lambda: run(Options(units=((unit, built),), simulators=())),
+        "hwsim cosim": lambda: run(CosimOptions((unit_design(unit, built),), simulators=())),
         "directed": lambda: directed(unit, 1),
         "range_report": lambda: range_report(unit),
     }

@@ -1,0 +1,139 @@
+"""The simplest failing case of a user's design: found, explained, named and kept as files."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from hwsim.cases.case import Case
+from hwsim.cases.drawing import Stream
+from hwsim.cosim.bench import DEPTH, TOP
+from hwsim.cosim.casefile import write_case
+from hwsim.cosim.design import Played, Suite
+from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.play import play_simulated
+from hwsim.cosim.shrink import Shrinker, Shrunk
+from hwsim.cosim.simulate import command
+from hwsim.cosim.story import MINIMAL, minimal_mismatch, naming, story
+from hwsim.cosim.suites import PAIRS, expected_codes
+from hwsim.readings import Consistent, consistent
+from hwsim.report import Mismatch
+
+MOST_NAMED = 2000  # right results, and wrong ones, that a reading must explain
+MOST_NAMES = 3
+NO_MINIMAL = (
+    "no minimal case: none of {count:,} failing cases fails alone, after a reset and without back-pressure; see "
+    "registers, contexts and handshake"
+)
+
+
+@dataclass(frozen=True)
+class MinimalCase:
+    """The simplest failing case.
+
+    shrunk: None where no failing case fails alone. story: for a reader. named: the readings that explain every result
+    that came. mismatch: as a report has it.
+    """
+
+    shrunk: Shrunk | None
+    story: list[str]
+    named: tuple[str, ...] = ()
+    mismatch: Mismatch | None = None
+
+
+@dataclass(frozen=True)
+class Minimizer:
+    """Finds the simplest failing case on one simulator.
+
+    folder: where results are made; final: where they will be. traced: the simulator that records its waveform.
+    """
+
+    design: DutDesign
+    simulator: str
+    traced: str
+    seed: int
+    folder: Path
+    final: Path
+
+    def minimize(self, played: Sequence[Played]) -> MinimalCase | None:
+        """The simplest failing case; None where no case fails."""
+        failing = [case for one in played for case in _failing(one)]
+        if not failing:
+            return None
+        shrunk = Shrinker(self.design, self._answers).shrink(failing)
+        if shrunk is None:
+            return MinimalCase(None, [NO_MINIMAL.format(count=len(failing))])
+        found = self._named(played)
+        names = naming(found)
+        files, again = self._kept(shrunk)
+        mismatch = minimal_mismatch(self.design, self.simulator, shrunk, names, files, again)
+        kept = [f"{what}: {path}" for what, path in files.items()]
+        lines = [*story(self.design.unit, shrunk), *names, *kept, f"again: {again}"]
+        (self.folder / MINIMAL / "story.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return MinimalCase(shrunk, lines, tuple(one.name for one in found if one.everything), mismatch)
+
+    def _play(self, simulator: str, suite: Suite, job: Path, *, trace: bool) -> Played:
+        # Without assertions: one that fails would end the simulation of all candidates.
+        design = replace(self.design, assertions=False)
+        program = command(simulator, design.sources(simulator), trace=trace)
+        play = design.play(suite, Stream(self.seed, "minimal"), lambda: None)
+        (played,) = play_simulated(simulator, program, TOP, design.width, [play], job, self.seed)
+        return played
+
+    def _answers(self, cases: Sequence[Case]) -> np.ndarray:
+        """The design's results of some cases, each alone after a reset: int64[cases].
+
+        A design without a reset is left to become empty in between.
+        """
+        most = DEPTH // max(len(case.a) // self.design.products for case in cases)
+        codes = []
+        for first in range(0, len(cases), most):
+            some = tuple(cases[first : first + most])
+            # Codes that are expected of them are compared later.
+            suite = Suite("answers", some, (0,) * len(some), isolated=True)
+            job = self.folder / ".shrinking"
+            codes.append(self._play(self.simulator, suite, job, trace=False).codes)
+            shutil.rmtree(job)
+        return np.concatenate(codes)
+
+    def _named(self, played: Sequence[Played]) -> list[Consistent]:
+        """The readings by how many of the results they explain, the best first; of many results some of every part."""
+        wrong: list[tuple[Case, int]] = []
+        right: list[tuple[Case, int]] = []
+        for one in played:
+            if one.suite.resets or one.suite.name.startswith(PAIRS):
+                continue
+            expected = one.suite.expected or expected_codes(self.design.unit, one.suite.cases)
+            for case, code, want in zip(one.suite.cases, one.codes.tolist(), expected, strict=True):
+                if code >= 0:
+                    (right if code == want else wrong).append((case, code))
+        if not wrong:
+            return []
+        asked = [item for part in (wrong, right) for item in part[:: max(1, -(-len(part) // MOST_NAMED))]]
+        return consistent(self.design.unit, [case for case, _ in asked], [code for _, code in asked])[:MOST_NAMES]
+
+    def _kept(self, shrunk: Shrunk) -> tuple[dict[str, str], str]:
+        """The case as files, with a waveform: what they are and where, and the command that plays it again."""
+        folder, final = self.folder / MINIMAL, self.final / MINIMAL
+        path = write_case(folder, self.design, shrunk.case, shrunk.got if shrunk.got >= 0 else None)
+        job = self.folder / ".tracing"
+        self._play(self.traced, Suite("case", (shrunk.case,), (shrunk.expected,)), job, trace=True)
+        shutil.move(job / "dump.vcd", folder / "dump.vcd")
+        shutil.rmtree(job)
+        words = ["hwsim", "cosim", *self.design.words, "--sim", self.simulator]
+        files = {"operands": "operands.hex", "expected": "expected.hex", "waveform": "dump.vcd"}
+        again = shlex.join([*words, "--case", str(final / path.name), "-o", f"{self.final}-case"])
+        return {what: str(final / name) for what, name in files.items()}, again
+
+
+def _failing(played: Played) -> Iterator[Case]:
+    """The cases that something was wrong with."""
+    for mismatch in played.outcome.mismatches:
+        case = played.play.case(mismatch.index)
+        if case is not None:
+            yield case

@@ -1,0 +1,64 @@
+"""Playing suites into a design: on a simulator under cocotb, or all at once in the bulk driver."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from hwsim.cosim.bench import fitting
+from hwsim.cosim.bulk import BulkUnit, compare
+from hwsim.cosim.design import Play, Played
+from hwsim.cosim.ports import PortMap, words_of
+from hwsim.cosim.simulate import simulate
+from hwsim.tb.job import MISSING, BeatOrder, SuiteOutcome, Trace, read_answers, read_outcome, write_job
+
+BULK = "verilator, bulk"
+
+
+def play_simulated(
+    simulator: str, program: list[str], top: str, width: int, plays: Sequence[Play], folder: Path, seed: int
+) -> list[Played]:
+    """Play suites under cocotb, in as many simulations as the bench's memory asks for.
+
+    program: what simulates the design; top: its top module; width: of the bench's payloads.
+    folder: of the first simulation; the others' stand beside it.
+    """
+    played = []
+    for number, part in enumerate(fitting(plays, lambda play: len(play.beats), len(plays))):
+        job = folder.with_name(f"{folder.name}-{number}") if number else folder
+        arguments = write_job(job, [play.script for play in part], width)
+        simulate(simulator, [*program, *arguments], top, job, seed)
+        (job / "payloads.hex").unlink()
+        played += [_played(play, simulator, job, index) for index, play in enumerate(part)]
+    return played
+
+
+def _played(play: Play, simulator: str, job: Path, index: int) -> Played:
+    outcome = read_outcome(job, index) or SuiteOutcome(play.suite.name)
+    if not isinstance(play.script.promise, BeatOrder):
+        return Played(play, simulator, outcome, job)
+    answers, traffic = read_answers(job, index)
+    codes = np.full(len(play.suite.cases), MISSING, np.int64)
+    codes[list(play.owners[: len(answers)])] = answers
+    return Played(play, simulator, outcome, job, codes, traffic)
+
+
+def play_in_bulk(library: Path, ports: PortMap, plays: Sequence[Play], folder: Path) -> list[Played]:
+    """Play suites that promise every cycle in the bulk driver. folder: where it would leave something."""
+    return [Played(play, BULK, _bulk(library, ports, play), folder) for play in plays]
+
+
+def _bulk(library: Path, ports: PortMap, play: Play) -> SuiteOutcome:
+    trace, words = play.script.promise, words_of(play.script.payloads, ports.input.words)
+    if not isinstance(trace, Trace):
+        raise TypeError(f"the bulk driver plays traces, not a {type(trace).__name__}")
+    with BulkUnit(library, ports) as device:
+        started = time.perf_counter()
+        answers = device.run(trace.drive, trace.offered, words)
+        seconds = time.perf_counter() - started
+    outcome = compare(play.script, trace, answers, ports)
+    outcome.seconds = seconds
+    return outcome

@@ -1,0 +1,187 @@
+"""Playing a device that keeps its own time: results are compared in order, whenever they come.
+
+What must hold of the handshake is watched too: a valid output stays, unchanged, until it is taken; no result comes
+that no closing beat asked for; and something happens before patience ends. Where a latency is promised, every result
+comes in just that cycle.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from cocotb.clock import Clock
+from cocotb.triggers import ReadOnly, RisingEdge
+
+from hwsim.tb.cycles import PERIOD_NS
+from hwsim.tb.job import (
+    CONTEXT,
+    INDEX,
+    LOST,
+    MISSING,
+    READY,
+    RESET,
+    SEEN,
+    SEEN_LOST,
+    SEEN_READY,
+    SEEN_UNKNOWN,
+    SEEN_VALID,
+    UNKNOWN,
+    VALID,
+    BeatOrder,
+    PortMismatch,
+    Script,
+    SuiteOutcome,
+)
+
+MOST_LOST = 16  # of isolated segments in which the device may lose step, before it is given up
+
+
+class LostStep(Exception):
+    """The device no longer answers what it was asked: nothing after it means anything."""
+
+
+class Player:
+    """Plays one script into the bench."""
+
+    def __init__(self, dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome):
+        self.dut, self.order, self.outcome, self.first = dut, order, outcome, script.first
+        self.results: list[list[int]] = script.results.tolist()
+        self.codes = [MISSING] * len(self.results)
+        self.last, self.offer, self.take = (array.tolist() for array in (order.last, order.offer, order.take))
+        self.cycle = self.count = self.silent = 0
+        self.at = self.closed = self.start = 0  # the next beat, and the next result that a closing beat asks for
+        self.traffic = bytearray()  # a byte a cycle: bits of `drive`, and above them those of `seen`
+        self.due: deque[tuple[int, int]] = deque()  # results asked for, and the count in which they are due
+        self.held: tuple[int, int] | None = None
+        self.standing = self.counts = False
+        self.edge, self.quiet = RisingEdge(dut.clk), ReadOnly()
+
+    def note(self, kind: str, got: int, expected: int) -> None:
+        """Note a mismatch of the result that is due next."""
+        index = self.due[0][0] if self.due else min(self.closed, len(self.results) - 1)
+        self.outcome.note(PortMismatch(kind, self.cycle, index, got, expected))
+
+    async def reset(self) -> None:
+        """Hold reset; what was asked for is forgotten."""
+        self.due.clear()
+        self.held, self.standing, self.start = None, False, self.at
+        for _ in range(self.order.reset_cycles):
+            self.dut.drive.value = RESET
+            self.traffic.append(RESET)
+            await self.edge
+            self.cycle += 1
+        self.silent = 0
+
+    async def step(self, end: int) -> None:
+        """One cycle, in which the beat `at` may be offered if it is before `end`."""
+        take = self.take[self.cycle % len(self.take)]
+        # An offer that is not taken stays, whatever the pattern says.
+        offered = self.at < end and (self.standing or bool(self.offer[self.cycle % len(self.offer)]))
+        self.dut.drive.value = VALID * offered | READY * take | min(self.at, len(self.last) - 1) + self.first << INDEX
+        await self.quiet
+        seen = int(self.dut.seen.value)
+        self.traffic.append(VALID * offered | READY * take | (seen & (SEEN_READY | SEEN_VALID)) << SEEN)
+        if seen & SEEN_LOST:
+            self.note("unknown", UNKNOWN, 0)
+            raise LostStep
+        self.silent += 1
+        accepted = offered and bool(seen & SEEN_READY)
+        self.standing = offered and not accepted
+        if accepted:
+            self._accepted()
+        self._output(seen, bool(take))
+        self.count += take
+        if self.silent > self.order.patience:
+            self.note("hang", len(self.due), 0)
+            raise LostStep
+        await self.edge
+        self.cycle += 1
+
+    def _accepted(self) -> None:
+        self.silent = 0
+        if self.last[self.at]:
+            self.due.append((self.closed, self.count + max(self.order.latency, 0)))
+            self.closed += 1
+        self.at += 1
+
+    def _output(self, seen: int, take: bool) -> None:
+        latency = self.order.latency
+        if not seen & SEEN_VALID:
+            if self.held is not None:
+                self.note("dropped", 0, 1)
+                raise LostStep
+            if latency >= 0 and self.due and self.due[0][1] <= self.count:
+                self.note("latency", -1, latency)
+                raise LostStep
+            return
+        if not self.due:
+            self.note("unasked", 1, 0)
+            raise LostStep
+        index, count = self.due[0]
+        if latency >= 0 and count != self.count:
+            self.note("latency", latency + self.count - count, latency)
+            raise LostStep
+        got = seen >> CONTEXT, UNKNOWN if seen & SEEN_UNKNOWN else int(self.dut.result.value)
+        if self.held is not None and self.held != got:
+            self.note("changed", got[1], self.held[1])
+        self.held = None if take else got
+        if not take:
+            return
+        self.silent = 0
+        self.codes[index] = got[1]
+        self._compare(index, got)
+        self.outcome.results += self.counts
+        self.due.popleft()
+
+    def _compare(self, index: int, got: tuple[int, int]) -> None:
+        context, code, any_nan = self.results[index]
+        is_nan = any_nan and got[1] >= 0 and got[1] & self.order.nan_mask > self.order.nan_above
+        if got != (context, code) and not (is_nan and got[0] == context):
+            kind = "unknown" if got[1] == UNKNOWN else "result"
+            self.outcome.note(PortMismatch(kind, self.cycle, index, got[1], code, got[0], context))
+
+    async def play(self) -> None:
+        """Every segment, until the device loses step."""
+        lost = 0
+        for end, reset in self.order.segments.tolist():
+            await self.reset()
+            try:
+                await self._segment(end, reset)
+            except LostStep:
+                # An assertion of the same fault is sampled at the next edges.
+                await self.edge
+                await self.edge
+                lost += 1
+                if not self.order.isolated or lost > MOST_LOST:
+                    return
+                self._give_up(end)
+
+    async def _segment(self, end: int, reset: int) -> None:
+        self.counts = reset < 0
+        while self.at < end:
+            await self.step(end)
+        while self.due and reset < 0:
+            await self.step(end)
+        for _ in range(self.order.settle + max(self.order.latency, 0) if reset < 0 else reset):
+            await self.step(end)
+
+    def _give_up(self, end: int) -> None:
+        """Go on with the next segment; every result of this one is lost."""
+        asked = sum(self.last[:end])
+        first = asked - sum(self.last[self.start : end])
+        self.codes[first:asked] = [LOST] * (asked - first)
+        self.at, self.closed = end, asked
+
+
+async def play_order(dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome) -> tuple[list[int], bytes]:
+    """Play a suite; every result that came, and what happened at the ports."""
+    player = Player(dut, script, order, outcome)
+    dut.drive.value = RESET
+    clock = Clock(dut.clk, PERIOD_NS, "ns")
+    clock.start(start_high=False)
+    await player.edge
+    await player.play()
+    clock.stop()
+    outcome.cycles = player.cycle
+    return player.codes, bytes(player.traffic)
