@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hwsim.files import cache_folder, replaced
+from hwsim.files import cache_folder, replaced, replaced_folder
 
 
 def test_where_results_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,3 +41,37 @@ def test_a_replaced_file_has_the_rights_of_a_new_one(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with replaced(pipe) as file:
+        file.write(b"through")
+    assert os.read(reader, 100) == b"through" and pipe.is_fifo()
+    os.close(reader)
+
+
+def fill(path: Path, name: str, **options: bool) -> None:
+    with replaced_folder(path, **options) as folder:
+        (folder / name).touch()
+
+
+def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder"
+    fill(path, "first")
+    with pytest.raises(OSError, match="no/such"):
+        fill(path, "no/such")
+    assert [entry.name for entry in path.iterdir()] == ["first"]
+    fill(path, "second")
+    assert [entry.name for entry in path.iterdir()] == ["second"]
+    assert [entry.name for entry in path.parent.iterdir()] == ["folder"]
+
+
+def test_a_folder_that_another_process_has_made_stays(tmp_path: Path) -> None:
+    path = tmp_path / "folder"
+    fill(path, "first")
+    fill(path, "second", keep=True)
+    assert [entry.name for entry in path.iterdir()] == ["first"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]

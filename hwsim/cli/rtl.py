@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +12,7 @@ import typer
 from hwsim.cli.app import app
 from hwsim.cli.output import note
 from hwsim.errors import ToolMissing
+from hwsim.files import replaced
 from hwsim.spec import load_unit, pipeline
 
 
@@ -59,12 +59,12 @@ def rtl(
             raise ValueError("--assertions needs a file or a folder for --output, not -")
         sys.stdout.write(text)
         return
-    write_atomically(target, text)
+    write_text(target, text)
     if assertions:
         from hwsim.cosim.assertions import checks
         from hwsim.cosim.ports import port_map
 
-        write_atomically(target.with_name(f"{top}_checks.sv"), checks(port_map(specified, built)))
+        write_text(target.with_name(f"{top}_checks.sv"), checks(port_map(specified, built)))
     if target.stem != top:
         note(f"the module is {top}; verilator --lint-only wants it in a file named {top}.v")
     note(f"wrote {target}: latency {built.latency}, contexts {built.contexts}")
@@ -87,14 +87,7 @@ def _target(output: str, top: str) -> Path:
     return path
 
 
-def write_atomically(target: Path, text: str) -> None:
+def write_text(target: Path, text: str) -> None:
     """Write a file whole or not at all: another process sees the old file or the new one."""
-    if target.exists() and not target.is_file():  # a device or a pipe
-        target.write_text(text, encoding="utf-8")
-        return
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with replaced(target) as file:
+        file.write(text.encode())

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -18,7 +15,7 @@ import cocotb_tools.config
 from hwsim import processes
 from hwsim.cosim.ports import PortMap
 from hwsim.cosim.tools import Verilator, find_icarus, find_verilator
-from hwsim.files import cache_folder
+from hwsim.files import cache_folder, replaced_folder
 
 BULK = Path(__file__).with_name("bulk.cpp")
 RUNTIME = ("verilated", "verilated_vpi", "verilated_dpi", "verilated_threads", "verilated_vcd_c")
@@ -74,22 +71,9 @@ def _cached(key: str, make: Callable[[Path, Path], None]) -> Path:
     folder = cache_folder() / key
     if folder.is_dir():
         return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with _scratch(folder.parent) as scratch:
-        log = scratch / "build.log"
-        make(scratch, log)
-        with contextlib.suppress(OSError):  # another process was faster
-            scratch.rename(folder)
+    with replaced_folder(folder, keep=True) as scratch:
+        make(scratch, scratch / "build.log")
     return folder
-
-
-@contextlib.contextmanager
-def _scratch(parent: Path) -> Iterator[Path]:
-    scratch = Path(tempfile.mkdtemp(prefix="making-", dir=parent))
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _run(command: list[str], log: Path, environment: dict[str, str], cwd: Path) -> None:

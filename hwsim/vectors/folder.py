@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
+from hwsim.files import replaced
+
 MANIFEST = "manifest.yaml"
 PROGRESS = "progress.json"
 STEP = 1 << 22  # bytes that are read at a time
@@ -91,9 +93,8 @@ class Growing:
             file.flush()
             sizes[name] = file.tell()
         data = json.dumps({**state, "key": self.key, "sizes": sizes})
-        scratch = self.folder / f"{PROGRESS}.new"
-        scratch.write_text(data)
-        scratch.replace(self.folder / PROGRESS)
+        with replaced(self.folder / PROGRESS) as scratch:
+            scratch.write(data.encode())
 
     def whole(self, name: str, data: bytes) -> None:
         """A file that is written at once. name: may hold folders."""

@@ -200,7 +200,7 @@ def ends_clean(process: subprocess.Popen[str], folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} <= {"tiny.yaml", "cache"}
     # A build is there whole, or not at all.
     builds = list((folder / "cache").iterdir()) if (folder / "cache").exists() else []
-    assert not [path for path in builds if path.name.startswith("making-")]
+    assert not [path for path in builds if path.name.startswith(".")]
 
 
 @pytest.mark.simulator
