@@ -14,7 +14,8 @@ from hwsim.formats import Class, ExponentFormat, FloatFormat, Format, unpack
 from hwsim.model.terms import factor
 from hwsim.readings import integers, loops
 from hwsim.readings.reader import late_of_instruction
-from hwsim.spec import Unit
+from hwsim.readings.readings import aligned_rule
+from hwsim.spec import AlignedSum, LateAdd, Unit
 
 Ints = NDArray[np.int64]
 LONGEST = 62  # bits of a window's sum
@@ -72,28 +73,29 @@ def settings(unit: Unit) -> Settings | None:
     """None for a unit that only `hwsim.readings.reader` reads."""
     if not _suits(unit):
         return None
-    instruction, window = unit.instruction, unit.sum.fraction_bits or 0
+    rule, instruction = aligned_rule(unit), unit.instruction
+    window = rule.fraction_bits
     lanes, bits, low, high, whole = terms_of(unit)
     # A late addend that has a window of its own has none in any reading.
-    late = unit.late if unit.late is not None and unit.late.operation == "add" else None
+    late = unit.late if isinstance(unit.late, LateAdd) else None
     result = format_row(
         unit.result.format, unit.result.rounding, unit.result.tiny == "positive", unit.result.subnormals == "flush"
     )
     added = result.copy()
     added[[integers.POSITIVE, integers.FLUSH]] = 0
     if late is not None:
-        assert late.rounding is not None
         added = format_row(late.format, late.rounding)
     addend = result if unit.operands.addend is None else format_row(unit.operands.addend, "rz")
     register = result if unit.promotion is None else format_row(unit.promotion.format, unit.promotion.rounding)
     formats = np.array([addend, result, added, register])
     ends = [fmt[integers.EMIN] - fmt[integers.FRACTION] for fmt in formats]
     lowest = min(low - bits - window - 2, *(end - window for end in ends))
-    highest = max(high + whole, unit.sum.max_exp_floor or 0, *(_emax(fmt) for fmt in formats)) + lanes.bit_length() + 2
+    floor = loops.NONE if rule.max_exp_floor is None else rule.max_exp_floor
+    highest = max(high + whole, 0, floor, *(_emax(fmt) for fmt in formats)) + lanes.bit_length() + 2
     numbers = [
         lanes, instruction.groups, window, bits,
-        loops.NONE if unit.sum.max_exp_floor is None else unit.sum.max_exp_floor,
-        unit.sum.zero_terms == "count", unit.operands.addend is not None, late_of_instruction(unit),
+        floor,
+        rule.zero_terms == "count", unit.operands.addend is not None, late_of_instruction(unit),
         unit.promotion_beats or 0, lowest, (highest - lowest) // integers.LIMB + 4,
     ]  # fmt: skip
     longest = whole + window + max(2, bits - window) + lanes.bit_length() + 1
@@ -102,14 +104,15 @@ def settings(unit: Unit) -> Settings | None:
 
 def _suits(unit: Unit) -> bool:
     rule, promotion = unit.sum, unit.promotion
-    formats = [unit.result.format, unit.operands.addend, promotion and promotion.format, unit.late and unit.late.format]
+    late = unit.late if isinstance(unit.late, LateAdd) else None
+    formats = [unit.result.format, unit.operands.addend, promotion and promotion.format, late and late.format]
     plain = all(isinstance(fmt, FloatFormat) and fmt.subnormals and fmt.signed_zero for fmt in formats if fmt)
     powers = unit.scale is None or all(isinstance(side.format, ExponentFormat) for side in (unit.scale.a, unit.scale.b))
     scaled = unit.scale is not None and (unit.scale.at == "promotion" or (unit.scale.at == "product" and not powers))
-    odd = unit.late is not None and (unit.late.flush or unit.late.format not in (None, unit.result.format))
+    odd = late is not None and (late.flush or late.format != unit.result.format)
     register = promotion is not None and unit.operands.addend not in (None, promotion.format)
     return (
-        rule.method == "aligned" and plain and not scaled and not odd and not register and rule.zero == "positive"
+        isinstance(rule, AlignedSum) and plain and not scaled and not odd and not register and rule.zero == "positive"
         and (rule.subgroup is None or rule.product_limit is None)
     )  # fmt: skip
 

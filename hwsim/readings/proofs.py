@@ -14,8 +14,8 @@ from typing import NamedTuple
 from hwsim.formats import FloatFormat
 from hwsim.model.rounding import beyond
 from hwsim.readings.reader import late_of_instruction
-from hwsim.readings.readings import READINGS, Reading
-from hwsim.spec import Unit
+from hwsim.readings.readings import READINGS, Reading, aligned_rule
+from hwsim.spec import LateAdd, Unit
 
 MANY = 1 << 30  # bits of a sum that nothing bounds
 
@@ -64,12 +64,13 @@ class Facts:
     """
 
     def __init__(self, unit: Unit):
-        rule, instruction = unit.sum, unit.instruction
-        self.unit, self.window, self.lanes = unit, rule.fraction_bits or 0, instruction.lanes
+        rule, instruction = aligned_rule(unit), unit.instruction
+        self.zero = rule.zero
+        self.unit, self.window, self.lanes = unit, rule.fraction_bits, instruction.lanes
         factors = (unit.operands.a, unit.operands.b)
         self.highest = sum(fmt.emax if isinstance(fmt, FloatFormat) else 0 for fmt in factors)
         self.lowest = sum((fmt.emin if isinstance(fmt, FloatFormat) else 0) - fmt.fraction_bits for fmt in factors)
-        self.result = unit.result.format if unit.late is None or unit.late.format is None else unit.late.format
+        self.result = unit.late.format if isinstance(unit.late, LateAdd) else unit.result.format
         single = instruction.groups == 1
         # What a group starts from: the addend, or the sum so far.
         self.starts = unit.operands.addend is not None or not single or instruction.chain is not None
@@ -133,10 +134,10 @@ class Facts:
         late = unit.late
         if not isinstance(fmt, FloatFormat) or not isinstance(addend, FloatFormat) or unit.promotion is not None:
             return False
-        same = late is None or (late.rounding == rule.rounding and not late.flush)
+        same = late is None or (isinstance(late, LateAdd) and late.rounding == rule.rounding and not late.flush)
         # A sum of multiples of the format's last place that is not zero does not round to zero.
         never_tiny = addend.emin - addend.fraction_bits >= fmt.emin - fmt.fraction_bits
-        zeros = unit.sum.zero == "positive" and rule.rounding != "rd"
+        zeros = self.zero == "positive" and rule.rounding != "rd"
         tiny = rule.tiny == "signed" or never_tiny
         return same and zeros and tiny and rule.subnormals == "keep" and rule.overflow == beyond(fmt)
 

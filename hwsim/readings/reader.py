@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hwsim.formats import Class, FloatFormat
+from hwsim.formats import Class
 from hwsim.model.addition import add, combine_specials, exact_sum
 from hwsim.model.definition import Definition, GroupOperands
 from hwsim.model.method import sum_zero_sign
 from hwsim.model.terms import Term, addend_term
 from hwsim.model.window import round_magnitude, term_rounding, window
 from hwsim.readings.changes import changed
-from hwsim.readings.readings import TO_SPEC, Reading
-from hwsim.spec import Unit
+from hwsim.readings.readings import TO_SPEC, Reading, aligned_rule
+from hwsim.spec import LateAdd, Unit
 
 
 def read_unit(unit: Unit, reading: Reading) -> Unit:
@@ -21,15 +21,13 @@ def read_unit(unit: Unit, reading: Reading) -> Unit:
     A reading of a unit that returns another format than that of its groups rounds to what the unit returns.
     Raises ValueError for a unit of another method than `aligned`.
     """
-    if unit.sum.method != "aligned":
-        raise ValueError(
-            f"unit {unit.name}: sum.method must be aligned for readings of its window, not {unit.sum.method}"
-        )
+    aligned_rule(unit)
     unit = changed(unit, {"sum": {"lost": TO_SPEC.get(reading.lost, "truncate")}})
-    if unit.late is not None and unit.late.operation == "add" and reading.late and reading.two:
+    if isinstance(unit.late, LateAdd) and reading.late and reading.two:
         return unit
     if unit.late is not None:
-        result = {"format": unit.model_dump(mode="json")["late"]["format"]} if unit.late.format else {}
+        late = unit.model_dump(mode="json")["late"]
+        result = {"format": late["format"]} if isinstance(unit.late, LateAdd) else {}
         aligned = {"sum": {"addend": "aligned"}, "instruction": {"start": "addend"}, "late": None, "result": result}
         unit = changed(unit, aligned)
     return _late(unit) if reading.late and late_of_instruction(unit) else unit
@@ -57,7 +55,7 @@ class Reader(Definition):
 
     def __init__(self, unit: Unit, reading: Reading):
         super().__init__(read_unit(unit, reading))
-        self.reading = reading
+        self.reading, self.rule = reading, aligned_rule(self.unit)
         self._by_instruction = late_of_instruction(unit)
 
     def answer(
@@ -111,17 +109,17 @@ class Reader(Definition):
 
     def _zero_sign(self, terms: Sequence[Term]) -> int:
         """The sign of a sum of exactly zero."""
-        return sum_zero_sign(terms, self.unit.sum.zero, self.unit.result.rounding)
+        return sum_zero_sign(terms, self.rule.zero, self.unit.result.rounding)
 
     def _window(self, terms: Sequence[Term], addend: Term | None) -> tuple[int, int | None]:
         """The sum of a window: an integer, and the exponent of its unit, None where every term is zero."""
-        rule = self.unit.sum
+        rule = self.rule
         if self.reading.leading:
             terms = [renormalised(term) for term in terms]
         every = terms if addend is None else (*terms, addend)
         if self.reading.lost == "exact":
             return exact_sum(every)
-        bits = rule.fraction_bits or 0
+        bits = rule.fraction_bits
         made = window(every, bits, rule.lost, rule.zero_terms, rule.max_exp_floor)
         return made.total, None if made.max_exp is None else made.max_exp - bits
 
@@ -138,10 +136,10 @@ class Reader(Definition):
 
     def _cut(self, total: int, unit_exp: int) -> tuple[int, int]:
         """A sum, cut to 1 + fraction_bits significant bits."""
-        shift = abs(total).bit_length() - 1 - (self.unit.sum.fraction_bits or 0)
+        shift = abs(total).bit_length() - 1 - self.rule.fraction_bits
         if shift <= 0:
             return total, unit_exp
-        lost = "truncate" if self.reading.lost == "exact" else self.unit.sum.lost
+        lost = "truncate" if self.reading.lost == "exact" else self.rule.lost
         kept = round_magnitude(abs(total), shift, int(total < 0), term_rounding(lost))
         return (-kept if total < 0 else kept), unit_exp + shift
 
@@ -163,8 +161,7 @@ class Reader(Definition):
     def _add(self, late: Term, partial: int) -> int:
         """late + partial, rounded as an addition of IEEE 754."""
         rule, fmt, rounding, flush = self.unit.late, self.result, self.unit.result.rounding, False
-        if rule is not None:
-            assert isinstance(rule.format, FloatFormat) and rule.rounding is not None
+        if isinstance(rule, LateAdd):
             fmt, rounding, flush = rule.format, rule.rounding, rule.flush
         if flush and late.cls is Class.NORMAL and late.sig >> late.fraction_bits == 0:
             late = late._replace(sig=0, cls=Class.ZERO)

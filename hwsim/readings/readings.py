@@ -57,6 +57,15 @@ class Reading(NamedTuple):
 READINGS = tuple(Reading(*answers) for answers in product(LOST, (False, True), (False, True), (False, True)))
 
 
+def aligned_rule(unit: Unit) -> AlignedSum:
+    """How a unit sums in a window. Raises ValueError for another method: the readings are of a window."""
+    if not isinstance(unit.sum, AlignedSum):
+        raise ValueError(
+            f"unit {unit.name}: sum.method must be aligned for readings of its window, not {unit.sum.method}"
+        )
+    return unit.sum
+
+
 def own_reading(unit: Unit) -> Reading | None:
     """The reading that a unit's specification asks for; None where that is none of the 40.
 

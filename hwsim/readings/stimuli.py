@@ -15,6 +15,7 @@ from hwsim.formats import ExponentFormat, FloatFormat, Format
 from hwsim.model.definition import Definition
 from hwsim.readings import draws
 from hwsim.readings.arrays import Products, format_row, scaled
+from hwsim.readings.readings import aligned_rule
 from hwsim.spec import Unit
 
 Ints = NDArray[np.int64]
@@ -71,7 +72,7 @@ class Stimuli:
         unit, (a, b) = self.unit, self.unit.operands.multiplied
         addend = unit.operands.addend
         numbers = [
-            unit.instruction.lanes, unit.sum.fraction_bits or 0, a.fraction_bits + b.fraction_bits,
+            unit.instruction.lanes, aligned_rule(unit).fraction_bits, a.fraction_bits + b.fraction_bits,
             unit.result.format.fraction_bits, self.low, self.high, isinstance(addend, FloatFormat),
         ]  # fmt: skip
         self.blocks = (0, 0)
