@@ -7,18 +7,18 @@ far may have more bits than the carrier, it is rounded to odd there (`Carrier.ex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from hwsim.formats import FloatFormat
-from hwsim.formats.codes import Codes
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.extents import Extent, extent, factors_of, products_of, scaled_products
 from hwsim.kernels.float_kernel import FloatKernel, Partial, float_lacks, round_all
 from hwsim.kernels.floats import NATIVE, NEARBY, CarrierType, RoundingTarget, has_room, target_of
 from hwsim.kernels.targets import result_target
-from hwsim.kernels.values import Carried, FloatOperand
+from hwsim.kernels.values import Carried, FloatOperand, carried
 from hwsim.spec import RoundedSum, Unit
 from hwsim.spec.registers import holds
 
@@ -57,32 +57,17 @@ class AdditionsKernel(FloatKernel):
 
     def __init__(self, unit: Unit, rule: RoundedSum, additions: Callable[[int, bool, bool], Additions]):
         """additions: the method's, for a mode; whether sums are exact; and whether products are not rounded."""
-        super().__init__(unit, scaled_products(unit))
-        self.between_groups = target_between_groups(unit, rule)
         self.carrier = carrier_of(unit, rule)
+        super().__init__(unit, scaled_products(unit), self.carrier.kind)
+        self.between_groups = target_between_groups(unit, rule)
         self.target = target_of(rule.format, rule.rounding, flush=rule.flush)
         self.additions = additions(self.carrier.mode, self.carrier.exact, rule.product == "fused")
 
-    def pack_a(self, codes: Codes, scales: Codes | None) -> FloatOperand:
-        """As in `Kernel`."""
-        return self._carried(super().pack_a(codes, scales))
-
-    def pack_b(self, codes: Codes, scales: Codes | None) -> FloatOperand:
-        """As in `Kernel`."""
-        return self._carried(super().pack_b(codes, scales))
-
-    def _carried(self, operand: FloatOperand) -> FloatOperand:
-        return operand._replace(values=carried(operand.values, self.carrier.kind))
-
     def partial(self, a: FloatOperand, b: FloatOperand) -> Partial:
         """As in `FloatKernel`."""
+        return partial(self._sum, a.values, b.values)
 
-        def partial(values: Floats, first: int, last: int) -> None:
-            self._sum(values, a.values, b.values, first, last)
-
-        return partial
-
-    def _sum(self, values: Floats, a: Carried, b: Carried, first: int, last: int) -> None:
+    def _sum(self, a: Carried, b: Carried, values: Floats, first: int, last: int) -> None:
         """Values (m, n) become the result of groups that start from them: of products from `first` to `last`."""
         lanes, kind = self.unit.instruction.lanes, self.carrier.kind
         step = max(PASS // lanes, 1) * lanes if self.between_groups is None else lanes
@@ -97,11 +82,6 @@ class AdditionsKernel(FloatKernel):
                 round_all(values, self.between_groups)
         if sums is not values:
             values[...] = sums
-
-
-def carried(values: Carried, kind: CarrierType) -> Carried:
-    """Values in a carrier; the same array where they are in it already."""
-    return values.astype(np.float32, copy=False) if kind is np.float32 else values.astype(np.float64, copy=False)
 
 
 def target_between_groups(unit: Unit, rule: RoundedSum) -> RoundingTarget | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hwsim.formats import FloatFormat
+from hwsim.kernels.extents import exponent_range
 from hwsim.kernels.vectors import vectors_of
 from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.kernels.windows import (
     MOST_BITS,
     WindowNumbers,
-    least_exp,
     places_before,
     scale_fraction,
     window_lacks,
@@ -49,12 +48,12 @@ def aligned_numbers(unit: Unit, rule: AlignedSum) -> WindowNumbers:
             subgroup_least=_least_product(unit),
         )
     if isinstance(unit.late, LateInWindow):
-        numbers = numbers._replace(zero_exp=least_exp(unit.result.format))
+        numbers = numbers._replace(zero_exp=exponent_range(unit.result.format)[0])
     return numbers
 
 
 def _least_product(unit: Unit) -> int:
-    return sum(least_exp(fmt) for fmt in unit.operands.multiplied)
+    return sum(exponent_range(fmt)[0] for fmt in unit.operands.multiplied)
 
 
 def _scale_bits(unit: Unit) -> int:
@@ -64,7 +63,7 @@ def _scale_bits(unit: Unit) -> int:
 
 def _subgroup_bits(unit: Unit, rule: AlignedSum, lanes: int) -> int:
     """Bits of an exact sum of so many products times its scales, and of the window that takes such sums."""
-    most = sum(fmt.emax if isinstance(fmt, FloatFormat) else 0 for fmt in unit.operands.multiplied)
+    most = sum(exponent_range(fmt)[1] for fmt in unit.operands.multiplied)
     fine = sum(fmt.fraction_bits for fmt in unit.operands.multiplied)
     growth = 4 + places_before(unit) + lanes.bit_length() + unit.instruction.lanes.bit_length()
     return max(most - _least_product(unit) + fine + _scale_bits(unit), most + rule.fraction_bits) + growth

@@ -1,33 +1,34 @@
 """Bits of floats where arithmetic cannot say it: float32 and float64 alike, element by element or in vectors.
 
-Each function is written in LLVM's own language, whose types (llvmlite) mypy does not know: they are Any here.
+Each function is written in LLVM's own language, as in `lanes`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from hwsim.kernels.lanes import Builder, Value
+
 EXPONENT = {32: 0x7F800000, 64: 0x7FF0000000000000}
 
 
-def _binade(_: Any, x: Any) -> Any:
+def _binade(_: Value, x: Value) -> Value:
     """The largest power of two that is not above x. x: normal and above zero."""
     if not isinstance(x, types.Float):
         return None
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def code(context: Value, builder: Builder, signature: Value, arguments: Value) -> Value:
         bits = _as_bits(builder, arguments[0])
         return builder.bitcast(builder.and_(bits, bits.type(EXPONENT[bits.type.width])), arguments[0].type)
 
     return x(x), code
 
 
-def _jam(_: Any, x: Any, rest: Any) -> Any:
+def _jam(_: Value, x: Value, rest: Value) -> Value:
     """x + rest, rounded to odd: x itself if rest is zero or NaN, else that of the two floats around it that is odd.
 
     rest: at most half an ulp of x in magnitude, as the error of an addition is.
@@ -35,7 +36,7 @@ def _jam(_: Any, x: Any, rest: Any) -> Any:
     if not isinstance(x, types.Float) or x != rest:
         return None
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def code(context: Value, builder: Builder, signature: Value, arguments: Value) -> Value:
         bits, of_rest = (_as_bits(builder, argument) for argument in arguments)
         inexact = builder.fcmp_ordered("one", arguments[1], arguments[1].type(0.0))
         # Towards zero first: one less in magnitude where the rest has the other sign. Then the last bit is set.
@@ -47,7 +48,7 @@ def _jam(_: Any, x: Any, rest: Any) -> Any:
     return x(x, x), code
 
 
-def _drop_bits(_: Any, x: Any, drop: Any) -> Any:
+def _drop_bits(_: Value, x: Value, drop: Value) -> Value:
     """x without its last `drop` bits, to nearest, ties to even; infinities and NaNs are left alone.
 
     That is the rounding to a format whose exponents are those of x's type. drop: 1 or more.
@@ -55,7 +56,7 @@ def _drop_bits(_: Any, x: Any, drop: Any) -> Any:
     if not isinstance(x, types.Float) or not isinstance(drop, types.Integer):
         return None
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def code(context: Value, builder: Builder, signature: Value, arguments: Value) -> Value:
         bits = _as_bits(builder, arguments[0])
         kind = bits.type
         drop = builder.trunc(arguments[1], kind) if kind.width < 64 else arguments[1]
@@ -69,7 +70,7 @@ def _drop_bits(_: Any, x: Any, drop: Any) -> Any:
     return x(x, types.int64), code
 
 
-def _as_bits(builder: Any, x: Any) -> Any:
+def _as_bits(builder: Builder, x: Value) -> Value:
     return builder.bitcast(x, ir.IntType(32 if isinstance(x.type, ir.FloatType) else 64))
 
 

@@ -11,11 +11,12 @@ import numpy as np
 
 from hwsim.compiled import compiled
 from hwsim.kernels.codes import Floats
+from hwsim.kernels.extents import exponent_range
 from hwsim.kernels.floats import RoundingTarget, round_to, sum_in
 from hwsim.kernels.group import NAN_EXP, GroupTerms, Lanes, group_sum
 from hwsim.kernels.integers import Int64s
 from hwsim.kernels.packed import WindowOperand
-from hwsim.kernels.windows import ALIGNED, LATER, WindowNumbers, least_exp
+from hwsim.kernels.windows import ALIGNED, LATER, WindowNumbers
 from hwsim.spec import LateAdd, LateInWindow, Unit
 
 # What becomes of a group's result: the next one's addend; a part of a register (promotions, with scales or without,
@@ -44,8 +45,8 @@ class ChainNumbers(NamedTuple):
 
 def chain_numbers(unit: Unit) -> ChainNumbers:
     """What becomes of the results of a unit's groups."""
-    emin = least_exp(unit.result.format)
-    emin_c = emin if unit.operands.addend is None else least_exp(unit.operands.addend)
+    emin = exponent_range(unit.result.format)[0]
+    emin_c = emin if unit.operands.addend is None else exponent_range(unit.operands.addend)[0]
     restart = NEVER if unit.restart is None else unit.restart
     numbers = ChainNumbers(PLAIN, unit.instruction.groups, restart, emin_c, emin, 0.0, 0)
     promotion = unit.promotion

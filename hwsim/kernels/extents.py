@@ -55,6 +55,13 @@ def extent(fmt: Format) -> Extent:
     return Extent(fmt.precision, fmt.emin - fmt.fraction_bits, fmt.emax + 1)
 
 
+def exponent_range(fmt: Format) -> tuple[int, int]:
+    """The least and the largest exponent that a format's numbers stand at; 0 for all of a fixed format."""
+    if isinstance(fmt, ExponentFormat):
+        return fmt.min_code - fmt.bias, fmt.max_code - fmt.bias
+    return (0, 0) if isinstance(fmt, FixedFormat) else (fmt.emin, fmt.emax)
+
+
 def scaled_products(unit: Unit) -> bool:
     """Whether scales enter at products."""
     return unit.scale is not None and unit.scale.at == "product"

@@ -20,7 +20,7 @@ from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.formats.codes import Codes
 from hwsim.kernels.codes import Floats, codes_of, values_of
 from hwsim.kernels.extents import extent
-from hwsim.kernels.floats import RoundingTarget, round_in, settled, sum_in
+from hwsim.kernels.floats import CarrierType, RoundingTarget, round_in, settled, sum_in
 from hwsim.kernels.kernel import Rows
 from hwsim.kernels.targets import register_target, targets_lack
 from hwsim.kernels.values import FloatOperand, pack, paired
@@ -51,9 +51,9 @@ class FloatKernel(ABC):
     columns: int
     longest = sys.maxsize
 
-    def __init__(self, unit: Unit, fold: bool):
-        """fold: factors are multiplied by their scales when they are packed."""
-        self.unit, self.fold, self.register = unit, fold, register_target(unit)
+    def __init__(self, unit: Unit, fold: bool, kind: CarrierType = np.float64):
+        """fold: factors are multiplied by their scales when they are packed. kind: what they are packed as."""
+        self.unit, self.fold, self.kind, self.register = unit, fold, kind, register_target(unit)
 
     @abstractmethod
     def partial(self, a: FloatOperand, b: FloatOperand) -> Partial:
@@ -61,11 +61,11 @@ class FloatKernel(ABC):
 
     def pack_a(self, codes: Codes, scales: Codes | None) -> FloatOperand:
         """As in `Kernel`."""
-        return pack(self.unit, "a", codes, scales, self.fold)
+        return pack(self.unit, "a", codes, scales, self.fold, self.kind)
 
     def pack_b(self, codes: Codes, scales: Codes | None) -> FloatOperand:
         """As in `Kernel`."""
-        return pack(self.unit, "b", codes, scales, self.fold)
+        return pack(self.unit, "b", codes, scales, self.fold, self.kind)
 
     def pairs(self, a: Rows, b: Rows, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
         """As in `Kernel`: one row of ones by columns of products, some columns at a time."""

@@ -19,13 +19,18 @@ each of the three for all products of the group before the next. `VectorLayout` 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from hwsim.kernels.lost import FLOOR, TRUNCATE
+
+# llvmlite and Numba, whose builders, values and types these are, say no types.
+Builder: TypeAlias = Any
+Value: TypeAlias = Any
+Kind: TypeAlias = Any
 
 COLUMNS = 16
 I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
@@ -89,7 +94,7 @@ class VectorLayout(NamedTuple):
 class _GroupCode:
     """The code of one group."""
 
-    def __init__(self, builder: Any, layout: VectorLayout, lost: int, addresses: Any):
+    def __init__(self, builder: Builder, layout: VectorLayout, lost: int, addresses: Value):
         self.b, self.layout, self.lost = builder, layout, lost
         self.b_at, self.a_at, self.addend_at, self.out_at, self.negative_at, self.exp_at, self.deeper = addresses
 
@@ -100,7 +105,7 @@ class _GroupCode:
         self.store(max_exp, self.exp_at, 0)
         top = self.call("smin", max_exp, self.splat(V32, TOP_EXP[self.layout.exp_bits]))
         top = self.spread(self.b.add(top, self.in_columns(self.b.trunc(self.deeper, I32))))
-        sums: dict[str, Any] = {}
+        sums: dict[str, Value] = {}
         for quad in range(self.layout.quads):
             for half in range(2):
                 self.pair(sums, exps, top, quad, half)
@@ -112,10 +117,10 @@ class _GroupCode:
     def count(self) -> int:
         return self.layout.exp_vectors * self.layout.quads
 
-    def a_exps(self, index: int, lanes: Any) -> Any:
+    def a_exps(self, index: int, lanes: Kind) -> Value:
         return self.b.bitcast(self.broadcast(self.a_at, 4 * index), lanes)
 
-    def column_max(self, exps: list[Any]) -> Any:
+    def column_max(self, exps: list[Value]) -> Value:
         """The largest exponent of each column; NO_EXP where every product is zero."""
         lanes = V8 if self.layout.exp_bits == 8 else V16
         while len(exps) > 1:
@@ -131,7 +136,7 @@ class _GroupCode:
         some = self.b.icmp_signed(">=", column, self.splat(V32, 0))
         return self.b.select(some, column, self.splat(V32, NO_EXP))
 
-    def spread(self, column: Any) -> Any:
+    def spread(self, column: Value) -> Value:
         """A number of each column, in every lane of exponents."""
         step = self.layout.exp_bits // 8
         lanes = V8 if step == 1 else V16
@@ -139,7 +144,7 @@ class _GroupCode:
         mask = [i // (4 // step) * (4 // step) for i in range(lanes.count)]
         return self.b.shuffle_vector(column, column, ir.Constant(ir.VectorType(I32, lanes.count), mask))
 
-    def pair(self, sums: dict[str, Any], exps: list[Any], top: Any, quad: int, half: int) -> None:
+    def pair(self, sums: dict[str, Value], exps: list[Value], top: Value, quad: int, half: int) -> None:
         """Two products, k = half and half + 2 of a quad, into the sums."""
         layout, b = self.layout, self.b
         vector = self.vector(layout.b_sig + VECTOR * (2 * quad + half), V16)
@@ -170,7 +175,7 @@ class _GroupCode:
             self.add(sums, "all", shifted)
             self.add(sums, "negative", b.select(negative, shifted, self.splat(V32, 0)))
 
-    def distance16(self, exps: list[Any], top: Any, quad: int, half: int) -> Any:
+    def distance16(self, exps: list[Value], top: Value, quad: int, half: int) -> Value:
         """At most 15, which takes all of a magnitude of 15 bits."""
         if self.layout.exp_bits == 16:
             far = self.b.sub(top, exps[2 * quad + half])
@@ -179,7 +184,7 @@ class _GroupCode:
         four = self.b.bitcast(four, V16)
         return self.b.and_(four, self.splat(V16, 255)) if half == 0 else self.b.lshr(four, self.splat(V16, 8))
 
-    def distance32(self, exps: list[Any], top: Any, quad: int, half: int, which: int) -> Any:
+    def distance32(self, exps: list[Value], top: Value, quad: int, half: int, which: int) -> Value:
         if self.layout.exp_bits == 16:
             two = self.b.bitcast(self.b.sub(top, exps[2 * quad + half]), V32)
             return self.b.lshr(two, self.splat(V32, 16)) if which else self.b.and_(two, self.splat(V32, 0xFFFF))
@@ -191,13 +196,13 @@ class _GroupCode:
         shuffled = self.b.shuffle_vector(four, zero, ir.Constant(ir.VectorType(I32, 64), mask))
         return self.b.bitcast(shuffled, V32)
 
-    def shift(self, value: Any, distance: Any, up: bool = False) -> Any:
+    def shift(self, value: Value, distance: Value, up: bool = False) -> Value:
         """Shifted down, or up; what is shifted by more than the lane's bits is zero."""
         inside = self.b.icmp_unsigned("<", distance, self.splat(V32, 32))
         shifted = self.b.shl(value, distance) if up else self.b.lshr(value, distance)
         return self.b.select(inside, shifted, self.splat(V32, 0))
 
-    def pairwise(self, x: Any, y: Any) -> Any:
+    def pairwise(self, x: Value, y: Value) -> Value:
         """x0 y0 + x1 y1 of every two lanes of 16 bits: one instruction where there is one."""
         even = ir.Constant(ir.VectorType(I32, 16), list(range(0, 32, 2)))
         odd = ir.Constant(ir.VectorType(I32, 16), list(range(1, 32, 2)))
@@ -205,36 +210,36 @@ class _GroupCode:
         product = self.b.mul(self.b.sext(x, wide), self.b.sext(y, wide))
         return self.b.add(self.b.shuffle_vector(product, product, even), self.b.shuffle_vector(product, product, odd))
 
-    def add(self, sums: dict[str, Any], name: str, value: Any) -> None:
+    def add(self, sums: dict[str, Value], name: str, value: Value) -> None:
         sums[name] = self.b.add(sums[name], value) if name in sums else value
 
-    def splat(self, kind: Any, value: int) -> Any:
+    def splat(self, kind: Kind, value: int) -> Value:
         return ir.Constant(kind, [value] * kind.count)
 
-    def broadcast(self, at: Any, offset: int) -> Any:
+    def broadcast(self, at: Value, offset: int) -> Value:
         """One 32-bit word in every column."""
         return self.in_columns(self.load(at, offset, I32))
 
-    def in_columns(self, word: Any) -> Any:
+    def in_columns(self, word: Value) -> Value:
         empty = ir.Constant(V32, ir.Undefined)
         first = self.b.insert_element(empty, word, ir.Constant(I32, 0))
         return self.b.shuffle_vector(first, empty, ir.Constant(V32, [0] * 16))
 
-    def vector(self, offset: int, kind: Any) -> Any:
+    def vector(self, offset: int, kind: Kind) -> Value:
         return self.load(self.b_at, offset, kind)
 
-    def load(self, at: Any, offset: int, kind: Any) -> Any:
+    def load(self, at: Value, offset: int, kind: Kind) -> Value:
         loaded = self.b.load(self.pointer(at, offset, kind))
         loaded.align = 1
         return loaded
 
-    def store(self, value: Any, at: Any, offset: int) -> None:
+    def store(self, value: Value, at: Value, offset: int) -> None:
         self.b.store(value, self.pointer(at, offset, value.type)).align = 1
 
-    def pointer(self, at: Any, offset: int, kind: Any) -> Any:
+    def pointer(self, at: Value, offset: int, kind: Kind) -> Value:
         return self.b.inttoptr(self.b.add(at, ir.Constant(I64, offset)), kind.as_pointer())
 
-    def call(self, name: str, x: Any, y: Any) -> Any:
+    def call(self, name: str, x: Value, y: Value) -> Value:
         kind = x.type
         full = f"llvm.{name}.v{kind.count}i{kind.element.width}"
         module = self.b.module
@@ -245,9 +250,9 @@ class _GroupCode:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def group(
-    typing: Any, quads: Any, lane_bits: Any, exp_bits: Any, lost: Any,
-    b_at: Any, a_at: Any, addend_at: Any, out_at: Any, negative_at: Any, exp_at: Any, deeper: Any,
-) -> Any:  # fmt: skip
+    typing: Value, quads: Value, lane_bits: Value, exp_bits: Value, lost: Value,
+    b_at: Value, a_at: Value, addend_at: Value, out_at: Value, negative_at: Value, exp_at: Value, deeper: Value,
+) -> Value:  # fmt: skip
     """One group of one row against 16 columns.
 
     quads, lane_bits, exp_bits, lost: literals. b_at, a_at: addresses of the packed groups. addend_at: of 16 int32, the
@@ -261,7 +266,7 @@ def group(
     layout = VectorLayout(quads.literal_value, lane_bits.literal_value, exp_bits.literal_value)
     how = lost.literal_value
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Value, builder: Builder, signature: Value, args: Value) -> Value:
         _GroupCode(builder, layout, how, args[4:]).emit()
         return context.get_dummy_value()
 

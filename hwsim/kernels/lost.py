@@ -35,19 +35,18 @@ IN_VECTORS = (TRUNCATE, FLOOR, JAM)
 def cut(sig: int, shift: int, negative: bool, lost: int) -> int:
     """A magnitude, sig * 2^-shift, as an integer with its sign: its lost bits by that rule. sig below 2^62."""
     if shift <= 0:
-        kept = sig << -shift
+        kept, rest, half = sig << -shift, 0, 1
     elif shift > 62:
-        kept = int(sig != 0 and (lost == JAM or (lost == FLOOR and negative)))
+        kept, rest, half = 0, sig, 1 << 62
     else:
         kept = sig >> shift
-        rest = sig - (kept << shift)
-        half = 1 << (shift - 1)
-        if lost == JAM:
-            kept |= int(rest != 0)
-        elif lost == FLOOR:
-            kept += int(rest != 0 and negative)
-        elif lost == NEAREST_EVEN:
-            kept += int(rest > half or (rest == half and (kept & 1) == 1))
-        elif lost == NEAREST_AWAY:
-            kept += int(rest >= half)
+        rest, half = sig - (kept << shift), 1 << (shift - 1)
+    if lost == JAM:
+        kept |= int(rest != 0)
+    elif lost == FLOOR:
+        kept += int(rest != 0 and negative)
+    elif lost == NEAREST_EVEN:
+        kept += int(rest > half or (rest == half and (kept & 1) == 1))
+    elif lost == NEAREST_AWAY:
+        kept += int(rest >= half)
     return -kept if negative else kept

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hwsim.formats import FloatFormat, Format
 from hwsim.formats.codes import Codes
 from hwsim.kernels.codes import TABLE_BITS, Floats, decode_table, values_of
+from hwsim.kernels.floats import CarrierType
 from hwsim.kernels.order import lane_indices
 from hwsim.spec import Unit
 
@@ -57,8 +58,15 @@ def each(scales: Floats, block: int, k: int, axis: int) -> Floats:
     return np.take(whole, np.arange(k), axis=axis)
 
 
-def pack(unit: Unit, side: OperandName, codes: Codes, scales: Codes | None, fold: bool) -> FloatOperand:
-    """Factors' values in the order of products. fold: scales are multiplied in, each product's by its factor's."""
+def carried(values: Carried, kind: CarrierType) -> Carried:
+    """Values in a carrier; the same array where they are in it already."""
+    return values.astype(np.float32, copy=False) if kind is np.float32 else values.astype(np.float64, copy=False)
+
+
+def pack(
+    unit: Unit, side: OperandName, codes: Codes, scales: Codes | None, fold: bool, kind: CarrierType
+) -> FloatOperand:
+    """Factors' values in a carrier, in the order of products. fold: each is multiplied by its scale."""
     axis = 1 if side == "a" else 0
     values, k = factor_values(unit, side, codes), codes.shape[axis]
     given, block = None, 1
@@ -68,7 +76,7 @@ def pack(unit: Unit, side: OperandName, codes: Codes, scales: Codes | None, fold
         values, given = values * each(given, block, k, axis), None
     if unit.instruction.order != "sequential":
         values = np.take(values, lane_indices(unit, k).reshape(-1), axis=axis)
-    return FloatOperand(np.ascontiguousarray(values), given, block)
+    return FloatOperand(carried(np.ascontiguousarray(values), kind), given, block)
 
 
 def paired(a: FloatOperand, b: FloatOperand) -> tuple[FloatOperand, FloatOperand]:

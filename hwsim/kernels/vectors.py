@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats import FixedFormat
+from hwsim.kernels.extents import exponent_range
 from hwsim.kernels.lanes import TOP_EXP, VectorLayout
 from hwsim.kernels.lost import IN_VECTORS, TRUNCATE, lost_number
 from hwsim.spec import AlignedSum, LateInWindow, Unit
@@ -39,7 +40,8 @@ def vectors_of(unit: Unit, rule: AlignedSum) -> Vectors | None:
     if unit.scale is not None and unit.scale.at == "product" and not _one_scale_a_group(unit, unit.scale):
         return None
     a, b = unit.operands.multiplied
-    exp_bits = 8 if _span(a) + _span(b) <= TOP_EXP[8] - DEEPEST else 16
+    spans = [most - least for least, most in map(exponent_range, (a, b))]
+    exp_bits = 8 if sum(spans) <= TOP_EXP[8] - DEEPEST else 16
     up = rule.fraction_bits - a.fraction_bits - b.fraction_bits
     down, up = max(-up, 0), max(up, 0)
     most = _most(a) * _most(b) << up
@@ -70,22 +72,11 @@ def _one_scale_a_group(unit: Unit, scale: Scale) -> bool:
 def _reaches(unit: Unit, rule: AlignedSum) -> int:
     """The largest magnitude of an exponent: of scaled products, twice an addend's or a result's, or max_exp's floor."""
     scales = [unit.scale.a.format, unit.scale.b.format] if unit.scale and unit.scale.at == "product" else []
-    ends = [_ends(fmt) for fmt in (*unit.operands.multiplied, *scales)]
+    ends = [exponent_range(fmt) for fmt in (*unit.operands.multiplied, *scales)]
     low, high = (sum(end[side] for end in ends) for side in (0, 1))
-    sums = [end for fmt in (unit.operands.addend, unit.result.format) if fmt is not None for end in _ends(fmt)]
+    sums = [end for fmt in (unit.operands.addend, unit.result.format) if fmt is not None for end in exponent_range(fmt)]
     floor = 0 if rule.max_exp_floor is None else rule.max_exp_floor
     return max(-low, high, floor, *(2 * abs(end) for end in sums))
-
-
-def _ends(fmt: Format) -> tuple[int, int]:
-    """The least and the largest exponent of a format."""
-    if isinstance(fmt, ExponentFormat):
-        return fmt.min_code - fmt.bias, fmt.max_code - fmt.bias
-    return (fmt.emin, fmt.emax) if isinstance(fmt, FloatFormat) else (0, fmt.integer_bits)
-
-
-def _span(fmt: Format) -> int:
-    return fmt.emax - fmt.emin if isinstance(fmt, FloatFormat) else 0
 
 
 def _most(fmt: Number) -> int:

@@ -19,6 +19,7 @@ from hwsim.kernels.chain import (
     run_scalar,
 )
 from hwsim.kernels.codes import Floats, codes_of, values_of
+from hwsim.kernels.extents import exponent_range
 from hwsim.kernels.group import NAN_EXP
 from hwsim.kernels.kernel import Rows
 from hwsim.kernels.order import lane_indices
@@ -27,7 +28,7 @@ from hwsim.kernels.strips import WIDE, Packing, vector_run
 from hwsim.kernels.targets import register_target, result_target
 from hwsim.kernels.values import OperandName
 from hwsim.kernels.vectors import Vectors
-from hwsim.kernels.windows import WindowNumbers, least_exp
+from hwsim.kernels.windows import WindowNumbers
 from hwsim.kernels.words import CLASS_SHIFT, NAN, exponents_of, factor_words, words_of
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number
@@ -47,7 +48,7 @@ class WindowKernel:
         self.unit, self.vectors = unit, vectors
         self.words_a = factor_words(operands.a, to_a, operands.daz)
         self.words_b = factor_words(operands.b, to_b, operands.daz)
-        self.least = least_exp(to_a), least_exp(to_b)
+        self.least = exponent_range(to_a)[0], exponent_range(to_b)[0]
         self.rules = GroupRules(
             window=numbers,
             chain=chain_numbers(unit),

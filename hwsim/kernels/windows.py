@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple, assert_never
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.kernels.extents import exponent_range
 from hwsim.kernels.lanes import NO_EXP
 from hwsim.kernels.lost import lost_number
 from hwsim.kernels.targets import targets_lack
 from hwsim.kernels.words import words_lack
 from hwsim.spec import LateAdd, LateInWindow, Unit, WindowSum
+from hwsim.spec.keys import Number
 
 # A window's sum must stand in 64 bits.
 MOST_BITS = 62
@@ -94,9 +96,15 @@ def window_lacks(unit: Unit, rule: WindowSum) -> Iterator[str]:
     for key, bits in widths.items():
         if bits + growth_of(unit) > MOST_BITS:
             yield f"{key}: {bits} (a window that does not fit 64 bits)"
-    late, addend = unit.late, operands.addend
-    if isinstance(late, LateAdd) and late.flush and addend is not None and least_exp(addend) != late.format.emin:
-        yield f"late.flush: true (of {addend.name}, whose subnormals are not where those of {late.format.name} are)"
+    addend = operands.addend
+    if addend is not None and isinstance(unit.late, LateAdd) and unit.late.flush:
+        yield from _flush_lacks(addend, unit.late.format)
+
+
+def _flush_lacks(addend: Number, register: FloatFormat) -> Iterator[str]:
+    """What is flushed of an addend must be what is flushed of the register."""
+    if exponent_range(addend)[0] != register.emin:
+        yield f"late.flush: true (of {addend.name}, whose subnormals are not where those of {register.name} are)"
 
 
 def growth_of(unit: Unit) -> int:
@@ -107,11 +115,6 @@ def growth_of(unit: Unit) -> int:
 def places_before(unit: Unit) -> int:
     """How many places the significands of products have before their point: they are below 2^that, or -2^that."""
     return sum(fmt.integer_bits if isinstance(fmt, FixedFormat) else 1 for fmt in unit.operands.multiplied)
-
-
-def least_exp(fmt: Format) -> int:
-    """The exponent of the least normal number; 0 of a fixed format."""
-    return fmt.emin if isinstance(fmt, FloatFormat) else 0
 
 
 def scale_fraction(fmt: Format) -> int:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hwsim.formats import ExponentFormat, FixedFormat, Format
 from hwsim.formats.codes import Codes
+from hwsim.kernels.extents import exponent_range
 
 Words = NDArray[np.uint32]
 
@@ -25,7 +26,7 @@ def words_lack(key: str, fmt: Format, to: Format) -> Iterator[str]:
     """Why words do not hold codes of a format, converted to another, if they do not."""
     if fmt.bits > MOST_CODE_BITS:
         yield f"{key}: {fmt.name}, of more than {MOST_CODE_BITS} bits,"
-    elif _significand_bits(to) > SIG_BITS or max(abs(exp) for exp in _exponents(to)) > EXP_OFFSET // 4:
+    elif _significand_bits(to) > SIG_BITS or max(abs(exp) for exp in exponent_range(to)) > EXP_OFFSET // 4:
         yield f"{key}: {fmt.name} as {to.name}, too wide for a word,"
 
 
@@ -33,15 +34,6 @@ def _significand_bits(fmt: Format) -> int:
     if isinstance(fmt, ExponentFormat):
         return 1
     return fmt.fraction_bits + (fmt.integer_bits + 1 if isinstance(fmt, FixedFormat) else 1)
-
-
-def _exponents(fmt: Format) -> tuple[int, int]:
-    """The least and the largest exponent that words have."""
-    if isinstance(fmt, FixedFormat):
-        return 0, 0
-    if isinstance(fmt, ExponentFormat):
-        return fmt.min_code - fmt.bias, fmt.max_code - fmt.bias
-    return fmt.emin, fmt.emax
 
 
 @lru_cache(maxsize=32)

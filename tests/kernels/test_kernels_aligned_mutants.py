@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain as chain_of
 from typing import Any
 
 import numpy as np
 import pytest
+from kernels.kernel_cases import Codes, Product
 from kernels.test_kernels_aligned import SWEPT
-from kernels.window_cases import addend_sweep, by_model, by_run, operands, window_kernel
+from kernels.window_cases import addend_sweep, by_model, by_run, operands, replay, window_kernel
 from kernels.window_units import UNITS
 from model.model_units import ODD
 
@@ -32,11 +34,16 @@ def unit_of(name: str) -> Unit:
     return Unit.model_validate(ODD[name]) if name in ODD else load_unit(name)
 
 
+def sweep(unit: Unit) -> Iterator[tuple[Product, Codes]]:
+    """Every exponent of the addend, of units that are tried with that, and the model's results."""
+    if unit.name in SWEPT:
+        given = addend_sweep(unit, 6)
+        yield given, by_model(unit, given)
+
+
 def is_told(kernel: WindowKernel, unit: Unit) -> bool:
     """Whether some of the operands show that a kernel is not the unit's; the unit's own is the model's there."""
-    sweep = [("every exponent of the addend", addend_sweep(unit, 6))] if unit.name in SWEPT else []
-    for _, given in [*operands(unit, 1), *sweep]:
-        want = by_model(unit, given)
+    for given, want in chain_of(replay(unit, 1), sweep(unit)):
         if (by_run(kernel, unit, given) != want).any():
             np.testing.assert_array_equal(by_run(window_kernel(unit, kernel.vectors is not None), unit, given), want)
             return True

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -253,6 +254,26 @@ def operands(unit: Unit, seed: int, n: int = 19, most: int | None = None) -> Ite
     few = 7 if unit.instruction.lanes >= 16 or unit.promotion else 12
     for given in traps(unit, seed, most or few):
         yield "traps", given
+
+
+class Replay:
+    """`operands` of a unit with the model's results, each computed when it is first asked for, and kept."""
+
+    def __init__(self, unit: Unit, seed: int):
+        self.unit, self.source = unit, operands(unit, seed)
+        self.kept: list[tuple[Product, Codes]] = []
+
+    def __iter__(self) -> Iterator[tuple[Product, Codes]]:
+        yield from self.kept
+        for _, given in self.source:
+            self.kept.append((given, by_model(self.unit, given)))
+            yield self.kept[-1]
+
+
+@lru_cache(maxsize=16)
+def replay(unit: Unit, seed: int) -> Replay:
+    """What many mutants of one unit's kernel are tried with."""
+    return Replay(unit, seed)
 
 
 def addend_sweep(unit: Unit, seed: int) -> Product:
