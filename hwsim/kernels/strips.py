@@ -29,12 +29,16 @@ Row = NDArray[np.float32] | NDArray[np.float64]
 
 
 class Packing(NamedTuple):
-    """a_bytes, b_bytes: of packed groups. deeper: of `lanes.group`. least: the exponent that packed ones count from."""
+    """a_bytes, b_bytes: of packed groups. deeper: of `lanes.group`. least: the exponent that packed ones count from.
+
+    mask: the bits of a binary32 that results have, where sums are finished in it.
+    """
 
     a_bytes: int
     b_bytes: int
     deeper: int
     least: int
+    mask: int
 
 
 VectorRun = Callable[[Packing, GroupRules, Int64s, WindowOperand, WindowOperand, Floats, Int32s], None]
@@ -158,12 +162,11 @@ def _commit(
 
 
 @lru_cache(maxsize=64)
-def vector_run(quads: int, lane_bits: int, exp_bits: int, lost: int, mode: int, mask: int) -> VectorRun:
+def vector_run(quads: int, lane_bits: int, exp_bits: int, lost: int, mode: int, single: bool) -> VectorRun:
     """`run` for one kind of `lanes.group`, and for the mode of the result's rounding.
 
-    mask: of `_finish_single`, or 0 where that is not for the unit.
+    single: sums are finished in binary32, by `_finish_single`.
     """
-    single = mask != 0
     carrier = np.float32 if single else np.float64
 
     @compiled
@@ -238,7 +241,7 @@ def vector_run(quads: int, lane_bits: int, exp_bits: int, lost: int, mode: int, 
                         for j in range(width):
                             state[j] = kept[j]
                     elif single and _usual(tops, low, high):
-                        _finish_single(state, sums, tops, rule.addend, base, low, mask)
+                        _finish_single(state, sums, tops, rule.addend, base, low, packing.mask)
                     else:
                         _finish(
                             state, shifts, sums, negatives, tops, lane_bits, lost, rule.addend, base, result, mode

@@ -97,9 +97,9 @@ class WindowKernel:
             run_scalar(self.rules, indices, a, b, values, np.zeros(len(c), np.int64))
         else:
             v = self.vectors
-            packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, sum(self.least))
+            packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, sum(self.least), self.mask)
             room = aligned_bytes(4 * 4 * WIDE).view(np.int32)
-            run = vector_run(*v.layout, v.lost, self.rules.result.mode, self.mask)
+            run = vector_run(*v.layout, v.lost, self.rules.result.mode, self.mask != 0)
             run(packing, self.rules, indices, a, b, values, room)
         codes_of(values, self.unit.output, out, self.unit.nan)
 

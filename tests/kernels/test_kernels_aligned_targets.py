@@ -38,7 +38,7 @@ for name in sys.argv[1:]:
     made = kernels(unit)[1:]
     count += sum(check(made, unit, given, what) for what, given in operands(unit, 3))
     v = made[0].vectors
-    compiled = vector_run(*v.layout, v.lost, made[0].rules.result.mode, made[0].mask)
+    compiled = vector_run(*v.layout, v.lost, made[0].rules.result.mode, made[0].mask != 0)
     code = "".join(compiled.inspect_asm().values())
     print(code.count("%zmm"), code.count("%ymm"), code.count("%xmm"))
 print(count)

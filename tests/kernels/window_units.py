@@ -20,7 +20,7 @@ def variant(kernel: WindowKernel) -> Variant | None:
     """What one compilation of the vectors serves; None for a unit that has none."""
     if kernel.vectors is None:
         return None
-    return (*kernel.vectors.layout, kernel.vectors.lost, kernel.rules.result.mode, kernel.mask)
+    return (*kernel.vectors.layout, kernel.vectors.lost, kernel.rules.result.mode, kernel.mask != 0)
 
 
 def window(bits: int, lost: str = "truncate", **more: Any) -> dict[str, Any]:
