@@ -212,7 +212,7 @@ def _run_preset(name: str, size: PresetSize, folder: Path, command: str, runner:
     context = Context(folder=folder, size=size.value, command=command, run=carried_out, each=_each)
     try:
         with interruptible():
-            report = PRESETS[name].report(context)
+            report = PRESETS[name](context)
     except KeyboardInterrupt:
         note(f"what was measured is kept in {folder}; to go on: {command}")
         raise

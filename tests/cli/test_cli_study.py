@@ -243,7 +243,7 @@ def test_a_preset_is_given_its_means_and_its_report_is_shown(
     assert main(["study", "--preset", "deepseek-2pct", "--trials", "3", "-o", "o"]) == 2
     assert "--preset goes without other options" in capsys.readouterr().err
     from hwsim.study.plan import load_study
-    from hwsim.study.presets import PRESETS, Context, Preset
+    from hwsim.study.presets import PRESETS, Context
     from hwsim.study.report import StudyReport, default_report
 
     seen: list[Context] = []
@@ -256,7 +256,7 @@ def test_a_preset_is_given_its_means_and_its_report_is_shown(
 
     for name in list(PRESETS):
         monkeypatch.delitem(PRESETS, name)
-    monkeypatch.setitem(PRESETS, "tiny-one", Preset("tiny-one", "title", "source", report))
+    monkeypatch.setitem(PRESETS, "tiny-one", report)
     assert main(["study", "--preset", "x", "-o", "o"]) == 2
     assert capsys.readouterr().err == "error: unknown preset 'x': known: tiny-one\n"
     assert main(["study", "--preset", "tiny-on", "-o", "o"]) == 2

@@ -42,7 +42,7 @@ def made(name: str, size: Size = "tiny") -> StudyReport:
         context = Context(
             folder=place, size=size, command=command, run=lambda study: run(study, place / study.name, runner)
         )
-        return PRESETS[name].report(context)
+        return PRESETS[name](context)
 
 
 def table(name: str, title: str) -> TextTable:

@@ -15,6 +15,7 @@ from hwsim.study.presets import real_model
 from hwsim.study.presets import real_model_figures as figures
 from hwsim.study.presets.preset import Context, Size
 from hwsim.study.presets.real_model import FULL, PLAIN, PROMOTED, QUICK, TINY
+from hwsim.study.presets.samples import page
 from hwsim.study.report import StudyReport, TextTable, markdown, specification
 from hwsim.study.report.contents import Chart
 
@@ -29,7 +30,7 @@ def context(folder: Path, size: Size) -> Context:
 
 
 def shortest(count: int) -> list[str]:
-    return sorted(real_model.page(), key=len)[:count]
+    return sorted(page(), key=len)[:count]
 
 
 def cells(table: TextTable, column: str) -> list[str]:
@@ -59,9 +60,9 @@ def test_every_unit_takes_its_scaling_and_has_a_label_of_its_own() -> None:
 
 
 def test_the_page_is_of_whole_sentences() -> None:
-    page = real_model.page()
-    assert len(page) == len(set(page)) == 44
-    assert all(re.fullmatch(r"[\"A-Z][ -~]+[.?]\"?", sentence) for sentence in page)
+    sentences = page()
+    assert len(sentences) == len(set(sentences)) == 44
+    assert all(re.fullmatch(r"[\"A-Z][ -~]+[.?]\"?", sentence) for sentence in sentences)
 
 
 @needs_weights

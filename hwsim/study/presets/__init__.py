@@ -1,5 +1,7 @@
 """Studies that papers have made, by name."""
 
+from collections.abc import Callable
+
 from hwsim.study.presets import (
     deepseek_2pct,
     flexible_fp8,
@@ -10,9 +12,10 @@ from hwsim.study.presets import (
     silicon,
     snr_vector_length,
 )
-from hwsim.study.presets.preset import Context, Preset, Size
+from hwsim.study.presets.preset import Context, Size
+from hwsim.study.report.contents import StudyReport
 
 MODULES = (deepseek_2pct, snr_vector_length, fp8_formats, hfp8, flexible_fp8, mx, silicon, real_model)
-PRESETS: dict[str, Preset] = {module.PRESET.name: module.PRESET for module in MODULES}
+PRESETS: dict[str, Callable[[Context], StudyReport]] = {module.NAME: module.report for module in MODULES}
 
-__all__ = ["PRESETS", "Context", "Preset", "Size"]
+__all__ = ["PRESETS", "Context", "Size"]

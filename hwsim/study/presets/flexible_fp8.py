@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from hwsim.quantize import search_format
 from hwsim.quantize.search import FRACTION_BITS, PERCENT
-from hwsim.study.presets.preset import Context, Preset
+from hwsim.study.intervals import Interval
+from hwsim.study.presets.preset import Context
 from hwsim.study.presets.rounding import Floats, by_rule, lost, signal_to_noise
 from hwsim.study.presets.samples import Entry, drawn
-from hwsim.study.report.contents import Axis, Chart, Series, StudyReport, TextTable
+from hwsim.study.report.contents import Axis, Chart, StudyReport, TextTable
+from hwsim.study.report.sweeps import listing, series_of
 
+NAME = "flexible-fp8"
 NAMES = {7 - bits: f"E{7 - bits}M{bits}" for bits in FRACTION_BITS}  # by exponent bits
-NAMES_BY_BITS = tuple(NAMES[bits] for bits in sorted(NAMES))
+SPLITS = tuple(NAMES[bits] for bits in sorted(NAMES))
 FACTORS = (2, 5, 10, 20, 50, 100, 1000)
 TAILS: dict[str, Entry] = {
     "uniform": "uniform",
@@ -28,9 +33,18 @@ TAILS: dict[str, Entry] = {
 OUTLIERS: dict[str, Entry] = {
     f"1 % outliers, x {factor}": {"distribution": "outliers", "fraction": 0.01, "factor": factor} for factor in FACTORS
 }
-DRAWN = ("uniform", "normal", "Student-t, 8 degrees", "Student-t, 4 degrees", "Student-t, 2 degrees")
-SHOWN = ("1 % outliers, x 2", "1 % outliers, x 20", "1 % outliers, x 1000")
+# By panel: what charts call the distributions.
+DRAWN = {
+    "Distributions": {
+        name: name
+        for name in ("uniform", "normal", "Student-t, 8 degrees", "Student-t, 4 degrees", "Student-t, 2 degrees")
+    },
+    "Normal numbers, 1 % of the channels larger": {
+        f"outliers x {factor}": f"1 % outliers, x {factor}" for factor in (2, 20, 1000)
+    },
+}
 SEARCHED = ("normal", "Student-t, 4 degrees")
+NOISE = Axis(title="Signal to quantisation noise (dB)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,82 +104,75 @@ def report(context: Context) -> StudyReport:
     draws, rows = context.pick(tiny=(1, 4), quick=(5, 16), full=(20, 64))
     length = context.pick(tiny=1024, quick=4096, full=4096)
     entries = TAILS | OUTLIERS
-    found = {name: split(entries[name], draws, rows, length) for name in context.each(list(entries), "search")}
+    splits = {name: split(entries[name], draws, rows, length) for name in context.each(list(entries), "search")}
     return StudyReport(
-        name=PRESET.name,
-        title=PRESET.title,
+        name=NAME,
+        title="8 bits between exponent and fraction, by distribution",
         command=context.command,
         summary=(
             f"{draws} draws of {rows * length:,} numbers of each distribution. Of every split of 8 bits and 111 "
             "clipping maxima from 0.1 to 1.2 of the largest magnitude, the one of least mean squared error counts.",
         ),
-        parts=(_by_bits(found, context.command), _by_maximum(found, context.command), table(found)),
+        parts=(*_charts(splits), _table(splits)),
         sources=("Kuzmin et al. 2022, FP8 Quantization: The Power of the Exponent, arXiv 2208.09225",),
     )
 
 
-def table(found: dict[str, Split]) -> TextTable:
-    """Every distribution: how far its largest number lies out, the best split and what the others lose."""
-    rows = []
-    for name, one in found.items():
-        decibels = [f"{value:.1f}" for value in one.mean]
-        votes = f"{NAMES[one.best]} ({one.votes} of {len(one.decibels)})"
-        rows.append(
-            (
-                name,
-                f"{np.median(one.crest):.1f}",
-                votes,
-                *decibels,
-                f"{one.integer.mean():.1f}",
-                f"{100 * np.median(one.lost):.1f}",
-            )
-        )
-    header = ("numbers", "largest / rms", "best (in draws)", *NAMES_BY_BITS, "INT8, unclipped", "made zero, %")
-    return TextTable(
-        title="Signal to noise in dB, by split", header=header, rows=tuple(rows), right=(1, *range(3, 11)),
+def _table(splits: dict[str, Split]) -> TextTable:
+    """For every distribution: how far its largest number lies out, the best split and what the others lose."""
+    columns: dict[str, Callable[[Split], str]] = {
+        "largest / rms": lambda one: f"{np.median(one.crest):.1f}",
+        "best (in draws)": lambda one: f"{NAMES[one.best]} ({one.votes} of {len(one.decibels)})",
+        **{name: partial(_decibels, bits) for bits, name in enumerate(SPLITS, 1)},
+        "INT8, unclipped": lambda one: f"{one.integer.mean():.1f}",
+        "made zero, %": lambda one: f"{100 * np.median(one.lost):.1f}",
+    }
+    made = listing(
+        "Signal to noise in dB, by split",
+        ("numbers",),
+        splits,
+        columns,
         caption="Means of the draws, largest / rms and the share that the best split makes zero their medians. E1M6 "
         "is INT8 without -128, clipped as the others are.",
-    )  # fmt: skip
-
-
-def _by_bits(found: dict[str, Split], command: str) -> Chart:
-    series = []
-    for panel, names in (("Distributions", DRAWN), ("Normal numbers, 1 % of the channels larger", SHOWN)):
-        for name in names:
-            one = found[name]
-            label = name.removeprefix("1 % outliers, ").replace("x ", "outliers x ") if name in OUTLIERS else name
-            low, high = one.decibels.min(axis=0), one.decibels.max(axis=0)
-            series.append(
-                Series(label=label, x=NAMES_BY_BITS, y=tuple(one.mean), low=tuple(low), high=tuple(high), panel=panel)
-            )
-    return Chart(
-        name="flexible-fp8-splits", title="Signal to noise by split of 8 bits",
-        caption="Each format at its best clipping maximum of 111; bands: least and most of the draws. E1M6 is INT8. "
-        "The peak moves towards more exponent bits as tails and outliers grow, and back where outliers alone count.",
-        x=Axis(title="Format", categories=NAMES_BY_BITS), y=Axis(title="Signal to quantisation noise (dB)"),
-        series=tuple(series), command=command,
-    )  # fmt: skip
-
-
-def _by_maximum(found: dict[str, Split], command: str) -> Chart:
-    percent = tuple(float(value) for value in PERCENT[::5])
-    series = tuple(
-        Series(label=NAMES[bits], x=percent, y=tuple(found[name].curve[bits - 1, ::5]), panel=name)
-        for name in SEARCHED
-        for bits in sorted(NAMES)
     )
-    return Chart(
-        name="flexible-fp8-search", title="The search: signal to noise by clipping maximum",
-        caption="One draw; every fifth of the 111 maxima. Splits with few exponent bits gain from clipping; those with "
-        "many hardly do.",
-        x=Axis(title="Clipping maximum (% of the largest magnitude)"), series=series, command=command,
-        y=Axis(title="Signal to quantisation noise (dB)"),
-    )  # fmt: skip
+    return replace(made, right=(1, *range(3, len(made.header))))  # the best is a word
 
 
-PRESET = Preset(
-    "flexible-fp8",
-    "8 bits between exponent and fraction, by distribution",
-    "Kuzmin et al. 2022, arXiv 2208.09225",
-    report,
-)
+def _decibels(exponent_bits: int, one: Split) -> str:
+    return f"{one.mean[exponent_bits - 1]:.1f}"
+
+
+def _charts(splits: dict[str, Split]) -> tuple[Chart, Chart]:
+    series = [
+        series_of(
+            label, SPLITS, map(Interval, one.mean, one.decibels.min(axis=0), one.decibels.max(axis=0)), panel=panel
+        )
+        for panel, shown in DRAWN.items()
+        for label, one in ((label, splits[name]) for label, name in shown.items())
+    ]
+    percent = PERCENT[::5].tolist()
+    return (
+        Chart(
+            name="flexible-fp8-splits",
+            title="Signal to noise by split of 8 bits",
+            caption="Each format at its best clipping maximum of 111; bands: least and most of the draws. E1M6 is "
+            "INT8. The peak moves towards more exponent bits as tails and outliers grow, and back where outliers alone "
+            "count.",
+            x=Axis(title="Format", categories=SPLITS),
+            y=NOISE,
+            series=tuple(series),
+        ),
+        Chart(
+            name="flexible-fp8-search",
+            title="The search: signal to noise by clipping maximum",
+            caption="One draw; every fifth of the 111 maxima. Splits with few exponent bits gain from clipping; those "
+            "with many hardly do.",
+            x=Axis(title="Clipping maximum (% of the largest magnitude)"),
+            y=NOISE,
+            series=tuple(
+                series_of(name, percent, splits[data].curve[at, ::5].tolist(), panel=data)
+                for data in SEARCHED
+                for at, name in enumerate(SPLITS)
+            ),
+        ),
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from hwsim.study.network import Array, Where
 from hwsim.study.network.bert import Bert
 from hwsim.study.network.minilm import embeddings, minilm, tokens
 from hwsim.study.network.unit_products import Recorder
-from hwsim.study.presets.samples import drawn
+from hwsim.study.presets.samples import drawn, page
 
 Matrix = NDArray[np.float32]
 TRAINED = "all-MiniLM-L6-v2 on a page of text"
@@ -35,9 +34,7 @@ class Tensors(NamedTuple):
 def trained() -> Tensors:
     """Every linear layer's tensors. Raises ToolMissing where the model is not installed."""
     model, recorder = minilm(), Recorder()
-    text = (files("hwsim.study.presets") / "page.txt").read_text(encoding="utf-8")
-    sentences = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    embeddings(model, tokens(sentences), recorder)
+    embeddings(model, tokens(page()), recorder)
     found = Tensors({}, {}, {}, TRAINED)
     for where, factors in recorder.factors.items():
         if where.weight:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hwsim.formats import FloatFormat, get_format
+from hwsim.formats import FloatFormat
+from hwsim.study.presets.rounding import float_format
 from hwsim.study.report.contents import TextTable
 
 # Micikevicius et al. 2022, arXiv 2209.05433, Table 1: E4M3, then E5M2.
@@ -32,8 +33,7 @@ def table_of_values() -> TextTable:
 
 def described(name: str) -> dict[str, str]:
     """The rows of the table for a format that ships: codes by their bits, values from what they decode to."""
-    fmt = get_format(name)
-    assert isinstance(fmt, FloatFormat)
+    fmt = float_format(name)
     codes = range(1 << fmt.bits - 1)  # of the positive numbers
     values = fmt.decode(np.array(codes))
     finite = [code for code in codes if np.isfinite(values[code])]

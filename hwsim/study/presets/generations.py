@@ -19,6 +19,7 @@ from hwsim.spec import Unit, load_unit, presets
 from hwsim.study.accuracy.exact import DoubleDouble, difference, exact_product, magnitude
 from hwsim.study.accuracy.measures import measure, ulps
 from hwsim.study.data import Drawn
+from hwsim.study.presets.rounding import float_format
 
 MAKERS = ("volta", "ampere", "ada", "hopper", "blackwell", "geforce", "cdna1", "cdna2", "cdna3", "intel")
 FORMATS_OF_NAME = re.compile(r"-(?:e\dm\d\w*|b?f16|[tx]f32)-f(?:16|32)(?=-|$)")
@@ -115,7 +116,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Error:
+class UnitError:
     """One unit's results against the exact sums.
 
     nearest: the share that is the exact sum rounded to nearest. ulp: the largest error, in `Compared.ulp`. snr: in dB.
@@ -140,9 +141,7 @@ class Compared:
     @property
     def format(self) -> FloatFormat:
         """What all results are in, or fit in."""
-        fmt = get_format(self.group.result)
-        assert isinstance(fmt, FloatFormat)
-        return fmt
+        return float_format(self.group.result)
 
     @cached_property
     def ulp(self) -> float:
@@ -159,7 +158,7 @@ class Compared:
         return {(i, j): self._pair(i, j) for i, j in combinations(range(len(self.returned)), 2)}
 
     @cached_property
-    def errors(self) -> tuple[Error, ...]:
+    def errors(self) -> tuple[UnitError, ...]:
         """Each arithmetic's own error."""
         rounded = nearest(self.exact, self.returned[0].dtype)
         return tuple(self._error(one, rounded) for one in self.returned)
@@ -180,11 +179,11 @@ class Compared:
             10 * float(np.log10(signal / power)) if power else np.inf,
         )
 
-    def _error(self, returned: Results, rounded: Results) -> Error:
+    def _error(self, returned: Results, rounded: Results) -> UnitError:
         values = DoubleDouble.of(returned.astype(np.float64))
         found = measure(values, self.exact, self.magnitude)
         largest = float(np.abs(difference(values, self.exact)).max()) / self.ulp
-        return Error(float(np.mean(_bits(returned) == _bits(rounded))), largest, found["snr_db"], found["shrink"])
+        return UnitError(float(np.mean(_bits(returned) == _bits(rounded))), largest, found["snr_db"], found["shrink"])
 
 
 def compare(group: FormatGroup, drawn: Drawn) -> Compared:

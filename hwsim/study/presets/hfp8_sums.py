@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +52,7 @@ def adder(way: LongSum, numbers: str) -> Unit:
     return Unit.model_validate(described)
 
 
-def ratios(way: LongSum, lengths: tuple[int, ...], rows: int, numbers: str = DLFLOAT) -> Floats:
+def ratios(way: LongSum, lengths: Sequence[int], rows: int, numbers: str = DLFLOAT) -> Floats:
     """float64[rows, lengths]: the returned sum of uniform numbers of mean 1, over the exact sum of the same.
 
     The numbers are rounded to their format first, and are then what is summed; shorter sums are of the first ones.

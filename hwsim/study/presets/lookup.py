@@ -6,29 +6,23 @@ from typing import Any
 
 from hwsim.study.results import Results
 
-Point = dict[str, Any]
+PointSummary = dict[str, Any]
 
 
-def at(results: Results, **wanted: Any) -> Point:
+def at(results: Results, **wanted: Any) -> PointSummary:
     """The one point of the summary with these values. A name without a column of its own is an axis's.
 
     `entry` is the label of the unit's entry. The point has `results` too: how many there are in a trial.
 
     Raises LookupError where none or several have them.
     """
-    entry = wanted.pop("entry", None)
-    here = [
-        point
-        for point in results.points
-        if all(_value(point, key) == one for key, one in wanted.items())
-        and (entry is None or str(point["label"]).startswith(f"{entry} "))
-    ]
+    here = [point for point in results.points if all(_value(results, point, key) == one for key, one in wanted.items())]
     if len(here) != 1:
         raise LookupError(f"study {results.study.name}: {len(here)} points have {wanted}")
     return {**here[0], "results": results.study.rows * results.study.columns}
 
 
-def largest(results: Results, point: Point, measure: str) -> float:
+def largest(results: Results, point: PointSummary, measure: str) -> float:
     """The largest of a measure over a point's trials, where the summary has their mean."""
     numbers = results.rows.column("point").to_pylist()
     values = results.rows.column(measure).to_pylist()
@@ -43,5 +37,14 @@ def percent(value: float) -> str:
     return f"{shown:,.0f}" if abs(shown) >= 1000 else f"{shown:.3g}"
 
 
-def _value(point: Point, key: str) -> Any:
+def entry_of(results: Results, point: PointSummary) -> str:
+    """The label of the entry of `units` that a point is of."""
+    said = f"{point['label']} ".replace(",", " ,")
+    labels = [one.label for one in results.study.units if said.startswith(one.label.replace(",", " ,") + " ")]
+    return max(labels, key=len)
+
+
+def _value(results: Results, point: PointSummary, key: str) -> Any:
+    if key == "entry":
+        return entry_of(results, point)
     return point[key] if key in point else point.get(f"axis.{key}")

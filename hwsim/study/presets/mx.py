@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable
+from functools import cache
+from itertools import product
+from typing import Any
 
-from hwsim.study.presets.mx_products import products
-from hwsim.study.presets.preset import Context, Preset
+from hwsim.study.plan import load_study
+from hwsim.study.presets.lookup import entry_of
+from hwsim.study.presets.preset import Context
 from hwsim.study.presets.rounding import by_rule, lost, signal_to_noise
 from hwsim.study.presets.samples import Entry, drawn
-from hwsim.study.report.contents import Axis, Chart, Series, StudyReport, TextTable
+from hwsim.study.report.contents import Axis, Chart, StudyReport, TextTable
+from hwsim.study.report.sweeps import curves, each, grid
 
+NAME = "mx"
 RULES = {
     "MXINT8": "mxint8",
     "MXFP8 E4M3": "mxfp8-e4m3",
@@ -19,7 +24,7 @@ RULES = {
     "MXFP6 E3M2": "mxfp6-e3m2",
     "MXFP4 E2M1": "mxfp4-e2m1",
 }
-NVFP4 = "NVFP4 (not MX)"
+NVFP4 = {"NVFP4 (not MX)": "nvfp4"}
 DATA: dict[str, Entry] = {
     "normal": "normal",
     "uniform": "uniform",
@@ -31,17 +36,26 @@ DATA: dict[str, Entry] = {
 }
 SELECTS = ("floor", "ceil", "even", "rceil")
 BLOCKS = (8, 16, 32, 64, 128)
-FEW = ("normal", "Student-t 4", "outliers x 50")
-"""The distributions that scale rules and block sizes are drawn for."""
+DRAWN = ("normal", "Student-t 4", "outliers x 50")  # for scale rules and block sizes
 TABLED = ("normal", "outliers x 50")
-"""And those that they are tabled for."""
-
+# Of whole dot products: label, unit, and its fields that are changed.
+UNITS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("MXINT8, exact sums", "mxint8-f32", {}),
+    ("MXFP8 E4M3, 25 bits", "mxfp8-e4m3-f32", {}),
+    ("MXFP8 E4M3, 13 bits", "mxfp8-e4m3-f32", {"fraction_bits": 13}),
+    ("MXFP8 E5M2, 25 bits", "mxfp8-e5m2-f32", {}),
+    ("MXFP6 E2M3, 25 bits", "mxfp6-e2m3-f32", {}),
+    ("MXFP6 E3M2, 25 bits", "mxfp6-e3m2-f32", {}),
+    ("MXFP4 E2M1, 25 bits", "mxfp4-e2m1-f32", {}),
+    ("NVFP4, 35 bits", "blackwell-mxf4nvf4-e2m1-f32", {}),
+)
+KINDS = ("quantization", "accumulation", "total")
+NOISE = Axis(title="Signal to quantisation noise (dB)")
 SOURCES = (
     "OCP Microscaling Formats (MX) Specification, version 1.0, 2023",
     "Rouhani et al. 2023, Microscaling Data Formats for Deep Learning, arXiv 2310.10537",
 )
-NOISE = "Signal to quantisation noise (dB)"
-Numbers = dict[str, NDArray[np.float32]]
+Noise = Callable[..., float]
 
 
 def report(context: Context) -> StudyReport:
@@ -49,133 +63,126 @@ def report(context: Context) -> StudyReport:
     rows = context.pick(tiny=4, quick=32, full=256)
     length = context.pick(tiny=1024, quick=4096, full=8192)
     numbers = {name: drawn(entry, rows, length) for name, entry in DATA.items()}
-    chosen = {name: numbers[name] for name in FEW}
-    rules = {select: decibels(chosen, select=select) for select in SELECTS}
-    blocks = {size: decibels(chosen, block=(1, size)) for size in BLOCKS}
-    by_format = decibels(numbers)
+
+    @cache
+    def noise(rule: str, name: str, **changes: Any) -> float:
+        return signal_to_noise(numbers[name], by_rule(numbers[name], rule, **changes))
+
+    def zeros(rule: str, name: str) -> str:
+        return f"{100 * lost(numbers[name], by_rule(numbers[name], rule)):.2f}"
+
     return StudyReport(
-        name=PRESET.name,
-        title=PRESET.title,
+        name=NAME,
+        title="The MX formats: error by distribution, scale rule and block size",
         command=context.command,
         summary=(
             f"{rows} x {length:,} numbers of each distribution; blocks lie along the rows. Outliers are 1 % of the "
             "columns, in every row the same. Scales follow OCP MX 1.0 (floor, blocks of 32) unless said.",
         ),
         parts=(
-            _formats(by_format, context.command),
-            _blocks(blocks, context.command),
-            _rules(rules, context.command),
-            table_of_formats(by_format),
-            table_of_rules(rules),
-            table_of_blocks(blocks),
-            table_of_lost(numbers),
-            products(context),
+            *_charts(noise),
+            *_tables(noise),
+            grid("Numbers that become zero, in %", ("format",), RULES | NVFP4, each(DATA), zeros),
+            _products(context),
         ),
         sources=SOURCES,
     )
 
 
-def decibels(numbers: Numbers, select: str = "floor", block: tuple[int, int] = (1, 32)) -> dict[str, dict[str, float]]:
-    """dB by format and distribution. NVFP4 keeps its own rule and blocks, and is left out where others change."""
-    found = {
-        label: {name: signal_to_noise(x, by_rule(x, rule, select=select, block=block)) for name, x in numbers.items()}
-        for label, rule in RULES.items()
+def _charts(noise: Noise) -> tuple[Chart, ...]:
+    formats, names = RULES | NVFP4, tuple(DATA)
+    return (
+        Chart(
+            name="mx-formats",
+            title="The MX formats by distribution",
+            kind="heatmap",
+            series=curves(formats, names, lambda _, label, name: noise(formats[label], name)),
+            caption="Signal to quantisation noise; scale rule floor, blocks of 32. Higher is better.",
+            x=Axis(title="Numbers", categories=names),
+            y=Axis(title="Format"),
+            value=Axis(title="dB"),
+        ),
+        Chart(
+            name="mx-blocks",
+            title="Block size",
+            series=curves(RULES, BLOCKS, lambda name, label, size: noise(RULES[label], name, block=(1, size)), DRAWN),
+            caption="More elements to a scale cost formats with few exponent bits; those with a range of their own "
+            "gain a little. MXFP8 E5M2 lies under MXFP6 E3M2.",
+            x=Axis(title="Elements to a scale", log=2),
+            y=NOISE,
+        ),
+        Chart(
+            name="mx-rules",
+            title="Scale rule",
+            kind="bars",
+            series=curves(RULES, SELECTS, lambda name, label, select: noise(RULES[label], name, select=select), DRAWN),
+            caption="floor lets the largest numbers of a block saturate; ceil never does, and wastes a bit of "
+            "integers. Blocks of 32.",
+            x=Axis(title="Scale rule", categories=SELECTS),
+            y=NOISE,
+        ),
+    )
+
+
+def _tables(noise: Noise) -> tuple[TextTable, ...]:
+    decibels, both = "Signal to quantisation noise in dB", each(product(RULES, TABLED))
+    return (
+        grid(
+            f"{decibels}, by format",
+            ("format",),
+            RULES | NVFP4,
+            each(DATA),
+            lambda rule, name: f"{noise(rule, name):.1f}",
+            caption="Scale rule floor, blocks of 32; NVFP4: blocks of 16, scales in UE4M3 and one for the tensor.",
+        ),
+        grid(
+            f"{decibels}, by scale rule",
+            ("format", "numbers"),
+            both,
+            each(SELECTS),
+            lambda row, select: f"{noise(RULES[row[0]], row[1], select=select):.1f}",
+        ),
+        grid(
+            f"{decibels}, by block size",
+            ("format", "numbers"),
+            both,
+            each(BLOCKS),
+            lambda row, size: f"{noise(RULES[row[0]], row[1], block=(1, size)):.1f}",
+            caption="Scale rule floor.",
+        ),
+    )
+
+
+def _products(context: Context) -> TextTable:
+    """A row for each unit and distribution: dB of what quantisation, the sum, and both together leave."""
+    rows = context.pick(tiny=2, quick=32, full=64)
+    study = {
+        "study": "mx-products",
+        "title": "Dot products through the MX units",
+        "explained": 0,
+        "rows": rows,
+        "columns": rows,
+        "trials": context.pick(tiny=1, quick=4, full=16),
+        "lengths": [context.pick(tiny=64, quick=4096, full=8192)],
+        "units": [
+            {
+                "unit": unit,
+                "label": label,
+                "grid": {key: [value] for key, value in fields.items()},
+                "scaling": "nvfp4" if "nvf4" in unit else "block",
+            }
+            for label, unit, fields in UNITS
+        ],
+        "data": ["normal", {"distribution": "outliers", "factor": 50, "name": "outliers x 50"}],
     }
-    if (select, block) == ("floor", (1, 32)) and len(numbers) == len(DATA):
-        found[NVFP4] = {name: signal_to_noise(x, by_rule(x, "nvfp4")) for name, x in numbers.items()}
-    return found
-
-
-def table_of_formats(found: dict[str, dict[str, float]]) -> TextTable:
-    """A row a format, a column a distribution."""
-    rows = tuple((label, *(f"{value:.1f}" for value in values.values())) for label, values in found.items())
-    return TextTable(
-        title="Signal to quantisation noise in dB, by format", header=("format", *DATA), rows=rows,
-        right=tuple(range(1, len(DATA) + 1)),
-        caption="Scale rule floor, blocks of 32; NVFP4: blocks of 16, scales in UE4M3 and one for the tensor.",
-    )  # fmt: skip
-
-
-def table_of_rules(found: dict[str, dict[str, dict[str, float]]]) -> TextTable:
-    """A row a format and distribution, a column a scale rule."""
-    rows = tuple(
-        (label, name, *(f"{found[select][label][name]:.1f}" for select in SELECTS))
-        for label in RULES
-        for name in TABLED
+    results = context.run(load_study(study, context.folder))
+    return grid(
+        "Dot products: signal to noise in dB",
+        ("unit", "numbers"),
+        {(entry_of(results, point), point["data"]): point for point in results.points},
+        each(KINDS),
+        lambda point, kind: f"{point[f'{kind}_snr_db']:.1f}",
+        caption=f"K = {results.study.lengths[0]:,}; both factors of the same distribution. quantization: the exact "
+        "product of the quantised numbers; accumulation: the unit's sum against that; total: the unit's sum against "
+        "that of the numbers. inf: no error in any trial.",
     )
-    return TextTable(
-        title="Signal to quantisation noise in dB, by scale rule", header=("format", "numbers", *SELECTS), rows=rows,
-        right=(2, 3, 4, 5),
-    )  # fmt: skip
-
-
-def table_of_blocks(found: dict[int, dict[str, dict[str, float]]]) -> TextTable:
-    """A row a format and distribution, a column a block size."""
-    rows = tuple(
-        (label, name, *(f"{found[size][label][name]:.1f}" for size in BLOCKS)) for label in RULES for name in TABLED
-    )
-    return TextTable(
-        title="Signal to quantisation noise in dB, by block size", header=("format", "numbers", *map(str, BLOCKS)),
-        rows=rows, right=tuple(range(2, 2 + len(BLOCKS))), caption="Scale rule floor.",
-    )  # fmt: skip
-
-
-def table_of_lost(numbers: Numbers) -> TextTable:
-    """A row a format: the share of numbers that become zero."""
-    rules = RULES | {NVFP4: "nvfp4"}
-    rows = tuple(
-        (label, *(f"{100 * lost(x, by_rule(x, rule)):.2f}" for x in numbers.values())) for label, rule in rules.items()
-    )
-    return TextTable(
-        title="Numbers that become zero, in %", header=("format", *numbers), rows=rows,
-        right=tuple(range(1, len(numbers) + 1)),
-    )  # fmt: skip
-
-
-def _formats(found: dict[str, dict[str, float]], command: str) -> Chart:
-    names = tuple(DATA)
-    series = tuple(
-        Series(label=label, x=names, y=tuple(values[name] for name in names)) for label, values in found.items()
-    )
-    return Chart(
-        name="mx-formats", title="The MX formats by distribution", kind="heatmap", series=series,
-        caption="Signal to quantisation noise; scale rule floor, blocks of 32. Higher is better.",
-        x=Axis(title="Numbers", categories=names), y=Axis(title="Format"), value=Axis(title="dB"), command=command,
-    )  # fmt: skip
-
-
-def _blocks(found: dict[int, dict[str, dict[str, float]]], command: str) -> Chart:
-    sizes = tuple(float(size) for size in BLOCKS)
-    series = tuple(
-        Series(label=label, x=sizes, y=tuple(found[size][label][name] for size in BLOCKS), panel=name)
-        for name in FEW
-        for label in RULES
-    )
-    return Chart(
-        name="mx-blocks", title="Block size", series=series, command=command,
-        caption="More elements to a scale cost formats with few exponent bits; those with a range of their own gain "
-        "a little. MXFP8 E5M2 lies under MXFP6 E3M2.",
-        x=Axis(title="Elements to a scale", log=2), y=Axis(title=NOISE),
-    )  # fmt: skip
-
-
-def _rules(found: dict[str, dict[str, dict[str, float]]], command: str) -> Chart:
-    series = tuple(
-        Series(label=label, x=SELECTS, y=tuple(found[select][label][name] for select in SELECTS), panel=name)
-        for name in FEW
-        for label in RULES
-    )
-    return Chart(
-        name="mx-rules", title="Scale rule", kind="bars", series=series, command=command,
-        caption="floor lets the largest numbers of a block saturate; ceil never does, and wastes a bit of integers. "
-        "Blocks of 32.",
-        x=Axis(title="Scale rule", categories=SELECTS), y=Axis(title=NOISE),
-    )  # fmt: skip
-
-
-PRESET = Preset(
-    "mx",
-    "The MX formats: error by distribution, scale rule and block size",
-    "Rouhani et al. 2023, arXiv 2310.10537",
-    report,
-)

@@ -1,13 +1,11 @@
-"""What a preset is, and what it is given to make its report."""
+"""What a preset is given to make its report."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
-
-from hwsim.study.report.contents import StudyReport
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 if TYPE_CHECKING:
     from hwsim.study.plan import Study
@@ -17,7 +15,7 @@ T = TypeVar("T")
 Size = Literal["tiny", "quick", "full"]
 
 
-def one_by_one(items: Sequence[Any], _what: str) -> Iterator[Any]:
+def one_by_one(items: Sequence[str], _what: str) -> Iterator[str]:
     """The items, and nothing shown."""
     return iter(items)
 
@@ -35,17 +33,8 @@ class Context:
     size: Size
     command: str
     run: Callable[[Study], Results]
-    each: Callable[[Sequence[Any], str], Iterator[Any]] = one_by_one
+    each: Callable[[Sequence[str], str], Iterator[str]] = one_by_one
 
     def pick(self, *, tiny: T, quick: T, full: T) -> T:
         """What goes with the size."""
         return {"tiny": tiny, "quick": quick, "full": full}[self.size]
-
-
-class Preset(NamedTuple):
-    """A study that a paper made: its name, its title, the paper, and what makes the report."""
-
-    name: str
-    title: str
-    source: str
-    report: Callable[[Context], StudyReport]

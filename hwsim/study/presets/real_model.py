@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 
 from hwsim.study.network.measurement import Entry, Measured, Network, kept
 from hwsim.study.network.minilm import tokens
 from hwsim.study.network.models import digits_network, minilm_network
 from hwsim.study.presets import real_model_figures as figures
-from hwsim.study.presets.preset import Context, Preset
+from hwsim.study.presets.preset import Context
+from hwsim.study.presets.samples import page
 from hwsim.study.report.contents import Chart, StudyReport, TextTable
 
 NAME, TITLE = "real-model", "A real transformer on each unit: which error is seen in what it says"
@@ -56,12 +56,6 @@ FULL = (
 )
 
 
-def page() -> list[str]:
-    """The sentences of the page."""
-    text = files("hwsim.study.presets").joinpath("page.txt").read_text("utf-8")
-    return [line for line in text.splitlines() if line and not line.startswith("#")]
-
-
 def report(context: Context) -> StudyReport:
     """The report. Raises ToolMissing where scikit-learn, the tokenizer or the weights are not installed.
 
@@ -93,6 +87,3 @@ def _measured(network: Network, entries: Sequence[Entry], context: Context) -> d
     return {
         label: kept(by_label[label], network, context.folder) for label in context.each(list(by_label), network.name)
     }
-
-
-PRESET = Preset(NAME, TITLE, SOURCES[0], report)

@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats import FixedFormat, Format
+from hwsim.formats import FloatFormat, Format, get_format
 from hwsim.quantize import Rule, get_rule, quantize
 
 Floats = NDArray[np.float64]
+
+
+def float_format(name: str) -> FloatFormat:
+    """A format of that name that hwsim ships. Raises TypeError for one that is no floating-point format."""
+    fmt = get_format(name)
+    if not isinstance(fmt, FloatFormat):
+        raise TypeError(f"{name} must be a floating-point format")
+    return fmt
 
 
 def signal_to_noise(numbers: NDArray[Any], rounded: NDArray[Any]) -> float:
@@ -43,8 +51,7 @@ def by_format(numbers: NDArray[np.float32], fmt: Format) -> Floats:
     return fmt.decode(fmt.encode(numbers, overflow="saturate"))
 
 
-def saturated(numbers: NDArray[Any], fmt: Format) -> float:
+def saturated(numbers: NDArray[Any], fmt: FloatFormat) -> float:
     """The share of the numbers that lie above the format's largest."""
     largest = float(np.nanmax(np.abs(fmt.decode(np.arange(1 << fmt.bits)))))
-    assert not isinstance(fmt, FixedFormat)  # which has one number more below zero
     return float(np.mean(np.abs(np.asarray(numbers, np.float64)) > largest))

@@ -1,7 +1,8 @@
-"""The numbers that studies of formats round: a matrix of one distribution, which depends on its name and seed alone."""
+"""What presets are given: matrices of a distribution, which depend on its name and seed alone, and a page of text."""
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -17,3 +18,9 @@ SEED = 1
 def drawn(entry: Entry, rows: int, length: int, *, trial: int = 0) -> NDArray[np.float32]:
     """float32 (rows, length) of a distribution, in the words of a study's `data`. Outlier channels are columns."""
     return draw(parse_data(entry, Path.cwd()), SEED, trial, length, rows, 1).a
+
+
+def page() -> list[str]:
+    """The sentences of the page."""
+    text = files("hwsim.study.presets").joinpath("page.txt").read_text("utf-8")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]

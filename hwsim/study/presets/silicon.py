@@ -6,10 +6,12 @@ import math
 from pathlib import Path
 
 from hwsim.study.data import draw, parse_data
-from hwsim.study.presets.generations import Compared, Pair, compare, groups
-from hwsim.study.presets.preset import Context, Preset
+from hwsim.study.presets.generations import Compared, Pair, UnitError, compare, groups
+from hwsim.study.presets.preset import Context
 from hwsim.study.report.contents import Axis, Chart, Series, StudyReport, TextTable
+from hwsim.study.report.sweeps import grid, listing
 
+NAME = "silicon"
 NORMAL, ONE_SIGNED = "normal", {"distribution": "non-negative", "kind": "half-normal", "name": "half-normal"}
 SEED = 1
 EQUAL = 200.0  # dB: what a heatmap shows in the place of an infinite SNR
@@ -25,10 +27,9 @@ def report(context: Context) -> StudyReport:
     """The report: pairs of each group of formats on zero-mean data, and each unit's own error."""
     length = context.pick(tiny=64, quick=4096, full=16384)
     size = context.pick(tiny=4, quick=64, full=128)
-    normal, one_signed = (compared(entry, length, size) for entry in (NORMAL, ONE_SIGNED))
-    shown = [normal[name] for name in SHOWN]
+    normal, one_signed = (_compared(entry, length, size) for entry in (NORMAL, ONE_SIGNED))
     return StudyReport(
-        name="silicon",
+        name=NAME,
         title="The same matrix product on every GPU",
         command=context.command,
         summary=(
@@ -41,104 +42,102 @@ def report(context: Context) -> StudyReport:
             "over the difference.",
         ),
         parts=(
-            *(_heatmap(one, context.command) for one in shown),
-            table_of_groups(normal, one_signed),
-            table_of_errors([(one, one_signed[one.group.name]) for one in shown]),
-            *(table_of_pairs(one) for one in shown),
+            *(_heatmap(normal[name]) for name in SHOWN),
+            listing(
+                "Units and different results",
+                ("factors and result",),
+                {name: (one, one_signed[name]) for name, one in normal.items()},
+                {
+                    "units": lambda both: str(both[0].group.units),
+                    "specifications": lambda both: str(len(both[0].group.members)),
+                    "different results, normal": lambda both: str(both[0].different),
+                    "half-normal": lambda both: str(both[1].different),
+                },
+            ),
+            _table_of_errors(normal, one_signed),
+            *(_table_of_pairs(normal[name]) for name in SHOWN),
         ),
         sources=SOURCES,
     )
 
 
-def compared(entry: str | dict[str, str], length: int, size: int) -> dict[str, Compared]:
+def _compared(entry: str | dict[str, str], length: int, size: int) -> dict[str, Compared]:
     """All groups on data of one kind, by their names."""
     drawn = draw(parse_data(entry, Path()), SEED, 0, length, size, size)
     return {group.name: compare(group, drawn) for group in groups()}
 
 
-def table_of_groups(normal: dict[str, Compared], one_signed: dict[str, Compared]) -> TextTable:
-    """How many units there are, and how many different results."""
-    rows = [
-        (name, group.units, len(group.members), one.different, one_signed[name].different)
-        for name, one in normal.items()
-        for group in (one.group,)
-    ]
-    return TextTable(
-        title="Units and different results",
-        header=("factors and result", "units", "specifications", "different results, normal", "half-normal"),
-        rows=tuple(tuple(map(str, row)) for row in rows),
-        right=(1, 2, 3, 4),
-    )
-
-
-def table_of_errors(shown: list[tuple[Compared, Compared]]) -> TextTable:
+def _table_of_errors(normal: dict[str, Compared], one_signed: dict[str, Compared]) -> TextTable:
     """Each unit's own error on both kinds of data."""
-    rows = [
-        (
-            normal.group.name, member.short, _decibels(one.snr), f"{100 * one.nearest:.1f}", _ulps(one.ulp),
-            _decibels(other.snr), f"{100 * other.nearest:.1f}", f"{round(100 * other.shrink, 4) + 0.0:.4f}",
-        )
-        for normal, signed in shown
-        for member, one, other in zip(normal.group.members, normal.errors, signed.errors, strict=True)
-    ]  # fmt: skip
+    rows: dict[tuple[str, str], tuple[UnitError, UnitError]] = {
+        (name, member.short): (normal[name].errors[at], one_signed[name].errors[at])
+        for name in SHOWN
+        for at, member in enumerate(normal[name].group.members)
+    }
     return TextTable(
         title="Each unit against the exact sum",
-        header=("formats", "units", "SNR, dB", "nearest, %", "largest, ulp", "half-normal: SNR, dB", "nearest, %",
-                "shrink, %"),
-        rows=tuple(rows),
-        right=(2, 3, 4, 5, 6, 7),
-    )  # fmt: skip
+        header=(
+            "formats",
+            "units",
+            "SNR, dB",
+            "nearest, %",
+            "largest, ulp",
+            "half-normal: SNR, dB",
+            "nearest, %",
+            "shrink, %",
+        ),
+        rows=tuple(
+            (
+                *words,
+                _decibels(one.snr),
+                f"{100 * one.nearest:.1f}",
+                _ulps(one.ulp),
+                _decibels(other.snr),
+                f"{100 * other.nearest:.1f}",
+                f"{round(100 * other.shrink, 4) + 0.0:.4f}",
+            )
+            for words, (one, other) in rows.items()
+        ),
+        right=tuple(range(2, 8)),
+    )
 
 
-def table_of_pairs(one: Compared) -> TextTable:
+def _table_of_pairs(one: Compared) -> TextTable:
     """Every pair once: share of results that differ, largest difference, SNR."""
-    labels = _numbered(one)
-    rows = [
-        (label, *("" if j <= i else _cell(one.pairs[i, j]) for j in range(1, len(labels))))
-        for i, label in enumerate(labels[:-1])
-    ]
-    return TextTable(
-        title=f"Pairs, {one.group.name}",
-        header=(one.group.name, *labels[1:]),
-        rows=tuple(rows),
-        right=tuple(range(1, len(labels))),
+    numbered = {label: at for at, label in enumerate(_labels(one))}
+    return grid(
+        f"Pairs, {one.group.name}",
+        (one.group.name,),
+        dict(list(numbered.items())[:-1]),
+        dict(list(numbered.items())[1:]),
+        lambda i, j: "" if j <= i else _cell(one.pairs[i, j]),
     )
 
 
-def _heatmap(one: Compared, command: str) -> Chart:
-    labels = _numbered(one)
-    numbers = tuple(str(i + 1) for i in range(len(labels)))
+def _heatmap(one: Compared) -> Chart:
+    labels = _labels(one)
     equal = any(math.isinf(pair.snr) for pair in one.pairs.values())
-    series = tuple(
-        Series(
-            label=label,
-            x=tuple(numbers[j] for j in range(len(labels)) if j != i),
-            y=tuple(_finite(one.pairs[min(i, j), max(i, j)].snr) for j in range(len(labels)) if j != i),
-            notes=tuple(_cell(one.pairs[min(i, j), max(i, j)]) for j in range(len(labels)) if j != i),
-        )
-        for i, label in enumerate(labels)
-    )
+    series = []
+    for i, label in enumerate(labels):
+        others = {str(j + 1): one.pairs[min(i, j), max(i, j)] for j in range(len(labels)) if j != i}
+        values = tuple(EQUAL if math.isinf(pair.snr) else pair.snr for pair in others.values())
+        series.append(Series(label=label, x=tuple(others), y=values, notes=tuple(map(_cell, others.values()))))
     return Chart(
         name=f"silicon-{one.group.a}",
         title=f"How alike units are, {one.group.name}",
         kind="heatmap",
-        x=Axis(title="Unit (the row of that number)", categories=numbers),
+        x=Axis(title="Unit (the row of that number)", categories=tuple(str(i + 1) for i in range(len(labels)))),
         y=Axis(title="Unit"),
         value=Axis(title="SNR (dB)"),
-        series=series,
+        series=tuple(series),
         caption="SNR of one unit's results over their difference from another's, on the same codes of normal data. "
         f"{f'{EQUAL:g}: equal bit for bit. ' if equal else ''}Units named together have one specification.",
-        command=command,
     )
 
 
-def _numbered(one: Compared) -> list[str]:
+def _labels(one: Compared) -> list[str]:
     """The units of a group, numbered; those of one specification by their generations, where the instruction is one."""
     return [f"{i + 1} {member.short}" for i, member in enumerate(one.group.members)]
-
-
-def _finite(decibels: float) -> float:
-    return EQUAL if math.isinf(decibels) else decibels
 
 
 def _cell(pair: Pair) -> str:
@@ -153,6 +152,3 @@ def _ulps(value: float) -> str:
 
 def _decibels(value: float) -> str:
     return "exact" if math.isinf(value) else f"{value:.1f}"
-
-
-PRESET = Preset("silicon", "The same matrix product on every GPU", "captures and published models", report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 Kind = Literal["lines", "points", "bars", "heatmap"]
@@ -211,7 +211,8 @@ class TextTable:
 class StudyReport:
     """A page: paragraphs of plain text, then charts and tables in their order.
 
-    name : of its files. command : what makes the page again. sources : papers and documents, one a line, plain text.
+    name : of its files. command : what makes the page again, and each of its charts unless that says another.
+    sources : papers and documents, one a line, plain text.
     """
 
     name: str
@@ -228,6 +229,10 @@ class StudyReport:
             if isinstance(getattr(self, field), str):
                 raise TypeError(f"report {self.name}: {field} is a tuple, not one string")
             object.__setattr__(self, field, tuple(getattr(self, field)))
+        made = (
+            replace(one, command=one.command or self.command) if isinstance(one, Chart) else one for one in self.parts
+        )
+        object.__setattr__(self, "parts", tuple(made))
         names = [one.name for one in self.charts]
         if len(set(names)) != len(names):
             raise ValueError(f"report {self.name}: two charts of one name among {', '.join(names)}")
