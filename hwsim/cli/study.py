@@ -160,7 +160,7 @@ def study(
     results = _carried_out(made, output, runner, overwrite, command)
     _tell(results, output, time.monotonic() - started)
     if not no_report:
-        from hwsim.study.report import default_report
+        from hwsim.study.overview import default_report
 
         draw(default_report(results, command), output)
     say(f"again: {command}")

@@ -242,9 +242,10 @@ def test_a_preset_is_given_its_means_and_its_report_is_shown(
 ) -> None:
     assert main(["study", "--preset", "deepseek-2pct", "--trials", "3", "-o", "o"]) == 2
     assert "--preset goes without other options" in capsys.readouterr().err
+    from hwsim.study.overview import default_report
     from hwsim.study.plan import load_study
     from hwsim.study.presets import PRESETS, Context
-    from hwsim.study.report import StudyReport, default_report
+    from hwsim.study.report import StudyReport
 
     seen: list[Context] = []
 

@@ -28,9 +28,7 @@ STUDY = {
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs="CRITICAL"
-    ) as made:
+    with on_many._cluster("local", 2) as made:
         yield made
 
 
@@ -89,6 +87,7 @@ def test_a_worker_with_other_code_or_other_numbers_is_refused(small: list[Task])
         on_many._execute(replace(small[0], content="0"), code())
 
 
+@pytest.mark.soak
 def test_a_task_that_kills_every_worker_is_given_up(cluster: Any, small: list[Task], monkeypatch: Any) -> None:
     monkeypatch.setattr(on_many, "_execute", _die)
     with pytest.raises(WorkersLost, match="worker"):
@@ -127,6 +126,7 @@ def test_what_is_no_cluster_is_refused(
         rows_of(on_dask(scheduler, workers), small)
 
 
+@pytest.mark.soak
 def test_a_cluster_of_this_machine(small: list[Task]) -> None:
     assert rows_of(on_dask("local", 1), small[:2]) == rows_of(local(1), small[:2])
 

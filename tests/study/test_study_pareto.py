@@ -17,7 +17,7 @@ from hwsim.study.area import areas as areas_module
 from hwsim.study.area.areas import areas
 from hwsim.study.area.pareto import SynthesisOptions, default_study, report
 from hwsim.study.area.references import references
-from hwsim.study.area.sized_points import SizedPoint, error_kind, places
+from hwsim.study.area.sized_points import SizedPoint, error_kind, sized_points
 from hwsim.study.plan import Study, load_study
 from hwsim.study.plan.grid import points
 from hwsim.study.report import Chart, StudyReport, markdown
@@ -110,7 +110,7 @@ def placed_at(values: list[tuple[int, float]], study: Study) -> list[SizedPoint]
     sized: dict[Unit, Area | str] = {
         p.unit: Area(gates, 1, 1) for p, (gates, _) in zip(planned, values, strict=True)
     }  # fmt: skip
-    return places(planned, [{"total_rms": error} for _, error in values], sized, "total")
+    return sized_points(planned, [{"total_rms": error} for _, error in values], sized, "total")
 
 
 def test_a_front_is_of_gates_for_each_lane() -> None:

@@ -69,7 +69,7 @@ def test_the_page_is_of_whole_sentences() -> None:
 def test_one_sentence_through_the_transformer_makes_the_report(tmp_path: Path) -> None:
     network = models.minilm_network(["All dreaded it."], shortest(6))
     found = {entry.label: kept(entry, network, tmp_path) for entry in (PLAIN, PROMOTED)}
-    parts = figures.of_sentences((PLAIN, PROMOTED), found, COMMAND)
+    parts = figures.of_sentences((PLAIN, PROMOTED), found)
     for part in parts:
         assert specification(part) if isinstance(part, Chart) else markdown(part)
     table, layers, units = (part for part in parts if isinstance(part, TextTable))

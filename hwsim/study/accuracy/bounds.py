@@ -11,10 +11,10 @@ from math import exp, expm1, log1p, sqrt
 
 import numpy as np
 
-from hwsim.formats import FixedFormat, Format
-from hwsim.spec import Unit, implemented
+from hwsim.formats import ExponentFormat, Format
+from hwsim.spec import AlignedSum, EvenOddSum, Unit, implemented
 from hwsim.study.accuracy.exact import Array
-from hwsim.study.accuracy.roundings import Loss, lengths, of_group_sums, of_late, of_promotion
+from hwsim.study.accuracy.roundings import Loss, least_exponent, lengths, of_group_sums, of_late, of_promotion
 
 MOST_EXPONENT = 700.0
 
@@ -46,7 +46,9 @@ def bounds(unit: Unit, length: int, lam: float = 3.0) -> Bounds:
         raise ValueError(f"length must be at least 1, not {length}")
     parts = lengths(unit, length)
     inner = of_group_sums(unit, parts)
-    outer = of_promotion(unit, parts) if unit.promotion else of_late(unit, parts) if unit.late else []
+    outer = of_promotion(unit.promotion, parts) if unit.promotion else []
+    if unit.late and not unit.promotion:
+        outer = of_late(unit, unit.late, parts)
     losses = [*inner, *outer]
     worst = _expm1(sum(loss.times * log1p(loss.size) for loss in losses))
     floor_inner = parts.stretches * sum(loss.times * loss.least for loss in inner) * (1 + worst)
@@ -93,8 +95,7 @@ def worst_errors(
     bound = bounds(unit, values_a.shape[1])
     counted = counted_magnitude(unit, values_a, values_b, scales_a, scales_b)
     floor = bound.floor
-    if bound.scaled_floor:
-        assert scales_a is not None and scales_b is not None
+    if bound.scaled_floor and scales_a is not None and scales_b is not None:
         floor += bound.scaled_floor * float(np.max(np.abs(scales_a))) * float(np.max(np.abs(scales_b)))
     total = bound.worst * counted + floor
     return total + _flushed(unit, values_a, values_b, scales_a, scales_b) if unit.operands.daz else total
@@ -115,13 +116,14 @@ def counted_magnitude(
     """
     if unit.scale is not None and (scales_a is None or scales_b is None):
         raise ValueError(f"{unit.name}: scales must be given: the unit has scales")
+    counts_zeros = isinstance(unit.sum, AlignedSum | EvenOddSum) and unit.sum.zero_terms == "count"
     exponents = unit.scale is not None and unit.scale.at == "subgroup"
     sides = []
     for fmt, values, side, scales in zip(
         unit.operands.multiplied, (values_a, values_b), ("a", "b"), (scales_a, scales_b), strict=True
     ):
         least = max(1.0, _least(fmt)) if exponents else _least(fmt)
-        counted = _counted(values, least, unit.sum.zero_terms == "count")
+        counted = _counted(values, least, counts_zeros)
         if scales is not None and unit.scale is not None:
             counted = counted * _counted(scales, _least(getattr(unit.scale, side).format), False)
         sides.append(counted)
@@ -140,9 +142,7 @@ def _counted(values: Array, least: float, zeros: bool) -> Array:
 
 def _least(fmt: Format) -> float:
     """What the least numbers of a format count as: 2^emin; of integers, whose exponent is always 0, 1."""
-    if isinstance(fmt, FixedFormat):
-        return 1.0
-    return 2.0**fmt.emin if hasattr(fmt, "emin") else 0.0
+    return 0.0 if isinstance(fmt, ExponentFormat) else 2.0 ** least_exponent(fmt)
 
 
 def _flushed(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats import FixedFormat, FloatFormat, Format
+from hwsim.formats import FloatFormat, Format
 from hwsim.spec import Unit
 from hwsim.study.accuracy.bounds import bounds, worst_errors
 from hwsim.study.accuracy.exact import Array, DoubleDouble, difference, times
@@ -92,9 +92,8 @@ def ulps(fmt: Format, reference: DoubleDouble) -> Array:
     In a binade it is 2^(e - fraction bits), above the largest number too; below the least normal number it is that of
     subnormals, and in a fixed format always the same.
     """
-    if isinstance(fmt, FixedFormat):
+    if not isinstance(fmt, FloatFormat):
         return np.full(reference.hi.shape, 2.0**-fmt.fraction_bits)
-    assert isinstance(fmt, FloatFormat)
     mantissa, exponent = np.frexp(reference.hi)
     # A power of two less something is of the binade below.
     below = (np.abs(mantissa) == 0.5) & (np.sign(reference.lo) == -np.sign(mantissa))

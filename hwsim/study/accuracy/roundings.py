@@ -6,10 +6,20 @@ reasons.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from hwsim.formats import FixedFormat, FloatFormat, Format
-from hwsim.spec import Unit
+from hwsim.spec import (
+    AlignedSum,
+    EvenOddSum,
+    ExactSum,
+    LateAdd,
+    LateInWindow,
+    PairwiseSum,
+    SequentialSum,
+    Unit,
+)
+from hwsim.spec.parts import Promotion
 
 NEAREST = ("rne", "rna")
 
@@ -45,9 +55,8 @@ def lengths(unit: Unit, length: int) -> Lengths:
 
 def rounding(fmt: Format, how: str, count: int, *, flush: bool = False, exact: bool = False) -> Loss:
     """`count` roundings to a format. exact: nothing is lost among its subnormals."""
-    if isinstance(fmt, FixedFormat):
+    if not isinstance(fmt, FloatFormat):
         return Loss(count, 0.0, 2.0**-fmt.fraction_bits)
-    assert isinstance(fmt, FloatFormat)
     size = 2.0 ** (-fmt.fraction_bits - (how in NEAREST))
     if flush or not fmt.subnormals:
         # Nothing between zero and the least number, which is below 2^(emin + 1).
@@ -59,8 +68,13 @@ def on_grid(unit: Unit, fmt: Format) -> bool:
     """Whether every sum of products, cut or not, is a multiple of the least subnormal of a format."""
     if unit.scale is not None:
         return False
-    grids = [-side.fraction_bits + getattr(side, "emin", 0) for side in (unit.operands.a, unit.operands.b)]
-    return sum(grids) >= getattr(fmt, "emin", 0) - fmt.fraction_bits
+    grids = [least_exponent(side) - side.fraction_bits for side in (unit.operands.a, unit.operands.b)]
+    return sum(grids) >= least_exponent(fmt) - fmt.fraction_bits
+
+
+def least_exponent(fmt: Format) -> int:
+    """The exponent of a format's subnormal numbers; of integers, whose exponent is always the same, 0."""
+    return fmt.emin if isinstance(fmt, FloatFormat) else 0
 
 
 def product_bits(unit: Unit) -> int:
@@ -71,7 +85,21 @@ def product_bits(unit: Unit) -> int:
 
 def of_group_sums(unit: Unit, parts: Lengths) -> list[Loss]:
     """What a stretch of groups loses, from zero to its rounded result."""
-    return METHODS[unit.sum.method](unit, parts)
+    match unit.sum:
+        case AlignedSum() as rule:
+            return _aligned(unit, rule, parts)
+        case EvenOddSum() as rule:
+            return _even_odd(unit, rule, parts)
+        case ExactSum() as rule:
+            return _exact(unit, rule, parts)
+        case SequentialSum() as rule:
+            # Every addition rounds, but the first, to zero, where it adds what the format holds.
+            return _additions(unit, rule, parts, parts.lanes * parts.groups - 1)
+        case PairwiseSum() as rule:
+            # A product passes a rounding a level, and one a group from then on, where the sum so far is added.
+            return _additions(unit, rule, parts, (parts.lanes - 1).bit_length() + parts.groups - 1)
+        case _:
+            assert_never(unit.sum)
 
 
 def _result(unit: Unit, count: int) -> Loss:
@@ -82,7 +110,7 @@ def _result(unit: Unit, count: int) -> Loss:
 
 def _rounded(unit: Unit, count: int) -> list[Loss]:
     """The roundings of windows' sums; none before an addend that comes late in a window of its own."""
-    return [] if unit.late is not None and unit.late.operation == "window" else [_result(unit, count)]
+    return [] if isinstance(unit.late, LateInWindow) else [_result(unit, count)]
 
 
 def _window_size(fraction_bits: int, lost: str) -> float:
@@ -90,34 +118,30 @@ def _window_size(fraction_bits: int, lost: str) -> float:
     return 2.0 ** -(fraction_bits + (lost in NEAREST))
 
 
-def _aligned(unit: Unit, parts: Lengths) -> list[Loss]:
+def _aligned(unit: Unit, rule: AlignedSum, parts: Lengths) -> list[Loss]:
     """Each term loses less than a unit of the window; the largest nothing, where the window holds all of its bits."""
-    rule, bits, result = unit.sum, unit.sum.fraction_bits or 0, unit.result.format
+    bits, result = rule.fraction_bits, unit.result.format
     size, held = _window_size(bits, rule.lost), product_bits(unit)
     terms = parts.lanes
-    if rule.subgroup is not None:
-        assert unit.scale is not None
+    if rule.subgroup is not None and unit.scale is not None:
         terms = -(-parts.lanes // rule.subgroup.lanes)
         held += unit.scale.a.format.fraction_bits + unit.scale.b.format.fraction_bits
     first = terms - (held <= bits)
     rest = terms + 1 - (held <= bits and result.fraction_bits <= bits)
     count = first + rest * (parts.groups - 1)
     # The exponent of an addend among the subnormals, or of zero, is emin.
-    assert isinstance(result, FloatFormat)
-    least = [result.emin] if parts.groups > 1 or rule.zero_terms == "count" else []
+    least = [least_exponent(result)] if parts.groups > 1 or rule.zero_terms == "count" else []
     if rule.zero_terms == "count" and isinstance(unit.operands.addend, FloatFormat):
-        least.append(unit.operands.addend.emin)
+        least.append(least_exponent(unit.operands.addend))
     if rule.max_exp_floor is not None:
         least.append(rule.max_exp_floor)
     floor = size * 2.0 ** max(least) if least else 0.0
     return [Loss(count, size, floor), *_rounded(unit, parts.groups)]
 
 
-def _even_odd(unit: Unit, parts: Lengths) -> list[Loss]:
+def _even_odd(unit: Unit, rule: EvenOddSum, parts: Lengths) -> list[Loss]:
     """Two windows, each of half the terms and of its own largest, and a third for both sums."""
-    rule, bits = unit.sum, unit.sum.fraction_bits or 0
-    assert rule.combine is not None
-    half = -(-parts.lanes // 2)
+    bits, half = rule.fraction_bits, -(-parts.lanes // 2)
     floor = 0.0 if rule.max_exp_floor is None else 2.0**rule.max_exp_floor
     size, both = _window_size(bits, rule.lost), _window_size(rule.combine.fraction_bits, rule.combine.lost)
     made = [
@@ -127,92 +151,69 @@ def _even_odd(unit: Unit, parts: Lengths) -> list[Loss]:
     return [*made, *_rounded(unit, 1)]
 
 
-def _exact(unit: Unit, parts: Lengths) -> list[Loss]:
+def _exact(unit: Unit, rule: ExactSum, parts: Lengths) -> list[Loss]:
     """One rounding, or one a group; none to a fixed format that holds products."""
     fmt = unit.result.format
     if isinstance(fmt, FixedFormat) and unit.scale is None and fmt.fraction_bits >= product_bits(unit):
         return []
-    return [_result(unit, parts.groups if unit.sum.rounded == "group" else 1)]
+    return [_result(unit, parts.groups if rule.rounded == "group" else 1)]
 
 
-def _sequential(unit: Unit, parts: Lengths) -> list[Loss]:
-    """Every addition rounds, but the first, to zero, where it adds what the format holds."""
-    products = parts.lanes * parts.groups
-    return [_addition(unit, products - 1), *_products(unit, products), *_between(unit, parts.groups)]
+def _additions(unit: Unit, rule: SequentialSum | PairwiseSum, parts: Lengths, passed: int) -> list[Loss]:
+    """Rounded additions, roundings of products, and of the sum to the result and back.
 
-
-def _pairwise(unit: Unit, parts: Lengths) -> list[Loss]:
-    """A product passes a rounding a level, and one a group from then on, where the sum so far is added."""
-    levels = (parts.lanes - 1).bit_length()
-    products = parts.lanes * parts.groups
-    passed = levels + parts.groups - 1
-    return [_addition(unit, passed, products), *_products(unit, products), *_between(unit, parts.groups)]
-
-
-def _addition(unit: Unit, count: int, every: int | None = None) -> Loss:
-    """Rounded additions. every: how many there are altogether, of which no term passes more than `count`."""
-    rule = unit.sum
-    assert rule.format is not None and rule.rounding is not None
-    exact = rule.product == "rounded" or on_grid(unit, rule.format)
-    made = rounding(rule.format, rule.rounding, count, flush=rule.flush, exact=exact)
-    return made if every is None or not count else made._replace(least=made.least * every / count)
-
-
-def _products(unit: Unit, every: int) -> list[Loss]:
-    """The rounding of each product, before or in its addition; none where the format holds it."""
-    rule, fmt = unit.sum, unit.sum.format
-    assert isinstance(fmt, FloatFormat) and rule.rounding is not None
-    made = rounding(fmt, rule.rounding, 1, flush=rule.flush, exact=on_grid(unit, fmt))
-    held = product_bits(unit) + 1 <= fmt.fraction_bits
-    return [made._replace(size=0.0 if held else made.size, least=made.least * every)]
-
-
-def _between(unit: Unit, groups: int) -> list[Loss]:
-    """From the format of the sum to that of the result and back, where they are two."""
-    rule = unit.sum
-    assert rule.format is not None and rule.rounding is not None
+    passed: how many additions a term passes at most.
+    """
+    products, on_this_grid = parts.lanes * parts.groups, on_grid(unit, rule.format)
+    exact = rule.product == "rounded" or on_this_grid
+    added = rounding(rule.format, rule.rounding, passed, flush=rule.flush, exact=exact)
+    if isinstance(rule, PairwiseSum) and passed:
+        added = added._replace(least=added.least * products / passed)
+    # Each product is rounded before or in its addition; the format may hold it.
+    each = rounding(rule.format, rule.rounding, 1, flush=rule.flush, exact=on_this_grid)
+    held = product_bits(unit) + 1 <= rule.format.fraction_bits
+    each = each._replace(size=0.0 if held else each.size, least=each.least * products)
     if rule.format == unit.result.format and unit.result.subnormals == "keep":
-        return []
-    return [_result(unit, groups), rounding(rule.format, rule.rounding, groups, flush=rule.flush)]
+        return [added, each]
+    back = rounding(rule.format, rule.rounding, parts.groups, flush=rule.flush)
+    return [added, each, _result(unit, parts.groups), back]
 
 
-def of_late(unit: Unit, parts: Lengths) -> list[Loss]:
+def of_late(unit: Unit, late: LateAdd | LateInWindow, parts: Lengths) -> list[Loss]:
     """What the additions of late addends lose."""
-    late, result = unit.late, unit.result.format
-    assert late is not None
-    if late.operation == "add":
-        assert late.format is not None and late.rounding is not None
+    result = unit.result.format
+    if isinstance(late, LateAdd):
         held = late.format == result and not late.flush
         count, exact = parts.stretches - held, on_grid(unit, late.format)
         made = rounding(late.format, late.rounding, count, flush=late.flush, exact=exact)
         return [made._replace(least=2 * made.least)]  # of the addend, where that is flushed, and of the sum
-    assert late.lost is not None and late.sum_bits is not None and late.addend_bits is not None
-    assert isinstance(result, FloatFormat)
     kept, addend = _window_size(late.sum_bits, late.lost), _window_size(late.addend_bits, late.lost)
     if late.drop_below is not None:
         addend = max(addend, 2.0**-late.drop_below)
-    window = unit.sum.combine.fraction_bits if unit.sum.combine else unit.sum.fraction_bits or 0
-    whole = window <= late.sum_bits
+    whole = _window_bits(unit) <= late.sum_bits
     size = max(kept, addend) if whole and result.fraction_bits <= late.addend_bits else kept + addend
     # To an addend of zero a sum of which nothing is cut loses nothing.
-    return [Loss(parts.stretches - whole, size, size * 2.0**result.emin), _result(unit, parts.stretches)]
+    least = size * 2.0 ** least_exponent(result)
+    return [Loss(parts.stretches - whole, size, least), _result(unit, parts.stretches)]
 
 
-def of_promotion(unit: Unit, parts: Lengths) -> list[Loss]:
+def _window_bits(unit: Unit) -> int:
+    """Fraction bits of the window that a sum leaves; 0 of a method without one."""
+    match unit.sum:
+        case EvenOddSum():
+            return unit.sum.combine.fraction_bits
+        case AlignedSum():
+            return unit.sum.fraction_bits
+        case ExactSum() | SequentialSum() | PairwiseSum():
+            return 0
+        case _:
+            assert_never(unit.sum)
+
+
+def of_promotion(rule: Promotion, parts: Lengths) -> list[Loss]:
     """What the additions into the promotion register lose: but for the first, to zero, of a number that it holds."""
-    rule = unit.promotion
-    assert rule is not None
     if rule.operation == "add":
         return [rounding(rule.format, rule.rounding, parts.stretches - 1, exact=True)]
     # The product of both scales is rounded too.
     scale = rounding(rule.format, rule.rounding, 1)._replace(least=0.0)
     return [scale, rounding(rule.format, rule.rounding, parts.stretches)]
-
-
-METHODS = {
-    "aligned": _aligned,
-    "even-odd": _even_odd,
-    "exact": _exact,
-    "sequential": _sequential,
-    "pairwise": _pairwise,
-}

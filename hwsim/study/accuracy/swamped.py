@@ -7,14 +7,14 @@ nothing either.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 
-from hwsim.formats import Class, FloatFormat, Format, unpack
+from hwsim.formats import Class, Format, unpack
 from hwsim.model.addition import add
 from hwsim.model.late import Added
 from hwsim.model.method import Addition
@@ -22,7 +22,17 @@ from hwsim.model.promotion import Promoted
 from hwsim.model.record import Group
 from hwsim.model.terms import Term, addend_term, product
 from hwsim.report.explained import Explained, explain
-from hwsim.spec import Unit
+from hwsim.spec import (
+    AlignedSum,
+    EvenOddSum,
+    ExactSum,
+    LateInWindow,
+    PairwiseSum,
+    SequentialSum,
+    Unit,
+)
+from hwsim.spec.parts import Promotion
+from hwsim.spec.sums import Sum
 
 
 class Swamped(NamedTuple):
@@ -69,7 +79,7 @@ def swamped_terms(explained: Explained) -> dict[int, bool]:
     # Most codes come again and again.
     of_a, of_b = (cache(partial(_is_factor, fmt)) for fmt in (unit.operands.a, unit.operands.b))
     for index, group in enumerate(explained.groups):
-        if (unit.restart is not None and index % unit.restart == 0) or unit.sum.method == "even-odd":
+        if (unit.restart is not None and index % unit.restart == 0) or isinstance(unit.sum, EvenOddSum):
             inside = []
         indices, codes = group.indices, zip(group.codes_a[: group.used], group.codes_b, strict=False)
         here = [i for i, (x, y) in zip(indices, codes, strict=False) if of_a(x) and of_b(y)]
@@ -78,8 +88,9 @@ def swamped_terms(explained: Explained) -> dict[int, bool]:
         lost.update(inside if gone.before else ())
         inside = inside + here
         every += here
-        if index in explained.promotions:
-            lost.update(_of_promotion(unit, explained.promotions[index], inside, outside))
+        if unit.promotion and index in explained.promotions:
+            promoted = explained.promotions[index]
+            lost.update(_of_promotion(unit.promotion, unit.result.format, promoted, inside, outside))
             outside = outside + inside
         if index in explained.additions:
             lost.update(_of_addition(unit, group, explained.additions[index], inside, outside))
@@ -96,31 +107,48 @@ def _is_factor(fmt: Format, code: int) -> bool:
 def _lost(unit: Unit, group: Group) -> Lost:
     """What one group loses."""
     flushed = {lane for lane, term in enumerate(group.products) if term.cls is Class.ZERO}
-    if group.special is not None or unit.sum.method == "exact":
+    if group.special is not None:
         return Lost(flushed)
-    made = _of_steps(unit, group) if group.steps else _of_windows(unit, group)
+    made = _of_group(unit.sum, group)
     return Lost(flushed | made.lanes, made.before)
 
 
-def _of_windows(unit: Unit, group: Group) -> Lost:
-    """Of `aligned` and `even-odd`."""
-    rule, bits = unit.sum, unit.sum.fraction_bits or 0
-    if group.halves is not None:
-        even, odd, both = group.halves
-        lanes = set()
-        for first, half, kept in zip((0, 1), (even, odd), both.aligned, strict=True):
-            own = range(first, len(group.products), 2)
-            if half.max_exp is None:
-                continue
-            unit_exp = half.max_exp - bits
-            lanes |= {n for n in own if _below(group.products[n], unit_exp, rule.lost, half.aligned[n // 2])}
-            assert unit.sum.combine is not None and both.max_exp is not None
-            if _below(half.term, both.max_exp - both.fraction_bits, unit.sum.combine.lost, kept):
-                lanes |= set(own)
-        return Lost(lanes)
+def _of_group(rule: Sum, group: Group) -> Lost:
+    match rule:
+        case AlignedSum():
+            return _of_window(rule, group)
+        case EvenOddSum():
+            return _of_halves(rule, group)
+        case SequentialSum():
+            return _of_chain(rule, group)
+        case PairwiseSum():
+            return _of_tree(rule, group)
+        case ExactSum():
+            return Lost(set())
+        case _:
+            assert_never(rule)
+
+
+def _of_halves(rule: EvenOddSum, group: Group) -> Lost:
+    if group.halves is None:
+        return Lost(set())
+    *halves, both = group.halves
+    lanes = set()
+    for first, (half, kept) in enumerate(zip(halves, both.aligned, strict=True)):
+        own = range(first, len(group.products), 2)
+        if half.max_exp is None or both.max_exp is None:
+            continue
+        unit_exp = half.max_exp - rule.fraction_bits
+        lanes |= {n for n in own if _below(group.products[n], unit_exp, rule.lost, half.aligned[n // 2])}
+        if _below(half.term, both.max_exp - both.fraction_bits, rule.combine.lost, kept):
+            lanes |= set(own)
+    return Lost(lanes)
+
+
+def _of_window(rule: AlignedSum, group: Group) -> Lost:
     if group.max_exp is None:
         return Lost(set())
-    unit_exp, size = group.max_exp - bits, unit.sum.subgroup.lanes if unit.sum.subgroup else 1
+    unit_exp, size = group.max_exp - rule.fraction_bits, rule.subgroup.lanes if rule.subgroup else 1
     terms = [part.term for part in group.subgroups] or group.products
     below = [n for n, term in enumerate(terms) if _below(term, unit_exp, rule.lost, group.aligned[n])]
     before = group.addend is not None and _below(group.addend, unit_exp, rule.lost, group.aligned[-1])
@@ -136,16 +164,14 @@ def _below(term: Term, unit_exp: int, lost: str, kept: int) -> bool:
     return term.sig.bit_length() + term.exp - term.fraction_bits <= unit_exp
 
 
-def _of_steps(unit: Unit, group: Group) -> Lost:
-    """Of `sequential` and `pairwise`: steps in the order in which the definition makes them."""
-    fmt = unit.sum.format
-    assert fmt is not None
-    steps, lanes = iter(group.steps), len(group.products)
-    if unit.sum.method == "sequential":
-        return _of_chain(fmt, steps, lanes, unit.sum.product == "rounded")
+# Of sums that are rounded at each step: steps in the order in which the definition makes them.
+
+
+def _of_tree(rule: PairwiseSum, group: Group) -> Lost:
+    fmt, steps, lanes = rule.format, iter(group.steps), len(group.products)
     lost: set[int] = set()
     level = [{lane} for lane in range(lanes)]
-    if unit.sum.product == "rounded":
+    if rule.product == "rounded":
         lost |= {lane for lane in range(lanes) if _rounded_away(fmt, next(steps))}
     while len(level) > 1:
         above = []
@@ -160,11 +186,12 @@ def _of_steps(unit: Unit, group: Group) -> Lost:
     return Lost(lost | (level[0] if root else set()), before or addend)
 
 
-def _of_chain(fmt: Format, steps: Iterator[Addition], lanes: int, rounded: bool) -> Lost:
+def _of_chain(rule: SequentialSum, group: Group) -> Lost:
+    fmt, steps = rule.format, iter(group.steps)
     lost: set[int] = set()
     before = _rounded_away(fmt, next(steps))
-    for lane in range(lanes):
-        if rounded and _rounded_away(fmt, next(steps)):
+    for lane in range(len(group.products)):
+        if rule.product == "rounded" and _rounded_away(fmt, next(steps)):
             lost.add(lane)
         sums, term = _swallows(fmt, next(steps))
         before = before or sums
@@ -201,10 +228,10 @@ def _value(term: Term) -> Fraction | None:
     return -size if term.sign else size
 
 
-def _of_promotion(unit: Unit, made: Promoted, inside: Iterable[int], outside: Iterable[int]) -> set[int]:
+def _of_promotion(
+    rule: Promotion, partial: Format, made: Promoted, inside: Iterable[int], outside: Iterable[int]
+) -> set[int]:
     """Of an addition into the promotion register."""
-    rule, partial = unit.promotion, unit.result.format
-    assert rule is not None and isinstance(rule.format, FloatFormat)
     added = addend_term(partial, made.partial)
     if made.scale is not None:
         bits = partial.fraction_bits + rule.format.fraction_bits
@@ -218,19 +245,16 @@ def _of_promotion(unit: Unit, made: Promoted, inside: Iterable[int], outside: It
 def _of_addition(unit: Unit, group: Group, made: Added, inside: Iterable[int], outside: Iterable[int]) -> set[int]:
     """Of a late addition."""
     before = addend_term(made.addend_format, made.addend)
-    if made.window is None:
+    if made.window is None or not isinstance(unit.late, LateInWindow):
         partial = addend_term(unit.result.format, made.partial)
         lost = set(inside) if _gone(unit.output, made.code, partial, before) else set()
         return lost | set(outside) if _gone(unit.output, made.code, before, partial) else lost
-    assert unit.late is not None and unit.late.lost is not None
     lost = set()
     if made.window.max_exp is None:
         return lost
     total, top = group.sum_term, made.window.max_exp
-    if _below(total, top - (unit.late.sum_bits or 0), unit.late.lost, made.window.kept_sum):
+    if _below(total, top - unit.late.sum_bits, unit.late.lost, made.window.kept_sum):
         lost |= set(inside)
-    if made.window.dropped or _below(
-        before, top - (unit.late.addend_bits or 0), unit.late.lost, made.window.kept_addend
-    ):
+    if made.window.dropped or _below(before, top - unit.late.addend_bits, unit.late.lost, made.window.kept_addend):
         lost |= set(outside)
     return lost

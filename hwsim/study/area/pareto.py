@@ -15,7 +15,7 @@ from hwsim.rtl.synthesis import STAGES
 from hwsim.spec import Unit
 from hwsim.study.area.areas import Areas, Progress, areas
 from hwsim.study.area.report import pareto_report
-from hwsim.study.area.sized_points import error_kind, places
+from hwsim.study.area.sized_points import error_kind, sized_points
 from hwsim.study.plan import Study, load_study
 from hwsim.study.plan.grid import points
 from hwsim.study.report import StudyReport, markdown
@@ -70,7 +70,7 @@ def report(
     sized = _sized(units, chosen, chosen.fmax == "all", progress)
     results = run(made, folder / "study")
     measure = error_kind(planned)
-    placed = places(planned, results.points, sized, measure)
+    placed = sized_points(planned, results.points, sized, measure)
     if chosen.fmax == "front":
         best = {place.point.unit for place in placed if place.on_front}
         clocked = _sized([unit for unit in units if unit in best], chosen, True, progress)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from hwsim.rtl.synthesis import STAGES, Area
 from hwsim.study.area.references import ReferenceUnit, references
 from hwsim.study.area.sized_points import SizedPoint
 from hwsim.study.plan import Study
 from hwsim.study.report import Axis, Chart, Reference, Series, StudyReport, TextTable
+from hwsim.study.report.sweeps import listing
 
 FRONT = "Pareto front"
 # References far from the study's units are named below the chart: their lines would leave no room for anything else.
@@ -25,8 +27,8 @@ KINDS = {
 def pareto_report(study: Study, placed: Sequence[SizedPoint], measure: str, stages: str, command: str) -> StudyReport:
     """One figure of error by gates, one of speed by gates, and the tables of both. measure: of KINDS."""
     sized = [place for place in placed if isinstance(place.area, Area)]
-    charts = [_errors(sized, measure, command), _speed(sized, command)] if sized else []
-    tables = [_units(placed, measure), _references(placed), *_refused(placed)]
+    charts = [_errors(sized, measure), _speed(sized)] if sized else []
+    tables = [_units(placed, measure), _references(), *_refused(placed)]
     return StudyReport(
         name="pareto",
         title=study.title or f"Accuracy against area: {study.name}",
@@ -76,90 +78,61 @@ def _varied(placed: Sequence[SizedPoint]) -> list[str]:
     for place in placed:
         for field, value in place.point.axes.items():
             if field != "unit":
-                seen.setdefault((place.point.axes["unit"], field), set()).add(value)
+                seen.setdefault((place.entry, field), set()).add(value)
     return list(dict.fromkeys(field for (_, field), values in seen.items() if len(values) > 1))
-
-
-def _short(place: SizedPoint, varied: Sequence[str]) -> str:
-    return " ".join(place.point.axes[field] for field in varied if field in place.point.axes)
 
 
 def _long(place: SizedPoint, varied: Sequence[str]) -> str:
     said = [f"{field} {place.point.axes[field]}" for field in varied if field in place.point.axes]
-    return ", ".join([place.point.axes["unit"], *said])
+    return ", ".join([place.entry, *said])
 
 
-def _errors(sized: Sequence[SizedPoint], measure: str, command: str) -> Chart:
+def _errors(sized: Sequence[SizedPoint], measure: str) -> Chart:
     name, varied = f"{measure}_rms", _varied(sized)
     series: list[Series] = []
     exact: list[str] = []
     for panel, inside in _panels(sized).items():
         shown = [place for place in inside if 0 < place.row[name] < math.inf]
         exact += [f"{_long(place, varied)} ({panel})" for place in inside if place.row[name] == 0]
-        by_label: dict[str, list[SizedPoint]] = {}
-        for place in shown:
-            by_label.setdefault(place.point.axes["unit"], []).append(place)
-        series += [_series(label, panel, of, name, varied) for label, of in by_label.items()]
+        for label, places in _by_entry(shown).items():
+            y, low, high = (tuple(place.row[f"{name}{end}"] for place in places) for end in ("", "_low", "_high"))
+            bounded = all(0 < value < math.inf for value in (*low, *high))
+            ends = {"low": low, "high": high} if bounded else {}
+            series.append(_series(label, places, y, varied, panel=panel, **ends))
         best = sorted((p.gates_per_lane, p.row[name]) for p in shown if p.on_front)
         xs, ys = tuple(x for x, _ in best), tuple(y for _, y in best)
         series.append(Series(label=FRONT, x=xs, y=ys, panel=panel, front=True))
     near, far = _near(sized, [unit for unit in _comparable(sized) if unit.lanes > 1])
-    lines = [Reference(value=unit.gates_per_lane, label=unit.name, axis="x") for unit in near]
-    caption = f"Numbers beside the points: {' and '.join(varied)}." if varied else ""
-    caption += f" Vertical lines: gates of {', '.join(f'{u.name} ({u.what})' for u in near)}." if near else ""
-    if far:
-        caption += " Outside: " + ", ".join(f"{unit.name} at {unit.gates_per_lane:,.0f}" for unit in far) + "."
-    caption += f" Exact, so without a place: {', '.join(exact)}." if exact else ""
+    said = [
+        f"Numbers beside the points: {' and '.join(varied)}." if varied else "",
+        f"Vertical lines: gates of {', '.join(f'{u.name} ({u.what})' for u in near)}." if near else "",
+        f"Outside: {', '.join(f'{unit.name} at {unit.gates_per_lane:,.0f}' for unit in far)}." if far else "",
+        f"Exact, so without a place: {', '.join(exact)}." if exact else "",
+    ]
     return Chart(
         name="pareto",
         title="Accuracy against area",
-        caption=caption.strip(),
+        caption=" ".join(filter(None, said)),
         x=GATES,
         y=Axis(title=KINDS[measure], log=10),
         series=tuple(series),
-        references=tuple(lines),
+        references=tuple(Reference(value=unit.gates_per_lane, label=unit.name, axis="x") for unit in near),
         kind="points",
-        command=command,
     )
 
 
-def _series(label: str, panel: str, places: Sequence[SizedPoint], name: str, varied: Sequence[str]) -> Series:
-    low = [place.row[f"{name}_low"] for place in places]
-    high = [place.row[f"{name}_high"] for place in places]
-    bounded = all(0 < value < math.inf for value in (*low, *high))
-    return Series(
-        label=label,
-        x=tuple(place.gates_per_lane for place in places),
-        y=tuple(place.row[name] for place in places),
-        low=tuple(low) if bounded else None,
-        high=tuple(high) if bounded else None,
-        panel=panel,
-        names=tuple(_short(place, varied) for place in places),
-        notes=tuple(place.point.unit.name for place in places),
-    )
-
-
-def _speed(sized: Sequence[SizedPoint], command: str) -> Chart:
+def _speed(sized: Sequence[SizedPoint]) -> Chart:
     """The clock rate by gates; the depth where no unit was placed and routed."""
     varied = _varied(sized)
     units = list({place.point.unit: place for place in sized}.values())
-    clocked = [place for place in units if _area(place).megahertz is not None]
-    series = []
-    for label in dict.fromkeys(place.point.axes["unit"] for place in clocked or units):
-        inside = [place for place in clocked or units if place.point.axes["unit"] == label]
-        ys = [_area(place).megahertz if clocked else _area(place).depth for place in inside]
-        series.append(
-            Series(
-                label=label,
-                x=tuple(place.gates_per_lane for place in inside),
-                y=tuple(float(y) for y in ys if y is not None),
-                names=tuple(_short(place, varied) for place in inside),
-                notes=tuple(place.point.unit.name for place in inside),
-            )
-        )
+    clocked = [place for place in units if place.megahertz is not None]
+    shown = clocked or units
+    series = [
+        _series(label, inside, tuple(place.megahertz or place.depth for place in inside), varied)
+        for label, inside in _by_entry(shown).items()
+    ]
     near, _ = _near(sized, [unit for unit in _comparable(sized) if unit.lanes > 1])
     lines = [(unit.name, unit.megahertz if clocked else unit.depth) for unit in near]
-    merged = _merged([(name, value) for name, value in lines if value is not None])
     return Chart(
         name="pareto-clock" if clocked else "pareto-depth",
         title="Clock rate against area, ECP5" if clocked else "Depth against area",
@@ -167,9 +140,31 @@ def _speed(sized: Sequence[SizedPoint], command: str) -> Chart:
         x=GATES,
         y=Axis(title="Fmax (MHz)" if clocked else "Gates between registers", zero=True),
         series=tuple(series),
-        references=merged,
+        references=_merged([(name, value) for name, value in lines if value is not None]),
         kind="points",
-        command=command,
+    )
+
+
+def _by_entry(places: Iterable[SizedPoint]) -> dict[str, list[SizedPoint]]:
+    found: dict[str, list[SizedPoint]] = {}
+    for place in places:
+        found.setdefault(place.entry, []).append(place)
+    return found
+
+
+def _series(
+    label: str, places: Sequence[SizedPoint], y: tuple[float, ...], varied: Sequence[str], **look: Any
+) -> Series:
+    """Points by gates, with their varied fields beside them."""
+    return Series(
+        label=label,
+        x=tuple(place.gates_per_lane for place in places),
+        y=y,
+        names=tuple(
+            " ".join(place.point.axes[field] for field in varied if field in place.point.axes) for place in places
+        ),
+        notes=tuple(place.point.unit.name for place in places),
+        **look,
     )
 
 
@@ -184,11 +179,6 @@ def _merged(lines: Sequence[tuple[str, float]]) -> tuple[Reference, ...]:
     return tuple(
         Reference(value=group[0][1], label=", ".join(f"{name} {value:g}" for name, value in group)) for group in groups
     )
-
-
-def _area(place: SizedPoint) -> Area:
-    assert isinstance(place.area, Area)
-    return place.area
 
 
 def _comparable(placed: Iterable[SizedPoint]) -> tuple[ReferenceUnit, ...]:
@@ -206,8 +196,9 @@ def _near(
 
 
 def _units(placed: Sequence[SizedPoint], measure: str) -> TextTable:
+    """A row for each unit: its area, then its errors by data, and the data for which it is on the front."""
     varied, panels = _varied(placed), _panels(placed)
-    clocked = any(isinstance(place.area, Area) and place.area.megahertz is not None for place in placed)
+    clocked = any(place.megahertz is not None for place in placed)
     header = ["unit", "lanes", "gates", "a lane", "flip-flops", "depth"] + (["ECP5 LUTs", "MHz"] if clocked else [])
     for panel in panels:
         header += [f"SNR dB, {panel}", f"median error, {panel}"]
@@ -218,28 +209,20 @@ def _units(placed: Sequence[SizedPoint], measure: str) -> TextTable:
         cells = [_long(first, varied), str(first.point.unit.instruction.lanes), *_area_cells(first, clocked)]
         for place in inside.values():
             cells += ["", ""] if place is None else _error_cells(place, measure)
-        rows.append(tuple(cells))
+        rows.append((*cells, ", ".join(panel for panel, place in inside.items() if place and place.on_front)))
     return TextTable(
         title="Units",
         header=(*header, "front"),
-        rows=tuple((*row, _fronts(panels, label)) for row, label in zip(rows, _labels(placed), strict=True)),
+        rows=tuple(rows),
         right=tuple(range(1, len(header))),
         caption="Median error: of |error| / |exact result|. Front: the data for which no unit beats it in both.",
     )
 
 
-def _labels(placed: Sequence[SizedPoint]) -> list[str]:
-    return list(dict.fromkeys(place.point.label for place in placed))
-
-
-def _fronts(panels: dict[str, list[SizedPoint]], label: str) -> str:
-    return ", ".join(name for name, of in panels.items() if any(p.on_front and p.point.label == label for p in of))
-
-
 def _area_cells(place: SizedPoint, clocked: bool) -> list[str]:
-    if not isinstance(place.area, Area):
-        return ["-"] * (6 if clocked else 4)
     area = place.area
+    if isinstance(area, str):
+        return ["-"] * (6 if clocked else 4)
     cells = [f"{area.gates:,}", f"{place.gates_per_lane:,.0f}", f"{area.flipflops:,}", f"{area.depth}"]
     return cells + ([_said(area.comb), _said(area.megahertz, 1)] if clocked else [])
 
@@ -253,15 +236,22 @@ def _error_cells(place: SizedPoint, measure: str) -> list[str]:
     return ["exact" if decibels == math.inf else f"{decibels:.1f}", f"{median:.1e}" if median else "0"]
 
 
-def _references(placed: Sequence[SizedPoint]) -> TextTable:
-    header = ("unit", "what", "lanes", "gates", "a lane", "flip-flops", "depth", "ECP5 LUTs", "MHz")
-    rows = []
-    for unit in references().units:
-        cells = [f"{unit.lanes}", f"{unit.gates:,}", f"{unit.gates_per_lane:,.0f}", _said(unit.flipflops)]
-        cells += [_said(unit.depth), _said(unit.comb), _said(unit.megahertz, 1)]
-        rows.append((unit.name, unit.what, *cells))
-    return TextTable(title="Units of others", header=header, rows=tuple(rows), right=tuple(range(2, len(header))),
-                 caption=f"{references().source[0].upper()}{references().source[1:]}.")  # fmt: skip
+def _references() -> TextTable:
+    return listing(
+        "Units of others",
+        ("unit", "what"),
+        {(unit.name, unit.what): unit for unit in references().units},
+        {
+            "lanes": lambda unit: str(unit.lanes),
+            "gates": lambda unit: f"{unit.gates:,}",
+            "a lane": lambda unit: f"{unit.gates_per_lane:,.0f}",
+            "flip-flops": lambda unit: _said(unit.flipflops),
+            "depth": lambda unit: _said(unit.depth),
+            "ECP5 LUTs": lambda unit: _said(unit.comb),
+            "MHz": lambda unit: _said(unit.megahertz, 1),
+        },
+        caption=f"{references().source[0].upper()}{references().source[1:]}.",
+    )
 
 
 def _refused(placed: Sequence[SizedPoint]) -> list[TextTable]:

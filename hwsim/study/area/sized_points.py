@@ -1,4 +1,4 @@
-"""Where a study's units stand between accuracy and area."""
+"""The points of a study with the error and the area of their units, and which are on a Pareto front."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hwsim.study.plan.grid import Point
 
 @dataclass(frozen=True)
 class SizedPoint:
-    """A point of a study where its unit stands: its error, its area, and whether both are on the front.
+    """A point of a study with the error and the area of its unit, and whether it is on the front of both.
 
     row: the point's summary. area: or the reason why there is none. Fronts are those of one kind of data and one
     length, of gates for each lane and of the error.
@@ -27,9 +27,24 @@ class SizedPoint:
     on_front: bool = False
 
     @property
+    def entry(self) -> str:
+        """The label of the study's entry that its unit is of."""
+        return self.point.axes["unit"]
+
+    @property
     def gates_per_lane(self) -> float:
         """Gates for each product a cycle; NaN where there is no area."""
         return self.area.gates / self.point.unit.instruction.lanes if isinstance(self.area, Area) else math.nan
+
+    @property
+    def megahertz(self) -> float | None:
+        """The clock rate; None where the unit was not placed and routed."""
+        return self.area.megahertz if isinstance(self.area, Area) else None
+
+    @property
+    def depth(self) -> float:
+        """Gates between registers; NaN where there is no area."""
+        return float(self.area.depth) if isinstance(self.area, Area) else math.nan
 
 
 def error_kind(planned: Sequence[Point]) -> str:
@@ -38,8 +53,10 @@ def error_kind(planned: Sequence[Point]) -> str:
     return "accumulation" if len(taken) == 1 else "total"
 
 
-def places(planned: Sequence[Point], rows: Sequence[dict[str, Any]], sized: Areas, measure: str) -> list[SizedPoint]:
-    """Where each point of a study stands, fronts marked."""
+def sized_points(
+    planned: Sequence[Point], rows: Sequence[dict[str, Any]], sized: Areas, measure: str
+) -> list[SizedPoint]:
+    """The points of a study with their areas, fronts marked."""
     found = [SizedPoint(point, row, sized[point.unit]) for point, row in zip(planned, rows, strict=True)]
     marked = list(found)
     for data, length in dict.fromkeys((place.point.data.name, place.point.length) for place in found):

@@ -68,9 +68,9 @@ def report(context: Context) -> StudyReport:
         sentences = context.pick(tiny=[], quick=short(page()), full=page())
         found = _measured(minilm_network(sentences, page()), entries, context)
         summary += figures.said_of_sentences(sentences, tokens(sentences), found)
-        parts += figures.of_sentences(entries, found, context.command)
+        parts += figures.of_sentences(entries, found)
     found = _measured(digits_network(SEED, context.pick(tiny=96, quick=360, full=360)), entries, context)
-    parts += figures.of_digits(entries, found, context.command)
+    parts += figures.of_digits(entries, found)
     return StudyReport(
         name=NAME, title=TITLE, command=context.command, summary=(*summary,), parts=(*parts,), sources=SOURCES
     )

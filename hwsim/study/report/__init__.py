@@ -2,7 +2,6 @@
 
 from hwsim.study.report.charts import specification, svg, write_charts
 from hwsim.study.report.contents import Axis, Chart, Reference, Series, StudyReport, TextTable
-from hwsim.study.report.default import default_report
 from hwsim.study.report.page import write_page
 from hwsim.study.report.tables import markdown
 
@@ -13,7 +12,6 @@ __all__ = [
     "Series",
     "StudyReport",
     "TextTable",
-    "default_report",
     "markdown",
     "specification",
     "svg",

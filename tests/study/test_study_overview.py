@@ -9,7 +9,8 @@ import pytest
 from study.chart_samples import COMMAND, LENGTHS, Found, StudySaid, found
 from study.test_study_charts import check, layers
 
-from hwsim.study.report import Chart, default_report, specification
+from hwsim.study.overview import default_report
+from hwsim.study.report import Chart, specification
 
 
 def charted(results: Found, name: str) -> Chart:
