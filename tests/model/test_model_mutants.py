@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from model.model_units import Case, assert_caught, cases, expected, run, unit
+from model.model_units import Case, assert_caught, assert_right, cases, expected, run, unit
 
 import hwsim.model
 from hwsim.formats import Class, Fields, FloatFormat
@@ -60,7 +60,7 @@ def suites() -> dict[str, tuple[list[Case], list[int]]]:
     given = {name: list(cases(name, COUNT, SEED)) for name in {name for name, _ in MUTANTS.values()}}
     for name, more in DIRECTED.items():
         given[name] += more
-    return {name: (chosen, expected(name, chosen)) for name, chosen in given.items()}
+    return {name: assert_right(name, chosen) for name, chosen in given.items()}
 
 
 def lost_as(rounding: str) -> Callable[[Patch], None]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from model.model_units import Case, assert_caught, cases, expected, unit
+from model.model_units import Case, assert_caught, assert_right, cases, unit
 
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.model import definition, even_odd, late, result, rounding, scales, window
@@ -51,7 +51,7 @@ def suites() -> dict[str, tuple[list[Case], list[int]]]:
     given = {name: list(cases(name, COUNT, SEED)) for name in {name for name, _ in MUTANTS.values()}}
     for name, more in DIRECTED.items():
         given[name] += more
-    return {name: (chosen, expected(name, chosen)) for name, chosen in given.items()}
+    return {name: assert_right(name, chosen) for name, chosen in given.items()}
 
 
 def on(owner: object, name: str, function: object) -> Callable[[Patch], None]:
