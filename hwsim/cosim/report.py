@@ -10,7 +10,7 @@ import yaml
 
 from hwsim.cosim.coverage import UnitCoverage
 from hwsim.cosim.design import Design, DotDesign, Played
-from hwsim.report import File, Mismatch, Reading, Row, RunReport
+from hwsim.report import CodeReading, File, Mismatch, Row, RunReport
 from hwsim.report.cases import case_explanation, case_operands, explain_command
 from hwsim.report.reading import reading, ulps
 from hwsim.spec import Unit, as_yaml
@@ -96,8 +96,8 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
         )
 
 
-def _bit(value: int) -> Reading:
-    return Reading(code=str(value), value="")
+def _bit(value: int) -> CodeReading:
+    return CodeReading(code=str(value), value="")
 
 
 def code_mismatch(row: Row, mismatch: PortMismatch) -> Mismatch:
@@ -108,8 +108,8 @@ def code_mismatch(row: Row, mismatch: PortMismatch) -> Mismatch:
         driver=row.driver,
         case=f"codes {mismatch.got_context:#x}, {mismatch.expected_context:#x}",
         what=mismatch.kind,
-        expected=Reading(code=hex(mismatch.expected), value=""),
-        got=Reading(code=hex(mismatch.got), value=""),
+        expected=CodeReading(code=hex(mismatch.expected), value=""),
+        got=CodeReading(code=hex(mismatch.got), value=""),
     )
 
 

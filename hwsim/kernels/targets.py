@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hwsim.formats import FixedFormat
 from hwsim.kernels.floats import RoundingTarget, fixed_target, has_room, target_of
 from hwsim.spec import LateAdd, Unit
-from hwsim.spec.parts import Result
+from hwsim.spec.parts import ResultRule
 
 
 def targets_lack(unit: Unit) -> Iterator[str]:
@@ -19,7 +19,7 @@ def targets_lack(unit: Unit) -> Iterator[str]:
             yield f"{key}.format: {part.format.name}"
 
 
-def result_target(result: Result) -> RoundingTarget:
+def result_target(result: ResultRule) -> RoundingTarget:
     """The rounding of a group's sum. A fixed format's has no end: `within` its range comes after it."""
     if isinstance(result.format, FixedFormat):
         return fixed_target(result.format, result.rounding)

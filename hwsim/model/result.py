@@ -7,13 +7,13 @@ from functools import cached_property
 from hwsim.formats import Class, FixedFormat
 from hwsim.model.rounding import Rounded, flush, infinity_code, pack, round_fixed, round_to
 from hwsim.model.terms import Term
-from hwsim.spec.parts import Result
+from hwsim.spec.parts import ResultRule
 
 
 class ResultRounding:
     """How a sum is rounded to a unit's result, and what NaN and infinity become there."""
 
-    def __init__(self, rule: Result):
+    def __init__(self, rule: ResultRule):
         self.rule = rule
 
     def total(self, total: int, unit_exp: int | None, sign: int = 0) -> Rounded:

@@ -10,19 +10,19 @@ from hwsim.cases.case import Case
 from hwsim.report.explained import explain
 from hwsim.report.explanation_json import ExplanationJson, explanation
 from hwsim.report.reading import operand, reading, scalar, ulps
-from hwsim.report.record import Mismatch, Operand, Reading
+from hwsim.report.record import CodeReading, Mismatch, Operand
 from hwsim.spec import Unit
 
 
 def case_operands(unit: Unit, case: Case) -> tuple[Operand, ...]:
     """What a case holds, decoded."""
-    found = [operand("a", unit.operands.a, case.a), operand("b", unit.operands.b, case.b)]
+    operands = [operand("a", unit.operands.a, case.a), operand("b", unit.operands.b, case.b)]
     if unit.operands.addend is not None:
-        found.append(scalar("c", unit.operands.addend, case.c))
+        operands.append(scalar("c", unit.operands.addend, case.c))
     if unit.scale is not None:
-        found.append(operand("scale_a", unit.scale.a.format, case.scale_a))
-        found.append(operand("scale_b", unit.scale.b.format, case.scale_b))
-    return tuple(found)
+        operands.append(operand("scale_a", unit.scale.a.format, case.scale_a))
+        operands.append(operand("scale_b", unit.scale.b.format, case.scale_b))
+    return tuple(operands)
 
 
 def case_explanation(unit: Unit, case: Case, group: int | None = None) -> ExplanationJson:
@@ -52,16 +52,16 @@ def wrong_result(unit: Unit, case: Case, expected: int, got: int | None, text: s
     said: other fields of Mismatch, its suite and driver among them.
     """
     if got is None:
-        told, distance = Reading(code=text or "unknown", value="unknown bits"), None
+        returned, distance = CodeReading(code=text or "unknown", value="unknown bits"), None
     else:
-        told, distance = reading(unit.output, got), ulps(unit.output, got, expected)
+        returned, distance = reading(unit.output, got), ulps(unit.output, got, expected)
     return Mismatch(
         unit=unit.name,
         case=case.id,
         operands=case_operands(unit, case),
         format=unit.output.name,
         expected=reading(unit.output, expected),
-        got=told,
+        got=returned,
         ulp=distance,
         explanation=case_explanation(unit, case),
         **said,

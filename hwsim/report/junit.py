@@ -55,9 +55,9 @@ def _case(suite: Element, report: RunReport, row: Row) -> None:
     case = SubElement(suite, "testcase", classname=name, name=row.suite, time=f"{row.seconds:.3f}")
     if row.passed:
         return
-    told = report.of(row)
+    mismatches = report.of(row)
     kind = "mismatch" if row.mismatches else "incomplete"
-    SubElement(case, "failure", message=row.verdict, type=kind).text = "\n".join(failure_lines(row, told))
-    shown = told[0].explanation if told else None
+    SubElement(case, "failure", message=row.verdict, type=kind).text = "\n".join(failure_lines(row, mismatches))
+    shown = mismatches[0].explanation if mismatches else None
     if shown is not None:
         SubElement(case, "system-out").text = "\n".join(shown.lines)

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from hwsim.files import replaced
 from hwsim.report.drawing import coverage_bar, pair_table, window_drawing
 from hwsim.report.html import TEMPLATES, environment, policy, read
-from hwsim.report.record import STATES, Bin, CoverageGroup, RunReport
+from hwsim.report.record import STATES, CountedBin, CoverageGroup, RunReport
 from hwsim.report.text import failure_lines
 
 FEW = 60  # names that are listed without being folded
@@ -35,7 +35,7 @@ def html(report: RunReport) -> str:
         "window": window_drawing,
         "failure": failure_lines,
         "by_reason": _by_reason,
-        "told": _told,
+        "has_details": _has_details,
         "STATES": STATES,
         "FEW": FEW,
     }
@@ -61,14 +61,14 @@ def _percent(part: int, whole: int) -> str:
     return f"{min(99.9, max(0.1, 100 * part / whole)):.1f} %"
 
 
-def _told(group: CoverageGroup) -> bool:
+def _has_details(group: CoverageGroup) -> bool:
     """Whether there is more to say of a group than the table does: bins that were not hit, or pairs."""
     return any(bin.state != "hit" or bin.place for bin in group.bins)
 
 
-def _by_reason(bins: Iterable[Bin]) -> list[tuple[str, list[Bin]]]:
+def _by_reason(bins: Iterable[CountedBin]) -> list[tuple[str, list[CountedBin]]]:
     """Bins of one reason together, in the order in which reasons come."""
-    ordered: dict[str, list[Bin]] = {}
+    ordered: dict[str, list[CountedBin]] = {}
     for reason, members in groupby(bins, lambda bin: bin.reason):
         ordered.setdefault(reason, []).extend(members)
     return list(ordered.items())

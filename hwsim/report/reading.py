@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from hwsim.formats import FloatFormat, Format
-from hwsim.report.record import Element, Operand, Reading
+from hwsim.report.record import CodeReading, Element, Operand
 
 
 def number(fmt: Format, code: int) -> tuple[str, str]:
@@ -19,10 +19,10 @@ def number(fmt: Format, code: int) -> tuple[str, str]:
     return digits, f"{value:.9g}"
 
 
-def reading(fmt: Format, code: int) -> Reading:
+def reading(fmt: Format, code: int) -> CodeReading:
     """A code with its value and its fields."""
     digits, value = number(fmt, code)
-    return Reading(code=digits, value=value, fields=_fields(fmt, code))
+    return CodeReading(code=digits, value=value, fields=_fields(fmt, code))
 
 
 def _fields(fmt: Format, code: int) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ class Row(Record):
         return f"{self.mismatches} mismatches; {self.compared} of {self.planned} compared"
 
 
-class Bin(Record):
+class CountedBin(Record):
     """Something that a run should have met.
 
     state: `hit`; `missed`, though it can be met; `unreachable`, and reason says why; `open`, not met, and nobody has
@@ -99,7 +99,7 @@ class CoverageGroup(Record):
     title: Text = ""
     unit: Text = ""
     axes: tuple[Text, Text] = ("row", "column")
-    bins: tuple[Bin, ...] = Field(min_length=1)
+    bins: tuple[CountedBin, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _named_once(self) -> Self:
@@ -110,7 +110,7 @@ class CoverageGroup(Record):
         """Bins in a state."""
         return sum(bin.state == state for bin in self.bins)
 
-    def of(self, state: str) -> tuple[Bin, ...]:
+    def of(self, state: str) -> tuple[CountedBin, ...]:
         """The bins in a state, in order."""
         return tuple(bin for bin in self.bins if bin.state == state)
 
@@ -141,14 +141,14 @@ def coverage_groups(
     met. titles, axes: by group. places: by name. Raises ValueError for hits of a bin that was not planned, or that was
     said to be unreachable.
     """
-    groups: dict[str, list[Bin]] = {}
+    groups: dict[str, list[CountedBin]] = {}
     states = {True: "missed", False: "unreachable", None: "open"}
     left = dict(hits)
     for group, name, reachable, reason in planned:
         met = left.pop(name, 0)
         state = "hit" if met and reachable is not False else states[reachable]
-        made = {"name": name, "hits": met, "state": state, "reason": reason, "place": (places or {}).get(name)}
-        groups.setdefault(group, []).append(Bin.model_validate(made))
+        values = {"name": name, "hits": met, "state": state, "reason": reason, "place": (places or {}).get(name)}
+        groups.setdefault(group, []).append(CountedBin.model_validate(values))
     if left:
         raise ValueError(f"hits must be of bins that were planned, not of {sorted(left)[0]}")
     return tuple(
@@ -180,7 +180,7 @@ class Operand(Record):
     elements: tuple[Element, ...]
 
 
-class Reading(Record):
+class CodeReading(Record):
     """A code and its value. fields: the bits of sign, exponent, fraction and padding, or of the whole code."""
 
     code: Text
@@ -214,8 +214,8 @@ class Mismatch(Record):
     operands: tuple[Operand, ...] = ()
     what: Text = "result"
     format: Text = ""
-    expected: Reading
-    got: Reading
+    expected: CodeReading
+    got: CodeReading
     ulp: int | None = None
     context: Text = ""
     stage: Text = ""
@@ -260,15 +260,15 @@ class RunReport(Record):
     def _consistent(self) -> Self:
         _once((" / ".join(row.key) for row in self.rows), "rows")
         _once((f"{group.unit} {group.name}".strip() for group in self.coverage), "coverage groups")
-        told: dict[tuple[str, str, str], int] = {}
+        shown: dict[tuple[str, str, str], int] = {}
         for mismatch in self.mismatches:
-            told[mismatch.key] = told.get(mismatch.key, 0) + 1
+            shown[mismatch.key] = shown.get(mismatch.key, 0) + 1
         for row in self.rows:
-            count = told.pop(row.key, 0)
+            count = shown.pop(row.key, 0)
             if count > row.mismatches or (row.mismatches and not count):
                 raise ValueError(f"{' / '.join(row.key)} counts {row.mismatches} mismatches, of which {count} are told")
-        if told:
-            raise ValueError(f"a mismatch belongs to {' / '.join(min(told))}, which is no row")
+        if shown:
+            raise ValueError(f"a mismatch belongs to {' / '.join(min(shown))}, which is no row")
         return self
 
     @property

@@ -12,10 +12,10 @@ MOST_OPERANDS = 6
 
 def operand_line(operand: Operand) -> str:
     """An operand on a line: `a  [2] 0xc2 (-2.5); 32 elements`."""
-    shown = [f"{one.code} ({one.value})" for one in operand.elements[:MOST_OPERANDS]]
+    shown = [f"{element.code} ({element.value})" for element in operand.elements[:MOST_OPERANDS]]
     if not operand.length:
         return f"  {operand.name}  {', '.join(shown)}"
-    parts = [f"[{one.index}] {text}" for one, text in zip(operand.elements, shown, strict=False)]
+    parts = [f"[{element.index}] {text}" for element, text in zip(operand.elements, shown, strict=False)]
     more = len(operand.elements) - len(parts)
     listed = ", ".join(parts) or "all zero"
     return f"  {operand.name}  {listed}{f' and {more} more' if more else ''}; {operand.length} elements"

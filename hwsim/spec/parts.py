@@ -119,7 +119,7 @@ class Instruction(Part):
         return tuple(index for index in range(first, first + self.k) if (index - first) % self.order.modulo in listed)
 
 
-class Result(Part):
+class ResultRule(Part):
     """The format that a group's sum is rounded to, once.
 
     The other rules are of that rounding, and not of a late addition or a promotion, which are additions of IEEE 754.
@@ -168,7 +168,7 @@ class UnitKeys(Part):
     instruction: Instruction
     sum: Sum
     late: Late | None = None
-    result: Result
+    result: ResultRule
     promotion: Annotated[Promotion | None, NoneWord] = None
 
     @property

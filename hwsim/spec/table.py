@@ -16,7 +16,7 @@ from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
 from hwsim.spec.keys import Part, Values
-from hwsim.spec.parts import Instruction, Operands, Promotion, Result, Scale, UnitKeys
+from hwsim.spec.parts import Instruction, Operands, Promotion, ResultRule, Scale, UnitKeys
 from hwsim.spec.sums import LATE, SUMS, Combine, SubgroupRule
 
 
@@ -47,7 +47,7 @@ SECTIONS: tuple[tuple[str, str, Sequence[type[Part]]], ...] = (
     ("sum.combine", "", (Combine,)),
     ("sum.subgroup", "", (SubgroupRule,)),
     ("late", "operation", LATE),
-    ("result", "", (Result,)),
+    ("result", "", (ResultRule,)),
     ("promotion", "", (Promotion,)),
 )
 

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 import hwsim
-from hwsim.report import Bin, CoverageGroup, File, Mismatch, Row, RunReport, coverage_groups, explanation
+from hwsim.report import CountedBin, CoverageGroup, File, Mismatch, Row, RunReport, coverage_groups, explanation
 from hwsim.report.explained import Explained
 from hwsim.report.reading import operand, reading, scalar, ulps
 from hwsim.spec import as_yaml, load_unit
@@ -134,9 +134,9 @@ def nasty() -> RunReport:
         unit=NASTY,
         axes=(NASTY, NASTY),
         bins=(
-            Bin(name=NASTY, state="missed", place=(NASTY, NASTY)),
-            Bin(name=NASTY + "2", state="unreachable", reason=NASTY),
-            Bin(name=NASTY + "3", state="open"),
+            CountedBin(name=NASTY, state="missed", place=(NASTY, NASTY)),
+            CountedBin(name=NASTY + "2", state="unreachable", reason=NASTY),
+            CountedBin(name=NASTY + "3", state="open"),
         ),
     )
     return RunReport(

@@ -12,7 +12,7 @@ from report.report_samples import coverage
 import hwsim
 from hwsim.formats import Class
 from hwsim.model.record import Group
-from hwsim.report import Bin, CoverageGroup
+from hwsim.report import CountedBin, CoverageGroup
 from hwsim.report.drawing import CELL, GAP, HEAD, ROW, Drawing, coverage_bar, pair_table, window_drawing
 from hwsim.report.picture import Picture, picture
 from hwsim.spec import load_unit
@@ -127,8 +127,8 @@ def test_a_bar_is_divided_as_the_bins_are() -> None:
     widths = [bar.width for bar in drawn.bars]
     assert abs(sum(widths) - drawn.width) < 0.1 and widths[0] == widths[1] > widths[2] > 2 and widths[3] == max(widths)
     # One missed bin of very many is still to be seen.
-    bins = [Bin(name=str(index), hits=1, state="hit") for index in range(9999)]
-    many = CoverageGroup(name="many", bins=(*bins, Bin(name="none", state="missed")))
+    bins = [CountedBin(name=str(index), hits=1, state="hit") for index in range(9999)]
+    many = CoverageGroup(name="many", bins=(*bins, CountedBin(name="none", state="missed")))
     assert coverage_bar(many).bars[1].width >= 2
 
 

@@ -11,7 +11,7 @@ from report.report_samples import FAILED, NASTY, PASSED, SHORT, explained, good,
 
 import hwsim
 from hwsim.formats import get_format
-from hwsim.report import Bin, CoverageGroup, Row, coverage_groups, explanation, failure_lines
+from hwsim.report import CountedBin, CoverageGroup, Row, coverage_groups, explanation, failure_lines
 from hwsim.report.fit import fit
 from hwsim.report.page import _percent
 from hwsim.report.reading import reading, ulps
@@ -69,7 +69,7 @@ def test_a_report_that_contradicts_itself_is_refused(changes: dict[str, Any], ru
 )
 def test_a_bin_that_contradicts_itself_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        Bin(name="bin", **wrong)
+        CountedBin(name="bin", **wrong)
 
 
 def test_a_plan_and_its_hits_become_groups() -> None:
