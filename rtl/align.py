@@ -69,7 +69,7 @@ class Maximum(DatapathStep):
         addend = self.i.addend
         # Behind a cut the addend is compared with both that are left, so as not to wait for the larger.
         rivals = pair if "maxima" in fields(self.i) else [products]
-        wins = addend.sig.any() & Cat((addend.exp > one) | ~one.any() for one in rivals).all()
+        wins = addend.sig.any() & Cat((addend.exp > rival) | ~rival.any() for rival in rivals).all()
         m.d.comb += self.o.max_exp.eq(Mux(wins, addend.exp, products))
 
 

@@ -128,7 +128,7 @@ class Decode(DatapathStep):
         if c is None:
             chosen = self._decode_addend(m, "partial", n.result, Mux(self.i.chain, partial, 0))
         elif alike(c, n.result):
-            fmt = max(c, n.result, key=lambda one: one.fraction_bits)
+            fmt = max(c, n.result, key=lambda wider: wider.fraction_bits)
             partial = Cat(Const(0, fmt.fraction_bits - n.result.fraction_bits), partial)
             code = Cat(Const(0, fmt.fraction_bits - c.fraction_bits), self.i.c[c.padding :])
             chosen = self._decode_addend(m, "addend", fmt, Mux(self.i.chain, partial, code))
@@ -150,7 +150,7 @@ class Decode(DatapathStep):
         return {"sign": decode.o.sign, "exp": exp, "sig": sig, "nan": decode.o.nan, "inf": decode.o.inf}
 
 
-def alike(one: FloatFormat, other: FloatFormat) -> bool:
-    """Whether two formats differ in fraction bits alone, so that zeros below turn one's codes into the other's."""
+def alike(first: FloatFormat, second: FloatFormat) -> bool:
+    """Whether two formats differ in fraction bits alone: zeros below turn codes of the narrower into the wider's."""
     same = ("exponent_bits", "bias", "subnormals", "infinities", "signed", "nan")
-    return one.nan == "ieee" and all(getattr(one, field) == getattr(other, field) for field in same)
+    return first.nan == "ieee" and all(getattr(first, field) == getattr(second, field) for field in same)

@@ -80,7 +80,7 @@ class PromoteDecode(DatapathStep):
         fmt, partial = self.adder.fmt, self.adder.partial
         m.submodules.register = register = FloatDecode(fmt, padded=False)
         m.submodules.partial = decode = FloatDecode(partial, padded=False)
-        sig, bexp = self._in_the_register_s_range(decode)
+        sig, bexp = self._moved(decode)
         m.d.comb += [
             register.code.eq(self.i.register),
             decode.code.eq(self.i.partial),
@@ -92,7 +92,7 @@ class PromoteDecode(DatapathStep):
             self.o.partial.inf.eq(decode.o.inf),
         ]
 
-    def _in_the_register_s_range(self, decode: FloatDecode) -> tuple[Value, Value]:
+    def _moved(self, decode: FloatDecode) -> tuple[Value, Value]:
         """The partial's significand and its exponent in the register's format.
 
         Where that goes further down, a subnormal becomes normal as far as it can, and a zero has the least exponent:

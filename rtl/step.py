@@ -53,7 +53,7 @@ def flat(interface: PureInterface) -> dict[str, Signal]:
     signals: dict[str, Signal] = {}
     for field, value in fields(interface).items():
         is_array = isinstance(value, Sequence)
-        elements = [(f"{field}{at}", one) for at, one in enumerate(value)] if is_array else [(field, value)]
+        elements = [(f"{field}{at}", each) for at, each in enumerate(value)] if is_array else [(field, value)]
         for name, element in elements:
             if isinstance(element, PureInterface):
                 signals |= {f"{name}_{inner}": signal for inner, signal in flat(element).items()}
@@ -159,8 +159,8 @@ class Datapath(wiring.Component):
             values = flat(step.o)
             if step.name in self.cuts:
                 values = self._register(m, name, values)
-        for port, made in ((self.o, values), (self.next, flat(self.steps[-1].o))):
-            m.d.comb += [signal.eq(made[field]) for field, signal in flat(port).items()]
+        for port, sources in ((self.o, values), (self.next, flat(self.steps[-1].o))):
+            m.d.comb += [signal.eq(sources[field]) for field, signal in flat(port).items()]
         return m
 
     def _register(self, m: Module, name: str, values: dict[str, Signal]) -> dict[str, Signal]:

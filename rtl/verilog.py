@@ -60,8 +60,8 @@ def convert(component: Component, name: str) -> str:
     return REPEATED.sub(_repetition, done.stdout)
 
 
-def _repetition(found: re.Match[str]) -> str:
-    part, others = found.groups()
+def _repetition(match: re.Match[str]) -> str:
+    part, others = match.groups()
     return f"{{{1 + others.count(',')}{{{part}}}}}"
 
 
@@ -70,7 +70,7 @@ def verilog(unit: Unit, pipeline: Pipeline) -> str:
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
-    # Amaranth warns of a component that was made and not used: nothing is made of what cannot be built.
+    # Amaranth warns of a component that nothing uses: none is built of a unit that the RTL lacks.
     supports(unit).demand()
     body = convert(DotUnit(unit, pipeline), top_name(unit))
     return header(unit, pipeline) + body[body.index("module ") :]

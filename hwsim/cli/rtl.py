@@ -40,6 +40,8 @@ def rtl(
     hwsim rtl my-unit.yaml -o my_unit.v --cuts multiply,align,sum --contexts 8
     hwsim rtl hopper-wgmma-e4m3-f32 -o - | less
     """
+    if assertions and output == "-":
+        raise ValueError("--assertions needs a file or a folder for --output, not -")
     specified = load_unit(unit)
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     _need_yosys()
@@ -52,11 +54,9 @@ def rtl(
     target = None if output == "-" else _target(output, top)
     try:
         text = verilog(specified, built)
-    except (TypeError, ValueError) as error:  # nothing that was typed: that has been checked
+    except (TypeError, ValueError) as error:  # what was typed has been checked
         raise RuntimeError(f"{specified.name} cannot be built: {error}") from error
     if target is None:
-        if assertions:
-            raise ValueError("--assertions needs a file or a folder for --output, not -")
         sys.stdout.write(text)
         return
     write_text(target, text)

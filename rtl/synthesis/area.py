@@ -28,11 +28,11 @@ def area(parts: Sequence[FlatModule], fmax: bool, seconds: float = 900) -> Area:
 
     seconds: for each tool. Raises ToolMissing or FlowFailed.
     """
-    made = [generic(part.text, part.top, seconds) for part in parts]
-    gates, flipflops = sum(one.gates for one in made), sum(one.flipflops for one in made)
-    depth = max(one.depth for one in made)
+    mapped = [generic(part.text, part.top, seconds) for part in parts]
+    gates, flipflops = sum(each.gates for each in mapped), sum(each.flipflops for each in mapped)
+    depth = max(each.depth for each in mapped)
     if not fmax:
         return Area(gates, flipflops, depth)
     placed = [ecp5(part.text, part.top, seconds) for part in parts]
-    slowest = min(one.megahertz for one in placed)
-    return Area(gates, flipflops, depth, sum(one.comb for one in placed), slowest)
+    slowest = min(each.megahertz for each in placed)
+    return Area(gates, flipflops, depth, sum(each.comb for each in placed), slowest)

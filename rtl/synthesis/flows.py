@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hwsim.rtl.synthesis.kept import Figures, kept
+from hwsim.rtl.synthesis.kept import kept
 from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS, FlowFailed, run_tool
 
 GATES = ("$_AND_", "$_OR_", "$_XOR_", "$_MUX_", "$_NOT_")
@@ -60,7 +58,7 @@ def generic(text: str, top: str, seconds: float = 600) -> Generic:
         yosys(text, script, folder, seconds)
         return _generic((folder / "stat").read_text(), (folder / "ltp").read_text())
 
-    return kept(Generic, (YOSYS.package,), (script, text), _in_scratch(make))
+    return kept(Generic, (YOSYS.package,), (script, text), make)
 
 
 def _generic(stat: str, ltp: str) -> Generic:
@@ -84,21 +82,13 @@ def ecp5(text: str, top: str, seconds: float = 900) -> Ecp5:
         yosys(text, script, folder, seconds)
         return _ecp5(run_tool(NEXTPNR, [*DEVICE, *OPTIONS], folder, seconds))
 
-    return kept(Ecp5, (YOSYS.package, NEXTPNR.package), (script, *DEVICE, *OPTIONS, text), _in_scratch(make))
+    return kept(Ecp5, (YOSYS.package, NEXTPNR.package), (script, *DEVICE, *OPTIONS, text), make)
 
 
-def _ecp5(said: str) -> Ecp5:
-    """Figures from what nextpnr says; the clock rate after routing is the last that it names."""
-    rates = re.findall(r"Max frequency for clock.*?: ([\d.]+) MHz", said)
-    used = dict(re.findall(r"(TRELLIS_\w+):\s+(\d+)/", said))
+def _ecp5(output: str) -> Ecp5:
+    """Figures from what nextpnr prints; the clock rate after routing is the last that it names."""
+    rates = re.findall(r"Max frequency for clock.*?: ([\d.]+) MHz", output)
+    used = dict(re.findall(r"(TRELLIS_\w+):\s+(\d+)/", output))
     if not rates or "TRELLIS_COMB" not in used:
         raise FlowFailed("nextpnr printed no clock rate: is there a register in the design?")
     return Ecp5(int(used["TRELLIS_COMB"]), int(used.get("TRELLIS_FF", 0)), float(rates[-1]))
-
-
-def _in_scratch(make: Callable[[Path], Figures]) -> Callable[[], Figures]:
-    def made() -> Figures:
-        with tempfile.TemporaryDirectory(prefix="hwsim-synthesis-") as folder:
-            return make(Path(folder))
-
-    return made

@@ -1,9 +1,10 @@
-"""Figures that are kept by what they were made from: the Verilog, the commands and the tools' versions."""
+"""Figures of designs, kept by what they depend on: the Verilog, the commands and the tools' versions."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -15,20 +16,23 @@ from hwsim.files import cache_folder, replaced
 Figures = TypeVar("Figures", bound=Any)  # a dataclass of numbers
 
 
-def kept(kind: type[Figures], packages: Sequence[str], parts: Sequence[str], make: Callable[[], Figures]) -> Figures:
-    """Figures that were made from the same parts before, or else those that `make` returns, which are kept.
+def kept(
+    kind: type[Figures], packages: Sequence[str], parts: Sequence[str], make: Callable[[Path], Figures]
+) -> Figures:
+    """Figures of the same parts, kept from an earlier call or else returned by `make`, which has a scratch folder.
 
-    packages: the tools that make them. A file that does not hold figures of this kind is made again.
+    packages: the tools that `make` runs. A file that does not hold figures of this kind is written again.
     """
     versions = [f"{name} {_version(name)}" for name in packages]
     path = _path(kind.__name__.lower(), [*versions, *parts])
-    found = _read(kind, path)
-    if found is not None:
-        return found
-    made = make()
+    earlier = _read(kind, path)
+    if earlier is not None:
+        return earlier
+    with tempfile.TemporaryDirectory(prefix="hwsim-synthesis-") as folder:
+        figures = make(Path(folder))
     with replaced(path) as file:
-        file.write(json.dumps({"tools": versions, "figures": asdict(made)}, indent=1).encode())
-    return made
+        file.write(json.dumps({"tools": versions, "figures": asdict(figures)}, indent=1).encode())
+    return figures
 
 
 def _version(package: str) -> str:
@@ -47,7 +51,7 @@ def _path(kind: str, parts: Sequence[str]) -> Path:
 
 def _read(kind: type[Figures], path: Path) -> Figures | None:
     try:
-        found: Figures = kind(**json.loads(path.read_bytes())["figures"])
+        figures: Figures = kind(**json.loads(path.read_bytes())["figures"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found
+    return figures

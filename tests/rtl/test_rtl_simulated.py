@@ -99,8 +99,12 @@ def test_small_partial_sums_are_promoted_without_a_loss(unit: Unit) -> None:
     agree(unit, built, {RANDOM: recorded(unit, built, cases, expected=codes)})
 
 
-@pytest.mark.parametrize("contexts", [1, 2, 3, 5, 8])
-@pytest.mark.parametrize("cuts", [("decode",), ("multiply", "maximum", "align", "sum", "magnitude", "normalize")])
+FEW, MANY = ("decode",), ("multiply", "maximum", "align", "sum", "magnitude", "normalize")
+CONTEXTS = [(contexts, cuts) for contexts in (1, 2, 3, 5, 8) for cuts in (FEW, MANY)]
+
+
+# Contexts as few and as many as registers, a power of two and not; more registers than contexts, and fewer.
+@pytest.mark.parametrize(("contexts", "cuts"), others_soaked(CONTEXTS, [(1, MANY), (2, FEW), (5, FEW), (8, MANY)]))
 def test_every_number_of_contexts(contexts: int, cuts: tuple[str, ...]) -> None:
     built = pipeline(TINY_PROMOTED, cuts=(*cuts, "promote.align"), contexts=contexts)
     agree(TINY_PROMOTED, built, plays(TINY_PROMOTED, built, 30))

@@ -17,7 +17,7 @@ class Maker:
     def __init__(self) -> None:
         self.times = 0
 
-    def __call__(self) -> Generic:
+    def __call__(self, folder: Path) -> Generic:
         self.times += 1
         return Generic(self.times, 2, 3)
 
@@ -57,7 +57,7 @@ def test_a_spoiled_file_is_made_anew(cache: Path, content: bytes) -> None:
 
 
 def test_a_failure_is_not_kept(cache: Path) -> None:
-    def fail() -> Generic:
+    def fail(folder: Path) -> Generic:
         raise OSError
 
     with pytest.raises(OSError):  # noqa: PT011
