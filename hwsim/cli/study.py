@@ -177,7 +177,7 @@ def _runner(scheduler: str | None, workers: int | None) -> Runner:
 
 
 def _carried_out(made: Study, folder: Path, runner: Runner, overwrite: bool, command: str) -> Results:
-    """Run a study, with a bar. What ends it otherwise says what to do."""
+    """Run a study, with a progress bar. An error or Ctrl-C is followed by what to do next."""
     from hwsim.study.results import run
     from hwsim.study.runners.local import WorkersLost
     from hwsim.study.trial import Disagreement
@@ -222,7 +222,7 @@ def _run_preset(name: str, size: PresetSize, folder: Path, command: str, runner:
 
 
 def _each(items: Sequence[T], what: str) -> Iterator[T]:
-    """Items one after the other, with a bar."""
+    """The items one by one, with a progress bar."""
     with Progress(what, len(items)) as bar:
         for item in items:
             bar.update(bar.steps, len(items), f"{what}: {item}" if isinstance(item, str) else what)
@@ -231,7 +231,7 @@ def _each(items: Sequence[T], what: str) -> Iterator[T]:
 
 
 def _plan(made: Study) -> None:
-    """What would be run."""
+    """Print the points that a study would run."""
     from hwsim.study.data import check
     from hwsim.study.plan.grid import points
 
@@ -253,7 +253,7 @@ def _plan(made: Study) -> None:
 
 
 def _tell(results: Results, folder: Path, seconds: float) -> None:
-    """The table of a study, and what was written."""
+    """Print the table of a study, and the files that were written."""
     heads = ["label", "data", "K", "accumulation SNR dB", "relative mean", "max", "bias", "swamped %"]
     heads += ["quantization SNR dB", "total SNR dB"]
     print_table(heads, map(_cells, results.points[:MOST_LINES]), right=range(2, len(heads)))
@@ -285,7 +285,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _number(row: dict[str, Any], name: str, said: Callable[[float], str]) -> str:
-    """A mean, +- half of its interval. Nothing is said of what was not measured."""
+    """The mean of a measure, +- half of its interval; `-` where nothing was measured."""
     mean, half = row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2
     if mean != mean:
         return "-"
@@ -312,7 +312,7 @@ def _again(
     changes: dict[str, Any],
     no_report: bool,
 ) -> str:
-    """The command that runs the same again."""
+    """The command that runs the same study again."""
     words = ["hwsim", "study", *([] if file is None else [str(file)])]
     for name, given in (("unit", unit), ("grid", grid), ("scaling", scaling), ("data", data)):
         for one in given or ():

@@ -1,4 +1,4 @@
-"""A study said on the command line, as a mapping that `load_study` takes."""
+"""The options of `hwsim study` that describe a study, as a mapping for `load_study`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def as_mapping(
     length: str | None,
     skip_invalid: bool,
 ) -> dict[str, Any]:
-    """The keys of a study that are said; all units have the same grid and scaling. Raises ValueError."""
+    """The keys of a study that options give; all units have the same grid and scaling. Raises ValueError."""
     said: dict[str, Any] = {}
     varied: dict[str, Any] = {}
     if grid:

@@ -1,4 +1,4 @@
-"""What a study's report becomes: figures, a page, and tables in the terminal."""
+"""Writes a study's report as figures and a page, and prints its tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE = "report.html"
 
 
 def draw(report: StudyReport, folder: Path) -> None:
-    """Write figures and the page, and say so. Raises ToolMissing where what draws is not installed."""
+    """Write figures and the page, and name them. Raises ToolMissing where a drawing library is not installed."""
     from hwsim.study.report import write_charts, write_page
 
     with Progress("drawing"):

@@ -1,1 +1,1 @@
-"""Accumulation error studied: grids of units on data of all kinds, measured against exact results."""
+"""Studies of accuracy: many units run on many kinds of data, their errors measured against exact results."""

@@ -1,4 +1,4 @@
-"""What trials say of each point: means, and intervals that the true means are in with the study's confidence."""
+"""Means over trials, and their confidence intervals."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def interval(values: Sequence[float], confidence: float) -> Interval:
 
 @cache
 def t_quantile(probability: float, freedom: int) -> float:
-    """What Student's t of so many degrees of freedom is below with a probability, in (1/2, 1); by halving."""
+    """The quantile of Student's t distribution at a probability in (1/2, 1), by bisection."""
     high = 1.0
     while _below(high, freedom) < probability:
         high *= 2

@@ -59,21 +59,21 @@ class Along:
 
     @property
     def kind(self) -> Kind:
-        """What is drawn along it."""
+        """The kind of chart that is drawn along it."""
         return "bars" if self.units else "points" if self.categories else "lines"
 
     def value(self, point: Point) -> float | str:
-        """Where a point stands."""
+        """The x of a point."""
         return str(point[self.key]) if self.units or self.categories else float(point[self.key])
 
     def order(self, point: Point) -> float:
-        """By what the points of a series are sorted; units stay as they are."""
+        """The key by which the points of a series are sorted; units keep their order."""
         if self.units:
             return 0.0
         return self.categories.index(str(point[self.key])) if self.categories else float(point[self.key])
 
     def unit(self, point: Point) -> str:
-        """What tells the units and scalings apart: the label, less the field that the axis has."""
+        """The label of a point's unit and scaling, without the field that the axis shows."""
         label = str(point["label"])
         if self.units or self.key == "length":
             return label

@@ -1,4 +1,4 @@
-"""A study from beginning to end: its tasks run or taken up again, and its results read."""
+"""Runs a study, or resumes it, and reads its results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FIXED = (*SAID, "trial", "seed", "rows", "columns", "specification", "source")
 
 @dataclass
 class Results:
-    """What a study found.
+    """The results of a study.
 
     rows: a pyarrow table, a row for each point and trial, sorted. points: the summary, a mapping for each point: what
     it is of (SAID, `axis.FIELD` and `trials`), and of each measure `m` its mean over trials, `m_low` and `m_high`.
@@ -52,7 +52,7 @@ class Results:
 
 
 def nothing(_done: int, _planned: int, _what: str) -> None:
-    """No progress is shown."""
+    """Show no progress."""
 
 
 def run(
@@ -135,7 +135,7 @@ def _run(study: Study, all_tasks: Sequence[Task], store: Store, runner: Runner, 
 
 
 def _described(study: Study, made: Sequence[Point], parts: Any) -> Any:
-    """The table of all rows: what each is of, and its measures."""
+    """The table of all rows: the point and trial of each, and its measures."""
     pa = arrow()
     parts = parts.sort_by([("point", "ascending"), ("trial", "ascending")])
     wanted = [(point.index, trial) for point in made for trial in range(study.trials)]
@@ -189,7 +189,7 @@ def _measures(table: Any) -> tuple[str, ...]:
 
 
 def _summary(study: Study, made: Sequence[Point], table: Any) -> list[dict[str, Any]]:
-    """What trials say of each point. Rows are sorted by point and trial."""
+    """The mean and interval of every measure of each point. Rows are sorted by point and trial."""
     names, varied = _measures(table), axes(made)
     values = {name: table[name].to_numpy() for name in names}
     found = []

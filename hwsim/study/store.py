@@ -1,4 +1,4 @@
-"""A study's folder: parts as tasks end, and then the results, each file whole or not there."""
+"""A study's folder: the rows of each finished task, and then the results. Files are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Store:
 
     @contextmanager
     def claimed(self, overwrite: bool) -> Iterator[None]:
-        """The folder, for this process alone.
+        """Hold the folder for this process alone.
 
         overwrite: take the place of another study's results. Raises ValueError for a folder that holds those without,
         that holds files of other kinds, or that another process is writing; OSError where nothing can be written.
@@ -108,7 +108,7 @@ class Store:
             return None
 
     def _clear(self) -> None:
-        """Take out what another study left; its drawings too, which would be taken for this one's."""
+        """Remove the files of another study, its figures too."""
         for name in (RESULTS, SUMMARY, STUDY, "report.html"):
             (self.folder / name).unlink(missing_ok=True)
         shutil.rmtree(self.folder / "figures", ignore_errors=True)

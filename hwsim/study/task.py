@@ -1,4 +1,4 @@
-"""What one worker does at once: some trials of some points that see the same data."""
+"""Tasks of workers: some trials of some points that share their data."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Task:
 
     @property
     def products(self) -> int:
-        """How many products are summed."""
+        """The number of products that are summed."""
         return self.rows * self.columns * self.length * len(self.trials) * len(self.points)
 
     @property
     def work(self) -> int:
-        """What it costs, in products."""
+        """The cost, in products of a kernel."""
         each = _cost(self.rows * self.columns, self.length, self.explained)
         return each * len(self.trials) * len(self.points)
 
@@ -91,12 +91,12 @@ COMPILED = 1 << 17
 
 
 def _cost(results: int, length: int, explained: int) -> int:
-    """What a trial of a point costs."""
+    """The cost of a trial of a point, in products of a kernel."""
     return (results + EXPLAINED * min(explained, results)) * length + MEASURED
 
 
 def _cut(trials: int, alike: list[Point], cost: int, drawn: int) -> Iterator[tuple[tuple[int, ...], tuple[Point, ...]]]:
-    """Trials first: those of one trial draw its data, and make their exact product, once.
+    """Cut by trials first: points of one trial share its data and its exact product.
 
     cost: of a trial of a point. drawn: how many trials of any points draw data.
     """

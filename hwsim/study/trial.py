@@ -31,7 +31,7 @@ class Disagreement(Exception):
 
 
 class _Quantized(NamedTuple):
-    """What all units of the same formats and scaling multiply."""
+    """The quantised factors of all units of the same formats and scaling, and their exact product."""
 
     a: QuantizedFactor
     b: QuantizedFactor
@@ -87,12 +87,12 @@ def _measured(task: Task, point: Point, made: _Quantized, numbers: DoubleDouble)
 
 
 def as_numbers(unit: Unit, results: NDArray[Any]) -> Floats:
-    """What a unit returned, as float64: exact."""
+    """The results of a unit as float64, exactly."""
     return results.astype(np.float64) if results.dtype.kind == "f" else unit.output.decode(results)
 
 
 def _explained(task: Task, point: Point, made: _Quantized, returned: NDArray[Any]) -> dict[str, float]:
-    """The trial's first results by the definition: that it agrees, and how many terms left nothing in the sum."""
+    """Compare the trial's first results with the definition, and count their swamped terms."""
     unit, count = point.unit, task.explained
     if not count:
         return {"terms": 0.0, "swamped_terms": 0.0, "swamped": np.nan}
@@ -123,7 +123,7 @@ _ready: set[tuple[Unit, int]] = set()
 
 
 def _load(unit: Unit, length: int, made: _Quantized) -> None:
-    """Load the unit's kernel, and compile it where no process has yet; of several that want to, one does."""
+    """Load the unit's kernel; where it must be compiled, one process of the machine does."""
     if (unit, length) in _ready or chosen(unit, FEW + 1, length) is None:
         return
     scales = (
@@ -137,7 +137,7 @@ def _load(unit: Unit, length: int, made: _Quantized) -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """One process of this machine at a time; all at once where there is nowhere to lock."""
+    """Hold a lock that one process of this machine has at a time; no lock where the cache cannot be written."""
     folder = cache_folder()
     with ExitStack() as held:
         with suppress(OSError):

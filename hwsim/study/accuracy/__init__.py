@@ -1,1 +1,1 @@
-"""What errors are: exact products, measures against them, bounds of theory, and terms that leave nothing."""
+"""Exact matrix products, errors against them, theoretical bounds of these errors, and swamped terms."""

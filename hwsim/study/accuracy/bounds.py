@@ -132,7 +132,7 @@ def counted_magnitude(
 
 
 def _counted(values: Array, least: float, zeros: bool) -> Array:
-    """Magnitudes, at least `least`; zeros too, or not."""
+    """Magnitudes raised to at least `least`; zeros are raised only if `zeros` is set."""
     size = np.abs(values)
     none = ~np.isfinite(size) if zeros else (size == 0) | ~np.isfinite(size)
     np.maximum(size, least, out=size)
@@ -141,14 +141,14 @@ def _counted(values: Array, least: float, zeros: bool) -> Array:
 
 
 def _least(fmt: Format) -> float:
-    """What the least numbers of a format count as: 2^emin; of integers, whose exponent is always 0, 1."""
+    """The magnitude that subnormal numbers of a format count as: 2^emin; 1 of integers, 0 of exponent formats."""
     return 0.0 if isinstance(fmt, ExponentFormat) else 2.0 ** least_exponent(fmt)
 
 
 def _flushed(
     unit: Unit, values_a: Array, values_b: Array, scales_a: Array | None = None, scales_b: Array | None = None
 ) -> Array:
-    """The sums of |a| |b| over products with a subnormal factor: all less those that have none."""
+    """The sums of |a| |b| over the products that have a subnormal factor."""
     sides, kept = [], []
     for fmt, values, scales in zip(unit.operands.multiplied, (values_a, values_b), (scales_a, scales_b), strict=True):
         size = np.where(np.isfinite(values), np.abs(values), 0.0) * (1.0 if scales is None else np.abs(scales))

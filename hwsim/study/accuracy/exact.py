@@ -114,7 +114,7 @@ def _exponents(x: Array, axis: int) -> NDArray[np.intc]:
 
 
 def _span(x: Array, exponents: NDArray[np.intc], axis: int) -> int:
-    """Bits between the largest 2^e of a row or column and the lowest one in it, the most of all; 0 for zeros."""
+    """The largest number of bits between 2^e and the lowest set bit of any row or column; 0 for zeros."""
     if not x.size:
         return 0
     step = max(1, FEW // x.shape[1])
@@ -127,7 +127,7 @@ def _span(x: Array, exponents: NDArray[np.intc], axis: int) -> int:
 
 
 def _lowest(x: Array, axis: int) -> Array:
-    """What the lowest one of each row or column is worth, the least of its numbers; infinity for zeros."""
+    """The weight of the lowest set bit in each row or column; infinity where all are zero."""
     bits = np.ascontiguousarray(x).view(np.int64)
     # A number without the lowest one of its significand lacks what that one is worth.
     lowest = np.abs(x - (bits & (bits - 1)).view(np.float64))
@@ -272,7 +272,7 @@ def _integer(x: float, unit: int) -> int:
 
 
 def _rounded(top: int, bottom: int) -> tuple[float, float]:
-    """top / bottom as a float64, and what that lacks. bottom: 2^2148; Python rounds a quotient of integers once."""
+    """top / bottom rounded to float64 (Python rounds a quotient of integers once), and the remainder."""
     try:
         hi = top / bottom
     except OverflowError:

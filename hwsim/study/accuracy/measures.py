@@ -1,4 +1,4 @@
-"""What one trial measures: the errors of a matrix product, each against an exact reference.
+"""The errors of one trial's matrix product, each against an exact reference.
 
 `accumulation` is what the unit returned less the exact product of the quantised operands, `quantization` that product
 less the exact product of the numbers before quantisation, `total` what the unit returned less the latter.
@@ -184,13 +184,13 @@ def _energies(size: Array, reference: Array) -> dict[str, float]:
 
 
 def _root_mean_square(values: Array) -> float:
-    """Of magnitudes. The largest is taken out, so that squares neither overflow nor vanish."""
+    """The root mean square of magnitudes, scaled by the largest so that squares neither overflow nor vanish."""
     most = _most(values)
     return float(most * np.sqrt(np.mean((values / most) ** 2))) if most > 0 else most
 
 
 def _cosine(x: Array, y: Array) -> float:
-    """Of the angle between two vectors of numbers."""
+    """The cosine of the angle between two vectors."""
     most_x, most_y = _most(np.abs(x)), _most(np.abs(y))
     if not (most_x > 0 and most_y > 0):
         return UNDEFINED
@@ -199,7 +199,7 @@ def _cosine(x: Array, y: Array) -> float:
 
 
 def _quotients(x: Array, y: Array) -> Array:
-    """x / y where y is not zero."""
+    """The quotients x / y of those places where y is not zero."""
     there = y != 0
     return x / y if there.all() else x[there] / y[there]
 

@@ -1,4 +1,4 @@
-"""What each stage of a unit may lose: how often a sum is rounded on its way, and by how much of itself at most.
+"""How often each stage of a unit rounds a sum, and how much of it each rounding can lose.
 
 Each stage is a list of losses, from which hwsim/study/accuracy/bounds.py makes bounds. docs/study-measures.md has the
 reasons.
@@ -25,7 +25,7 @@ NEAREST = ("rne", "rna")
 
 
 class Loss(NamedTuple):
-    """Something that happens `times` times, and each time loses at most `size` of a sum of magnitudes.
+    """A rounding or cut that happens `times` times and loses at most `size` of a sum of magnitudes each time.
 
     least: what it may lose besides, whatever the sum, near the least numbers of a format.
     """
@@ -84,7 +84,7 @@ def product_bits(unit: Unit) -> int:
 
 
 def of_group_sums(unit: Unit, parts: Lengths) -> list[Loss]:
-    """What a stretch of groups loses, from zero to its rounded result."""
+    """The losses of a stretch of groups, from zero to its rounded result."""
     match unit.sum:
         case AlignedSum() as rule:
             return _aligned(unit, rule, parts)
@@ -114,7 +114,7 @@ def _rounded(unit: Unit, count: int) -> list[Loss]:
 
 
 def _window_size(fraction_bits: int, lost: str) -> float:
-    """What a term loses, in units of the largest."""
+    """The largest part of 2^max_exp that a term loses in a window."""
     return 2.0 ** -(fraction_bits + (lost in NEAREST))
 
 

@@ -36,7 +36,7 @@ from hwsim.spec.sums import Sum
 
 
 class Swamped(NamedTuple):
-    """Terms other than zero, and how many of them are swamped."""
+    """The number of terms other than zero, and of those that are swamped."""
 
     terms: int
     swamped: int
@@ -48,7 +48,7 @@ class Swamped(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Of one group: lanes whose products leave nothing, and whether what was summed before does."""
+    """Lanes of a group whose products leave nothing, and whether the sum before the group leaves nothing."""
 
     lanes: set[int]
     before: bool = False
@@ -105,7 +105,7 @@ def _is_factor(fmt: Format, code: int) -> bool:
 
 
 def _lost(unit: Unit, group: Group) -> Lost:
-    """What one group loses."""
+    """The terms that one group swamps."""
     flushed = {lane for lane, term in enumerate(group.products) if term.cls is Class.ZERO}
     if group.special is not None:
         return Lost(flushed)
@@ -211,7 +211,7 @@ def _swallows(fmt: Format, step: Addition) -> tuple[bool, bool]:
 
 
 def _gone(fmt: Format, code: int, term: Term, other: Term) -> bool:
-    """Whether a sum is the other term as it was, though this one is not zero."""
+    """Whether an addition returns the other term unchanged, though this one is not zero."""
     total, left, lost = _value(addend_term(fmt, code)), _value(other), _value(term)
     return bool(lost) and total is not None and total == left
 
@@ -231,7 +231,7 @@ def _value(term: Term) -> Fraction | None:
 def _of_promotion(
     rule: Promotion, partial: Format, made: Promoted, inside: Iterable[int], outside: Iterable[int]
 ) -> set[int]:
-    """Of an addition into the promotion register."""
+    """The terms that an addition into the promotion register swamps."""
     added = addend_term(partial, made.partial)
     if made.scale is not None:
         bits = partial.fraction_bits + rule.format.fraction_bits
@@ -243,7 +243,7 @@ def _of_promotion(
 
 
 def _of_addition(unit: Unit, group: Group, made: Added, inside: Iterable[int], outside: Iterable[int]) -> set[int]:
-    """Of a late addition."""
+    """The terms that a late addition swamps."""
     before = addend_term(made.addend_format, made.addend)
     if made.window is None or not isinstance(unit.late, LateInWindow):
         partial = addend_term(unit.result.format, made.partial)

@@ -1,1 +1,1 @@
-"""Accuracy against area: a study's errors beside what synthesis makes of its units."""
+"""Accuracy against area: the errors of a study beside the gates and clock rates of its units."""

@@ -1,4 +1,4 @@
-"""The Pareto front: what nothing else is as good as in everything, and better in something."""
+"""The Pareto front of points: those that no other point dominates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def front(points: Sequence[Sequence[float]], minimise: Sequence[bool] | None = None) -> list[bool]:
-    """Whether each point is on the front: whether no other is as good in every number and better in one.
+    """Whether each point is on the front: no other point is as good in every number and better in one.
 
     minimise: for each number, whether less is better; all unless given. Equal points are on it together. A point with
     a NaN is not on it, and keeps none from it. Raises ValueError for points of different lengths.

@@ -1,4 +1,4 @@
-"""Units of others, beside which a study's units stand: their area as data, with its source."""
+"""The areas of other projects' units, with their source: they are shown beside a study's units."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ReferenceUnit(BaseModel):
 
 
 class References(BaseModel):
-    """All of them, and how they were measured."""
+    """All reference units, and how they were measured."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -40,7 +40,7 @@ class References(BaseModel):
     units: tuple[ReferenceUnit, ...]
 
     def of(self, operands: Collection[str]) -> tuple[ReferenceUnit, ...]:
-        """Those that multiply some of these formats."""
+        """The reference units that multiply one of these formats."""
         return tuple(unit for unit in self.units if set(unit.operands) & set(operands))
 
 

@@ -169,7 +169,7 @@ def _series(
 
 
 def _merged(lines: Sequence[tuple[str, float]]) -> tuple[Reference, ...]:
-    """Lines at values of others; those whose words would meet are one, at the largest value, that names them all."""
+    """Reference lines; those whose words would overlap become one line, at the largest value, that names them all."""
     groups: list[list[tuple[str, float]]] = []
     for line in sorted(lines, key=lambda one: -one[1]):
         if groups and line[1] > groups[-1][0][1] / CLOSE:
@@ -189,7 +189,7 @@ def _comparable(placed: Iterable[SizedPoint]) -> tuple[ReferenceUnit, ...]:
 def _near(
     sized: Sequence[SizedPoint], units: Sequence[ReferenceUnit]
 ) -> tuple[list[ReferenceUnit], list[ReferenceUnit]]:
-    """References near enough for a line, and the others."""
+    """The references whose gates are near enough to the points for a line, and the others."""
     gates = [place.gates_per_lane for place in sized]
     near = [unit for unit in units if min(gates) / REACH <= unit.gates_per_lane <= max(gates) * REACH]
     return near, [unit for unit in units if unit not in near]

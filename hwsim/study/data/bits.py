@@ -1,4 +1,4 @@
-"""Two random words for every number that is drawn, and the uniform numbers and signs that they are taken for."""
+"""Random bits for each number that is drawn: a uniform number and two signs, from two random words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOW_BITS = 12  # of the second word, that are no part of the fraction
 
 
 class Bits(NamedTuple):
-    """What is random of some numbers.
+    """The random bits that numbers are made of.
 
     unit: odd multiples of 2^-53 in (0, 1). negative, other: one bit each, and so three that are drawn apart.
     """

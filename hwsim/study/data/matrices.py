@@ -1,4 +1,4 @@
-"""A source for each factor, under one name: what a study multiplies."""
+"""The data of a study: a named source of numbers for each factor, and the matrices of a trial."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Data(StudyModel):
 
     @property
     def tensors(self) -> dict[str, Tensor]:
-        """The sides that are tensors."""
+        """The sides whose numbers come from a tensor."""
         sides = {"a": self.a, "b": self.b}
         return {side: source for side, source in sides.items() if isinstance(source, Tensor)}
 

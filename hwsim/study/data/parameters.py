@@ -11,13 +11,13 @@ FREEDOMS = 100  # of Student's t; with more it is a normal distribution, nearly
 
 
 class StudyModel(BaseModel):
-    """A part of a study: frozen, with no unknown keys."""
+    """A model of a part of a study: frozen, unknown keys refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def _number(value: Any) -> Any:
-    """YAML reads 1e-3 as a word, and yes as 1."""
+    """A number, also where YAML reads it as a word (1e-3); truth values are refused."""
     if isinstance(value, bool):
         raise ValueError("must be a number")
     if isinstance(value, str):

@@ -114,7 +114,7 @@ def _meant(name: str, known: Iterable[str]) -> str:
 
 
 def _explained(error: ValidationError, kind: type, at: tuple[str, ...]) -> RuleError:
-    """The first thing wrong, with its key."""
+    """The first error of a validation, with its key."""
     first = error.errors()[0]
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, RuleError):

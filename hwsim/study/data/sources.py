@@ -44,7 +44,7 @@ class Source(StudyModel):
 
 
 class _Alike(Source):
-    """Numbers that are drawn one like the other, and apart."""
+    """Numbers that are drawn independently, all from the same distribution."""
 
     def vectors(self, place: StreamKey, count: int) -> Floats:
         streams = [place.stream(part) for part in self.parts]
@@ -57,7 +57,7 @@ class _Alike(Source):
 
     @abstractmethod
     def make(self) -> Make:
-        """The numbers of bits."""
+        """The function from random bits to numbers."""
 
 
 class NormalSource(_Alike):
@@ -73,7 +73,7 @@ class NormalSource(_Alike):
 
 
 class UniformSource(_Alike):
-    """From low to high, all alike."""
+    """The uniform distribution from low to high."""
 
     distribution: Literal["uniform"] = "uniform"
     low: Shift = -1.0

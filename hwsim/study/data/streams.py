@@ -1,4 +1,4 @@
-"""Where a matrix of a study stands: what its random numbers are keyed by."""
+"""The keys of a matrix's random numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GENERATION = 1  # of the way from words to numbers; another one draws other numb
 
 @dataclass(frozen=True)
 class StreamKey:
-    """A factor of a matrix product in a trial. side: `a` or `b`. name: of the data. The unit is no part of it."""
+    """The keys of one factor of a trial. side: `a` or `b`. name: of the data. The unit is no key."""
 
     seed: int
     name: str
@@ -20,15 +20,15 @@ class StreamKey:
     trial: int
 
     def stream(self, part: str) -> Stream:
-        """Words of this place alone."""
+        """Random words of this factor of this trial."""
         return self._stream(self.side, self.length, self.trial, part)
 
     def shared(self, part: str) -> Stream:
-        """Words that both factors of the product see."""
+        """Random words that both factors of the trial share."""
         return self._stream("both", self.length, self.trial, part)
 
     def lasting(self, part: str) -> Stream:
-        """Words of this factor that are the same in all trials and lengths."""
+        """Random words that this factor has in all trials and lengths."""
         return self._stream(self.side, part)
 
     def _stream(self, *keys: str | int) -> Stream:

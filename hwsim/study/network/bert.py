@@ -68,7 +68,7 @@ def bert(weights: Weights, heads: int, layers: int, epsilon: float) -> Bert:
 
 
 def hidden(model: Bert, sentences: Sequence[Sequence[int]], product: Matmul) -> list[Array]:
-    """What the last layer says of every token, (tokens, features) a sentence.
+    """The output of the last layer for each sentence: (tokens, features).
 
     sentences: token numbers. Linear layers take the tokens of all sentences as rows of one matrix; attention takes
     sentence by sentence, so that nothing is padded or masked.

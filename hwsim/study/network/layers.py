@@ -1,4 +1,4 @@
-"""What stands between the matrix products of a network, in binary64."""
+"""The layers of networks: linear layers and attention by any matrix product, everything else in binary64."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def by_heads(x: Array, heads: int) -> Array:
 
 
 def attention(product: Matmul, layer: int, query: Array, key: Array, value: Array, heads: int) -> Array:
-    """What the tokens of one sentence take from each other.
+    """Multi-head attention among the tokens of one sentence.
 
     query, key, value: (tokens, heads * size). Both products, `scores` and `context`, are batches of one for each head.
     Returns (tokens, heads * size).

@@ -1,4 +1,4 @@
-"""A network on a unit, measured against itself in binary64: what it returns, and every product inside it."""
+"""The error of a network on a unit against the same network in binary64: of its output and of every product."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Entry:
 
 
 class Network:
-    """A network and what it is given.
+    """A network with its inputs.
 
     name: for people. forward: what it returns, (rows, numbers), whatever way it multiplies. judge: what else is said
     of what it returns, by name. digest: of all that the reference depends on.
@@ -64,7 +64,7 @@ class Network:
 
     @property
     def reference(self) -> Array:
-        """What it returns in binary64."""
+        """The network's output in binary64."""
         if self._reference is None:
             self._reference = self.forward(exact)
         return self._reference
@@ -72,7 +72,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a unit does to a network.
+    """The errors of a network on a unit.
 
     relative: for each kind of error, |error| / |reference| of every row that the network returns (Euclidean lengths).
     cosine: 1 - the cosine between each row and its reference. products: the sums of every product of the network.
@@ -117,7 +117,7 @@ def turned(found: Array, reference: Array) -> Array:
 
 
 def kept(entry: Entry, network: Network, folder: Path) -> Measured:
-    """`measure`, or what an earlier run left in the folder for the same unit, scaling and network."""
+    """`measure`, or its result kept in the folder by an earlier run with the same unit, scaling and network."""
     path = folder / PARTS / f"{_key(entry, network)}.json"
     try:
         return _read(path.read_text())

@@ -1,4 +1,4 @@
-"""The one way that networks multiply matrices."""
+"""The interface by which networks multiply matrices."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class UnitProducts:
         return left, kept[1]
 
     def _filled(self, x: Array, axis: int) -> Array:
-        """Zeros after the last term, up to where the unit's blocks of scales end."""
+        """The factor with zeros added along K up to a whole number of the unit's blocks of scales."""
         if self.unit.scale is None:
             return x
         step = math.lcm(self.unit.scale.a.block[1], self.unit.scale.b.block[0])
@@ -85,7 +85,7 @@ def _scaled(product: Array, operands: Factors) -> Array:
 
 
 class ProductErrors(NamedTuple):
-    """Of all elements of a product. signal: squares of the exact ones; the rest: squares of errors.
+    """Sums over all elements of a product. signal: squares of the exact elements; the rest: squares of errors.
 
     magnitude: of the exact ones; towards_zero: -error of accumulation times the sign of what it should be.
     """

@@ -1,4 +1,4 @@
-"""What a study is of: a file, validated where it enters, and the points that its grids stand for."""
+"""Study files, validated when they are read, and the points that their grids describe."""
 
 from hwsim.study.plan.grid import LIMIT, Point, count, points
 from hwsim.study.plan.study import Study, UnitEntry, load_study

@@ -1,4 +1,4 @@
-"""What a grid varies: the fields of a unit, by short names and by their paths in its file."""
+"""The fields of a unit that a grid varies, by short names and by their paths in the unit's file."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def fields() -> tuple[str, ...]:
 
 
 def text(value: Any) -> str:
-    """A field's value as it is said in labels: a format by its name."""
+    """A field's value as labels show it: a format by its name."""
     if isinstance(value, dict):
         return str(value.get("name") or json.dumps(value, separators=(",", ":")))
     if isinstance(value, list):
@@ -116,7 +116,7 @@ def _change(data: dict[str, Any], field: str, value: Any) -> None:
 
 
 def _accumulator(data: dict[str, Any], bits: Any) -> None:
-    """As many fraction bits in all that holds the sum: the window, and the result's format or that of the chain."""
+    """Give everything that holds the sum these fraction bits: the window, and the format of the result or the chain."""
     if not isinstance(bits, int) or isinstance(bits, bool) or bits < 1:
         raise SpecError(f"accumulator must be a number of fraction bits of at least 1, not {bits!r}")
     fmt = _value("f32" if bits >= BINARY32 else f"e8m{bits}")

@@ -41,7 +41,7 @@ class Point:
 
     @property
     def name(self) -> str:
-        """All of it, as errors say it."""
+        """The point's full name, for errors."""
         return f"{self.label}, {self.data.name}, K = {self.length}"
 
 

@@ -1,4 +1,4 @@
-"""Another method of summing in a unit's place: the `sum` that goes with it, and what else must change."""
+"""Changes the method by which a unit sums, with the other keys that must change with it."""
 
 from __future__ import annotations
 

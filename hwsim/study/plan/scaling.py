@@ -1,4 +1,4 @@
-"""Numbers to what a unit multiplies: the scalings of a study, resolved for a unit and applied."""
+"""The scalings of a study: how numbers become the codes and scales that a unit multiplies."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def resolve(entry: Any, unit: Unit) -> Scaling:
 
 
 def scaling_name(entry: Any) -> str:
-    """An entry of `scaling` as it is said in labels."""
+    """The name of an entry of `scaling` in labels."""
     if isinstance(entry, Mapping) and "name" in entry:
         return str(entry["name"])
     if isinstance(entry, Mapping) and "a" in entry:
@@ -193,7 +193,7 @@ def _own(name: str, unit: Unit, side: str, fmt: Format) -> Rule:
 
 
 def apply(side: SideScaling, which: str, unit: Unit, numbers: NDArray[np.float32]) -> QuantizedFactor:
-    """A factor of a unit, made of numbers.
+    """Quantise numbers as a factor of a unit.
 
     which: `a` or `b`. numbers: (M, K) or (K, N), finite. Raises ValueError where a rule makes numbers that are not
     finite of them: there is no exact product of these.

@@ -1,4 +1,4 @@
-"""A study as it is written: one YAML file, validated where it enters."""
+"""Study files: read from YAML and validated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEYS_OF_UNIT = ("unit", "label", "grid", "scaling", "invalid")
 
 
 def _listed(value: Any) -> Any:
-    """One of a list may stand by itself."""
+    """A list, of one value where it is not a list."""
     return value if isinstance(value, (list, tuple)) else [value]
 
 

@@ -1,4 +1,4 @@
-"""What a study of a preset found, looked up by what its points are of."""
+"""Looks up points of a study's results by their axes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PointSummary = dict[str, Any]
 
 
 def at(results: Results, **wanted: Any) -> PointSummary:
-    """The one point of the summary with these values. A name without a column of its own is an axis's.
+    """The single point of the summary with these values. A name that is no column is that of an axis.
 
     `entry` is the label of the unit's entry. The point has `results` too: how many there are in a trial.
 

@@ -31,7 +31,7 @@ Both = tuple[list[ProductErrors], list[ProductErrors]]
 
 
 def said_of_sentences(sentences: Sequence[str], ids: Sequence[Sequence[int]], found: Found) -> list[str]:
-    """What the transformer was given, and what promotion does to it, in words."""
+    """The transformer's input and the effect of promotion on it, in words."""
     count = sum(map(len, ids))
     plain, promoted = (_mean(found[name], "accumulation") for name in (PLAIN, PROMOTED))
     both = _mean(found[PLAIN], "quantization")
@@ -43,7 +43,7 @@ def said_of_sentences(sentences: Sequence[str], ids: Sequence[Sequence[int]], fo
 
 
 def of_sentences(entries: Sequence[Entry], found: Found) -> list[Chart | TextTable]:
-    """What is shown of the transformer."""
+    """The charts and tables of the transformer."""
     return [
         _bars(
             "real-model-embeddings",
@@ -74,7 +74,7 @@ def of_sentences(entries: Sequence[Entry], found: Found) -> list[Chart | TextTab
 
 
 def of_digits(entries: Sequence[Entry], found: Found) -> list[Chart | TextTable]:
-    """What is shown of the network for digits."""
+    """The chart and table of the network for digits."""
     return [
         _bars(
             "real-model-digits",
@@ -106,7 +106,7 @@ def _number(value: float) -> str:
 
 
 def _counted(one: Measured, key: str, of: int) -> str:
-    """A share as a count, of so many for each sentence."""
+    """A share as a count. of: how many there are for each sentence."""
     many = len(one.relative["total"]) * of
     return f"{round(one.judged[key] * many)} of {many}"
 
@@ -124,7 +124,7 @@ def _reach(kind: str, one: Measured) -> str:
 def _by_unit(
     title: str, entries: Sequence[Entry], found: Found, columns: Mapping[str, Column], caption: str
 ) -> TextTable:
-    """A row for each unit: its errors of every kind, and what its network says."""
+    """A row for each unit: its errors of every kind, and more columns."""
     errors: dict[str, Column] = {WORDS[kind].capitalize(): partial(_reach, kind) for kind in KINDS}
     rows = {(entry.label, entry.scaling): found[entry.label] for entry in entries}
     return listing(title, ("Unit", "Scaling"), rows, {**errors, **columns}, caption)

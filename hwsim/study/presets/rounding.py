@@ -1,4 +1,4 @@
-"""What is lost when numbers are rounded to a format: their ratio to the error, and how many are no longer there."""
+"""The errors of rounding numbers to a format: signal to noise, and the shares that become zero or saturate."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def lost(numbers: NDArray[Any], rounded: NDArray[Any]) -> float:
 
 
 def by_rule(numbers: NDArray[np.float32], rule: str | Rule, **changes: Any) -> Floats:
-    """Numbers quantised by a rule, with changes to its fields, and back. The last axis is quantised along."""
+    """Numbers quantised by a rule along the last axis, and back. changes: to fields of the rule."""
     return np.asarray(quantize(numbers, get_rule(rule), **changes).dequantize(), np.float64)
 
 

@@ -1,4 +1,4 @@
-"""What a truncating window loses of a sum that grows, expected from the products alone: no unit is run."""
+"""The expected loss of a growing sum in a truncating window, from the products alone: no unit is run."""
 
 from __future__ import annotations
 

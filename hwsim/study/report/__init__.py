@@ -1,4 +1,4 @@
-"""What a study shows: charts, tables and one page. Charts are data (parts), drawn without a network."""
+"""Reports of studies: charts and tables as data, figures, Markdown, and one HTML page."""
 
 from hwsim.study.report.charts import specification, svg, write_charts
 from hwsim.study.report.contents import Axis, Chart, Reference, Series, StudyReport, TextTable

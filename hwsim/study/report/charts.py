@@ -66,7 +66,7 @@ def _dict(whole: Any) -> dict[str, Any]:
 
 
 def _picked(spec: dict[str, Any]) -> dict[str, Any]:
-    """With a legend whose entries pick series. Altair would count its views over all charts of a process."""
+    """Make the legend's entries pick series. (Altair would count its views over all charts of a process.)"""
     views = [panel["layer"][0]["name"] for panel in spec.get("concat") or spec["hconcat"]]
     select = {"type": "point", "fields": ["series"]}
     return spec | {"params": [{"name": "picked", "select": select, "bind": "legend", "views": views}]}
@@ -119,7 +119,7 @@ def _legend(chart: Chart, total: int) -> dict[str, Any]:
 
 
 def note(chart: Chart) -> str:
-    """What has no place on a chart's axes, in words: empty where all has."""
+    """How many points a chart cannot draw, and why, in words; empty where it draws all."""
     return missing(places(chart)[1], "Without colour" if chart.kind == "heatmap" else "Not drawn")
 
 

@@ -1,4 +1,4 @@
-"""What a report is made of: charts and tables as data, validated where they enter. Nothing here draws."""
+"""The contents of a report, validated: charts and tables as data. Nothing here draws."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Series:
 
     @property
     def worded(self) -> bool:
-        """Whether its places are words."""
+        """Whether x are words."""
         return any(isinstance(one, str) for one in self.x)
 
 
@@ -239,12 +239,12 @@ class StudyReport:
 
     @property
     def charts(self) -> tuple[Chart, ...]:
-        """The charts among its parts."""
+        """The charts of the report, in order."""
         return tuple(one for one in self.parts if isinstance(one, Chart))
 
     @property
     def tables(self) -> tuple[TextTable, ...]:
-        """The tables among its parts."""
+        """The tables of the report, in order."""
         return tuple(one for one in self.parts if isinstance(one, TextTable))
 
 

@@ -1,4 +1,4 @@
-"""Where words stand: beside points without covering one another, and in lines that fit a width."""
+"""Places labels beside points without overlaps, and breaks text into lines of a width."""
 
 from __future__ import annotations
 
@@ -57,54 +57,55 @@ class Box(NamedTuple):
         )  # fmt: skip
 
 
-class Put(NamedTuple):
-    """Where a label stands. x, y: its left end and middle, in pixels. far: whether a leader joins it to its point."""
+class LabelPosition(NamedTuple):
+    """The position of a label.
+
+    x, y: its left end and middle, in pixels. far: whether a leader joins it to its point.
+    """
 
     x: float
     y: float
     far: bool
 
 
-def put(
+def label_positions(
     points: Sequence[tuple[float, float]],
     names: Sequence[str],
     size: tuple[float, float],
     letters: float = 11,
     obstacles: Sequence[Box] = (),
-) -> list[Put | None]:
-    """A place for each point's name, so that none covers another, a point or the frame, where there is room.
+) -> list[LabelPosition | None]:
+    """A position for each point's name where it covers no other name, no point and not the frame.
 
     points, size, obstacles : pixels, y downwards. None where there is no name, or no room within 60 pixels.
     """
     taken = [Box(x - 5, y - 5, x + 5, y + 5) for x, y in points] + list(obstacles)
-    found: list[Put | None] = []
+    found: list[LabelPosition | None] = []
     for (x, y), name in zip(points, names, strict=True):
-        found.append(_free(x, y, width(name, letters), letters, size, taken) if name else None)
+        wide = width(name, letters)
+        candidates = _around(x, y, wide, letters) if name else ()
+        found.append(next((one for one in candidates if _is_free(_box(one, wide, letters), size, taken)), None))
         if found[-1]:
-            taken.append(_box(found[-1], width(name, letters), letters))
+            taken.append(_box(found[-1], wide, letters))
     return found
 
 
-def _box(place: Put, wide: float, letters: float) -> Box:
+def _box(place: LabelPosition, wide: float, letters: float) -> Box:
     return Box(place.x - 1, place.y - letters * 0.6, place.x + wide + 1, place.y + letters * 0.6)
 
 
-def _free(x: float, y: float, wide: float, letters: float, size: tuple[float, float], taken: list[Box]) -> Put | None:
-    for place in _around(x, y, wide, letters):
-        box = _box(place, wide, letters)
-        inside = box.left >= 2 and box.right <= size[0] - 2 and box.top >= 2 and box.bottom <= size[1] - 2
-        if inside and not any(box.meets(other) for other in taken):
-            return place
-    return None
+def _is_free(box: Box, size: tuple[float, float], taken: Sequence[Box]) -> bool:
+    inside = box.left >= 2 and box.right <= size[0] - 2 and box.top >= 2 and box.bottom <= size[1] - 2
+    return inside and not any(box.meets(other) for other in taken)
 
 
-def _around(x: float, y: float, wide: float, letters: float) -> Iterator[Put]:
+def _around(x: float, y: float, wide: float, letters: float) -> Iterator[LabelPosition]:
     """Places near a point, the best first: right, left, above, below, then further off."""
     up = letters * 0.6 + 6
-    yield from (Put(x + 8, y, False), Put(x - 8 - wide, y, False))
+    yield from (LabelPosition(x + 8, y, False), LabelPosition(x - 8 - wide, y, False))
     for at in (x - wide / 2, x + 2, x - 2 - wide):
-        yield from (Put(at, y - up, False), Put(at, y + up, False))
+        yield from (LabelPosition(at, y - up, False), LabelPosition(at, y + up, False))
     for far in (14, 22, 30, 40, 50, 60):
         for at in (x + 8, x - 8 - wide, x - wide / 2):
-            yield from (Put(at, y - far - 4, True), Put(at, y + far + 4, True))
-        yield from (Put(x + far, y, True), Put(x - far - wide, y, True))
+            yield from (LabelPosition(at, y - far - 4, True), LabelPosition(at, y + far + 4, True))
+        yield from (LabelPosition(x + far, y, True), LabelPosition(x - far - wide, y, True))

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from hwsim.study.report.contents import Chart
-from hwsim.study.report.labels import Box, Put, broken, put, width
+from hwsim.study.report.labels import Box, LabelPosition, broken, label_positions, width
 from hwsim.study.report.libraries import library
 from hwsim.study.report.palette import INK, NOTHING, PAPER, QUIET, Look
 from hwsim.study.report.scales import AxisScale, PlottedPoint, short, written
@@ -18,7 +18,7 @@ LETTERS = 11  # of words inside the frame
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """What one panel is drawn from.
+    """The data and the axes of one panel.
 
     chart, name : of which chart it is, and its title. places : its points. looks : of each label.
     x : a scale, or the words of an axis of categories. y : a scale; of a heatmap the scale of its values.
@@ -124,8 +124,8 @@ def _dash(panel: Panel) -> Any:
     return alt.StrokeDash("series:N", scale=scale, legend=alt.Legend(**panel.legend) if panel.legend else None)
 
 
-def _seen(panel: Panel, usual: float) -> Any:
-    """Opacity: where a series is picked in the legend, the others fade."""
+def _opacity(panel: Panel, usual: float) -> Any:
+    """The opacity of marks: where a series is picked in the legend, the others fade."""
     alt = library("altair")
     if not panel.picks:
         return alt.value(usual)
@@ -141,14 +141,14 @@ def _lines(panel: Panel) -> list[Any]:
     line = _over(panel, [row | {"dash": panel.looks[row["series"]].dash} for row in rows])
     parts = []
     if banded:
-        faint = _seen(panel, 0.16 if len(banded) <= 8 else 0.09)
+        faint = _opacity(panel, 0.16 if len(banded) <= 8 else 0.09)
         parts.append(band.mark_area().encode(
             x=x, y=_y(panel, "low"), y2="high:Q", color=colour, opacity=faint))  # fmt: skip
     parts.append(line.mark_line(strokeWidth=2).encode(
-        x=x, y=_y(panel), color=colour, strokeDash=dash, opacity=_seen(panel, 1)))  # fmt: skip
+        x=x, y=_y(panel), color=colour, strokeDash=dash, opacity=_opacity(panel, 1)))  # fmt: skip
     dots = _over(panel, [row for row in rows if row["series"] not in theory])
     parts.append(dots.mark_point(filled=True, size=48, opacity=1).encode(
-        x=x, y=_y(panel), color=colour, shape=_shape(panel), opacity=_seen(panel, 1),
+        x=x, y=_y(panel), color=colour, shape=_shape(panel), opacity=_opacity(panel, 1),
         tooltip=_tooltip(panel, rows)))  # fmt: skip
     if theory & panel.drawn:
         # Theory has no markers: something to point at for its tooltip.
@@ -169,20 +169,20 @@ def _points(panel: Panel) -> list[Any]:
             x=x, y=_y(panel), color=colour, order=alt.Order("x:Q")))  # fmt: skip
     if bars:
         parts.append(_over(panel, bars).mark_rule(strokeWidth=1.3).encode(
-            x=x, y=_y(panel, "low"), y2="high:Q", color=colour, opacity=_seen(panel, 0.8)))  # fmt: skip
+            x=x, y=_y(panel, "low"), y2="high:Q", color=colour, opacity=_opacity(panel, 0.8)))  # fmt: skip
     theory = {one.label for one in panel.chart.series if one.dashed}
     measured = [row for row in rows if row["series"] not in theory]
     strokes = [row for row in rows if row["series"] in theory]
     for shown, look in ((measured, {"filled": True, "size": 70}), (strokes, {"filled": False, "size": 500})):
         if shown:
             parts.append(_over(panel, shown).mark_point(opacity=1, **look).encode(
-                x=x, y=_y(panel), color=colour, shape=_shape(panel), opacity=_seen(panel, 1),
+                x=x, y=_y(panel), color=colour, shape=_shape(panel), opacity=_opacity(panel, 1),
                 tooltip=_tooltip(panel, rows)))  # fmt: skip
     return parts + _names(panel)
 
 
 def _names(panel: Panel) -> list[Any]:
-    """Words beside points, where there is room for them, with a leader where they stand far off."""
+    """Names beside points where there is room, with a leader where they are far from their point."""
     alt = library("altair")
     named = [(one, series.names[one.at] if series.names else "")
              for one in panel.places for series in [panel.chart.series[one.series]]]  # fmt: skip
@@ -190,7 +190,7 @@ def _names(panel: Panel) -> list[Any]:
         return []
     wide, high = panel.size
     at = [(panel.x.position(float(one.x)) * wide, (1 - panel.y.position(one.y)) * high) for one, _ in named]
-    found = put(at, [name for _, name in named], (wide, high), LETTERS, _obstacles(panel))
+    found = label_positions(at, [name for _, name in named], (wide, high), LETTERS, _obstacles(panel))
     texts, leaders = [], []
     for (x, y), (_, name), place in zip(at, named, found, strict=True):
         if place is None:
@@ -208,7 +208,7 @@ def _names(panel: Panel) -> list[Any]:
 
 
 def _obstacles(panel: Panel) -> list[Box]:
-    """What words must not cover: the steps of fronts, reference lines and their words."""
+    """Boxes that names must not cover: the steps of fronts, reference lines and their labels."""
     (wide, high), boxes = panel.size, []
     if isinstance(panel.x, tuple):
         return []
@@ -218,7 +218,7 @@ def _obstacles(panel: Panel) -> list[Box]:
         for (left, y), (right, after) in pairwise(at):
             boxes.append(Box(left, y - 2, right, y + 2))
             boxes.append(Box(right - 2, min(y, after), right + 2, max(y, after)))
-    for one in _lined(panel):
+    for one in _reference_positions(panel):
         letters = width(one.label, LETTERS) + 10
         if one.axis == "x":
             boxes.append(Box(one.at - 1, 0, one.at + 1, high))
@@ -231,7 +231,7 @@ def _obstacles(panel: Panel) -> list[Box]:
     return boxes
 
 
-def _nearest(x: float, place: Put, wide: float) -> dict[str, float]:
+def _nearest(x: float, place: LabelPosition, wide: float) -> dict[str, float]:
     return {"right": min(max(x, place.x), place.x + wide), "end": place.y}
 
 
@@ -246,7 +246,7 @@ def _bars(panel: Panel) -> list[Any]:
     x, colour = _x(panel), _colour(panel)
     base = _over(panel, rows)
     parts = [base.mark_bar().encode(x=x, xOffset=side, y=_y(panel), y2="floor:Q", color=colour,
-                                    opacity=_seen(panel, 1), tooltip=_tooltip(panel, rows))]  # fmt: skip
+                                    opacity=_opacity(panel, 1), tooltip=_tooltip(panel, rows))]  # fmt: skip
     errors = [row for row in rows if row["low"] != row["high"]]
     if errors:
         rule = _over(panel, errors)
@@ -293,7 +293,7 @@ def _heatmap(panel: Panel) -> list[Any]:
     return parts
 
 
-class Lined(NamedTuple):
+class ReferencePosition(NamedTuple):
     """A reference line. at: its pixel. near: how many lie close before it. first: its words are at the left, or right
     of an upright line."""
 
@@ -305,8 +305,8 @@ class Lined(NamedTuple):
     first: bool
 
 
-def _lined(panel: Panel) -> list[Lined]:
-    """Where reference lines and their words stand: words of lines that lie close go to other ends or steps."""
+def _reference_positions(panel: Panel) -> list[ReferencePosition]:
+    """The positions of reference lines and their labels; labels of lines that are close go to other ends or steps."""
     found = []
     for axis, scale, length in (("y", panel.y, panel.size[1]), ("x", panel.x, panel.size[0])):
         taken: list[float] = []
@@ -319,14 +319,14 @@ def _lined(panel: Panel) -> list[Lined]:
             near = sum(abs(at - other) < room for other in taken)
             taken.append(at)
             first = at + room < length if axis == "x" else near % 2 == 1
-            found.append(Lined(axis, one.value, one.label, length - at if axis == "y" else at, near, first))
+            found.append(ReferencePosition(axis, one.value, one.label, length - at if axis == "y" else at, near, first))
     return found
 
 
 def _references(panel: Panel) -> list[Any]:
     """Lines across the panel, each with its words inside the frame."""
     alt, parts = library("altair"), []
-    for one in _lined(panel):
+    for one in _reference_positions(panel):
         base = _over(panel, [{one.axis: one.value, "label": one.label}])
         line = {"y": _y(panel)} if one.axis == "y" else {"x": _x(panel)}
         parts.append(base.mark_rule(color=QUIET, strokeDash=[2, 2], strokeWidth=1.2).encode(**line))

@@ -1,4 +1,4 @@
-"""What of a chart has a place on its axes, and the axes themselves: their ends, ticks and numbers."""
+"""The axes of charts: their ends, ticks and numbers, and the points that they can show."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PlottedPoint(NamedTuple):
 
 
 def places(chart: Chart) -> tuple[list[PlottedPoint], Counter[str]]:
-    """Points that have a place on the axes, and how many have none, by the reason."""
+    """The points that the axes can show, and how many they cannot, by the reason."""
     drawn: list[PlottedPoint] = []
     gone: Counter[str] = Counter()
     for number, one in enumerate(chart.series):
@@ -56,7 +56,7 @@ def _reason(value: float, log: int | None) -> str:
 
 
 def missing(gone: Counter[str], verb: str = "Not drawn") -> str:
-    """What is not drawn, in words: empty where nothing is missing."""
+    """How many points are not drawn, in words; empty where none is missing."""
     if not gone:
         return ""
     told = "; ".join(f"{count} {reason}" for reason, count in sorted(gone.items()))

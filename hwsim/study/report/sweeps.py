@@ -1,4 +1,4 @@
-"""Tables and series of what is swept: each cell of a table, each point of a series, is one call of a function."""
+"""Tables and series as functions: each cell of a table and each point of a series is one call."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def listing(
 
 
 def each(values: Iterable[R]) -> dict[R, R]:
-    """Rows or columns of values that are their own words or titles."""
+    """Rows or columns whose values are their own titles."""
     return {value: value for value in values}
 
 

@@ -1,1 +1,1 @@
-"""Who carries tasks out: this machine's cores, or Dask's."""
+"""Runners of tasks: on this machine's cores, or on Dask."""

@@ -69,7 +69,7 @@ def _run(tasks: list[Task], workers: int, done: Callable[[Task, Rows], None]) ->
 
 
 def _pooled(tasks: list[Task], workers: int, done: Callable[[Task, Rows], None]) -> None:
-    """Run tasks, and take those that are done out of the list."""
+    """Run tasks, and remove those that are done from the list."""
     before = set(multiprocessing.active_children())
     with _environment(ONE_THREAD):
         pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin)
@@ -95,7 +95,7 @@ def _pooled(tasks: list[Task], workers: int, done: Callable[[Task, Rows], None])
 
 
 def _begin() -> None:
-    """In a worker: Ctrl-C is for the process that gives out the tasks, and without that one there is nothing to do."""
+    """Prepare a worker: it ignores Ctrl-C, which is for its parent, and ends when its parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
