@@ -41,9 +41,9 @@ class Extent(NamedTuple):
     def not_float64s(self, what: str) -> Iterator[str]:
         """Why float64 does not hold these numbers and sums of them, if it does not. what: their name."""
         if self.bits > FLOAT64_BITS:
-            yield f"{what} of {self.bits} bits, of which float64 has {FLOAT64_BITS},"
+            yield f"{what} of {self.bits} bits (float64 has {FLOAT64_BITS})"
         if self.low < FLOAT64_LOW or self.high > FLOAT64_HIGH:
-            yield f"{what} from 2^{self.low} to 2^{self.high}, beyond float64's exponents,"
+            yield f"{what} from 2^{self.low} to 2^{self.high} (beyond float64's exponents)"
 
 
 def extent(fmt: Format) -> Extent:

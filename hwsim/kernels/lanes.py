@@ -1,8 +1,15 @@
-"""The inner loop of a window, in vectors: one group of one row against 16 columns.
+"""The inner loop of a window, in vectors: one group of one row of A against 16 columns of B.
 
-Written in LLVM's own language, because widths matter here: exponents stand in lanes of 8 or 16 bits, magnitudes in
-lanes of 16 or 32, and a 32-bit column of every vector belongs to one column of B. LLVM makes of it what the processor
-has.
+For each column it does what a unit does:
+
+1. A product's exponent is the sum of its factors' exponents. max_exp is the largest of these and of the addend's.
+2. A product of significands is shifted down by its distance from max_exp. That truncates its magnitude; where
+   `sum.lost` is floor or jam, one is added to it, or its last bit is set, if a bit was lost and the rule asks for it.
+3. The product takes its sign, and all are summed.
+
+It is written in LLVM's own language because widths decide its speed: exponents stand in lanes of 8 or 16 bits,
+magnitudes in lanes of 16 or 32 bits, and every 32 bits of a vector of 512 belong to one column of B. LLVM makes of that
+what the processor has. `vectors.vectors_of` proves for a unit that nothing overflows these lanes.
 
 Packed, a group of B (16 columns) and a group of A (one row) are, for every four products k0..k3:
 
@@ -92,13 +99,14 @@ class VectorLayout(NamedTuple):
 
 
 class _GroupCode:
-    """The code of one group."""
+    """The code of one group. Each method writes instructions, and returns the vector or number that they compute."""
 
     def __init__(self, builder: Builder, layout: VectorLayout, lost: int, addresses: Value):
         self.b, self.layout, self.lost = builder, layout, lost
         self.b_at, self.a_at, self.addend_at, self.out_at, self.negative_at, self.exp_at, self.deeper = addresses
 
     def emit(self) -> None:
+        """All of it: max_exp of each column, and the sums of all products, and of the negative ones in 32-bit lanes."""
         lanes = V8 if self.layout.exp_bits == 8 else V16
         exps = [self.b.add(self.vector(i * VECTOR, lanes), self.a_exps(i, lanes)) for i in range(self.count)]
         max_exp = self.call("smax", self.column_max(exps), self.load(self.addend_at, 0, V32))
@@ -115,9 +123,11 @@ class _GroupCode:
 
     @property
     def count(self) -> int:
+        """Vectors of exponents of a group."""
         return self.layout.exp_vectors * self.layout.quads
 
     def a_exps(self, index: int, lanes: Kind) -> Value:
+        """Exponents of A, the same for every column."""
         return self.b.bitcast(self.broadcast(self.a_at, 4 * index), lanes)
 
     def column_max(self, exps: list[Value]) -> Value:
@@ -185,6 +195,7 @@ class _GroupCode:
         return self.b.and_(four, self.splat(V16, 255)) if half == 0 else self.b.lshr(four, self.splat(V16, 8))
 
     def distance32(self, exps: list[Value], top: Value, quad: int, half: int, which: int) -> Value:
+        """How far a product of each column is below max_exp, in lanes of 32 bits."""
         if self.layout.exp_bits == 16:
             two = self.b.bitcast(self.b.sub(top, exps[2 * quad + half]), V32)
             return self.b.lshr(two, self.splat(V32, 16)) if which else self.b.and_(two, self.splat(V32, 0xFFFF))

@@ -1,7 +1,10 @@
-"""Groups in their order, for strips of columns: the sums of `lanes.group` become rounded results, and these addends.
+"""Groups in their order, for strips of 64 columns: `lanes.group` sums a group, and here its sums are finished.
 
-Rows are the inner loop, so that a group of B stays close while all rows pass it. Finishing is written as loops over a
-strip that compilers make vectors of.
+Finishing adds the addend, rounds to the result format, and hands the result on: to the next group as its addend, or to
+the register of promotions and late additions. It is written as loops over a strip, which LLVM makes vectors of, in
+float64, or in float32 where that suffices (`_finish_single`). Groups with a NaN or an infinity are rare, and are
+computed product by product (`_one_by_one`). Rows are the inner loop, so that a group of B stays in the processor's
+cache while all rows pass it.
 """
 
 from __future__ import annotations

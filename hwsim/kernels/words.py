@@ -25,9 +25,9 @@ AT_ONCE = 1 << 17  # codes that are looked up together
 def words_lack(key: str, fmt: Format, to: Format) -> Iterator[str]:
     """Why words do not hold codes of a format, converted to another, if they do not."""
     if fmt.bits > MOST_CODE_BITS:
-        yield f"{key}: {fmt.name}, of more than {MOST_CODE_BITS} bits,"
+        yield f"{key}: {fmt.name} (more than {MOST_CODE_BITS} bits)"
     elif _significand_bits(to) > SIG_BITS or max(abs(exp) for exp in exponent_range(to)) > EXP_OFFSET // 4:
-        yield f"{key}: {fmt.name} as {to.name}, too wide for a word,"
+        yield f"{key}: {fmt.name} (too wide as {to.name})"
 
 
 def _significand_bits(fmt: Format) -> int:

@@ -248,7 +248,7 @@ def test_what_is_refused() -> None:
     limited = supports(unit_of("e4m3", "f32", {**rule, "product_limit": 4}, "f32"))
     assert limited.lacks == ("sum.product_limit: 4",)
     wide = {"name": "wide", "kind": "fixed", "integer_bits": 31, "fraction_bits": 0}
-    products = "operands: products of 62 bits, of which float64 has 53,"
+    products = "operands: products of 62 bits (float64 has 53)"
     assert supports(unit_of((wide, wide), "f32", rule, "f32")).lacks == (products,)
     other = unit_of("e4m3", "f16", rule, "f16", overflow="nan", nan=0x7E00)
     assert supports(other).lacks == ("result.nan: 0x7e00 (which differs from the NaN of an overflow)",)
