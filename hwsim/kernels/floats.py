@@ -293,12 +293,6 @@ def settled(x: float, rounded: float, t: RoundingTarget) -> float:
 
 
 @inlined
-def add_to(x: float, y: float, t: RoundingTarget) -> float:
-    """x + y, rounded once to t, as an addition of IEEE 754."""
-    return round_in(sum_in(x, y, t.mode, False), t, t.mode)
-
-
-@inlined
 def within(x: float, f: FixedRange) -> float:
     """A multiple of a fixed format's unit, brought into its range."""
     if f.turn > 0:

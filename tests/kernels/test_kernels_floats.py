@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hwsim.formats import FixedFormat, FloatFormat, formats, get_format, parse
 from hwsim.kernels.codes import codes_of, values_of
 from hwsim.kernels.float_kernel import round_all
-from hwsim.kernels.floats import CUT, add_odd, add_to, has_room, round_in, round_to, target_of
+from hwsim.kernels.floats import CUT, add_odd, has_room, round_in, round_to, sum_in, target_of
 
 MODES = ("rne", "rna", "rz", "ru", "rd", "rto")
 FORMATS = ("e4m3", "e5m2", "e4m3fnuz", "f16", "tf32", "e8m13", "f32", "dlfloat16", "bare-nearby")
@@ -78,7 +78,7 @@ def round_carried(values: Any, t: Any) -> None:
 @njit(error_model="numpy")  # type: ignore[untyped-decorator]
 def add_each(x: Any, y: Any, out: Any, t: Any) -> None:
     for i in range(x.size):
-        out[i] = add_to(x[i], y[i], t)
+        out[i] = round_in(sum_in(x[i], y[i], t.mode, False), t, t.mode)
 
 
 @njit(error_model="numpy")  # type: ignore[untyped-decorator]
