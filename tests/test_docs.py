@@ -32,6 +32,7 @@ from typing import NamedTuple
 import pytest
 import typer.main
 import yaml
+from built_presets import others_soaked
 from conftest import missing
 from patience import LIMIT
 
@@ -434,7 +435,9 @@ def run_tool(words: list[str], cwd: Path, **environment: str) -> subprocess.Comp
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("unit", ["deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32", "my-unit.yaml"])
+@pytest.mark.parametrize(
+    "unit", others_soaked(["my-unit.yaml", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"], ["my-unit.yaml"])
+)
 def test_lint_is_silent_with_the_waivers_that_are_shown(verilator: None, unit: str, files: Path) -> None:
     assert main(["rtl", unit, "-o", "./"]) == 0
     shutil.copy(ROOT / "docs" / "waivers.vlt", files)
