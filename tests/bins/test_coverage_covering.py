@@ -7,8 +7,8 @@ from collections import Counter as Tally
 from pathlib import Path
 
 import pytest
-from bins.coverage_units import DEEPSEEK, HOPPER, MX, unit_of
 from built_presets import DISTINCT
+from odd_units import unit as unit_of
 
 from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covered, covering
@@ -16,6 +16,10 @@ from hwsim.cases.bins.plan import GROUPS, plan
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
 from hwsim.spec import NotImplementedYet, load_unit
+
+DEEPSEEK = "deepseek-v3-e4m3-f32"
+HOPPER = "hopper-wgmma-e4m3-f32"
+MX = "mxfp8-e4m3-f32"
 
 SEED = 1
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
-from bins.coverage_units import HOPPER, unit_of
+from odd_units import unit as unit_of
 
 from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covering
@@ -17,6 +17,8 @@ from hwsim.model.definition import Definition
 from hwsim.model.terms import Term
 from hwsim.model.window import align
 from hwsim.spec import Unit
+
+HOPPER = "hopper-wgmma-e4m3-f32"
 
 WINDOW = 13
 GROWTH = 6  # of 32 products of at most 3.515625 at their exponent, and an addend below 2

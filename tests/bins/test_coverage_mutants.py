@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from bins.coverage_units import HOPPER, unit_of
 from bins.test_coverage_oracle import cases_of, wrong
+from odd_units import unit as unit_of
 
 from hwsim.cases.bins import distances, lostbits, references, sums
 from hwsim.cases.bins.counter import Counter
@@ -14,6 +14,8 @@ from hwsim.cases.bins.covering import covered
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.bins.seen import Seen
 from hwsim.cases.bins.shape import Shape
+
+HOPPER = "hopper-wgmma-e4m3-f32"
 
 
 @pytest.fixture(scope="module")

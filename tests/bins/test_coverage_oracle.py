@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from bins.coverage_oracle import ELSEWHERE, GROUPS, expected
-from bins.coverage_units import HOPPER, unit_of
+from odd_units import unit as unit_of
 
 from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covered
@@ -17,6 +17,8 @@ from hwsim.cases.case import Case
 from hwsim.cases.landmarks import is_finite
 from hwsim.cases.random_cases import random_cases
 from hwsim.spec import Unit
+
+HOPPER = "hopper-wgmma-e4m3-f32"
 
 UNITS = (HOPPER, "ada-mma-e5m2-f16", "tiny-pair", "tiny-addend")
 

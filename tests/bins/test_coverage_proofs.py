@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
-from bins.coverage_units import HOPPER, unit_of
+from odd_units import unit as unit_of
 
 from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covered
@@ -15,6 +15,8 @@ from hwsim.cases.bins.shape import Shape
 from hwsim.cases.case import Case
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit
+
+HOPPER = "hopper-wgmma-e4m3-f32"
 
 # What enumeration hits and covering cases miss: reported as open, never as unreachable.
 LEFT_OPEN = {

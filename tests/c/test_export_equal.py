@@ -11,7 +11,8 @@ from built_presets import one_of_each
 from c.export_library import C99, CPP17, Library, syntax
 from c.export_random_units import drawn_cases, drawn_units
 from c.export_stages import differences
-from model.model_units import NAMES, ODD, Case, cases, run, unit
+from model.model_units import NAMES, Case, cases, run
+from odd_units import ODD, unit
 
 from hwsim.c import HEADER, UnitInC, render
 from hwsim.spec import as_yaml, load_unit, presets

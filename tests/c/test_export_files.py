@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from c.export_library import C99, CPP17, Library
 from cli.cli_run import Done, Run, fails
-from model.model_units import ODD
+from odd_units import ODD
 
 import hwsim
 from hwsim.c import HEADER, UnitInC, export_c, identifier, render

@@ -10,7 +10,8 @@ import pytest
 from c.export_library import C99, Library
 from c.export_stages import differences
 from c.export_suites import plain, results, suites
-from model.model_units import Case, cases, run, unit
+from model.model_units import Case, cases, run
+from odd_units import unit
 
 from hwsim.c import HEADER, UnitInC, render
 

@@ -23,9 +23,9 @@ COUNT = 480
 WORD = 0xFFFFFFFF
 
 
-@pytest.fixture(params=[*UNITS, ODD["unit"], "mxint8-f32"])
+@pytest.fixture(params=[*UNITS, ODD, "mxint8-f32"])
 def unit(request):
-    return measured_unit(request.param) if request.param == ODD["unit"] else unit_of(request.param)
+    return measured_unit(request.param) if request.param == ODD else unit_of(request.param)
 
 
 def test_words_are_threefry():

@@ -6,22 +6,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 
+from odd_units import unit as unit_of
+
 from hwsim.cases.case import Case, term_scales
 from hwsim.cases.directed import directed
 from hwsim.formats import Class
 from hwsim.model.definition import Definition
 from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
-from hwsim.spec import Unit, load_unit
+from hwsim.spec import Unit
 
 # An odd one: 5 lanes, a binary16 addend and result, rounded to nearest, lost bits jammed.
-ODD = {
-    "unit": "odd-e4m3-f16",
-    "operands": {"a": "e4m3", "b": "e4m3", "addend": "f16"},
-    "instruction": {"k": 5, "lanes": 5},
-    "sum": {"method": "aligned", "fraction_bits": 13, "lost": "jam"},
-    "result": {"format": "f16", "rounding": "rne"},
-}
+ODD = "odd-e4m3-f16"
 NAMES = (
     "hopper-wgmma-e4m3-f32",
     "hopper-wgmma-e5m2-f32",
@@ -32,11 +28,6 @@ NAMES = (
     "odd-e4m3-f16",
 )
 SEED = 1
-
-
-def unit_of(name: str) -> Unit:
-    """A preset, or the odd unit."""
-    return Unit.model_validate(ODD) if name == ODD["unit"] else load_unit(name)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from cosim.mutants import MUTANTS, Mutant
-from cosim.odd_units import TINY
+from odd_units import unit
 
 from hwsim.cosim import suites, tables
 from hwsim.cosim.run import CosimOptions, RunResult, run
@@ -18,6 +18,8 @@ from hwsim.cosim.unitdesign import unit_design
 from hwsim.formats import get_format
 from hwsim.report import Row, failure_lines
 from hwsim.spec import Pipeline, Unit, pipeline
+
+TINY = unit("tiny")
 
 CASES = 24
 SEED = 3

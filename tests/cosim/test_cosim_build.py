@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cosim.odd_units import TINY
+from odd_units import unit
 
 from hwsim import processes
 from hwsim.cosim.bench import PUBLIC, TOP, bench
@@ -19,6 +19,8 @@ from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import ToolMissing
 from hwsim.rtl import verilog
 from hwsim.spec import pipeline
+
+TINY = unit("tiny")
 
 pytestmark = pytest.mark.simulator
 PORTS = port_map(TINY, pipeline(TINY))

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from built_presets import others_soaked
-from cosim.odd_units import ODD, TINY, odd_pipelines
+from cosim.odd_pipelines import odd_pipelines
 from cosim.plays import played, recorded, trace_of, with_codes, with_trace
+from odd_units import IN_RTL, unit, units_of
 
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.build import bulk_build
@@ -19,6 +20,9 @@ from hwsim.cosim.traffic import Traffic
 from hwsim.rtl import verilog
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline
 from hwsim.tb.job import READY, RESET, SEEN_VALID, VALID
+
+ODD = units_of(IN_RTL)
+TINY = unit("tiny")
 
 pytestmark = [pytest.mark.simulator, pytest.mark.usefixtures("verilator")]
 

@@ -13,14 +13,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cosim.odd_units import TINY
 from cosim.small_runs import mutant, processes_in, shrink
+from odd_units import unit
 from patience import LIMIT, wait_until
 
 from hwsim.cli import main
 from hwsim.cosim import play, unitdesign
 from hwsim.report import read_json
 from hwsim.spec import as_yaml
+
+TINY = unit("tiny")
 
 Cosim = Callable[..., tuple[int, str, str]]
 

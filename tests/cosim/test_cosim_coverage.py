@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cosim.odd_units import ODD, TINY, TINY_PROMOTED, odd, odd_pipelines
+from cosim.odd_pipelines import odd_pipelines
 from cosim.plays import design_of, planned, planner, recorded, trace_of, with_trace
 from cosim.small_runs import CASES, SEED, shrink, small_run
+from odd_units import IN_RTL, odd_unit, unit, units_of, window
 
 from hwsim.cases.bins import counter as functional
 from hwsim.cases.bins.covering import covered, covering
@@ -42,7 +43,11 @@ from hwsim.tb.job import (
     Trace,
 )
 
-SINGLE = odd("single", instruction={"k": 3, "lanes": 3, "chain": None}, sum={"addend": None}, operands={"addend": None})
+ODD = units_of(IN_RTL)
+TINY = unit("tiny")
+TINY_PROMOTED = unit("tiny-promoted")
+
+SINGLE = odd_unit("single", ("e4m3", "e5m2"), "none", window(13), "e8m13", 3, rounding="rz", chain="none")
 IN, OUT, ACCEPTED, LEAVES = VALID, READY, SEEN_READY, SEEN_VALID
 
 

@@ -7,10 +7,11 @@ from dataclasses import fields
 import numpy as np
 import pytest
 from built_presets import BUILDABLE
-from cosim.odd_units import ODD, TINY, odd_pipelines
+from cosim.odd_pipelines import odd_pipelines
 from cosim.plays import output_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from odd_units import IN_RTL, unit, units_of
 
 from hwsim.cosim.bench import bench
 from hwsim.cosim.ports import PortField, PortMap, port_map, words_of
@@ -18,6 +19,9 @@ from hwsim.model.clock import Beat
 from hwsim.rtl import beat_layout
 from hwsim.spec import load_unit, pipeline
 from hwsim.tb.job import Script, Trace
+
+ODD = units_of(IN_RTL)
+TINY = unit("tiny")
 
 NOTHING = np.zeros(0, np.uint8)
 BY_HAND = Trace(NOTHING, NOTHING, NOTHING)

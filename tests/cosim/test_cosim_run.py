@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cosim.odd_units import TINY, odd
 from cosim.small_runs import BULK_SUITES, CASES, SEED, SUITES, figures, lines, mutant, options, shrink, small_run
+from odd_units import odd_unit, unit, window
 
 from hwsim.cosim import bench, play, run, simulate, unitdesign
 from hwsim.cosim.build import BuildFailed
@@ -21,6 +21,8 @@ from hwsim.report.text import MOST_LINES
 from hwsim.rtl import verilog
 from hwsim.spec import NotImplementedYet, load_unit, pipeline
 from hwsim.tb.job import SuiteOutcome, read_outcome
+
+TINY = unit("tiny")
 
 simulators = [pytest.mark.simulator, pytest.mark.usefixtures("verilator", "icarus")]
 MXFP4 = load_unit("mxfp4-e2m1-f32")
@@ -222,13 +224,8 @@ def test_no_rows_are_no_success() -> None:
 
 @pytest.mark.simulator
 def test_a_unit_with_cases_of_no_chain_and_of_one_lane(icarus: None, tmp_path: Path) -> None:
-    short = odd(
-        "short",
-        operands={"a": "e2m1", "b": "e2m1", "addend": None},
-        instruction={"k": 4, "lanes": 4, "chain": None},
-        sum={"addend": None},
-    )
-    narrow = odd("narrow", operands={"a": "e2m1", "b": "e2m1", "addend": "f16"}, instruction={"k": 1, "lanes": 1})
+    short = odd_unit("short", "e2m1", "none", window(13), "e8m13", rounding="rz", chain="none")
+    narrow = odd_unit("narrow", "e2m1", "f16", window(13), "e8m13", 1, rounding="rz")
     report = small_run(tmp_path / "out", (short, pipeline(short)), (narrow, pipeline(narrow)), simulators=("icarus",))
     assert report.passed
     assert {row.suite for row in report.rows if row.unit == "short"} >= {"GEMM 3 x 3 x 4"}

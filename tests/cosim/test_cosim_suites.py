@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from cosim.odd_units import ODD, TINY, lanes, odd
 from cosim.plays import codes_of, planned, planner, trace_of
 from cosim.small_runs import BULK_SUITES, SUITES, shrink
+from odd_units import IN_RTL, odd_unit, promoted, unit, units_of, window
 
 from hwsim.cases.case import term_scales
 from hwsim.cases.random_cases import random_cases
@@ -17,23 +17,17 @@ from hwsim.cosim.suites import SIZES
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit
 
-NARROW = odd("narrow", operands={"a": "e2m1", "b": "e2m1", "addend": "f16"}, instruction=lanes(1))
-LONG = odd(
-    "long",
-    operands={"a": "e2m1", "b": "e2m1", "addend": "f16"},
-    instruction=lanes(1),
-    result={"format": "f16", "rounding": "rz"},
-    promotion={"interval": 64, "format": "f16"},
-)
-SHORT = odd(
-    "short",
-    operands={"a": "e4m3", "b": "e4m3", "addend": None},
-    instruction={"k": 16, "lanes": 16, "chain": None},
-    sum={"addend": None},
-)
+ODD = units_of(IN_RTL)
+TINY = unit("tiny")
+
+NARROW = odd_unit("narrow", "e2m1", "f16", window(13), "e8m13", 1, rounding="rz")
+LONG = odd_unit("long", "e2m1", "f16", window(13), "f16", 1, rounding="rz", **promoted(64, "f16"))
+SHORT = odd_unit("short", "e4m3", "none", window(13), "e8m13", 16, rounding="rz", chain="none")
 
 
-@pytest.mark.parametrize("unit", [TINY, SHORT, ODD["blocks-in-a-beat"], ODD["promoted-f16"]], ids=lambda u: u.name)
+@pytest.mark.parametrize(
+    "unit", [TINY, SHORT, ODD["blocks-in-a-beat"], ODD["promoted-e4m3-in-f16"]], ids=lambda u: u.name
+)
 def test_every_suite_expects_what_the_definition_returns(unit: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
     shrink(monkeypatch)
     definition = Definition(unit)
@@ -64,7 +58,7 @@ def test_a_matrix_product_fits_the_bench_and_the_unit(driver: str, unit: Unit) -
 
 
 def test_presets_keep_their_matrix_product() -> None:
-    unit = odd("sixteen", instruction=lanes(16))
+    unit = odd_unit("sixteen", ("e4m3", "e5m2"), "f32", window(13), "e8m13", 16, rounding="rz")
     assert planner(unit).within(SIZES["verilator"].gemm) == SIZES["verilator"].gemm
 
 

@@ -6,9 +6,10 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from cosim.odd_units import ODD, TINY, TINY_PROMOTED, odd_pipelines
+from cosim.odd_pipelines import odd_pipelines
 from cosim.plays import design_of, nothing, output_words, stream, trace_of
 from cosim.plays import recorded as recorded_cases
+from odd_units import IN_RTL, unit, units_of
 
 from hwsim.cases.case import beats
 from hwsim.cases.random_cases import random_cases
@@ -20,6 +21,10 @@ from hwsim.cosim.traffic import FULL, Tagged, Traffic, interleave, tag
 from hwsim.model.clock import PipelinedUnit
 from hwsim.spec import Pipeline, Unit, pipeline
 from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, SuiteOutcome
+
+ODD = units_of(IN_RTL)
+TINY = unit("tiny")
+TINY_PROMOTED = unit("tiny-promoted")
 
 BUSY = Traffic(0.6, 0.5, bursts=True)
 UNITS = {unit.name: unit for unit in (TINY, TINY_PROMOTED, ODD["blocks-in-a-beat"], ODD["no-addend-e4m3"])}

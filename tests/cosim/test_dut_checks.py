@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cosim.odd_units import TINY
 from cosim.small_runs import shrink, small_run
+from odd_units import unit
 
 from hwsim.cli import main
 from hwsim.cosim.assertions import checks
@@ -15,6 +15,8 @@ from hwsim.cosim.build import HdlSources
 from hwsim.cosim.ports import port_map
 from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.spec import as_yaml, pipeline
+
+TINY = unit("tiny")
 
 
 @pytest.mark.simulator

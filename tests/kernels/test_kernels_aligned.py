@@ -25,12 +25,14 @@ from kernels.window_cases import (
     whole,
     window_kernel,
 )
-from kernels.window_units import UNITS, random_units
-from model.model_units import ODD
+from kernels.window_units import random_units
+from odd_units import FOR_SCALARS, FOR_VECTORS, ODD, units_of
 
 from hwsim.kernels import kernel_of, supports
 from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.spec import NotImplementedYet, Unit, load_unit
+
+UNITS = units_of({**FOR_VECTORS, **FOR_SCALARS})
 
 WINDOWS = units("aligned", "even-odd")
 PRESETS = [unit for unit in WINDOWS if unit.name not in ODD]

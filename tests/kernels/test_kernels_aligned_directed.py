@@ -12,14 +12,16 @@ from built_presets import others_soaked
 from kernels.kernel_cases import Codes, Product
 from kernels.kernel_units import units
 from kernels.window_cases import Rows, by_run, codes_in, directed_rows, fill, kernels, window_kernel
-from kernels.window_units import UNITS, Variant, variant
-from model.model_units import ODD
+from kernels.window_units import Variant, variant
+from odd_units import FOR_SCALARS, FOR_VECTORS, ODD, units_of
 
 import hwsim
 from hwsim import products as facade
 from hwsim.cases.captured import CAPTURES
 from hwsim.model import dot
 from hwsim.spec import Unit, load_unit
+
+UNITS = units_of({**FOR_VECTORS, **FOR_SCALARS})
 
 PRESETS = [unit for unit in units("aligned", "even-odd") if unit.name not in ODD]
 # Quick to make cases of, and of every way that a sum is finished.

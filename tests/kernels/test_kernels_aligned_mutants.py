@@ -11,8 +11,7 @@ import pytest
 from kernels.kernel_cases import Codes, Product
 from kernels.test_kernels_aligned import SWEPT
 from kernels.window_cases import addend_sweep, by_model, by_run, operands, replay, window_kernel
-from kernels.window_units import UNITS
-from model.model_units import ODD
+from odd_units import FOR_SCALARS, FOR_VECTORS, ODD, units_of
 
 from hwsim.formats import FloatFormat
 from hwsim.kernels.chain import PLAIN
@@ -22,6 +21,8 @@ from hwsim.kernels.lost import FLOOR, TRUNCATE
 from hwsim.kernels.packed import WindowOperand
 from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.spec import Unit, load_unit
+
+UNITS = units_of({**FOR_VECTORS, **FOR_SCALARS})
 
 HOPPER, ADA, AMPERE, MX = "hopper-wgmma-e4m3-f32", "ada-mma-e4m3-f16", "ampere-mma-f16-f16", "mxfp8-e4m3-f32"
 DEEPSEEK, EMULATED = "deepseek-v3-e4m3-f32", "blackwell-mma-e4m3-f32"

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 from llvmlite.binding import get_host_cpu_features
+from odd_units import FOR_SCALARS, FOR_VECTORS, units_of
+
+UNITS = units_of({**FOR_VECTORS, **FOR_SCALARS})
 
 HOST = get_host_cpu_features()
 PROCESSORS = [
@@ -29,7 +32,6 @@ TESTS = Path(__file__).parents[1]
 PROGRAM = """
 import sys
 from kernels.window_cases import check, kernels, operands
-from kernels.window_units import UNITS
 from hwsim.kernels.strips import vector_run
 from hwsim.spec import load_unit
 count = 0

@@ -13,10 +13,10 @@ from built_presets import others_soaked
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernels.kernel_cases import PROFILES, Product, by_kernel, compare, compare_all, draw
-from kernels.kernel_units import E6M9, units
-from model.model_odd_sums import NEARBY, chained, promoted, summed
+from kernels.kernel_units import units
 from numba import njit
 from numpy.typing import NDArray
+from odd_units import E6M9, NEARBY, chained, odd, promoted
 from pydantic import ValidationError
 
 from hwsim.formats import FloatFormat
@@ -41,7 +41,7 @@ def fused(kernel: AdditionsKernel) -> bool:
 
 
 def unit_of(*arguments: Any, **more: Any) -> Unit:
-    return Unit.model_validate(summed(*arguments, **more))
+    return Unit.model_validate(odd(*arguments, **more))
 
 
 @pytest.mark.quick

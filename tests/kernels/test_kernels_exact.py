@@ -12,10 +12,10 @@ from built_presets import others_soaked
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernels.kernel_cases import PROFILES, Product, by_kernel, compare, compare_all, draw
-from kernels.kernel_units import EXACT, GROUP, I12, INT8, mx, units
-from model.model_odd_sums import I32, promoted, summed
+from kernels.kernel_units import units
 from model.witness_numbers import read, rounded
 from numba import njit
+from odd_units import I12, I32, INT8, exact_sum, mx, odd, promoted
 from pydantic import ValidationError
 
 from hwsim.kernels import exact, kernel_of, supports
@@ -34,7 +34,7 @@ def exact_kernel(unit: Unit) -> ExactKernel:
 
 
 def unit_of(*arguments: Any, **more: Any) -> Unit:
-    return Unit.model_validate(summed(*arguments, **more))
+    return Unit.model_validate(odd(*arguments, **more))
 
 
 def named(name: str) -> Unit:
@@ -53,13 +53,21 @@ E5M19 = {
     "nan": "ieee",
 }  # fmt: skip
 LONG_SUMS: dict[str, tuple[dict[str, Any], int, SumPlan]] = {
-    "one": (summed("e4m3", "f32", EXACT, "f32", 1), 300, SumPlan(300, False, False)),
-    "two": (summed("e5m2", "f32", EXACT, "f32", 1), 300, SumPlan(300, True, False)),
-    "levels-of-one": (summed("e2m1", "f32", EXACT, "f32", 32, **mx(32, 32)), 320, SumPlan(32, False, True)),
-    "levels-of-two": (summed("f16", "f32", EXACT, "f32", 500), 5000, SumPlan(4096, True, True)),
-    "levels-of-products": (summed("bf16", "f32", EXACT, "f32", 1), 300, SumPlan(1, False, True)),
-    "at-the-end-of-two": (summed((E5M19, E5M19), "f32", GROUP, "f32", 8), 64, SumPlan(8, True, False)),
-    "past-the-end-of-two": (summed((E5M19, E5M19), "f32", GROUP, "f32", 16), 64, SumPlan(8, True, True)),
+    "one": (odd("e4m3", "f32", exact_sum(), "f32", 1), 300, SumPlan(300, False, False)),
+    "two": (odd("e5m2", "f32", exact_sum(), "f32", 1), 300, SumPlan(300, True, False)),
+    "levels-of-one": (odd("e2m1", "f32", exact_sum(), "f32", 32, **mx(32, 32)), 320, SumPlan(32, False, True)),
+    "levels-of-two": (odd("f16", "f32", exact_sum(), "f32", 500), 5000, SumPlan(4096, True, True)),
+    "levels-of-products": (odd("bf16", "f32", exact_sum(), "f32", 1), 300, SumPlan(1, False, True)),
+    "at-the-end-of-two": (
+        odd((E5M19, E5M19), "f32", exact_sum(rounded="group"), "f32", 8),
+        64,
+        SumPlan(8, True, False),
+    ),
+    "past-the-end-of-two": (
+        odd((E5M19, E5M19), "f32", exact_sum(rounded="group"), "f32", 16),
+        64,
+        SumPlan(8, True, True),
+    ),
 }
 
 
@@ -114,7 +122,7 @@ def test_integers_are_numpys() -> None:
     want = ((a @ b + c) & 0xFFFFFFFF).astype(np.uint32)
     unit = load_unit("int8-i32")
     np.testing.assert_array_equal(by_kernel(exact_kernel(unit), unit, given), want)
-    saturating = unit_of((INT8, INT8), I32, EXACT, I32, 4, overflow="saturate")
+    saturating = unit_of((INT8, INT8), I32, exact_sum(), I32, 4, overflow="saturate")
     want = (np.clip(a @ b + c, -(1 << 31), (1 << 31) - 1) & 0xFFFFFFFF).astype(np.uint32)
     np.testing.assert_array_equal(by_kernel(exact_kernel(saturating), saturating, given), want)
 
@@ -287,14 +295,16 @@ def test_any_unit_is_the_model(unit: Unit | None, m: int, n: int, groups: int, p
 
 
 def test_what_is_refused() -> None:
-    assert supports(unit_of("e4m3", "f32", {**EXACT, "product_limit": 4}, "f32")).lacks == ("sum.product_limit: 4",)
+    assert supports(unit_of("e4m3", "f32", {**exact_sum(), "product_limit": 4}, "f32")).lacks == (
+        "sum.product_limit: 4",
+    )
     wide = {"name": "wide", "kind": "fixed", "integer_bits": 31, "fraction_bits": 0}
     products = "operands: products of 62 bits (float64 has 53)"
-    assert products in supports(unit_of((wide, wide), "f32", EXACT, "f32")).lacks
+    assert products in supports(unit_of((wide, wide), "f32", exact_sum(), "f32")).lacks
     i24 = {"name": "i24", "kind": "fixed", "integer_bits": 23, "fraction_bits": 0}
     wraps = f"result.overflow: wrap (of sums of {LONG} products, which do not fit 51 bits)"
-    assert supports(unit_of((i24, i24), "none", EXACT, I32, overflow="wrap")).lacks == (wraps,)
-    assert exact_kernel(unit_of((i24, i24), "none", EXACT, I32, overflow="saturate")).longest > LONG
+    assert supports(unit_of((i24, i24), "none", exact_sum(), I32, overflow="wrap")).lacks == (wraps,)
+    assert exact_kernel(unit_of((i24, i24), "none", exact_sum(), I32, overflow="saturate")).longest > LONG
 
 
 def test_a_sum_that_wraps_says_how_long_it_may_be() -> None:

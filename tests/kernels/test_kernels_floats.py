@@ -9,10 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from model.model_odd_sums import NEARBY
 from model.witness_numbers import add, read, rounded, write
 from numba import njit
 from numpy.typing import NDArray
+from odd_units import NEARBY
 
 from hwsim.formats import FixedFormat, FloatFormat, formats, get_format, parse
 from hwsim.kernels.codes import codes_of, values_of

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from model.model_odd_sums import DL, INT8, LATE, NEARBY, promoted, scaled, summed, windowed
-from model.model_units import late, order
+from odd_units import DL, INT8, mx, odd, order, promoted, scaled, window, windowed
 from pydantic import ValidationError
 
 from hwsim.kernels.window_kernel import WindowKernel
@@ -22,113 +21,6 @@ def variant(kernel: WindowKernel) -> Variant | None:
         return None
     return (*kernel.vectors.layout, kernel.vectors.lost, kernel.rules.result.mode, kernel.mask != 0)
 
-
-def window(bits: int, lost: str = "truncate", **more: Any) -> dict[str, Any]:
-    """`sum` of one window."""
-    return {"method": "aligned", "fraction_bits": bits, "lost": lost, **more}
-
-
-def mx(block_a: int, block_b: int) -> dict[str, Any]:
-    """E8M0 scales of blocks of such lengths, at products."""
-    return scaled("product", ("e8m0", block_a), ("e8m0", block_b))
-
-
-RZ, RU, RD, RNA, RTO = ({"rounding": mode} for mode in ("rz", "ru", "rd", "rna", "rto"))
-# Six exponent bits, so that exponents of 8 bits would not tell a product from one that an addend swamps.
-E6M2 = {
-    "name": "e6m2", "kind": "float", "exponent_bits": 6, "fraction_bits": 2, "bias": 31, "infinities": True,
-    "nan": "ieee",
-}  # fmt: skip
-# By their vectors: what stands together is compiled once, or for presets already.
-VECTORS: dict[str, dict[str, Any]] = {
-    # 16-bit lanes, finished in binary32, as of ada-mma-e4m3-f32.
-    "single": summed("e4m3", "f32", window(13), "e8m13", 16, **RZ),
-    "single-bf16": summed("e5m2", "bf16", window(12), "e8m13", 13, **RZ),
-    "single-promoted": summed("e4m3", "f32", window(10), "e8m13", 14, **RZ, **promoted(28, "f32", "rd")),
-    "single-late": summed("e5m2", "f32", {**window(9), **LATE}, "e8m13", 16, k=32, **RZ, **late("f32", "rd")),
-    "single-bare": summed("e4m3", "none", window(13), "e8m13", 15, **RZ),
-    "single-floored": summed("e4m3", "f32", window(13, max_exp_floor=-4), "e8m13", 16, **RZ),
-    "single-floored-high": summed("e4m3", "f32", window(13, max_exp_floor=120), "e8m13", 16, **RZ),
-    "single-floored-low": summed("e4m3", "f32", window(13, max_exp_floor=-140), "e8m13", 16, **RZ),
-    # 16-bit lanes, finished in float64, as of ada-mma-e4m3-f16; windows narrower than the products.
-    "bits-0": summed("e4m3", "f32", window(0), "f32", 16),
-    "bits-1": summed("e5m2", "f16", window(1), "f16", 13),
-    "bits-2": summed(("e4m3", "e5m2"), "none", window(2), "e5m2", 16),
-    "bits-3": summed("e2m3", "bf16", window(3), "bf16", 15, tiny="positive", **promoted(15, "bf16", "rz")),
-    "bits-2-subnormal": summed("e4m3", "f32", window(2), "f16", 16),
-    "narrow-scaled": summed("e4m3", "f32", window(11), "f32", 16, **mx(16, 32)),
-    "narrow-tf32": summed("e4m3", "tf32", window(9, max_exp_floor=5), "tf32", 14, subnormals="flush", overflow="nan"),
-    "narrow-fnuz": summed("e5m2fnuz", "e5m2fnuz", window(8), "e5m2fnuz", 16, overflow="nan"),
-    "narrow-fma": summed(
-        "e5m2", "f32", window(12), "f16", 16, **scaled("promotion", ("f32", 32), ("f32", 32)),
-        **promoted(32, "f32", "rd", "fma"),
-    ),
-    # 16-bit lanes, exponents of 16 bits.
-    "far": summed(("bf16", "e2m1"), "f32", window(10), "f16", 8),
-    "far-saturate": summed(("e2m1", "bf16"), "bf16", window(9), "e4m3", 5, overflow="saturate"),
-    "far-dl": summed((DL, "e4m3"), "f32", window(13), "f32", 8),
-    "far-e6m2": summed((E6M2, "e5m2"), "f32", window(12), "f32", 8, **mx(8, 8)),
-    # 32-bit lanes, floor.
-    "floor": summed("e4m3", "f32", window(20, "floor"), "f16", 8, **RD),
-    "floor-wide": summed("e5m2", "f16", window(26, "floor"), "f16", 8, **RD, subnormals="flush", overflow="nan"),
-    "floor-narrow": summed("e4m3", "bf16", window(2, "floor"), "bf16", 5, **RD, **promoted(10, "f32", "rna")),
-    "floor-late": summed("e5m2", "f32", {**window(9, "floor"), **LATE}, "f32", 8, **RD, **late("f16", "rto")),
-    "floor-scaled": summed("e2m1", "f32", window(22, "floor", max_exp_floor=-30), "f32", 8, **RD, **mx(8, 8)),
-    # 32-bit lanes, jam.
-    "jam": summed("e4m3", "f32", window(20, "jam"), "f16", 8, **RU),
-    "jam-narrow": summed("e5m2", "bf16", window(1, "jam"), "f32", 8, **RU, tiny="positive"),
-    "jam-fixed": summed("mxint8", "f16", window(21, "jam"), "f16", 8, **RU, **mx(16, 8)),
-    "jam-promoted": summed("e4m3", "f16", window(12, "jam"), "f16", 6, **RU, **promoted(6, "f16", "ru")),
-    # 32-bit lanes, to nearest with ties away, to a format without subnormals.
-    "bare": summed("e4m3", NEARBY, window(20), NEARBY, 8, **RNA, overflow="nan"),
-    "bare-promoted": summed("e5m2", NEARBY, window(21), NEARBY, 6, **RNA, overflow="nan", **promoted(12, "f32")),
-    # 32-bit lanes, exponents of 16 bits, as of blackwell-mma-bf16-f32.
-    "many-far": summed("bf16", "f32", window(20), "f32", 16, **RZ),
-    "many-far-13": summed("bf16", "bf16", window(19), "bf16", 13, **RZ, overflow="saturate"),
-    # 32-bit lanes, 5 to 8 of them, to nearest even, as of ampere-mma-f16-f16.
-    "nearest-ordered": summed("e4m3", "f16", window(20), "f16", 8, k=16, order=order(2, [1], [0])),
-    "nearest-emulated": summed(
-        "e4m3", "f16", {**window(24), **LATE}, "f16", 8, k=16, convert="f16", nan=0x7E00,
-        order=order(4, [0, 3], [2, 1]), **late("f16", "rz"),
-    ),
-    "nearest-daz": summed("f16", "f16", window(20), "f16", 5, daz=True, overflow="saturate"),
-    "nearest-e4m3": summed("e5m2", "f32", window(18), "e4m3", 8, overflow="nan", tiny="positive"),
-    "nearest-promoted": summed("f16", "f16", window(20), "f16", 6, subnormals="flush", **promoted(12, "f32", "ru")),
-    "nearest-chunks": summed("f16", "bf16", window(21), "bf16", 8, nan="any", **promoted(8, "bf16")),
-    # Sums of eight products of up to 49 * 2^23: above 2^31, below 2^32.
-    "nearest-brim": summed("e5m2", "f32", window(27), "f32", 8),
-    # And jammed and to odd, as of rvbna-e4m3-f32-n8.
-    "odd-brim": summed("e5m2", "f32", window(27, "jam"), "f32", 8, **RTO),
-    "odd-saturate": summed("e4m3", "e4m3", window(17, "jam"), "e4m3", 6, **RTO, overflow="saturate"),
-}  # fmt: skip
-# 62 bits of a sum, and what only the kernel without vectors has.
-SCALARS: dict[str, dict[str, Any]] = {
-    "brim-jam": summed("e4m3", "f32", window(55, "jam"), "f32", 5, **RZ),
-    "brim-rne": summed("f16", "f32", window(55, "rne", zero="ieee"), "f32", 4, **RU),
-    "brim-64": summed("e5m2", "f32", window(51, "rna"), "f32", 64),
-    "brim-integers": summed((INT8, INT8), "f32", window(42), "f32", 8),
-    "lanes-33": summed("e4m3", "f32", window(13), "e8m13", 33, **RZ),
-    "lanes-64-floor": summed("e2m1", "f16", window(3, "floor"), "f16", 64),
-    "rne-0": summed("e4m3", "f16", window(0, "rne"), "f16", 5, **RTO),
-    "rna-1": summed("e5m2", "f32", window(1, "rna"), "f32", 8),
-    "count": summed("bf16", "f32", window(9, zero_terms="count", max_exp_floor=-250), "f32", 3),
-    "count-late": summed(
-        "bf16", "f16", {**window(8, zero_terms="count"), **LATE}, "f16", 3, **windowed(9, 4, "rna")
-    ),
-    "late-subnormal": summed("e2m1", "f16", {**window(6), **LATE}, "f32", 4, **windowed(20, 3, "truncate")),
-    "late-signed": summed("e4m3", "f16", {**window(6), **LATE, "zero": "ieee"}, "f16", 3, **windowed(9, 9, "floor")),
-    "late-flushed": summed(
-        "e5m2", "f16", {**window(9), **LATE}, "f16", 16, start="zero",
-        late={"operation": "add", "format": "f16", "rounding": "rne", "flush": True},
-    ),
-    "limited-subgroups": summed(
-        "e2m1", "f32", {**window(9), "product_limit": 3,
-                        "subgroup": {"lanes": 2, "method": "exact", "exponent": "scales"}},
-        "f32", 8, **scaled("subgroup", ("ue4m3", 4), ("e8m0", 8)),
-    ),
-    "blocks": summed("e4m3", "f32", window(13), "e8m13", 8, **RZ, **mx(2, 4)),
-}  # fmt: skip
-UNITS = {name: Unit.model_validate({**mapping, "unit": name}) for name, mapping in {**VECTORS, **SCALARS}.items()}
 
 FACTORS = [
     "e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz", "e2m1", "e3m2", "e2m3", "f16", "bf16", "tf32", "e4m3-ieee", "e3m4",
@@ -171,7 +63,7 @@ class Random:
         if rule["method"] == "even-odd":
             more["k"] = lanes
         more |= self.rest(lanes, more["k"] // lanes, addend, rule, for_vectors)
-        return summed((a, a if self.maybe(0.5) else self.one(FACTORS)), addend, rule, self.one(RESULTS), lanes, **more)
+        return odd((a, a if self.maybe(0.5) else self.one(FACTORS)), addend, rule, self.one(RESULTS), lanes, **more)
 
     def window(self, for_vectors: bool) -> dict[str, Any]:
         """`sum`."""
@@ -191,7 +83,6 @@ class Random:
         """Late addends and promotions, order and scales. `rule` gets what belongs to it."""
         more: dict[str, Any] = {}
         if self.maybe(0.3):
-            rule |= LATE
             more = {
                 "start": "zero",
                 "late": {"operation": "add", "format": self.one(RESULTS), "rounding": self.one(MODES)},

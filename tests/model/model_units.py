@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import yaml
 from built_presets import one_of_each, one_of_each_family
-from model.model_odd_sums import ODD_SUMS
 from model.model_witness import FORMS, Witness
+from odd_units import NAMED, ODD, unit
 
 import hwsim
 import hwsim.model
@@ -19,136 +19,10 @@ from hwsim.model.arrays import definition_of
 from hwsim.spec import Unit, presets
 from hwsim.spec.catalog import PRESETS
 
-E8M0 = {"format": "e8m0"}
-
-
-def spec(
-    a: str = "e4m3",
-    b: str = "e4m3",
-    addend: str = "f32",
-    lanes: int = 5,
-    k: int | None = None,
-    bits: int = 13,
-    lost: str = "truncate",
-    result: str = "f32",
-    rounding: str = "rz",
-    **more: Any,
-) -> dict[str, Any]:
-    """A unit's mapping, as its YAML file holds it. more: other keys of any part, or top-level ones."""
-
-    def taken(*keys: str) -> dict[str, Any]:
-        return {key: more.pop(key) for key in keys if key in more}
-
-    top = taken("scale", "promotion", "late")
-    late = {"addend": "late"} if "late" in top else {}
-    return {
-        "unit": "odd",
-        "operands": {"a": a, "b": b, "addend": addend, **taken("convert", "daz")},
-        "instruction": {"k": k or lanes, "lanes": lanes, "chain": "addend", **taken("chain", "order", "start")},
-        "sum": {
-            "method": "aligned", "fraction_bits": bits, "lost": lost, **late,
-            **taken("zero_terms", "max_exp_floor", "zero"),
-        },
-        "result": {"format": result, "rounding": rounding, **more},
-        **top,
-    }  # fmt: skip
-
-
-def e8m0_scales(block_a: int, block_b: int) -> dict[str, Any]:
-    """Shared E8M0 scales."""
-    return {"a": {**E8M0, "block": [1, block_a]}, "b": {**E8M0, "block": [block_b, 1]}}
-
-
-def late(fmt: str, rounding: str) -> dict[str, Any]:
-    """The keys of a unit that adds its addend late."""
-    return {"start": "zero", "late": {"operation": "add", "format": fmt, "rounding": rounding}}
-
-
-def order(modulo: int, *groups: list[int]) -> dict[str, Any]:
-    """Which products form a group."""
-    return {"modulo": modulo, "groups": list(groups)}
-
-
-ODD = {
-    "floor-f16-rne": spec("e5m2", "e4m3", "f16", k=10, bits=7, lost="floor", result="f16", rounding="rne"),
-    "jam-rto": spec(
-        addend="none", lanes=16, bits=27, lost="jam", rounding="rto", nan=0x7FC00000, overflow="infinity", chain="none"
-    ),
-    "rne-bf16-ru": spec(addend="bf16", bits=10, lost="rne", result="bf16", rounding="ru"),
-    "rna-e5m2-rd": spec("e5m2", "e5m2", "e5m2", bits=6, lost="rna", result="e5m2", rounding="rd", overflow="saturate"),
-    "e4m3-nan": spec(addend="f16", bits=9, result="e4m3", rounding="rne", overflow="nan"),
-    "e4m3-saturate": spec(addend="none", bits=5, lost="floor", result="e4m3", rounding="rto", overflow="saturate"),
-    "e5m2-infinity": spec("e5m2", "e4m3", "f32", bits=11, result="e5m2", rounding="rna", overflow="infinity"),
-    "f16-saturate": spec("e5m2", "e5m2", "f16", lanes=3, bits=20, result="f16", rounding="rd", overflow="saturate"),
-    "f16-nan": spec("e5m2", "e5m2", "f16", lanes=3, bits=20, result="f16", rounding="ru", overflow="nan"),
-    "no-fraction": spec("e3m2", "e2m3", "f16", lanes=4, bits=0, lost="rne", result="f16", rounding="rne"),
-    "wide": spec("e5m2", "e4m3", "f32", lanes=1, bits=256, rounding="rne"),
-    "promoted-f16": spec(
-        addend="f16", bits=8, result="f16", rounding="rne", promotion={"interval": 10, "format": "f32"}
-    ),
-    "promoted-bare": spec(
-        addend="none", bits=13, result="e8m13", promotion={"interval": 5, "format": "f32", "rounding": "rne"}
-    ),
-    "promoted-rd": spec(
-        bits=13, result="e8m13", promotion={"interval": 10, "format": "f32", "rounding": "rd"}
-    ),
-    "blocks-shorter": spec(
-        "e5m2", "e2m1", "f16", lanes=8, bits=14, lost="floor", result="f16", rounding="rne", overflow="saturate",
-        scale=e8m0_scales(4, 2),
-    ),
-    "blocks-longer": spec(
-        "mxint8", "e4m3", "f32", lanes=4, bits=25, lost="jam", rounding="ru", scale=e8m0_scales(8, 16), tiny="positive"
-    ),
-    "f16-factors": spec("f16", "bf16", "f32", lanes=4, bits=24, rounding="rz"),
-    "tf32-factors": spec("tf32", "tf32", "tf32", lanes=4, bits=24, result="tf32", rounding="rne"),
-    "emulated": spec(
-        "e4m3", "e5m2", "f16", lanes=4, k=8, bits=6, result="f16", rounding="rne", nan=0x7E00, convert="f16",
-        order=order(4, [0, 1], [2, 3]), **late("f16", "rne"),
-    ),
-    "emulated-backwards": spec(
-        "e5m2", "e4m3", "f32", lanes=2, k=6, bits=9, lost="floor", result="e8m13", convert="bf16",
-        order=order(3, [2], [0], [1]), **late("bf16", "ru"),
-    ),
-    "late-sequential": spec("e4m3", "e4m3", "bf16", lanes=3, k=6, bits=8, zero_terms="count", **late("f16", "rd")),
-    "ordered-chain": spec("e4m3", "e4m3", "f32", lanes=3, k=6, bits=8, order=order(2, [1], [0])),
-    "ordered-promoted": spec(
-        lanes=2, k=4, bits=9, result="e8m13", order=order(2, [1], [0]), promotion={"interval": 6, "format": "f32"}
-    ),
-    "ordered-blocks": spec(
-        "e2m1", "e4m3", "f32", lanes=4, k=8, bits=9, order=order(4, [3, 0], [1, 2]), scale=e8m0_scales(4, 2),
-        zero_terms="count",
-    ),
-    "bare-from-zero": spec(
-        addend="none", lanes=3, k=9, bits=7, result="f16", rounding="rne", start="zero", chain="none", zero="ieee"
-    ),
-    "converted": spec("e4m3", "e4m3", "none", lanes=4, bits=4, convert="f16"),
-    "daz": spec("e5m2", "e4m3", "f32", bits=20, rounding="rne", daz=True),
-    "daz-converted": spec("e4m3", "e5m2", "f32", bits=16, convert="f16", daz=True),
-    "fixed-converted": spec(
-        "mxint8", "e5m2", "f32", lanes=4, bits=9, lost="jam", convert="f16", rounding="ru", zero_terms="count"
-    ),
-    "zeros-count": spec("e5m2", "e4m3", "f16", lanes=2, bits=4, result="f16", rounding="rne", zero_terms="count"),
-    "zeros-count-promoted": spec(
-        bits=8, result="e8m13", zero_terms="count", promotion={"interval": 10, "format": "f32"}, daz=True
-    ),
-    "floored": spec(bits=9, lost="rna", rounding="rne", max_exp_floor=3),
-    "floored-count": spec("e5m2", "e5m2", "f16", bits=6, result="f16", max_exp_floor=-20, zero_terms="count"),
-    "ieee-zero": spec("e2m1", "e2m1", "f16", lanes=2, bits=8, result="f16", rounding="rne", zero="ieee"),
-    "ieee-zero-rd": spec("e2m1", "e2m1", "f16", lanes=2, bits=8, result="f16", rounding="rd", zero="ieee"),
-    "flush-signed": spec("e5m2", "e5m2", "f16", bits=16, result="f16", rounding="rne", subnormals="flush"),
-    "flush-positive": spec(
-        "e5m2", "e5m2", "none", bits=16, result="f16", rounding="rd", subnormals="flush", tiny="positive"
-    ),
-    "nan-any": spec("e5m2", "e4m3", "f16", bits=9, result="f16", rounding="rne", nan="any"),
-    **ODD_SUMS,
-}  # fmt: skip
-
 
 def mapping(name: str) -> dict[str, Any]:
     """The plain mapping of a preset or an odd unit."""
-    if name in ODD:
-        return ODD[name]
-    return shipped()[name]
+    return NAMED[name] if name in NAMED else shipped()[name]
 
 
 @cache
@@ -164,11 +38,6 @@ def merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     """A member's keys; of a part that both have, the keys of both, its own first."""
     parts = {key: merged(shared[key], own[key]) for key in shared.keys() & own.keys() if isinstance(own[key], dict)}
     return {**shared, **own, **parts}
-
-
-def unit(name: str) -> Unit:
-    """The preset or odd unit of that name."""
-    return Unit.model_validate(ODD[name]) if name in ODD else hwsim.load_unit(name)
 
 
 # One preset of each arithmetic, and the odd units.

@@ -8,11 +8,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from model.model_units import ODD, spec, unit
+from odd_units import ODD, late, odd_unit, promoted, unit, window
 
 import hwsim
 from hwsim.model import Definition
-from hwsim.spec import Unit, as_yaml
+from hwsim.spec import as_yaml
 
 HOPPER, MX = "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32"
 random = np.random.default_rng(11)
@@ -117,8 +117,7 @@ def test_what_does_not_fit_is_a_value_error(name: str, arguments: tuple[Any, ...
 
 
 def test_what_is_not_implemented_is_refused_by_name() -> None:
-    late = {"operation": "add", "format": "f32", "rounding": "rne"}
-    other = Unit.model_validate(spec(start="zero", late=late, promotion={"interval": 5, "format": "f32"}))
+    other = odd_unit("odd", "e4m3", "f32", window(13), "f32", 5, **late("f32", "rne"), **promoted(5, "f32"))
     with pytest.raises(
         hwsim.NotImplementedYet, match=r"unit odd: sum\.addend: late with a promotion is not implemented"
     ):
@@ -165,7 +164,7 @@ RESULTS = [("f32", np.float32), ("e8m13", np.float32), ("tf32", np.float32), ("f
 
 @pytest.mark.parametrize(("fmt", "dtype"), [*RESULTS, ("e5m2", np.uint8), ("e4m3", np.uint8)])
 def test_results_are_floats_where_numpy_has_the_container(fmt: str, dtype: type[Any]) -> None:
-    other = Unit.model_validate(spec(result=fmt, overflow="saturate"))
+    other = odd_unit("odd", "e4m3", "f32", window(13), fmt, 5, rounding="rz", overflow="saturate")
     for got, shape in ((hwsim.dot(other, A, B), (6,)), (hwsim.gemm(other, A, B.T), (6, 6))):
         assert got.dtype == dtype
         assert got.shape == shape
@@ -222,7 +221,7 @@ def test_a_scale_format_without_one_fills_with_its_least() -> None:
     # bias 300: codes 0 to 254 are 2^-300 to 2^-46, and a zero term is zero at any scale.
     fmt = {"kind": "exponent", "name": "tiny", "exponent_bits": 8, "bias": 300, "nan": [255]}
     side = {"format": fmt, "block": [1, 1]}
-    used = Unit.model_validate(spec(lanes=4, scale={"a": side, "b": side}))
+    used = odd_unit("odd", "e4m3", "f32", window(13), "f32", scale={"a": side, "b": side})
     assert hwsim.dot(used, [[0x38]], [[0x38]], None, [[254]], [[254]]).tolist() == [2.0**-92]
 
 
@@ -245,7 +244,7 @@ def test_gemm_finds_the_scale_of_every_block(block_a: tuple[int, int], block_b: 
     # 5 rows and 7 columns are not multiples of the blocks; 64 products are.
     e8m0 = {"format": "e8m0"}
     scale = {"a": {**e8m0, "block": list(block_a)}, "b": {**e8m0, "block": list(block_b)}}
-    used = Unit.model_validate(spec(lanes=32, bits=25, scale=scale))
+    used = odd_unit("odd", "e4m3", "f32", window(25), "f32", 32, rounding="rz", scale=scale)
     m, k, n = 5, 64, 7
     a, b = (random.integers(0, 120, shape) for shape in ((m, k), (k, n)))
     scale_a = random.integers(110, 140, (-(-m // block_a[0]), k // block_a[1]))

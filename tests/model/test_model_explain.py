@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from built_presets import others_soaked
-from model.model_units import ALWAYS, NAMES, cases, run, unit
+from model.model_units import ALWAYS, NAMES, cases, run
+from odd_units import unit
 
 import hwsim
 from hwsim.formats import Class

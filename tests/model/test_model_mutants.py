@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from model.model_units import Case, assert_caught, assert_right, cases, expected, run, unit
+from model.model_units import Case, assert_caught, assert_right, cases, expected, run
+from odd_units import unit
 
 import hwsim.model
 from hwsim.formats import Class, Fields, FloatFormat

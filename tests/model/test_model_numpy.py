@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from built_presets import others_soaked
-from model.model_units import spec
 from numpy.typing import NDArray
+from odd_units import odd_unit, window
 
 import hwsim
 import hwsim.model
-from hwsim.spec import Unit
 
 HOPPER = "hopper-wgmma-e4m3-f32"
 
@@ -28,7 +27,7 @@ FACTORS = [("e4m3", "e5m2"), ("mxint8", "e4m3"), ("e4m3", "e4m3"), ("e5m2", "e5m
 @pytest.mark.parametrize(("a", "b"), others_soaked(FACTORS, FACTORS[:2]))
 def test_every_single_product_is_exact(a: str, b: str) -> None:
     # At most 8 bits, in a window of at least 14 below max_exp, and far inside e8m13's range: nothing to round.
-    unit = Unit.model_validate(spec(a, b, lanes=1, bits=13, result="e8m13"))
+    unit = odd_unit("odd", (a, b), "f32", window(13), "e8m13", 1, rounding="rz")
     left, right = (side.ravel() for side in np.meshgrid(np.arange(256), np.arange(256), indexing="ij"))
     got = hwsim.model.dot(unit, left[:, None], right[:, None])
     with np.errstate(invalid="ignore"):
@@ -42,7 +41,7 @@ def test_every_single_product_is_exact(a: str, b: str) -> None:
 @pytest.mark.parametrize("fmt", ["f16", "bf16", "tf32"])
 def test_wide_products_round_as_binary32_does(fmt: str) -> None:
     # tf32 has 11 significand bits, so a product has 22 and fits binary32; products are kept off its ends.
-    unit = Unit.model_validate(spec(fmt, fmt, lanes=1, bits=30, rounding="rne"))
+    unit = odd_unit("odd", fmt, "f32", window(30), "f32", 1)
     random = np.random.default_rng(5)
     values = random.normal(size=(2, 500)).astype(np.float32) * np.float32(2.0) ** random.integers(-6, 7, (2, 500))
     codes = [unit.operands.a.encode(side) for side in values]
@@ -63,7 +62,7 @@ def test_small_integers_are_summed_as_numpy_sums_them() -> None:
 @pytest.mark.parametrize("rounding", ["rne", "rz", "ru", "rd"])
 def test_one_rounding_of_an_exact_window(rounding: str) -> None:
     # 40 fraction bits hold every product of e4m3 and of an f32 addend near 1 exactly, and float64 does too.
-    unit = Unit.model_validate(spec(lanes=8, bits=40, rounding=rounding))
+    unit = odd_unit("odd", "e4m3", "f32", window(40), "f32", 8, rounding=rounding)
     random = np.random.default_rng(7)
     codes = random.integers(0x20, 0x50, (2, 300, 8)) | random.integers(0, 2, (2, 300, 8)) << 7
     c = random.normal(size=300).astype(np.float32)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from model.model_units import Case, assert_caught, assert_right, cases, unit
+from model.model_units import Case, assert_caught, assert_right, cases
+from odd_units import unit
 
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.model import definition, even_odd, late, result, rounding, scales, window

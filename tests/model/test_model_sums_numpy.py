@@ -7,8 +7,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from model.model_odd_sums import chained, promoted, summed
 from numpy.typing import NDArray
+from odd_units import chained, odd, promoted
 
 import hwsim
 import hwsim.model
@@ -47,7 +47,7 @@ def compare(got: NDArray[Any], want: NDArray[Any], fmt: str) -> None:
 @pytest.mark.parametrize("fmt", DTYPES)
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_a_chain_is_a_loop_over_k(fmt: str, lanes: int) -> None:
-    unit = Unit.model_validate(summed(fmt, fmt, chained("sequential", fmt, product="rounded"), fmt, lanes))
+    unit = Unit.model_validate(odd(fmt, fmt, chained("sequential", fmt, product="rounded"), fmt, lanes))
     a, b, c = operands(fmt, 400, 12, lanes)
     total = c.view(DTYPES[fmt])
     with np.errstate(all="ignore"):
@@ -59,7 +59,7 @@ def test_a_chain_is_a_loop_over_k(fmt: str, lanes: int) -> None:
 @pytest.mark.parametrize("fmt", ["f16", "bf16"])
 def test_chunks_go_into_a_register(fmt: str) -> None:
     rule = chained("sequential", fmt, product="rounded")
-    unit = Unit.model_validate(summed(fmt, fmt, rule, fmt, 1, **promoted(5, fmt)))
+    unit = Unit.model_validate(odd(fmt, fmt, rule, fmt, 1, **promoted(5, fmt)))
     a, b, c = operands(fmt, 400, 12, 5)
     register = c.view(DTYPES[fmt])
     with np.errstate(all="ignore"):
@@ -77,7 +77,7 @@ def test_fused_products_of_narrow_factors_are_exact_in_binary32() -> None:
     a, b = (np.clip(np.nan_to_num(side.astype(np.float32)), -4, 4).astype(ml_dtypes.bfloat16) for side in (a, b))
     keep = (np.abs(a.astype(np.float32)) > 1e-6) & (np.abs(b.astype(np.float32)) > 1e-6)
     a, b = (np.where(keep, side, np.zeros_like(side)) for side in (a, b))
-    unit = Unit.model_validate(summed("bf16", "f32", chained("sequential", "f32"), "f32", 4))
+    unit = Unit.model_validate(odd("bf16", "f32", chained("sequential", "f32"), "f32", 4))
     total = np.nan_to_num(c.astype(np.float32), posinf=1, neginf=1)
     start = total
     for k in range(8):
@@ -134,7 +134,7 @@ def test_integers_wrap_as_numpy_wraps() -> None:
 
 def test_an_exact_sum_rounds_once_over_the_whole_of_k() -> None:
     # Products of e4m3 are multiples of 2^-18 below 2^18: binary64 sums 128 of them exactly, and binary32 rounds once.
-    unit = Unit.model_validate(summed("e4m3", "f32", {"method": "exact"}, "f32", 32))
+    unit = Unit.model_validate(odd("e4m3", "f32", {"method": "exact"}, "f32", 32))
     random = np.random.default_rng(13)
     a, b = random.integers(0, 0x7F, (2, 300, 128)) | random.integers(0, 2, (2, 300, 128)) << 7
     c = random.normal(size=300).astype(np.float16).astype(np.float32)

@@ -7,8 +7,9 @@ import os
 import numpy as np
 import pytest
 from built_presets import others_soaked
-from model.model_units import ALWAYS, NAMES, Case, cases, expected, run, spec, unit
+from model.model_units import ALWAYS, NAMES, Case, cases, expected, run
 from model.model_witness import FORMS, Witness
+from odd_units import odd, unit, window
 
 import hwsim
 import hwsim.model
@@ -43,9 +44,9 @@ def test_the_random_operands_reach_what_they_are_meant_to() -> None:
 
 FP4 = {
     # Both lose bits: products of e2m1 span exponents 0 to 4 and have 4 significand bits, at most 2 fraction bits.
-    "window": spec("e2m1", "e2m1", "none", lanes=2, bits=2, result="f16", rounding="rne"),
+    "window": odd("e2m1", "none", window(2), "f16", 2),
     # 6 x 6 + 6 x 6 = 72 is far beyond 6, and 0.25 below the least number: rounding, saturation and -0.
-    "result": spec("e2m1", "e2m1", "none", lanes=2, bits=8, result="e2m1", rounding="rne", overflow="saturate"),
+    "result": odd("e2m1", "none", window(8), "e2m1", 2, overflow="saturate"),
 }
 
 
@@ -66,7 +67,7 @@ def test_every_pair_of_fp4_products(which: str) -> None:
 @pytest.mark.parametrize("rounding", ["rne", "rna", "rz", "ru", "rd", "rto"])
 @pytest.mark.parametrize(("result", "overflow"), [("e5m2", "infinity"), ("e4m3", "nan"), ("e4m3", "saturate")])
 def test_every_lost_rounding_and_overflow(lost: str, rounding: str, result: str, overflow: str) -> None:
-    mapping = spec("e5m2", "e4m3", "f16", 3, bits=4, lost=lost, result=result, rounding=rounding, overflow=overflow)
+    mapping = odd(("e5m2", "e4m3"), "f16", window(4, lost), result, 3, rounding=rounding, overflow=overflow)
     random = np.random.default_rng([SEED, len(lost), len(rounding)])
     # Operands about 1, so that products lie up to 8 places apart, and some about the largest, so that results overflow.
     a = random.integers(0x2C, 0x4C, (40, 3)) | random.integers(0, 2, (40, 3)) << 7

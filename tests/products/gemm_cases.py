@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from model.model_units import spec
 from numpy.typing import NDArray
+from odd_units import odd_unit, window
 
 from hwsim.model import dot as by_model
 from hwsim.spec import Unit
@@ -14,7 +14,7 @@ from hwsim.spec import Unit
 Array = NDArray[Any]
 HOPPER, MX, VOLTA = "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "volta-mma-f16-f16"
 # A hundred bits are more than any kernel's integers hold.
-WIDE = Unit.model_validate(spec(bits=100))
+WIDE = odd_unit("odd", "e4m3", "f32", window(100), "f32", 5, rounding="rz")
 
 
 def codes(seed: int, *shape: int) -> Array:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import BroadcastableShapes, mutually_broadcastable_shapes
-from kernels.window_units import UNITS
+from odd_units import FOR_SCALARS, FOR_VECTORS, units_of
 from products.gemm_cases import HOPPER, MX, VOLTA, Array, addends, bits, codes, expected, same
 
 import hwsim
@@ -20,6 +20,8 @@ from hwsim import products as facade
 from hwsim.model import dot as by_model
 from hwsim.products import products
 from hwsim.spec import as_yaml, load_unit
+
+UNITS = units_of({**FOR_VECTORS, **FOR_SCALARS})
 
 # Shapes
 

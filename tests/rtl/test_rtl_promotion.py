@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
-from cosim.odd_units import lanes, odd
 from numpy.typing import NDArray
+from odd_units import odd_unit, promoted, window
 
 from hwsim.formats import FloatFormat
 from hwsim.model.addition import add as model_add
@@ -23,13 +23,8 @@ NAN32, NAN16 = 0x7FFFFFFF, 0x7FFF
 
 
 def adder_of(result: str, fmt: str, rounding: str = "rne") -> Unit:
-    return odd(
-        "adder",
-        operands={"a": "e4m3", "b": "e4m3", "addend": fmt},
-        instruction=lanes(1),
-        result={"format": result, "rounding": "rz", "overflow": "saturate"},
-        promotion={"interval": 1, "format": fmt, "rounding": rounding},
-    )
+    keys = {"rounding": "rz", "overflow": "saturate", **promoted(1, fmt, rounding)}
+    return odd_unit("adder", "e4m3", fmt, window(13), result, 1, **keys)
 
 
 def add(unit: Unit, register: Sequence[int], partial: Sequence[int]) -> list[int]:

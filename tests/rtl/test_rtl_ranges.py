@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from built_presets import others_soaked
 from cosim.plays import bulk_outcomes, design_of, recorded
-from small_scaled import SMALL_SCALED
+from odd_units import unit
 
 from hwsim.cases.case import Case
 from hwsim.rtl.numbers import Numbers
 from hwsim.spec import Unit, pipeline
+
+SMALL_SCALED = unit("small-scaled")
 
 
 def ranged(name: str, lost: str, fraction_bits: int, result: str, rounding: str) -> Unit:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from built_presets import DISTINCT, others_soaked
-from cosim.odd_units import ODD, TINY, TINY_PROMOTED, lanes, odd
+from odd_units import IN_RTL, odd_unit, unit, units_of, window
 
 import hwsim
 from hwsim.cosim.ports import port_map
@@ -20,7 +20,11 @@ from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.rtl import DotUnit, beat_layout, field_table, result_port_layout, top_name, verilog
 from hwsim.spec import NotImplementedYet, Pipeline, Unit, load_unit, pipeline, presets, steps
 
-WIDE = odd("wide-64", operands={"a": "e2m1", "b": "e2m1", "addend": "f32"}, instruction=lanes(64))
+ODD = units_of(IN_RTL)
+TINY = unit("tiny")
+TINY_PROMOTED = unit("tiny-promoted")
+
+WIDE = odd_unit("wide-64", "e2m1", "f32", window(13), "e8m13", 64, rounding="rz")
 
 DESIGNS: dict[str, tuple[Unit, Pipeline]] = {
     **{name: (load_unit(name), pipeline(load_unit(name))) for name in DISTINCT},
@@ -95,12 +99,11 @@ def test_lint_and_icarus_can_complain(verilator: None, icarus: None, tmp_path: P
 
 DIGESTS = """
 import hashlib
-from cosim.odd_units import ODD, TINY_PROMOTED
+from odd_units import unit
 from hwsim.rtl import verilog
 from hwsim.spec import pipeline
-units = [ODD["jam-5-lanes-f16"], ODD["blocks-in-a-beat"], TINY_PROMOTED]
-for unit in units:
-    print(hashlib.sha256(verilog(unit, pipeline(unit)).encode()).hexdigest())
+for name in ("jam-5-lanes-f16", "blocks-in-a-beat", "tiny-promoted"):
+    print(hashlib.sha256(verilog(unit(name), pipeline(unit(name))).encode()).hexdigest())
 """
 
 
@@ -184,13 +187,13 @@ def test_lane_0_is_in_the_low_bits() -> None:
 
 
 def test_names_are_made_of_what_verilog_allows() -> None:
-    assert top_name(odd("a.b-c_d")) == "a_b_c_d"
+    assert top_name(odd_unit("a.b-c_d", "e4m3", "f32", window(13), "e8m13")) == "a_b_c_d"
     assert {top_name(load_unit(name)) for name in presets()} == {name.replace("-", "_") for name in presets()}
 
 
 @pytest.mark.parametrize("name", ["4x4", "module", "reg", "endmodule"])
 def test_a_name_that_verilog_does_not_allow(icarus: None, name: str, tmp_path: Path) -> None:
-    unit = odd(name, operands={"a": "e2m1", "b": "e2m1", "addend": "f16"}, instruction=lanes(1))
+    unit = odd_unit(name, "e2m1", "f16", window(13), "e8m13", 1, rounding="rz")
     top = top_name(unit)
     assert re.fullmatch(r"[A-Za-z_]\w*", top)
     file = tmp_path / "unit.v"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from built_presets import one_of_each
-from model.model_units import ODD
-from model.model_units import unit as odd_unit
+from odd_units import ODD
+from odd_units import unit as odd_unit
 from study.study_units import Given, operands
 
 from hwsim.cases.drawing import Stream, chosen

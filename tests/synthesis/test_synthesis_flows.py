@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from built_presets import others_soaked
 from conftest import ROOT
+from odd_units import unit
 from patience import LIMIT
-from small_scaled import SMALL_SCALED
 
 from hwsim import processes
 from hwsim.errors import ToolMissing
@@ -23,16 +23,10 @@ from hwsim.rtl.synthesis import TOP, FlowFailed, Generic, datapath_verilog, ecp5
 from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS
 from hwsim.spec import Unit, load_unit, pipeline
 
+SMALL_SCALED = unit("small-scaled")
+
 SECONDS = 240
-TINY = Unit.model_validate(
-    {
-        "unit": "tiny",
-        "operands": {"a": "e2m1", "b": "e2m1", "addend": "f16"},
-        "instruction": {"k": 2, "lanes": 2},
-        "sum": {"method": "aligned", "fraction_bits": 5, "lost": "truncate"},
-        "result": {"format": "f16", "rounding": "rz"},
-    }
-)
+TINY = unit("tiny-5-bits")
 # Inputs and outputs of one bit; the gates that are left, registers, gates on the longest path.
 BY_HAND = {
     "an AND gate": ("assign y = a & b;", Generic(1, 0, 1)),

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hwsim.spec import Unit, load_unit
+from odd_units import unit
+
+from hwsim.spec import Unit
 from hwsim.vectors.make import Made, Wanted, make
 
-TINY = Unit.model_validate(
-    {
-        "unit": "tiny-e2m1-f16",
-        "operands": {"a": "e2m1", "b": "e2m1", "addend": "f16"},
-        "instruction": {"k": 4, "lanes": 4},
-        "sum": {"method": "aligned", "fraction_bits": 3, "lost": "truncate"},
-        "result": {"format": "f16", "rounding": "rz"},
-    }
-)
-ANY_NAN = TINY.model_copy(update={"unit": "tiny-any-nan", "result": TINY.result.model_copy(update={"nan": "any"})})
+TINY, ANY_NAN = unit("tiny-e2m1-f16"), unit("tiny-any-nan")
 
 # One of each kind of line: one group, MX scales, promotion, two groups, interleaved groups with a late addend, a block
 # that spans lines, a chain of additions, an exact sum, integers.
@@ -36,9 +28,8 @@ KINDS = (
 )
 
 
-@lru_cache(maxsize=32)
 def unit_of(name: str) -> Unit:
-    return {"tiny": TINY, "any-nan": ANY_NAN}.get(name) or load_unit(name)
+    return {"tiny": TINY, "any-nan": ANY_NAN}.get(name) or unit(name)
 
 
 def made(folder: Path, name: str, **wanted: Any) -> Made:

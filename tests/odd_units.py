@@ -1,0 +1,436 @@
+"""Units that no preset is like: each has something odd, which its name says. Keys as in a unit's file.
+
+`odd` writes a unit's keys in a line, for a test's own units too.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from hwsim.spec import Unit, load_unit
+
+Mapping = dict[str, Any]
+
+DL = "dlfloat16"
+
+
+def _float(name: str, exponent_bits: int, fraction_bits: int, bias: int, **more: Any) -> Mapping:
+    sizes = {"exponent_bits": exponent_bits, "fraction_bits": fraction_bits, "bias": bias}
+    return {"name": name, "kind": "float", **sizes, **more}
+
+
+def _integers(name: str, integer_bits: int, fraction_bits: int = 0) -> Mapping:
+    return {"name": name, "kind": "fixed", "integer_bits": integer_bits, "fraction_bits": fraction_bits}
+
+
+# Formats that hwsim does not ship: DLFloat16 without the rule that what rounds to nothing is zero; six exponent bits,
+# so that exponents of 8 bits would not tell a product from one that an addend swamps; integers.
+NEARBY = _float("bare-nearby", 6, 9, 31, subnormals=False, nan=[0x7FFF, 0xFFFF])
+E6M2 = _float("e6m2", 6, 2, 31, infinities=True, nan="ieee")
+E6M9 = _float("e6m9", 6, 9, 31, infinities=True, nan="ieee")
+INT8, INT16, I32, I12 = _integers("int8", 7), _integers("int16", 15), _integers("i32", 31), _integers("i12", 7, 4)
+
+
+def odd(
+    factors: str | tuple[Any, Any], addend: Any, rule: Mapping, result: Any, lanes: int = 4, **more: Any
+) -> Mapping:
+    """A unit's keys. factors: one format, or two. rule: `sum`. more: keys of any part, or top-level ones."""
+
+    def taken(*keys: str) -> Mapping:
+        return {key: more.pop(key) for key in keys if key in more}
+
+    a, b = (factors, factors) if isinstance(factors, str) else factors
+    top = taken("scale", "promotion", "late")
+    return {
+        "unit": "odd",
+        "operands": {"a": a, "b": b, "addend": addend, **taken("convert", "daz")},
+        "instruction": {"k": more.pop("k", lanes), "lanes": lanes, **taken("chain", "order", "start")},
+        "sum": rule | ({"addend": "late"} if "late" in top else {}),
+        "result": {"format": result, "rounding": "rne", **more},
+        **top,
+    }
+
+
+def odd_unit(name: str, *arguments: Any, **more: Any) -> Unit:
+    """A unit of a test's own, with the arguments of `odd`."""
+    return Unit.model_validate({**odd(*arguments, **more), "unit": name})
+
+
+def window(bits: int, lost: str = "truncate", **more: Any) -> Mapping:
+    """`sum` of one window."""
+    return {"method": "aligned", "fraction_bits": bits, "lost": lost, **more}
+
+
+def subgroups(lanes: int, bits: int, lost: str = "truncate", **more: Any) -> Mapping:
+    """`sum` of a window of exact sums of so many products, each scaled."""
+    return window(bits, lost, subgroup={"lanes": lanes, "method": "exact", "exponent": "scales"}, **more)
+
+
+def chained(method: str, fmt: Any, rounding: str = "rne", product: str = "fused", **more: Any) -> Mapping:
+    """`sum` of a chain or a tree."""
+    return {"method": method, "product": product, "format": fmt, "rounding": rounding, **more}
+
+
+def exact_sum(**more: Any) -> Mapping:
+    """`sum` without loss."""
+    return {"method": "exact", **more}
+
+
+def even_odd(**more: Any) -> Mapping:
+    """`sum` of two windows of 7 bits, in one of 5."""
+    return {"method": "even-odd", "fraction_bits": 7, "combine": {"fraction_bits": 5, "lost": "floor"}, **more}
+
+
+def scaled(at: str, a: tuple[Any, int], b: tuple[Any, int]) -> Mapping:
+    """`scale`: a format and a block's length for each side."""
+    sides = {"a": {"format": a[0], "block": [1, a[1]]}, "b": {"format": b[0], "block": [b[1], 1]}}
+    return {"scale": {**sides, "at": at}}
+
+
+def mx(block_a: int, block_b: int) -> Mapping:
+    """E8M0 scales of blocks of such lengths, at products."""
+    return scaled("product", ("e8m0", block_a), ("e8m0", block_b))
+
+
+def promoted(interval: int, fmt: Any, rounding: str = "rne", operation: str = "add") -> Mapping:
+    """`promotion`."""
+    keys = {"interval": interval, "format": fmt, "operation": operation, "rounding": rounding}
+    return {"promotion": keys}
+
+
+def late(fmt: Any, rounding: str, **more: Any) -> Mapping:
+    """An addend that is added late, and the start from zero that goes with it."""
+    return {"start": "zero", "late": {"operation": "add", "format": fmt, "rounding": rounding, **more}}
+
+
+def windowed(sum_bits: int, addend_bits: int, lost: str, **more: Any) -> Mapping:
+    """A late addend in a window."""
+    keys = {"operation": "window", "sum_bits": sum_bits, "addend_bits": addend_bits, "lost": lost, **more}
+    return {"start": "zero", "late": keys}
+
+
+def order(modulo: int, *groups: list[int]) -> Mapping:
+    """Which products form a group."""
+    return {"modulo": modulo, "groups": list(groups)}
+
+
+# Every rule that presets do not have, with few lanes: what the definition is tested with, and what repeats it.
+ODD: dict[str, Mapping] = {
+    "floor-f16-rne": odd(("e5m2", "e4m3"), "f16", window(7, "floor"), "f16", 5, k=10),
+    "jam-rto": odd(
+        "e4m3", "none", window(27, "jam"), "f32", 16, rounding="rto", nan=0x7FC00000, overflow="infinity", chain="none",
+    ),
+    "rne-bf16-ru": odd("e4m3", "bf16", window(10, "rne"), "bf16", 5, rounding="ru"),
+    "rna-e5m2-rd": odd("e5m2", "e5m2", window(6, "rna"), "e5m2", 5, rounding="rd", overflow="saturate"),
+    "e4m3-nan": odd("e4m3", "f16", window(9), "e4m3", 5, overflow="nan"),
+    "e4m3-saturate": odd("e4m3", "none", window(5, "floor"), "e4m3", 5, rounding="rto", overflow="saturate"),
+    "e5m2-infinity": odd(("e5m2", "e4m3"), "f32", window(11), "e5m2", 5, rounding="rna", overflow="infinity"),
+    "f16-saturate": odd("e5m2", "f16", window(20), "f16", 3, rounding="rd", overflow="saturate"),
+    "f16-nan": odd("e5m2", "f16", window(20), "f16", 3, rounding="ru", overflow="nan"),
+    "no-fraction": odd(("e3m2", "e2m3"), "f16", window(0, "rne"), "f16"),
+    "wide": odd(("e5m2", "e4m3"), "f32", window(256), "f32", 1),
+    "promoted-f16": odd("e4m3", "f16", window(8), "f16", 5, **promoted(10, "f32")),
+    "promoted-bare": odd("e4m3", "none", window(13), "e8m13", 5, rounding="rz", **promoted(5, "f32")),
+    "promoted-rd": odd("e4m3", "f32", window(13), "e8m13", 5, rounding="rz", **promoted(10, "f32", "rd")),
+    "blocks-shorter": odd(("e5m2", "e2m1"), "f16", window(14, "floor"), "f16", 8, overflow="saturate", **mx(4, 2)),
+    "blocks-longer": odd(
+        ("mxint8", "e4m3"), "f32", window(25, "jam"), "f32", rounding="ru", tiny="positive", **mx(8, 16),
+    ),
+    "f16-factors": odd(("f16", "bf16"), "f32", window(24), "f32", rounding="rz"),
+    "tf32-factors": odd("tf32", "tf32", window(24), "tf32"),
+    "emulated": odd(
+        ("e4m3", "e5m2"), "f16", window(6), "f16", k=8, convert="f16", nan=0x7E00, order=order(4, [0, 1], [2, 3]),
+        **late("f16", "rne"),
+    ),
+    "emulated-backwards": odd(
+        ("e5m2", "e4m3"), "f32", window(9, "floor"), "e8m13", 2, k=6, rounding="rz", convert="bf16",
+        order=order(3, [2], [0], [1]), **late("bf16", "ru"),
+    ),
+    "late-sequential": odd(
+        "e4m3", "bf16", window(8, zero_terms="count"), "f32", 3, k=6, rounding="rz", **late("f16", "rd"),
+    ),
+    "ordered-chain": odd("e4m3", "f32", window(8), "f32", 3, k=6, rounding="rz", order=order(2, [1], [0])),
+    "ordered-promoted": odd(
+        "e4m3", "f32", window(9), "e8m13", 2, k=4, rounding="rz", order=order(2, [1], [0]), **promoted(6, "f32"),
+    ),
+    "ordered-blocks": odd(
+        ("e2m1", "e4m3"), "f32", window(9, zero_terms="count"), "f32", k=8, rounding="rz",
+        order=order(4, [3, 0], [1, 2]), **mx(4, 2),
+    ),
+    "bare-from-zero": odd("e4m3", "none", window(7, zero="ieee"), "f16", 3, k=9, chain="none", start="zero"),
+    "converted": odd("e4m3", "none", window(4), "f32", rounding="rz", convert="f16"),
+    "daz": odd(("e5m2", "e4m3"), "f32", window(20), "f32", 5, daz=True),
+    "daz-converted": odd(("e4m3", "e5m2"), "f32", window(16), "f32", 5, rounding="rz", convert="f16", daz=True),
+    "fixed-converted": odd(
+        ("mxint8", "e5m2"), "f32", window(9, "jam", zero_terms="count"), "f32", rounding="ru", convert="f16",
+    ),
+    "zeros-count": odd(("e5m2", "e4m3"), "f16", window(4, zero_terms="count"), "f16", 2),
+    "zeros-count-promoted": odd(
+        "e4m3", "f32", window(8, zero_terms="count"), "e8m13", 5, rounding="rz", daz=True, **promoted(10, "f32"),
+    ),
+    "floored": odd("e4m3", "f32", window(9, "rna", max_exp_floor=3), "f32", 5),
+    "floored-count": odd("e5m2", "f16", window(6, zero_terms="count", max_exp_floor=-20), "f16", 5, rounding="rz"),
+    "ieee-zero": odd("e2m1", "f16", window(8, zero="ieee"), "f16", 2),
+    "ieee-zero-rd": odd("e2m1", "f16", window(8, zero="ieee"), "f16", 2, rounding="rd"),
+    "flush-signed": odd("e5m2", "f16", window(16), "f16", 5, subnormals="flush"),
+    "flush-positive": odd("e5m2", "none", window(16), "f16", 5, rounding="rd", subnormals="flush", tiny="positive"),
+    "nan-any": odd(("e5m2", "e4m3"), "f16", window(9), "f16", 5, nan="any"),
+    "chain-f32": odd("e4m3", "f32", chained("sequential", "f32"), "f32"),
+    "chain-f16-mul-add": odd("e5m2", "f16", chained("sequential", "f16", product="rounded"), "f16", 3, k=6),
+    "chain-f16-rz": odd("f16", "f32", chained("sequential", "f16", "rz", product="rounded"), "bf16", 2, rounding="rd"),
+    "chain-rd": odd(("e4m3", "e5m2"), "none", chained("sequential", "f16", "rd"), "f16", 3, rounding="rd"),
+    "chain-flush": odd("e5m2", "f16", chained("sequential", "f16", product="rounded", flush=True), "f16", 3, daz=True),
+    "chain-flush-fused": odd("e5m2", "f16", chained("sequential", "f16", "ru", flush=True), "f32", 2),
+    "chain-saturate": odd(
+        "e5m2", "e5m2", chained("sequential", "e5m2", "rna"), "e4m3", 2, overflow="saturate", tiny="positive",
+    ),
+    "chain-bf16-chunks": odd("bf16", "bf16", chained("sequential", "bf16"), "bf16", 1, k=4, **promoted(4, "bf16")),
+    "chain-f16-chunks": odd("e4m3", "f16", chained("sequential", "f16"), "f16", 2, **promoted(6, "f16", "rz")),
+    "chain-dl-chunks": odd(
+        "hfp8-e4m3", DL, chained("sequential", DL, "rna"), DL, 1, k=8, rounding="rna", overflow="nan",
+        **promoted(8, DL, "rna"),
+    ),
+    "chain-dl-mixed": odd(
+        ("hfp8-e4m3", "hfp8-e5m2"), DL, chained("sequential", DL, "rna", product="rounded"), DL, 2, rounding="rna",
+        overflow="nan", **promoted(4, DL),
+    ),
+    "chain-dl-saturate": odd("hfp8-e4m3", DL, chained("sequential", DL), DL, 2, overflow="saturate"),
+    "chain-bare": odd("e5m2", NEARBY, chained("sequential", NEARBY, "rna"), NEARBY, 2, overflow="nan"),
+    "chain-bare-ru": odd(
+        ("e4m3", "e5m2"), NEARBY, chained("sequential", NEARBY, "ru"), NEARBY, 3, rounding="rto", overflow="nan",
+    ),
+    "tree-4": odd("f16", "f32", chained("pairwise", "f32", product="rounded"), "f32"),
+    "tree-flush": odd("bf16", "f32", chained("pairwise", "f32", product="rounded", flush=True), "f32", k=8, daz=True),
+    "tree-f16-7": odd("e5m2", "f16", chained("pairwise", "f16"), "f16", 7, tiny="positive"),
+    "tree-6-rd": odd("e4m3", "none", chained("pairwise", "e5m2", "rd"), "f16", 6, rounding="rz"),
+    "tree-one": odd("e4m3", "f16", chained("pairwise", "e5m2", "rna", product="rounded"), "f16", 1),
+    "tree-one-bare": odd("e4m3", "none", chained("pairwise", "e5m2", "rto"), "f16", 1),
+    "exact-f32": odd("e5m2", "f32", exact_sum(), "f32", 3),
+    "exact-f16-group": odd("f16", "f16", exact_sum(rounded="group"), "f16", k=8),
+    "exact-zero": odd("e2m1", "f16", exact_sum(zero="ieee"), "f16", 2, rounding="rd"),
+    "exact-e4m3": odd("e4m3", "none", exact_sum(), "e4m3", 5, rounding="ru", overflow="nan"),
+    "exact-scaled": odd(("e4m3", "e2m1"), "f32", exact_sum(), "f32", **mx(4, 2)),
+    "exact-promoted": odd("e4m3", "f16", exact_sum(), "f16", 2, rounding="rz", **promoted(6, "f32")),
+    "exact-late": odd(
+        "e5m2", "f16", exact_sum(), "f16", 3, k=6, daz=True, subnormals="flush", **late("f16", "rne", flush=True),
+    ),
+    "late-flush-bf16": odd("bf16", "f16", exact_sum(), "f32", 2, **late("bf16", "rz", flush=True)),
+    "integers": odd((INT8, INT8), I32, exact_sum(), I32, overflow="wrap"),
+    "integers-saturate": odd(
+        (INT8, "mxint8"), INT8, exact_sum(rounded="group"), INT8, 2, rounding="rd", overflow="saturate",
+    ),
+    "even-odd": odd("e4m3fnuz", "f32", even_odd(), "f32", 6, **windowed(11, 8, "floor", drop_below=6)),
+    "even-odd-wide": odd(
+        ("e4m3fnuz", "e5m2fnuz"), "f16", even_odd(lost="jam", zero_terms="count"), "f16",
+        **windowed(6, 12, "truncate", drop_below=0),
+    ),
+    "even-odd-add": odd("e5m2", "bf16", even_odd(max_exp_floor=-4), "f16", 3, **late("f32", "rna")),
+    "even-odd-bare": odd("e2m1", "none", even_odd(zero="ieee"), "f16", 5, chain="none"),
+    "late-window": odd("f16", "f32", window(9, product_limit=20), "f32", **windowed(12, 10, "floor")),
+    "late-window-jam": odd(
+        "e4m3", "bf16", window(6, zero="ieee"), "f16", 3, rounding="rd", **windowed(5, 7, "jam", drop_below=3),
+    ),
+    "product-limit": odd("e5m2", "f16", window(12, product_limit=4), "f16", 3, overflow="saturate"),
+    "subgroups": odd("e2m1", "f32", subgroups(2, 9), "f32", **scaled("subgroup", ("ue4m3", 2), ("ue4m3", 4))),
+    "subgroups-e8m0": odd(
+        ("e4m3", "e2m1"), "none", subgroups(2, 5, "floor", zero_terms="count"), "f16", 6,
+        **scaled("subgroup", ("e8m0", 2), ("ue4m3", 6)),
+    ),
+    "subgroups-signed": odd(
+        "e5m2", "f32", subgroups(2, 7, "rne", zero="ieee"), "f32", **scaled("subgroup", ("e4m3", 2), ("f16", 2)),
+    ),
+    "scaled-promotion": odd(
+        "e4m3", "f32", window(8), "e8m13", 2, rounding="rz", **scaled("promotion", ("f32", 4), ("f32", 8)),
+        **promoted(4, "f32", "rne", "fma"),
+    ),
+    "scaled-promotion-f16": odd(
+        "e5m2", "none", chained("sequential", "f16", "rz"), "f16", 2, **scaled("promotion", ("bf16", 2), ("e8m0", 4)),
+        **promoted(2, "f16", "rd", "fma"),
+    ),
+}  # fmt: skip
+# More of what kernels of chains, trees and exact sums do in other ways.
+FOR_KERNELS: dict[str, Mapping] = {
+    "chain-ordered": odd(
+        "e4m3", "f16", chained("sequential", "f16", "rna"), "f16", 2, k=6, order=order(3, [2], [0], [1]),
+    ),
+    "chain-ordered-late": odd(
+        "e5m2", "f16", chained("sequential", "bf16", "rz"), "bf16", 2, k=4, order=order(2, [1], [0]),
+        **late("f16", "rd"),
+    ),
+    "chain-late-fnuz": odd(
+        "e4m3", "e4m3fnuz", chained("sequential", "f16"), "e5m2", 3, **late("f16", "rne", flush=True),
+    ),
+    "chain-scaled": odd("e4m3", "f32", chained("sequential", "f32"), "f32", **mx(4, 2)),
+    "chain-scaled-rz": odd("e2m1", "bf16", chained("sequential", "bf16", "rz"), "bf16", 2, **mx(2, 2)),
+    "chain-converted": odd("e4m3", "bf16", chained("sequential", "bf16", "rto"), "bf16", 3, convert="f16", daz=True),
+    "chain-fixed": odd("mxint8", "f16", chained("sequential", "f16", "ru", product="rounded"), "f16", 3, nan=0x7E00),
+    "chain-f32-bf16": odd("bf16", "f32", chained("sequential", "f32"), "f32", 1),
+    "chain-f32-rz": odd("f16", "f32", chained("sequential", "f32", "rz"), "f32", 1),
+    "chain-bf16-f16": odd("f16", "bf16", chained("sequential", "bf16"), "bf16", 1),
+    "chain-tf32": odd("tf32", "f32", chained("sequential", "tf32", "rna"), "tf32", 2),
+    "chain-fnuz": odd("e4m3fnuz", "none", chained("sequential", "e5m2fnuz", "rd"), "e4m3fnuz", 2, overflow="nan"),
+    "chain-e6m9": odd("e4m3", E6M9, chained("sequential", E6M9), E6M9, 1),
+    "tree-ordered-late": odd(
+        "e4m3", "f32", chained("pairwise", "f16"), "f16", 3, k=6, order=order(2, [1], [0]), **late("f32", "rne"),
+    ),
+    "tree-bare": odd("e4m3", "none", chained("pairwise", DL), DL, 5, overflow="nan"),
+    "tree-nearby": odd("e5m2", NEARBY, chained("pairwise", NEARBY, "rz", product="rounded"), NEARBY, 3, overflow="nan"),
+    "tree-scaled": odd("e2m1", "f16", chained("pairwise", "f16"), "f32", **mx(4, 4)),
+    "exact-bf16": odd("bf16", "f32", exact_sum(), "f32", 3),
+    "exact-bf16-group": odd("bf16", "bf16", exact_sum(rounded="group", zero="ieee"), "bf16", 3, rounding="rd"),
+    "exact-tf32": odd("tf32", "none", exact_sum(), "f32", 2, k=8, rounding="rto", chain="none"),
+    "exact-e5m2-scaled": odd("e5m2", "f32", exact_sum(), "f32", 16, **mx(16, 32)),
+    "exact-mx-group": odd("e4m3", "f32", exact_sum(rounded="group", zero="ieee"), "f32", 8, **mx(8, 8)),
+    "exact-mx-folded": odd("e4m3", "f32", exact_sum(), "f32", rounding="ru", **mx(2, 1)),
+    "exact-mx-ordered": odd(
+        "e2m1", "f16", exact_sum(zero="ieee"), "f16", k=8, order=order(4, [3, 0], [1, 2]), **mx(4, 2),
+    ),
+    "exact-long-group": odd("e5m2", "f16", exact_sum(rounded="group"), "f16", 150, rounding="rz"),
+    "exact-f16-promoted": odd("f16", "f32", exact_sum(), "e8m13", 2, rounding="rz", **promoted(6, "f32", "rna")),
+    "exact-scaled-promotion": odd(
+        "e4m3", "f32", exact_sum(), "f16", **scaled("promotion", ("f32", 4), ("e8m0", 8)),
+        **promoted(4, "f32", "rne", "fma"),
+    ),
+    "exact-saturate": odd("f16", "e5m2", exact_sum(zero="ieee"), "e4m3", 3, overflow="saturate", tiny="positive"),
+    "exact-dl": odd("hfp8-e5m2", DL, exact_sum(rounded="group"), DL, rounding="rna", overflow="nan"),
+    "int16-saturate": odd((INT16, INT8), INT16, exact_sum(), INT16, 5, rounding="rz", overflow="saturate"),
+    "i12-wrap": odd(("e3m2", I12), I12, exact_sum(rounded="group"), I12, 3, rounding="rna", overflow="wrap"),
+    "i12-rne": odd(("mxint8", I12), "none", exact_sum(), I12, overflow="saturate"),
+}  # fmt: skip
+# Windows, by the vectors of their kernels: what stands together is compiled once, or for presets already.
+FOR_VECTORS: dict[str, Mapping] = {
+    # 16-bit lanes, finished in binary32, as of ada-mma-e4m3-f32.
+    "single": odd("e4m3", "f32", window(13), "e8m13", 16, rounding="rz"),
+    "single-bf16": odd("e5m2", "bf16", window(12), "e8m13", 13, rounding="rz"),
+    "single-promoted": odd("e4m3", "f32", window(10), "e8m13", 14, rounding="rz", **promoted(28, "f32", "rd")),
+    "single-late": odd("e5m2", "f32", window(9), "e8m13", 16, k=32, rounding="rz", **late("f32", "rd")),
+    "single-bare": odd("e4m3", "none", window(13), "e8m13", 15, rounding="rz"),
+    "single-floored": odd("e4m3", "f32", window(13, max_exp_floor=-4), "e8m13", 16, rounding="rz"),
+    "single-floored-high": odd("e4m3", "f32", window(13, max_exp_floor=120), "e8m13", 16, rounding="rz"),
+    "single-floored-low": odd("e4m3", "f32", window(13, max_exp_floor=-140), "e8m13", 16, rounding="rz"),
+    # 16-bit lanes, finished in float64, as of ada-mma-e4m3-f16; windows narrower than the products.
+    "bits-0": odd("e4m3", "f32", window(0), "f32", 16),
+    "bits-1": odd("e5m2", "f16", window(1), "f16", 13),
+    "bits-2": odd(("e4m3", "e5m2"), "none", window(2), "e5m2", 16),
+    "bits-3": odd("e2m3", "bf16", window(3), "bf16", 15, tiny="positive", **promoted(15, "bf16", "rz")),
+    "bits-2-subnormal": odd("e4m3", "f32", window(2), "f16", 16),
+    "narrow-scaled": odd("e4m3", "f32", window(11), "f32", 16, **mx(16, 32)),
+    "narrow-tf32": odd("e4m3", "tf32", window(9, max_exp_floor=5), "tf32", 14, subnormals="flush", overflow="nan"),
+    "narrow-fnuz": odd("e5m2fnuz", "e5m2fnuz", window(8), "e5m2fnuz", 16, overflow="nan"),
+    "narrow-fma": odd(
+        "e5m2", "f32", window(12), "f16", 16, **scaled("promotion", ("f32", 32), ("f32", 32)),
+        **promoted(32, "f32", "rd", "fma"),
+    ),
+    # 16-bit lanes, exponents of 16 bits.
+    "far": odd(("bf16", "e2m1"), "f32", window(10), "f16", 8),
+    "far-saturate": odd(("e2m1", "bf16"), "bf16", window(9), "e4m3", 5, overflow="saturate"),
+    "far-dl": odd((DL, "e4m3"), "f32", window(13), "f32", 8),
+    "far-e6m2": odd((E6M2, "e5m2"), "f32", window(12), "f32", 8, **mx(8, 8)),
+    # 32-bit lanes, floor.
+    "floor": odd("e4m3", "f32", window(20, "floor"), "f16", 8, rounding="rd"),
+    "floor-wide": odd("e5m2", "f16", window(26, "floor"), "f16", 8, rounding="rd", subnormals="flush", overflow="nan"),
+    "floor-narrow": odd("e4m3", "bf16", window(2, "floor"), "bf16", 5, rounding="rd", **promoted(10, "f32", "rna")),
+    "floor-late": odd("e5m2", "f32", window(9, "floor"), "f32", 8, rounding="rd", **late("f16", "rto")),
+    "floor-scaled": odd("e2m1", "f32", window(22, "floor", max_exp_floor=-30), "f32", 8, rounding="rd", **mx(8, 8)),
+    # 32-bit lanes, jam.
+    "jam": odd("e4m3", "f32", window(20, "jam"), "f16", 8, rounding="ru"),
+    "jam-narrow": odd("e5m2", "bf16", window(1, "jam"), "f32", 8, rounding="ru", tiny="positive"),
+    "jam-fixed": odd("mxint8", "f16", window(21, "jam"), "f16", 8, rounding="ru", **mx(16, 8)),
+    "jam-promoted": odd("e4m3", "f16", window(12, "jam"), "f16", 6, rounding="ru", **promoted(6, "f16", "ru")),
+    # 32-bit lanes, to nearest with ties away, to a format without subnormals.
+    "bare": odd("e4m3", NEARBY, window(20), NEARBY, 8, rounding="rna", overflow="nan"),
+    "bare-promoted": odd("e5m2", NEARBY, window(21), NEARBY, 6, rounding="rna", overflow="nan", **promoted(12, "f32")),
+    # 32-bit lanes, exponents of 16 bits, as of blackwell-mma-bf16-f32.
+    "many-far": odd("bf16", "f32", window(20), "f32", 16, rounding="rz"),
+    "many-far-13": odd("bf16", "bf16", window(19), "bf16", 13, rounding="rz", overflow="saturate"),
+    # 32-bit lanes, 5 to 8 of them, to nearest even, as of ampere-mma-f16-f16.
+    "nearest-ordered": odd("e4m3", "f16", window(20), "f16", 8, k=16, order=order(2, [1], [0])),
+    "nearest-emulated": odd(
+        "e4m3", "f16", window(24), "f16", 8, k=16, convert="f16", nan=0x7E00, order=order(4, [0, 3], [2, 1]),
+        **late("f16", "rz"),
+    ),
+    "nearest-daz": odd("f16", "f16", window(20), "f16", 5, daz=True, overflow="saturate"),
+    "nearest-e4m3": odd("e5m2", "f32", window(18), "e4m3", 8, overflow="nan", tiny="positive"),
+    "nearest-promoted": odd("f16", "f16", window(20), "f16", 6, subnormals="flush", **promoted(12, "f32", "ru")),
+    "nearest-chunks": odd("f16", "bf16", window(21), "bf16", 8, nan="any", **promoted(8, "bf16")),
+    # Sums of eight products of up to 49 * 2^23: above 2^31, below 2^32.
+    "nearest-brim": odd("e5m2", "f32", window(27), "f32", 8),
+    # And jammed and to odd, as of rvbna-e4m3-f32-n8.
+    "odd-brim": odd("e5m2", "f32", window(27, "jam"), "f32", 8, rounding="rto"),
+    "odd-saturate": odd("e4m3", "e4m3", window(17, "jam"), "e4m3", 6, rounding="rto", overflow="saturate"),
+}  # fmt: skip
+# 62 bits of a sum, and what only the kernel without vectors has.
+FOR_SCALARS: dict[str, Mapping] = {
+    "brim-jam": odd("e4m3", "f32", window(55, "jam"), "f32", 5, rounding="rz"),
+    "brim-rne": odd("f16", "f32", window(55, "rne", zero="ieee"), "f32", rounding="ru"),
+    "brim-64": odd("e5m2", "f32", window(51, "rna"), "f32", 64),
+    "brim-integers": odd((INT8, INT8), "f32", window(42), "f32", 8),
+    "lanes-33": odd("e4m3", "f32", window(13), "e8m13", 33, rounding="rz"),
+    "lanes-64-floor": odd("e2m1", "f16", window(3, "floor"), "f16", 64),
+    "rne-0": odd("e4m3", "f16", window(0, "rne"), "f16", 5, rounding="rto"),
+    "rna-1": odd("e5m2", "f32", window(1, "rna"), "f32", 8),
+    "count": odd("bf16", "f32", window(9, zero_terms="count", max_exp_floor=-250), "f32", 3),
+    "count-late": odd("bf16", "f16", window(8, zero_terms="count"), "f16", 3, **windowed(9, 4, "rna")),
+    "late-subnormal": odd("e2m1", "f16", window(6), "f32", **windowed(20, 3, "truncate")),
+    "late-signed": odd("e4m3", "f16", window(6, zero="ieee"), "f16", 3, **windowed(9, 9, "floor")),
+    "late-flushed": odd("e5m2", "f16", window(9), "f16", 16, **late("f16", "rne", flush=True)),
+    "limited-subgroups": odd(
+        "e2m1", "f32", subgroups(2, 9, product_limit=3), "f32", 8, **scaled("subgroup", ("ue4m3", 4), ("e8m0", 8)),
+    ),
+    "blocks": odd("e4m3", "f32", window(13), "e8m13", 8, rounding="rz", **mx(2, 4)),
+}  # fmt: skip
+# Every rule of the RTL that presets do not have.
+IN_RTL: dict[str, Mapping] = {
+    "floor-to-f16": odd(("e4m3", "e5m2"), "f32", window(13, "floor"), "f16", 8),
+    "jam-5-lanes-f16": odd(("e4m3", "e5m2"), "f32", window(4, "jam"), "f16", 5, rounding="ru", overflow="saturate"),
+    "half-factors": odd(("f16", "bf16"), "f16", window(10, "rne"), "bf16", 3, rounding="rd"),
+    "one-lane-e5m2": odd(("e4m3", "e5m2"), "f32", window(0, "rna"), "e5m2", 1, rounding="rna", overflow="nan"),
+    "no-addend-e4m3": odd(("e3m2", "e2m3"), "none", window(30), "e4m3", 2, k=4, rounding="rto", overflow="saturate"),
+    "blocks-in-a-beat": odd("e2m1", "f32", window(20, "jam"), "f16", tiny="positive", **mx(2, 8)),
+    "promoted-e4m3-in-f16": odd(
+        "e4m3", "f16", window(12), "e4m3", k=8, overflow="saturate", **promoted(8, "f16", "rd"),
+    ),
+    "promoted-scaled": odd(
+        "e4m3", "f32", window(8, "floor"), "f32", rounding="rd", **mx(16, 2), **promoted(4, "f32", "rna"),
+    ),
+    "padded-tf32": odd("e5m2", "bf16", window(3, "rne"), "tf32", 7, rounding="ru", nan=0x7FC00000),
+}  # fmt: skip
+# Small, so that they are built, drawn or enumerated fast.
+SMALL: dict[str, Mapping] = {
+    "tiny": odd("e2m1", "f16", window(6), "f16", 2),
+    "tiny-promoted": odd("e2m1", "f16", window(6), "f16", 2, rounding="rz", **promoted(6, "f16")),
+    "small-scaled": odd(("e4m3", "e5m2"), "f32", window(20, "jam"), "f16", **mx(4, 4)),
+    "tiny-e2m1-f16": odd("e2m1", "f16", window(3), "f16", rounding="rz"),
+    "tiny-any-nan": odd("e2m1", "f16", window(3), "f16", rounding="rz", nan="any"),
+    # Two products and no addend, in a window that cuts off most of the smaller one.
+    "tiny-pair": odd("e2m1", "none", window(1), "e3m2", 2, overflow="saturate", chain="none"),
+    "tiny-wide": odd("e2m1", "none", window(4), "e3m2", 2, rounding="rz", overflow="saturate", chain="none"),
+    # One product and an addend whose range goes beyond the product's.
+    "tiny-addend": odd("e2m1", "e3m2", window(2), "e3m2", 1, rounding="rz", overflow="saturate", chain="none"),
+    # An even smaller product, so that the addend beside two of them can be enumerated.
+    "tiny-both": odd("e2m1", "e3m2", window(2, "jam"), "e4m3", 2, overflow="nan", chain="none"),
+    "odd-e4m3-f16": odd("e4m3", "f16", window(13, "jam"), "f16", 5),
+    # Partial sums with fewer exponent bits than the register: a zero one is far below its least normal number.
+    "f16-in-f32": odd(
+        ("e2m3", "e5m2"), "f32", window(1, "floor"), "f16", 2, rounding="rto", **promoted(6, "f32"),
+    ),
+    "e5m2-in-bf16": odd(
+        ("e5m2", "e3m2"), "none", window(9, "jam"), "e5m2", 2, rounding="rz", **promoted(2, "bf16", "rna"),
+    ),
+    "tiny-5-bits": odd("e2m1", "f16", window(5), "f16", 2, rounding="rz"),
+}  # fmt: skip
+
+NAMED = {**ODD, **FOR_KERNELS, **FOR_VECTORS, **FOR_SCALARS, **IN_RTL, **SMALL}
+assert len(NAMED) == sum(map(len, (ODD, FOR_KERNELS, FOR_VECTORS, FOR_SCALARS, IN_RTL, SMALL))), "two of one name"
+
+
+@cache
+def unit(name: str) -> Unit:
+    """The odd unit or the preset of that name."""
+    return Unit.model_validate({**NAMED[name], "unit": name}) if name in NAMED else load_unit(name)
+
+
+def units_of(group: Mapping) -> dict[str, Unit]:
+    """The units of one of the groups above."""
+    return {name: unit(name) for name in group}
