@@ -8,7 +8,7 @@ from cosim.plays import bulk_outcomes, design_of, recorded
 from odd_units import unit
 
 from hwsim.cases.case import Case
-from hwsim.rtl.numbers import Numbers
+from hwsim.rtl.numbers import WindowRanges
 from hwsim.spec import Unit, pipeline
 
 SMALL_SCALED = unit("small-scaled")
@@ -36,7 +36,7 @@ RANGES = [
 
 @pytest.mark.parametrize(("unit", "expected"), RANGES, ids=lambda value: getattr(value, "name", ""))
 def test_ranges(unit: Unit, expected: tuple[bool, bool, bool]) -> None:
-    numbers = Numbers(unit)
+    numbers = WindowRanges(unit)
     assert (numbers.subnormal_sums, numbers.overflows, numbers.vanishes) == expected
 
 
