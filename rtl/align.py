@@ -122,6 +122,9 @@ def shifted(window: Value, sign: Value, shift: Value, drop: int, lost: Lost) -> 
             return complement(kept, sign), sign ^ (guard & (sticky | kept[0]))
         case "rna":
             return complement(kept, sign), sign ^ guard
+        case "ones-complement":
+            # A negative term is left as its complement, without a carry; only zero is not.
+            return truncated(window, sign & window.any(), shift, drop)[0], Const(0)
         case _:
             assert_never(lost)
 

@@ -118,8 +118,11 @@ class WindowRanges(ProductRanges):
         normal, and both the addend and the lifted one are less than half that bit, which every rule for lost bits
         treats alike. Without a product the lifted addend keeps its place, and its field 0 and fraction leave as they
         came. Only fraction bits that the window cuts off could make the one zero and the other not: truncation
-        allows to leave them out of account, and other rules must have none.
+        allows to leave them out of account, and other rules must have none. Complemented without a carry, an addend
+        does not even leave alone as it came: none is lifted.
         """
+        if self.rule.lost == "ones-complement":
+            return True
         alike = all(fmt.subnormals and fmt.bias == self.result.bias for fmt in self.addends)
         whole = self.truncates or all(fmt.fraction_bits <= self.fraction_bits for fmt in self.addends)
         least_product = 2 + sum(fmt.min_code for fmt in self.scales)
@@ -178,7 +181,8 @@ class WindowRanges(ProductRanges):
 
     def _most_in_window(self, sig: int, fraction_bits: int) -> int:
         shift = fraction_bits - self.fraction_bits
-        return sig << -shift if shift <= 0 else -(-sig >> shift)
+        kept = sig << -shift if shift <= 0 else -(-sig >> shift)
+        return kept + (self.rule.lost == "ones-complement")
 
     @property
     def total(self) -> Shape:
@@ -189,7 +193,7 @@ class WindowRanges(ProductRanges):
     def distance_bits(self) -> int:
         """Bits of a shift amount that can shift everything out of the window, its half included where that counts."""
         match self.rule.lost:
-            case "truncate" | "floor" | "jam":
+            case "truncate" | "floor" | "jam" | "ones-complement":
                 half = 0
             case "rne" | "rna":
                 half = 1

@@ -117,6 +117,11 @@ def order(modulo: int, *groups: list[int]) -> Mapping:
 
 # Every rule that presets do not have, with few lanes: what the definition is tested with, and what repeats it.
 ODD: dict[str, Mapping] = {
+    "ones-complement": odd(("e4m3", "e5m2"), "f32", window(12, "ones-complement"), "f32", 8, k=16, rounding="rz"),
+    "ones-complement-f16": odd(("e5m2", "e2m1"), "f16", window(3, "ones-complement"), "f16", 3, k=6),
+    "ones-complement-late": odd(
+        "e5m2", "f32", window(9, "ones-complement"), "f32", 8, **late("f16", "rto"),
+    ),
     "floor-f16-rne": odd(("e5m2", "e4m3"), "f16", window(7, "floor"), "f16", 5, k=10),
     "jam-rto": odd(
         "e4m3", "none", window(27, "jam"), "f32", 16, rounding="rto", nan=0x7FC00000, overflow="infinity", chain="none",
@@ -382,6 +387,7 @@ FOR_SCALARS: dict[str, Mapping] = {
 }  # fmt: skip
 # Every rule of the RTL that presets do not have.
 IN_RTL: dict[str, Mapping] = {
+    "ones-complement-in-rtl": odd(("e4m3", "e5m2"), "f16", window(6, "ones-complement"), "f16", 3),
     "floor-to-f16": odd(("e4m3", "e5m2"), "f32", window(13, "floor"), "f16", 8),
     "jam-5-lanes-f16": odd(("e4m3", "e5m2"), "f32", window(4, "jam"), "f16", 5, rounding="ru", overflow="saturate"),
     "half-factors": odd(("f16", "bf16"), "f16", window(10, "rne"), "bf16", 3, rounding="rd"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import get_args
 
 from hwsim.c.cuts import CutMode, mode_of, modes
 from hwsim.c.group import adds
@@ -12,8 +13,9 @@ from hwsim.c.sizes import sized
 from hwsim.c.support import FARTHEST, supports
 from hwsim.c.unit_formats import UnitFormats
 from hwsim.formats import FixedFormat, FloatFormat, Format
-from hwsim.spec import LateAdd, LateInWindow, Lost, RoundedSum, Unit, as_yaml
+from hwsim.spec import LateAdd, LateInWindow, Lost, RoundedSum, Rounding, Unit, as_yaml
 
+ROUNDINGS: tuple[str, ...] = get_args(Rounding)
 OVERFLOW = {"infinity": "U_TO_INFINITY", "nan": "U_TO_NAN", "saturate": "U_SATURATE"}
 
 
@@ -57,6 +59,11 @@ class Arithmetic(UnitFormats):
         """What becomes of bits that are shifted out."""
         late: list[Lost] = [self.u.late.lost] if isinstance(self.u.late, LateInWindow) else []
         return modes([*self.group.lost, *late], None if self.result_float else self.u.result.rounding)
+
+    @property
+    def other_modes(self) -> str:
+        """The names of those that are no rounding, as more elements of an enumeration."""
+        return "".join(f", U_{cut.name.upper()}" for cut in self.cuts if cut.name not in ROUNDINGS)
 
     def cut(self, lost: Lost) -> str:
         """The last argument of an alignment, where it has a choice."""

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, assert_never
 
 from hwsim.spec import Lost, Rounding
 
-Mode = Literal["rz", "rd", "ru", "rto", "rne", "rna"]
+Mode = Literal["rz", "rd", "ru", "rto", "rne", "rna", "ones"]
 
 
 class CutMode(NamedTuple):
@@ -41,6 +41,9 @@ def cut_mode(mode: Mode) -> CutMode:
             narrow = "(lost_bits > half) | ((lost_bits == half) & (lost_bits != 0) & (kept & 1))"
             wide = "rest == 3 || (rest == 2 && (kept.word[0] & 1))"
             return CutMode(mode, "to nearest, ties to even", narrow, wide)
+        case "ones":
+            ones = "magnitudes are cut off, and a negative number's is one more"
+            return CutMode(mode, ones, "sign & (sig != 0)", "sign && !u_is_zero(sig)")
         case _:
             assert_never(mode)
 
@@ -56,6 +59,8 @@ def mode_of(lost: Lost) -> Mode:
             return "rto"
         case "rne" | "rna":
             return lost
+        case "ones-complement":
+            return "ones"
         case _:
             assert_never(lost)
 

@@ -7,7 +7,7 @@ from typing import assert_never
 from hwsim.compiled import compiled
 from hwsim.spec.keys import Lost
 
-TRUNCATE, FLOOR, JAM, NEAREST_EVEN, NEAREST_AWAY = range(5)
+TRUNCATE, FLOOR, JAM, NEAREST_EVEN, NEAREST_AWAY, ONES_COMPLEMENT = range(6)
 
 
 def lost_number(lost: Lost) -> int:
@@ -23,6 +23,8 @@ def lost_number(lost: Lost) -> int:
             return NEAREST_EVEN
         case "rna":
             return NEAREST_AWAY
+        case "ones-complement":
+            return ONES_COMPLEMENT
         case _:
             assert_never(lost)
 
@@ -49,4 +51,6 @@ def cut(sig: int, shift: int, negative: bool, lost: int) -> int:
         kept += int(rest > half or (rest == half and (kept & 1) == 1))
     elif lost == NEAREST_AWAY:
         kept += int(rest >= half)
+    elif lost == ONES_COMPLEMENT:
+        kept += int(sig != 0 and negative)
     return -kept if negative else kept

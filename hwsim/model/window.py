@@ -59,17 +59,23 @@ def round_magnitude(sig: int, shift: int, sign: int, rounding: Rounding) -> int:
             assert_never(rounding)
 
 
-def term_rounding(lost: Lost) -> Rounding:
-    """The rounding of one term to the window that `lost` is."""
+def cut_magnitude(sig: int, shift: int, sign: int, lost: Lost) -> int:
+    """sig * 2^-shift as an integer, its bits below the window lost by that rule; arguments as of `round_magnitude`.
+
+    ones-complement: a magnitude is truncated; a negative number is complemented and never gets the +1, which makes
+    its magnitude one more, exact or not. Zero stays zero.
+    """
     match lost:
         case "truncate":
-            return "rz"
+            return round_magnitude(sig, shift, sign, "rz")
         case "floor":
-            return "rd"
+            return round_magnitude(sig, shift, sign, "rd")
         case "jam":
-            return "rto"
+            return round_magnitude(sig, shift, sign, "rto")
         case "rne" | "rna":
-            return lost
+            return round_magnitude(sig, shift, sign, lost)
+        case "ones-complement":
+            return round_magnitude(sig, shift, sign, "rz") + (sign if sig else 0)
         case _:
             assert_never(lost)
 
@@ -77,10 +83,10 @@ def term_rounding(lost: Lost) -> Rounding:
 def align(term: Term, max_exp: int, fraction_bits: int, lost: Lost) -> int:
     """A term in units of 2^(max_exp - fraction_bits), signed.
 
-    lost: what happens to the bits below the window: truncate (of magnitude), floor, jam, rne, rna.
+    lost: what happens to the bits below the window, as `sum.lost` says.
     """
     shift = (max_exp - term.exp) + term.fraction_bits - fraction_bits
-    magnitude = round_magnitude(term.sig, shift, term.sign, term_rounding(lost))
+    magnitude = cut_magnitude(term.sig, shift, term.sign, lost)
     return -magnitude if term.sign else magnitude
 
 

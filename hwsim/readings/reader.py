@@ -9,7 +9,7 @@ from hwsim.model.addition import add, combine_specials, exact_sum
 from hwsim.model.definition import Definition, GroupOperands
 from hwsim.model.method import sum_zero_sign
 from hwsim.model.terms import Term, addend_term
-from hwsim.model.window import round_magnitude, term_rounding, window
+from hwsim.model.window import cut_magnitude, window
 from hwsim.readings.changes import changed
 from hwsim.readings.readings import TO_SPEC, Reading, aligned_rule
 from hwsim.spec import LateAdd, Unit
@@ -140,7 +140,7 @@ class Reader(Definition):
         if shift <= 0:
             return total, unit_exp
         lost = "truncate" if self.reading.lost == "exact" else self.rule.lost
-        kept = round_magnitude(abs(total), shift, int(total < 0), term_rounding(lost))
+        kept = cut_magnitude(abs(total), shift, int(total < 0), lost)
         return (-kept if total < 0 else kept), unit_exp + shift
 
     def _sum_late(self, terms: tuple[Term, ...], start: Term | None, late: Term | None, addend: Term | None) -> int:

@@ -11,7 +11,7 @@ from hwsim.formats.blocks import as_written, reference
 from hwsim.formats.yamlfile import RuleError
 
 Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]
-Lost = Literal["truncate", "floor", "jam", "rne", "rna"]
+Lost = Literal["truncate", "floor", "jam", "rne", "rna", "ones-complement"]
 LOST: tuple[Lost, ...] = get_args(Lost)
 Positive = Annotated[int, Strict(), Field(ge=1)]
 Bits = Annotated[int, Strict(), Field(ge=0, le=256)]
@@ -47,6 +47,9 @@ def lost_words(lost: Lost) -> LostWords:
             return LostWords("terms are rounded to it, ties to even", "to nearest even")
         case "rna":
             return LostWords("terms are rounded to it, ties away from zero", "to away")
+        case "ones-complement":
+            complemented = "bits below are cut off each term's magnitude, and negative terms are one's complements"
+            return LostWords(complemented, "ones-complemented")
         case _:
             assert_never(lost)
 

@@ -13,7 +13,7 @@ from hwsim.c import UnitInC
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, formats
 from hwsim.spec import NotImplementedYet, Unit
 
-ROUNDINGS, LOST = ("rne", "rna", "rz", "ru", "rd", "rto"), ("truncate", "floor", "jam", "rne", "rna")
+ROUNDINGS, LOST = ("rne", "rna", "rz", "ru", "rd", "rto"), ("truncate", "floor", "jam", "rne", "rna", "ones-complement")
 OWN: dict[str, dict[str, Any]] = {
     "bare-nearby": {"exponent_bits": 4, "fraction_bits": 3, "bias": 9, "subnormals": False, "nan": [0x7F, 0xFF]},
     "bare-zero": {

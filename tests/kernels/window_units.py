@@ -29,7 +29,7 @@ FACTORS = [
 RESULTS = ["f32", "e8m13", "f16", "bf16", "tf32", "e4m3", "e5m2", DL, "e4m3fnuz", "e5m2fnuz"]
 ADDENDS = ["f32", "f16", "bf16", "tf32", "e5m2", "e4m3", DL, "e8m13", "none", "none"]
 MODES = ["rne", "rna", "rz", "ru", "rd", "rto"]
-LOST = ["truncate", "floor", "jam", "rne", "rna"]
+LOST = ["truncate", "floor", "jam", "rne", "rna", "ones-complement"]
 
 
 class Random:

@@ -34,7 +34,7 @@ COUNT, SEED = 120, 3
 
 real_add, real_scale, real_flush, real_factor = addition.add, scales.scale_exponent, result.flush, definition.factor
 real_group, real_dot, real_open = Definition._group, Definition.dot, Definition.open
-real_promoted, real_late, real_rounding = Definition._step_promoted, Definition._step_late, window.term_rounding
+real_promoted, real_late, real_cut = Definition._step_promoted, Definition._step_late, window.cut_magnitude
 real_addition = RoundedLateAddition.add
 
 
@@ -65,7 +65,12 @@ def suites() -> dict[str, tuple[list[Case], list[int]]]:
 
 
 def lost_as(rounding: str) -> Callable[[Patch], None]:
-    return patched("term_rounding", lambda lost: rounding if lost == "truncate" else real_rounding(lost))
+    def cut(sig: int, shift: int, sign: int, lost: str) -> int:
+        if lost == "truncate":
+            return window.round_magnitude(sig, shift, sign, rounding)  # type: ignore[arg-type]
+        return real_cut(sig, shift, sign, lost)  # type: ignore[arg-type]
+
+    return patched("cut_magnitude", cut)
 
 
 def patched(name: str, function: object) -> Callable[[Patch], None]:

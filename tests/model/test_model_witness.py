@@ -63,7 +63,7 @@ def test_every_pair_of_fp4_products(which: str) -> None:
 
 
 @pytest.mark.quick(cases=9)
-@pytest.mark.parametrize("lost", ["truncate", "floor", "jam", "rne", "rna"])
+@pytest.mark.parametrize("lost", ["truncate", "floor", "jam", "rne", "rna", "ones-complement"])
 @pytest.mark.parametrize("rounding", ["rne", "rna", "rz", "ru", "rd", "rto"])
 @pytest.mark.parametrize(("result", "overflow"), [("e5m2", "infinity"), ("e4m3", "nan"), ("e4m3", "saturate")])
 def test_every_lost_rounding_and_overflow(lost: str, rounding: str, result: str, overflow: str) -> None:
