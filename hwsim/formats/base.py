@@ -75,7 +75,7 @@ class FormatBase(BaseModel):
 
     @property
     def powers_of_two(self) -> bool:
-        """Whether codes are biased exponents, of powers of two."""
+        """Whether every code is a biased exponent: all values are powers of two, and none is zero."""
         return False
 
     @property

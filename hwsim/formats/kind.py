@@ -102,7 +102,7 @@ class Kind(Protocol):
 
     @property
     def powers_of_two(self) -> bool:
-        """Whether codes are biased exponents, of powers of two."""
+        """Whether every code is a biased exponent: all values are powers of two, and none is zero."""
 
     @property
     def subnormals(self) -> bool:

@@ -134,9 +134,20 @@ def test_codes_of_any_format_decode_and_come_back(fmt):
     assert np.array_equal(back, codes[numbers])
 
 
-@SETTINGS
+@settings(SETTINGS, max_examples=60)
 @given(floats.filter(lambda fmt: fmt.bits <= 12))
 def test_the_properties_of_a_format_are_those_of_its_codes(fmt):
+    check_properties(fmt)
+
+
+@pytest.mark.soak
+@settings(SETTINGS, max_examples=1000)
+@given(floats.filter(lambda fmt: fmt.bits <= 14))
+def test_the_properties_of_more_formats_are_those_of_their_codes(fmt):
+    check_properties(fmt)
+
+
+def check_properties(fmt):
     fields = {code: unpack(fmt, code << fmt.padding) for code in range(1 << fmt.bits)}
     finite = {code: f for code, f in fields.items() if f.cls not in (Class.NAN, Class.INFINITY)}
     values = {code: Fraction(f.sig) * Fraction(2) ** f.exp * (-1) ** f.sign for code, f in finite.items()}
