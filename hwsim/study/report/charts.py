@@ -1,4 +1,4 @@
-"""Charts as Vega-Lite specifications, SVG and PNG: by Altair and vl-convert, without a network or a browser."""
+"""Charts as Vega-Lite specifications, SVG and PNG: by vl-convert, without a network or a browser."""
 
 from __future__ import annotations
 
@@ -8,68 +8,73 @@ from pathlib import Path
 from typing import Any
 
 from hwsim.files import replaced
+from hwsim.study.report.channels import Panel, Spec
 from hwsim.study.report.contents import Chart, StudyReport
 from hwsim.study.report.labels import width, wrapped
 from hwsim.study.report.libraries import library
-from hwsim.study.report.marks import LETTERS, Panel, layers
+from hwsim.study.report.marks import LETTERS, layers
 from hwsim.study.report.palette import MONO, QUIET, config, looks
 from hwsim.study.report.scales import AxisScale, missing, places, scale, short
 
+VERSION = "v6.4"  # of Vega-Lite
+SCHEMA = f"https://vega.github.io/schema/vega-lite/{VERSION}.1.json"
 PIXELS = 2  # of a PNG, for each unit of the SVG
 FOLDER = "figures"
 # Width and height of a panel, by how many stand side by side.
 SIZES = {1: (640, 380), 2: (400, 300), 3: (300, 250), 4: (240, 210)}
 
 
-def specification(chart: Chart, framed: bool = True) -> dict[str, Any]:
+def specification(chart: Chart, framed: bool = True) -> Spec:
     """A chart as a Vega-Lite specification, which holds all its data.
 
     framed : with title, caption and command, as a picture needs them; without, for a page that says them itself, with
     a legend whose entries are clicked to pick series.
-
-    Raises ToolMissing where Altair is not installed.
     """
-    alt = library("altair")
-    # Altair would hold each part to its schema as it is made, which takes ten times as long: the tests do.
-    with alt.utils.schemapi.debug_mode(False):
-        return _specification(chart, framed)
-
-
-def _specification(chart: Chart, framed: bool) -> dict[str, Any]:
-    alt = library("altair")
     drawn, _ = places(chart)
-    columns = chart.columns or _columns(len(chart.panels))
-    columns = min(columns, len(chart.panels))
+    columns = min(chart.columns or _columns(len(chart.panels)), len(chart.panels))
     size = _size(chart, columns)
     x, y = _scales(chart, drawn)
-    legend = _legend(chart, columns * size[0])
-    found = looks(chart)
-    views = []
-    for at, name in enumerate(chart.panels):
-        under = at + columns >= len(chart.panels)
-        panel = Panel(
-            chart=chart, name=name, places=[one for one in drawn if chart.series[one.series].panel == name],
-            looks=found, x=x, y=y, size=size, left=at % columns == 0, under=under,
-            picks=not framed and bool(legend), legend=legend,
-        )  # fmt: skip
-        views.append(layers(panel))
-    whole = alt.concat(*views, columns=columns) if len(views) > 1 else alt.hconcat(*views)
-    whole = whole.resolve_scale(color="shared", shape="shared", strokeDash="shared", xOffset="independent")
-    if not framed:
-        return _picked(_dict(whole)) if legend else _dict(whole)
-    return _dict(_framed(whole, chart, columns * size[0] + (columns - 1) * 40))
+    legend, found = _legend(chart, columns * size[0]), looks(chart)
+    several = len(chart.panels) > 1
+    views = [
+        layers(
+            Panel(
+                chart=chart,
+                name=name,
+                places=[one for one in drawn if chart.series[one.series].panel == name],
+                looks=found,
+                x=x,
+                y=y,
+                size=size,
+                left=at % columns == 0,
+                under=at + columns >= len(chart.panels),
+                picks=not framed and bool(legend),
+                legend=legend,
+            ),
+            f"panel_{at}" if several else "panel",
+        )
+        for at, name in enumerate(chart.panels)
+    ]
+    whole: Spec = {"concat": views, "columns": columns} if several else {"hconcat": views}
+    shared = {"color": "shared", "shape": "shared", "strokeDash": "shared", "xOffset": "independent"}
+    whole["resolve"] = {"scale": shared}
+    if framed:
+        whole = _framed(whole, chart, columns * size[0] + (columns - 1) * 40)
+    elif legend:
+        picked = {"name": "picked", "select": {"type": "point", "fields": ["series"]}, "bind": "legend"}
+        whole["params"] = [picked | {"views": [view["layer"][0]["name"] for view in views]}]
+    return {"$schema": SCHEMA, "config": config(), "padding": 10, "datasets": _datasets(views), **whole}
 
 
-def _dict(whole: Any) -> dict[str, Any]:
-    found: dict[str, Any] = whole.configure(**config()).properties(padding=10).to_dict(validate=False)
-    return found
-
-
-def _picked(spec: dict[str, Any]) -> dict[str, Any]:
-    """Make the legend's entries pick series. (Altair would count its views over all charts of a process.)"""
-    views = [panel["layer"][0]["name"] for panel in spec.get("concat") or spec["hconcat"]]
-    select = {"type": "point", "fields": ["series"]}
-    return spec | {"params": [{"name": "picked", "select": select, "bind": "legend", "views": views}]}
+def _datasets(views: list[Spec]) -> dict[str, Any]:
+    """The data of all layers, each once; the layers have their names instead."""
+    names: dict[str, str] = {}
+    data = {}
+    for layer in (layer for view in views for layer in view["layer"]):
+        values = layer["data"]["values"]
+        name = names.setdefault(json.dumps(values), f"data-{len(names)}")
+        data[name], layer["data"] = values, {"name": name}
+    return data
 
 
 def _columns(panels: int) -> int:
@@ -123,21 +128,26 @@ def note(chart: Chart) -> str:
     return missing(places(chart)[1], "Without colour" if chart.kind == "heatmap" else "Not drawn")
 
 
-def _framed(whole: Any, chart: Chart, wide: int) -> Any:
-    alt = library("altair")
+def _framed(whole: Spec, chart: Chart, wide: int) -> Spec:
     wide = max(wide, 420)
-    caption = wrapped(f"{chart.caption} {note(chart)}".strip(), wide, 12.5)
-    below = {"subtitle": caption} if caption else {}
-    title = alt.Title(wrapped(chart.title, wide, 18), **below, anchor="start", offset=16)
-    if chart.command:
-        small = alt.Title(
-            wrapped(chart.command, wide, 10, mono=True), orient="bottom", anchor="start", font=MONO, fontSize=10,
-            fontWeight="normal", color=QUIET, offset=16, lineHeight=13,
-        )  # fmt: skip
-        whole = alt.vconcat(whole.properties(title=small)).resolve_scale(
-            color="independent", shape="independent", strokeDash="independent"
-        )
-    return whole.properties(title=title)
+    title: Spec = {"text": wrapped(chart.title, wide, 18), "anchor": "start", "offset": 16}
+    if caption := wrapped(f"{chart.caption} {note(chart)}".strip(), wide, 12.5):
+        title["subtitle"] = caption
+    if not chart.command:
+        return whole | {"title": title}
+    command = {
+        "text": wrapped(chart.command, wide, 10, mono=True),
+        "orient": "bottom",
+        "anchor": "start",
+        "font": MONO,
+        "fontSize": 10,
+        "fontWeight": "normal",
+        "color": QUIET,
+        "offset": 16,
+        "lineHeight": 13,
+    }
+    apart = {"color": "independent", "shape": "independent", "strokeDash": "independent"}
+    return {"vconcat": [whole | {"title": command}], "resolve": {"scale": apart}, "title": title}
 
 
 def svg(chart: Chart) -> str:
@@ -145,18 +155,13 @@ def svg(chart: Chart) -> str:
     return rendered(specification(chart))
 
 
-def rendered(spec: dict[str, Any]) -> str:
+def rendered(spec: Spec) -> str:
     """A Vega-Lite specification as SVG, made without reading anything from outside."""
-    text = library("vl_convert").vegalite_to_svg(json.dumps(spec), vl_version=_version(spec), allowed_base_urls=[])
+    text = library("vl_convert").vegalite_to_svg(json.dumps(spec), vl_version=VERSION, allowed_base_urls=[])
     # Vega numbers what it names over all pictures of a process: here each picture is numbered for itself.
     numbers: dict[str, str] = {}
     named = re.compile(r'(?<= id=")(clip|gradient_)\d+(?=")|(?<="url\(#)(clip|gradient_)\d+(?=\)")')
     return named.sub(lambda found: numbers.setdefault(found[0], f"part{len(numbers)}"), str(text))
-
-
-def _version(spec: dict[str, Any]) -> str:
-    """The Vega-Lite of the specification's schema: `v6.4` of .../vega-lite/v6.4.1.json."""
-    return ".".join(spec["$schema"].rsplit("/", 1)[1].split(".")[:2])
 
 
 def png(picture: str) -> bytes:
@@ -167,7 +172,7 @@ def png(picture: str) -> bytes:
 def write_charts(report: StudyReport, folder: Path) -> list[Path]:
     """Writes every chart as figures/NAME.svg and figures/NAME.png. Returns their paths, in the report's order.
 
-    Raises ToolMissing where Altair or vl-convert is not installed, OSError where the folder cannot be written.
+    Raises ToolMissing where vl-convert is not installed, OSError where the folder cannot be written.
     """
     written = []
     for chart in report.charts:

@@ -1,58 +1,40 @@
-"""One panel of a chart as Altair's layers."""
+"""One panel of a chart as Vega-Lite's layers."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from hwsim.study.report.contents import Chart
-from hwsim.study.report.labels import Box, LabelPosition, broken, label_positions, width
-from hwsim.study.report.libraries import library
-from hwsim.study.report.palette import INK, NOTHING, PAPER, QUIET, Look
-from hwsim.study.report.scales import AxisScale, PlottedPoint, short, written
+from hwsim.study.report.channels import Panel, Rows, Spec, categorical, quantity
+from hwsim.study.report.labels import Box, LabelPosition, label_positions, width
+from hwsim.study.report.palette import INK, NOTHING, PAPER, QUIET
+from hwsim.study.report.scales import short
 
 LETTERS = 11  # of words inside the frame
+LABEL = {"field": "label", "type": "nominal"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Panel:
-    """The data and the axes of one panel.
-
-    chart, name : of which chart it is, and its title. places : its points. looks : of each label.
-    x : a scale, or the words of an axis of categories. y : a scale; of a heatmap the scale of its values.
-    size : of the frame, in pixels. left, under : whether the axes' titles stand here. picks : a legend that is clicked.
-    """
-
-    chart: Chart
-    name: str
-    places: list[PlottedPoint]
-    looks: dict[str, Look]
-    x: AxisScale | tuple[str, ...]
-    y: AxisScale
-    size: tuple[int, int]
-    left: bool
-    under: bool
-    picks: bool
-    legend: dict[str, Any]
-
-    @property
-    def drawn(self) -> set[str]:
-        """The labels that have a point here."""
-        return {self.chart.series[one.series].label for one in self.places}
+def layers(panel: Panel, name: str) -> Spec:
+    """The panel as a layered view with its size. name: of its first marks."""
+    match panel.chart.kind:
+        case "lines":
+            parts = _lines(panel)
+        case "points":
+            parts = _points(panel)
+        case "bars":
+            parts = _bars(panel)
+        case "heatmap":
+            parts = _heatmap(panel)
+    parts[0] |= {"name": name}
+    view: Spec = {"layer": [*parts, *_references(panel)], "width": panel.size[0], "height": panel.size[1]}
+    return view | ({"title": {"text": panel.name, "fontSize": 13, "anchor": "start"}} if panel.name else {})
 
 
-def layers(panel: Panel) -> Any:
-    """The panel as an Altair chart with its size, whose first marks have a name in the specification."""
-    parts = {"lines": _lines, "points": _points, "bars": _bars, "heatmap": _heatmap}[panel.chart.kind](panel)
-    alt = library("altair")
-    parts[0] = parts[0].properties(name="panel")
-    layered = alt.layer(*parts, *_references(panel)).properties(width=panel.size[0], height=panel.size[1])
-    return layered.properties(title=alt.Title(panel.name, fontSize=13, anchor="start")) if panel.name else layered
+def _layer(rows: Rows, mark: str, encoding: Spec, **look: Any) -> Spec:
+    return {"data": {"values": rows}, "mark": {"type": mark, **look}, "encoding": encoding}
 
 
-def _rows(panel: Panel) -> list[dict[str, Any]]:
+def _rows(panel: Panel) -> Rows:
     """The points as Vega's data: series, x, y, low, high, and what a tooltip says besides."""
     rows = []
     for one in panel.places:
@@ -64,128 +46,60 @@ def _rows(panel: Panel) -> list[dict[str, Any]]:
     return rows
 
 
-def _over(panel: Panel, rows: list[dict[str, Any]]) -> Any:
-    return library("altair").Chart(library("altair").InlineData(values=rows))
-
-
-def _x(panel: Panel) -> Any:
-    alt, title = library("altair"), panel.chart.x.title if panel.under else None
-    if isinstance(panel.x, tuple):
-        room = panel.size[0] / max(1, len(panel.x))
-        lines = {word: broken(word, room - 8, 12) for word in panel.x}
-        steep = any(width(line, 12) > room - 6 for found in lines.values() for line in found)
-        # Words that do not fit side by side are broken into lines, or else turned; none is left out.
-        axis = alt.Axis(title=title, labelAngle=-35 if steep else 0, labelOverlap=False, grid=False,
-                        labelAlign="right" if steep else "center",
-                        labelExpr="datum.label" if steep else f"{json.dumps(lines)}[datum.label]")  # fmt: skip
-        space = {"paddingInner": 0.2, "paddingOuter": 0.1} if panel.chart.kind == "bars" else {}
-        kind = alt.Scale(domain=list(panel.x), **space)
-        return alt.X("x:N", sort=list(panel.x), scale=kind, axis=axis)
-    axis = alt.Axis(title=title, values=panel.x.ticks, labelExpr=panel.x.label)
-    return alt.X("x:Q", scale=alt.Scale(**written(panel.x)), axis=axis)
-
-
-def _y(panel: Panel, field: str = "y") -> Any:
-    alt, title = library("altair"), panel.chart.y.title if panel.left else None
-    axis = alt.Axis(title=title, values=panel.y.ticks, labelExpr=panel.y.label)
-    return alt.Y(f"{field}:Q", scale=alt.Scale(**written(panel.y)), axis=axis)
-
-
-def _tooltip(panel: Panel, rows: list[dict[str, Any]]) -> list[Any]:
-    alt, chart = library("altair"), panel.chart
-    told = [alt.Tooltip("series:N", title="Series")]
-    for field, title in (("x", chart.x.title), ("y", chart.y.title)):
-        kind = alt.Tooltip("x:N", title=title) if field == "x" and isinstance(panel.x, tuple) else None
-        told.append(kind or alt.Tooltip(f"{field}:Q", title=title, format=".5~g"))
-    if any(one.low != one.high for one in panel.places):
-        told += [alt.Tooltip(f"{field}:Q", title=field, format=".5~g") for field in ("low", "high")]
-    return told + ([alt.Tooltip("note:N", title="Note")] if any(row.get("note") for row in rows) else [])
-
-
-def _colour(panel: Panel) -> Any:
-    alt = library("altair")
-    domain = list(panel.looks)
-    scale = alt.Scale(domain=domain, range=[one.colour for one in panel.looks.values()])
-    return alt.Color("series:N", scale=scale, legend=alt.Legend(**panel.legend) if panel.legend else None)
-
-
-def _shape(panel: Panel) -> Any:
-    alt = library("altair")
-    scale = alt.Scale(domain=list(panel.looks), range=[one.shape for one in panel.looks.values()])
-    return alt.Shape("series:N", scale=scale, legend=alt.Legend(**panel.legend) if panel.legend else None)
-
-
-def _dash(panel: Panel) -> Any:
-    alt = library("altair")
-    if all(one.shape != "stroke" for one in panel.looks.values()):
-        # Where there is no theory, the legend's markers are whole: dashes are no part of it.
-        return alt.StrokeDash("dash:N", scale=None)
-    scale = alt.Scale(domain=list(panel.looks), range=[one.dash for one in panel.looks.values()])
-    return alt.StrokeDash("series:N", scale=scale, legend=alt.Legend(**panel.legend) if panel.legend else None)
-
-
-def _opacity(panel: Panel, usual: float) -> Any:
-    """The opacity of marks: where a series is picked in the legend, the others fade."""
-    alt = library("altair")
-    if not panel.picks:
-        return alt.value(usual)
-    return alt.condition({"param": "picked", "empty": True}, alt.value(usual), alt.value(usual * 0.12))
-
-
-def _lines(panel: Panel) -> list[Any]:
-    rows = _rows(panel)
-    x, colour, dash = _x(panel), _colour(panel), _dash(panel)
+def _theory(panel: Panel, rows: Rows) -> tuple[Rows, Rows]:
+    """The rows of what was measured, and those of theory."""
     theory = {one.label for one in panel.chart.series if one.dashed}
+    return [row for row in rows if row["series"] not in theory], [row for row in rows if row["series"] in theory]
+
+
+def _lines(panel: Panel) -> list[Spec]:
+    rows = _rows(panel)
+    measured, theory = _theory(panel, rows)
+    x, y, colour, tooltip = panel.x_channel(), panel.y_channel(), panel.colour(), panel.tooltip(rows)
+    at = {"x": x, "y": y}
     banded = {panel.chart.series[one.series].label for one in panel.places if one.low != one.high}
-    band = _over(panel, [row for row in rows if row["series"] in banded])
-    line = _over(panel, [row | {"dash": panel.looks[row["series"]].dash} for row in rows])
     parts = []
     if banded:
-        faint = _opacity(panel, 0.16 if len(banded) <= 8 else 0.09)
-        parts.append(band.mark_area().encode(
-            x=x, y=_y(panel, "low"), y2="high:Q", color=colour, opacity=faint))  # fmt: skip
-    parts.append(line.mark_line(strokeWidth=2).encode(
-        x=x, y=_y(panel), color=colour, strokeDash=dash, opacity=_opacity(panel, 1)))  # fmt: skip
-    dots = _over(panel, [row for row in rows if row["series"] not in theory])
-    parts.append(dots.mark_point(filled=True, size=48, opacity=1).encode(
-        x=x, y=_y(panel), color=colour, shape=_shape(panel), opacity=_opacity(panel, 1),
-        tooltip=_tooltip(panel, rows)))  # fmt: skip
-    if theory & panel.drawn:
+        faint = panel.opacity(0.16 if len(banded) <= 8 else 0.09)
+        band = {"x": x, "y": panel.y_channel("low"), "y2": {"field": "high"}, "color": colour, "opacity": faint}
+        parts.append(_layer([row for row in rows if row["series"] in banded], "area", band))
+    dashed = [row | {"dash": panel.looks[row["series"]].dash} for row in rows]
+    line = at | {"color": colour, "strokeDash": panel.dash(), "opacity": panel.opacity(1)}
+    parts.append(_layer(dashed, "line", line, strokeWidth=2))
+    dots = at | {"color": colour, "shape": panel.shape(), "opacity": panel.opacity(1), "tooltip": tooltip}
+    parts.append(_layer(measured, "point", dots, filled=True, size=48, opacity=1))
+    if theory:
         # Theory has no markers: something to point at for its tooltip.
-        unseen = _over(panel, [row for row in rows if row["series"] in theory])
-        parts.append(unseen.mark_circle(size=80, opacity=0).encode(x=x, y=_y(panel), tooltip=_tooltip(panel, rows)))
+        parts.append(_layer(theory, "circle", at | {"tooltip": tooltip}, size=80, opacity=0))
     return parts
 
 
-def _points(panel: Panel) -> list[Any]:
-    alt, rows = library("altair"), _rows(panel)
-    x, colour = _x(panel), _colour(panel)
+def _points(panel: Panel) -> list[Spec]:
+    rows = _rows(panel)
+    measured, theory = _theory(panel, rows)
+    at = {"x": panel.x_channel(), "y": panel.y_channel(), "color": panel.colour()}
     fronts = {one.label for one in panel.chart.series if one.front and one.panel == panel.name}
-    bars = [row for row in rows if row["low"] != row["high"]]
+    intervals = [row for row in rows if row["low"] != row["high"]]
     parts = []
     if fronts:
-        steps = _over(panel, [row for row in rows if row["series"] in fronts])
-        parts.append(steps.mark_line(interpolate="step-after", strokeWidth=1.5, opacity=0.8).encode(
-            x=x, y=_y(panel), color=colour, order=alt.Order("x:Q")))  # fmt: skip
-    if bars:
-        parts.append(_over(panel, bars).mark_rule(strokeWidth=1.3).encode(
-            x=x, y=_y(panel, "low"), y2="high:Q", color=colour, opacity=_opacity(panel, 0.8)))  # fmt: skip
-    theory = {one.label for one in panel.chart.series if one.dashed}
-    measured = [row for row in rows if row["series"] not in theory]
-    strokes = [row for row in rows if row["series"] in theory]
-    for shown, look in ((measured, {"filled": True, "size": 70}), (strokes, {"filled": False, "size": 500})):
-        if shown:
-            parts.append(_over(panel, shown).mark_point(opacity=1, **look).encode(
-                x=x, y=_y(panel), color=colour, shape=_shape(panel), opacity=_opacity(panel, 1),
-                tooltip=_tooltip(panel, rows)))  # fmt: skip
+        steps = [row for row in rows if row["series"] in fronts]
+        step = at | {"order": quantity("x")}
+        parts.append(_layer(steps, "line", step, interpolate="step-after", strokeWidth=1.5, opacity=0.8))
+    if intervals:
+        rule = at | {"y": panel.y_channel("low"), "y2": {"field": "high"}, "opacity": panel.opacity(0.8)}
+        parts.append(_layer(intervals, "rule", rule, strokeWidth=1.3))
+    dots = at | {"shape": panel.shape(), "opacity": panel.opacity(1), "tooltip": panel.tooltip(rows)}
+    if measured or not theory:
+        parts.append(_layer(measured, "point", dots, filled=True, size=70, opacity=1))
+    if theory:
+        parts.append(_layer(theory, "point", dots, filled=False, size=500, opacity=1))
     return parts + _names(panel)
 
 
-def _names(panel: Panel) -> list[Any]:
+def _names(panel: Panel) -> list[Spec]:
     """Names beside points where there is room, with a leader where they are far from their point."""
-    alt = library("altair")
-    named = [(one, series.names[one.at] if series.names else "")
-             for one in panel.places for series in [panel.chart.series[one.series]]]  # fmt: skip
+    names = [panel.chart.series[one.series].names for one in panel.places]
+    named = [(one, of[one.at] if of else "") for one, of in zip(panel.places, names, strict=True)]
     if isinstance(panel.x, tuple) or not any(name for _, name in named):
         return []
     wide, high = panel.size
@@ -198,12 +112,12 @@ def _names(panel: Panel) -> list[Any]:
         texts.append({"left": place.x, "middle": place.y, "name": name})
         if place.far:
             leaders.append({"left": x, "middle": y} | _nearest(x, place, width(name, LETTERS)))
-    pixels = {"x": alt.X("left:Q", scale=None, axis=None), "y": alt.Y("middle:Q", scale=None, axis=None)}
-    words = _over(panel, texts).mark_text(align="left", baseline="middle", fontSize=LETTERS, color=INK)
-    parts = [words.encode(**pixels, text="name:N")]
+    pixels = {"x": quantity("left", scale=None, axis=None), "y": quantity("middle", scale=None, axis=None)}
+    words = pixels | {"text": {"field": "name", "type": "nominal"}}
+    parts = [_layer(texts, "text", words, align="left", baseline="middle", fontSize=LETTERS, color=INK)]
     if leaders:
-        rules = _over(panel, leaders).mark_rule(color=QUIET, strokeWidth=0.7)
-        parts.insert(0, rules.encode(**pixels, x2="right:Q", y2="end:Q"))
+        ends = pixels | {"x2": {"field": "right"}, "y2": {"field": "end"}}
+        parts.insert(0, _layer(leaders, "rule", ends, color=QUIET, strokeWidth=0.7))
     return parts
 
 
@@ -235,32 +149,27 @@ def _nearest(x: float, place: LabelPosition, wide: float) -> dict[str, float]:
     return {"right": min(max(x, place.x), place.x + wide), "end": place.y}
 
 
-def _bars(panel: Panel) -> list[Any]:
-    alt, rows = library("altair"), _rows(panel)
+def _bars(panel: Panel) -> list[Spec]:
     # A bar starts at zero, or where the axis does if it has no zero.
     floor = panel.y.low if panel.y.log else 0.0
-    for row in rows:
-        row["floor"] = floor
+    rows = [row | {"floor": floor} for row in _rows(panel)]
     here = [label for label in panel.looks if label in panel.drawn]
-    side = alt.XOffset("series:N", sort=here, scale=alt.Scale(domain=here, paddingInner=0.08))
-    x, colour = _x(panel), _colour(panel)
-    base = _over(panel, rows)
-    parts = [base.mark_bar().encode(x=x, xOffset=side, y=_y(panel), y2="floor:Q", color=colour,
-                                    opacity=_opacity(panel, 1), tooltip=_tooltip(panel, rows))]  # fmt: skip
+    side = categorical("series", sort=here, scale={"domain": here, "paddingInner": 0.08})
+    at = {"x": panel.x_channel(), "xOffset": side}
+    look = {"color": panel.colour(), "opacity": panel.opacity(1), "tooltip": panel.tooltip(rows)}
+    parts = [_layer(rows, "bar", at | {"y": panel.y_channel(), "y2": {"field": "floor"}} | look)]
     errors = [row for row in rows if row["low"] != row["high"]]
     if errors:
-        rule = _over(panel, errors)
-        parts.append(
-            rule.mark_rule(color=INK, strokeWidth=1.5).encode(x=x, xOffset=side, y=_y(panel, "low"), y2="high:Q")
-        )
+        ends = at | {"y": panel.y_channel("low"), "y2": {"field": "high"}}
+        parts.append(_layer(errors, "rule", ends, color=INK, strokeWidth=1.5))
     if not panel.y.log:
-        parts.append(_over(panel, [{"y": 0}]).mark_rule(color=QUIET).encode(y=_y(panel)))
+        parts.append(_layer([{"y": 0}], "rule", {"y": panel.y_channel()}, color=QUIET))
     return parts
 
 
-def _heatmap(panel: Panel) -> list[Any]:
-    alt, chart = library("altair"), panel.chart
-    rows = []
+def _heatmap(panel: Panel) -> list[Spec]:
+    chart = panel.chart
+    rows: Rows = []
     drawn = {(one.series, one.at): one.y for one in panel.places}
     for number, series in enumerate(chart.series):
         for at, x in enumerate(series.x if series.panel == panel.name else ()):
@@ -270,26 +179,22 @@ def _heatmap(panel: Panel) -> list[Any]:
             note = {"note": series.notes[at]} if series.notes else {}
             rows.append(row | note | {"ink": INK if value is None else "black" if dark else "white"})
     order = [one.label for one in chart.series if one.panel == panel.name]
-    y = alt.Y("series:N", sort=order, scale=alt.Scale(domain=order),
-              axis=alt.Axis(title=chart.y.title if panel.left else None, grid=False))  # fmt: skip
+    axis = {"title": chart.y.title if panel.left else None, "grid": False}
+    cell = {"x": panel.x_channel(), "y": categorical("series", sort=order, scale={"domain": order}, axis=axis)}
     title = chart.value.title if chart.value else ""
-    kind = {"type": "log", "base": 10} if panel.y.log else {"type": "linear", "zero": False}
-    colours = alt.Scale(**kind, domain=[panel.y.low, panel.y.high], nice=False, scheme="viridis")
-    legend = alt.Legend(title=title, values=panel.y.ticks, labelExpr=panel.y.label, gradientLength=180)
-    tooltip = [alt.Tooltip("series:N", title=chart.y.title), alt.Tooltip("x:N", title=chart.x.title),
-               alt.Tooltip("y:Q", title=title, format=".5~g")]  # fmt: skip
+    legend = {"title": title, "values": panel.y.ticks, "labelExpr": panel.y.label, "gradientLength": 180}
+    colour = quantity("y", scale=panel.y.specification() | {"scheme": "viridis"}, legend=legend)
+    tooltip = [categorical("series", title=chart.y.title), categorical("x", title=chart.x.title)]
+    tooltip.append(quantity("y", title=title, format=".5~g"))
     if any(row.get("note") for row in rows):
-        tooltip.append(alt.Tooltip("note:N", title="Note"))
-    x = _x(panel)
-    missing = _over(panel, [row for row in rows if row["y"] is None]).mark_rect(color=NOTHING).encode(x=x, y=y)
-    cells = _over(panel, [row for row in rows if row["y"] is not None])
-    parts = [cells.mark_rect(stroke=PAPER, strokeWidth=1).encode(
-        x=x, y=y, color=alt.Color("y:Q", scale=colours, legend=legend), tooltip=tooltip)]  # fmt: skip
-    if any(row["y"] is None for row in rows):
-        parts.insert(0, missing)
+        tooltip.append(categorical("note", title="Note"))
+    full, empty = ([row for row in rows if (row["y"] is None) == gone] for gone in (False, True))
+    parts = [_layer(empty, "rect", cell, color=NOTHING)] if empty else []
+    parts.append(_layer(full, "rect", cell | {"color": colour, "tooltip": tooltip}, stroke=PAPER, strokeWidth=1))
     for ink in dict.fromkeys(row["ink"] for row in rows):
-        text = _over(panel, [row for row in rows if row["ink"] == ink])
-        parts.append(text.mark_text(fontSize=LETTERS, baseline="middle", color=ink).encode(x=x, y=y, text="text:N"))
+        text = cell | {"text": categorical("text")}
+        written = [row for row in rows if row["ink"] == ink]
+        parts.append(_layer(written, "text", text, fontSize=LETTERS, baseline="middle", color=ink))
     return parts
 
 
@@ -323,21 +228,22 @@ def _reference_positions(panel: Panel) -> list[ReferencePosition]:
     return found
 
 
-def _references(panel: Panel) -> list[Any]:
+def _references(panel: Panel) -> list[Spec]:
     """Lines across the panel, each with its words inside the frame."""
-    alt, parts = library("altair"), []
+    parts = []
     for one in _reference_positions(panel):
-        base = _over(panel, [{one.axis: one.value, "label": one.label}])
-        line = {"y": _y(panel)} if one.axis == "y" else {"x": _x(panel)}
-        parts.append(base.mark_rule(color=QUIET, strokeDash=[2, 2], strokeWidth=1.2).encode(**line))
-        look = {"fontSize": LETTERS, "align": "left" if one.first else "right", "dx": 5 if one.first else -5}
+        row = [{one.axis: one.value, "label": one.label}]
+        line = {"y": panel.y_channel()} if one.axis == "y" else {"x": panel.x_channel()}
+        parts.append(_layer(row, "rule", line, color=QUIET, strokeDash=[2, 2], strokeWidth=1.2))
+        look: Spec = {"fontSize": LETTERS, "align": "left" if one.first else "right", "dx": 5 if one.first else -5}
+        if one.axis == "x":
+            look |= {"baseline": "top", "dy": 4 + 15 * one.near}
+            end = {"y": {"value": 0}}
+        else:
+            look |= {"baseline": "top", "dy": 3} if one.near > 1 else {"baseline": "bottom", "dy": -3}
+            end = {"x": {"value": 0 if one.first else panel.size[0]}}
         # Words have a rim of the paper's colour, so that they are read across lines and bars.
-        for ink in ({"stroke": PAPER, "strokeWidth": 3, "color": PAPER}, {"color": QUIET}):
-            if one.axis == "x":
-                text = base.mark_text(baseline="top", dy=4 + 15 * one.near, **look, **ink)
-                parts.append(text.encode(**line, y=alt.value(0), text="label:N"))
-            else:
-                above = {"baseline": "top", "dy": 3} if one.near > 1 else {"baseline": "bottom", "dy": -3}
-                text = base.mark_text(**above, **look, **ink)
-                parts.append(text.encode(**line, x=alt.value(0 if one.first else panel.size[0]), text="label:N"))
+        rim = {"stroke": PAPER, "strokeWidth": 3, "color": PAPER}
+        text = line | end | {"text": LABEL}
+        parts += [_layer(row, "text", text, **look, **ink) for ink in (rim, {"color": QUIET})]
     return parts

@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 def write_page(report: StudyReport, path: Path) -> None:
     """Writes a report as one self-contained HTML page.
 
-    Raises ToolMissing where Altair or vl-convert is not installed, OSError where the file cannot be written.
+    Raises ToolMissing where vl-convert is not installed, OSError where the file cannot be written.
     """
     text = html(report)
     with replaced(path) as file:

@@ -99,7 +99,7 @@ def config() -> dict[str, Any]:
         "axis": axis,
         "legend": legend,
         "title": title,
-        "view": {"stroke": LINE},
+        "view": {"continuousWidth": 300, "continuousHeight": 300, "stroke": LINE},
         "text": {"font": SANS},
         "concat": {"spacing": 28},
     }

@@ -79,6 +79,11 @@ class AxisScale:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
+    def specification(self) -> dict[str, Any]:
+        """The scale in Vega-Lite's words."""
+        kind = {"type": "log", "base": self.log} if self.log else {"type": "linear", "zero": False}
+        return {**kind, "domain": [self.low, self.high], "nice": False}
+
 
 def scale(
     axis: Axis, values: Sequence[float], margin: float = 0.04, few: Sequence[float] = (), floor: bool = False
@@ -164,9 +169,3 @@ def short(value: float) -> str:
         digits, power = f"{value:.1e}".split("e")
         text = f"{digits.removesuffix('.0')}e{int(power)}"
     return text.replace("-", "−", 1) if value < 0 else text
-
-
-def written(scale: AxisScale) -> dict[str, Any]:
-    """The scale in Vega-Lite's words."""
-    kind = {"type": "log", "base": scale.log} if scale.log else {"type": "linear", "zero": False}
-    return {**kind, "domain": [scale.low, scale.high], "nice": False}
