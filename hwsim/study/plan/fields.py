@@ -14,6 +14,8 @@ from pydantic import BaseModel, ValidationError
 from hwsim.formats.catalog import explain_invalid, nearest
 from hwsim.formats.yamlfile import Document, SpecError
 from hwsim.spec import Unit, implemented
+from hwsim.spec.keys import Part
+from hwsim.spec.parts import Scale
 from hwsim.study.plan.methods import change_method
 
 Keys = tuple[str, ...]
@@ -72,7 +74,8 @@ def check_field(field: str) -> None:
 @cache
 def fields() -> tuple[str, ...]:
     """The names of all fields that a grid may vary."""
-    return (*ORDER, *SHORT, *(".".join(path) for path in _paths(Unit) if path[0] not in SAYINGS))
+    paths = dict.fromkeys(".".join(path) for path in _paths(Unit) if path[0] not in SAYINGS)
+    return (*ORDER, *SHORT, *paths)
 
 
 def text(value: Any) -> str:
@@ -89,11 +92,20 @@ def text(value: Any) -> str:
 def _paths(model: type[BaseModel]) -> Iterator[Keys]:
     for name, field in model.model_fields.items():
         yield (name,)
-        for part in (field.annotation, *get_args(field.annotation)):
-            if isinstance(part, type) and issubclass(part, BaseModel) and part.__module__ == Unit.__module__:
-                yield from ((name, *path) for path in _paths(part))
-    if model.__name__ == "Scale":
+        for part in _parts_of(field.annotation):
+            yield from ((name, *path) for path in _paths(part))
+    if model is Scale:
         yield from ((side, key) for side in ("a", "b") for key in ("format", "block"))
+
+
+def _parts_of(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The parts of a unit that a key's annotation names, those of unions too."""
+    if isinstance(annotation, type):
+        if issubclass(annotation, Part):
+            yield annotation
+    else:
+        for inner in get_args(annotation):
+            yield from _parts_of(inner)
 
 
 def _change(data: dict[str, Any], field: str, value: Any) -> None:
