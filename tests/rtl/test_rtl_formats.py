@@ -148,10 +148,10 @@ def test_every_other_format_is_a_factor() -> None:
 SMALL = [
     ("e3m2", "e2m3"),
     ("e2m1", "e2m1"),
-    ("e2m3", "e3m2"),
-    ("e2m1", "e3m2"),
     ("binary6p3se", "binary4p2sf"),
     ("binary5p1se", "binary6p5se"),
+    ("e2m3", "e3m2"),
+    ("e2m1", "e3m2"),
 ]
 # NaN at negative zero, no subnormals, infinities beside a list of NaNs: one pair at least of each.
 BYTES = [
@@ -163,7 +163,7 @@ BYTES = [
 ]
 
 
-@pytest.mark.parametrize("pair", SMALL)
+@pytest.mark.parametrize("pair", [*SMALL[:4], *(pytest.param(pair, marks=pytest.mark.soak) for pair in SMALL[4:])])
 def test_every_pair_of_small_formats(pair: tuple[str, str]) -> None:
     factors: Any = tuple(get_format(name) for name in pair)
     table = product_table([factors])

@@ -163,7 +163,7 @@ def test_the_partial_sums_exponents_have_another_range(name: str) -> None:
     assert unit.promotion is not None
     assert isinstance(unit.result.format, FloatFormat)
     wide, narrow = unit.promotion.format, unit.result.format
-    registers, partials = pairs_of(wide, narrow, 400)
+    registers, partials = pairs_of(wide, narrow, 200)
     expected = [
         model_add(wide, (addend_term(wide, one << wide.padding), addend_term(narrow, other)), rounding)
         for one, other in zip(registers, partials, strict=True)
