@@ -306,8 +306,11 @@ DESIGNS = {
 }
 
 
+LINTED = ["f32_e5m2_16", "f32_e4m3_32", "f32_dlfloat16_14", "threefry", "threefry_pipelined", "sum"]
+
+
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", others_soaked(DESIGNS, LINTED))
 def test_the_verilog_is_taken_in_silence(verilator: None, icarus: None, name: str, tmp_path: Path) -> None:
     design = DESIGNS[name]
     component: Component
