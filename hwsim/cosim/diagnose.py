@@ -15,13 +15,14 @@ from amaranth.hdl import Value
 from amaranth.lib.wiring import PureInterface
 from amaranth.sim import Simulator
 
-from hwsim.cases.case import Case, beats
+from hwsim.cases.case import Case, beats, term_scales
 from hwsim.formats import Class, Fields, FloatFormat
-from hwsim.model.clock import Beat, PipelinedUnit
+from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
 from hwsim.model.record import Group
 from hwsim.rtl import datapath, promotion
-from hwsim.spec import Pipeline, Unit
+from hwsim.rtl.numbers import as_float
+from hwsim.spec import Unit
 
 
 @dataclass(frozen=True)
@@ -41,15 +42,12 @@ class Difference:
 Checkpoint = tuple[str, str, object, object]
 
 
-def first_difference(unit: Unit, pipeline: Pipeline, case: Case) -> Difference | None:
+def first_difference(unit: Unit, case: Case) -> Difference | None:
     """The first stage at which the RTL's arithmetic leaves the model's; None where it never does."""
-    definition = Definition(unit)
-    scales = PipelinedUnit(unit, pipeline).lane_scales
-    stream = list(beats(unit, case))
-    explained = _explain(definition, stream, scales, case)
+    explained = Definition(unit).dot(case.a, case.b, case.c, *term_scales(unit, case))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for index, (beat, group) in enumerate(zip(stream, explained.groups, strict=True)):
+        for index, (beat, group) in enumerate(zip(beats(unit, case), explained.groups, strict=True)):
             partial = explained.groups[index - 1].code if index else 0
             restarts = unit.promotion_beats is not None and index % unit.promotion_beats == 0
             inputs = _inputs(unit, beat, partial, chain=bool(index) and not restarts)
@@ -65,17 +63,9 @@ def first_difference(unit: Unit, pipeline: Pipeline, case: Case) -> Difference |
     return None
 
 
-def _explain(definition: Definition, stream: Sequence[Beat], scales: Any, case: Case) -> Any:
-    lane_scales = [scales(beat) for beat in stream]
-    scale_a = [code for a, _ in lane_scales for code in a]
-    scale_b = [code for _, b in lane_scales for code in b]
-    return definition.dot(case.a, case.b, case.c, scale_a, scale_b)
-
-
 def _inputs(unit: Unit, beat: Beat, partial: int, *, chain: bool) -> dict[str, Any]:
-    result = unit.result.format
     inputs: dict[str, Any] = {"a": beat.a, "b": beat.b, "chain": int(chain)}
-    inputs["carried"] = {"code": partial >> result.padding if chain else 0}
+    inputs["carried"] = {"code": partial >> unit.result.format.padding if chain else 0}
     if unit.scale is not None:
         inputs |= {"scale_a": beat.scale_a, "scale_b": beat.scale_b}
     if unit.operands.addend is not None and unit.promotion is None:
@@ -84,8 +74,8 @@ def _inputs(unit: Unit, beat: Beat, partial: int, *, chain: bool) -> dict[str, A
 
 
 def _run(chain: Any, inputs: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What every step of a chain makes of its inputs: by step and field, integers."""
-    made: dict[str, dict[str, Any]] = {}
+    """What every step of a chain gives for its inputs: by step and field, integers."""
+    values: dict[str, dict[str, Any]] = {}
 
     async def bench(ctx: Any) -> None:
         for field, value in inputs.items():
@@ -100,12 +90,12 @@ def _run(chain: Any, inputs: dict[str, Any]) -> dict[str, dict[str, Any]]:
                 ctx.set(signal, value)
         await ctx.delay(1e-9)
         for step in chain.steps:
-            made[step.name] = {field: _read(ctx, getattr(step.o, field)) for field in step.o.signature.members}
+            values[step.name] = {field: _read(ctx, getattr(step.o, field)) for field in step.o.signature.members}
 
     simulator = Simulator(chain)
     simulator.add_testbench(bench)
     simulator.run()
-    return made
+    return values
 
 
 def _read(ctx: Any, signal: Any) -> Any:
@@ -118,30 +108,28 @@ def _read(ctx: Any, signal: Any) -> Any:
 
 
 def _promote(unit: Unit, register: int, partial: int) -> int:
-    assert unit.promotion is not None and isinstance(unit.promotion.format, FloatFormat)
-    chain, fmt = promotion(unit, ()), unit.promotion.format
+    chain, fmt = promotion(unit, ()), as_float(unit.output)
     partial_code = partial >> unit.result.format.padding
-    made = _run(chain, {"register": register >> fmt.padding, "partial": partial_code})[chain.steps[-1].name]
-    return (fmt.canonical_nan or 0) if made["nan"] else int(made["code"]) << fmt.padding
+    values = _run(chain, {"register": register >> fmt.padding, "partial": partial_code})[chain.steps[-1].name]
+    return (fmt.canonical_nan or 0) if values["nan"] else int(values["code"]) << fmt.padding
 
 
 def _group_checkpoints(unit: Unit, inputs: dict[str, Any], group: Group) -> Iterator[Checkpoint]:
-    made = _run(datapath(unit, ()), inputs)
+    values = _run(datapath(unit, ()), inputs)
     for side, factors, fmt in (("a", group.a, unit.operands.a), ("b", group.b, unit.operands.b)):
-        assert isinstance(fmt, FloatFormat)
-        yield from _decoded(side, factors, made["decode"][side], fmt)
+        yield from _decoded(side, factors, values["decode"][side], as_float(fmt))
     if group.special is None:
-        yield from _terms(unit, group, made)
-    result, rounded = unit.result.format, made["round"]
+        yield from _terms(unit, group, values)
+    result, rounded = unit.result.format, values["round"]
     nan = Definition(unit).nan
     yield "round", "", hex(group.code), hex(nan if rounded["nan"] else rounded["code"] << result.padding)
 
 
 def _decoded(
-    side: str, factors: Sequence[Fields], made: Sequence[dict[str, int]], fmt: FloatFormat
+    side: str, factors: Sequence[Fields], given: Sequence[dict[str, int]], fmt: FloatFormat
 ) -> Iterator[Checkpoint]:
     bias = fmt.bias + 1 - fmt.least_bexp
-    for lane, (factor, got) in enumerate(zip(factors, made, strict=True)):
+    for lane, (factor, got) in enumerate(zip(factors, given, strict=True)):
         special = {Class.NAN: (1, 0), Class.INFINITY: (0, 1)}.get(factor.cls, (0, 0))
         yield "decode", f"{side}, lane {lane}, NaN and infinity", special, (got["nan"], got["inf"])
         if special == (0, 0):
@@ -150,35 +138,25 @@ def _decoded(
             yield "decode", f"{side}, lane {lane}, sign exp sig", expected, actual
 
 
-def _terms(unit: Unit, group: Group, made: dict[str, Any]) -> Iterator[Checkpoint]:
+def _terms(unit: Unit, group: Group, values: dict[str, Any]) -> Iterator[Checkpoint]:
     bias = _product_bias(unit)
-    for lane, (term, got) in enumerate(zip(group.products, made["multiply"]["terms"], strict=True)):
+    for lane, (term, got) in enumerate(zip(group.products, values["multiply"]["terms"], strict=True)):
         expected = (term.sign, term.exp if term.sig else None, term.sig)
-        yield (
-            "multiply",
-            f"lane {lane}, sign exp sig",
-            expected,
-            (
-                got["sign"],
-                got["exp"] - bias if got["exp"] else None,
-                got["sig"],
-            ),
-        )
+        actual = (got["sign"], got["exp"] - bias if got["exp"] else None, got["sig"])
+        yield "multiply", f"lane {lane}, sign exp sig", expected, actual
     # A subnormal addend that stands alone may pass through the RTL with another exponent and significand.
     alone = group.addend is not None and group.addend.sig >> group.addend.fraction_bits == 0
     alone = alone and not any(term.sig for term in group.products)
     if group.max_exp is not None and not alone:
-        yield "maximum", "max_exp", group.max_exp, made["maximum"]["max_exp"] - bias
+        yield "maximum", "max_exp", group.max_exp, values["maximum"]["max_exp"] - bias
         for lane, expected_term in enumerate(group.aligned):
-            got = made["align"]["aligned"][lane]
+            got = values["align"]["aligned"][lane]
             where = "addend" if lane == len(group.products) else f"lane {lane}"
             yield "align", where, expected_term, got["ones"] + got["carry"]
-        yield "sum", "total", group.total, made["sum"]["total"]
+        yield "sum", "total", group.total, values["sum"]["total"]
 
 
 def _product_bias(unit: Unit) -> int:
-    a, b = unit.operands.a, unit.operands.b
-    assert isinstance(a, FloatFormat) and isinstance(b, FloatFormat)
-    factors = sum(fmt.bias + 1 - fmt.least_bexp for fmt in (a, b))
-    scales = (unit.scale.a.format.bias + unit.scale.b.format.bias) if unit.scale else 0  # type: ignore[union-attr]
-    return int(factors + scales)
+    formats = [as_float(fmt) for fmt in (unit.operands.a, unit.operands.b)]
+    scales = unit.scale.a.format.bias + unit.scale.b.format.bias if unit.scale else 0  # type: ignore[union-attr]
+    return int(sum(fmt.bias + 1 - fmt.least_bexp for fmt in formats) + scales)

@@ -20,14 +20,19 @@ Cost = tuple[int, int, int, int, int, int]
 @lru_cache(maxsize=1 << 18)
 def code_cost(fmt: Format, code: int) -> int:
     """How far from simple a code is: 0 for zero, 1 for one; more for a sign, a fraction's ones, a far exponent."""
-    bare = code >> getattr(fmt, "padding", 0)
+    bare = code >> fmt.padding
     if bare == 0:
         return 0
-    if isinstance(fmt, ExponentFormat):
-        return SPECIAL if fmt.is_nan(bare) else abs(bare - fmt.bias)
-    if isinstance(fmt, FixedFormat):
-        return 1 + bare.bit_count()
-    assert isinstance(fmt, FloatFormat)
+    match fmt:
+        case ExponentFormat():
+            return SPECIAL if fmt.is_nan(bare) else abs(bare - fmt.bias)
+        case FixedFormat():
+            return 1 + bare.bit_count()
+        case FloatFormat():
+            return _float_cost(fmt, bare)
+
+
+def _float_cost(fmt: FloatFormat, bare: int) -> int:
     negative = int(fmt.signed and bool(bare & fmt.sign_bit))
     magnitude = bare & (fmt.sign_bit - 1) if fmt.signed else bare
     if fmt.is_nan(bare) or magnitude == fmt.infinity_magnitude:
@@ -39,8 +44,7 @@ def code_cost(fmt: Format, code: int) -> int:
 @lru_cache(maxsize=1 << 14)
 def simpler_codes(fmt: Format, code: int) -> tuple[int, ...]:
     """Codes that cost less, the cheapest first; of a wide format a choice of them."""
-    padding = getattr(fmt, "padding", 0)
-    bare = code >> padding
+    padding, bare = fmt.padding, code >> fmt.padding
     if fmt.bits <= NARROW_BITS:
         tried = set(range(1 << fmt.bits))
     elif isinstance(fmt, FloatFormat):

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.shrink import Shrunk
-from hwsim.formats import Class, FloatFormat, Format, unpack
+from hwsim.formats import Class, Format, unpack
 from hwsim.readings import Consistent
 from hwsim.report import File, Mismatch
 from hwsim.report.cases import case_operands, explain_command, wrong_result
@@ -70,13 +70,12 @@ def got_words(fmt: Format, found: Shrunk) -> str:
 
 def value(fmt: Format, code: int) -> Fraction | None:
     """A code's exact value; None for what is no number."""
-    if not isinstance(fmt, FloatFormat) or code < 0 or code & ((1 << fmt.padding) - 1):
+    if code < 0 or code & ((1 << fmt.padding) - 1):
         return None
     fields = unpack(fmt, code)
     if fields.cls in (Class.NAN, Class.INFINITY):
         return None
-    magnitude = Fraction(fields.sig) * Fraction(2) ** (fields.exp - fmt.fraction_bits)
-    return -magnitude if fields.sign else magnitude
+    return Fraction(-fields.sig if fields.sign else fields.sig) * Fraction(2) ** (fields.exp - fmt.fraction_bits)
 
 
 def interpretation(explained: Explained, got: int) -> str:
@@ -89,11 +88,10 @@ def interpretation(explained: Explained, got: int) -> str:
         return ""
     exponent = group.max_exp - group.fraction_bits
     total = meant / Fraction(2) ** exponent
-    digits = str(total) if total.denominator == 1 else f"{float(total):.6g}"
-    off = total - group.total
-    apart = str(off) if off.denominator == 1 else f"{float(off):.6g}"
-    places = f"{apart if off < 0 else '+' + apart}"
-    return f"a sum of {digits} * 2^{exponent}, where the model has {group.total}: {places} in the window's last place"
+    digits, apart = (str(x) if x.denominator == 1 else f"{float(x):.6g}" for x in (total, total - group.total))
+    sign = "" if total < group.total else "+"
+    there = f"a sum of {digits} * 2^{exponent}, where the model has {group.total}"
+    return f"{there}: {sign}{apart} in the window's last place"
 
 
 def naming(found: Sequence[Consistent]) -> list[str]:

@@ -55,7 +55,7 @@ class UnitDesign(DotDesign):
         if case is None:
             return "control (no result was due)", None
         with AMARANTH:
-            difference = first_difference(self.unit, self.pipeline, case)
+            difference = first_difference(self.unit, case)
         if difference is not None:
             return str(difference), difference.beat
         return "control: alone, the case is right in every stage; see registers, contexts and handshake", None

@@ -43,18 +43,18 @@ class Wiring:
         return sum(field.bits * field.count for field in self.output)
 
 
-def counts(dut: Dut) -> dict[str, tuple[int, Format | None]]:
-    """Elements and format of every field that the unit has; no format for a bare number."""
+def operands_of(dut: Dut) -> dict[str, tuple[int, Format]]:
+    """Elements and format of every operand that the unit has."""
     unit, products = dut.unit, dut.products
-    found: dict[str, tuple[int, Format | None]] = {"a": (products, unit.operands.a), "b": (products, unit.operands.b)}
+    operands: dict[str, tuple[int, Format]] = {"a": (products, unit.operands.a), "b": (products, unit.operands.b)}
     if unit.scale is not None:
         for name, side, length in zip(
             ("scale_a", "scale_b"), (unit.scale.a, unit.scale.b), block_lengths(unit), strict=True
         ):
-            found[name] = (max(1, products // length), side.format)
+            operands[name] = (max(1, products // length), side.format)
     if unit.operands.addend is not None:
-        found["c"] = (1, unit.operands.addend)
-    return found
+        operands["c"] = (1, unit.operands.addend)
+    return operands
 
 
 def wiring(dut: Dut, module: Module) -> Wiring:
@@ -69,8 +69,7 @@ def wiring(dut: Dut, module: Module) -> Wiring:
         offset += bits * count
 
     context_bits = max(1, (dut.file.contexts - 1).bit_length())
-    for name, (count, fmt) in counts(dut).items():
-        assert fmt is not None
+    for name, (count, fmt) in operands_of(dut).items():
         add(inputs, name, fmt.container_bits, count)
         place = getattr(dut.file.ports, name)
         if place is not None:

@@ -92,7 +92,7 @@ def test_the_report_names_the_stage_that_is_wrong(verilator: None, mutant: Mutan
     assert case is not None
     unit = load_unit(mutant.unit)
     with mutant.applied():
-        difference = first_difference(unit, pipeline(unit), case)
+        difference = first_difference(unit, case)
     assert difference is not None
     assert difference.stage == STAGES[mutant.name]
 
@@ -101,4 +101,4 @@ def test_without_a_fault_no_stage_differs() -> None:
     for name in ("hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"):
         unit = load_unit(name)
         for case in suites(name)[DIRECTED].suite.cases[::2000]:
-            assert first_difference(unit, pipeline(unit), case) is None
+            assert first_difference(unit, case) is None
