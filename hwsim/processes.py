@@ -59,6 +59,12 @@ def run(
     return status
 
 
+def pause(seconds: float) -> None:
+    """Wait so long. Raises Stopped after `stop`, at once."""
+    if _stopped.wait(seconds):
+        raise Stopped
+
+
 def stop() -> None:
     """End every child process, and the processes that it started."""
     _stopped.set()

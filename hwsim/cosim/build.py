@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -67,13 +70,30 @@ def _key(*parts: str) -> str:
 
 
 def _cached(key: str, make: Callable[[Path, Path], None]) -> Path:
-    """The folder of a build; made aside and moved into place whole, so that no half-made build is ever used."""
+    """The folder of a build, made whole or not at all; who wants what another thread or process makes waits for it."""
     folder = cache_folder() / key
-    if folder.is_dir():
-        return folder
-    with replaced_folder(folder, keep=True) as scratch:
-        make(scratch, scratch / "build.log")
+    if not folder.is_dir():
+        with _alone(folder):
+            if not folder.is_dir():
+                with replaced_folder(folder, keep=True) as scratch:
+                    make(scratch, scratch / "build.log")
     return folder
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Held by one thread of one process at a time for each folder. Raises Stopped where the run is stopped."""
+    path = Path(tempfile.gettempdir()) / f"hwsim-{os.getuid()}-{_key(str(folder))}.lock"
+    with path.open("a") as lock:
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            processes.pause(0.05)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def _run(command: list[str], log: Path, environment: dict[str, str], cwd: Path) -> None:

@@ -17,11 +17,18 @@ from unittest import mock
 
 from hwsim.rtl import align, decode, dot_unit, multiply, normalize
 from hwsim.rtl import sum as sums
-from hwsim.spec import Unit
+from hwsim.spec import Unit, load_unit
 
 HOPPER, DEEPSEEK, MXFP8 = "hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"
 DIRECTED, RANDOM, BUSY = "dot directed", "dot random", "dot random, gaps and back-pressure"
 HANDSHAKE = "handshake and reset"
+LANES = 8  # enough for every fault
+
+
+def of_lanes(name: str, lanes: int) -> Unit:
+    """A preset whose instruction has so many lanes."""
+    data = load_unit(name).model_dump(mode="json", exclude_unset=True)
+    return Unit.model_validate(data | {"instruction": data["instruction"] | {"k": lanes, "lanes": lanes}})
 
 
 @dataclass(frozen=True)

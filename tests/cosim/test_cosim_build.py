@@ -12,6 +12,7 @@ import pytest
 from odd_units import unit
 
 from hwsim import processes
+from hwsim.cosim import build
 from hwsim.cosim.bench import PUBLIC, TOP, bench
 from hwsim.cosim.build import BuildFailed, HdlSources, bulk_build, icarus_build, verilator_build
 from hwsim.cosim.ports import PortMap, port_map
@@ -122,10 +123,25 @@ def test_a_stopped_run_builds_nothing_more(icarus: None, text: str, cache: Path)
     assert list(cache.iterdir()) == []
 
 
-def test_several_may_build_the_same_at_once(icarus: None, text: str, cache: Path) -> None:
+def test_what_several_want_at_once_is_built_once(
+    icarus: None, text: str, cache: Path, commands: list[list[str]]
+) -> None:
     with ThreadPoolExecutor(4) as pool:
         builds = set(pool.map(icarus_build, [unit_design(text, PORTS)] * 4))
-    assert len(builds) == len(list(cache.iterdir())) == 1
+    assert len(builds) == len(list(cache.iterdir())) == len(commands) == 1
+
+
+def test_who_waits_for_a_build_can_be_stopped(cache: Path) -> None:
+    try:
+        with build._alone(cache), ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(build._alone(cache).__enter__)
+            processes.stop()
+            with pytest.raises(processes.Stopped):
+                waiting.result()
+    finally:
+        processes.start()
+    with build._alone(cache):
+        pass
 
 
 def executables(folder: Path, *names: str) -> None:

@@ -25,7 +25,7 @@ from hwsim.tb.job import SuiteOutcome, read_outcome
 TINY = unit("tiny")
 
 simulators = [pytest.mark.simulator, pytest.mark.usefixtures("verilator", "icarus")]
-MXFP4 = load_unit("mxfp4-e2m1-f32")
+SCALED = unit("blocks-in-a-beat")
 
 
 @pytest.fixture(autouse=True)
@@ -58,14 +58,14 @@ def junit(folder: Path) -> dict[str, Any]:
 @simulated
 def test_model_and_rtl_agree_on_both_simulators(tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    report = small_run(folder, (TINY, pipeline(TINY)), (MXFP4, pipeline(MXFP4)), tables=True)
+    report = small_run(folder, (TINY, pipeline(TINY)), (SCALED, pipeline(SCALED)), tables=True)
     assert report.passed
     assert all(
         row.planned == row.compared > 0 and row.mismatches == 0 and not lines(report, row) for row in report.rows
     )
     expected = {
         (unit, suite, driver)
-        for unit in (TINY.name, MXFP4.name)
+        for unit in (TINY.name, SCALED.name)
         for driver, wanted in (("verilator", SUITES), ("icarus", SUITES), ("verilator, bulk", BULK_SUITES))
         for suite in wanted
     }
@@ -81,7 +81,7 @@ def test_model_and_rtl_agree_on_both_simulators(tmp_path: Path) -> None:
     assert tables == {"codec tables": 16, "products": 256}
     assert set(junit(folder)) == {f"{unit}.{driver}/{suite}" for unit, suite, driver in expected}
     assert set(junit(folder).values()) == {None}
-    jobs = {"formats", TINY.name, MXFP4.name}
+    jobs = {"formats", TINY.name, SCALED.name}
     assert {path.name for path in folder.iterdir()} == {
         "hwsim-cosim", *NAMES, *(f"{job}-{simulator}" for job in jobs for simulator in ("verilator", "icarus"))
     }  # fmt: skip
