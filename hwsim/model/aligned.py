@@ -27,6 +27,6 @@ class Aligned(SumMethod):
         if special is not None:
             max_exp = max_exponent(every, rule.zero_terms, rule.max_exp_floor)
             return Summed(special, max_exp=max_exp, aligned=(0,) * len(every), bits=bits)
-        made = window(every, bits, rule.lost, rule.zero_terms, rule.max_exp_floor)
-        outcome = total_term(made.total, made.unit_exp, every, rule.zero, self.rounding)
-        return Summed(outcome, made.total, made.unit_exp, made.max_exp, made.aligned, bits)
+        kept = window(every, bits, rule.lost, rule.zero_terms, rule.max_exp_floor)
+        outcome = total_term(kept.total, kept.unit_exp, every, rule.zero, self.rounding)
+        return Summed(outcome, kept.total, kept.unit_exp, kept.max_exp, kept.aligned, bits)

@@ -180,10 +180,10 @@ class Definition:
     ) -> tuple[Group, ResultCode | ExactSoFar]:
         """One group's sum, and what the next group would start from."""
         scale_exp, products, subgroups = self.multiply(lanes)
-        summed = tuple(part.term for part in subgroups) if subgroups else products
-        special = combine_specials(summed if addend is None else (*summed, addend))
-        made = self._method.sum(summed, addend, special)
-        rounded = self.rounding.term(made.outcome)
+        terms = tuple(part.term for part in subgroups) if subgroups else products
+        special = combine_specials(terms if addend is None else (*terms, addend))
+        summed = self._method.sum(terms, addend, special)
+        rounded = self.rounding.term(summed.outcome)
         group = Group(
             unit=self.unit,
             index=lanes.group,
@@ -197,17 +197,17 @@ class Definition:
             products=products,
             addend=addend,
             special=special,
-            max_exp=made.max_exp,
-            fraction_bits=made.bits,
-            aligned=made.aligned,
-            total=made.total,
-            unit_exp=made.unit_exp,
+            max_exp=summed.max_exp,
+            fraction_bits=summed.bits,
+            aligned=summed.aligned,
+            total=summed.total,
+            unit_exp=summed.unit_exp,
             rounded=rounded,
-            halves=made.halves,
+            halves=summed.halves,
             subgroups=subgroups,
-            steps=made.additions,
+            steps=summed.additions,
         )
-        return group, self._method.carried(made, rounded.code)
+        return group, self._method.carried(summed, rounded.code)
 
     def _addend_of(self, start: PartialSum) -> Term | None:
         """What a group adds to its products; None where the unit has no addend, and where it is never a term."""

@@ -103,11 +103,11 @@ class WindowLateAddition(LateAddition):
         if special is not None:
             return Added(fmt, operands.addend, operands.partial, self.rounding.special(special).code)
         zeros, sign_rule = _zeros(self.unit)
-        made = late_window(operands.sum, addend, self.rule, zeros)
-        unit_exp = None if made.max_exp is None else made.max_exp - made.fraction_bits
+        cut = late_window(operands.sum, addend, self.rule, zeros)
+        unit_exp = None if cut.max_exp is None else cut.max_exp - cut.fraction_bits
         sign = sum_zero_sign((*operands.terms, addend), sign_rule, self.unit.result.rounding)
-        rounded = self.rounding.total(made.total, unit_exp, sign)
-        return Added(fmt, operands.addend, operands.partial, rounded.code, made)
+        rounded = self.rounding.total(cut.total, unit_exp, sign)
+        return Added(fmt, operands.addend, operands.partial, rounded.code, cut)
 
 
 def late_window(total: Term, addend: Term, rule: LateInWindow, zero_terms: ZeroTerms) -> LateWindow:

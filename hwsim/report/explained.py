@@ -18,8 +18,10 @@ from hwsim.spec.arguments import addends, dot_scales, factors, pad, shape_error
 
 @dataclass(frozen=True, slots=True)
 class Explained(Explanation):
-    """The model's record of a dot product, as users get it: `print` shows every stage.
+    """The model's record of a dot product, as users get it.
 
+    There are three ways to show one: `str(explained)` is text, as a terminal and the story of a mismatch have it;
+    `hwsim.report.explanation(explained)` is what JSON keeps, and what a page draws.
     `products` to `growth` are those of the last group, which for a short dot product is the only one.
     """
 

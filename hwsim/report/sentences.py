@@ -53,12 +53,12 @@ def outcome(group: Group) -> str:
 
 def _reason(group: Group) -> str:
     names = [*(f"product {index}" for index in group.indices), "addend"][: len(group.terms)]
-    found = [
+    specials = [
         f"{name} is {term_text(term)}"
         for name, term in zip(names, group.terms, strict=True)
         if term.cls in (Class.NAN, Class.INFINITY)
     ]
-    return ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
+    return ", ".join(specials[:4]) + (f" and {len(specials) - 4} more" if len(specials) > 4 else "")
 
 
 def promotion_text(rule: Promotion, partial: Format, promoted: Promoted) -> str:
@@ -89,12 +89,12 @@ def late_text(rule: LateAdd | LateInWindow, unit: Unit, added: Added) -> str:
 
 def _window_text(added: Added) -> str:
     """The window of a late addend, which the sum enters before it is rounded."""
-    made = added.window
-    if made is None or made.max_exp is None:
+    window = added.window
+    if window is None or window.max_exp is None:
         return " + sum"
-    dropped = " (dropped)" if made.dropped else ""
-    unit = f"2^{made.max_exp - made.fraction_bits}"
-    return f" + sum, at max_exp {made.max_exp}: ({made.kept_addend}{dropped} + {made.kept_sum}) * {unit}"
+    dropped = " (dropped)" if window.dropped else ""
+    unit = f"2^{window.max_exp - window.fraction_bits}"
+    return f" + sum, at max_exp {window.max_exp}: ({window.kept_addend}{dropped} + {window.kept_sum}) * {unit}"
 
 
 def after_group(record: Explanation, index: int) -> list[str]:
