@@ -7,7 +7,7 @@ from heapq import heapify, heapreplace
 
 from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.plan import plan
-from hwsim.cases.bins.seen import see
+from hwsim.cases.bins.sampled import sampled_case
 from hwsim.cases.case import Case
 from hwsim.spec import Unit
 
@@ -20,7 +20,7 @@ def fewest(unit: Unit, cases: Sequence[Case], most: int) -> list[Case]:
     if not cases:
         return []
     counter = Counter(plan(unit))
-    hits = [counter.hits(see(case, counter.explain(case))) for case in cases]
+    hits = [counter.hits(sampled_case(case, counter.explain(case))) for case in cases]
     chosen = _greedy([frozenset(bins) for bins, _ in hits], most)
     parts = [frozenset(parts) for _, parts in hits]
     done = frozenset().union(*(parts[at] for at in chosen))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
+from hwsim.cases.bins.labels import labels
 from hwsim.cases.bins.plan import GROUPS
-from hwsim.cases.bins.tables import labels
 from hwsim.cases.case import Case
 from hwsim.readings import Consistent, consistent
 from hwsim.report import CoverageGroup, Mismatch, Row, RunReport, coverage_groups

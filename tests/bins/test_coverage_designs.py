@@ -10,9 +10,9 @@ from odd_units import unit as unit_of
 
 from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covering
+from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.plan import plan
-from hwsim.cases.bins.seen import Seen, see
-from hwsim.cases.bins.shape import Shape
+from hwsim.cases.bins.sampled import SampledGroup, sampled_case
 from hwsim.model.definition import Definition
 from hwsim.model.terms import Term
 from hwsim.model.window import align
@@ -34,19 +34,19 @@ def jamming() -> Unit:
 
 
 @cache
-def last_groups(jam: bool) -> tuple[Definition, list[Seen]]:
+def last_groups(jam: bool) -> tuple[Definition, list[SampledGroup]]:
     """The last sum of every covering case that has numbers in it."""
     unit = jamming() if jam else unit_of(HOPPER)
     counter = Counter(plan(unit))
-    seen = [see(case, counter.explain(case)).groups[-1] for case in covering(unit, 1)]
+    seen = [sampled_case(case, counter.explain(case)).groups[-1] for case in covering(unit, 1)]
     return Definition(unit), [one for one in seen if one.top is not None]
 
 
-def terms(seen: Seen) -> list[tuple[int, Term]]:
+def terms(seen: SampledGroup) -> list[tuple[int, Term]]:
     return [(lane, term) for lane, term, _, _ in (*seen.terms, *([seen.addend] if seen.addend else []))]
 
 
-Design = Callable[[Definition, Seen], tuple[int, int | None]]
+Design = Callable[[Definition, SampledGroup], tuple[int, int | None]]
 
 
 def caught(design: Design, jam: bool = False) -> int:
@@ -57,7 +57,7 @@ def caught(design: Design, jam: bool = False) -> int:
 
 def summed(
     definition: Definition,
-    seen: Seen,
+    seen: SampledGroup,
     shift: Callable[[int, Term, int], Term] = lambda lane, term, d: term,
     lost: str | None = None,
     window: int = WINDOW,
@@ -203,6 +203,6 @@ def test_a_sticky_bit_that_ignores_one_place_of_the_sum(place):
 
 
 def test_the_numbers_are_the_plan_s():
-    shape = Shape(unit_of(HOPPER))
+    shape = UnitFacts(unit_of(HOPPER))
     assert (shape.window, shape.most_growth) == (WINDOW, GROWTH)
     assert shape.below(shape.farthest) == DEEPEST

@@ -11,9 +11,9 @@ from odd_units import unit as unit_of
 from hwsim.cases.bins import distances, lostbits, references, sums
 from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covered
+from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.plan import plan
-from hwsim.cases.bins.seen import Seen
-from hwsim.cases.bins.shape import Shape
+from hwsim.cases.bins.sampled import SampledGroup
 
 HOPPER = "hopper-wgmma-e4m3-f32"
 
@@ -50,7 +50,7 @@ def test_a_sampler_that_counts_nothing_is_found(cases, index):
 
 def test_a_plan_that_lacks_a_zone_is_found(cases, monkeypatch):
     """Distances that end before the farthest products: their sampler has no bin to count."""
-    monkeypatch.setattr(Shape, "distances", list(range(15)))
+    monkeypatch.setattr(UnitFacts, "distances", list(range(15)))
     short = plan.__wrapped__(unit_of(HOPPER))
     assert wrong(short, cases)
 
@@ -79,14 +79,14 @@ def test_a_wrong_rule_is_found(cases, monkeypatch, module, name, change):
 
 def test_a_place_too_far_is_found(cases, monkeypatch):
     """Terms that are seen one place lower in the window than they are."""
-    from hwsim.cases.bins import seen
+    from hwsim.cases.bins import sampled
 
-    right = seen._group
+    right = sampled._group
 
-    def lower(*args: object) -> Seen:
+    def lower(*args: object) -> SampledGroup:
         one = right(*args)
         terms = [(i, t, below + 1, t.sig & ((1 << below + 1) - 1) if below >= 0 else 0) for i, t, below, _ in one.terms]
         return one._replace(terms=terms)
 
-    monkeypatch.setattr(seen, "_group", lower)
+    monkeypatch.setattr(sampled, "_group", lower)
     assert wrong(plan(unit_of(HOPPER)), cases)

@@ -12,7 +12,7 @@ from odd_units import unit as unit_of
 from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covered
 from hwsim.cases.bins.plan import Plan, plan
-from hwsim.cases.bins.seen import see
+from hwsim.cases.bins.sampled import sampled_case
 from hwsim.cases.case import Case
 from hwsim.cases.landmarks import is_finite
 from hwsim.cases.random_cases import random_cases
@@ -51,7 +51,7 @@ def wrong(found: Plan, cases: list[Case]) -> list[tuple[str, set[str]]]:
     for case in cases:
         names = expected(found.unit, case)
         if names is not None:
-            hits, _ = counter.hits(see(case, counter.explain(case)))
+            hits, _ = counter.hits(sampled_case(case, counter.explain(case)))
             got = compared(found, {found.bins[index].name for index in hits})
             if got != compared(found, names):
                 differences.append((case.id, got ^ compared(found, names)))

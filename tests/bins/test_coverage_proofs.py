@@ -10,8 +10,8 @@ from odd_units import unit as unit_of
 
 from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covered
+from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.plan import Plan, plan
-from hwsim.cases.bins.shape import Shape
 from hwsim.cases.case import Case
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit
@@ -85,17 +85,17 @@ def contradicted(found: Plan) -> set[str]:
 
 def test_a_proof_that_is_wrong_is_caught(monkeypatch):
     """By cases that are solved for, on a unit that cannot be enumerated."""
-    unit, right = unit_of(HOPPER), Shape.none_lost
+    unit, right = unit_of(HOPPER), UnitFacts.none_lost
     assert contradicted(plan(unit)) == set()
-    monkeypatch.setattr(Shape, "none_lost", lambda self, d: right(self, d - 1))
+    monkeypatch.setattr(UnitFacts, "none_lost", lambda self, d: right(self, d - 1))
     assert contradicted(plan.__wrapped__(unit)) == {"d=8, add, bits lost", "d=8, subtract, bits lost"}
 
 
 def test_a_wrong_range_is_caught(monkeypatch):
-    monkeypatch.setattr(Shape, "farthest", 27)
+    monkeypatch.setattr(UnitFacts, "farthest", 27)
     assert contradicted(plan.__wrapped__(unit_of(HOPPER))) == {"d above 27, add", "d above 27, subtract"}
 
 
 def test_a_wrong_bound_is_caught_by_enumeration(monkeypatch):
-    monkeypatch.setattr(Shape, "most_together", (0, True))
+    monkeypatch.setattr(UnitFacts, "most_together", (0, True))
     assert enumerated(plan.__wrapped__(unit_of("tiny-addend"))).contradicted()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hwsim.cases.bins.declare import Declared, Hits
-from hwsim.cases.bins.seen import Seen, SeenCase
-from hwsim.cases.bins.shape import Shape
+from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.sampled import SampledCase, SampledGroup
 from hwsim.formats import Class, FloatFormat
 from hwsim.model.promotion import Promoted
 from hwsim.model.terms import Term, addend_term
@@ -13,41 +13,41 @@ WORDS = ("add", "subtract")
 LONG = 128  # beats
 
 
-def declare(shape: Shape, out: Declared) -> None:
+def declare(facts: UnitFacts, out: Declared) -> None:
     """What an addend and products keep of each other, chains, and where promotion comes."""
-    if shape.addends:
-        _beside(shape, out)
-    _chains(shape, out)
-    if shape.unit.promotion is not None:
-        _boundaries(shape, out)
-        _register(shape, out)
+    if facts.addends:
+        _beside(facts, out)
+    _chains(facts, out)
+    if facts.unit.promotion is not None:
+        _boundaries(facts, out)
+        _register(facts, out)
 
 
-def _beside(shape: Shape, out: Declared) -> None:
+def _beside(facts: UnitFacts, out: Declared) -> None:
     kinds = ("dominates", "straddles the window", "is lost", "swamps all products")
     at = {
         (kind, sub): out.bin("G11", f"the addend {kind}, {WORDS[sub]}")
         for kind in kinds
         for sub in (0, 1)
     }  # fmt: skip
-    low = (1 << max(0, shape.bench.addend_bits - 1 - shape.result.fraction_bits)) - 1
+    low = (1 << max(0, facts.bench.addend_bits - 1 - facts.result.fraction_bits)) - 1
     fine = [
-        out.bin("G11", f"addend with bits below {shape.result.name}'s fraction, {word}")
+        out.bin("G11", f"addend with bits below {facts.result.name}'s fraction, {word}")
         for word in (("alone", "beside products") if low else ())
     ]
 
-    def sample(seen: Seen, hits: Hits) -> None:
-        if seen.addend is None:
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        if sampled.addend is None:
             return
-        _, one, below, field = seen.addend
+        _, one, below, field = sampled.addend
         if low and one.sig & low:
-            hits.add(fine[1 if seen.terms else 0])
-        if not seen.terms:
+            hits.add(fine[1 if sampled.terms else 0])
+        if not sampled.terms:
             return
-        first = seen.group.products[seen.holders[0]] if seen.holders else seen.terms[0][1]
+        first = sampled.group.products[sampled.holders[0]] if sampled.holders else sampled.terms[0][1]
         sub = one.sign ^ first.sign
-        if not seen.holders:
-            kept = any(_kept(term, places) for _, term, places, _ in seen.terms)
+        if not sampled.holders:
+            kept = any(_kept(term, places) for _, term, places, _ in sampled.terms)
             kind = "dominates" if kept else "swamps all products"
         elif field:
             kind = "straddles the window" if _kept(one, below) else "is lost"
@@ -63,26 +63,26 @@ def _kept(term: Term, below: int) -> int:
     return term.sig >> max(0, below)
 
 
-def _chains(shape: Shape, out: Declared) -> None:
-    most = shape.bench.beats
-    lengths = sorted({1, 2, 3, shape.lanes, LONG})
+def _chains(facts: UnitFacts, out: Declared) -> None:
+    most = facts.bench.beats
+    lengths = sorted({1, 2, 3, facts.lanes, LONG})
     why = f"the unit sums at most {most} beats"
     at = {n: out.bin("G11", f"chain of {n} beats", why if n > most else None) for n in lengths}
     single = why if most < 2 else None
-    if single is None and not shape.bench.partials:
+    if single is None and not facts.bench.partials:
         single = "the partial sum starts again with every beat"
     stuck = out.bin("G11", "products that change nothing of a partial sum", single)
     turns = [
-        out.bin("G11", f"partial sum from {word}", single or (_three(shape) if index == 2 else None))
+        out.bin("G11", f"partial sum from {word}", single or (_three(facts) if index == 2 else None))
         for index, word in enumerate(("+ to -", "- to +", "a number to 0 and on"))
     ]
-    sign_bit, padding = shape.result.sign_bit, shape.result.padding
+    sign_bit, padding = facts.result.sign_bit, facts.result.padding
 
-    def sample(seen: SeenCase, hits: Hits) -> None:
-        if len(seen.groups) in at:
-            hits.add(at[len(seen.groups)])
-        restart = shape.unit.restart
-        for before, after in zip(seen.groups, seen.groups[1:], strict=False):
+    def sample(sampled: SampledCase, hits: Hits) -> None:
+        if len(sampled.groups) in at:
+            hits.add(at[len(sampled.groups)])
+        restart = facts.unit.restart
+        for before, after in zip(sampled.groups, sampled.groups[1:], strict=False):
             if (restart is not None and after.place % restart == 0) or not before.finite or not after.finite:
                 continue
             x, y = before.group.code, after.group.code
@@ -93,7 +93,7 @@ def _chains(shape: Shape, out: Declared) -> None:
             small = [code >> padding & (sign_bit - 1) for code in (x, y)]
             if all(small) and (x ^ y) >> padding & sign_bit:
                 hits.add(turns[0 if y >> padding & sign_bit else 1])
-        for one, two, three in zip(seen.groups, seen.groups[1:], seen.groups[2:], strict=False):
+        for one, two, three in zip(sampled.groups, sampled.groups[1:], sampled.groups[2:], strict=False):
             if restart is not None and (three.place % restart) < 2:
                 continue
             codes = [group.group.code >> padding & (sign_bit - 1) for group in (one, two, three)]
@@ -103,22 +103,22 @@ def _chains(shape: Shape, out: Declared) -> None:
     out.cases.append(sample)
 
 
-def _three(shape: Shape) -> str | None:
-    restart = shape.unit.restart
-    if shape.bench.beats < 3:
-        return f"the unit sums at most {shape.bench.beats} beats"
+def _three(facts: UnitFacts) -> str | None:
+    restart = facts.unit.restart
+    if facts.bench.beats < 3:
+        return f"the unit sums at most {facts.bench.beats} beats"
     return f"the partial sum starts again after {restart} beats" if restart is not None and restart < 3 else None
 
 
-def _boundaries(shape: Shape, out: Declared) -> None:
-    beats = shape.unit.promotion_beats
+def _boundaries(facts: UnitFacts, out: Declared) -> None:
+    beats = facts.unit.promotion_beats
     assert beats is not None
     words = {beats - 1: "one beat before", beats: "at", beats + 1: "one beat after"}
     at = {n: out.bin("G11", f"the sum ends {word} a promotion") for n, word in words.items() if n}
     twice = out.bin("G11", "two promotions and a beat")
 
-    def sample(seen: SeenCase, hits: Hits) -> None:
-        count = len(seen.groups)
+    def sample(sampled: SampledCase, hits: Hits) -> None:
+        count = len(sampled.groups)
         if count in at:
             hits.add(at[count])
         if count == 2 * beats + 1:
@@ -127,9 +127,9 @@ def _boundaries(shape: Shape, out: Declared) -> None:
     out.cases.append(sample)
 
 
-def _register(shape: Shape, out: Declared) -> None:
+def _register(facts: UnitFacts, out: Declared) -> None:
     """What an addition into the register does."""
-    promotion, result = shape.unit.promotion, shape.result
+    promotion, result = facts.unit.promotion, facts.result
     assert promotion is not None
     fmt = promotion.format
     assert isinstance(fmt, FloatFormat)
@@ -139,8 +139,8 @@ def _register(shape: Shape, out: Declared) -> None:
     )  # fmt: skip
     at = {word: out.bin("G11", f"promotion {word}") for word in words}
 
-    def sample(seen: SeenCase, hits: Hits) -> None:
-        for promoted in seen.explanation.promotions.values():
+    def sample(sampled: SampledCase, hits: Hits) -> None:
+        for promoted in sampled.explanation.promotions.values():
             hits.update([at[word] for word in _promoted(promoted, fmt, result)])
 
     out.cases.append(sample)

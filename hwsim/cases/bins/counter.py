@@ -9,7 +9,7 @@ import numpy as np
 
 from hwsim.cases.bins.declare import Bin, Hits, How
 from hwsim.cases.bins.plan import GROUPS, Plan
-from hwsim.cases.bins.seen import SeenCase, see
+from hwsim.cases.bins.sampled import SampledCase, sampled_case
 from hwsim.cases.case import Case, term_scales
 from hwsim.model.definition import Definition
 from hwsim.model.record import Explanation
@@ -45,21 +45,21 @@ class Counter:
 
     def sample(self, case: Case, explanation: Explanation | None = None) -> None:
         """Count every bin that a case hits, once. explanation: what `Definition.dot` makes of it, if it is at hand."""
-        hits, parts = self.hits(see(case, explanation or self.explain(case)))
+        hits, parts = self.hits(sampled_case(case, explanation or self.explain(case)))
         self.cases += 1
         self._counts[list(hits)] += 1
         self._parts[parts] += 1
 
-    def hits(self, seen: SeenCase) -> tuple[Hits, list[int]]:
+    def hits(self, case: SampledCase) -> tuple[Hits, list[int]]:
         """The indices of the bins that a case hits, and the parts of those that have several."""
         found: Hits = set()
         parts: list[int] = []
-        for group in seen.groups:
+        for group in sampled.groups:
             for sampler in self.plan.group_samplers:
                 sampler(group, found)
             parts += self.plan.parts(group)
         for whole in self.plan.case_samplers:
-            whole(seen, found)
+            whole(sampled, found)
         return found, parts
 
     def news(self, hits: Hits, parts: Iterable[int]) -> bool:

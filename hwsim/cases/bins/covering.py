@@ -10,15 +10,15 @@ from hwsim.cases.bench import Bench
 from hwsim.cases.bins import stimuli, stimuli_results, stimuli_terms, stimuli_wide
 from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.declare import Bin
+from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.plan import plan
-from hwsim.cases.bins.seen import see
-from hwsim.cases.bins.shape import Shape
+from hwsim.cases.bins.sampled import sampled_case
 from hwsim.cases.case import Case
 from hwsim.cases.directed import directed
 from hwsim.spec import Unit
 
 # What makes stimuli, and the groups of bins that it is asked for.
-GENERATORS: tuple[tuple[Callable[[Bench, Shape], None], tuple[str, ...]], ...] = (
+GENERATORS: tuple[tuple[Callable[[Bench, UnitFacts], None], tuple[str, ...]], ...] = (
     (stimuli.class_rows, ("G1",)),
     (stimuli.class_specials, ("G1", "G10")),
     (stimuli_terms.distances, ("G2",)),
@@ -81,12 +81,12 @@ def covered(unit: Unit, seed: int) -> Covered:
     cases = directed(unit, seed)
     for case in cases:
         counter.sample(case)
-    bench, shape = Bench(unit, seed), Shape(unit)
+    bench, facts = Bench(unit, seed), UnitFacts(unit)
     for generate, groups in GENERATORS:
         if any(one.group in groups for one in counter.missed()):
             bench.cases.clear()
             bench.start(f"{generate.__module__}.{generate.__name__}")
-            generate(bench, shape)
+            generate(bench, facts)
             cases += [case for case in bench.cases if _adds(counter, case)]
     return Covered(tuple(cases), counter)
 
@@ -94,7 +94,7 @@ def covered(unit: Unit, seed: int) -> Covered:
 def _adds(counter: Counter, case: Case) -> bool:
     """Whether a case hits what none has hit yet; then it is counted."""
     explanation = counter.explain(case)
-    hits, parts = counter.hits(see(case, explanation))
+    hits, parts = counter.hits(sampled_case(case, explanation))
     if not counter.news(hits, parts):
         return False
     counter.sample(case, explanation)

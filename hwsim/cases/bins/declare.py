@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from hwsim.cases.bins.seen import Seen, SeenCase
+    from hwsim.cases.bins.sampled import SampledCase, SampledGroup
 
 How = Literal["model", "trace"]
 Hits = set[int]
-GroupSampler = Callable[["Seen", Hits], None]
-CaseSampler = Callable[["SeenCase", Hits], None]
+GroupSampler = Callable[["SampledGroup", Hits], None]
+CaseSampler = Callable[["SampledCase", Hits], None]
 
 
 @dataclass(frozen=True, slots=True)

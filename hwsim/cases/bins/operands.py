@@ -6,13 +6,13 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from hwsim.cases.bins.declare import Declared, Hits
-from hwsim.cases.bins.seen import Seen
-from hwsim.cases.bins.shape import Shape
+from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.sampled import SampledGroup
 from hwsim.cases.landmarks import infinities, nans, numbers, zeros
 from hwsim.cases.palette import EXHAUSTIVE_BITS
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
 
-PartSampler = Callable[[Seen], list[int]]
+PartSampler = Callable[[SampledGroup], list[int]]
 
 
 def classify(fmt: Format, code: int) -> str:
@@ -84,36 +84,37 @@ class _Table(dict[int, int]):
         return self[code]
 
 
-def pairs(shape: Shape) -> list[tuple[str, str]]:
+def pairs(facts: UnitFacts) -> list[tuple[str, str]]:
     """Every pair of a class of a and one of b, in the order of the parts."""
-    a, b = shape.factors
+    a, b = facts.factors
     return [(x, y) for x in classes(a) for y in classes(b)]
 
 
-def declare(shape: Shape, out: Declared) -> PartSampler:
+def declare(facts: UnitFacts, out: Declared) -> PartSampler:
     """Each pair of classes; all of them through each lane; the top binade that an IEEE decoder takes for Inf and NaN.
 
     Returns what gives the parts of the lanes' bins, lane * pairs + pair.
     """
-    a, b = shape.factors
-    every = pairs(shape)
+    a, b = facts.factors
+    every = pairs(facts)
     count, width = len(every), len(classes(b))
     at = [out.bin("G1", f"{x} x {y}") for x, y in every]
-    for lane in range(shape.lanes):
+    for lane in range(facts.lanes):
         out.bin("G1", f"every pair of classes through lane {lane}", parts=count)
     table_a = _Table(a, {name: width * index for index, name in enumerate(classes(a))})
     table_b = _Table(b, {name: index for index, name in enumerate(classes(b))})
     tops = [(side, _top_binade(fmt, out, "ab"[side])) for side, fmt in enumerate((a, b))]
 
-    def sample(seen: Seen, hits: Hits) -> None:
-        hits.update([at[table_a[x] + table_b[y]] for x, y in zip(seen.a, seen.b, strict=True)])
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        hits.update([at[table_a[x] + table_b[y]] for x, y in zip(sampled.a, sampled.b, strict=True)])
         for side, top in tops:
             for code, index in top.items():
-                if code in (seen.b if side else seen.a):
+                if code in (sampled.b if side else sampled.a):
                     hits.add(index)
 
-    def parts(seen: Seen) -> list[int]:
-        return [lane * count + table_a[x] + table_b[y] for lane, (x, y) in enumerate(zip(seen.a, seen.b, strict=True))]
+    def parts(sampled: SampledGroup) -> list[int]:
+        lanes = zip(sampled.a, sampled.b, strict=True)
+        return [lane * count + table_a[x] + table_b[y] for lane, (x, y) in enumerate(lanes)]
 
     out.groups.append(sample)
     return parts

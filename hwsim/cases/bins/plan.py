@@ -19,7 +19,7 @@ from hwsim.cases.bins import (
     sums,
 )
 from hwsim.cases.bins.declare import Bin, CaseSampler, Declared, GroupSampler
-from hwsim.cases.bins.shape import Shape
+from hwsim.cases.bins.facts import UnitFacts
 from hwsim.spec import Unit
 from hwsim.spec.implementation import pipeline
 
@@ -37,7 +37,7 @@ GROUPS = {
     "G11": "accumulation",
     "G12": "interface",
 }
-DECLARE: tuple[Callable[[Shape, Declared], None], ...] = (
+DECLARE: tuple[Callable[[UnitFacts, Declared], None], ...] = (
     distances.declare,
     references.declare,
     lostbits.declare,
@@ -86,9 +86,9 @@ def plan(unit: Unit) -> Plan:
 
     Raises NotImplementedYet for a unit that the cycle-level model does not have.
     """
-    shape, out = Shape(unit), Declared()
-    parts = operands.declare(shape, out)
+    facts, out = UnitFacts(unit), Declared()
+    parts = operands.declare(facts, out)
     for declare in DECLARE:
-        declare(shape, out)
+        declare(facts, out)
     interface.declare(unit, pipeline(unit), out)
     return Plan(unit, tuple(out.bins), tuple(out.groups), tuple(out.cases), parts)

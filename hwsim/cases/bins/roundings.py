@@ -3,68 +3,68 @@
 from __future__ import annotations
 
 from hwsim.cases.bins.declare import Declared, Hits
-from hwsim.cases.bins.seen import Seen
-from hwsim.cases.bins.shape import Shape
+from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.sampled import SampledGroup
 
 SIGNS = ("+", "-")
 MOST_CUT = 12  # up to so many places cut off, each sticky place of each has a bin
 
 
-def declare(shape: Shape, out: Declared) -> None:
+def declare(facts: UnitFacts, out: Declared) -> None:
     """Last, guard and sticky bits; single sticky bits; carries into the next binade; runs of zeros; near misses."""
-    _rounding(shape, out)
-    _near(shape, out)
+    _rounding(facts, out)
+    _near(facts, out)
 
 
-def _uncut(shape: Shape, places: int) -> str | None:
+def _uncut(facts: UnitFacts, places: int) -> str | None:
     """Why rounding never cuts off so many places, or None."""
-    if shape.most_cut >= places or shape.range.underflow:
+    if facts.most_cut >= places or facts.range.underflow:
         return None
-    fraction = shape.result.fraction_bits
+    fraction = facts.result.fraction_bits
     return (
-        f"a sum has {shape.window} fraction bits and grows by at most {shape.most_growth}, and {shape.result.name} has "
-        f"{fraction}: of a normal result at most {max(shape.most_cut, 0)} places are cut off, and none is subnormal"
+        f"a sum has {facts.window} fraction bits and grows by at most {facts.most_growth}, and {facts.result.name} has "
+        f"{fraction}: of a normal result at most {max(facts.most_cut, 0)} places are cut off, and none is subnormal"
     )
 
 
-def _rounding(shape: Shape, out: Declared) -> None:
+def _rounding(facts: UnitFacts, out: Declared) -> None:
     tables = {}
     for sign in (0, 1):
         for last in (0, 1):
             for guard in (0, 1):
                 for sticky in (0, 1):
                     cut = guard or sticky  # nothing else needs a place that is cut off
-                    why = (_exact(shape) or _uncut(shape, 2 if sticky else 1)) if cut else None
+                    why = (_exact(facts) or _uncut(facts, 2 if sticky else 1)) if cut else None
                     name = f"{SIGNS[sign]}, last {last}, guard {guard}, sticky {sticky}"
                     tables[sign, last, guard, sticky] = out.bin("G7", name, why)
-    fraction = shape.result.fraction_bits
+    fraction = facts.result.fraction_bits
     ones = {
         (sign, guard): out.bin(
             "G7",
             f"{SIGNS[sign]} all ones, guard {guard}",
-            (_exact(shape) or _uncut(shape, 1)) if guard else None,
+            (_exact(facts) or _uncut(facts, 1)) if guard else None,
         )
         for sign in (0, 1)
         for guard in (0, 1)
     }
     runs = [out.bin("G7", f"result ends in {zeros} zeros") for zeros in range(fraction + 1)]
-    cuts = min(max(shape.most_cut, 0), MOST_CUT)
+    cuts = min(max(facts.most_cut, 0), MOST_CUT)
     single = {
         (cut, place, guard): out.bin(
-            "G7", f"{cut} places cut off, sticky from place {place} alone, guard {guard}", _exact(shape)
+            "G7", f"{cut} places cut off, sticky from place {place} alone, guard {guard}", _exact(facts)
         )
         for cut in range(2, cuts + 1)
         for place in range(cut - 1)
         for guard in (0, 1)
     }
-    all_ones, emin, window = (2 << fraction) - 1, shape.result.emin, shape.window
+    all_ones, emin, window = (2 << fraction) - 1, facts.result.emin, facts.window
 
-    def sample(seen: Seen, hits: Hits) -> None:
-        rounded, total = seen.group.rounded, seen.group.total
-        if seen.top is None or not total or rounded.exp is None:
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        rounded, total = sampled.group.rounded, sampled.group.total
+        if sampled.top is None or not total or rounded.exp is None:
             return
         sign, size = int(total < 0), abs(total)
-        cut = max(rounded.exp, emin) - fraction - (seen.top - window)
+        cut = max(rounded.exp, emin) - fraction - (sampled.top - window)
         if cut <= 0:
             kept, guard, low = size << -cut, 0, 0
         else:
@@ -81,19 +81,19 @@ def _rounding(shape: Shape, out: Declared) -> None:
     out.groups.append(sample)
 
 
-def _exact(shape: Shape) -> str | None:
+def _exact(facts: UnitFacts) -> str | None:
     """Why every sum fits into the result's significand, or None."""
-    if shape.shallow is None or shape.range.underflow:
+    if facts.shallow is None or facts.range.underflow:
         return None
-    bits = min(shape.shallow[0], shape.window) + shape.most_growth + 1
-    if bits > shape.result.fraction_bits + 1:
+    bits = min(facts.shallow[0], facts.window) + facts.most_growth + 1
+    if bits > facts.result.fraction_bits + 1:
         return None
-    return f"a sum of products of {shape.names} has at most {bits} bits, and {shape.result.name} keeps as many"
+    return f"a sum of products of {facts.names} has at most {bits} bits, and {facts.result.name} keeps as many"
 
 
-def _near(shape: Shape, out: Declared) -> None:
+def _near(facts: UnitFacts, out: Declared) -> None:
     """Results on a code at which something changes, and on the codes next to it."""
-    fmt = shape.result
+    fmt = facts.result
     first, one = 1 << fmt.fraction_bits, fmt.bias << fmt.fraction_bits
     places = {
         1: "the least number",
@@ -108,7 +108,7 @@ def _near(shape: Shape, out: Declared) -> None:
         fmt.max_magnitude: "the largest",
     }
     at = {
-        (magnitude, sign): out.bin("G8", f"result {SIGNS[sign]}{word}", _never(shape, magnitude))
+        (magnitude, sign): out.bin("G8", f"result {SIGNS[sign]}{word}", _never(facts, magnitude))
         for magnitude, word in places.items()
         for sign in (0, 1)
     }
@@ -119,9 +119,9 @@ def _near(shape: Shape, out: Declared) -> None:
     }
     low, padding = first - 1, fmt.padding
 
-    def sample(seen: Seen, hits: Hits) -> None:
-        rounded = seen.group.rounded
-        if seen.top is None or rounded.overflow or rounded.exp is None:
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        rounded = sampled.group.rounded
+        if sampled.top is None or rounded.overflow or rounded.exp is None:
             return
         code = rounded.code >> padding
         magnitude, sign = code & (fmt.sign_bit - 1), int(code & fmt.sign_bit != 0)
@@ -135,15 +135,15 @@ def _near(shape: Shape, out: Declared) -> None:
     out.groups.append(sample)
 
 
-def _never(shape: Shape, magnitude: int) -> str | None:
+def _never(facts: UnitFacts, magnitude: int) -> str | None:
     """Why no result has a magnitude near the ends of the format, or None."""
-    fmt = shape.result
-    if shape.bench.addend_format is not None:
+    fmt = facts.result
+    if facts.bench.addend_format is not None:
         return None
-    unit_exp, why = shape.unit_of_sums
+    unit_exp, why = facts.unit_of_sums
     if magnitude <= (1 << fmt.fraction_bits) + 1 and unit_exp > fmt.emin:
         return f"every sum is 0 or a multiple of 2^{unit_exp}, {why}, and the least normal is 2^{fmt.emin}"
-    most = shape.largest_sum
+    most = facts.largest_sum
     if magnitude >= fmt.max_magnitude - 1 and most is not None and most < 1 << fmt.emax:
         exact = most.numerator.bit_length() - most.denominator.bit_length() + 1
         return f"no sum of products that the unit can be given reaches 2^{exact}, far below the largest number"

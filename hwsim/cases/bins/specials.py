@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hwsim.cases.bins.declare import Declared, Hits
-from hwsim.cases.bins.seen import Seen
-from hwsim.cases.bins.shape import Shape
+from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.sampled import SampledGroup
 from hwsim.cases.landmarks import infinities, zeros
 from hwsim.formats import Class, FixedFormat, Format
 from hwsim.model.terms import Term
@@ -12,11 +12,11 @@ from hwsim.model.terms import Term
 SIGNS = ("+", "-")
 
 
-def declare(shape: Shape, out: Declared) -> None:
+def declare(facts: UnitFacts, out: Declared) -> None:
     """NaN at each lane and in the addend; infinities against zero and each other; signs of zeros."""
-    _nan(shape, out)
-    _infinity(shape, out)
-    _zeros(shape, out)
+    _nan(facts, out)
+    _infinity(facts, out)
+    _zeros(facts, out)
 
 
 def _no_nan(fmt: Format) -> str | None:
@@ -27,21 +27,21 @@ def _no_infinity(fmt: Format) -> str | None:
     return None if infinities(fmt) else f"{fmt.name} has no infinity"
 
 
-def _nan(shape: Shape, out: Declared) -> None:
+def _nan(facts: UnitFacts, out: Declared) -> None:
     at = [
-        [out.bin("G10", f"NaN in {'ab'[side]} at lane {lane}", _no_nan(fmt)) for lane in range(shape.lanes)]
-        for side, fmt in enumerate(shape.factors)
+        [out.bin("G10", f"NaN in {'ab'[side]} at lane {lane}", _no_nan(fmt)) for lane in range(facts.lanes)]
+        for side, fmt in enumerate(facts.factors)
     ]
-    addend = out.bin("G10", "NaN addend, finite products", _no_nan_addend(shape)) if shape.addends else None
-    inf = [_no_infinity(fmt) for fmt in shape.factors]
-    nan = [_no_nan(fmt) for fmt in shape.factors]
+    addend = out.bin("G10", "NaN addend, finite products", _no_nan_addend(facts)) if facts.addends else None
+    inf = [_no_infinity(fmt) for fmt in facts.factors]
+    nan = [_no_nan(fmt) for fmt in facts.factors]
     none = (inf[0] if inf[0] and inf[1] else None) or (nan[0] if nan[0] and nan[1] else None)
-    beside = out.bin("G10", "NaN in one lane, infinity in another", none or _single(shape))
+    beside = out.bin("G10", "NaN in one lane, infinity in another", none or _single(facts))
 
-    def sample(seen: Seen, hits: Hits) -> None:
-        if seen.finite:
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        if sampled.finite:
             return
-        group = seen.group
+        group = sampled.group
         for side, factors in enumerate((group.a, group.b)):
             for lane, factor in enumerate(factors):
                 if factor.cls is Class.NAN:
@@ -56,30 +56,30 @@ def _nan(shape: Shape, out: Declared) -> None:
     out.groups.append(sample)
 
 
-def _single(shape: Shape) -> str | None:
-    return "a group has one product only" if shape.lanes == 1 else None
+def _single(facts: UnitFacts) -> str | None:
+    return "a group has one product only" if facts.lanes == 1 else None
 
 
-def _infinity(shape: Shape, out: Declared) -> None:
-    none = [_no_infinity(fmt) for fmt in shape.factors]
+def _infinity(facts: UnitFacts, out: Declared) -> None:
+    none = [_no_infinity(fmt) for fmt in facts.factors]
     neither = none[0] if none[0] and none[1] else None
     times = [out.bin("G10", f"infinite {'ab'[side]} times zero", none[side]) for side in (0, 1)]
     lanes = [
-        [out.bin("G10", f"{sign} infinite product at lane {lane}", neither) for lane in range(shape.lanes)]
+        [out.bin("G10", f"{sign} infinite product at lane {lane}", neither) for lane in range(facts.lanes)]
         for sign in SIGNS
     ]
-    opposed = out.bin("G10", "infinities of both signs in two lanes", neither or _single(shape))
+    opposed = out.bin("G10", "infinities of both signs in two lanes", neither or _single(facts))
     against, alike, addend = -1, -1, [-1, -1]
-    if shape.addends:
-        special = _no_infinite_addend(shape)
+    if facts.addends:
+        special = _no_infinite_addend(facts)
         against = out.bin("G10", "infinite product against an infinite addend", neither or special)
         alike = out.bin("G10", "infinite product and an infinite addend of its sign", neither or special)
         addend = [out.bin("G10", f"{sign} infinite addend, finite products", special) for sign in SIGNS]
 
-    def sample(seen: Seen, hits: Hits) -> None:
-        if seen.finite:
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        if sampled.finite:
             return
-        group, found = seen.group, set[int]()
+        group, found = sampled.group, set[int]()
         for lane, (x, y) in enumerate(zip(group.a, group.b, strict=True)):
             if x.cls is Class.INFINITY or y.cls is Class.INFINITY:
                 if x.cls is Class.ZERO or y.cls is Class.ZERO:
@@ -104,49 +104,49 @@ def _any_nan(products: tuple[Term, ...]) -> bool:
     return any(term.cls is Class.NAN for term in products)
 
 
-def _no_infinite_addend(shape: Shape) -> str | None:
+def _no_infinite_addend(facts: UnitFacts) -> str | None:
     """Why no addend of a group is infinite, or None."""
-    fmt = shape.bench.addend_format
+    fmt = facts.bench.addend_format
     if fmt is not None:
         return _no_infinity(fmt)
-    if shape.range.overflow or any(infinities(factor) for factor in shape.factors):
+    if facts.range.overflow or any(infinities(factor) for factor in facts.factors):
         return None
-    return f"an addend is a partial sum, {shape.names} has no infinity, and sums of finite products never overflow"
+    return f"an addend is a partial sum, {facts.names} has no infinity, and sums of finite products never overflow"
 
 
-def _no_nan_addend(shape: Shape) -> str | None:
+def _no_nan_addend(facts: UnitFacts) -> str | None:
     """Why no addend of a group is NaN, or None."""
-    fmt = shape.bench.addend_format
+    fmt = facts.bench.addend_format
     if fmt is not None:
         return _no_nan(fmt)
-    scales = () if shape.unit.scale is None else shape.bench.scale_formats
+    scales = () if facts.unit.scale is None else facts.bench.scale_formats
     if (
-        _no_infinite_addend(shape) is None
-        or any(_no_nan(f) is None for f in shape.factors)
+        _no_infinite_addend(facts) is None
+        or any(_no_nan(f) is None for f in facts.factors)
         or any(f.nan for f in scales)
     ):
         return None
-    return f"an addend is a partial sum, and no operand of {shape.names} is NaN or infinite"
+    return f"an addend is a partial sum, and no operand of {facts.names} is NaN or infinite"
 
 
-def _zeros(shape: Shape, out: Declared) -> None:
+def _zeros(facts: UnitFacts, out: Declared) -> None:
     """Sums of zeros, by the signs of the products and of the addend; exact zeros of other terms are in G5."""
-    fmt = shape.unit.operands.addend if shape.bench.addend_format is None else shape.bench.addend_format
+    fmt = facts.unit.operands.addend if facts.bench.addend_format is None else facts.bench.addend_format
     addends = {0: "+0"}
-    if shape.bench.addend_format is not None and fmt is not None and len(zeros(fmt)) > 1:
+    if facts.bench.addend_format is not None and fmt is not None and len(zeros(fmt)) > 1:
         addends[1] = "-0"
     at = {
-        (kind, c): out.bin("G10", f"zero products, {kind}, addend {word}", _no_zeros(shape, kind))
+        (kind, c): out.bin("G10", f"zero products, {kind}, addend {word}", _no_zeros(facts, kind))
         for kind in ("all +", "all -", "both signs")
         for c, word in addends.items()
     }
 
-    def sample(seen: Seen, hits: Hits) -> None:
-        if not seen.finite or seen.top is not None:
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        if not sampled.finite or sampled.top is not None:
             return
-        signs = {term.sign for term in seen.group.products}
+        signs = {term.sign for term in sampled.group.products}
         kind = "both signs" if len(signs) > 1 else "all -" if 1 in signs else "all +"
-        one = seen.group.addend
+        one = sampled.group.addend
         key = (kind, 0 if one is None else one.sign)
         if key in at:
             hits.add(at[key])
@@ -154,11 +154,11 @@ def _zeros(shape: Shape, out: Declared) -> None:
     out.groups.append(sample)
 
 
-def _no_zeros(shape: Shape, kind: str) -> str | None:
+def _no_zeros(facts: UnitFacts, kind: str) -> str | None:
     """Why zero products never have such signs, or None."""
-    if kind == "both signs" and shape.lanes == 1:
+    if kind == "both signs" and facts.lanes == 1:
         return "a group has one product only"
-    a, b = shape.factors
+    a, b = facts.factors
     # A zero times a negative number is -0.
     if kind == "all +" or any(len(zeros(fmt)) > 1 or isinstance(fmt, FixedFormat) for fmt in (a, b)):
         return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import product as cross
 
 from hwsim.cases.bench import Bench
+from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.lostbits import MOST_DEPTH
 from hwsim.cases.bins.operands import classes, pairs
-from hwsim.cases.bins.shape import Shape
 from hwsim.cases.directed_beats import dense, ends
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Filling, Pair
@@ -16,27 +16,27 @@ SPECIAL = ("NaN", "Inf")
 SIGNS = (0, 1)
 
 
-def class_rows(bench: Bench, shape: Shape) -> None:
+def class_rows(bench: Bench, facts: UnitFacts) -> None:
     """Every pair of classes of numbers through every lane, a pair in each lane of a row."""
-    finite = [pair for pair in pairs(shape) if not any(pair_of[1:] in SPECIAL for pair_of in pair)]
+    finite = [pair for pair in pairs(facts) if not any(pair_of[1:] in SPECIAL for pair_of in pair)]
     for row in range(len(finite)):
         held = [finite[(row + lane) % len(finite)] for lane in range(bench.lanes)]
-        bench.put(f"G1/numbers{row:03}", [bench.filling([_codes(shape, pair, row) for pair in held], 0, exact=True)])
+        bench.put(f"G1/numbers{row:03}", [bench.filling([_codes(facts, pair, row) for pair in held], 0, exact=True)])
 
 
-def class_specials(bench: Bench, shape: Shape) -> None:
+def class_specials(bench: Bench, facts: UnitFacts) -> None:
     """Every pair of classes with NaN or an infinity through every lane, alone beside numbers, so that it shows."""
-    special = [pair for pair in pairs(shape) if any(one[1:] in SPECIAL for one in pair)]
+    special = [pair for pair in pairs(facts) if any(one[1:] in SPECIAL for one in pair)]
     plain = ends(bench)[0]
     for index, pair in enumerate(special):
         for lane in range(bench.lanes):
-            row = [_codes(shape, pair, index + lane), *[(plain.a, plain.b)] * (bench.lanes > 1)]
+            row = [_codes(facts, pair, index + lane), *[(plain.a, plain.b)] * (bench.lanes > 1)]
             bench.put(f"G1/special{index:03}-lane{lane:02}", [bench.filling(row, lane, exact=True)])
 
 
-def _codes(shape: Shape, pair: tuple[str, str], turn: int) -> Pair:
+def _codes(facts: UnitFacts, pair: tuple[str, str], turn: int) -> Pair:
     """Codes of two classes, in turn."""
-    a, b = (classes(fmt)[name] for fmt, name in zip(shape.factors, pair, strict=True))
+    a, b = (classes(fmt)[name] for fmt, name in zip(facts.factors, pair, strict=True))
     return a[turn % len(a)], b[turn * 7 % len(b)]
 
 
@@ -59,7 +59,7 @@ def straddling(bench: Bench) -> list[tuple[Product, Product]]:
     return found
 
 
-def lane_pairs(bench: Bench, shape: Shape) -> None:
+def lane_pairs(bench: Bench, facts: UnitFacts) -> None:
     """Each lane as the maximum of a row in which all others straddle the window's end."""
     able = straddling(bench)
     for lane, sign in cross(range(bench.lanes), SIGNS) if able else ():
@@ -68,7 +68,7 @@ def lane_pairs(bench: Bench, shape: Shape) -> None:
         bench.one(f"G3/max{lane:02}-others-{'alternate' if sign else 'straddle'}", (high, *others), lane=lane)
 
 
-def lane_alone(bench: Bench, shape: Shape) -> None:
+def lane_alone(bench: Bench, facts: UnitFacts) -> None:
     """Each lane as the maximum of a row in which all others are lower."""
     exps = bench.inside
     for lane in range(bench.lanes) if len(exps) > 1 else ():
@@ -77,9 +77,9 @@ def lane_alone(bench: Bench, shape: Shape) -> None:
             bench.one(f"G3/alone{lane:02}", (high[0], *[low[-1]] * (bench.lanes - 1)), lane=lane)
 
 
-def ties(bench: Bench, shape: Shape) -> None:
+def ties(bench: Bench, facts: UnitFacts) -> None:
     """So many products of one exponent, and the addend with them."""
-    for n in shape.landmarks():
+    for n in facts.landmarks():
         for exp in bench.tries[:4]:
             row = bench.palette.of(0, exp)[-1:] * n
             bench.one(f"G3/tie{n:02}-{exp}", row)
@@ -88,7 +88,7 @@ def ties(bench: Bench, shape: Shape) -> None:
                 bench.one(f"G3/tie{n:02}-{exp}-addend", row, added)
 
 
-def lost_together(bench: Bench, shape: Shape) -> None:
+def lost_together(bench: Bench, facts: UnitFacts) -> None:
     """Numbers of lanes that lose the same field, below a product and below an addend."""
     counts = sorted({1, 2, 3, bench.lanes // 2, bench.lanes // 2 + 1, bench.lanes - 1} & set(range(1, bench.lanes)))
     for d in bench.distances:
@@ -106,12 +106,12 @@ def lost_together(bench: Bench, shape: Shape) -> None:
             return
 
 
-def single_bits(bench: Bench, shape: Shape) -> None:
+def single_bits(bench: Bench, facts: UnitFacts) -> None:
     """One product, or the addend, that loses one bit alone, below products of several sums."""
     bits = bench.addend_bits
     for d, sign in cross(range(bench.window + MOST_DEPTH + 1), SIGNS):
         places = bench.lost_place(d)
-        for depth in range(1, min(places, MOST_DEPTH) + 1) if d <= shape.farthest else ():
+        for depth in range(1, min(places, MOST_DEPTH) + 1) if d <= facts.farthest else ():
             pair = bench.pair(d, (sign, d % 2), field=1 << places - depth)
             if pair:
                 products = bench.palette.of(sign, pair[0].exp)
@@ -127,7 +127,7 @@ def single_bits(bench: Bench, shape: Shape) -> None:
                 bench.one(name, high[index : index + 1], added)
 
 
-def addend_fields(bench: Bench, shape: Shape) -> None:
+def addend_fields(bench: Bench, facts: UnitFacts) -> None:
     """Each kind of field of an addend that straddles, in both signs."""
     bits = bench.addend_bits
     for places in (1, 2, 3, 4):
@@ -139,7 +139,7 @@ def addend_fields(bench: Bench, shape: Shape) -> None:
                     break
 
 
-def chains(bench: Bench, shape: Shape) -> None:
+def chains(bench: Bench, facts: UnitFacts) -> None:
     """Long chains: of any numbers, and of a sum that stands still."""
     for n in dict.fromkeys((1, 2, 3, bench.lanes, 128)):
         if n <= bench.beats:

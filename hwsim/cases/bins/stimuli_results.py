@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product as cross
 
 from hwsim.cases.bench import Bench
-from hwsim.cases.bins.shape import Shape
+from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.directed_round import solved
 from hwsim.cases.directed_sum import MOST_TOPS, large, opposite
 from hwsim.cases.palette import Product
@@ -15,7 +15,7 @@ SIGNS = (0, 1)
 FEW = 8  # exponents of products up to which each is tried as the largest
 
 
-def near(bench: Bench, shape: Shape) -> None:
+def near(bench: Bench, facts: UnitFacts) -> None:
     """Results on the codes at which a format changes, and next to them: by products, or by the addend alone."""
     fmt = bench.result
     first, one = 1 << fmt.fraction_bits, fmt.bias << fmt.fraction_bits
@@ -46,7 +46,7 @@ def result(bench: Bench, name: str, magnitude: int, sign: int) -> None:
         bench.one(f"{name}-addend", (), added)
 
 
-def pushed(bench: Bench, shape: Shape) -> None:
+def pushed(bench: Bench, facts: UnitFacts) -> None:
     """Addends near the ends of their format's range, and products of about their size that push them over or back."""
     fmt = bench.addend_format or bench.result
     first, most = 1 << fmt.fraction_bits, fmt.max_magnitude
@@ -70,9 +70,9 @@ def beside(bench: Bench, sign: int, exp: int) -> tuple[Product, int] | None:
     return None
 
 
-def shifts(bench: Bench, shape: Shape) -> None:
+def shifts(bench: Bench, facts: UnitFacts) -> None:
     """Every place of the sum's leading one, above and below max_exp, with an addend and without."""
-    for growth, sign in cross(range(-bench.window, shape.most_growth + 1), SIGNS):
+    for growth, sign in cross(range(-bench.window, facts.most_growth + 1), SIGNS):
         for word, low in (("", 0), ("-odd", 1)):
             total = 1 << bench.window + growth | low
             tops = bench.tops(growth)
@@ -82,16 +82,16 @@ def shifts(bench: Bench, shape: Shape) -> None:
             bench.found(f"{name}-addend", bench.total(signed, tops, addend=True))
 
 
-def cut(bench: Bench, shape: Shape) -> None:
+def cut(bench: Bench, facts: UnitFacts) -> None:
     """Sums with each pattern of last, guard and sticky bits, and with every run of zeros."""
     fraction = bench.result.fraction_bits
-    for places in range(max(shape.most_cut, 0) + 1):
+    for places in range(max(facts.most_cut, 0) + 1):
         for last, low, sign in cross((0, 1), sorted(_patterns(places)), SIGNS):
             total = (1 << fraction | last) << places | low
             _total(bench, f"G7/cut{places}-{last}-{low:x}-{'neg' if sign else 'pos'}", -total if sign else total)
     for zeros in range(fraction + 1):
         total = 1 << fraction | 1 << zeros
-        for places in range(max(shape.most_cut, 0) + 1):
+        for places in range(max(facts.most_cut, 0) + 1):
             _total(bench, f"G7/zeros{zeros:02}-cut{places}", total << places)
 
 
@@ -106,15 +106,15 @@ def _total(bench: Bench, name: str, total: int) -> None:
     bench.found(name, bench.total(total, tops) or bench.total(total, tops, addend=True))
 
 
-def largest(bench: Bench, shape: Shape) -> None:
+def largest(bench: Bench, facts: UnitFacts) -> None:
     """The largest product in all lanes, in both signs; and sums that are a power of two, the largest there is."""
     exp = bench.palette.exps[-1]
     for sign in SIGNS:
         bench.one(f"G6/all-largest-{'neg' if sign else 'pos'}", bench.palette.of(sign, exp)[-1:] * bench.lanes)
     bits = bench.addend_bits
-    total = 1 << bench.window + shape.most_growth
+    total = 1 << bench.window + facts.most_growth
     parts = [part for part in range(1, 32) if bits > 5 and bench.window > 4]
-    for top, sign, part in cross(bench.tops(shape.most_growth)[:2], SIGNS, parts):
+    for top, sign, part in cross(bench.tops(facts.most_growth)[:2], SIGNS, parts):
         # The addend takes what so many lanes of products cannot hold.
         added = bench.addend(sign, part, top - 4)
         rest = total - (part << bench.window - 4)
@@ -123,17 +123,17 @@ def largest(bench: Bench, shape: Shape) -> None:
             bench.one(f"G6/power-{top}-{part:02}-{'neg' if sign else 'pos'}", products, added)
 
 
-def sticky(bench: Bench, shape: Shape) -> None:
+def sticky(bench: Bench, facts: UnitFacts) -> None:
     """As few large products as grow so far, and one whose lowest bits are guard and sticky."""
     fraction = bench.result.fraction_bits
-    for cut, top in cross(range(2, shape.most_cut + 1), bench.tops(shape.most_growth)[:2]):
+    for cut, top in cross(range(2, facts.most_cut + 1), bench.tops(facts.most_growth)[:2]):
         growth = cut + fraction - bench.window
         if growth < 0:
             _cancelled(bench, cut, top, growth)
             continue
-        low = (1 << max(0, cut - (bench.window - shape.bits))) - 1
+        low = (1 << max(0, cut - (bench.window - facts.bits))) - 1
         high = [one for one in bench.palette.of(0, top) if not one.sig & low]
-        count = -(-(1 << growth + shape.bits) // high[-1].sig) if high and growth >= 0 else 1
+        count = -(-(1 << growth + facts.bits) // high[-1].sig) if high and growth >= 0 else 1
         if not high or count >= bench.lanes:
             continue
         for place, guard in cross(range(cut - 1), (0, 1)):
@@ -163,7 +163,7 @@ def _ending(bench: Bench, top: int, field: int, places: int, length: int | None 
     return None
 
 
-def remaining(bench: Bench, shape: Shape) -> None:
+def remaining(bench: Bench, facts: UnitFacts) -> None:
     """Two opposite products that cancel, and one that straddles the window's end."""
     for d, sign in cross(bench.distances, SIGNS):
         places = bench.lost_place(d)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import product as cross
 
 from hwsim.cases.bench import Bench
+from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.lostbits import kind
-from hwsim.cases.bins.shape import Shape
 from hwsim.cases.directed_sum import large, opposite
 from hwsim.cases.landmarks import infinities, nans, numbers
 from hwsim.cases.palette import Product
@@ -16,15 +16,15 @@ from hwsim.formats import FloatFormat
 SIGNS = (0, 1)
 
 
-def distances(bench: Bench, shape: Shape) -> None:
+def distances(bench: Bench, facts: UnitFacts) -> None:
     """Every distance between products that has a bin, exact and not; of wide formats directed cases have a few."""
-    for d, signs, lost in cross(shape.distances, cross(SIGNS, SIGNS), (False, True)):
+    for d, signs, lost in cross(facts.distances, cross(SIGNS, SIGNS), (False, True)):
         pair = bench.pair(d, signs, lost) if bench.lanes > 1 else None
         if pair:
             bench.one(f"G2/d{d:02}-{signs[0]}{signs[1]}-{'lost' if lost else 'exact'}", pair)
 
 
-def subnormals(bench: Bench, shape: Shape) -> None:
+def subnormals(bench: Bench, facts: UnitFacts) -> None:
     """A subnormal of each number of leading zeros sets max_exp, beside the smallest products; and two subnormals do."""
     least = bench.palette.of(0, bench.palette.exps[0])[:1]
     factors = bench.factors
@@ -40,20 +40,20 @@ def subnormals(bench: Bench, shape: Shape) -> None:
         bench.one("G3/subnormals", [(codes[0], codes[1])] * bench.lanes)
 
 
-def under_addend(bench: Bench, shape: Shape) -> None:
+def under_addend(bench: Bench, facts: UnitFacts) -> None:
     """Each kind of lost field of one product below an addend; and 1, 2, ... all lanes that lose it."""
     counts = sorted({1, 2, 3, bench.lanes // 2, bench.lanes - 1, bench.lanes} - {0})
-    for places in range(1, shape.width):
-        d = places + shape.window - shape.bits
-        seen: set[tuple[str, int]] = set()
+    for places in range(1, facts.width):
+        d = places + facts.window - facts.bits
+        sampled: set[tuple[str, int]] = set()
         for sign in SIGNS if d >= 0 and bench.addend_bits else ():
             for one in bench.sign_of(sign):
                 field = one.sig & ((1 << places) - 1)
                 key = kind(field, places), sign
-                added = _above(bench, one, d) if key not in seen else None
+                added = _above(bench, one, d) if key not in sampled else None
                 if added is None:
                     continue
-                seen.add(key)
+                sampled.add(key)
                 for n in counts if field else (1,):
                     bench.one(f"G4/under-addend-{places}-{key[0].replace(' ', '-')}-{sign}-{n:02}", (one,) * n, added)
 
@@ -63,7 +63,7 @@ def _above(bench: Bench, one: Product, d: int) -> Addend | None:
     return added if added and added.term.exp == one.exp + d else None
 
 
-def hidden(bench: Bench, shape: Shape) -> None:
+def hidden(bench: Bench, facts: UnitFacts) -> None:
     """Products whose sum an addend cancels in the window, with one bit more below it."""
     for place, sign in cross(range(bench.window + 1), SIGNS if bench.addend_bits else ()):
         total = (-1) ** sign << place
@@ -78,7 +78,7 @@ def hidden(bench: Bench, shape: Shape) -> None:
                 bench.one(name, found.products, added, shift=found.shift)
 
 
-def shifts_lost(bench: Bench, shape: Shape) -> None:
+def shifts_lost(bench: Bench, facts: UnitFacts) -> None:
     """Every place of the sum's leading one, beside a product that loses bits."""
     for growth, sign, back in cross(range(-bench.window, 1), SIGNS, SIGNS):
         total = 3 << bench.window + growth if back else 1 << bench.window + growth
@@ -93,7 +93,7 @@ def shifts_lost(bench: Bench, shape: Shape) -> None:
                 bench.one(name, (*found.products, low), shift=found.shift)
 
 
-def shifts_cancelled(bench: Bench, shape: Shape) -> None:
+def shifts_cancelled(bench: Bench, facts: UnitFacts) -> None:
     """Two products that cancel, one that is left at each place, and one far below that loses bits."""
     bits = bench.palette.fraction_bits
     for place, sign, back in cross(range(1, bench.window + 1), SIGNS, SIGNS if bench.lanes > 3 else ()):
@@ -124,7 +124,7 @@ def _losing(bench: Bench, top: int, sign: int) -> Product | None:
     return None
 
 
-def specials(bench: Bench, shape: Shape) -> None:
+def specials(bench: Bench, facts: UnitFacts) -> None:
     """NaN in one lane and an infinity in another."""
     plain = [numbers(fmt).get("one", 1) for fmt in bench.factors]
     named = {"NaN": nans, "Inf": infinities}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product as cross
 
 from hwsim.cases.bench import Bench
-from hwsim.cases.bins.shape import Shape
+from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.solver import Pair
 from hwsim.formats import FloatFormat
 
@@ -23,13 +23,13 @@ def _code(fmt: FloatFormat, sig: int, exp: int, sign: int = 0) -> int | None:
     return (magnitude | sign * fmt.sign_bit) << fmt.padding if 0 < magnitude <= fmt.max_magnitude else None
 
 
-def last_bits(bench: Bench, shape: Shape) -> None:
+def last_bits(bench: Bench, facts: UnitFacts) -> None:
     """Products whose lost bits are 0...01 or all ones, for each number of them that straddles, below a product."""
     a, b = bench.factors
     if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat) or bench.lanes < 2:
         return
-    for places in range(2, shape.width):
-        d = places + shape.window - shape.bits
+    for places in range(2, facts.width):
+        d = places + facts.window - facts.bits
         for sign, field in cross(SIGNS, (1, (1 << places) - 1)):
             pair = _ending(a, b, places, field, sign)
             if pair and d >= 0:
@@ -52,18 +52,18 @@ def _ending(a: FloatFormat, b: FloatFormat, places: int, field: int, sign: int) 
     return None
 
 
-def highest(bench: Bench, shape: Shape) -> None:
+def highest(bench: Bench, facts: UnitFacts) -> None:
     """All lanes one large product, and an addend that brings the sum just into the highest binade, with low bits."""
     a, b = bench.factors
-    if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat) or shape.window < shape.bits:
+    if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat) or facts.window < facts.bits:
         return
-    whole, cut = 1 << shape.window + shape.most_growth, shape.most_cut
+    whole, cut = 1 << facts.window + facts.most_growth, facts.most_cut
     low = {0} | {1 << place | guard << cut - 1 for place in range(cut - 1) for guard in (0, 1)}
     for ones, pattern, sign in cross(range(2, min(a.precision, b.precision) + 1), sorted(low), SIGNS):
         filled = (1 << ones) - 1
         pair = _code(a, filled << a.precision - ones, 0, sign), _code(b, filled << b.precision - ones, 0)
-        sig = filled * filled << shape.bits - 2 * ones + 2
-        rest = whole + pattern - (bench.lanes * sig << shape.window - shape.bits)
+        sig = filled * filled << facts.bits - 2 * ones + 2
+        rest = whole + pattern - (bench.lanes * sig << facts.window - facts.bits)
         added = bench.addend(sign, rest, bench.neutral - bench.window)
         if pair[0] is not None and pair[1] is not None and added and added.term.exp <= bench.neutral:
             bench.one(f"G6/highest-{ones:02}-{pattern:x}-{sign}", [(pair[0], pair[1])] * bench.lanes, added)
@@ -81,11 +81,11 @@ def _exactly(bench: Bench, sig: int, unit_exp: int, sign: int = 0) -> Pair | Non
     return None if x is None or y is None else (x, y)
 
 
-def bits_apart(bench: Bench, shape: Shape) -> None:
+def bits_apart(bench: Bench, facts: UnitFacts) -> None:
     """Two products that cancel, one for the result's first bit, and one for guard and one sticky bit."""
     if bench.lanes < 4 or bench.unit.scale is not None:
         return
-    for cut in range(2, shape.most_cut + 1):
+    for cut in range(2, facts.most_cut + 1):
         lead = cut + bench.result.fraction_bits
         for place, guard, sign in cross(range(cut - 1), (0, 1), SIGNS if lead < bench.window else ()):
             low = (1 << cut - 1 - place | 1) if guard else 1
@@ -100,12 +100,12 @@ def bits_apart(bench: Bench, shape: Shape) -> None:
                 bench.one(f"G7/apart-{cut}-{place}-{guard}-{sign}", pairs)
 
 
-def deepest(bench: Bench, shape: Shape) -> None:
+def deepest(bench: Bench, facts: UnitFacts) -> None:
     """The least product beside the largest, and beside an addend far above."""
     exps = bench.palette.exps
     least, most = bench.palette.of(0, exps[0])[:1], bench.palette.of(0, exps[-1])[-1:]
     if bench.lanes > 1:
         bench.one("G4/deepest", (*most, *least))
-    added = bench.addend(0, 1, exps[0] + bench.window + shape.width * 2)
+    added = bench.addend(0, 1, exps[0] + bench.window + facts.width * 2)
     if added:
         bench.one("G4/deepest-addend", least, added)

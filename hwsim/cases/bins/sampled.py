@@ -12,7 +12,7 @@ from hwsim.model.terms import Term
 SignedTerm = tuple[int, Term, int, int]
 
 
-class Seen(NamedTuple):
+class SampledGroup(NamedTuple):
     """One group of a case.
 
     a, b: the codes of its lanes. place: where in the case it is. finite: no term is NaN or infinite.
@@ -34,29 +34,29 @@ class Seen(NamedTuple):
     top: int | None
 
 
-class SeenCase(NamedTuple):
+class SampledCase(NamedTuple):
     """A whole case."""
 
     case: Case
     explanation: Explanation
-    groups: list[Seen]
+    groups: list[SampledGroup]
 
 
-def see(case: Case, explanation: Explanation) -> SeenCase:
+def sampled_case(case: Case, explanation: Explanation) -> SampledCase:
     """What a case did. explanation: what the definition makes of it."""
     rule = explanation.unit.sum
     lanes, window = explanation.unit.instruction.lanes, rule.fraction_bits or 0
-    seen = []
+    sampled = []
     for index, group in enumerate(explanation.groups):
         at = index * lanes
-        seen.append(_group(case, group, case.a[at : at + lanes], case.b[at : at + lanes], index, window))
-    return SeenCase(case, explanation, seen)
+        sampled.append(_group(case, group, case.a[at : at + lanes], case.b[at : at + lanes], index, window))
+    return SampledCase(case, explanation, sampled)
 
 
-def _group(case: Case, group: Group, a: tuple[int, ...], b: tuple[int, ...], index: int, window: int) -> Seen:
+def _group(case: Case, group: Group, a: tuple[int, ...], b: tuple[int, ...], index: int, window: int) -> SampledGroup:
     top, finite = group.max_exp, group.special is None
     if not finite or top is None:
-        return Seen(case, group, a, b, index, finite, [], None, [], None)
+        return SampledGroup(case, group, a, b, index, finite, [], None, [], None)
     terms, holders = [], []
     for lane, term in enumerate(group.products):
         if term.sig:
@@ -68,4 +68,4 @@ def _group(case: Case, group: Group, a: tuple[int, ...], b: tuple[int, ...], ind
     if one is not None and one.cls is Class.NORMAL:
         below = top - one.exp + one.fraction_bits - window
         addend = (-1, one, below, one.sig & ((1 << below) - 1) if below > 0 else 0)
-    return Seen(case, group, a, b, index, True, terms, addend, holders, top)
+    return SampledGroup(case, group, a, b, index, True, terms, addend, holders, top)

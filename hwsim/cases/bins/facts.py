@@ -21,7 +21,7 @@ MOST_DISTANCES = 64  # of products that have a bin each
 MOST_PRECISION = 11  # bits of significands of which all pairs are enumerated
 
 
-class Shape:
+class UnitFacts:
     """A unit's numbers.
 
     bits: fraction bits of a product (p_a + p_b - 2). width: bits of a product (p_a + p_b). window: fraction bits of
