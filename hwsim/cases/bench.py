@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cases.drawing import Stream
 from hwsim.cases.landmarks import negate, numbers, zeros
 from hwsim.cases.palette import Product
-from hwsim.cases.solver import Addend, Filling, Found, Pair, Solver
+from hwsim.cases.solver import Addend, Filling, Pair, Solution, Solver
 from hwsim.formats import Format
 from hwsim.spec import Unit
+
+SIGNS = (0, 1)
+SIGN_PAIRS = tuple(product(SIGNS, SIGNS))
+SIGN = ("pos", "neg")
+
+
+def signs_of(high: int, low: int) -> str:
+    """The signs of a large and of a small term, in words."""
+    return f"{'neg-' if high else ''}{'sub' if high != low else 'add'}"
 
 
 class Bench(Solver):
@@ -28,11 +38,11 @@ class Bench(Solver):
             *((x, y) for x in _both(a) for y in zeros(b)),
         ]
 
-    def start(self, group: str) -> None:
-        """Begin a group of cases, with random choices of its own."""
-        self.rng = Stream(self.seed, self.unit.name, group)
+    def start(self, solve: Callable[..., None]) -> None:
+        """Begin the cases of a solver, with random choices of its own."""
+        self.rng = Stream(self.seed, self.unit.name, solve.__module__.rpartition(".")[2], solve.__name__)
 
-    def one(
+    def add_beat(
         self,
         name: str,
         products: Iterable[Product | Pair],
@@ -42,13 +52,21 @@ class Bench(Solver):
     ) -> bool:
         """A case whose last beat sums these products and the addend. False where the unit cannot take it."""
         filling = self.filling(products, lane, shift)
-        return self.put(name, (*addend.before, filling) if addend else (filling,), addend.c if addend else 0)
+        return self.add(name, (*addend.before, filling) if addend else (filling,), addend.c if addend else 0)
 
-    def found(self, name: str, found: Found | None) -> bool:
-        """A case of what was found; False for nothing."""
-        return found is not None and self.one(name, found.products, found.addend, shift=found.shift)
+    def add_solution(self, name: str, solution: Solution | None) -> bool:
+        """A case of a solution; False for None."""
+        if solution is None:
+            return False
+        return self.add_beat(name, solution.products, solution.addend, shift=solution.shift)
 
-    def put(self, name: str, fillings: Sequence[Filling], c: int = 0) -> bool:
+    def add_first(self, name: str, solutions: Iterable[Solution | None], lane: int | None = None) -> bool:
+        """A case of the first solution that the unit can take; False for none. lane: of its first product."""
+        return any(
+            one is not None and self.add_beat(name, one.products, one.addend, lane, one.shift) for one in solutions
+        )
+
+    def add(self, name: str, fillings: Sequence[Filling], c: int = 0) -> bool:
         """A case of these beats. False where the unit cannot take it.
 
         Raises ValueError for a name that there is already.

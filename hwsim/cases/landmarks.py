@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
@@ -53,11 +54,15 @@ def numbers(fmt: Format) -> dict[str, int]:
         if fmt.subnormals and fmt.fraction_bits:
             below = {"least": 1, "last-subnormal": hidden - 1, "subnormal": max(hidden // 2, 1)}
             named = {**below, **named}
-    seen: dict[int, str] = {}
-    for name, code in named.items():
-        if code > 0:
-            seen.setdefault(code << fmt.padding, name)
-    return {name: code for code, name in seen.items()}
+    return distinct({name: code << fmt.padding for name, code in named.items() if code > 0})
+
+
+def distinct(named: Mapping[str, int]) -> dict[str, int]:
+    """Each value once, under the first of its names."""
+    names: dict[int, str] = {}
+    for name, value in named.items():
+        names.setdefault(value, name)
+    return {name: value for value, name in names.items()}
 
 
 def negate(fmt: Format, code: int) -> int | None:

@@ -62,6 +62,10 @@ class Palette:
         index = bisect_left(products, sig, key=lambda product: product.sig)
         return products[index] if index < len(products) and products[index].sig == sig else None
 
+    def opposite(self, product: Product) -> Product | None:
+        """The product of the other sign, or None (MXINT8's -2 times -2 has none)."""
+        return self.find(1 - product.sign, product.exp, product.sig)
+
     def largest(self, sign: int, exp: int) -> Product | None:
         """The product of the largest magnitude among those of at most this reference exponent."""
         if sign not in self._largest:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from hwsim.cases.bench import Bench
 from hwsim.cases.case import Case
-from hwsim.cases.directed_round import solved
 from hwsim.cases.landmarks import exact_code
 from hwsim.cases.palette import Product
-from hwsim.cases.solver import Addend, Filling, Found
+from hwsim.cases.solver import Addend, Filling, Solution
 from hwsim.formats import Class, FloatFormat
 from hwsim.model.terms import Term, addend_term
 from hwsim.model.window import align
@@ -60,7 +59,7 @@ class _Largest:
     """The largest result of one beat: its magnitude's bits, and what makes it; overflow counts as larger than any."""
 
     magnitude: int
-    found: Found
+    found: Solution
     overflow: bool
 
 
@@ -111,7 +110,7 @@ def _chained_witness(bench: Bench, beats: int) -> Case | None:
             one = max(able, key=lambda one: (one.overflow, one.magnitude))
             fillings.append(bench.filling(one.found.products, 0, one.found.shift))
             if one.overflow:
-                return bench.cases[-1] if bench.put(f"reachable/overflow{sign}", fillings) else None
+                return bench.cases[-1] if bench.add(f"reachable/overflow{sign}", fillings) else None
             partial = bench.definition.partial(bench.measure(one.found).code)
     return None
 
@@ -128,7 +127,7 @@ def _largest(bench: Bench, sign: int, fmt: FloatFormat | None, addend_exp: int |
     low, high = _product_exps(bench)
     if fmt is not None:
         low, high = min(low, fmt.emin), max(high, fmt.emax if addend_exp is None else addend_exp)
-    best = _Largest(0, Found(()), False)
+    best = _Largest(0, Solution(()), False)
     for top in range(low, high + 1):
         most = top if addend_exp is None else min(top, addend_exp)
         addend = None if fmt is None else _largest_addend(sign, fmt, most)
@@ -164,16 +163,16 @@ def _of_top(bench: Bench, sign: int, top: int, addend: Addend | None) -> Iterato
         total = sum(align(term, top, bench.window, bench.unit.sum.lost) for term in terms)
         rounded = bench.definition.round(total, top)
         magnitude = rounded.code >> bench.result.padding & (bench.result.sign_bit - 1)
-        yield _Largest(magnitude, Found(products, addend, shift), rounded.overflow)
+        yield _Largest(magnitude, Solution(products, addend, shift), rounded.overflow)
 
 
 def _term(bench: Bench, one: Product, shift: int) -> Term:
     return Term(one.sign, one.exp + shift, one.sig, bench.palette.fraction_bits, Class.NORMAL)
 
 
-def _witness(bench: Bench, name: str, found: Found) -> Case | None:
+def _witness(bench: Bench, name: str, found: Solution) -> Case | None:
     """What was found, as a case of one beat."""
-    return bench.cases[-1] if bench.found(f"reachable/{name}", found) else None
+    return bench.cases[-1] if bench.add_solution(f"reachable/{name}", found) else None
 
 
 # Underflow.
@@ -204,13 +203,13 @@ def granule(bench: Bench) -> tuple[int, str]:
     return term, "because every term is"
 
 
-def _tiny(bench: Bench, unit_exp: int) -> Iterator[Found]:
+def _tiny(bench: Bench, unit_exp: int) -> Iterator[Solution]:
     """Sums that may be tiny: the smallest products alone, and with addends or other products that leave little."""
     emin, exps = bench.result.emin, bench.palette.exps
     shifts = sorted({0, max(bench.scale_ends[0] - bench.neutral, emin - 1 - exps[0])}) if bench.unit.scale else [0]
     for shift in shifts:
         if bench.can_shift(shift):
-            yield from (Found((one,), None, shift) for exp in exps[:3] for one in bench.palette.of(0, exp)[:4])
+            yield from (Solution((one,), None, shift) for exp in exps[:3] for one in bench.palette.of(0, exp)[:4])
     for place in range(emin - 1, unit_exp - 1, -1):
         for exp in exps[:4]:
             for one in bench.palette.of(0, exp):
@@ -218,11 +217,11 @@ def _tiny(bench: Bench, unit_exp: int) -> Iterator[Found]:
                 size = (one.sig << one.exp - bench.palette.fraction_bits - unit) - (1 << place - unit)
                 addend = bench.addend(1, size, unit)
                 if addend and not addend.before:
-                    yield Found((one,), addend)
+                    yield Solution((one,), addend)
         one, little = bench.palette.of(0, exps[0])[0], bench.addend(0, 1, place)
         back = bench.palette.find(1, one.exp, one.sig)
         if back and little and not little.before and bench.lanes > 1:
-            yield Found((one, back), little)
-        found = solved(bench, 1, place)
+            yield Solution((one, back), little)
+        found = bench.solved(1, place)
         if found is not None and not (found.addend and found.addend.before):
             yield found

@@ -18,6 +18,7 @@ from hwsim.spec import Unit, refuse_unimplemented_in_pipeline
 
 Pair = tuple[int, int]
 MANY_DISTANCES = MANY_EXPONENTS = 96
+EVERY_DISTANCE = 64  # up to that, each is solved for
 
 
 class Filling(NamedTuple):
@@ -42,7 +43,7 @@ class Addend(NamedTuple):
     before: tuple[Filling, ...] = ()
 
 
-class Found(NamedTuple):
+class Solution(NamedTuple):
     """Terms with a sum that was asked for. shift: what the scales add to the products' exponents."""
 
     products: tuple[Product, ...]
@@ -100,7 +101,7 @@ class Solver:
         """Alignment distances between two products; of very many, all that the window tells apart, and a few."""
         exps = self.palette.exps
         every = sorted({high - low for high in exps for low in exps if high >= low})
-        most = self.window + self.palette.fraction_bits + 6
+        most = max(self.window + self.palette.fraction_bits + 6, EVERY_DISTANCE)
         if len(every) <= MANY_DISTANCES:
             return every
         return [d for d in every if d <= most or d % 32 == 0 or d >= every[-1] - 1]
@@ -236,7 +237,33 @@ class Solver:
         for exp in self.tries:
             yield from self.palette.of(sign, exp)
 
+    def large(self, exp: int, sign: int = 0) -> Product | None:
+        """A product of an exponent that has an opposite."""
+        products = self.palette.of(sign, exp)
+        first = self.rng.randrange(len(products)) if products else 0
+        turned = (*products[first:], *products[:first])
+        return next((product for product in turned if self.palette.opposite(product)), None)
+
+    def cancelling(self, exp: int, sign: int = 0) -> tuple[Product, Product] | None:
+        """A product of an exponent, and its opposite."""
+        high = self.large(exp, sign)
+        low = high and self.palette.opposite(high)
+        return (high, low) if high and low else None
+
+    def cancelling_pairs(self) -> Iterator[tuple[int, tuple[Product, Product]]]:
+        """A product and its opposite for every exponent that is tried and has one."""
+        return ((exp, pair) for exp in self.tries if (pair := self.cancelling(exp)))
+
+    def by_exponent(self, sign: int) -> Iterator[tuple[int, tuple[Product, ...]]]:
+        """The products of a sign, by the exponents that are tried."""
+        return ((exp, products) for exp in self.tries if (products := self.palette.of(sign, exp)))
+
     # Addends.
+
+    def with_addend(self, products: Sequence[Product], sign: int, sig: int, unit_exp: int) -> Solution | None:
+        """Products beside the addend (-1)^sign * sig * 2^unit_exp; None where there is no such addend."""
+        addend = self.addend(sign, sig, unit_exp)
+        return None if addend is None else Solution(tuple(products), addend)
 
     def addend(self, sign: int, sig: int, unit_exp: int) -> Addend | None:
         """The addend (-1)^sign * sig * 2^unit_exp, or None where the unit cannot be given it, or sig is not above 0."""
@@ -277,14 +304,14 @@ class Solver:
 
     # Sums.
 
-    def measure(self, found: Found) -> Group:
+    def measure(self, solution: Solution) -> Group:
         """The group that terms make."""
-        a = [product.a for product in found.products]
-        b = [product.b for product in found.products]
-        addend = found.addend.term if found.addend else self.definition.addend(0)
+        a = [product.a for product in solution.products]
+        b = [product.b for product in solution.products]
+        addend = solution.addend.term if solution.addend else self.definition.addend(0)
         scales: Sequence[Sequence[int]] = ((), ())
         if self.unit.scale is not None:
-            scales = [[code] * len(a) for code in self.scale_codes(found.shift)]
+            scales = [[code] * len(a) for code in self.scale_codes(solution.shift)]
         return self.definition.group(a, b, addend, *scales)
 
     def tops(self, growth: int) -> list[int]:
@@ -296,7 +323,7 @@ class Solver:
         # Scales bring any product to any exponent, so that a scaled unit needs few.
         return sorted(usable, key=lambda exp: (abs(exp - middle), exp))[: 2 if self.unit.scale else 8]
 
-    def total(self, total: int, tops: Iterable[int], addend: bool = False) -> Found | None:
+    def total(self, total: int, tops: Iterable[int], addend: bool = False) -> Solution | None:
         """Terms whose window sum is `total`, and whose max_exp is one of `tops`.
 
         addend: whether an addend should be one of them, as far as can be.
@@ -307,18 +334,36 @@ class Solver:
                 return found
         return None
 
-    def _is(self, found: Found, total: int, top: int) -> bool:
-        group = self.measure(found)
+    def solved(self, total: int, unit_exp: int) -> Solution | None:
+        """Terms whose sum is total * 2^unit_exp, by products alone or with an addend; None where none are met."""
+        size = abs(total)
+        zeros = (size & -size).bit_length() - 1
+        unit, low = unit_exp + zeros, unit_exp + size.bit_length() - 1
+        tops = range(low - self.growths, low + self.palette.fraction_bits + 1)
+        for top in sorted(tops, key=lambda top: abs(top - low)):
+            shift = unit - (top - self.window)
+            scaled = size >> zeros << shift if shift >= 0 else 0
+            solution = self.either(-scaled if total < 0 else scaled, [top]) if scaled else None
+            if solution and solution.products:
+                return solution
+        return None
+
+    def either(self, total: int, tops: Sequence[int]) -> Solution | None:
+        """`total` by products alone, or else with an addend."""
+        return self.total(total, tops) or self.total(total, tops, addend=True)
+
+    def _is(self, solution: Solution, total: int, top: int) -> bool:
+        group = self.measure(solution)
         return (group.total, group.max_exp) == (total, top)
 
-    def _at(self, total: int, top: int) -> Iterator[Found]:
+    def _at(self, total: int, top: int) -> Iterator[Solution]:
         """Products alone; of a scaled unit of several exponents, which the scales bring to `top`."""
         for exp in self._sources(top):
             shift = top - exp
             if self.can_shift(shift):
                 products = self.palette.decompose(total, exp, exp - self.window, self.lanes)
                 if products is not None:
-                    yield Found(products, None, shift)
+                    yield Solution(products, None, shift)
 
     def _sources(self, top: int) -> list[int]:
         """Exponents of the palette that can be brought to `top`."""
@@ -329,7 +374,7 @@ class Solver:
         # Beats of one block cannot have scales of their own, so that they should need none.
         return sorted(exps, key=lambda exp: (self.spanning and exp != top, abs(exp - middle)))[:4]
 
-    def _with_addend(self, total: int, top: int) -> Found | None:
+    def _with_addend(self, total: int, top: int) -> Solution | None:
         """An addend that carries the low bits, and products for the others."""
         sign, size = int(total < 0), abs(total)
         for bits in range(min(self.window + 1, self.addend_bits), 0, -1):
@@ -339,7 +384,7 @@ class Solver:
                 continue
             high = size - low
             if not high:
-                return Found((), addend) if addend.term.exp == top else None
+                return Solution((), addend) if addend.term.exp == top else None
             for found in self._at(-high if sign else high, top):
                 return found._replace(addend=addend)
         return None

@@ -130,7 +130,7 @@ def test_addends_are_what_was_asked_for(name):
         addend = bench.addend(sign, 0b1011, 0)
         term = addend.term
         assert (term.sign, term.sig * 2.0 ** (term.exp - term.fraction_bits)) == (sign, 11)
-        bench.one(f"beside{sign}", [], addend)
+        bench.add_beat(f"beside{sign}", [], addend)
     definition = bench.definition
     for case in bench.cases:
         scales = ([127] * len(case.a),) * 2 if bench.unit.scale else ()
@@ -143,13 +143,13 @@ def test_addends_are_what_was_asked_for(name):
 
 def test_two_cases_of_one_name_are_refused():
     bench = Bench(unit_of("hopper-wgmma-e4m3-f32"), 0)
-    assert bench.one("a", [])
+    assert bench.add_beat("a", [])
     with pytest.raises(ValueError, match="two cases are named a"):
-        bench.one("a", [])
+        bench.add_beat("a", [])
 
 
 def test_what_does_not_fit_is_refused():
     bench = Bench(unit_of("hopper-wgmma-e4m3-f32"), 0)
     one = bench.palette.of(0, 0)[0]
-    assert not bench.one("many", [one] * 33)
+    assert not bench.add_beat("many", [one] * 33)
     assert bench.cases == []

@@ -54,12 +54,12 @@ class Counter:
         """The indices of the bins that a case hits, and the parts of those that have several."""
         found: Hits = set()
         parts: list[int] = []
-        for group in sampled.groups:
+        for group in case.groups:
             for sampler in self.plan.group_samplers:
                 sampler(group, found)
             parts += self.plan.parts(group)
         for whole in self.plan.case_samplers:
-            whole(sampled, found)
+            whole(case, found)
         return found, parts
 
     def news(self, hits: Hits, parts: Iterable[int]) -> bool:

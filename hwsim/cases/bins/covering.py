@@ -2,51 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from hwsim.cases.bench import Bench
-from hwsim.cases.bins import stimuli, stimuli_results, stimuli_terms, stimuli_wide
 from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.declare import Bin
 from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.families import FAMILIES
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.bins.sampled import sampled_case
 from hwsim.cases.case import Case
 from hwsim.cases.directed import directed
 from hwsim.spec import Unit
-
-# What makes stimuli, and the groups of bins that it is asked for.
-GENERATORS: tuple[tuple[Callable[[Bench, UnitFacts], None], tuple[str, ...]], ...] = (
-    (stimuli.class_rows, ("G1",)),
-    (stimuli.class_specials, ("G1", "G10")),
-    (stimuli_terms.distances, ("G2",)),
-    (stimuli_terms.subnormals, ("G3",)),
-    (stimuli.lane_pairs, ("G3",)),
-    (stimuli.lane_alone, ("G3",)),
-    (stimuli.ties, ("G3",)),
-    (stimuli.lost_together, ("G4",)),
-    (stimuli.single_bits, ("G4",)),
-    (stimuli.addend_fields, ("G4",)),
-    (stimuli_terms.under_addend, ("G4",)),
-    (stimuli_wide.last_bits, ("G4",)),
-    (stimuli_wide.deepest, ("G4",)),
-    (stimuli_results.shifts, ("G5", "G6")),
-    (stimuli_results.largest, ("G6",)),
-    (stimuli_terms.shifts_lost, ("G5",)),
-    (stimuli_terms.shifts_cancelled, ("G5",)),
-    (stimuli_terms.hidden, ("G5",)),
-    (stimuli_results.remaining, ("G5",)),
-    (stimuli_results.cut, ("G7",)),
-    (stimuli_results.sticky, ("G7",)),
-    (stimuli_wide.highest, ("G6", "G7")),
-    (stimuli_wide.bits_apart, ("G7",)),
-    (stimuli_results.near, ("G8",)),
-    (stimuli_results.pushed, ("G9",)),
-    (stimuli_terms.specials, ("G10",)),
-    (stimuli.chains, ("G11",)),
-)
 
 
 @dataclass(frozen=True)
@@ -82,12 +50,13 @@ def covered(unit: Unit, seed: int) -> Covered:
     for case in cases:
         counter.sample(case)
     bench, facts = Bench(unit, seed), UnitFacts(unit)
-    for generate, groups in GENERATORS:
-        if any(one.group in groups for one in counter.missed()):
-            bench.cases.clear()
-            bench.start(f"{generate.__module__}.{generate.__name__}")
-            generate(bench, facts)
-            cases += [case for case in bench.cases if _adds(counter, case)]
+    for family in FAMILIES:
+        for solve in family.rest:
+            if any(bin_.group in family.groups for bin_ in counter.missed()):
+                bench.cases.clear()
+                bench.start(solve)
+                solve(bench, facts)
+                cases += [case for case in bench.cases if _adds(counter, case)]
     return Covered(tuple(cases), counter)
 
 

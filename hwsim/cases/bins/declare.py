@@ -13,6 +13,7 @@ How = Literal["model", "trace"]
 Hits = set[int]
 GroupSampler = Callable[["SampledGroup", Hits], None]
 CaseSampler = Callable[["SampledCase", Hits], None]
+PartSampler = Callable[["SampledGroup"], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Declared:
         self.bins: list[Bin] = []
         self.groups: list[GroupSampler] = []
         self.cases: list[CaseSampler] = []
+        self.parts: PartSampler = lambda group: []
         self._names: set[str] = set()
 
     def bin(self, group: str, name: str, unreachable: str | None = None, how: How = "model", parts: int = 1) -> int:

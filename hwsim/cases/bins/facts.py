@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from hwsim.cases.bench import Bench
 from hwsim.cases.palette import EXHAUSTIVE_BITS
 from hwsim.cases.reachable import RangeReport, granule, range_report
+from hwsim.cases.solver import EVERY_DISTANCE
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format
 from hwsim.model.terms import Term
 from hwsim.model.window import align
 from hwsim.spec import Unit
 
-MOST_DISTANCES = 64  # of products that have a bin each
 MOST_PRECISION = 11  # bits of significands of which all pairs are enumerated
 
 
@@ -57,7 +57,7 @@ class UnitFacts:
     @cached_property
     def distances(self) -> list[int]:
         """Distances between products that have bins of their own: all that there are, and those around the window."""
-        return list(range(max(min(self.farthest, MOST_DISTANCES), self.window + 4) + 1))
+        return list(range(max(min(self.farthest, EVERY_DISTANCE), self.window + 4) + 1))
 
     @property
     def together(self) -> str | None:

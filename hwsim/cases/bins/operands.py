@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 
 from hwsim.cases.bins.declare import Declared, Hits
@@ -11,8 +10,6 @@ from hwsim.cases.bins.sampled import SampledGroup
 from hwsim.cases.landmarks import infinities, nans, numbers, zeros
 from hwsim.cases.palette import EXHAUSTIVE_BITS
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
-
-PartSampler = Callable[[SampledGroup], list[int]]
 
 
 def classify(fmt: Format, code: int) -> str:
@@ -84,19 +81,19 @@ class _Table(dict[int, int]):
         return self[code]
 
 
-def pairs(facts: UnitFacts) -> list[tuple[str, str]]:
+def pairs_of_classes(facts: UnitFacts) -> list[tuple[str, str]]:
     """Every pair of a class of a and one of b, in the order of the parts."""
     a, b = facts.factors
     return [(x, y) for x in classes(a) for y in classes(b)]
 
 
-def declare(facts: UnitFacts, out: Declared) -> PartSampler:
+def declare(facts: UnitFacts, out: Declared) -> None:
     """Each pair of classes; all of them through each lane; the top binade that an IEEE decoder takes for Inf and NaN.
 
-    Returns what gives the parts of the lanes' bins, lane * pairs + pair.
+    A part of the lanes' bins is lane * pairs + pair.
     """
     a, b = facts.factors
-    every = pairs(facts)
+    every = pairs_of_classes(facts)
     count, width = len(every), len(classes(b))
     at = [out.bin("G1", f"{x} x {y}") for x, y in every]
     for lane in range(facts.lanes):
@@ -117,7 +114,7 @@ def declare(facts: UnitFacts, out: Declared) -> PartSampler:
         return [lane * count + table_a[x] + table_b[y] for lane, (x, y) in enumerate(lanes)]
 
     out.groups.append(sample)
-    return parts
+    out.parts = parts
 
 
 def _top_binade(fmt: Format, out: Declared, side: str) -> dict[int, int]:

@@ -2,51 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from hwsim.cases.bins import (
-    accumulation,
-    distances,
-    interface,
-    lostbits,
-    operands,
-    ranges,
-    references,
-    roundings,
-    specials,
-    sums,
-)
-from hwsim.cases.bins.declare import Bin, CaseSampler, Declared, GroupSampler
+from hwsim.cases.bins import interface
+from hwsim.cases.bins.declare import Bin, CaseSampler, Declared, GroupSampler, PartSampler
 from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.families import FAMILIES
 from hwsim.spec import Unit
 from hwsim.spec.implementation import pipeline
 
-GROUPS = {
-    "G1": "operands",
-    "G2": "alignment distance",
-    "G3": "reference exponent",
-    "G4": "lost bits",
-    "G5": "cancellation",
-    "G6": "growth",
-    "G7": "rounding",
-    "G8": "near misses",
-    "G9": "range",
-    "G10": "specials",
-    "G11": "accumulation",
-    "G12": "interface",
-}
-DECLARE: tuple[Callable[[UnitFacts, Declared], None], ...] = (
-    distances.declare,
-    references.declare,
-    lostbits.declare,
-    sums.declare,
-    roundings.declare,
-    ranges.declare,
-    specials.declare,
-    accumulation.declare,
-)
+GROUPS = {group: title for family in FAMILIES for group, title in family.groups.items()} | {"G12": "interface"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +27,7 @@ class Plan:
     bins: tuple[Bin, ...]
     group_samplers: tuple[GroupSampler, ...] = field(repr=False)
     case_samplers: tuple[CaseSampler, ...] = field(repr=False)
-    parts: operands.PartSampler = field(repr=False)
+    parts: PartSampler = field(repr=False)
 
     def __getitem__(self, name: str) -> Bin:
         """The bin of a name. Raises KeyError."""
@@ -87,8 +53,7 @@ def plan(unit: Unit) -> Plan:
     Raises NotImplementedYet for a unit that the cycle-level model does not have.
     """
     facts, out = UnitFacts(unit), Declared()
-    parts = operands.declare(facts, out)
-    for declare in DECLARE:
-        declare(facts, out)
+    for family in FAMILIES:
+        family.declare(facts, out)
     interface.declare(unit, pipeline(unit), out)
-    return Plan(unit, tuple(out.bins), tuple(out.groups), tuple(out.cases), parts)
+    return Plan(unit, tuple(out.bins), tuple(out.groups), tuple(out.cases), out.parts)

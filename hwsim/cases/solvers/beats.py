@@ -1,4 +1,4 @@
-"""Directed cases of several beats: the rounded partial sum is the next beat's addend."""
+"""Solves for sums of several beats: the rounded partial sum is the next beat's addend."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from itertools import product as cross
 
-from hwsim.cases.bench import Bench
+from hwsim.cases.bench import SIGN, SIGNS, Bench
+from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.landmarks import infinities, is_finite, nans, numbers, zeros
 from hwsim.cases.palette import EXHAUSTIVE_BITS, Product
 from hwsim.cases.solver import Filling, Pair
@@ -44,7 +45,7 @@ def cancelling(bench: Bench, n: int) -> list[Filling]:
     """A product and its opposite in turn: the sum is exactly zero after every second beat."""
     middle = bench.inside[len(bench.inside) // 2]
     one = bench.palette.of(0, middle)[0]
-    back = bench.palette.find(1, one.exp, one.sig) or bench.palette.of(1, middle)[0]
+    back = bench.palette.opposite(one) or bench.palette.of(1, middle)[0]
     return [bench.filling([(one, back)[i % 2]]) for i in range(n)]
 
 
@@ -97,8 +98,8 @@ def chain(bench: Bench) -> None:
         addends["against"] = against.c
     for n, (name, content), (word, c) in cross(LENGTHS, CONTENTS.items(), addends.items()):
         if n <= bench.beats:
-            bench.put(f"chain/{name}-{n}-c-{word}", content(bench, n), c)
-    for n, sign in cross(LENGTHS, (0, 1)):
+            bench.add(f"chain/{name}-{n}-c-{word}", content(bench, n), c)
+    for n, sign in cross(LENGTHS, SIGNS):
         _emptied(bench, n, sign)
 
 
@@ -106,10 +107,10 @@ def _emptied(bench: Bench, n: int, sign: int) -> None:
     """Beats of zeros only: the partial sum, or the addend, passes through each."""
     one = ends(bench, sign)[1]
     if n <= bench.beats:
-        word = f"{n}-{'neg' if sign else 'pos'}"
-        bench.put(f"chain/then-zeros-{word}", [bench.filling([one]), *(bench.filling([]) for _ in range(n - 1))])
+        word = f"{n}-{SIGN[sign]}"
+        bench.add(f"chain/then-zeros-{word}", [bench.filling([one]), *(bench.filling([]) for _ in range(n - 1))])
         if n > 1:
-            bench.put(f"chain/zeros-then-{word}", [*(bench.filling([]) for _ in range(n - 1)), bench.filling([one])])
+            bench.add(f"chain/zeros-then-{word}", [*(bench.filling([]) for _ in range(n - 1)), bench.filling([one])])
 
 
 def special(bench: Bench) -> None:
@@ -121,8 +122,21 @@ def special(bench: Bench) -> None:
         for code, at in cross(codes, range(n)):
             pair = (plain.a, code) if side else (code, plain.b)
             fillings = [bench.filling([pair if i == at else plain]) for i in range(n)]
-            bench.put(f"chain/special-{'ab'[side]}{code:x}-beat{at}", fillings)
+            bench.add(f"chain/special-{'ab'[side]}{code:x}-beat{at}", fillings)
         if n > 1 and len(infinities(fmt)) == 2:
             pairs = [(plain.a, code) if side else (code, plain.b) for code in infinities(fmt)]
-            bench.put(f"chain/special-{'ab'[side]}-opposed", [bench.filling([pair]) for pair in pairs])
-            bench.put(f"chain/special-{'ab'[side]}-alike", [bench.filling([pairs[1]]) for _ in range(n)])
+            bench.add(f"chain/special-{'ab'[side]}-opposed", [bench.filling([pair]) for pair in pairs])
+            bench.add(f"chain/special-{'ab'[side]}-alike", [bench.filling([pairs[1]]) for _ in range(n)])
+
+
+def chains(bench: Bench, facts: UnitFacts) -> None:
+    """Long chains: of any numbers, and of a sum that stands still."""
+    for n in dict.fromkeys((1, 2, 3, bench.lanes, 128)):
+        if n <= bench.beats:
+            bench.add(f"G11/chain{n:03}", dense(bench, n))
+    if bench.beats > 2:
+        small, large = ends(bench)
+        row: list[Filling] = [bench.filling([large] * bench.lanes), *[bench.filling([small]) for _ in range(3)]]
+        bench.add("G11/still", row[: bench.beats])
+        back = bench.palette.opposite(small) or small
+        bench.add("G11/still-cancelled", [bench.filling([large]), bench.filling([small, back][: bench.lanes])])

@@ -1,16 +1,16 @@
-"""Directed cases of promotion: where the interval ends, and what the register does with the partial sum."""
+"""Solves for promotion: where the interval ends, and what the register does with the partial sum."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product as cross
 
-from hwsim.cases.bench import Bench
-from hwsim.cases.directed_beats import CONTENTS, ends
-from hwsim.cases.directed_special import named
+from hwsim.cases.bench import SIGN, SIGN_PAIRS, SIGNS, Bench
 from hwsim.cases.landmarks import exact_code, infinities, nans
 from hwsim.cases.palette import Product
-from hwsim.cases.solver import Filling, Found
+from hwsim.cases.solver import Filling, Solution
+from hwsim.cases.solvers.beats import CONTENTS, ends
+from hwsim.cases.solvers.operands import named
 from hwsim.formats import FloatFormat, unpack
 
 
@@ -23,7 +23,7 @@ def interval(bench: Bench) -> None:
     registers = {name: c for name, c in _registers(bench).items() if name in {"zero0", "one", "neg-normal"}}
     for n, (name, content), (word, c) in cross(lengths, CONTENTS.items(), registers.items()):
         if n <= bench.beats:
-            bench.put(f"promotion/beats{n:02}-{name}-c-{word}", content(bench, n), c)
+            bench.add(f"promotion/beats{n:02}-{name}-c-{word}", content(bench, n), c)
 
 
 def _registers(bench: Bench) -> dict[str, int]:
@@ -41,10 +41,10 @@ def register(bench: Bench) -> None:
         least, most = ends(bench, sign)
         partials |= {f"least{sign}": (least,), f"most{sign}": (most,), f"all{sign}": (most,) * bench.lanes}
     for (name, c), (word, products) in cross(_registers(bench).items(), partials.items()):
-        bench.put(f"promotion/register-{name}-partial-{word}", [bench.filling(products)], c)
+        bench.add(f"promotion/register-{name}-partial-{word}", [bench.filling(products)], c)
     for (name, c), (word, pair) in cross(_registers(bench).items(), _special_pairs(bench)):
         if name.endswith(("zero0", "one", "inf", "nan0")):
-            bench.put(f"promotion/register-{name}-partial-{word}", [bench.filling([pair])], c)
+            bench.add(f"promotion/register-{name}-partial-{word}", [bench.filling([pair])], c)
 
 
 def _special_pairs(bench: Bench) -> Iterator[tuple[str, tuple[int, int]]]:
@@ -59,23 +59,23 @@ def cancel(bench: Bench) -> None:
     if beats is None or not isinstance(fmt, FloatFormat):
         return
     for index, products in enumerate(_sums(bench)):
-        sign, exp, sig, _ = unpack(bench.result, bench.measure(Found(products)).code)
+        sign, exp, sig, _ = unpack(bench.result, bench.measure(Solution(products)).code)
         unit = exp - bench.result.fraction_bits
         for name, size in (("exact", sig << 8), ("more", (sig << 8) + 1), ("less", (sig << 8) - 1)):
             c = exact_code(fmt, 1 - sign, size, unit - 8) if sig else None
             if c is not None:
                 filling = bench.filling(products)
-                bench.put(f"promotion/cancel{index:02}-{name}", [filling], c)
+                bench.add(f"promotion/cancel{index:02}-{name}", [filling], c)
                 if name == "exact":
                     later = [bench.filling([]) for _ in range(beats)]
-                    bench.put(f"promotion/cancel{index:02}-second", [*later, filling], c)
-                    bench.put(f"promotion/cancel{index:02}-first", [filling, *later, filling], c)
+                    bench.add(f"promotion/cancel{index:02}-second", [*later, filling], c)
+                    bench.add(f"promotion/cancel{index:02}-first", [filling, *later, filling], c)
 
 
 def _sums(bench: Bench) -> Iterator[tuple[Product, ...]]:
     """Products in several numbers, of small, middle and large exponents, in both signs."""
     exps = bench.inside
-    for sign, exp in cross((0, 1), sorted({exps[0], exps[len(exps) // 3], exps[len(exps) // 2], exps[-1]})):
+    for sign, exp in cross(SIGNS, sorted({exps[0], exps[len(exps) // 3], exps[len(exps) // 2], exps[-1]})):
         products = bench.palette.of(sign, exp)
         if products:
             yield (products[len(products) // 2],)
@@ -92,13 +92,13 @@ def tie(bench: Bench) -> None:
     bits = promotion.format.fraction_bits
     hidden = 1 << bits
     registers = {"even": hidden, "odd": hidden + 1, "ones": 2 * hidden - 1, "mixed": (hidden * 5 // 3) | 2}
-    for (name, sig), signs in cross(registers.items(), cross((0, 1), (0, 1))):
+    for (name, sig), signs in cross(registers.items(), SIGN_PAIRS):
         for word, at, filling in _halves(bench, signs[1]):
             # The partial's leading one is `below` places under the register's last bit.
             for below in range(-1, 4):
                 c = exact_code(fmt, signs[0], sig, at + below)
                 if c is not None:
-                    bench.put(f"promotion/tie-{name}-{word}-{below}-{signs[0]}{signs[1]}", [filling], c)
+                    bench.add(f"promotion/tie-{name}-{word}-{below}-{signs[0]}{signs[1]}", [filling], c)
 
 
 def _halves(bench: Bench, sign: int) -> Iterator[tuple[str, int, Filling]]:
@@ -123,15 +123,15 @@ def apart(bench: Bench) -> None:
         return
     bits = promotion.format.fraction_bits
     _, most = ends(bench)
-    exp = bench.definition.partial(bench.measure(Found((most,))).code).exp
+    exp = bench.definition.partial(bench.measure(Solution((most,))).code).exp
     distances = sorted({1, 2, 12, bits - 1, bits, bits + 1, bits + 2, 2 * bits, 60})
     for places, sign, above in cross(distances, (0, 1), (True, False)):
         for name, sig in (("one", 1), ("ones", (1 << fmt.fraction_bits + 1) - 1)):
             unit = exp + (places if above else -places) - sig.bit_length() + 1
             c = exact_code(fmt, sign, sig, unit)
             if c is not None:
-                word = f"{'above' if above else 'below'}{places:02}-{name}-{'neg' if sign else 'pos'}"
-                bench.put(f"promotion/register-{word}", [bench.filling([most])], c)
+                word = f"{'above' if above else 'below'}{places:02}-{name}-{SIGN[sign]}"
+                bench.add(f"promotion/register-{word}", [bench.filling([most])], c)
 
 
 def overflow(bench: Bench) -> None:
@@ -145,4 +145,4 @@ def overflow(bench: Bench) -> None:
     for place in (-3, -2, -1, 0, 1):
         shift = ulp + place - one.exp
         if bench.can_shift(shift):
-            bench.put(f"promotion/overflow{place:+}", [bench.filling([one], shift=shift)], c)
+            bench.add(f"promotion/overflow{place:+}", [bench.filling([one], shift=shift)], c)

@@ -1,18 +1,21 @@
-"""Directed cases of the operands: zeros, subnormals, class against class, NaN and infinities."""
+"""Solves for operands: class against class, each lane, zeros, NaN and infinities."""
 
 from __future__ import annotations
 
 from itertools import product as cross
 
 from hwsim.cases.bench import Bench
+from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.operands import classes, pairs_of_classes
 from hwsim.cases.landmarks import infinities, nans, negate, numbers, zeros
-from hwsim.cases.solver import Addend
+from hwsim.cases.solver import Pair
+from hwsim.cases.solvers.beats import ends
 from hwsim.formats import FloatFormat, Format
 
-Codes = dict[str, int]
+SPECIAL = ("NaN", "Inf")
 
 
-def named(fmt: Format) -> Codes:
+def named(fmt: Format) -> dict[str, int]:
     """One code of every class, both signs: zeros, numbers, NaN and infinities."""
     found = {f"zero{index}": code for index, code in enumerate(zeros(fmt))}
     for name, code in numbers(fmt).items():
@@ -28,14 +31,38 @@ def named(fmt: Format) -> Codes:
     return {**found, "most-negative": 1 << fmt.bits - 1}
 
 
-def classes(bench: Bench) -> None:
+def class_pairs(bench: Bench) -> None:
     """Every class of one factor times every class of the other, in all signs, in lanes that vary."""
     a, b = bench.factors
     for index, ((x, code), (y, other)) in enumerate(cross(named(a).items(), named(b).items())):
-        bench.put(f"class/{x}-{y}", [bench.filling([(code, other)], index % bench.lanes, exact=True)])
+        bench.add(f"class/{x}-{y}", [bench.filling([(code, other)], index % bench.lanes, exact=True)])
 
 
-def zero(bench: Bench) -> None:
+def class_rows(bench: Bench, facts: UnitFacts) -> None:
+    """Every pair of classes of numbers through every lane, a pair in each lane of a row."""
+    finite = [pair for pair in pairs_of_classes(facts) if not any(pair_of[1:] in SPECIAL for pair_of in pair)]
+    for row in range(len(finite)):
+        held = [finite[(row + lane) % len(finite)] for lane in range(bench.lanes)]
+        bench.add(f"G1/numbers{row:03}", [bench.filling([_codes(facts, pair, row) for pair in held], 0, exact=True)])
+
+
+def class_specials(bench: Bench, facts: UnitFacts) -> None:
+    """Every pair of classes with NaN or an infinity through every lane, alone beside numbers, so that it shows."""
+    special = [pair for pair in pairs_of_classes(facts) if any(one[1:] in SPECIAL for one in pair)]
+    plain = ends(bench)[0]
+    for index, pair in enumerate(special):
+        for lane in range(bench.lanes):
+            row = [_codes(facts, pair, index + lane), *[(plain.a, plain.b)] * (bench.lanes > 1)]
+            bench.add(f"G1/special{index:03}-lane{lane:02}", [bench.filling(row, lane, exact=True)])
+
+
+def _codes(facts: UnitFacts, pair: tuple[str, str], turn: int) -> Pair:
+    """Codes of two classes, in turn."""
+    a, b = (classes(fmt)[name] for fmt, name in zip(facts.factors, pair, strict=True))
+    return a[turn % len(a)], b[turn * 7 % len(b)]
+
+
+def zeros_alone(bench: Bench) -> None:
     """All lanes zero, with every sign of zero in a, in b and in the addend."""
     a, b = bench.factors
     fmt = bench.unit.operands.addend
@@ -46,63 +73,7 @@ def zero(bench: Bench) -> None:
             (zeros(a)[signs[i % len(signs)] % len(zeros(a))], zeros(b)[others[i // 2 % len(others)] % len(zeros(b))])
             for i in range(bench.lanes)
         ]
-        bench.put(f"zero/{x}-{y}-c{k}", [bench.filling(pairs, 0, exact=True)], c)
-
-
-def zero_times(bench: Bench) -> None:
-    """A zero product with a large other factor beside a tiny term: it must have no part in max_exp."""
-    a, b = bench.factors
-    tiny = bench.palette.of(0, bench.palette.exps[0])[0]
-    small = bench.addend(0, 1, bench.palette.exps[0] - 3)
-    for i, (x, y) in enumerate(cross(zeros(a), _largest(b))):
-        _beside(bench, f"a{i}", (x, y), (tiny.a, tiny.b), small)
-    for i, (x, y) in enumerate(cross(_largest(a), zeros(b))):
-        _beside(bench, f"b{i}", (x, y), (tiny.a, tiny.b), small)
-
-
-def _beside(bench: Bench, name: str, empty: tuple[int, int], tiny: tuple[int, int], small: Addend | None) -> None:
-    for lane in sorted({0, bench.lanes // 2, bench.lanes - 1}):
-        if bench.lanes > 1:
-            bench.put(f"zero-times/{name}-lane{lane:02}", [bench.filling([empty, tiny], lane, exact=True)])
-        if small:
-            filling = bench.filling([empty], lane, exact=True)
-            bench.put(f"zero-times/{name}-lane{lane:02}-addend", [*small.before, filling], small.c)
-    if bench.lanes > 1:
-        row = [*[empty] * (bench.lanes - 1), tiny]
-        bench.put(f"zero-times/{name}-all", [bench.filling(row, bench.lanes // 3, exact=True)])
-
-
-def _largest(fmt: Format) -> list[int]:
-    code = list(numbers(fmt).values())[-1]
-    other = negate(fmt, code)
-    return [code] if other is None else [code, other]
-
-
-def subnormal(bench: Bench) -> None:
-    """A subnormal factor whose product has the largest reference exponent, and leading zeros, beside a larger term."""
-    for side, fmt in enumerate(bench.factors):
-        if not isinstance(fmt, FloatFormat) or not fmt.subnormals or not fmt.fraction_bits:
-            continue
-        largest = list(numbers(bench.factors[1 - side]).values())[-1]
-        for lead in sorted({0, 1, 2, fmt.fraction_bits // 2, fmt.fraction_bits - 1} & set(range(fmt.fraction_bits))):
-            for kind, code in (("one", 1 << lead), ("ones", (2 << lead) - 1)):
-                code <<= fmt.padding
-                pair = (largest, code) if side else (code, largest)
-                if kind == "one" or lead:
-                    _leading_zeros(bench, f"{'ab'[side]}-lead{lead}-{kind}", pair)
-
-
-def _leading_zeros(bench: Bench, name: str, pair: tuple[int, int]) -> None:
-    term = bench.definition.product(*pair, bench.neutral)
-    near = {0, 1, 2, 3, bench.window - 1, bench.window, bench.window + 1}
-    for d, sign in cross(sorted(d for d in near if d >= 0), (0, 1)):
-        low = bench.palette.of(sign, term.exp - d)
-        word = f"subnormal/{name}-d{d:02}-{'neg' if sign else 'pos'}"
-        if low:
-            bench.one(word, [pair, low[-1]])
-        added = bench.addend(sign, (1 << bench.addend_bits) - 1, term.exp - d - bench.addend_bits + 1)
-        if added:
-            bench.one(f"{word}-addend", [pair], added)
+        bench.add(f"zero/{x}-{y}-c{k}", [bench.filling(pairs, 0, exact=True)], c)
 
 
 def nan(bench: Bench) -> None:
@@ -118,15 +89,15 @@ def nan(bench: Bench) -> None:
     addend = bench.unit.operands.addend
     one = bench.palette.of(0, bench.palette.exps[-1])[-1]
     for code in nans(addend) if addend else ():
-        bench.put(f"nan/addend-{code:x}", [bench.filling([one])], code)
-        bench.put(f"nan/addend-{code:x}-zero", [bench.filling([])], code)
+        bench.add(f"nan/addend-{code:x}", [bench.filling([one])], code)
+        bench.add(f"nan/addend-{code:x}-zero", [bench.filling([])], code)
 
 
 def _nan_in(bench: Bench, name: str, side: int, code: int, other: tuple[str, int], lane: int) -> None:
     pair = (other[1], code) if side else (code, other[1])
     beside = bench.palette.of(lane % 2, bench.palette.exps[-1])
     row = [pair, *[(one.a, one.b) for one in beside[-1:]]][: bench.lanes]
-    bench.put(f"{name}-{other[0]}", [bench.filling(row, lane, exact=True)])
+    bench.add(f"{name}-{other[0]}", [bench.filling(row, lane, exact=True)])
 
 
 def infinity(bench: Bench) -> None:
@@ -140,9 +111,9 @@ def infinity(bench: Bench) -> None:
     for index, code in enumerate(infinities(addend) if addend else []):
         for name, pairs in (("zero", []), ("product", [one]), ("against", [minus]), ("both", [one, minus])):
             if len(pairs) <= bench.lanes:
-                bench.put(f"inf/addend{index}-{name}", [bench.filling(pairs)], code)
+                bench.add(f"inf/addend{index}-{name}", [bench.filling(pairs)], code)
         for name, special in _specials(bench):
-            bench.put(f"inf/addend{index}-{name}", [bench.filling([special])], code)
+            bench.add(f"inf/addend{index}-{name}", [bench.filling([special])], code)
 
 
 def _specials(bench: Bench) -> list[tuple[str, tuple[int, int]]]:
@@ -161,15 +132,26 @@ def _infinity_in(bench: Bench, name: str, side: int, code: int, lane: int) -> No
     """An infinite product in a lane: alone, against its opposite in the next one, and beside one other special term."""
     other = list(numbers(bench.factors[1 - side]).values())[lane % 4 - 1]
     pair = (other, code) if side else (code, other)
-    bench.put(name, [bench.filling([pair], lane, exact=True)])
+    bench.add(name, [bench.filling([pair], lane, exact=True)])
     opposed = negate(bench.factors[side], code)
     if bench.lanes > 1 and opposed is not None:
         against = (other, opposed) if side else (opposed, other)
-        bench.put(f"{name}-against-next", [bench.filling([pair, against], lane, exact=True)])
+        bench.add(f"{name}-against-next", [bench.filling([pair, against], lane, exact=True)])
     fmt = bench.unit.operands.addend
     specials: list[tuple[str, list[tuple[int, int]], int]] = [
         *((f"addend{index}", [], c) for index, c in enumerate(infinities(fmt) if fmt else [])),
         *((f"and-{word}", [special], 0) for word, special in _specials(bench) if bench.lanes > 1),
     ]
     for word, pairs, c in specials[lane % len(specials) :][:1] if specials else []:
-        bench.put(f"{name}-{word}", [bench.filling([pair, *pairs], lane, exact=True)], c)
+        bench.add(f"{name}-{word}", [bench.filling([pair, *pairs], lane, exact=True)], c)
+
+
+def nan_beside_infinity(bench: Bench, facts: UnitFacts) -> None:
+    """NaN in one lane and an infinity in another, of either factor."""
+    x, y = (numbers(fmt).get("one", 1) for fmt in bench.factors)
+    special = [
+        [*((code, y) for code in codes(bench.factors[0])[:1]), *((x, code) for code in codes(bench.factors[1])[:1])]
+        for codes in (nans, infinities)
+    ]
+    for index, pair in enumerate(cross(*special) if bench.lanes > 1 else ()):
+        bench.add(f"G10/beside{index}", [bench.filling(pair, exact=True)])

@@ -1,11 +1,10 @@
-"""Directed cases of shared scales: NaN, both ends and the middle of their range, and sums far beyond the result's."""
+"""Solves for shared scales: NaN, both ends and the middle of their range, and sums far beyond the result's."""
 
 from __future__ import annotations
 
 from itertools import product as cross
 
-from hwsim.cases.bench import Bench
-from hwsim.cases.directed_sum import large, opposite
+from hwsim.cases.bench import SIGN, Bench
 from hwsim.cases.landmarks import infinities, nans
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Filling, Pair
@@ -35,12 +34,12 @@ def codes(bench: Bench) -> None:
     one = bench.addend(0, 1, 0)
     for x, y in cross(landmarks(a), landmarks(b)):
         name = f"scale/{x}-{y}"
-        bench.put(f"{name}-least", [scaled(bench, (least,), x, y)])
-        bench.put(f"{name}-most", [scaled(bench, (most,), x, y)])
-        bench.put(f"{name}-all-neg", [scaled(bench, (minus,) * bench.lanes, x, y)])
-        bench.put(f"{name}-zero", [scaled(bench, (), x, y)])
+        bench.add(f"{name}-least", [scaled(bench, (least,), x, y)])
+        bench.add(f"{name}-most", [scaled(bench, (most,), x, y)])
+        bench.add(f"{name}-all-neg", [scaled(bench, (minus,) * bench.lanes, x, y)])
+        bench.add(f"{name}-zero", [scaled(bench, (), x, y)])
         if one:
-            bench.put(f"{name}-addend", [*one.before, scaled(bench, (minus,), x, y)], one.c)
+            bench.add(f"{name}-addend", [*one.before, scaled(bench, (minus,), x, y)], one.c)
 
 
 def nan(bench: Bench) -> None:
@@ -60,7 +59,7 @@ def nan(bench: Bench) -> None:
         for block in range(blocks):
             filling = _nan_scale(bench, bench.filling(products, block * bench.lanes // blocks), which, block)
             if filling:
-                bench.put(f"scale/nan-{which}-block{block}-{name}", [filling], c)
+                bench.add(f"scale/nan-{which}-block{block}-{name}", [filling], c)
 
 
 def _nan_scale(bench: Bench, filling: Filling, which: str, block: int) -> Filling | None:
@@ -87,7 +86,7 @@ def far(bench: Bench) -> None:
                 # Its leading one comes to stand at the target.
                 shift = target - (exp - bench.palette.fraction_bits + one.sig.bit_length() - 1)
                 if bench.can_shift(shift):
-                    bench.one(f"scale/far-{name}-{size}-{'neg' if sign else 'pos'}", (one,), shift=shift)
+                    bench.add_beat(f"scale/far-{name}-{size}-{SIGN[sign]}", (one,), shift=shift)
     for d in bench.distances:
         _cancelled(bench, d)
 
@@ -95,11 +94,10 @@ def far(bench: Bench) -> None:
 def _cancelled(bench: Bench, d: int) -> None:
     """X - X + t, with X above the result's largest and t below it."""
     for exp in reversed(bench.palette.exps):
-        high, low = large(bench, exp), bench.palette.of(d % 2, exp - d)
-        back = high and opposite(bench, high)
+        pair, low = bench.cancelling(exp), bench.palette.of(d % 2, exp - d)
         shift = bench.result.emax + d - 2 - exp
-        if high and back and low and bench.can_shift(shift):
-            bench.one(f"scale/far-cancelled-d{d:02}", (high, back, low[0]), shift=shift)
+        if pair and low and bench.can_shift(shift):
+            bench.add_beat(f"scale/far-cancelled-d{d:02}", (*pair, low[0]), shift=shift)
             return
 
 
@@ -110,7 +108,7 @@ def blocks(bench: Bench) -> None:
     side = 0 if bench.blocks[0] > 1 else 1
     count, fmt = bench.blocks[side], bench.scale_formats[side]
     one = bench.palette.of(0, bench.palette.exps[-1])[-1]
-    back = opposite(bench, one)
+    back = bench.palette.opposite(one)
     for d, block in cross(range(bench.window + bench.palette.fraction_bits + 4), range(count)):
         for word, other in (("add", one), ("sub", back)):
             filling = bench.filling((), 0)
@@ -122,7 +120,7 @@ def blocks(bench: Bench) -> None:
                 row[places[0]], row[places[1]] = (one.a, one.b), (other.a, other.b)
                 sides = (filling.scale_a, tuple(scales)) if side else (tuple(scales), filling.scale_b)
                 beat = Filling(tuple(row), 0, *sides)
-                bench.put(f"scale/block{block}-d{d:02}-{word}", [beat])
+                bench.add(f"scale/block{block}-d{d:02}-{word}", [beat])
 
 
 def beats(bench: Bench) -> None:
@@ -145,4 +143,4 @@ def beats(bench: Bench) -> None:
         if all(bench.can_shift(shift) for shift in shifts):
             terms = zip(((one, minus)[signs[i % 2]] for i in range(bench.beats)), shifts, strict=False)
             fillings = [bench.filling([term], shift=shift) for term, shift in terms]
-            bench.put(f"scale/beats-{name}-{signs[0]}{signs[1]}", fillings)
+            bench.add(f"scale/beats-{name}-{signs[0]}{signs[1]}", fillings)
