@@ -10,8 +10,8 @@ from hwsim.cases.drawing import Stream
 from hwsim.cases.landmarks import negate, numbers, zeros
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Addend, Filling, Pair, Solution, Solver
-from hwsim.formats import Format
 from hwsim.spec import Unit
+from hwsim.spec.keys import Number
 
 SIGNS = (0, 1)
 SIGN_PAIRS = tuple(product(SIGNS, SIGNS))
@@ -112,7 +112,7 @@ class Bench(Solver):
         return pair if a is None or b is None else (a, b)
 
 
-def _both(fmt: Format) -> list[int]:
+def _both(fmt: Number) -> list[int]:
     """Numbers of a format by which a zero is multiplied, in both signs where there are."""
     codes = list(numbers(fmt).values())
     return codes + [code for code in (negate(fmt, code) for code in codes) if code is not None]

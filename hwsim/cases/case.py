@@ -51,7 +51,8 @@ def addend_mask(unit: Unit) -> int:
 
 def block_lengths(unit: Unit) -> tuple[int, int]:
     """Terms of a dot product that share one scale, of a and of b."""
-    assert unit.scale is not None
+    if unit.scale is None:
+        raise ValueError(f"{unit.name} has no scales")
     return unit.scale.a.block[1], unit.scale.b.block[0]
 
 

@@ -13,7 +13,7 @@ def directed(unit: Unit, seed: int) -> list[Case]:
 
     A case's id is its kind and a name in it. seed: of choices between operands that serve as well: lanes, signs that
     cancel out, what idle lanes hold. A boundary that no operands of the unit reach has no case.
-    Raises NotImplementedYet for a unit that the cycle-level model does not have.
+    Raises NotImplementedYet for a unit without bins (`hwsim.cases.support`).
     """
     bench = Bench(unit, seed)
     for family in FAMILIES:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
+from hwsim.spec.keys import Number
 
 
 def zeros(fmt: Format) -> list[int]:
@@ -36,13 +37,12 @@ def infinities(fmt: Format) -> list[int]:
 
 
 @lru_cache(maxsize=64)
-def numbers(fmt: Format) -> dict[str, int]:
+def numbers(fmt: Number) -> dict[str, int]:
     """Positive codes by name: the ends of the subnormals and of the normal numbers, and what lies between."""
     if isinstance(fmt, FixedFormat):
         largest = (1 << fmt.bits - 1) - 1
         named = {"least": 1, "one": 1 << fmt.fraction_bits, "mixed": largest * 5 // 7, "largest": largest}
     else:
-        assert isinstance(fmt, FloatFormat)
         hidden, most = 1 << fmt.fraction_bits, fmt.max_magnitude
         first = hidden if fmt.subnormals else 1
         named = {

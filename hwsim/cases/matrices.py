@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from hwsim.cases.case import Case, block_lengths, term_scales
 from hwsim.cases.drawing import Stream, normals
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, container_dtype
 from hwsim.formats.blocks import BlockScale, one_code, scale_shape
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit, implemented, load_unit
+from hwsim.spec.keys import Number
 
 VERSION = 2  # of what the files hold and how
 GOLDEN = (
@@ -74,7 +75,7 @@ def gemm_problem(unit: Unit, m: int, n: int, k: int, seed: int) -> GemmProblem:
     return GemmProblem(formats[0].encode(a), formats[1].encode(b), c, scale_a, scale_b)
 
 
-def _addends(rng: Stream, fmt: Format | None, shape: tuple[int, int], k: int) -> Codes | None:
+def _addends(rng: Stream, fmt: Number | None, shape: tuple[int, int], k: int) -> Codes | None:
     """Normal numbers of the size of a sum of k products."""
     if fmt is None:
         return None
@@ -90,21 +91,20 @@ def _values(rng: Stream, shape: tuple[int, int], axis: int) -> Floats:
     return np.asarray(normals(rng, shape) * magnitude * np.where(rng.integers(0, OUTLIERS, shape) == 0, large, 1.0))
 
 
-def _ends(fmt: Format) -> tuple[int, int]:
+def _ends(fmt: Number) -> tuple[int, int]:
     """Exponents of the smallest number and of the largest."""
     if isinstance(fmt, FixedFormat):
         return -fmt.fraction_bits, fmt.integer_bits - 1
-    assert isinstance(fmt, FloatFormat)
     return fmt.emin - fmt.fraction_bits, fmt.emax
 
 
-def _fitted(values: Floats, fmt: Format) -> Floats:
+def _fitted(values: Floats, fmt: Number) -> Floats:
     """Values times a power of two that brings 1 to where the format has numbers on both sides."""
     least, most = _ends(fmt)
     return np.ldexp(values, min(max(0, least + 3), most - 2))
 
 
-def _quantised(values: Floats, fmt: Format, side: BlockScale) -> tuple[Floats, Codes]:
+def _quantised(values: Floats, fmt: Number, side: BlockScale) -> tuple[Floats, Codes]:
     """Values in units of their blocks' scales, and the codes of the scales."""
     rows, columns = scale_shape(values.shape[0], values.shape[1], side.block)
     padded = np.zeros((rows * side.block[0], columns * side.block[1]))
@@ -114,7 +114,8 @@ def _quantised(values: Floats, fmt: Format, side: BlockScale) -> tuple[Floats, C
         codes = _float_scales(largest / _largest(fmt), side.format)
         return values / _spread(side.format.decode(codes), side, values.shape), codes
     scale = side.format
-    assert isinstance(scale, ExponentFormat)
+    if not isinstance(scale, ExponentFormat):
+        raise TypeError(f"scales are floats or powers of two, not {scale.name}")
     # The exponent of the largest element, brought to that of the format's largest number.
     exps = np.where(largest > 0, np.frexp(largest)[1] - 1 - _ends(fmt)[1], 0)
     exps = np.clip(exps + scale.bias, scale.min_code, scale.max_code) - scale.bias
@@ -127,11 +128,10 @@ def _spread(scales: NDArray[Any], side: BlockScale, shape: tuple[int, ...]) -> N
     return np.repeat(np.repeat(scales, side.block[0], axis=0), side.block[1], axis=1)[: shape[0], : shape[1]]
 
 
-def _largest(fmt: Format) -> float:
+def _largest(fmt: Number) -> float:
     """The largest number of an element's format."""
     if isinstance(fmt, FixedFormat):
         return float(np.ldexp((1 << fmt.bits - 1) - 1, -fmt.fraction_bits))
-    assert isinstance(fmt, FloatFormat)
     return float(fmt.decode(np.array([fmt.max_magnitude << fmt.padding], dtype=container_dtype(fmt)))[0])
 
 

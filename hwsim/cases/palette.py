@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
+from hwsim.formats import Class, FixedFormat, FloatFormat, unpack
+from hwsim.spec.keys import Number
 
 EXHAUSTIVE_BITS = 8  # of formats up to so wide every code is used, of wider ones representatives
 MOST_PAIRS = 1 << 17
@@ -39,7 +40,7 @@ class Palette:
     exps: the reference exponents that products other than zero have, ascending.
     """
 
-    def __init__(self, a: Format, b: Format, offset: int = 0):
+    def __init__(self, a: Number, b: Number, offset: int = 0):
         self.a, self.b, self.offset = a, b, offset
         self.fraction_bits = a.fraction_bits + b.fraction_bits
         self._rows, self._places = _table(a, b)
@@ -127,7 +128,7 @@ class Palette:
 
 
 @lru_cache(maxsize=32)
-def _table(a: Format, b: Format) -> tuple[NDArray[np.int64], dict[tuple[int, int], slice]]:
+def _table(a: Number, b: Number) -> tuple[NDArray[np.int64], dict[tuple[int, int], slice]]:
     """Rows (sig, code of a, code of b), without repeats, and where those of each (sign, exponent) stand."""
     pairs = _pairs(_factors(a, isinstance(a, FixedFormat)), _factors(b, True))
     sign, exp, sig = pairs[:, 0], pairs[:, 1], pairs[:, 2]
@@ -176,12 +177,11 @@ def _by_exponent(factors: _Factors) -> dict[int, _Factors]:
     }
 
 
-def _factors(fmt: Format, both_signs: bool) -> _Factors:
+def _factors(fmt: Number, both_signs: bool) -> _Factors:
     """The factors that are used, other than zero."""
     if isinstance(fmt, FixedFormat):
         codes = set(range(1 << fmt.bits)) if fmt.bits <= EXHAUSTIVE_BITS else _fixed_representatives(fmt)
     else:
-        assert isinstance(fmt, FloatFormat)
         magnitudes = range(fmt.max_magnitude + 1) if fmt.bits <= EXHAUSTIVE_BITS else float_representatives(fmt)
         signs = (0, fmt.sign_bit) if both_signs and fmt.signed else (0,)
         codes = {(sign | magnitude) << fmt.padding for sign in signs for magnitude in magnitudes}

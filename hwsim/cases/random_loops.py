@@ -27,7 +27,7 @@ AROUND = 24  # binades to each side of 1 that wide formats are mostly drawn from
 WORD = (1 << 32) - 1
 
 
-class Drawn(NamedTuple):
+class DrawnCases(NamedTuple):
     """What is drawn of some cases: codes a, b (cases, K) and c (cases,); head: words (cases, 2) of their scales."""
 
     a: Ints
@@ -93,11 +93,11 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
     return min(max(x, low), high)
 
 
-def draw(unit: Unit, key: int, first: int, count: int, terms: int) -> Drawn:
+def draw(unit: Unit, key: int, first: int, count: int, terms: int) -> DrawnCases:
     """The cases `first` and on, each of so many terms. key: of the unit and the seed."""
     sides = (unit.operands.a, unit.operands.b, unit.operands.addend or unit.operands.a)
     a, b = np.empty((2, count, terms), np.int64)
-    drawn = Drawn(a, b, np.empty(count, np.int64), np.empty((count, 2), np.uint32))
+    drawn = DrawnCases(a, b, np.empty(count, np.int64), np.empty((count, 2), np.uint32))
     lanes, window = unit.instruction.lanes, _spread(unit)
     _draw(key & WORD, key >> 32, first, lanes, window, *(side_of(fmt) for fmt in sides), *drawn)  # type: ignore[call-arg]
     return drawn

@@ -43,7 +43,7 @@ class RangeReport:
 def range_report(unit: Unit) -> RangeReport:
     """Whether a unit's result format can overflow and underflow.
 
-    Raises NotImplementedYet for a unit that the cycle-level model does not have.
+    Raises NotImplementedYet for a unit without bins.
     """
     bench = Bench(unit, 0)
     overflow, why_overflow, large = _overflow(bench)
@@ -160,7 +160,7 @@ def _of_top(bench: Bench, sign: int, top: int, addend: Addend | None) -> Iterato
             first = at_top[-1]
         products = (first, *[largest] * (bench.lanes - 1)) if first and largest else ()
         terms = [_term(bench, one, shift) for one in products] + ([addend.term] if addend else [])
-        total = sum(align(term, top, bench.window, bench.unit.sum.lost) for term in terms)
+        total = sum(align(term, top, bench.window, bench.rule.lost) for term in terms)
         rounded = bench.definition.round(total, top)
         magnitude = rounded.code >> bench.result.padding & (bench.result.sign_bit - 1)
         yield _Largest(magnitude, Solution(products, addend, shift), rounded.overflow)

@@ -10,11 +10,12 @@ from hwsim.cases.case import block_lengths
 from hwsim.cases.drawing import Stream
 from hwsim.cases.landmarks import exact_code
 from hwsim.cases.palette import Palette, Product
+from hwsim.cases.support import window_of
 from hwsim.formats import ExponentFormat, FloatFormat
 from hwsim.model.definition import Definition
 from hwsim.model.record import Group
-from hwsim.model.terms import Term
-from hwsim.spec import Unit, refuse_unimplemented_in_pipeline
+from hwsim.model.terms import Term, addend_term
+from hwsim.spec import Unit
 
 Pair = tuple[int, int]
 MANY_DISTANCES = MANY_EXPONENTS = 96
@@ -56,16 +57,15 @@ class Solver:
 
     palette: its products; their exponents include the neutral scales', so that they compare with an addend's.
     rng: for choices between solutions that are as good.
-    Raises NotImplementedYet for a unit that the cycle-level model does not have.
+    Raises NotImplementedYet for a unit without bins.
     """
 
     def __init__(self, unit: Unit, seed: int):
-        refuse_unimplemented_in_pipeline(unit)
-        self.unit, self.seed = unit, seed
+        self.unit, self.seed, self.rule = unit, seed, window_of(unit)
         self.definition = Definition(unit)
         self.result = self.definition.result
         self.lanes = unit.instruction.lanes
-        self.window = unit.sum.fraction_bits or 0
+        self.window = self.rule.fraction_bits
         low, high = self.scale_ends
         self.neutral = min(max(0, low), high)
         self.palette = Palette(unit.operands.a, unit.operands.b, self.neutral)
@@ -153,11 +153,11 @@ class Solver:
     @property
     def scale_formats(self) -> tuple[ExponentFormat, ExponentFormat]:
         """The formats of both shared scales."""
-        assert self.unit.scale is not None
-        a, b = self.unit.scale.a.format, self.unit.scale.b.format
-        assert isinstance(a, ExponentFormat)
-        assert isinstance(b, ExponentFormat)
-        return a, b
+        scale = self.unit.scale
+        match (scale.a.format, scale.b.format) if scale else None:
+            case ExponentFormat() as a, ExponentFormat() as b:
+                return a, b
+        raise ValueError(f"{self.unit.name} has no scales that are powers of two")
 
     @cached_property
     def blocks(self) -> tuple[int, int]:
@@ -280,9 +280,7 @@ class Solver:
         if fmt is not None:
             code = exact_code(fmt, sign, sig, unit_exp)
             if code is not None:
-                term = self.definition.addend(code)
-                assert term is not None
-                return Addend(term, code)
+                return Addend(addend_term(fmt, code), code)
         if not self.partials:
             return None
         code = exact_code(self.result, sign, sig, unit_exp)

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hwsim.cases.bins.declare import Bin
+from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.build import HdlSources
@@ -163,7 +163,7 @@ class DotDesign(Design):
     products: int
     latency: int
     drawn_for: Unit
-    interface: tuple[Bin, ...]
+    interface: tuple[CoverageBin, ...]
     chains: bool = True
     addend: bool = True
     reset: bool = True

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from hwsim.cases.bins import interface as bins
-from hwsim.cases.bins.declare import Bin
+from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.adapter import ADAPTER, adapter
@@ -176,7 +176,7 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
         products=dut.products,
         latency=1,  # nobody knows its stages: of one, every count that needs none is right
         drawn_for=drawn_for(dut),
-        interface=tuple(Bin("G12", name, how="trace") for name in shown_bins(dut)),
+        interface=tuple(CoverageBin("G12", name, how="trace") for name in shown_bins(dut)),
         chains=dut.chains,
         addend=file.ports.c is not None,
         reset=file.reset is not None,

@@ -3,9 +3,6 @@
 from hwsim.spec.catalog import as_yaml, load_unit, presets
 from hwsim.spec.implementation import Pipeline, pipeline, steps
 from hwsim.spec.keys import Lost, Rounding
-from hwsim.spec.refusals import (
-    refuse_unimplemented_in_pipeline,
-)
 from hwsim.spec.sums import (
     AlignedSum,
     EvenOddSum,
@@ -43,6 +40,5 @@ __all__ = [
     "load_unit",
     "pipeline",
     "presets",
-    "refuse_unimplemented_in_pipeline",
     "steps",
 ]

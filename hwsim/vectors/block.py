@@ -15,8 +15,9 @@ from hwsim.kernels import AnyKernel
 from hwsim.model.arrays import definition_of
 from hwsim.model.record import Explanation
 from hwsim.spec import Unit
+from hwsim.vectors.hexlines import packed
 from hwsim.vectors.layout import partial_layout
-from hwsim.vectors.lines import lines_of, operand_lines, packed, result_lines
+from hwsim.vectors.linefields import lines_of, operand_lines, result_lines
 from hwsim.vectors.stages import partial_fields, stage_fields, stage_layout
 from hwsim.vectors.text import json_lines, text_lines
 

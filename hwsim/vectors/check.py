@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hwsim.formats import Class, unpack
@@ -26,7 +26,7 @@ class Wrong:
 
 
 @dataclass
-class Verdict:
+class Comparison:
     """What a comparison found. wrong: results, of which the first are in `first`. right: some right cases.
 
     missing: the first case without a result, or None. last_line: where the last result stood.
@@ -47,9 +47,9 @@ class Verdict:
         return self.compared == self.known.cases and self.compared > 0 and self.wrong == 0
 
 
-def check(known: Stored, lines: Iterable[str], where: str) -> Verdict:
+def check(known: Stored, lines: Iterable[str], where: str) -> Comparison:
     """Compare results with a set. Raises Malformed for lines that cannot be read."""
-    verdict, shifts = Verdict(known), _Shifts(known)
+    verdict, shifts = Comparison(known), _Shifts(known)
     step = max(1, known.cases // SAMPLE)
     seen = bytearray(known.cases)
     order = _Order()
@@ -97,7 +97,7 @@ class _Order:
         for power in range(3):
             self.sums[power] += expected ** (power + 1) - got ** (power + 1)
 
-    def hints(self, verdict: Verdict) -> list[str]:
+    def hints(self, verdict: Comparison) -> list[str]:
         """What all results have in common."""
         if not verdict.wrong or any(self.sums) or verdict.first[0].got is None:
             return []
@@ -134,11 +134,3 @@ class _Shifts:
             for shift, count in self.matches.items()
             if count * 10 >= self.wrong * 9
         ]
-
-
-def known_cases(verdict: Verdict, most: int) -> tuple[Sequence[int], Sequence[int]]:
-    """Some cases whose results are known, wrong ones first, and the results."""
-    wrong = [(one.case, one.got) for one in verdict.first[:most] if one.got is not None]
-    right = [(case, int(verdict.known.expected[case], 16)) for case in verdict.right[:most]]
-    pairs = [*wrong, *right]
-    return [case for case, _ in pairs], [code for _, code in pairs if code is not None]

@@ -14,7 +14,7 @@ from hwsim.readings import Consistent, consistent
 from hwsim.report import CoverageGroup, Mismatch, Row, RunReport, coverage_groups
 from hwsim.report.cases import explain_command, wrong_result
 from hwsim.spec import Unit
-from hwsim.vectors.check import Verdict
+from hwsim.vectors.check import Comparison
 from hwsim.vectors.stored import Stored
 from hwsim.vectors.stream import Judged
 
@@ -122,7 +122,7 @@ def sentence(one: Consistent) -> str:
     return f"{one.name}: explains {one.right:,} of {one.of:,} results"
 
 
-def of_set(verdict: Verdict, driver: str) -> Findings:
+def of_set(verdict: Comparison, driver: str) -> Findings:
     """What a comparison with a vector set found. driver: the file of results."""
     known = verdict.known
     manifest = known.manifest
@@ -145,7 +145,7 @@ def of_set(verdict: Verdict, driver: str) -> Findings:
     )
 
 
-def _missing(verdict: Verdict) -> list[str]:
+def _missing(verdict: Comparison) -> list[str]:
     if verdict.missing is None:
         return []
     known = verdict.known

@@ -18,7 +18,6 @@ from hwsim.kernels import AnyKernel
 from hwsim.kernels.tiles import threads
 from hwsim.products import kernel_for
 from hwsim.spec import Unit, as_yaml
-from hwsim.vectors.arrays import ARRAYS, MOST_ARRAYS, write_arrays
 from hwsim.vectors.block import (
     EXPECTED,
     JSON,
@@ -32,8 +31,8 @@ from hwsim.vectors.block import (
 )
 from hwsim.vectors.folder import Growing
 from hwsim.vectors.manifest import UNIT, VERSION, Counts, manifest, used_formats
-from hwsim.vectors.plan import SUITES, Plan, plan
-from hwsim.vectors.problems import write_problems
+from hwsim.vectors.npzfiles import ARRAYS, MOST_ARRAYS, write_arrays, write_problems
+from hwsim.vectors.plan import SUITES, SetPlan, plan
 from hwsim.vectors.stages import stage_layout
 from hwsim.vectors.systemverilog import bench_files
 from hwsim.vectors.text import header
@@ -61,7 +60,7 @@ class Made:
     """What was made. resumed: cases that an interrupted run had left."""
 
     folder: Path
-    planned: Plan
+    planned: SetPlan
     counts: Counts
     resumed: int = 0
     notes: list[str] = field(default_factory=list)
@@ -84,7 +83,7 @@ def silent(done: int, planned: int, what: str) -> None:
     """No progress is shown. done, planned: cases."""
 
 
-def number_of_cases(wanted: Wanted, planned: Plan) -> int:
+def number_of_cases(wanted: Wanted, planned: SetPlan) -> int:
     """How many cases a set has."""
     there = sum(len(part.cases) for part in planned.parts)
     if wanted.cases is not None:
@@ -146,7 +145,7 @@ class _Maker:
     def __init__(
         self,
         wanted: Wanted,
-        planned: Plan,
+        planned: SetPlan,
         total: int,
         files: Sequence[str],
         growing: Growing,
@@ -188,7 +187,7 @@ class _Maker:
         return computed_block(unit, batch, self.files, self.kernel)
 
 
-def _batches(wanted: Wanted, planned: Plan, total: int) -> Iterator[tuple[int, Callable[[], Batch]]]:
+def _batches(wanted: Wanted, planned: SetPlan, total: int) -> Iterator[tuple[int, Callable[[], Batch]]]:
     """The first case of each batch, and what makes the batch."""
     unit, at = wanted.unit, 0
     for part in planned.parts:

@@ -16,7 +16,7 @@ from hwsim.readings import Discrimination
 from hwsim.spec import NotImplementedYet, Unit
 from hwsim.vectors.block import EXPECTED, OPERANDS, PARTIAL, STAGES, Block
 from hwsim.vectors.layout import Layout, operand_layout, partial_layout, result_layout
-from hwsim.vectors.plan import Plan
+from hwsim.vectors.plan import SetPlan
 from hwsim.vectors.stages import stage_layout
 from hwsim.vectors.text import column_formats
 
@@ -33,7 +33,7 @@ NOTE = (
 class Counts:
     """What is in a set so far."""
 
-    def __init__(self, unit: Unit, planned: Plan, total: int):
+    def __init__(self, unit: Unit, planned: SetPlan, total: int):
         self.unit, self.total = unit, total
         self.cases = self.lines = 0
         self.parts: Counter[str] = Counter()
@@ -77,7 +77,9 @@ def _coverage(unit: Unit) -> Coverage | None:
         return None
 
 
-def manifest(wanted: Wanted, planned: Plan, counts: Counts, digests: Mapping[str, str], files: Sequence[str]) -> bytes:
+def manifest(
+    wanted: Wanted, planned: SetPlan, counts: Counts, digests: Mapping[str, str], files: Sequence[str]
+) -> bytes:
     """The manifest's bytes."""
     unit = wanted.unit
     layouts = {OPERANDS: operand_layout(unit), EXPECTED: result_layout(unit)}
@@ -110,7 +112,7 @@ def used_formats(unit: Unit) -> dict[str, Format]:
     return {fmt.name: fmt for fmt in (*column_formats(unit).values(), unit.result.format)}
 
 
-def _parts(planned: Plan, counts: Counts) -> dict[str, Any]:
+def _parts(planned: SetPlan, counts: Counts) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     for part in planned.parts:
         made = counts.parts[part.name]

@@ -25,7 +25,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Part:
+class SetPart:
     """Cases that belong together. why: why there are none."""
 
     name: str
@@ -34,21 +34,21 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SetPlan:
     """What a sequence of cases begins with. random: whether random cases without end follow.
 
     problems: the matrix products of part `gemm`. told: how the discrimination's readings stand to each other.
     expected: results that do not come from the model, by case id.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[SetPart, ...]
     random: bool
     problems: tuple[GemmProblem, ...] = ()
     told: Discrimination | None = None
     expected: dict[str, int] | None = None
 
 
-def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None) -> Plan:
+def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None) -> SetPlan:
     """The plan of a suite: `smoke`, `standard` and `soak` are one sequence; PARTS are suites by themselves.
 
     Raises NotImplementedYet for a unit that the model does not have, ValueError for a suite that the unit lacks.
@@ -62,10 +62,10 @@ def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None)
     if suite == "captured":
         return _captured(unit)
     if suite == "random":
-        return Plan((), random=True)
+        return SetPlan((), random=True)
     told = _told(unit, seed, progress) if suite == "discrimination" else None
     problems = _problems(unit, seed) if suite == "gemm" else ()
-    makers: dict[str, Callable[[], Part]] = {
+    makers: dict[str, Callable[[], SetPart]] = {
         "coverage": lambda: _coverage(unit, seed),
         "discrimination": lambda: _discrimination(told),
         "products": lambda: _products(unit),
@@ -74,10 +74,10 @@ def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None)
     part = makers[suite]()
     if part.why:
         raise ValueError(f"{unit.name} has no suite {suite}: {part.why}")
-    return Plan((part,), random=False, problems=problems, told=told if isinstance(told, Discrimination) else None)
+    return SetPlan((part,), random=False, problems=problems, told=told if isinstance(told, Discrimination) else None)
 
 
-def _sequence(unit: Unit, seed: int, progress: Progress) -> Plan:
+def _sequence(unit: Unit, seed: int, progress: Progress) -> SetPlan:
     progress("discrimination")
     told = _told(unit, seed, progress)
     progress("coverage")
@@ -88,21 +88,21 @@ def _sequence(unit: Unit, seed: int, progress: Progress) -> Plan:
     first = [*apart.cases, *fewest(unit, coverage.cases, SMOKE_COVERAGE), *products.cases[::step]]
     taken = {case.id for case in first}
 
-    def rest(part: Part) -> Part:
-        return Part(part.name, tuple(case for case in part.cases if case.id not in taken), part.why)
+    def rest(part: SetPart) -> SetPart:
+        return SetPart(part.name, tuple(case for case in part.cases if case.id not in taken), part.why)
 
     parts = [rest(coverage), rest(products), _gemm(problems, unit)]
     # What a unit lacks altogether is said of it; of what is in the smoke part, nothing is left to say.
     parts += [apart] if apart.why else []
     found = told if isinstance(told, Discrimination) else None
-    return Plan((Part("smoke", tuple(first)), *parts), random=True, problems=problems, told=found)
+    return SetPlan((SetPart("smoke", tuple(first)), *parts), random=True, problems=problems, told=found)
 
 
-def _coverage(unit: Unit, seed: int) -> Part:
+def _coverage(unit: Unit, seed: int) -> SetPart:
     try:
-        return Part("coverage", tuple(covering(unit, seed)))
+        return SetPart("coverage", tuple(covering(unit, seed)))
     except NotImplementedYet as error:
-        return Part("coverage", (), f"bins are declared for what the cycle-level model has: {error}")
+        return SetPart("coverage", (), str(error))
 
 
 def _told(unit: Unit, seed: int, progress: Progress) -> Discrimination | str:
@@ -113,14 +113,14 @@ def _told(unit: Unit, seed: int, progress: Progress) -> Discrimination | str:
         return str(error)
 
 
-def _discrimination(told: Discrimination | str | None) -> Part:
+def _discrimination(told: Discrimination | str | None) -> SetPart:
     if isinstance(told, Discrimination):
-        return Part("discrimination", tuple(told.cases))
-    return Part("discrimination", (), told or "")
+        return SetPart("discrimination", tuple(told.cases))
+    return SetPart("discrimination", (), told or "")
 
 
-def _products(unit: Unit) -> Part:
-    return Part("products", tuple(product_cases(unit)))
+def _products(unit: Unit) -> SetPart:
+    return SetPart("products", tuple(product_cases(unit)))
 
 
 def _problems(unit: Unit, seed: int) -> tuple[GemmProblem, ...]:
@@ -130,16 +130,16 @@ def _problems(unit: Unit, seed: int) -> tuple[GemmProblem, ...]:
     return tuple(gemm_problem(unit, m, n, k, seed) for m, n, k in shapes)
 
 
-def _gemm(problems: Sequence[GemmProblem], unit: Unit) -> Part:
+def _gemm(problems: Sequence[GemmProblem], unit: Unit) -> SetPart:
     cases = [
         Case(f"gemm/{number}/{case.id}", case.a, case.b, case.c, case.scale_a, case.scale_b)
         for number, problem in enumerate(problems)
         for case in gemm_cases(unit, problem)
     ]
-    return Part("gemm", tuple(cases))
+    return SetPart("gemm", tuple(cases))
 
 
-def _captured(unit: Unit) -> Plan:
+def _captured(unit: Unit) -> SetPlan:
     known = captured_cases(unit)
     if not known:
         raise ValueError(
@@ -148,8 +148,8 @@ def _captured(unit: Unit) -> Plan:
     renamed = [
         (Case(f"captured/{case.id}", case.a, case.b, case.c, case.scale_a, case.scale_b), code) for case, code in known
     ]
-    return Plan(
-        (Part("captured", tuple(case for case, _ in renamed)),),
+    return SetPlan(
+        (SetPart("captured", tuple(case for case, _ in renamed)),),
         random=False,
         expected={case.id: code for case, code in renamed},
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hwsim.formats import Class
 from hwsim.model.definition import Definition
 from hwsim.model.record import Explanation, Group
-from hwsim.spec import Unit
+from hwsim.spec import AlignedSum, Unit
 from hwsim.vectors.layout import Layout, layout, line_groups
 
 MOST_WINDOW = 56  # fraction bits of stage values, so that every element has at most 64 bits
@@ -27,12 +27,14 @@ def stage_layout(unit: Unit) -> Layout:
     the addend last where there is one. total: their sum. result: the sum, rounded.
     Raises ValueError for a unit without such a window.
     """
-    bits = unit.sum.fraction_bits
-    if unit.sum.method != "aligned" or unit.sum.subgroup is not None or bits is None:
-        raise ValueError(
-            f"stage values are those of one aligned window, and {unit.name} sums otherwise ({unit.sum.method}); "
-            "the partial results are in partial.hex"
-        )
+    match unit.sum:
+        case AlignedSum(subgroup=None, fraction_bits=bits):
+            pass
+        case _:
+            raise ValueError(
+                f"stage values are those of one aligned window, and {unit.name} sums otherwise ({unit.sum.method}); "
+                "the partial results are in partial.hex"
+            )
     if bits > MOST_WINDOW:
         raise ValueError(f"stage values hold windows of up to {MOST_WINDOW} fraction bits, not {bits}")
     terms = unit.instruction.lanes + (unit.sum.addend == "aligned")

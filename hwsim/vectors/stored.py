@@ -34,14 +34,14 @@ class Stored:
         return int(self.manifest["cases"])
 
     @cached_property
-    def expected(self) -> Lines:
+    def expected(self) -> HexLines:
         """The lines of expected.hex."""
-        return Lines(self.folder / EXPECTED, result_layout(self.unit), self.cases)
+        return HexLines(self.folder / EXPECTED, result_layout(self.unit), self.cases)
 
     @cached_property
-    def operands(self) -> Lines:
+    def operands(self) -> HexLines:
         """The lines of operands.hex."""
-        return Lines(self.folder / OPERANDS, operand_layout(self.unit), int(self.manifest["lines"]))
+        return HexLines(self.folder / OPERANDS, operand_layout(self.unit), int(self.manifest["lines"]))
 
     @cached_property
     def names(self) -> Sequence[str] | None:
@@ -96,7 +96,7 @@ class Stored:
         }
 
 
-class Lines:
+class HexLines:
     """A file of lines that are equally long, in memory as far as it is read."""
 
     def __init__(self, path: Path, layout: Layout, count: int):

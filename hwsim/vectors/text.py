@@ -67,7 +67,8 @@ def _columns(unit: Unit, batch: Batch, results: Codes | None) -> Iterator[list[s
     yield list(batch.ids)
     for name in columns(unit, expected=results is not None)[1:]:
         codes = given[name]
-        assert codes is not None
+        if codes is None:
+            raise ValueError(f"the batch has no {name}")
         yield _words(formats[name], codes)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
+from bins.covering_kept import covering_once
 from odd_units import unit as unit_of
 
 from hwsim.cases.bins.counter import Counter
-from hwsim.cases.bins.covering import covering
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.bins.sampled import SampledGroup, sampled_case
@@ -38,7 +38,7 @@ def last_groups(jam: bool) -> tuple[Definition, list[SampledGroup]]:
     """The last sum of every covering case that has numbers in it."""
     unit = jamming() if jam else unit_of(HOPPER)
     counter = Counter(plan(unit))
-    seen = [sampled_case(case, counter.explain(case)).groups[-1] for case in covering(unit, 1)]
+    seen = [sampled_case(case, counter.explain(case)).groups[-1] for case in covering_once(unit).cases]
     return Definition(unit), [one for one in seen if one.top is not None]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from bins.covering_kept import covering_once
 from bins.test_coverage_oracle import cases_of, wrong
 from odd_units import unit as unit_of
 
 from hwsim.cases.bins import distances, lostbits, references, sums
 from hwsim.cases.bins.counter import Counter
-from hwsim.cases.bins.covering import covered
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.bins.sampled import SampledGroup
@@ -38,11 +38,11 @@ def test_a_sampler_that_counts_nothing_is_found(cases, index):
     right = plan(unit_of(HOPPER))
     lazy = replace(right, group_samplers=right.group_samplers[:index] + right.group_samplers[index + 1 :])
     counter = Counter(lazy)
-    for case in covered(lazy.unit, 1).cases:
+    for case in covering_once(lazy.unit).cases:
         if case.id.startswith(("G3", "lost", "distance", "zero", "subnormal", "addend", "growth", "G4")):
             counter.sample(case)
     every = Counter(right)
-    for case in covered(lazy.unit, 1).cases:
+    for case in covering_once(lazy.unit).cases:
         if case.id.startswith(("G3", "lost", "distance", "zero", "subnormal", "addend", "growth", "G4")):
             every.sample(case)
     assert len(counter.missed()) > len(every.missed())

@@ -11,7 +11,7 @@ from odd_units import unit as unit_of
 
 from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covered
-from hwsim.cases.bins.plan import Plan, plan
+from hwsim.cases.bins.plan import CoveragePlan, plan
 from hwsim.cases.bins.sampled import sampled_case
 from hwsim.cases.case import Case
 from hwsim.cases.landmarks import is_finite
@@ -23,7 +23,7 @@ HOPPER = "hopper-wgmma-e4m3-f32"
 UNITS = (HOPPER, "ada-mma-e5m2-f16", "tiny-pair", "tiny-addend")
 
 
-def compared(found: Plan, names: set[str]) -> set[str]:
+def compared(found: CoveragePlan, names: set[str]) -> set[str]:
     """The names that the oracle speaks of."""
     of = {one.name for one in found.bins if one.group in GROUPS and not one.name.startswith(ELSEWHERE)}
     # The most that can be lost is a number that the plan works out, and the least highest sum a place.
@@ -44,7 +44,7 @@ def cases_of(unit: Unit) -> Iterator[Case]:
         yield Case(str(number), *(tuple(rng.choice(codes) for _ in range(lanes)) for codes in finite))
 
 
-def wrong(found: Plan, cases: list[Case]) -> list[tuple[str, set[str]]]:
+def wrong(found: CoveragePlan, cases: list[Case]) -> list[tuple[str, set[str]]]:
     """Cases on which a plan's samplers and the oracle differ, and the names."""
     counter = Counter(found)
     differences = []

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
+from bins.covering_kept import covering_once
 from odd_units import unit as unit_of
 
 from hwsim.cases.bins.counter import Counter
-from hwsim.cases.bins.covering import covered
 from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.bins.plan import Plan, plan
+from hwsim.cases.bins.plan import CoveragePlan, plan
 from hwsim.cases.case import Case
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit
@@ -42,7 +42,7 @@ def every_case(unit: Unit, representatives: bool = False) -> Iterator[Case]:
             yield Case("", x, y, code)
 
 
-def enumerated(found: Plan, representatives: bool = False) -> Counter:
+def enumerated(found: CoveragePlan, representatives: bool = False) -> Counter:
     counter = Counter(found)
     for case in every_case(found.unit, representatives):
         counter.sample(case)
@@ -58,7 +58,7 @@ def check(name: str, representatives: bool = False) -> None:
     # Of a unit that representatives stand for, classes of factors and the lanes that hold them are not enumerated.
     missed = {one.name for one in counter.missed() if not representatives or one.group not in ("G1", "G3", "G10")}
     assert len(missed) <= UNPROVEN[name]
-    open_ones = {one.name for one in covered(unit, 1).open}
+    open_ones = {one.name for one in covering_once(unit).open}
     assert open_ones >= missed
     assert open_ones - missed == LEFT_OPEN[name]
 
@@ -74,10 +74,10 @@ def test_the_same_of_larger_ones(name):
     check(name, representatives=name == "tiny-both")
 
 
-def contradicted(found: Plan) -> set[str]:
+def contradicted(found: CoveragePlan) -> set[str]:
     """The unreachable bins of Hopper's plan that the directed distances hit."""
     counter = Counter(found)
-    for case in covered(found.unit, 1).cases:
+    for case in covering_once(found.unit).cases:
         if case.id.startswith("distance"):
             counter.sample(case)
     return {one.name for one in counter.contradicted()}

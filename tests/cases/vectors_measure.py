@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 
+from computed_once import computed_once
 from odd_units import unit as unit_of
 
 from hwsim.cases.case import Case, term_scales
@@ -88,19 +89,23 @@ def value(term: Term) -> Fraction:
     return Fraction((-1) ** term.sign * term.sig) * Fraction(2) ** (term.exp - term.fraction_bits)
 
 
+@computed_once("cases")
+def explained(unit: Unit, seed: int) -> list[tuple[Case, Explanation]]:
+    """The directed cases of a unit, and what the definition makes of them."""
+    definition = Definition(unit)
+    return [(case, definition.dot(case.a, case.b, case.c, *term_scales(unit, case))) for case in directed(unit, seed)]
+
+
 class Suite:
     """A unit's directed cases, measured."""
 
     def __init__(self, name: str):
         self.unit = unit_of(name)
         self.definition = Definition(self.unit)
-        self.cases = directed(self.unit, SEED)
+        self.cases = [case for case, _ in explained(self.unit, SEED)]
         self.window = self.unit.sum.fraction_bits or 0
         self.lanes = self.unit.instruction.lanes
-        self.measured = [Measured(self.unit, case, self._explain(case)) for case in self.cases]
-
-    def _explain(self, case: Case) -> Explanation:
-        return self.definition.dot(case.a, case.b, case.c, *term_scales(self.unit, case))
+        self.measured = [Measured(self.unit, *each) for each in explained(self.unit, SEED)]
 
     def of(self, *prefixes: str) -> list[Measured]:
         """The cases of these groups: of `distance`, or of a part of one, as `scale/far`."""

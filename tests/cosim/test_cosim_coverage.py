@@ -16,7 +16,7 @@ from odd_units import IN_RTL, odd_unit, unit, units_of, window
 
 from hwsim.cases.bins import counter as functional
 from hwsim.cases.bins.covering import covered, covering
-from hwsim.cases.bins.declare import Bin
+from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.bins.interface import interface_bins
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
@@ -312,7 +312,7 @@ def test_of_many_cases_some_of_each_suite_are_sampled(monkeypatch: pytest.Monkey
 
 
 def test_a_proof_that_is_wrong_is_said_and_ends_nothing() -> None:
-    wrong = Bin("G12", "misuse", "nobody would", how="trace")
+    wrong = CoverageBin("G12", "misuse", "nobody would", how="trace")
     found = unit_coverage(device(interface=(wrong,)), 1, [("dot directed", directed(TINY, 1)[:3])], {"misuse": 2})
     assert states(found)["misuse"] == (2, "hit")
     assert found.notes[1:] == ["tiny: misuse was hit, and is said to be unreachable"]

@@ -18,9 +18,10 @@ def declare(facts: UnitFacts, out: Declared) -> None:
     if facts.addends:
         _beside(facts, out)
     _chains(facts, out)
-    if facts.unit.promotion is not None:
-        _boundaries(facts, out)
-        _register(facts, out)
+    promotion = facts.unit.promotion
+    if promotion is not None:
+        _boundaries(promotion.interval // facts.lanes, out)
+        _register(promotion.format, facts.result, out)
 
 
 def _beside(facts: UnitFacts, out: Declared) -> None:
@@ -110,9 +111,8 @@ def _three(facts: UnitFacts) -> str | None:
     return f"the partial sum starts again after {restart} beats" if restart is not None and restart < 3 else None
 
 
-def _boundaries(facts: UnitFacts, out: Declared) -> None:
-    beats = facts.unit.promotion_beats
-    assert beats is not None
+def _boundaries(beats: int, out: Declared) -> None:
+    """Where a sum ends, beside promotions every so many beats."""
     words = {beats - 1: "one beat before", beats: "at", beats + 1: "one beat after"}
     at = {n: out.bin("G11", f"the sum ends {word} a promotion") for n, word in words.items() if n}
     twice = out.bin("G11", "two promotions and a beat")
@@ -127,12 +127,8 @@ def _boundaries(facts: UnitFacts, out: Declared) -> None:
     out.cases.append(sample)
 
 
-def _register(facts: UnitFacts, out: Declared) -> None:
-    """What an addition into the register does."""
-    promotion, result = facts.unit.promotion, facts.result
-    assert promotion is not None
-    fmt = promotion.format
-    assert isinstance(fmt, FloatFormat)
+def _register(fmt: FloatFormat, result: FloatFormat, out: Declared) -> None:
+    """What an addition of a result into the register does."""
     words = (
         "exact", "rounds up", "rounds down", "ties, to the larger", "ties, to the smaller", "cancels to 0",
         "leaves the register as it was", "swamps the register", "is of a zero partial sum", "is not finite",

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hwsim.cases.bins.declare import Bin, Hits, How
-from hwsim.cases.bins.plan import GROUPS, Plan
+from hwsim.cases.bins.declare import CoverageBin, Hits, How
+from hwsim.cases.bins.plan import GROUPS, CoveragePlan
 from hwsim.cases.bins.sampled import SampledCase, sampled_case
 from hwsim.cases.case import Case, term_scales
 from hwsim.model.definition import Definition
@@ -30,7 +30,7 @@ class Counter:
     hit at least. cases: how many were sampled.
     """
 
-    def __init__(self, plan: Plan):
+    def __init__(self, plan: CoveragePlan):
         self.plan = plan
         self.cases = 0
         self._counts = np.zeros(len(plan.bins), np.int64)
@@ -86,12 +86,12 @@ class Counter:
             start += parts
         return dict(zip(self._index, counts.tolist(), strict=True))
 
-    def missed(self, how: How = "model") -> list[Bin]:
+    def missed(self, how: How = "model") -> list[CoverageBin]:
         """The bins that were not hit, and that nothing proves unreachable. how: those sampled in that way."""
         counts = self.counts
         return [one for one in self.plan.bins if one.how == how and one.reachable and not counts[one.name]]
 
-    def contradicted(self) -> list[Bin]:
+    def contradicted(self) -> list[CoverageBin]:
         """The bins that were hit although they are said to be unreachable: a proof is wrong."""
         counts = self.counts
         return [one for one in self.plan.bins if not one.reachable and counts[one.name]]
@@ -122,7 +122,7 @@ class Counter:
         return {"cases": self.cases, "counts": self.counts, "parts": self._parts.tolist()}
 
     @classmethod
-    def restore(cls, plan: Plan, state: Mapping[str, Any]) -> Counter:
+    def restore(cls, plan: CoveragePlan, state: Mapping[str, Any]) -> Counter:
         """The counter that `state` was made of.
 
         Raises ValueError for another plan's.

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from hwsim.cases.bench import Bench
 from hwsim.cases.bins.counter import Counter
-from hwsim.cases.bins.declare import Bin
+from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.families import FAMILIES
 from hwsim.cases.bins.plan import plan
@@ -28,7 +28,7 @@ class Covered:
     counter: Counter
 
     @property
-    def open(self) -> list[Bin]:
+    def open(self) -> list[CoverageBin]:
         """The bins that are neither hit nor proven unreachable."""
         return self.counter.missed()
 
@@ -37,7 +37,7 @@ def covering(unit: Unit, seed: int) -> list[Case]:
     """The directed cases of a unit and, for bins that they miss, cases solved for: the same for the same seed.
 
     The id of a case that is added begins with the group of the bins that it is for.
-    Raises NotImplementedYet for a unit that the cycle-level model does not have.
+    Raises NotImplementedYet for a unit without bins (`hwsim.cases.support`).
     """
     return list(covered(unit, seed).cases)
 

@@ -17,7 +17,7 @@ PartSampler = Callable[["SampledGroup"], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class CoverageBin:
     """One thing that a test of a unit can do.
 
     group: G1 to G12. name: unique in the plan, and the same in every version that has the bin.
@@ -42,7 +42,7 @@ class Declared:
     """A plan in the making: bins in order, and what samples them."""
 
     def __init__(self) -> None:
-        self.bins: list[Bin] = []
+        self.bins: list[CoverageBin] = []
         self.groups: list[GroupSampler] = []
         self.cases: list[CaseSampler] = []
         self.parts: PartSampler = lambda group: []
@@ -56,5 +56,5 @@ class Declared:
         if name in self._names:
             raise ValueError(f"two bins are named {name!r}")
         self._names.add(name)
-        self.bins.append(Bin(group, name, unreachable, how, parts))
+        self.bins.append(CoverageBin(group, name, unreachable, how, parts))
         return len(self.bins) - 1

@@ -50,10 +50,10 @@ def _products(facts: UnitFacts, out: Declared) -> None:
         at |= {(last + 1, sub, lost): index for lost in (0, 1)}
 
     def sample(sampled: SampledGroup, hits: Hits) -> None:
-        if not sampled.holders:
+        top = sampled.top
+        if top is None or not sampled.holders:
             return
-        top, first = sampled.top, sampled.holders[0]
-        assert top is not None
+        first = sampled.holders[0]
         sign = sampled.group.products[first].sign
         for lane, term, _, field in sampled.terms:
             if lane != first:

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.cases.bench import Bench
+from hwsim.cases.bins.lostrules import in_window
 from hwsim.cases.palette import EXHAUSTIVE_BITS
 from hwsim.cases.reachable import RangeReport, granule, range_report
 from hwsim.cases.solver import EVERY_DISTANCE
-from hwsim.formats import Class, FixedFormat, FloatFormat, Format
-from hwsim.model.terms import Term
-from hwsim.model.window import align
+from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.spec import Unit
+from hwsim.spec.keys import Number
 
 MOST_PRECISION = 11  # bits of significands of which all pairs are enumerated
 
@@ -25,19 +25,20 @@ class UnitFacts:
     """A unit's numbers.
 
     bits: fraction bits of a product (p_a + p_b - 2). width: bits of a product (p_a + p_b). window: fraction bits of
-    the window. lanes: products in a group. exps: every reference exponent of a product other than zero, without scales.
+    the window. lost: its rule for lost bits. lanes: products in a group.
+    exps: every reference exponent of a product other than zero, without scales.
     exact_products: whether every product is enumerated; of formats above 8 bits only exponents are.
     addends: whether a group can have an addend other than zero.
-    Raises NotImplementedYet for a unit that the cycle-level model does not have.
+    Raises NotImplementedYet for a unit without bins.
     """
 
     def __init__(self, unit: Unit):
         self.unit = unit
         self.bench = bench = Bench(unit, 0)
-        self.lanes, self.window = bench.lanes, bench.window
+        self.lanes, self.window, self.lost = bench.lanes, bench.window, bench.rule.lost
         self.bits = bench.palette.fraction_bits
         self.width = self.bits + 2
-        self.factors: tuple[Format, Format] = (unit.operands.a, unit.operands.b)
+        self.factors: tuple[Number, Number] = (unit.operands.a, unit.operands.b)
         self.exact_products = all(fmt.bits <= EXHAUSTIVE_BITS for fmt in self.factors)
         self.exps = [exp - bench.neutral for exp in bench.palette.exps]
         self.addends = bench.addend_bits > 0
@@ -216,15 +217,11 @@ class UnitFacts:
         """
         of, exps = self.bench.palette.of, self.bench.palette.exps
         largest = max(products[-1].sig for exp in exps if (products := of(sign, exp)))
-        total = self.lanes * self._in_window(sign, largest, self.bits)
+        total = self.lanes * in_window(self.lost, sign, largest, self.bits, self.window)
         if addend:
             bits = self.bench.addend_bits
-            total += self._in_window(sign, (1 << bits) - 1, bits - 1)
+            total += in_window(self.lost, sign, (1 << bits) - 1, bits - 1, self.window)
         return total.bit_length() - 1 - self.window
-
-    def _in_window(self, sign: int, sig: int, fraction_bits: int) -> int:
-        """The magnitude of a term at max_exp in the window."""
-        return abs(align(Term(sign, 0, sig, fraction_bits, Class.NORMAL), 0, self.window, self.unit.sum.lost))
 
     @cached_property
     def growths(self) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hwsim.cases.bins.declare import Bin, Declared
+from hwsim.cases.bins.declare import CoverageBin, Declared
 from hwsim.spec import Pipeline, Unit
 
 BACK_TO_BACK, ONE_IDLE = "beats back to back", "one cycle without a beat"
@@ -42,7 +42,7 @@ def _never_waits(unit: Unit, pipeline: Pipeline) -> str | None:
     return "of one stage, each sum is at the output before its next beat comes" if pipeline.latency == 1 else None
 
 
-def interface_bins(unit: Unit, pipeline: Pipeline) -> tuple[Bin, ...]:
+def interface_bins(unit: Unit, pipeline: Pipeline) -> tuple[CoverageBin, ...]:
     """The bins of one implementation of a unit; a unit's plan has those of its usual one."""
     out = Declared()
     declare(unit, pipeline, out)

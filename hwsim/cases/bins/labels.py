@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterable, Mapping
 from typing import TypedDict
 
-from hwsim.cases.bins.declare import Bin
+from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.bins.plan import GROUPS
 
 LANES = re.compile(r"lane (\d+) sets max_exp, lane (\d+) straddles the window")
@@ -30,7 +30,7 @@ def labels(names: Iterable[str]) -> Labels:
     return Labels(titles=GROUPS, places={name: (one[1], one[2]) for name, one in pairs.items() if one}, axes=AXES)
 
 
-def planned(bins: Iterable[Bin], reached: Container[str]) -> list[tuple[str, str, bool | None, str]]:
+def planned(bins: Iterable[CoverageBin], reached: Container[str]) -> list[tuple[str, str, bool | None, str]]:
     """Group, name, whether it can be reached (None: not known) and the proof that it cannot, of each bin.
 
     reached: the names of bins that something has hit. A proof that this contradicts does not count.

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from hwsim.cases.bins.declare import Declared, Hits
 from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.lostrules import changes_what_is_kept
 from hwsim.cases.bins.sampled import SampledGroup, SignedTerm
 
 SIGNS = ("+", "-")
@@ -86,7 +87,7 @@ def _single(facts: UnitFacts, out: Declared) -> None:
 
     Where lost bits change what is kept, the bit must show in the result: without it that would be another.
     """
-    shows = "" if facts.unit.sum.lost == "truncate" else ", and it shows"
+    shows = ", and it shows" if changes_what_is_kept(facts.lost) else ""
     last = max(facts.width, min(facts.below(facts.farthest), MOST_DEPTH))
     at = {}
     for depth in range(1, last + 1):

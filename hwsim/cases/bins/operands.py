@@ -9,16 +9,16 @@ from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.sampled import SampledGroup
 from hwsim.cases.landmarks import infinities, nans, numbers, zeros
 from hwsim.cases.palette import EXHAUSTIVE_BITS
-from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
+from hwsim.formats import Class, FixedFormat, FloatFormat, unpack
+from hwsim.spec.keys import Number
 
 
-def classify(fmt: Format, code: int) -> str:
+def classify(fmt: Number, code: int) -> str:
     """The one class, with a sign, that a code of a factor is in."""
     sign, _, sig, cls = unpack(fmt, code)
     word = "-" if sign else "+"
     if isinstance(fmt, FixedFormat):
         return word + _fixed(fmt, sign, sig)
-    assert isinstance(fmt, FloatFormat)
     if cls is Class.ZERO:
         return f"{word}zero"
     if cls is Class.NAN:
@@ -44,7 +44,7 @@ def _fixed(fmt: FixedFormat, sign: int, sig: int) -> str:
 
 
 @lru_cache(maxsize=64)
-def classes(fmt: Format) -> dict[str, tuple[int, ...]]:
+def classes(fmt: Number) -> dict[str, tuple[int, ...]]:
     """The classes that a format has codes of, in the order of the codes, with codes of each.
 
     Every code of a format up to 8 bits, of a wider one those at which something begins or ends.
@@ -55,7 +55,7 @@ def classes(fmt: Format) -> dict[str, tuple[int, ...]]:
     return {name: tuple(codes) for name, codes in found.items()}
 
 
-def _codes(fmt: Format) -> list[int]:
+def _codes(fmt: Number) -> list[int]:
     if fmt.bits <= EXHAUSTIVE_BITS:
         return list(range(1 << fmt.bits))
     plain = [code >> fmt.padding for code in (*zeros(fmt), *numbers(fmt).values(), *infinities(fmt))]
@@ -66,14 +66,14 @@ def _codes(fmt: Format) -> list[int]:
     return sorted({code << fmt.padding for code in plain} | {code for code in nans(fmt) if not code & _pad(fmt)})
 
 
-def _pad(fmt: Format) -> int:
+def _pad(fmt: Number) -> int:
     return (1 << fmt.padding) - 1
 
 
 class _Table(dict[int, int]):
     """The index of a code's class, found once for each code."""
 
-    def __init__(self, fmt: Format, order: dict[str, int]):
+    def __init__(self, fmt: Number, order: dict[str, int]):
         self.fmt, self.order = fmt, order
 
     def __missing__(self, code: int) -> int:
@@ -117,7 +117,7 @@ def declare(facts: UnitFacts, out: Declared) -> None:
     out.parts = parts
 
 
-def _top_binade(fmt: Format, out: Declared, side: str) -> dict[int, int]:
+def _top_binade(fmt: Number, out: Declared, side: str) -> dict[int, int]:
     """The finite codes of the top exponent, of a format that has them, and the bin of each."""
     if not isinstance(fmt, FloatFormat) or fmt.nan == "ieee" or fmt.bits > EXHAUSTIVE_BITS:
         return {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from hwsim.cases.bins import interface
-from hwsim.cases.bins.declare import Bin, CaseSampler, Declared, GroupSampler, PartSampler
+from hwsim.cases.bins.declare import CaseSampler, CoverageBin, Declared, GroupSampler, PartSampler
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.families import FAMILIES
 from hwsim.spec import Unit
@@ -16,7 +16,7 @@ GROUPS = {group: title for family in FAMILIES for group, title in family.groups.
 
 
 @dataclass(frozen=True)
-class Plan:
+class CoveragePlan:
     """What can happen in a unit, as bins. `hwsim.cases.bins.Counter` counts them.
 
     bins: in the order of their groups. group_samplers, case_samplers, parts: what a counter asks for hits, as indices
@@ -24,12 +24,12 @@ class Plan:
     """
 
     unit: Unit
-    bins: tuple[Bin, ...]
+    bins: tuple[CoverageBin, ...]
     group_samplers: tuple[GroupSampler, ...] = field(repr=False)
     case_samplers: tuple[CaseSampler, ...] = field(repr=False)
     parts: PartSampler = field(repr=False)
 
-    def __getitem__(self, name: str) -> Bin:
+    def __getitem__(self, name: str) -> CoverageBin:
         """The bin of a name. Raises KeyError."""
         found = next((one for one in self.bins if one.name == name), None)
         if found is None:
@@ -41,19 +41,19 @@ class Plan:
         """The names of all bins."""
         return [one.name for one in self.bins]
 
-    def of(self, group: str) -> list[Bin]:
+    def of(self, group: str) -> list[CoverageBin]:
         """The bins of one group."""
         return [one for one in self.bins if one.group == group]
 
 
 @lru_cache(maxsize=16)
-def plan(unit: Unit) -> Plan:
+def plan(unit: Unit) -> CoveragePlan:
     """The coverage plan of a unit of method `aligned`.
 
-    Raises NotImplementedYet for a unit that the cycle-level model does not have.
+    Raises NotImplementedYet for a unit without bins (`hwsim.cases.support`).
     """
     facts, out = UnitFacts(unit), Declared()
     for family in FAMILIES:
         family.declare(facts, out)
     interface.declare(unit, pipeline(unit), out)
-    return Plan(unit, tuple(out.bins), tuple(out.groups), tuple(out.cases), out.parts)
+    return CoveragePlan(unit, tuple(out.bins), tuple(out.groups), tuple(out.cases), out.parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hwsim.cases.bins.declare import Declared, Hits
 from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.lostrules import drops_what_is_far_below
 from hwsim.cases.bins.sampled import SampledGroup
 from hwsim.formats import ExponentFormat, FloatFormat
 
@@ -53,7 +54,7 @@ def _pushed(facts: UnitFacts, out: Declared) -> None:
 
 def _swamped(facts: UnitFacts, fmt: FloatFormat, zone: int) -> str | None:
     """Why an addend near an end and products never count both, or None."""
-    if facts.unit.sum.lost not in ("truncate", "rne", "rna"):
+    if not drops_what_is_far_below(facts.lost):
         return None
     low, high = facts.bench.scale_ends
     least, most = facts.exps[0] + low, facts.exps[-1] + high

@@ -8,6 +8,7 @@ from hwsim.cases.case import Case
 from hwsim.formats import Class
 from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
+from hwsim.spec import AlignedSum
 
 SignedTerm = tuple[int, Term, int, int]
 
@@ -44,12 +45,13 @@ class SampledCase(NamedTuple):
 
 def sampled_case(case: Case, explanation: Explanation) -> SampledCase:
     """What a case did. explanation: what the definition makes of it."""
-    rule = explanation.unit.sum
-    lanes, window = explanation.unit.instruction.lanes, rule.fraction_bits or 0
+    rule, lanes = explanation.unit.sum, explanation.unit.instruction.lanes
+    if not isinstance(rule, AlignedSum):
+        raise TypeError(f"bins are sampled in one window, not in sums of method {rule.method}")
     sampled = []
     for index, group in enumerate(explanation.groups):
         at = index * lanes
-        sampled.append(_group(case, group, case.a[at : at + lanes], case.b[at : at + lanes], index, window))
+        sampled.append(_group(case, group, case.a[at : at + lanes], case.b[at : at + lanes], index, rule.fraction_bits))
     return SampledCase(case, explanation, sampled)
 
 

@@ -10,12 +10,13 @@ from hwsim.cases.bins.operands import classes, pairs_of_classes
 from hwsim.cases.landmarks import infinities, nans, negate, numbers, zeros
 from hwsim.cases.solver import Pair
 from hwsim.cases.solvers.beats import ends
-from hwsim.formats import FloatFormat, Format
+from hwsim.formats import FloatFormat
+from hwsim.spec.keys import Number
 
 SPECIAL = ("NaN", "Inf")
 
 
-def named(fmt: Format) -> dict[str, int]:
+def named(fmt: Number) -> dict[str, int]:
     """One code of every class, both signs: zeros, numbers, NaN and infinities."""
     found = {f"zero{index}": code for index, code in enumerate(zeros(fmt))}
     for name, code in numbers(fmt).items():

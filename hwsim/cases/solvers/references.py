@@ -9,7 +9,8 @@ from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.landmarks import negate, numbers, zeros
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Addend
-from hwsim.formats import FloatFormat, Format
+from hwsim.formats import FloatFormat
+from hwsim.spec.keys import Number
 
 
 def lanes(bench: Bench) -> None:
@@ -117,7 +118,7 @@ def _beside(bench: Bench, name: str, empty: tuple[int, int], tiny: tuple[int, in
         bench.add(f"zero-times/{name}-all", [bench.filling(row, bench.lanes // 3, exact=True)])
 
 
-def _largest(fmt: Format) -> list[int]:
+def _largest(fmt: Number) -> list[int]:
     code = list(numbers(fmt).values())[-1]
     other = negate(fmt, code)
     return [code] if other is None else [code, other]

@@ -1,9 +1,10 @@
-"""The matrix products of a vector set, with every partial result."""
+"""The NPZ files of a vector set: its cases as arrays, and its matrix products with every partial result."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,40 @@ from numpy.typing import NDArray
 from hwsim.cases.matrices import GemmProblem, gemm_cases
 from hwsim.formats import container_dtype
 from hwsim.spec import Unit
-from hwsim.vectors.block import explain
+from hwsim.vectors.block import Block, explain
 from hwsim.vectors.folder import Growing
+from hwsim.vectors.linefields import lines_of, operand_fields
+
+ARRAYS = "cases.npz"
+MOST_ARRAYS = 1_000_000
+
+
+def write_arrays(growing: Growing, unit: Unit, blocks: Iterable[Block]) -> None:
+    """`cases.npz`: a, b, scale_a, scale_b (lines, count); first_line (cases,); c, result, id (cases,)."""
+    lines: dict[str, list[Any]] = {}
+    cases: dict[str, list[Any]] = {"first_line": [], "result": [], "id": []}
+    if unit.operands.addend is not None:
+        cases["c"] = []
+    at = 0
+    for block in blocks:
+        batch = block.batch
+        for name, values in operand_fields(unit, batch).items():
+            if name in ("a", "b", "scale_a", "scale_b"):
+                lines.setdefault(name, []).append(values)
+        cases["first_line"].append(at + np.arange(len(batch)) * lines_of(unit, batch))
+        cases["result"].append(block.results)
+        cases["id"].append(np.array(list(batch.ids), dtype=np.bytes_))
+        if "c" in cases:
+            cases["c"].append(batch.c)
+        at += block.lines
+    growing.whole(ARRAYS, _npz({name: np.concatenate(parts) for name, parts in {**lines, **cases}.items()}))
+
+
+def _npz(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """NumPy gives every member of an archive the same date, so that the bytes depend on the arrays alone."""
+    file = io.BytesIO()
+    np.savez(file, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()
 
 
 def write_problems(growing: Growing, unit: Unit, problems: Sequence[GemmProblem]) -> None:
@@ -23,9 +56,7 @@ def write_problems(growing: Growing, unit: Unit, problems: Sequence[GemmProblem]
     with the late addend, after each addition.
     """
     for number, problem in enumerate(problems):
-        file = io.BytesIO()
-        np.savez(file, **problem_arrays(unit, problem))  # type: ignore[arg-type]
-        growing.whole(f"gemm/{number}.npz", file.getvalue())
+        growing.whole(f"gemm/{number}.npz", _npz(problem_arrays(unit, problem)))
 
 
 def problem_arrays(unit: Unit, problem: GemmProblem) -> dict[str, NDArray[np.generic]]:

@@ -1,4 +1,4 @@
-"""Batches as the lines of a vector set's files."""
+"""The fields of the lines of a vector set's files, from batches."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hwsim.cases.batch import Batch
 from hwsim.cases.case import addend_mask, block_lengths
 from hwsim.formats.codes import Codes
 from hwsim.spec import Unit
-from hwsim.vectors.layout import Layout, line_scales, line_terms, operand_layout, result_layout
-from hwsim.vectors.packing import hex_lines, place, words_for
+from hwsim.vectors.hexlines import packed
+from hwsim.vectors.layout import line_scales, line_terms, operand_layout, result_layout
 
 
 def lines_of(unit: Unit, batch: Batch) -> int:
@@ -32,7 +32,8 @@ def operand_fields(unit: Unit, batch: Batch) -> dict[str, NDArray[Any]]:
         for name, codes, length, count in zip(
             ("scale_a", "scale_b"), (batch.scale_a, batch.scale_b), block_lengths(unit), line_scales(unit), strict=True
         ):
-            assert codes is not None
+            if codes is None:
+                raise ValueError(f"the batch has no {name}")
             first = np.arange(per_case) * terms // length
             at = np.minimum(first[:, None] + np.arange(count), codes.shape[1] - 1)
             fields[name] = codes[:, at].reshape(-1, count)
@@ -44,14 +45,6 @@ def operand_fields(unit: Unit, batch: Batch) -> dict[str, NDArray[Any]]:
     fields["first"] = (place_in_case == 0).astype(np.uint8)
     fields["last"] = (place_in_case == per_case - 1).astype(np.uint8)
     return fields
-
-
-def packed(layout: Layout, fields: dict[str, NDArray[Any]]) -> bytes:
-    """Hexadecimal lines."""
-    words = words_for(layout, len(next(iter(fields.values()))))
-    for field in layout.fields:
-        place(field, fields[field.name], words)
-    return hex_lines(layout, words)
 
 
 def operand_lines(unit: Unit, batch: Batch) -> bytes:

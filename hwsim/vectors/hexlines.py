@@ -1,8 +1,9 @@
-"""Fields into words, and words into hexadecimal lines, compiled."""
+"""Fields as hexadecimal lines, compiled."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -45,12 +46,18 @@ def _lines(data: Any, out: Any) -> None:
         out[i, digits] = 10
 
 
-def words_for(layout: Layout, lines: int) -> NDArray[np.uint64]:
-    """Zeros to place fields in: (lines, words of 64 bits)."""
-    return np.zeros((lines, -(-layout.bits // WORD)), np.uint64)
+def packed(layout: Layout, fields: Mapping[str, NDArray[Any]]) -> bytes:
+    """Hexadecimal lines of `layout.digits` each. fields: by name, (lines, count)."""
+    count = len(next(iter(fields.values())))
+    words = np.zeros((count, -(-layout.bits // WORD)), np.uint64)
+    for field in layout.fields:
+        _put(field, fields[field.name], words)
+    out = np.empty((count, layout.digits + 1), np.uint8)
+    _lines(words.astype("<u8", copy=False).view(np.uint8), out)
+    return out.tobytes()
 
 
-def place(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None:
+def _put(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None:
     """Put values (lines, count) of at most 64 bits into their places; of signed ones the low bits."""
     if values.shape != (len(words), field.count):
         raise ValueError(f"{field.name} takes {(len(words), field.count)} values, not {values.shape}")
@@ -60,10 +67,3 @@ def place(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None
         words.view(np.uint8)[:, first : first + size] = values.view(np.uint8).reshape(len(words), size)
         return
     _place(values, field.offset, field.bits, words)
-
-
-def hex_lines(layout: Layout, words: NDArray[np.uint64]) -> bytes:
-    """A line of `layout.digits` hexadecimal digits for each row."""
-    out = np.empty((len(words), layout.digits + 1), np.uint8)
-    _lines(words.astype("<u8", copy=False).view(np.uint8), out)
-    return out.tobytes()

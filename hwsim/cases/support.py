@@ -1,0 +1,77 @@
+"""Which units have coverage bins, and so directed and covering cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from hwsim.formats import FixedFormat, FloatFormat
+from hwsim.spec import (
+    AlignedSum,
+    EvenOddSum,
+    ExactSum,
+    NotImplementedYet,
+    PairwiseSum,
+    SequentialSum,
+    Support,
+    Unit,
+    implemented,
+)
+
+
+def supports(unit: Unit) -> Support:
+    """What of a unit the bins and their solvers lack: what no implementation has, and all but one plain window."""
+    general = implemented(unit)
+    if not general:
+        return general
+    return Support(unit.name, "is in the model, but has no coverage bins yet", (*_of_sum(unit), *_of_others(unit)))
+
+
+def window_of(unit: Unit) -> AlignedSum:
+    """The one window of a unit that has bins. Raises NotImplementedYet for others."""
+    supports(unit).demand()
+    if not isinstance(unit.sum, AlignedSum):
+        raise NotImplementedYet(f"unit {unit.name}: sum.method: {unit.sum.method} has no coverage bins yet")
+    return unit.sum
+
+
+def _of_sum(unit: Unit) -> Iterator[str]:
+    match unit.sum:
+        case AlignedSum() as rule:
+            if rule.subgroup is not None:
+                yield "sum.subgroup"
+            if rule.zero_terms != "skip":
+                yield f"sum.zero_terms: {rule.zero_terms}"
+            if rule.max_exp_floor is not None:
+                yield "sum.max_exp_floor"
+            if rule.zero != "positive":
+                yield f"sum.zero: {rule.zero}"
+        case SequentialSum() | PairwiseSum() | EvenOddSum() | ExactSum():
+            yield f"sum.method: {unit.sum.method}"
+        case _:
+            assert_never(unit.sum)
+    if unit.sum.product_limit is not None:
+        yield "sum.product_limit"
+    if unit.sum.addend == "late":
+        yield "sum.addend: late"
+
+
+def _of_others(unit: Unit) -> Iterator[str]:
+    scale, promotion, result = unit.scale, unit.promotion, unit.result
+    refused = {
+        f"scale.at: {scale and scale.at}": scale is not None and scale.at != "product",
+        "result formats without subnormals": _lacks_subnormals(result.format),
+        "promotion formats without subnormals": promotion is not None and _lacks_subnormals(promotion.format),
+        "promotion formats without infinities": promotion is not None and not promotion.format.infinities,
+        "operands.convert": unit.operands.convert is not None,
+        "operands.daz: true": unit.operands.daz,
+        "instruction.order other than sequential": unit.instruction.order != "sequential",
+        "instruction.start: zero": unit.instruction.start == "zero",
+        "result.nan: any": result.nan == "any",
+        "result.subnormals: flush": result.subnormals == "flush",
+    }
+    return (what for what, lacks in refused.items() if lacks)
+
+
+def _lacks_subnormals(fmt: FloatFormat | FixedFormat) -> bool:
+    return isinstance(fmt, FloatFormat) and not fmt.subnormals
