@@ -160,10 +160,6 @@ def test_circles_within_functions_are_found_and_those_for_types_alone_are_none(t
 # Names that more than one class has still. The aim is none.
 SHARED_NAMES = {
     "Instruction",
-    "Lines",
-    "Part",
-    "Plan",
-    "Verdict",
 }
 
 
