@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hwsim.cases.bench import Bench
+from hwsim.cases.bins.lostrules import keeps_what_fits
 from hwsim.cases.case import Case
 from hwsim.cases.landmarks import exact_code
 from hwsim.cases.palette import Product
@@ -198,7 +199,7 @@ def granule(bench: Bench) -> tuple[int, str]:
     # A partial sum is a multiple of what its products and the first addend are multiples of: rounding only coarsens.
     term = product if fmt is None else min(product, fmt.emin - fmt.fraction_bits)
     window = least - bench.window
-    if window >= term:
+    if window >= term or not keeps_what_fits(bench.rule.lost):
         return window, "because max_exp is at least a product's"
     return term, "because every term is"
 

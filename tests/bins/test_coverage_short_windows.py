@@ -66,7 +66,7 @@ def test_no_bit_of_window_floors_a_negative_product_to_a_power_of_two():
     assert "leading one 2 above max_exp, +, without an addend" not in counter.counts
 
 
-@pytest.mark.parametrize("lost", ["truncate", "floor", "jam", "rne", "rna"])
+@pytest.mark.parametrize("lost", ["truncate", "floor", "jam", "rne", "rna", "ones-complement"])
 @pytest.mark.parametrize("seed", range(4))
 def test_any_case_has_its_bins_in_a_short_window(lost, seed):
     """Random codes of random units with windows of 0 to 5 bits: each case is counted, and no proof is wrong."""

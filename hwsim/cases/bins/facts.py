@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.cases.bench import Bench
-from hwsim.cases.bins.lostrules import in_window
+from hwsim.cases.bins.lostrules import in_window, keeps_what_fits
 from hwsim.cases.palette import EXHAUSTIVE_BITS
 from hwsim.cases.reachable import RangeReport, granule, range_report
 from hwsim.cases.solver import EVERY_DISTANCE
@@ -246,7 +246,7 @@ class UnitFacts:
     @cached_property
     def shallow(self) -> tuple[int, str] | None:
         """The most places that a sum's leading one can stand below max_exp, of products alone, and why."""
-        if self.addends or self.spread:
+        if self.addends or self.spread or not keeps_what_fits(self.lost):
             return None
         depth = self.farthest + self.bits
         why = f"every product is a multiple of 2^{self.exps[0] - self.bits} and has at most exponent {self.exps[-1]}"

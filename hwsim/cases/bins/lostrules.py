@@ -13,10 +13,21 @@ from hwsim.spec.keys import Lost
 def changes_what_is_kept(lost: Lost) -> bool:
     """Whether bits below the window can change those in it."""
     match lost:
-        case "truncate":
+        case "truncate" | "ones-complement":
             return False
         case "floor" | "jam" | "rne" | "rna":
             return True
+        case _:
+            assert_never(lost)
+
+
+def keeps_what_fits(lost: Lost) -> bool:
+    """Whether a term without bits below the window is in it as it is."""
+    match lost:
+        case "truncate" | "floor" | "jam" | "rne" | "rna":
+            return True
+        case "ones-complement":
+            return False
         case _:
             assert_never(lost)
 
@@ -26,7 +37,7 @@ def drops_what_is_far_below(lost: Lost) -> bool:
     match lost:
         case "truncate" | "rne" | "rna":
             return True
-        case "floor" | "jam":
+        case "floor" | "jam" | "ones-complement":
             return False
         case _:
             assert_never(lost)
