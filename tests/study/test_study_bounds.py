@@ -93,6 +93,23 @@ def most(unit: Unit) -> float:
     return min([*limits, 2.0 ** (unit.sum.product_limit or 1023)])
 
 
+def test_ones_complement_takes_a_unit_of_the_window_from_a_negative_term_that_it_holds() -> None:
+    # -1 in a window of 3 fraction bits becomes -1 - 1/8, though the window holds the whole product.
+    unit = Unit.model_validate(
+        {
+            "unit": "complemented",
+            "operands": {"a": "e2m1", "b": "e2m1", "addend": "f32"},
+            "instruction": {"k": 1, "lanes": 1},
+            "sum": {"method": "aligned", "fraction_bits": 3, "lost": "ones-complement"},
+            "result": {"format": "f32", "rounding": "rz"},
+        }
+    )
+    a, b = (unit.operands.a.encode(np.array([[value]])) for value in (-1.0, 1.0))
+    given = Given(unit, a, b)
+    assert given.outcome().returned.tolist() == [[-1.125]]
+    assert 0.99 < reached(given) <= 1
+
+
 @pytest.mark.parametrize("name", ODD)
 def test_no_error_of_odd_units_exceeds_the_worst_case(name: str) -> None:
     unit = odd_unit(name)

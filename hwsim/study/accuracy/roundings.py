@@ -19,6 +19,7 @@ from hwsim.spec import (
     SequentialSum,
     Unit,
 )
+from hwsim.spec.keys import Lost
 from hwsim.spec.parts import Promotion
 
 NEAREST = ("rne", "rna")
@@ -113,9 +114,20 @@ def _rounded(unit: Unit, count: int) -> list[Loss]:
     return [] if isinstance(unit.late, LateInWindow) else [_result(unit, count)]
 
 
-def _window_size(fraction_bits: int, lost: str) -> float:
+def _window_size(fraction_bits: int, lost: Lost) -> float:
     """The largest part of 2^max_exp that a term loses in a window."""
-    return 2.0 ** -(fraction_bits + (lost in NEAREST))
+    match lost:
+        case "rne" | "rna":
+            return 2.0 ** -(fraction_bits + 1)
+        case "truncate" | "floor" | "jam" | "ones-complement":
+            return 2.0**-fraction_bits
+        case _:
+            assert_never(lost)
+
+
+def _keeps(lost: Lost) -> bool:
+    """Whether a term that the window holds loses nothing: of ones' complement, a negative term loses its +1."""
+    return lost != "ones-complement"
 
 
 def _aligned(unit: Unit, rule: AlignedSum, parts: Lengths) -> list[Loss]:
@@ -126,8 +138,9 @@ def _aligned(unit: Unit, rule: AlignedSum, parts: Lengths) -> list[Loss]:
     if rule.subgroup is not None and unit.scale is not None:
         terms = -(-parts.lanes // rule.subgroup.lanes)
         held += unit.scale.a.format.fraction_bits + unit.scale.b.format.fraction_bits
-    first = terms - (held <= bits)
-    rest = terms + 1 - (held <= bits and result.fraction_bits <= bits)
+    whole = _keeps(rule.lost) and held <= bits
+    first = terms - whole
+    rest = terms + 1 - (whole and result.fraction_bits <= bits)
     count = first + rest * (parts.groups - 1)
     # The exponent of an addend among the subnormals, or of zero, is emin.
     least = [least_exponent(result)] if parts.groups > 1 or rule.zero_terms == "count" else []
@@ -142,11 +155,13 @@ def _aligned(unit: Unit, rule: AlignedSum, parts: Lengths) -> list[Loss]:
 def _even_odd(unit: Unit, rule: EvenOddSum, parts: Lengths) -> list[Loss]:
     """Two windows, each of half the terms and of its own largest, and a third for both sums."""
     bits, half = rule.fraction_bits, -(-parts.lanes // 2)
+    whole = _keeps(rule.lost) and product_bits(unit) <= bits
+    held = _keeps(rule.combine.lost) and bits <= rule.combine.fraction_bits
     floor = 0.0 if rule.max_exp_floor is None else 2.0**rule.max_exp_floor
     size, both = _window_size(bits, rule.lost), _window_size(rule.combine.fraction_bits, rule.combine.lost)
     made = [
-        Loss(max(half - (product_bits(unit) <= bits), 0), size, 2 * size * floor),
-        Loss(1 + (rule.combine.fraction_bits < bits), both, both * floor),
+        Loss(max(half - whole, 0), size, 2 * size * floor),
+        Loss(1 + (not held), both, both * floor),
     ]
     return [*made, *_rounded(unit, 1)]
 
@@ -190,7 +205,7 @@ def of_late(unit: Unit, late: LateAdd | LateInWindow, parts: Lengths) -> list[Lo
     kept, addend = _window_size(late.sum_bits, late.lost), _window_size(late.addend_bits, late.lost)
     if late.drop_below is not None:
         addend = max(addend, 2.0**-late.drop_below)
-    whole = _window_bits(unit) <= late.sum_bits
+    whole = _keeps(late.lost) and _window_bits(unit) <= late.sum_bits
     size = max(kept, addend) if whole and result.fraction_bits <= late.addend_bits else kept + addend
     # To an addend of zero a sum of which nothing is cut loses nothing.
     least = size * 2.0 ** least_exponent(result)

@@ -31,6 +31,7 @@ from hwsim.spec import (
     SequentialSum,
     Unit,
 )
+from hwsim.spec.keys import Lost as LostBits
 from hwsim.spec.parts import Promotion
 from hwsim.spec.sums import Sum
 
@@ -155,13 +156,17 @@ def _of_window(rule: AlignedSum, group: Group) -> Lost:
     return Lost({lane for n in below for lane in range(n * size, (n + 1) * size)}, before)
 
 
-def _below(term: Term, unit_exp: int, lost: str, kept: int) -> bool:
+def _below(term: Term, unit_exp: int, lost: LostBits, kept: int) -> bool:
     """Whether a term other than zero has every bit below 2^unit_exp; one that is rounded up to it has not."""
     if term.cls is not Class.NORMAL or not term.sig:
         return False
-    if lost in ("rne", "rna"):
-        return kept == 0
-    return term.sig.bit_length() + term.exp - term.fraction_bits <= unit_exp
+    match lost:
+        case "rne" | "rna":
+            return kept == 0
+        case "truncate" | "floor" | "jam" | "ones-complement":
+            return term.sig.bit_length() + term.exp - term.fraction_bits <= unit_exp
+        case _:
+            assert_never(lost)
 
 
 # Of sums that are rounded at each step: steps in the order in which the definition makes them.
