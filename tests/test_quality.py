@@ -157,19 +157,11 @@ def test_circles_within_functions_are_found_and_those_for_types_alone_are_none(t
     assert circles(imports_of("ring", tmp_path)) == [{"ring.first", "ring.second", "ring.third"}]
 
 
-# Names that more than one class has still. The aim is none.
-SHARED_NAMES = {
-    "Instruction",
-}
-
-
 def test_no_two_classes_have_one_name() -> None:
     places: dict[str, list[str]] = {}
     for folder in ("hwsim", "rtl", "tb"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             for name in re.findall(r"^class (\w+)", path.read_text(), re.MULTILINE):
                 places.setdefault(name, []).append(str(path.relative_to(ROOT)))
-    shared = {name: files for name, files in places.items() if len(files) > 1}
     assert len(places) > 200
-    assert not {name: files for name, files in shared.items() if name not in SHARED_NAMES}
-    assert not SHARED_NAMES - set(shared), "these name one class now: strike them out of SHARED_NAMES"
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}

@@ -18,7 +18,7 @@ from hwsim.spec import Unit, load_unit
 if TYPE_CHECKING:
     from hwsim.readings.silicon.case import Section
     from hwsim.readings.silicon.design import Designed
-    from hwsim.readings.silicon.judge import Judgement, Standing, Verdict
+    from hwsim.readings.silicon.judge import Judgement, QuestionVerdict, Standing
 
 WORKERS = 2
 UNSETTLED = 1
@@ -203,7 +203,7 @@ def _show(judgement: Judgement, every: bool) -> None:
     say()
 
 
-def _shown(verdict: Verdict, every: bool) -> list[Standing]:
+def _shown(verdict: QuestionVerdict, every: bool) -> list[Standing]:
     """The candidates that are left; all of them where none is; and those refuted, if they are asked for."""
     left = [standing for standing in verdict.standings if standing.survives]
     refuted = [standing for standing in verdict.standings if not standing.survives]

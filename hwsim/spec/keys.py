@@ -61,7 +61,7 @@ class Values:
         self.words = words
 
 
-class Part(BaseModel):
+class SpecPart(BaseModel):
     """A part of a specification: frozen, with no unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -87,7 +87,7 @@ OTHERS_KEYS: dict[str, Any] = {
 }
 
 
-class ByMethod(Part):
+class ByMethod(SpecPart):
     """A part whose keys depend on its method."""
 
     def __getattr__(self, name: str) -> Any:

@@ -15,18 +15,18 @@ from hwsim.spec.keys import (
     Flag,
     NoneWord,
     Number,
-    Part,
     Positive,
     RegisterFormat,
     ResultFormat,
     Rounding,
+    SpecPart,
     Values,
     Whole,
 )
 from hwsim.spec.sums import AlignedSum, Late, LateAdd, SubgroupRule, Sum
 
 
-class Operands(Part):
+class Operands(SpecPart):
     """Formats of the factors and of the addend."""
 
     a: FactorFormat
@@ -50,7 +50,7 @@ class Operands(Part):
         return (self.a, self.b) if self.convert is None else (self.convert, self.convert)
 
 
-class Scale(Part):
+class Scale(SpecPart):
     """Shared scales of both factors."""
 
     a: BlockScale
@@ -69,7 +69,7 @@ class Scale(Part):
         return self.a.block[1] if side == "a" else self.b.block[0]
 
 
-class Order(Part):
+class Order(SpecPart):
     """Which products of an instruction form a group: those whose index modulo `modulo` is in the group's list."""
 
     modulo: Positive
@@ -86,7 +86,7 @@ def _order(value: Any) -> Any:
         raise ValueError("must be sequential or {modulo: M, groups: [[...], ...]}, of integers") from None
 
 
-class Instruction(Part):
+class Instruction(SpecPart):
     """What one instruction takes."""
 
     k: Positive
@@ -119,7 +119,7 @@ class Instruction(Part):
         return tuple(index for index in range(first, first + self.k) if (index - first) % self.order.modulo in listed)
 
 
-class ResultRule(Part):
+class ResultRule(SpecPart):
     """The format that a group's sum is rounded to, once.
 
     The other rules are of that rounding, and not of a late addition or a promotion, which are additions of IEEE 754.
@@ -139,7 +139,7 @@ class ResultRule(Part):
     """Whether subnormal results are kept or become zero."""
 
 
-class Promotion(Part):
+class Promotion(SpecPart):
     """A register that the partial sum is added to every `interval` products, and at the end of K."""
 
     interval: Positive
@@ -152,7 +152,7 @@ class Promotion(Part):
     """How the register's sum is rounded."""
 
 
-class UnitKeys(Part):
+class UnitKeys(SpecPart):
     """The keys of a specification, and what follows from them; the rules between them are `Unit`'s."""
 
     unit: Annotated[str, Values("letters, digits, `_`, `.`, `-`")] = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")

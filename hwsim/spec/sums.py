@@ -11,14 +11,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from hwsim.formats.yamlfile import RuleError
-from hwsim.spec.keys import Bits, ByMethod, Flag, Lost, NoneWord, Part, Positive, RegisterFormat, Rounding, Whole
+from hwsim.spec.keys import Bits, ByMethod, Flag, Lost, NoneWord, Positive, RegisterFormat, Rounding, SpecPart, Whole
 
 AddendRule = Annotated[Literal["aligned", "late"] | None, NoneWord]
 ProductLimit = Annotated[Whole | None, NoneWord]
 ZeroSign = Literal["positive", "ieee"]
 
 
-class Combine(Part):
+class Combine(SpecPart):
     """How the two sums of `even-odd` become one."""
 
     fraction_bits: Bits
@@ -27,7 +27,7 @@ class Combine(Part):
     """What happens to the bits below."""
 
 
-class SubgroupRule(Part):
+class SubgroupRule(SpecPart):
     """Sums inside a group that are scaled before they are aligned."""
 
     lanes: Positive
@@ -147,18 +147,18 @@ class LateInWindow(ByMethod):
     """An addend more than so much below that exponent is dropped."""
 
 
-SUMS: tuple[type[Part], ...] = (AlignedSum, SequentialSum, PairwiseSum, EvenOddSum, ExactSum)
-LATE: tuple[type[Part], ...] = (LateAdd, LateInWindow)
+SUMS: tuple[type[SpecPart], ...] = (AlignedSum, SequentialSum, PairwiseSum, EvenOddSum, ExactSum)
+LATE: tuple[type[SpecPart], ...] = (LateAdd, LateInWindow)
 
 
-def _chosen(classes: Sequence[type[Part]], tag: str, value: Any) -> type[Part] | None:
+def _chosen(classes: Sequence[type[SpecPart]], tag: str, value: Any) -> type[SpecPart] | None:
     """The class that a mapping's tag names; None for no mapping, and for a tag that names none."""
     if not isinstance(value, dict):
         return None
     return next((each for each in classes if value.get(tag) in _tags(each, tag)), None)
 
 
-def _tags(chosen: type[Part], tag: str) -> tuple[str, ...]:
+def _tags(chosen: type[SpecPart], tag: str) -> tuple[str, ...]:
     return getattr(chosen.model_fields[tag].annotation, "__args__", ())
 
 
@@ -170,7 +170,7 @@ def _says_nothing(name: str, value: Any) -> bool:
     return value is None or value == "none" or (name in SAYS_NOTHING and value == SAYS_NOTHING[name])
 
 
-def _own_keys(classes: Sequence[type[Part]], tag: str, value: Any) -> Any:
+def _own_keys(classes: Sequence[type[SpecPart]], tag: str, value: Any) -> Any:
     """The mapping with the keys of its own class alone. Raises RuleError for others, and for one that is missing."""
     chosen = _chosen(classes, tag, value)
     if chosen is None:

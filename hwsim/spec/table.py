@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
-from hwsim.spec.keys import Part, Values
+from hwsim.spec.keys import SpecPart, Values
 from hwsim.spec.parts import Instruction, Operands, Promotion, ResultRule, Scale, UnitKeys
 from hwsim.spec.sums import LATE, SUMS, Combine, SubgroupRule
 
@@ -38,7 +38,7 @@ class SpecKey:
 
 
 # The parts of a file, each with the classes that stand for it, by the key that tells them apart.
-SECTIONS: tuple[tuple[str, str, Sequence[type[Part]]], ...] = (
+SECTIONS: tuple[tuple[str, str, Sequence[type[SpecPart]]], ...] = (
     ("", "", (UnitKeys,)),
     ("operands", "", (Operands,)),
     ("scale", "", (Scale,)),
@@ -64,13 +64,13 @@ def spec_keys() -> Iterator[SpecKey]:
                 yield _spec_key(section, tag, name, having, len(having) == len(classes))
 
 
-def _tag_key(section: str, tag: str, classes: Sequence[type[Part]]) -> SpecKey:
+def _tag_key(section: str, tag: str, classes: Sequence[type[SpecPart]]) -> SpecKey:
     tags = tuple(_tags(each, tag) for each in classes)
     meaning = " ".join(f"{name}: {_first_line(each)}" for name, each in zip(tags, classes, strict=True))
     return SpecKey(f"{section}.{tag}", (), meaning, tags, tags, None, required=True)
 
 
-def _spec_key(section: str, tag: str, name: str, having: Sequence[type[Part]], everywhere: bool) -> SpecKey:
+def _spec_key(section: str, tag: str, name: str, having: Sequence[type[SpecPart]], everywhere: bool) -> SpecKey:
     field = having[0].model_fields[name]
     values = dict.fromkeys(value for each in having for value in _values(each.model_fields[name]))
     path = f"{section}.{name}" if section else name
@@ -92,20 +92,20 @@ def _is_part(field: FieldInfo) -> bool:
     return any(each in classes for each in _leaves(field.annotation))
 
 
-def _tags(each: type[Part], tag: str) -> str:
+def _tags(each: type[SpecPart], tag: str) -> str:
     return str(get_args(each.model_fields[tag].annotation)[0])
 
 
-def _first_line(each: type[Part]) -> str:
+def _first_line(each: type[SpecPart]) -> str:
     return (inspect.getdoc(each) or "").splitlines()[0]
 
 
 @cache
-def meanings(each: type[Part]) -> dict[str, str]:
+def meanings(each: type[SpecPart]) -> dict[str, str]:
     """What the docstrings below a class's keys say."""
     found: dict[str, str] = {}
     for base in reversed(each.__mro__):
-        if not issubclass(base, Part) or base is Part:
+        if not issubclass(base, SpecPart) or base is SpecPart:
             continue
         (body,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         statements = body.body if isinstance(body, ast.ClassDef) else []

@@ -14,7 +14,7 @@ from hwsim.readings.changes import changed
 from hwsim.readings.questions import BY_NAME, QUESTIONS
 from hwsim.readings.silicon.answer import answer
 from hwsim.readings.silicon.design import FILLERS, Designed, design, fillers
-from hwsim.readings.silicon.instructions import INSTRUCTIONS, Instruction, instruction_of
+from hwsim.readings.silicon.instructions import INSTRUCTIONS, GpuInstruction, instruction_of
 from hwsim.readings.silicon.stimuli import Mix, stimuli
 from hwsim.spec import load_unit, presets
 
@@ -90,7 +90,7 @@ def test_what_fills_up_is_of_every_kind() -> None:
     [Mix(), Mix(special=1.0), Mix(low=1.0, empty=0.5), Mix(high=1.0, addend="high"), Mix(instructions=(4,))],
     ids=["usual", "special", "low", "high", "chained"],
 )
-def test_stimuli_are_operands_of_the_instruction(instruction: Instruction, mix: Mix) -> None:
+def test_stimuli_are_operands_of_the_instruction(instruction: GpuInstruction, mix: Mix) -> None:
     some_special = 0
     for case in islice(stimuli(instruction, mix, "tag", Random(3)), 40):
         assert len(case.a) == len(case.b)

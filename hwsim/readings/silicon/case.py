@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hwsim.readings.silicon.instructions import Instruction
+from hwsim.readings.silicon.instructions import GpuInstruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class CaptureCase:
 class Section:
     """The cases of one instruction. unit: the name of the unit that describes it."""
 
-    instruction: Instruction
+    instruction: GpuInstruction
     unit: str
     cases: Sequence[CaptureCase]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hwsim.files import replaced
 from hwsim.readings.silicon.case import CaptureCase, CaseFile, Section
-from hwsim.readings.silicon.instructions import INSTRUCTIONS, Instruction
-from hwsim.readings.silicon.lines import Lines
+from hwsim.readings.silicon.instructions import INSTRUCTIONS, GpuInstruction
+from hwsim.readings.silicon.lines import CheckedLines
 
 HEAD = "hwsim-capture-cases 1"
 
@@ -30,7 +30,7 @@ def text_of(generator: str, seed: int, sections: Iterable[Section]) -> Iterator[
     yield "end\n"
 
 
-def _line(instruction: Instruction, index: int, case: CaptureCase) -> str:
+def _line(instruction: GpuInstruction, index: int, case: CaptureCase) -> str:
     factor, accumulator = instruction.digits
     c = "-" if case.c is None else f"{case.c:0{accumulator}x}"
     a, b = ("".join(f"{code:0{factor}x}" for code in codes) for codes in (case.a, case.b))
@@ -51,7 +51,7 @@ def write_cases(path: Path, generator: str, seed: int, sections: Sequence[Sectio
 def read_cases(path: Path) -> CaseFile:
     """A case file. Raises ValueError that names file and line for what is no case file, or not a whole one."""
     data = path.read_bytes()
-    lines = Lines(path, data)
+    lines = CheckedLines(path, data)
     lines.expect(HEAD, "this is no case file")
     generator = lines.field("generator")
     seed = lines.number("seed")
@@ -64,14 +64,14 @@ def read_cases(path: Path) -> CaseFile:
     return CaseFile(generator, seed, tuple(sections), checksum(data))
 
 
-def _instruction(lines: Lines) -> Instruction:
+def _instruction(lines: CheckedLines) -> GpuInstruction:
     name = lines.field("instruction")
     if name not in INSTRUCTIONS:
         raise lines.error(f"unknown instruction {name!r}")
     return INSTRUCTIONS[name]
 
 
-def _case(lines: Lines, instruction: Instruction, index: int) -> CaptureCase:
+def _case(lines: CheckedLines, instruction: GpuInstruction, index: int) -> CaptureCase:
     words = lines.next("a case").split(" ")
     if len(words) != 6 or words[0] != str(index):
         raise lines.error(f"must be case {index}: ID TAG K C A B")

@@ -11,7 +11,7 @@ from hwsim.readings.changes import Candidate
 from hwsim.readings.questions import QUESTIONS, Question
 from hwsim.readings.silicon.answer import answer
 from hwsim.readings.silicon.case import CaptureCase, Section
-from hwsim.readings.silicon.instructions import Instruction
+from hwsim.readings.silicon.instructions import GpuInstruction
 from hwsim.readings.silicon.stimuli import MIXES, Mix, stimuli
 from hwsim.spec import Unit, WindowSum
 
@@ -62,7 +62,7 @@ class Designed:
 
 
 def design_rule(
-    instruction: Instruction,
+    instruction: GpuInstruction,
     unit: Unit,
     rule: Question,
     seed: int,
@@ -95,7 +95,7 @@ def edges(unit: Unit) -> tuple[int, int]:
     return unit.result.format.fraction_bits + 1, unit.sum.fraction_bits if isinstance(unit.sum, WindowSum) else 0
 
 
-def fillers(instruction: Instruction, unit: Unit, count: int, seed: int) -> Iterator[CaptureCase]:
+def fillers(instruction: GpuInstruction, unit: Unit, count: int, seed: int) -> Iterator[CaptureCase]:
     """`count` cases for no rule in particular."""
     shares = [int(share * count) for _, share, _ in FILLERS]
     shares[0] += count - sum(shares)
@@ -107,7 +107,7 @@ def fillers(instruction: Instruction, unit: Unit, count: int, seed: int) -> Iter
 
 
 def design(
-    instruction: Instruction,
+    instruction: GpuInstruction,
     unit: Unit,
     count: int,
     seed: int,

@@ -12,7 +12,7 @@ FP8 = ("e4m3", "e5m2")
 
 
 @dataclass(frozen=True)
-class Instruction:
+class GpuInstruction:
     """One instruction, by the name that case files give it: FAMILY.mMnNkK.D.A.B.
 
     a, b, d: names of the formats of the factors and of addend and result. k: products of one instruction.
@@ -56,8 +56,8 @@ class Instruction:
         return self.factors[0].container_bits // 4, self.accumulator.container_bits // 4
 
 
-def _fp8(family: str, shape: str) -> list[Instruction]:
-    return [Instruction(family, shape, d, a, b) for d, a, b in product(("f32", "f16"), FP8, FP8)]
+def _fp8(family: str, shape: str) -> list[GpuInstruction]:
+    return [GpuInstruction(family, shape, d, a, b) for d, a, b in product(("f32", "f16"), FP8, FP8)]
 
 
 INSTRUCTIONS = {
@@ -65,18 +65,18 @@ INSTRUCTIONS = {
     for instruction in (
         *_fp8("wgmma", "m64n8k32"),
         *_fp8("mma", "m16n8k32"),
-        Instruction("mma", "m16n8k16", "f32", "f16", "f16"),
-        Instruction("mma", "m16n8k8", "f32", "f16", "f16"),
-        Instruction("mma", "m16n8k16", "f16", "f16", "f16"),
-        Instruction("mma", "m16n8k16", "f32", "bf16", "bf16"),
-        Instruction("mma", "m16n8k8", "f32", "bf16", "bf16"),
-        Instruction("mma", "m16n8k8", "f32", "tf32", "tf32"),
-        Instruction("mma", "m16n8k4", "f32", "tf32", "tf32"),
+        GpuInstruction("mma", "m16n8k16", "f32", "f16", "f16"),
+        GpuInstruction("mma", "m16n8k8", "f32", "f16", "f16"),
+        GpuInstruction("mma", "m16n8k16", "f16", "f16", "f16"),
+        GpuInstruction("mma", "m16n8k16", "f32", "bf16", "bf16"),
+        GpuInstruction("mma", "m16n8k8", "f32", "bf16", "bf16"),
+        GpuInstruction("mma", "m16n8k8", "f32", "tf32", "tf32"),
+        GpuInstruction("mma", "m16n8k4", "f32", "tf32", "tf32"),
     )
 }
 
 
-def instruction_of(unit: Unit, name: str | None = None) -> Instruction:
+def instruction_of(unit: Unit, name: str | None = None) -> GpuInstruction:
     """The instruction whose results a unit describes.
 
     name: the instruction's name; without it the one of the family in the unit's name (`hopper-wgmma-...`), the unit's
@@ -98,7 +98,7 @@ def _name(fmt: Format | None) -> str:
     return fmt.name if fmt else "nothing"
 
 
-def _fits(instruction: Instruction, unit: Unit) -> bool:
+def _fits(instruction: GpuInstruction, unit: Unit) -> bool:
     operands = unit.operands
     return (
         unit.scale is None

@@ -44,7 +44,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class QuestionVerdict:
     """What is known of one rule."""
 
     rule: Question
@@ -75,7 +75,7 @@ class Judgement:
     start: Unit
     best: Candidate
     adopted: dict[str, str]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[QuestionVerdict, ...]
     right: int
     of: int
     unexplained: Example | None
@@ -144,7 +144,7 @@ def _wrong(candidate: Candidate, rows: Sequence[Row]) -> list[Example]:
     return [Example(*one) for one in said if one[1] != one[2]]
 
 
-def _verdict(rule: Question, unit: Unit, best: Candidate, rows: Sequence[Row]) -> Verdict:
+def _verdict(rule: Question, unit: Unit, best: Candidate, rows: Sequence[Row]) -> QuestionVerdict:
     """How the candidates of a rule stand, beside all else that the best unit has."""
     # Where no case was designed for the rule, any case may refute a candidate.
     own = [row for row in rows if row[1].tag == rule.name] or list(rows)
@@ -160,7 +160,7 @@ def _verdict(rule: Question, unit: Unit, best: Candidate, rows: Sequence[Row]) -
             survives = not elsewhere
         example = next(iter(failures or elsewhere), None) or _refuted(candidate, wrong)
         standings.append(Standing(candidate, len(own) - len(failures), len(own), survives, example))
-    return Verdict(rule, tuple(standings))
+    return QuestionVerdict(rule, tuple(standings))
 
 
 def _refuted(candidate: Candidate, wrong: Sequence[tuple[Candidate, list[Example]]]) -> Example | None:

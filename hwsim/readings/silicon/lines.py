@@ -8,7 +8,7 @@ from pathlib import Path
 HEX = re.compile(r"[0-9a-f]*\Z")
 
 
-class Lines:
+class CheckedLines:
     """The lines of a file, taken one after the other. Every line ends with LF, the last one is `end`."""
 
     def __init__(self, path: Path, data: bytes):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hwsim.readings.silicon.case import CaseFile, Section
-from hwsim.readings.silicon.lines import Lines
+from hwsim.readings.silicon.lines import CheckedLines
 
 HEAD = "hwsim-capture-results 1"
 FACTS = ("gpu", "capability", "driver", "cuda-driver", "cuda-runtime", "compiler")
@@ -57,7 +57,7 @@ def read_results(path: Path, cases: CaseFile) -> ResultFile:
 
     Raises ValueError that names file and line for what is not a whole result file, or is that of other cases.
     """
-    lines = Lines(path, path.read_bytes())
+    lines = CheckedLines(path, path.read_bytes())
     lines.expect(HEAD, "this is no result file")
     checksum = lines.field("cases")
     if checksum != cases.checksum:
@@ -70,7 +70,7 @@ def read_results(path: Path, cases: CaseFile) -> ResultFile:
     return ResultFile(checksum, facts, sections)
 
 
-def _section(lines: Lines, section: Section) -> SectionResults:
+def _section(lines: CheckedLines, section: Section) -> SectionResults:
     name = lines.field("instruction")
     if name != section.instruction.name:
         raise lines.error(f"must be instruction {section.instruction.name}, as in the case file, not {name}")

@@ -14,7 +14,7 @@ from hwsim.cases.landmarks import infinities, nans, zeros
 from hwsim.formats import FloatFormat, Format
 from hwsim.readings.questions import FLOORS
 from hwsim.readings.silicon.case import CaptureCase
-from hwsim.readings.silicon.instructions import Instruction
+from hwsim.readings.silicon.instructions import GpuInstruction
 
 T = TypeVar("T")
 Addend = Literal["any", "near", "above", "low", "high", "zero"]
@@ -80,7 +80,7 @@ MIXES = {
 
 
 def stimuli(
-    instruction: Instruction, mix: Mix, tag: str, rng: Stream, edges: tuple[int, int] = (14, 13)
+    instruction: GpuInstruction, mix: Mix, tag: str, rng: Stream, edges: tuple[int, int] = (14, 13)
 ) -> Iterator[CaptureCase]:
     """Cases without end. edges: binades below the largest product at which half an ulp of the result and the end of
     the window are.
@@ -94,7 +94,7 @@ ANY_ADDEND: tuple[Addend, ...] = ("near", "near", "above", "low", "zero", "high"
 
 
 class _Drawer:
-    def __init__(self, instruction: Instruction, mix: Mix, rng: Stream, edges: tuple[int, int]):
+    def __init__(self, instruction: GpuInstruction, mix: Mix, rng: Stream, edges: tuple[int, int]):
         a, b = instruction.factors
         c = instruction.accumulator
         assert isinstance(a, FloatFormat) and isinstance(b, FloatFormat) and isinstance(c, FloatFormat)

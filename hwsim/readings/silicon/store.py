@@ -16,7 +16,7 @@ import yaml
 
 from hwsim.files import replaced
 from hwsim.readings.silicon.case import CaptureCase, CaseFile
-from hwsim.readings.silicon.instructions import INSTRUCTIONS, Instruction
+from hwsim.readings.silicon.instructions import INSTRUCTIONS, GpuInstruction
 from hwsim.readings.silicon.results import FACTS, ResultFile, SectionResults
 
 MANIFEST = "manifest.yaml"
@@ -30,7 +30,7 @@ class Captured:
     codes: a result for each case. unstable: the cases whose result changed from one run to the next.
     """
 
-    instruction: Instruction
+    instruction: GpuInstruction
     unit: str
     cases: Sequence[CaptureCase]
     codes: Sequence[int]
