@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from hwsim.formats.catalog import explain_invalid, nearest
 from hwsim.formats.yamlfile import Document, SpecError
 from hwsim.spec import Unit, implemented
-from hwsim.spec.keys import Part
+from hwsim.spec.keys import SpecPart
 from hwsim.spec.parts import Scale
 from hwsim.study.plan.methods import change_method
 
@@ -101,7 +101,7 @@ def _paths(model: type[BaseModel]) -> Iterator[Keys]:
 def _parts_of(annotation: Any) -> Iterator[type[BaseModel]]:
     """The parts of a unit that a key's annotation names, those of unions too."""
     if isinstance(annotation, type):
-        if issubclass(annotation, Part):
+        if issubclass(annotation, SpecPart):
             yield annotation
     else:
         for inner in get_args(annotation):
