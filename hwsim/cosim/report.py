@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 
-import yaml
-
-from hwsim.cosim.coverage import UnitCoverage
 from hwsim.cosim.design import Design, DotDesign, Played
-from hwsim.report import CodeReading, File, Mismatch, Row, RunReport
+from hwsim.report import CodeReading, File, Mismatch, Row
 from hwsim.report.cases import case_explanation, case_operands, explain_command
 from hwsim.report.reading import reading, ulps
-from hwsim.spec import Unit, as_yaml
 from hwsim.tb.job import CodeTable, PortMismatch
 
 MOST_TOLD = 3  # mismatches of a suite that are reported, each of another case
@@ -133,27 +128,3 @@ def log_end(folder: Path) -> list[str]:
 def assertions_in(folder: Path) -> list[str]:
     """The assertions that failed in a simulation, a line each."""
     return [f"  {line}" for line in _log(folder) if "Assertion failed" in line]
-
-
-def run_report(
-    title: str,
-    units: Iterable[Unit],
-    rows: Sequence[Row],
-    mismatches: Sequence[Mismatch],
-    coverage: Sequence[UnitCoverage],
-    notes: Sequence[str],
-    command: str,
-    seed: int,
-) -> RunReport:
-    """A whole run. command: what runs it again."""
-    return RunReport(
-        title=title,
-        command=command,
-        version=version("hwsim"),
-        seed=seed,
-        units=tuple(yaml.safe_load(as_yaml(unit)) for unit in units),
-        rows=tuple(rows),
-        coverage=tuple(group for one in coverage for group in one.groups),
-        mismatches=tuple(mismatches),
-        notes=(*notes, *(note for one in coverage for note in one.notes)),
-    )

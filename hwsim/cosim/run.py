@@ -6,8 +6,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
+
+import yaml
 
 from hwsim import processes
 from hwsim.cases.drawing import Stream
@@ -18,7 +21,7 @@ from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.folder import results_folder
 from hwsim.cosim.minimal import MinimalCase, Minimizer
 from hwsim.cosim.play import BULK, play_in_bulk, play_simulated
-from hwsim.cosim.report import judge, run_report
+from hwsim.cosim.report import judge
 from hwsim.cosim.shrink import Shrunk
 from hwsim.cosim.simulate import command
 from hwsim.cosim.story import SUITE, story
@@ -26,7 +29,8 @@ from hwsim.cosim.suites import Planner, expected_codes
 from hwsim.cosim.tables import TablesDesign
 from hwsim.cosim.tools import require
 from hwsim.cosim.unitdesign import UnitDesign
-from hwsim.report import Mismatch, Row, write_reports
+from hwsim.report import Mismatch, Row, RunReport, write_reports
+from hwsim.spec import as_yaml
 from hwsim.tb.job import MISSING
 
 WORKERS = 2
@@ -153,8 +157,17 @@ def _write(options: CosimOptions, result: RunResult, folder: Path) -> None:
     dots = [design for design in options.designs if isinstance(design, DotDesign)]
     theirs = " --dut" if any(isinstance(design, DutDesign) for design in dots) else ""
     title = f"hwsim cosim{theirs}: {', '.join(design.title for design in dots)}"
-    units = [design.unit for design in dots]
-    report = run_report(title, units, rows, mismatches, result.coverage, result.notes, options.whole, options.seed)
+    report = RunReport(
+        title=title,
+        command=options.whole,
+        version=version("hwsim"),
+        seed=options.seed,
+        units=tuple(yaml.safe_load(as_yaml(design.unit)) for design in dots),
+        rows=tuple(rows),
+        coverage=tuple(group for one in result.coverage for group in one.groups),
+        mismatches=tuple(mismatches),
+        notes=(*result.notes, *(note for one in result.coverage for note in one.notes)),
+    )
     write_reports(folder, report)
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from hwsim.errors import ToolMissing
 
-SIMULATORS = ("verilator", "icarus")
-
 
 @dataclass(frozen=True)
 class Verilator:
