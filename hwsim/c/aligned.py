@@ -8,7 +8,7 @@ from hwsim.spec import AlignedSum, Unit
 
 
 def group_sum(unit: Unit, rule: AlignedSum, sizes: Sizes) -> GroupSum:
-    """The sum of a group; what its integers hold is added to `sizes`."""
+    """The sum of a group. Adds the integers that it needs to `sizes`."""
     product, count = sizes.product, unit.instruction.lanes
     most, fraction_bits = product.most, product.fraction_bits
     part_exp = None

@@ -22,7 +22,7 @@ OVERFLOW = {"infinity": "U_TO_INFINITY", "nan": "U_TO_NAN", "saturate": "U_SATUR
 class Arithmetic(UnitFormats):
     """One unit's arithmetic.
 
-    version: hwsim's. Raises NotImplementedYet for what the model lacks, and for what C has no practical integers for.
+    version: hwsim's. Raises NotImplementedYet for a unit that the model lacks, or that needs integers too wide for C.
     """
 
     def __init__(self, unit: Unit, version: str):
@@ -41,37 +41,37 @@ class Arithmetic(UnitFormats):
 
     @property
     def words(self) -> int:
-        """Its words of 32 bits; 0 where a type of C holds it."""
+        """Words of 32 bits in that integer; 0 where a type of C holds it."""
         return 0 if self.integer_bits <= 64 else -(-self.integer_bits // 32)
 
     @property
     def integer_type(self) -> str:
-        """The type of C, without `_t`, where one holds it."""
+        """The type of C, without `_t`, that holds that integer, if any does."""
         return "int32" if self.integer_bits <= 32 else "int64"
 
     @property
     def shift_most(self) -> int:
-        """The farthest that anything is shifted."""
+        """The largest shift distance."""
         return max(cut.shifted for cut in self.sizes.cuts) + 1
 
     @cached_property
     def cuts(self) -> tuple[CutMode, ...]:
-        """What becomes of bits that are shifted out."""
+        """The ways in which this unit cuts bits off."""
         late: list[Lost] = [self.u.late.lost] if isinstance(self.u.late, LateInWindow) else []
         return modes([*self.group.lost, *late], None if self.result_float else self.u.result.rounding)
 
     @property
     def other_modes(self) -> str:
-        """The names of those that are no rounding, as more elements of an enumeration."""
+        """The names of cut modes that are no rounding, as further elements of the enumeration of roundings."""
         return "".join(f", U_{cut.name.upper()}" for cut in self.cuts if cut.name not in ROUNDINGS)
 
     def cut(self, lost: Lost) -> str:
-        """The last argument of an alignment, where it has a choice."""
+        """The last argument of an alignment: the cut mode, where the unit has several."""
         return f", U_{mode_of(lost).upper()}" if len(self.cuts) > 1 else ""
 
     @property
     def cut_result(self) -> str:
-        """The same, of a result in a fixed format."""
+        """The cut mode as the last argument, for a result in a fixed format."""
         return f", U_{self.u.result.rounding.upper()}" if len(self.cuts) > 1 else ""
 
     @property
@@ -81,7 +81,7 @@ class Arithmetic(UnitFormats):
 
     @property
     def exact_sums(self) -> bool:
-        """Whether there are exact sums."""
+        """Whether the unit has exact sums."""
         return self.group.unit_exp is not None or self.group.parts > 0
 
     @property
@@ -123,8 +123,8 @@ class Arithmetic(UnitFormats):
         sides: dict[str, Format] = {"x": self.u.operands.a, "y": self.u.operands.b}
         if self.u.scale is not None and self.scaled_at == "product":
             sides |= {"v": self.u.scale.a.format, "w": self.u.scale.b.format}
-        found = [f"({name}.cls == U_NAN)" for name, fmt in sides.items() if fmt.has_nan]
-        return " | ".join([*found, *["(infinite & zero)"] * self.infinite_factors])
+        operands = [f"({name}.cls == U_NAN)" for name, fmt in sides.items() if fmt.has_nan]
+        return " | ".join([*operands, *["(infinite & zero)"] * self.infinite_factors])
 
     @property
     def product_class(self) -> str:
@@ -140,13 +140,13 @@ class Arithmetic(UnitFormats):
 
     @property
     def product_limit(self) -> int:
-        """`sum.product_limit`, no farther than exponents go."""
+        """`sum.product_limit`, limited to the exponents that can occur; 0 without one."""
         limit = self.u.sum.product_limit
         return 0 if limit is None else max(-FARTHEST, min(FARTHEST, limit))
 
     @property
     def drop_below(self) -> int:
-        """`late.drop_below`, no farther than exponents go."""
+        """`late.drop_below`, limited to the exponents that can occur; 0 without one."""
         below = None if self.late_window is None else self.late_window.drop_below
         return 0 if below is None else max(-FARTHEST, min(FARTHEST, below))
 
@@ -159,7 +159,7 @@ class Arithmetic(UnitFormats):
 
     @property
     def absent(self) -> bool:
-        """Whether a group can have an addend, and another none."""
+        """Whether some groups have an addend and others do not."""
         return self.group_addend and self.u.operands.addend is None and self.u.restart is None
 
     def zero_sign(self, terms: str) -> str:
@@ -174,7 +174,7 @@ class Arithmetic(UnitFormats):
 
     @property
     def late_zero_sign(self) -> str:
-        """The same of the sum with a late addend in a window."""
+        """The sign of a sum of zero after a late addition in a window, as an expression of C."""
         if not self.group.zero_signs:
             return "0"
         own = " | 1 << group->addend.sign" if self.group_addend else ""
@@ -184,17 +184,17 @@ class Arithmetic(UnitFormats):
 
     @property
     def adds(self) -> bool:
-        """Whether there are additions of two terms, rounded."""
+        """Whether the unit has rounded additions of two terms."""
         return self.rounded_sum is not None or self.late_add is not None or self.u.promotion is not None
 
     @property
     def overflow(self) -> str:
-        """What takes the place of too large a result."""
+        """What replaces a result that is too large."""
         return OVERFLOW[self.u.result.overflow]
 
     @property
     def infinite(self) -> str:
-        """What takes the place of an infinite result."""
+        """What replaces an infinite result."""
         kept = self.overflow == "U_SATURATE" or not self.u.result.format.infinities
         return self.overflow if kept else "U_TO_INFINITY"
 
@@ -208,6 +208,6 @@ class Arithmetic(UnitFormats):
 
     @property
     def other_nan(self) -> bool:
-        """Whether the unit's NaN is not that of late additions."""
+        """Whether the unit returns another NaN than late additions do."""
         fmt = self.u.output
         return isinstance(fmt, FloatFormat) and self.u.nan != fmt.canonical_nan

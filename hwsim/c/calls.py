@@ -1,4 +1,4 @@
-"""Parameters and arguments of a unit's functions in C, and which products a dot product takes."""
+"""Parameters and arguments of a unit's functions in C, and which products each group of a dot product takes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Calls(Arithmetic):
             self.code_types |= {"scale_a": code_type(scale.a.format), "scale_b": code_type(scale.b.format)}
 
     def parameters(self, scales: bool) -> str:
-        """Pointers to the codes of both factors, and of both scales."""
+        """Parameters that point to the codes of both factors and, if asked for, of both scales."""
         names = ["a", "b", *(["scale_a", "scale_b"] if scales else [])]
         return ", ".join(f"const {self.code_types[name]} *{name}" for name in names)
 
@@ -32,18 +32,18 @@ class Calls(Arithmetic):
 
     @property
     def dot_parameters(self) -> str:
-        """What a whole dot product takes, before the number of products."""
+        """The parameters of a whole dot product that come before the number of products."""
         parts = self.parameters(self.u.scale is not None).split(", ")
         return ", ".join([*parts[:2], *["uint32_t c"] * (self.u.operands.addend is not None), *parts[2:]])
 
     @property
     def arguments(self) -> str:
-        """The names of what `parameters` has."""
+        """The names of a group's parameters."""
         return "a, b, scale_a, scale_b" if self.group_scales else "a, b"
 
     @property
     def state_words(self) -> str:
-        """What a dot product under way keeps as its result."""
+        """What an unfinished dot product keeps as its result, in words."""
         if self.u.promotion:
             return "the promotion register"
         first = "c, then " if self.u.operands.addend else ""
@@ -51,7 +51,7 @@ class Calls(Arithmetic):
 
     @property
     def step_words(self) -> str:
-        """Which rounding each step is."""
+        """The roundings of a rounded sum in the order of its steps, in words."""
         rounded = self.rounded_sum is not None and self.rounded_sum.product == "rounded"
         product = "each product, rounded, " if rounded else ""
         if isinstance(self.u.sum, SequentialSum):
@@ -61,7 +61,7 @@ class Calls(Arithmetic):
 
     @property
     def late_call(self) -> str:
-        """The addition of a late addend, after an instruction's last group."""
+        """The call that adds a late addend after an instruction's last group."""
         chain = f"s->groups > {self.u.instruction.groups}"
         if self.late_window is not None:
             return f"u_add_in_window(s->result, {chain}, &s->stages, &s->late)"
@@ -83,20 +83,20 @@ class Calls(Arithmetic):
 
     @property
     def gathers(self) -> bool:
-        """Whether lanes are not simply the next codes."""
+        """Whether a group's codes must be gathered, because they are not the next codes in memory."""
         instruction = self.u.instruction
         return self.order is not None or self.u.scale is not None or instruction.fill != instruction.lanes
 
     @property
     def group_count(self) -> str:
-        """Groups of a dot product of k products, as an expression of C."""
+        """The number of groups in a dot product of k products, as an expression of C."""
         fill, lanes = self.u.instruction.fill, self.u.instruction.lanes
         times = f" * {fill // lanes}" if fill != lanes else ""
         return f"(k + {fill - 1}) / {fill}{times}"
 
     @property
     def takes(self) -> str:
-        """Whether there is a dot product of k products, as an expression of C."""
+        """Whether the unit takes a dot product of k products, as an expression of C."""
         instruction, scale = self.u.instruction, self.u.scale
         rules = ["k >= 1"]
         if instruction.chain is None:
@@ -110,7 +110,7 @@ class Calls(Arithmetic):
 
     @property
     def scale_blocks(self) -> tuple[int, int]:
-        """Products that share a scale of a, and of b."""
+        """How many products share a scale of a, and of b."""
         assert self.u.scale is not None
         return self.u.scale.a.block[1], self.u.scale.b.block[0]
 

@@ -1,4 +1,4 @@
-"""What becomes of bits that are shifted out, in C."""
+"""Rules for bits that are shifted out, in C."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Mode = Literal["rz", "rd", "ru", "rto", "rne", "rna", "ones"]
 
 
 class CutMode(NamedTuple):
-    """One way to cut a number off.
+    """A rule for the bits that a shift cuts off.
 
-    words: for the header's reader. narrow, wide: the condition on which the magnitude that is kept grows by one place,
-    as an expression of C on one integer, and on words of 32 bits; empty where it never grows.
+    words: for the header's reader. narrow, wide: when 1 is added to the magnitude that is kept, as an expression of C
+    on an integer, and on words of 32 bits; empty for never.
     """
 
     name: Mode
@@ -23,7 +23,7 @@ class CutMode(NamedTuple):
 
 
 def cut_mode(mode: Mode) -> CutMode:
-    """How a mode is written in C."""
+    """A mode with its expressions of C."""
     match mode:
         case "rz":
             return CutMode(mode, "magnitudes are cut off", "", "")
@@ -49,7 +49,7 @@ def cut_mode(mode: Mode) -> CutMode:
 
 
 def mode_of(lost: Lost) -> Mode:
-    """The mode that `lost` means."""
+    """The mode of a rule for lost bits."""
     match lost:
         case "truncate":
             return "rz"
@@ -66,6 +66,6 @@ def mode_of(lost: Lost) -> Mode:
 
 
 def modes(lost: list[Lost], rounding: Rounding | None = None) -> tuple[CutMode, ...]:
-    """Those that a unit needs, in the order of their names; rounding: of a result in a fixed format."""
+    """The modes that a unit needs, in the order of their names. rounding: of a result in a fixed format."""
     names: set[Mode] = {mode_of(each) for each in lost} | ({rounding} if rounding is not None else set())
     return tuple(cut_mode(name) for name in sorted(names))

@@ -7,7 +7,7 @@ from hwsim.spec import EvenOddSum, Unit
 
 
 def group_sum(unit: Unit, rule: EvenOddSum, sizes: Sizes) -> GroupSum:
-    """The sum of a group; what its integers hold is added to `sizes`."""
+    """The sum of a group. Adds the integers that it needs to `sizes`."""
     lanes = unit.instruction.lanes
     term = sizes.cut(sizes.product.most, sizes.product.fraction_bits, rule.fraction_bits)
     half = -(-lanes // 2) * term.kept

@@ -1,4 +1,4 @@
-"""Exact sums in C: one integer that holds every product in its place."""
+"""Exact sums in C: a single integer wide enough for every product."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LONGEST = 40  # 2^LONGEST products make the longest exact sum: a terabyte of cod
 
 
 def group_sum(unit: Unit, rule: ExactSum, sizes: Sizes) -> GroupSum:
-    """The sum of a group; what its integers hold is added to `sizes`."""
+    """The sum of a group. Adds the integers that it needs to `sizes`."""
     spans = (sizes.product, *addends(unit))
     unit_exp = min(span.least_exp for span in spans)
     most, *others = (span.most << span.high - span.fraction_bits - unit_exp for span in spans)
@@ -31,7 +31,7 @@ def group_sum(unit: Unit, rule: ExactSum, sizes: Sizes) -> GroupSum:
 
 
 def _longest(unit: Unit, rule: ExactSum) -> int:
-    """Products of the longest exact sum."""
+    """The number of products in the longest exact sum."""
     instruction = unit.instruction
     if rule.rounded == "group":
         return instruction.lanes

@@ -13,7 +13,7 @@ MARK = "hwsim export-c"
 def export_c(unit: Unit, version: str) -> dict[str, str]:
     """The files, by name: the same text from the same specification and version.
 
-    Raises NotImplementedYet for a unit that the model or C lacks something of.
+    Raises NotImplementedYet for a unit with a setting that the model or C lacks.
     """
     plan = UnitInC(unit, version)
     names = {

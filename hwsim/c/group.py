@@ -1,4 +1,4 @@
-"""What the templates are told of a group's sum, whatever its method."""
+"""A group's sum as the templates see it, for every method."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hwsim.spec import EvenOddSum, Lost, Unit
 
 @dataclass
 class Sizes:
-    """What a unit's integers hold.
+    """The numbers that a unit's integers must hold.
 
     product: the products, with the scales that enter them.
-    cuts: everything that is shifted down. totals: the largest magnitude of every sum.
+    cuts: all integers that are shifted down. totals: the largest magnitude of every sum.
     """
 
     product: Span
@@ -22,7 +22,7 @@ class Sizes:
     totals: list[int] = field(default_factory=list)
 
     def cut(self, most: int, fraction_bits: int, bits: int) -> ShiftedIn:
-        """Integers that are shifted into a window."""
+        """Add integers that are shifted into a window; returns them."""
         cut = ShiftedIn(most, fraction_bits, bits)
         self.cuts.append(cut)
         self.totals.append(cut.kept)
@@ -30,7 +30,7 @@ class Sizes:
 
     @property
     def bits(self) -> int:
-        """Bits of a signed integer for all of it; 0 where there is none.
+        """Bits of a signed integer that holds all of them; 0 where there are none.
 
         A shift by one place more than there are bits must be one that C defines, and leave less than half.
         """
@@ -40,15 +40,15 @@ class Sizes:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSum:
-    """One method's sum of a group. What a method does not have keeps its default.
+    """One method's sum of a group. Fields of other methods keep their defaults.
 
-    template: the one that writes it. lost: the rules by which bits are lost.
-    window_bits: fraction bits of the window; total_bits: of the window of the total; None without one.
-    terms: how many the window has. parts: scaled sums of a group; part_exp, part_bits: the exponent of the unit of an
-    exact one, and its fraction bits, scaled. zeros_count, max_exp_floor: as in the specification.
-    unit_exp: the exponent of the unit of an exact sum; exact_products: products of the longest one; carries: whether
-    it goes on unrounded. fixed: how it is shifted to a result in a fixed format.
-    steps: rounded additions of a group; format: theirs.
+    template: its template's name. lost: the rules for lost bits.
+    window_bits: fraction bits of the window; total_bits: of the total's window; None without a window.
+    terms: terms in the window. parts: scaled sums of a group; part_exp: the exponent of the unit of such a sum, before
+    its scales; part_bits: its fraction bits with them. zeros_count, max_exp_floor: as in the specification.
+    unit_exp: the exponent of the unit of an exact sum; exact_products: products of the longest; carries: whether an
+    exact sum goes to the next group unrounded. fixed: how an exact sum is shifted to a result in a fixed format.
+    steps: rounded additions of a group; format: of these additions.
     """
 
     template: str

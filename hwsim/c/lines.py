@@ -1,4 +1,4 @@
-"""Lines that long names have made too long, broken where a reader would break them."""
+"""Breaks lines that long names make too long, where a reader would break them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ BREAK = re.compile(r"(?<=,) | (?=(?:&&|\|\||[?:|+-]) )")
 def short(line: str, again: bool = False) -> list[str]:
     """A line of C, C++ or SystemVerilog as lines of at most `WIDTH` characters, where it can be broken.
 
-    again: it is the rest of another line, and indented as such.
+    again: whether the line is the rest of another, and indented as such.
     """
     if len(line) <= WIDTH:
         return [line]
     if comment := COMMENT.match(line):
         return _filled(line, comment[0].replace("/*", " *"))
     if trailing := TRAILING.fullmatch(line):
-        indent, code, said = trailing.groups()
-        return [*short(indent + said), *short(indent + code)]
+        indent, code, remark = trailing.groups()
+        return [*short(indent + remark), *short(indent + code)]
     if function := ONE_LINE_FUNCTION.fullmatch(line):
         head, body = function.groups()
         return [*short(head), "{", *short(" " * STEP + body), "}"]
@@ -33,7 +33,7 @@ def short(line: str, again: bool = False) -> list[str]:
 
 
 def _filled(line: str, lead: str) -> list[str]:
-    """Words of a comment; what is indented in it is code, and goes on with more indentation, after a comma."""
+    """A comment's line, broken between words; indented lines are code, broken after a comma and indented further."""
     code = lead.startswith(" *  ")
     end = max(line.rfind(" ", len(lead), WIDTH + 1), 0)
     if code:
@@ -42,10 +42,10 @@ def _filled(line: str, lead: str) -> list[str]:
 
 
 def _broken(line: str, again: bool) -> list[str]:
-    """Broken in as few parentheses as can be, after a comma if there is one, and as late as can be."""
+    """A line of code, broken inside as few parentheses as possible, preferably after a comma, as late as possible."""
     indent = len(line) - len(line.lstrip())
     depths = _depths(line)
-    places = [found.start() for found in BREAK.finditer(line, indent) if indent + STEP < found.start() <= WIDTH]
+    places = [match.start() for match in BREAK.finditer(line, indent) if indent + STEP < match.start() <= WIDTH]
     if not places:
         return [line]
     at = min(places, key=lambda place: (len(depths[place]), line[place - 1] != ",", -place))
@@ -59,13 +59,13 @@ def _again(rest: str, before: str) -> list[str]:
 
 
 def _depths(line: str) -> list[tuple[int, ...]]:
-    """The parentheses that are open at each character."""
-    found: list[tuple[int, ...]] = []
+    """The positions of the parentheses that are open at each character."""
+    depths: list[tuple[int, ...]] = []
     opened: tuple[int, ...] = ()
     for place, character in enumerate(line):
         if character in ")]}":
             opened = opened[:-1]
-        found.append(opened)
+        depths.append(opened)
         if character in "([{":
             opened = (*opened, place)
-    return found
+    return depths

@@ -1,4 +1,4 @@
-"""C identifiers for units and formats: the same from the same names."""
+"""C identifiers for units and formats; equal names give equal identifiers."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ INCLUDED = {"stdint", "stdio", "string", "svdpi"}
 
 
 def identifier(name: str) -> str:
-    """A name with what C and C++ allow: runs of other characters become one underscore, none of them at the end.
+    """A name as an identifier of C and C++: each run of other characters is an underscore, removed at either end.
 
-    `unit_` stands before what would begin with a digit, or with `u_`, which templates have a use for, and before the
-    name of a header that is not the unit's.
+    `unit_` is put before a name that begins with a digit or with `u_`, which templates use, and before the name of a
+    header that the files include.
     """
     plain = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
     return f"unit_{plain}" if re.match(r"\d|[uU]_", plain) or plain.lower() in INCLUDED else plain
 
 
 def format_names(formats: Iterable[Format]) -> dict[Format, str]:
-    """An identifier for each format; formats of one identifier are numbered from the second on."""
+    """An identifier for each format; equal identifiers are numbered from the second on."""
     names: dict[Format, str] = {}
     for fmt in formats:
         if fmt in names:

@@ -1,4 +1,4 @@
-"""What decoded numbers can be, and how wide the integers are that hold their sums."""
+"""Ranges of decoded numbers, and the widths of integers that hold their sums."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Span(NamedTuple):
     high: int
 
     def times(self, other: Span) -> Span:
-        """Products with other numbers."""
+        """The range of products of these numbers and others."""
         return Span(*(x * y if index == 0 else x + y for index, (x, y) in enumerate(zip(self, other, strict=True))))
 
     @property
     def least_exp(self) -> int:
-        """The exponent of what every number is a multiple of."""
+        """The exponent of the power of two that every number is a multiple of."""
         return self.low - self.fraction_bits
 
 
 def span_of(fmt: Format) -> Span:
-    """The finite numbers of a format, decoded."""
+    """The range of a format's finite numbers."""
     if isinstance(fmt, ExponentFormat):
         return Span(1, 0, fmt.min_code - fmt.bias, fmt.max_code - fmt.bias)
     if isinstance(fmt, FixedFormat):
@@ -35,7 +35,7 @@ def span_of(fmt: Format) -> Span:
 
 
 def converted(fmt: Format, to: FloatFormat) -> Span:
-    """The numbers of a format in another one that holds them."""
+    """The range of a format's numbers after conversion to another format, which holds them all."""
     own = span_of(fmt)
     high = own.high if isinstance(fmt, FloatFormat) else own.most.bit_length() - 1 + own.high - own.fraction_bits
     return Span((1 << to.precision) - 1, to.fraction_bits, max(own.least_exp, to.emin), max(high, to.emin))
@@ -50,20 +50,20 @@ class ShiftedIn(NamedTuple):
 
     @property
     def up(self) -> int:
-        """Places up."""
+        """Places that the integers are shifted up."""
         return max(0, self.bits - self.fraction_bits)
 
     @property
     def down(self) -> int:
-        """Places down, beside the distance to max_exp."""
+        """Places that they are shifted down, in addition to the distance to max_exp."""
         return max(0, self.fraction_bits - self.bits)
 
     @property
     def shifted(self) -> int:
-        """Bits of the integer before it goes down."""
+        """Bits of the largest integer before it is shifted down."""
         return (self.most << self.up).bit_length()
 
     @property
     def kept(self) -> int:
-        """The most that is left of it, rounded up."""
+        """The largest integer after it is shifted down, rounded up."""
         return (self.most << self.up >> self.down) + 1

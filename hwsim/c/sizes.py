@@ -1,4 +1,4 @@
-"""How wide a unit's integers are: its products, the sum of a group by its method, and a late addend's window."""
+"""Collects the integers of a unit: products, the sum of a group by its method, and a late addend's window."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateInWindow, PairwiseS
 
 
 def sized(unit: Unit) -> tuple[GroupSum, Sizes]:
-    """The sum of a unit's groups, and what all of its integers hold."""
+    """The sum of a unit's groups, and the numbers that all of its integers hold."""
     sizes = Sizes(_products(unit))
     group = _group_sum(unit, sizes)
     if isinstance(unit.late, LateInWindow) and group.total_bits is not None:

@@ -1,4 +1,4 @@
-"""Which units C has."""
+"""Which units can be exported to C."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FARTHEST = 1 << 20  # an exponent beyond every one that terms have
 
 
 def supports(unit: Unit) -> Support:
-    """What of a unit C lacks: what no implementation has, and integers beyond what is practical."""
+    """What C lacks of a unit: settings that no implementation has yet, and integers too wide to be practical."""
     general = implemented(unit)
     if not general:
         return general

@@ -1,4 +1,4 @@
-"""Templates to text. A template writes `u_` and `U_` where the unit's identifier comes to stand."""
+"""Renders templates to text. In a template, `u_` and `U_` stand for the unit's identifier."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFINED = re.compile(r"^(?:static inline .*?\bu_(\w+)\(|\} u_(\w+);|typedef .*\b
 @cache
 def _environment() -> Environment:
     # C and SystemVerilog have no `${`, and a line that begins with `//%` reads as a comment of both.
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("hwsim.c"),
         variable_start_string="${",
         variable_end_string="}",
@@ -34,8 +34,8 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    made.globals |= {"code": code, "comment": comment, "int": int, "kept": kept}
-    return made
+    environment.globals |= {"code": code, "comment": comment, "int": int, "kept": kept}
+    return environment
 
 
 def code(number: int) -> str:
@@ -44,50 +44,50 @@ def code(number: int) -> str:
 
 
 def comment(text: str) -> str:
-    """Text that a comment of C holds as it is: nothing in it ends the comment or begins another."""
+    """Text made safe for a comment of C: nothing in it ends the comment or begins another."""
     return kept(text.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/"))
 
 
 def kept(text: str) -> str:
-    """Text that holds no name of a template."""
+    """Text in which nothing is taken for a template's `u_` name."""
     return re.sub(r"\b([uU])_", rf"\1{KEPT}_", text)
 
 
 def render(template: str, plan: UnitInC) -> str:
-    """The text that a template makes of a plan.
+    """The text of a template for a unit.
 
-    A name of C is written `u_name` or `U_NAME` in templates. The header has a macro that puts the unit's identifier
-    before a name, so that its lines stay short; what users call is written out where it is defined. So is every name
-    outside of the header.
+    A name of C is written `u_name` or `U_NAME` in templates. In the header, a macro puts the unit's identifier before
+    a name, so that lines stay short; names that users call are written out where they are defined. Other files have
+    every name written out.
     """
-    made = _environment().get_template(template).render(p=plan)
-    made = made.replace("U_HEADER_GUARD", f"{plan.prefix.upper()}_H")
+    text = _environment().get_template(template).render(p=plan)
+    text = text.replace("U_HEADER_GUARD", f"{plan.prefix.upper()}_H")
     if template == HEADER:
         public = PUBLIC | {f"{fmt}_{function}" for fmt in plan.names.values() for function in OF_FORMATS}
-        made = "\n".join(_short(line, plan.prefix, public) for line in made.splitlines())
+        text = "\n".join(_short(line, plan.prefix, public) for line in text.splitlines())
     else:
-        made = NAME.sub(rf"{plan.prefix}_\1", made)
-    lines = made.replace(KEPT, "").splitlines()
+        text = NAME.sub(rf"{plan.prefix}_\1", text)
+    lines = text.replace(KEPT, "").splitlines()
     if not template.startswith("README"):
         lines = [part for line in lines for part in short(line.rstrip())]
     return _spaced(lines)
 
 
 def _short(line: str, prefix: str, public: set[str]) -> str:
-    """A line of the header."""
+    """A line of the header, with public names written out and others through the macro."""
     defined = DEFINED.match(line)
     whole = public if line.startswith(("/*", " *")) else public & set(defined.groups()) if defined else set()
 
-    def named(found: re.Match[str]) -> str:
-        return f"{prefix}_{found[1]}" if found[1] in whole else f"u_({found[1]})"
+    def named(match: re.Match[str]) -> str:
+        return f"{prefix}_{match[1]}" if match[1] in whole else f"u_({match[1]})"
 
     return NAME.sub(named, line)
 
 
-def _spaced(made: list[str]) -> str:
-    """Text with a blank line between functions, types and comments, never two, and none at the end."""
+def _spaced(text: list[str]) -> str:
+    """Text with a single blank line between functions, types and comments, and none at the end."""
     lines: list[str] = []
-    for line in map(str.rstrip, made):
+    for line in map(str.rstrip, text):
         last = lines[-1] if lines else ""
         ended = re.match(r"\}( \w.*)?;?$", last) or (
             last.endswith(" }") and line.startswith("static") and line[-1] != "}"

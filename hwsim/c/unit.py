@@ -1,4 +1,4 @@
-"""What the templates are told of a unit: its arithmetic and calls, DPI-C functions, and operands of the examples."""
+"""A unit as the templates see it: its arithmetic and calls, DPI-C functions, and operands of the examples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hwsim.formats import Format
 
 SV_TYPES = {"uint8_t": "byte unsigned", "uint16_t": "shortint unsigned", "uint32_t": "int unsigned"}
 C_TYPES = {"int unsigned": "uint32_t ", "bit": "svBit ", "longint": "long long "}
-# Of each example: a's numbers and b's, in turn, and c.
+# Operands of the examples: a and b cycle through these numbers, and c.
 NUMBERS_A, NUMBERS_B, NUMBER_C = (0.0, 0.5, 1.0, 1.5), (1.0, 0.0, -1.0), 0.75
 PRODUCTS = 8  # of an example, at least
 
@@ -19,26 +19,26 @@ class UnitInC(Calls):
 
     @property
     def sv_types(self) -> dict[str, str]:
-        """The types of SystemVerilog that hold codes."""
+        """The SystemVerilog types that hold the codes of each operand."""
         return {side: SV_TYPES[kind] for side, kind in self.code_types.items()}
 
-    # Functions: each a name, what it returns, and its parameters as SystemVerilog has them.
+    # Functions: name, type returned, and parameters by their SystemVerilog types.
 
     def _functions(self) -> list[tuple[str, str, list[tuple[str, str]]]]:
         c = [("int unsigned", "c")]
         arrays = [(f"{kind}[]", side) for side, kind in self.sv_types.items()]
         dot = [*arrays[:2], *c * (self.u.operands.addend is not None), *arrays[2:]]
-        made = [("dot", "longint", dot)]
+        functions = [("dot", "longint", dot)]
         if self.dpi_group:
             before = [("int unsigned", "partial"), ("bit", "chain")] if self.group_addend else []
-            made.append(("group", "int unsigned", [*self._vectors(), *c * self.first_takes_c, *before]))
+            functions.append(("group", "int unsigned", [*self._vectors(), *c * self.first_takes_c, *before]))
         if self.dpi_after:
             codes = [("bit" if name == "chain" else "int unsigned", name) for name in self.dpi_after.split(", ")]
-            made.append(("promote" if self.u.promotion else "add_late", "int unsigned", codes))
-        return made
+            functions.append(("promote" if self.u.promotion else "add_late", "int unsigned", codes))
+        return functions
 
     def _vectors(self) -> list[tuple[str, str]]:
-        """Packed vectors of the codes of one group, as wide as the fields of the RTL's beats."""
+        """The parameters of a group's codes: packed vectors, as wide as the fields of the RTL's beats."""
         u, lanes = self.u, self.u.instruction.lanes
         sides: list[tuple[str, Format, int]] = [("a", u.operands.a, lanes), ("b", u.operands.b, lanes)]
         if u.scale is not None and self.group_scales:
@@ -48,7 +48,7 @@ class UnitInC(Calls):
 
     @property
     def dpi_imports(self) -> list[str]:
-        """The functions, imported."""
+        """The SystemVerilog imports of the functions."""
         return [
             f'import "DPI-C" function {returned} {self.prefix}_dpi_{name}(\n'
             + ",\n".join(f"      input {_sv_parameter(*parameter)}" for parameter in parameters)
@@ -58,7 +58,7 @@ class UnitInC(Calls):
 
     @property
     def dpi_prototypes(self) -> list[str]:
-        """The functions in C."""
+        """The prototypes of the functions in C."""
         return [
             f"{C_TYPES[returned]}{self.prefix}_dpi_{name}("
             + ", ".join(_c_parameter(*parameter) for parameter in parameters)
@@ -68,24 +68,24 @@ class UnitInC(Calls):
 
     @property
     def dpi_group(self) -> bool:
-        """Whether there is a function for a group: its result is a code that the next one goes on from."""
+        """Whether there is a function for a group: its result must be a code, which the next group starts from."""
         return not self.group.carries and self.late_window is None
 
     @property
     def first_takes_c(self) -> bool:
-        """Whether c is what the first group adds."""
+        """Whether the first group adds c."""
         return self.u.operands.addend is not None and self.u.restart is None and self.group_addend
 
     @property
     def dpi_after(self) -> str:
-        """The arguments of a promotion or a late addition; empty without one, or in a window."""
+        """The arguments of a promotion or a rounded late addition; empty without either."""
         if self.u.promotion:
             return "promoted, partial, scale_a, scale_b" if self.scaled_at == "promotion" else "promoted, partial"
         return "addend, chain, partial" if self.late_add is not None else ""
 
     @property
     def dpi_scale_sizes(self) -> str:
-        """What arrays of scales of a wrong size make true, as the end of an expression of C."""
+        """Whether an array of scales has a wrong size, as the end of an expression of C."""
         if self.u.scale is None:
             return ""
         lengths = zip(("a", "b"), self.scale_blocks, strict=True)
@@ -95,16 +95,16 @@ class UnitInC(Calls):
 
     @property
     def sample_k(self) -> int:
-        """Products of an example."""
+        """The number of products in an example."""
         step = lcm(*self.scale_blocks) if self.u.scale else 1
         return -(-min(PRODUCTS, self.u.instruction.k) // step) * step
 
     def sample_codes(self, side: str) -> str:
         """The code of an example's factor i, as an expression of SystemVerilog."""
         fmt, numbers = (self.u.operands.a, NUMBERS_A) if side == "a" else (self.u.operands.b, NUMBERS_B)
-        found = [_sv_code(fmt, number) for number in numbers]
-        chosen = [f"i % {len(found)} == {index} ? {code} : " for index, code in enumerate(found[:-1])]
-        return "".join(chosen) + found[-1]
+        codes = [_sv_code(fmt, number) for number in numbers]
+        chosen = [f"i % {len(codes)} == {index} ? {code} : " for index, code in enumerate(codes[:-1])]
+        return "".join(chosen) + codes[-1]
 
     @property
     def sample_c(self) -> str:

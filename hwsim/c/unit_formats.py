@@ -24,13 +24,13 @@ def is_nan(fmt: Format) -> str:
         code, top = f"(code & 0x{(1 << fmt.bits) - 1:X}u)", (1 << fmt.bits) - 1
         ends = [f"{code} < 0x{fmt.min_code:X}u"] * (fmt.min_code > 0)
         return " || ".join([*ends, *[f"{code} > 0x{fmt.max_code:X}u"] * (fmt.max_code < top)])
-    # All codes above the largest number are NaN, but for infinity; what else may be is negative zero.
+    # All codes above the largest number except infinity are NaN, and possibly negative zero's.
     last = fmt.max_magnitude if fmt.infinity_magnitude is None else fmt.infinity_magnitude
-    found = [f"magnitude > 0x{last:X}u"] * (last < fmt.sign_bit - 1)
+    conditions = [f"magnitude > 0x{last:X}u"] * (last < fmt.sign_bit - 1)
     if fmt.signed and fmt.is_nan(fmt.sign_bit):
         shifted = f"code >> {fmt.padding}" if fmt.padding else "code"
-        found.append(f"({shifted} & 0x{2 * fmt.sign_bit - 1:X}u) == 0x{fmt.sign_bit:X}u")
-    return " || ".join(found)
+        conditions.append(f"({shifted} & 0x{2 * fmt.sign_bit - 1:X}u) == 0x{fmt.sign_bit:X}u")
+    return " || ".join(conditions)
 
 
 class NamedFormat(NamedTuple):
@@ -42,54 +42,55 @@ class NamedFormat(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What it is, in words."""
+        """The format's name and summary."""
         return f"{self.fmt.name}{': ' if self.fmt.summary else ''}{self.fmt.summary}"
 
 
 class UnitFormats:
-    """The formats of one unit. formats: each once. encoded: those of inputs, which numbers are rounded to."""
+    """The formats of a unit. formats: each once. encoded: the inputs' formats, which numbers are rounded to."""
 
     def __init__(self, unit: Unit):
         self.u = unit
         operands, scale = unit.operands, unit.scale
         inputs = [operands.a, operands.b, operands.addend, *([scale.a.format, scale.b.format] if scale else [])]
         own = unit.sum.format if isinstance(unit.sum, RoundedSum) else None
-        known = [*inputs, own, unit.result.format, unit.output]
-        self.names = format_names(fmt for fmt in known if fmt is not None)
+        formats = [*inputs, own, unit.result.format, unit.output]
+        self.names = format_names(fmt for fmt in formats if fmt is not None)
         self.formats = [NamedFormat(fmt, name, is_nan(fmt)) for fmt, name in self.names.items()]
         self.encoded = [fmt for fmt in self.formats if fmt.fmt in inputs]
-        self.floats = [one for one in self.formats if isinstance(one.fmt, FloatFormat)]
+        self.floats = [named for named in self.formats if isinstance(named.fmt, FloatFormat)]
 
     def encodes(self, kind: str) -> bool:
-        """Whether numbers become codes of a kind of format."""
-        return any(one.fmt.kind == kind for one in self.encoded)
+        """Whether numbers are encoded to a format of a kind."""
+        return any(named.fmt.kind == kind for named in self.encoded)
 
     def is_float(self, name: str) -> bool:
-        """Whether the format of that identifier is a float."""
-        return any(one.name == name for one in self.floats)
+        """Whether the format with an identifier is a float."""
+        return any(named.name == name for named in self.floats)
 
     def _bare(self, underflow: str) -> bool:
-        return any(not one.fmt.subnormals and one.fmt.underflow == underflow for one in self.floats)  # type: ignore[union-attr]
+        formats = (named.fmt for named in self.floats)
+        return any(not fmt.subnormals and fmt.underflow == underflow for fmt in formats)  # type: ignore[union-attr]
 
     @cached_property
     def bare_zero(self) -> bool:
-        """Whether a format has no subnormals, and numbers below its least become zero."""
+        """Whether any format has no subnormals, and rounds numbers below its least to zero."""
         return self._bare("zero")
 
     @cached_property
     def bare_nearby(self) -> bool:
-        """Whether a format has no subnormals, and numbers below its least go to a neighbour."""
+        """Whether any format has no subnormals, and rounds numbers below its least to a neighbour."""
         return self._bare("nearby")
 
     @property
     def bare(self) -> bool:
-        """Whether a format has no subnormals."""
+        """Whether any format has no subnormals."""
         return self.bare_zero or self.bare_nearby
 
     @property
     def subnormal_f64(self) -> bool:
-        """Whether a number is so small that it is a subnormal binary64."""
-        return any(span_of(one.fmt).least_exp < -1022 for one in self.formats)
+        """Whether any number is so small that it is subnormal in binary64."""
+        return any(span_of(named.fmt).least_exp < -1022 for named in self.formats)
 
     def _name(self, fmt: Format | None) -> str:
         return "" if fmt is None else self.names[fmt]
@@ -143,7 +144,7 @@ class UnitFormats:
 
     @property
     def convert(self) -> Format | None:
-        """What factors are converted to."""
+        """The format that factors are converted to, if any."""
         return self.u.operands.convert
 
     @property

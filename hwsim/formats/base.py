@@ -50,7 +50,7 @@ class FormatBase(BaseModel):
 
     @property
     def precision(self: Kind) -> int:
-        """Significant bits of any value; of a float, those of a significand, the hidden bit counted: p."""
+        """The most significant bits of any value; of a float, of a significand with its hidden bit: p."""
         return self.fraction_bits + 1
 
     @property

@@ -18,7 +18,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def reference(value: Any) -> Format:
-    """A format, from what a specification may hold in its place: a name, a path, a format's keys or a format."""
+    """The format that a name, a path, a mapping of keys or a format itself refers to."""
     if isinstance(value, str):
         return get_format(value)
     if isinstance(value, Format):
@@ -29,7 +29,7 @@ def reference(value: Any) -> Format:
 
 
 def _written_out(keys: dict[str, Any]) -> Format:
-    """A format whose keys stand in the specification itself. Raises ValueError."""
+    """The format that keys inside a specification describe. Raises ValueError."""
     try:
         return parse(keys)
     except ValidationError as error:
@@ -39,7 +39,7 @@ def _written_out(keys: dict[str, Any]) -> Format:
 
 
 def as_written(fmt: Format) -> Any:
-    """A format as a specification writes it: its name, or all of it where hwsim does not ship it."""
+    """A format as a specification writes it: its name, or all of its keys where hwsim does not ship it."""
     if formats().get(fmt.name) == fmt:
         return fmt.name
     keys = fmt.model_dump(mode="json", exclude_defaults=True)
@@ -76,5 +76,5 @@ def per_term(scales: np.ndarray[Any, np.dtype[Scalar]], length: int, k: int) -> 
 
 @lru_cache(maxsize=64)
 def one_code(fmt: Format) -> int:
-    """The code of a scale of 1, for terms that only fill a group; the nearest scale of a format without 1."""
+    """The code of scale 1, for terms that fill up a group; in a format without 1, of the scale nearest to it."""
     return int(fmt.encode(1.0, missing="saturate"))

@@ -20,7 +20,7 @@ CATALOG = Path(__file__).with_name("formats.yaml")
 
 
 def looks_like_path(name: str) -> bool:
-    """Whether a user means a file: it has a folder or a YAML ending."""
+    """Whether a name is a file's: it has a folder or ends as YAML files do."""
     return "/" in name or name.endswith((".yaml", ".yml"))
 
 
@@ -54,9 +54,9 @@ def explain_invalid(error: ValidationError, document: Document, prefix: Location
 
 
 def _in_file(location: Location, document: Document, prefix: Location) -> tuple[Location, Location]:
-    """A place in a file, and its last part apart, which the file may lack.
+    """The parts of a location that the file has, and its last part, which the file may lack.
 
-    A union reports the branch that was chosen inside the path, where the file holds nothing.
+    A union inserts the branch that it chose, which is no key of the file.
     """
     kept = prefix
     for part in location[:-1]:
@@ -112,7 +112,7 @@ def _parse(document: Document, name: str, fields: Any, prefix: Location) -> Form
 
 
 def get_format(name: str | Path | Format) -> Format:
-    """The format of that name, or in that YAML file.
+    """The format of a name, or in a YAML file.
 
     name: a name that `hwsim formats` lists; one of IEEE P3109, as binary8p3se; a path to a YAML file with the keys of
     docs/formats.md; or a format.

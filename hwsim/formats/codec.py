@@ -1,4 +1,4 @@
-"""Codes to values and numbers to codes, by arrays. `unpack` is the definition of a code, one at a time."""
+"""Codecs of arrays: codes to values, and numbers to codes. `unpack` defines what a single code is."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def encode(
     overflow: judged after rounding with an unbounded exponent, in every rounding: `saturate` gives the largest
     number of the sign, for infinities too; `infinity` and `nan` give those, and infinities stay infinite in a format
     that has them. A fixed format can only saturate; its negative end is -2^(bits - 1).
-    missing: what becomes of a number that the format has nothing for: a NaN (e3m2, e2m3, e2m1, mxint8), any negative
+    missing: what becomes of a number that the format cannot represent: a NaN (e3m2, e2m3, e2m1, mxint8), any negative
     number other than zero in an unsigned format, and in e8m0 zero and what rounds to less than its least number.
     `error` raises, `nan` gives the canonical NaN, `zero` gives code 0, `saturate` the largest number for a NaN and the
     smallest of an unsigned format for the others.

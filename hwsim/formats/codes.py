@@ -64,7 +64,7 @@ def codes_of(fmt: Kind, array: Any, what: str = "codes") -> Codes:
 
 
 def unpack(fmt: Kind, code: int) -> Fields:
-    """A code's fields: the definition of what a code is.
+    """A code's fields, by the definition of the format.
 
     code: as stored, in [0, 2^container_bits). Padding must be zero, except in the canonical NaN.
     Raises ValueError for a code out of range or with bits in its padding.
@@ -77,7 +77,7 @@ def unpack(fmt: Kind, code: int) -> Fields:
 
 
 def order_key(fmt: Kind, codes: Any) -> Ints:
-    """An integer for every code, in the argument's shape: less, equal or greater as the codes' values are.
+    """Integers that sort as the codes' values do, in the argument's shape.
 
     A float's code is a sign and a magnitude, and its key is that integer: both zeros have key 0. A fixed format's is
     the two's complement, an exponent format's the code.
@@ -89,7 +89,7 @@ def order_key(fmt: Kind, codes: Any) -> Ints:
 
 
 def element(what: str, array: NDArray[Any], wrong: NDArray[np.bool_], show: Any = str) -> str:
-    """`what[i, j] is VALUE`, of the first element that is wrong."""
+    """`what[i, j] is VALUE`, for the first wrong element."""
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
     value = array[index]
     place = f"[{', '.join(map(str, index))}]" if index else ""
@@ -117,7 +117,7 @@ def _array_of(fmt: Kind, array: Any, what: str) -> NDArray[Any]:
 
 
 def _same_kind(given: NDArray[Any]) -> bool:
-    """Whether every object is a NumPy scalar of one dtype, as those of an array put in a list are."""
+    """Whether all objects are NumPy scalars of the same dtype, as in a list made from an array."""
     return len({type(item) for item in given.flat}) == 1 and isinstance(given.flat[0], np.generic)
 
 

@@ -1,4 +1,4 @@
-"""Numbers of every kind that `encode` takes, as integers that lose nothing that a rounding needs."""
+"""Numbers of every kind that `encode` takes, as integers with all that a rounding needs."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class ExactNumbers(NamedTuple):
     nan: Bools
 
     def at_least(self, sig: int, exp: int) -> Bools:
-        """Which magnitudes are sig * 2^(exp - 52) or more; sig in [2^52, 2^53)."""
+        """Which magnitudes are at least sig * 2^(exp - 52); sig in [2^52, 2^53)."""
         return np.asarray((self.exp > exp) | (self.exp == exp) & (self.sig >= sig))
 
 
 def scaled(sig: Ints | int, exp: Ints | int) -> NDArray[np.float64]:
-    """sig * 2^exp, which must be a float64."""
+    """sig * 2^exp; the result must fit a float64 exactly."""
     return np.asarray(np.ldexp(np.asarray(sig, dtype=np.float64), np.asarray(exp, dtype=np.intc)))
 
 

@@ -46,7 +46,7 @@ def takes(x: Any) -> bool:
 
 
 def encode(fmt: Kind, x: NDArray[Any], how: Choices) -> Codes | None:
-    """Codes of an array that `takes` likes; None for what the loops do not do, and where a number is missing."""
+    """Codes of an array that `takes` accepts; None where the loops cannot encode it, or the format lacks a number."""
     out, size = np.empty(x.size, container_dtype(fmt)), x.dtype.itemsize
     rounding, overflow, missing = how
     if isinstance(rounding, Rounding) and size <= 2:
@@ -100,7 +100,7 @@ def _by_arithmetic(
 def encoder_parameters(
     fmt: Kind, rounding: Rounding | None, overflow: Overflow, missing: Missing
 ) -> EncoderParameters | None:
-    """What the loops take of a format and a rounding, or None where they do not encode.
+    """A format and a rounding as the loops take them; None where the loops cannot encode.
 
     They encode to formats that have `steps`, of at most 22 fraction bits, whose numbers that count as normal are
     normal binary32 numbers. rounding: None of stochastic rounding.
@@ -120,5 +120,5 @@ def encoder_parameters(
 
 @lru_cache(maxsize=128)
 def packed(parameters: EncoderParameters) -> NDArray[np.uint32]:
-    """As the loops take it."""
+    """The parameters as an array, which the loops take."""
     return np.array([int(word) for word in parameters], np.uint32)

@@ -37,7 +37,7 @@ class FixedFormat(FormatBase):
 
     @property
     def precision(self) -> int:
-        """Significant bits: of the negative end, a power of two, there is one."""
+        """The most significant bits of any value; the negative end, a power of two, has a single one."""
         return self.bits - 1
 
     @property
@@ -67,7 +67,7 @@ class FixedFormat(FormatBase):
 
     @property
     def subnormals(self) -> bool:
-        """No significand has a hidden bit, and none lacks it."""
+        """False: no significand has a hidden bit."""
         return False
 
     @property
@@ -109,7 +109,7 @@ class FixedFormat(FormatBase):
         return scaled(self.order(code), -self.fraction_bits)
 
     def order(self, code: Ints) -> Ints:
-        """The two's complement."""
+        """The codes as signed integers."""
         return code - ((code & self.sign_bit) << 1)
 
     def rounded(self, x: ExactNumbers, rounding: Rounding | Draw, overflow: Overflow) -> tuple[Ints, Bools]:

@@ -50,8 +50,8 @@ class FloatFormat(FormatBase):
 
     nan: the NaN codes (`bits` wide); `ieee`: the top exponent with a fraction other than 0.
     infinities: with `ieee`, the top exponent with fraction 0; with a list, the largest magnitude that is not NaN.
-    underflow: without subnormals, what becomes of a number between zero and the least: `nearby`, the one that the
-    rounding chooses; `zero`, zero where, rounded with an unbounded exponent, it stays below the least.
+    underflow: without subnormals, what becomes of a number between zero and the least: `nearby`, the neighbour that
+    the rounding chooses; `zero`, zero if it is below the least after rounding with an unbounded exponent.
     canonical: the NaN that operations return; the first of `nan` (`ieee`: all ones below the sign) unless given.
     container: the width that codes are stored in, where it is more than `bits`; a code stands in its high bits.
     """
@@ -218,7 +218,7 @@ class FloatFormat(FormatBase):
         return np.where(nan, self.canonical_nan or 0, codes), lacking
 
     def _steps_of(self, x: ExactNumbers, rounding: Rounding | Draw) -> Ints:
-        """How many numbers up from zero each magnitude comes to stand, as if the exponent had no upper end."""
+        """Each rounded magnitude as its count of numbers up from zero, as if the exponent had no upper end."""
         exp = _binade(self, x)
         kept, rest = cut(rounding, x.sig, 52 - self.fraction_bits + exp - x.exp)
         steps = ((exp - self.emin) << self.fraction_bits) + kept
@@ -233,7 +233,7 @@ class FloatFormat(FormatBase):
         return steps + grows(rounding, rest, steps, x.negative)
 
     def _part_of_least(self, x: ExactNumbers, rounding: Rounding | Draw) -> Ints:
-        """What a rounding needs to know of magnitudes between zero and the least number, as a part of that."""
+        """Magnitudes below the least number, as parts of it: what was cut off, in the form that `grows` takes."""
         sig, exp = self._least
         if not isinstance(rounding, Draw):
             half = x.at_least(sig, exp - 1)
@@ -245,13 +245,13 @@ class FloatFormat(FormatBase):
 
     @property
     def _least(self) -> tuple[int, int]:
-        """sig, as in `ExactNumbers`, and exponent of the least number of a format without subnormals."""
+        """The least number of a format without subnormals: sig, as in `ExactNumbers`, and exponent."""
         if self.fraction_bits == 0:
             return 1 << 52, self.emin + 1
         return ((1 << self.fraction_bits) + 1) << (52 - self.fraction_bits), self.emin
 
     def magnitudes(self) -> NDArray[np.float64]:
-        """Zero and the numbers above it, and the next one; without subnormals, after zero the place below the least."""
+        """Zero, the positive numbers and the next beyond; without subnormals also the step below the least."""
         codes = np.arange(self.max_magnitude + 2)
         bexp, frac = codes >> self.fraction_bits, codes & ((1 << self.fraction_bits) - 1)
         exp = np.maximum(bexp, self.least_bexp) - self.bias - self.fraction_bits
@@ -259,7 +259,7 @@ class FloatFormat(FormatBase):
         return np.concatenate([[0.0], scaled(frac + (hidden << self.fraction_bits), exp)])
 
     def steps(self, overflow: Overflow) -> Steps | None:
-        """Of signed formats with subnormals, or with `underflow: zero`, whose numbers binary32's range holds.
+        """Steps of a signed format with subnormals or `underflow: zero`, in binary32's range; None of others.
 
         Where the least number stands alone above zero, neither binade nor ulp says what a smaller one is rounded by.
         """

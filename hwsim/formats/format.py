@@ -1,4 +1,4 @@
-"""What a number format is: data, validated once.
+"""Number formats as validated data.
 
 Three kinds: `FloatFormat` (sign, exponent, fraction), `FixedFormat` (two's complement) and
 `ExponentFormat` (a power of two, as MX shared scales are). `hwsim.formats.kind.Kind` is what all of them answer.

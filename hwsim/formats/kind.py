@@ -149,7 +149,7 @@ class Kind(Protocol):
         """Integers in the order of the codes' values; see `order_key`. code: `bits` wide."""
 
     def rounded(self, x: ExactNumbers, rounding: Rounding | Draw, overflow: Overflow) -> tuple[Ints, Bools]:
-        """Stored codes of numbers, and for which of them the format has none."""
+        """Stored codes of numbers, and which numbers the format cannot represent."""
 
     def magnitudes(self) -> NDArray[np.float64]:
         """The numbers from the least magnitude to the largest, and the next that an unbounded exponent would add.

@@ -22,10 +22,10 @@ MOST_INDEX_BITS = 18  # 2^18 entries of a byte: a quarter of a second cache
 
 
 class EncoderTable(NamedTuple):
-    """Codes of binary32 numbers, by their bits from `shift` up, the last of which takes the lost ones.
+    """Codes of binary32 numbers, by the numbers' bits from `shift` up; lost bits are OR-ed into the last of them.
 
     entries: of the container's dtype, or of the next wider, with the bit above the container's set where the format
-    has nothing for a number. doubles: whether it serves binary64 numbers cut to binary32's range too.
+    lacks a number. doubles: whether it serves binary64 numbers cut to binary32's range too.
     """
 
     entries: NDArray[Any]
@@ -92,7 +92,7 @@ def take(codes: Any, entries: Any, out: Any) -> None:
 
 @compiled
 def take_codes(codes: Any, entries: Any, out: Any) -> int:
-    """The same for entries wider than `out`; all of them, or-ed."""
+    """out[i] = entries[codes[i]], for entries wider than `out`. Returns all entries used, OR-ed."""
     marks = 0
     for i in range(out.size):
         entry = entries[codes[i]]
@@ -103,9 +103,9 @@ def take_codes(codes: Any, entries: Any, out: Any) -> int:
 
 @compiled
 def take_singles(bits: Any, entries: Any, shift: int, out: Any) -> int:
-    """Codes of binary32 numbers: the entry at their bits from `shift` up, the last of which takes the lost ones.
+    """Codes of binary32 numbers: the entry at their bits from `shift` up; lost bits are OR-ed into the last of them.
 
-    Entries may be wider than `out`. All of them, or-ed.
+    Entries may be wider than `out`. Returns all entries used, OR-ed.
     """
     low, down = U((1 << shift) - 1), U(shift)
     marks = 0
@@ -121,7 +121,7 @@ def take_singles(bits: Any, entries: Any, shift: int, out: Any) -> int:
 def take_doubles(bits: Any, entries: Any, shift: int, out: Any) -> int:
     """`take_singles` for the bits of binary64 numbers.
 
-    Those below 2^-126 but not zero count as one number, and so do those from 2^128: entries must not tell them apart.
+    Numbers below 2^-126 other than zero share an entry, and so do numbers from 2^128.
     """
     sign, low = np.uint64(63), np.uint64((1 << (29 + shift)) - 1)
     down, back = np.uint64(29 + shift), np.uint64(31 - shift)

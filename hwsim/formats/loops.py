@@ -21,7 +21,7 @@ FRACTION, HIDDEN, INFINITY = U(0x7FFFFF), U(0x800000), U(0x7F800000)
 
 @compiled
 def unpacked(t: Any) -> Any:
-    """EncoderParameters from their words: numbers cast in a loop would be selected and shifted with 64 bits."""
+    """EncoderParameters from an array; if a loop cast them itself, LLVM would select and shift 64 bits."""
     return EncoderParameters(
         t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], t[13], t[14], t[15], t[16],
         t[17], t[18],
@@ -30,7 +30,7 @@ def unpacked(t: Any) -> Any:
 
 @compiled
 def _cut(w: Any, low: Any, t: Any) -> Any:
-    """The significand, by how many bits it is cut, by how many of those at most 31, and the steps that are left.
+    """The significand, the number of bits that are cut off, the same limited to 31, and the steps that are left.
 
     low: the biased binary32 exponent of emin, at least 1.
     """
@@ -44,7 +44,7 @@ def _cut(w: Any, low: Any, t: Any) -> Any:
 
 @compiled
 def _nearest(w: Any, low: Any, t: Any) -> Any:
-    """Steps, rounded. A cut of more than 31 bits loses less than half a step, as one of 31 does."""
+    """Rounded steps. A cut of more than 31 bits loses less than half a step, as a cut of 31 does."""
     sig, _, near, steps = _cut(w, low, t)
     lost = left(sig, U(U(32) - near))
     least = xor(xor(t.even, U(odd(steps) & t.turn)), U(below_zero(w) & t.flip))
@@ -53,7 +53,7 @@ def _nearest(w: Any, low: Any, t: Any) -> Any:
 
 @compiled
 def _random(w: Any, low: Any, t: Any, least: Any, mask: Any) -> Any:
-    """Steps, rounded stochastically: one more where the bits lost are above the complement of the random ones."""
+    """Stochastically rounded steps: a step more where the lost bits exceed the complement of the random bits."""
     sig, cut, near, steps = _cut(w, low, t)
     lost = right(left(sig, U(U(32) - near)), min(U(cut - near), U(31)))
     return U(steps + (U(1) if U(lost & mask) > least else U(0)))
@@ -96,9 +96,9 @@ def _round_randomly(bits: Any, low: Any, t: Any, least: Any, mask: Any, out: Any
 
 @compiled
 def complements(random: Any, at: int, out: Any) -> None:
-    """The complements of the first words of `stochastic.threefry2x32` under the mask, at the counter + at and on.
+    """Masked complements of the first words of `stochastic.threefry2x32`, from the counter + `at` on.
 
-    Complements, because LLVM makes of their exclusive or in a comparison what it does not vectorise.
+    Complements, because LLVM does not vectorise a comparison that takes the exclusive or itself.
     """
     key, other, mask = U(random.seed_low), U(random.seed_high), U(random.mask)
     start = ((np.uint64(random.counter_high) << np.uint64(32)) | np.uint64(random.counter_low)) + np.uint64(at)
@@ -123,7 +123,7 @@ def largest(bits: Any) -> Any:
 
 @compiled
 def put_special(bits: Any, t: Any, out: Any) -> Any:
-    """Put the codes of infinities and NaNs in. Whether the format lacks one of them."""
+    """Write the codes of infinities and NaNs. Returns whether the format lacks any of them."""
     most = U(0)
     for i in range(out.size):
         magnitude = U(bits[i] & MAGNITUDE)
@@ -136,7 +136,7 @@ def put_special(bits: Any, t: Any, out: Any) -> Any:
 
 @compiled
 def codes_of_run(bits: Any, at: int, low: Any, t: Any, random: Any, least: Any, out: Any) -> None:
-    """Codes of finite numbers, the first of which takes the random word at `at`."""
+    """Codes of finite numbers; the first number takes the random word at `at`."""
     if random.mask != 0:
         complements(random, at, least[: out.size])
         _round_randomly(bits, low, t, least, U(random.mask), out)
@@ -146,7 +146,7 @@ def codes_of_run(bits: Any, at: int, low: Any, t: Any, random: Any, least: Any, 
 
 @compiled
 def _round_all(bits: Any, t: Any, out: Any) -> None:
-    """`_round` for numbers that are all of one block."""
+    """`_round` for numbers that all belong to the same block."""
     low = t.low
     if t.fixed != 0:
         for i in range(out.size):
@@ -158,7 +158,7 @@ def _round_all(bits: Any, t: Any, out: Any) -> None:
 
 @compiled
 def encode(bits: Any, at: int, parameters: Any, random: Any, out: Any) -> bool:
-    """Codes of binary32 numbers. False where the format lacks one of them. at: of the first, among random words."""
+    """Write codes of binary32 numbers; False if the format lacks any. at: place of the first random word."""
     t = unpacked(parameters)
     low, least = np.full(TILE, t.low, np.uint32), np.empty(TILE, np.uint32)
     for start in range(0, bits.size, TILE):

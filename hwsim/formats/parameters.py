@@ -9,10 +9,10 @@ ONES = (1 << 32) - 1
 
 
 class Steps(NamedTuple):
-    """A format as a count of steps, codes from zero; uint32s but for `low`, which must be at least 1 for the loops.
+    """A format as steps, counted from zero; uint32s except `low`, which must be at least 1 for the loops.
 
     fraction_bits: at most 22, so that a binary32 number is cut by at least one bit. low: emin + 127.
-    base: 2^fraction_bits in a format without subnormals, whose first binade lacks a number at fraction 0.
+    base: 2^fraction_bits in a format without subnormals, whose first binade has no number at fraction 0.
     cap: the last of the steps. limit: the last that does not become `over`.
     padding: the container's. zero_sign: all ones where there is a -0.
     fixed: 1 of two's complement; lopsided: 1 where that has a step more below zero.
@@ -62,7 +62,7 @@ class EncoderParameters(NamedTuple):
 
 
 class RandomWords(NamedTuple):
-    """Random words: the bits that count (a mask; 0 for none, and nothing is random), and seed and counter in halves."""
+    """Where random words come from: a mask of the bits used (0 for no randomness), seed and counter in halves."""
 
     mask: int
     seed_low: int

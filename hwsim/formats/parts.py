@@ -1,4 +1,4 @@
-"""Large arrays for compiled loops: when the loops pay, and how threads share an array."""
+"""When compiled loops are worth calling, and how threads share a large array."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _Result = TypeVar("_Result")
 
 
 def worth(count: int) -> bool:
-    """Whether the loops are quicker for so many elements."""
+    """Whether the loops are quicker than NumPy for `count` elements."""
     return count >= (LEAST if "hwsim.formats.loops" in sys.modules else LEAST_AT_FIRST)
 
 
 def split(count: int, size: int, work: Callable[[int, int], _Result]) -> list[_Result]:
-    """work(start, end) of parts of range(count), in order, by as many threads as Numba is set to use.
+    """Results of work(start, end) for parts of range(count), in order, by as many threads as Numba is set to use.
 
-    size: the elements that each of the count stands for.
+    size: the elements that each item of the range stands for.
     """
     import numba
 
@@ -37,5 +37,5 @@ def split(count: int, size: int, work: Callable[[int, int], _Result]) -> list[_R
 
 
 def flat(array: NDArray[Any], kind: str) -> NDArray[Any]:
-    """An array's elements in C order, as unsigned integers of that kind; in a copy where the loops need one."""
+    """An array's elements in C order, as unsigned integers of a dtype; copied where the loops need a copy."""
     return np.require(np.asarray(array), requirements=["C", "A", "W"]).reshape(-1).view(kind)

@@ -1,4 +1,4 @@
-"""The codecs by their definition, on 64-bit integers: no tables, nothing compiled but long runs of random words."""
+"""The codecs by their definition, on 64-bit integers, without tables; only long runs of random words are compiled."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def decode_reference(fmt: Kind, codes: Any) -> NDArray[np.float64]:
 
 
 def values_of(fmt: Kind, codes: Codes) -> NDArray[np.float64]:
-    """`decode_reference` of an array from `codes_of`. Every step is exact: a format's values are float64s."""
+    """`decode_reference` for an array from `codes_of`. Every step is exact: a format's values are float64s."""
     return np.asarray(fmt.values(codes.astype(np.int64) >> fmt.padding))
 
 
@@ -97,7 +97,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 def _choice(key: str, kind: type[_Choice], name: str, allowed: tuple[_Choice, ...], fmt: Kind) -> _Choice:
-    """The member of that name. Raises ValueError, naming the choices that the format has."""
+    """The choice of a name. Raises ValueError, naming the choices that the format has."""
     if name in allowed:
         return kind(name)
     names = [member.value for member in kind]
@@ -108,7 +108,7 @@ def _choice(key: str, kind: type[_Choice], name: str, allowed: tuple[_Choice, ..
 
 @lru_cache(maxsize=64)
 def overflows(fmt: Kind) -> tuple[Overflow, ...]:
-    """The policies that a format has."""
+    """The overflow policies that a format has."""
     return (Overflow.SATURATE, *[Overflow.INFINITY] * fmt.infinities, *[Overflow.NAN] * fmt.has_nan)
 
 
@@ -118,7 +118,7 @@ def _missings(fmt: Kind) -> tuple[Missing, ...]:
 
 
 def _substitute(fmt: Kind, nan: Bools, missing: Missing) -> Ints:
-    """The codes that stand for missing numbers, which are NaNs or not."""
+    """The codes that replace missing numbers. nan: which of the numbers are NaN."""
     match missing:
         case Missing.NAN:
             return np.full(nan.shape, fmt.canonical_nan or 0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The choices of an encoding, and the rounding decision, on integers: what is kept, and whether it grows by one."""
+"""The choices of an encoding, and rounding on integers: the bits that are kept, and whether to add 1 to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Bools = NDArray[np.bool_]
 
 
 class Rounding(StrEnum):
-    """To which of the two codes around a number it goes; a number that has a code always goes to it.
+    """Which of its two neighbouring codes a number is rounded to; a number with a code of its own keeps it.
 
     IEEE 754-2019, section 4.3, and round to odd (Boldo and Melquiond 2008), on codes: "even" and "odd" are the
     code's last bit. That is the significand's last bit, except where there is no fraction (e8m0).
@@ -28,7 +28,7 @@ class Rounding(StrEnum):
 
 
 class Overflow(StrEnum):
-    """What a number becomes that, rounded with an unbounded exponent, is beyond the largest; infinities too."""
+    """What replaces infinities, and numbers beyond the largest after rounding with an unbounded exponent."""
 
     SATURATE = "saturate"
     INFINITY = "infinity"
@@ -36,7 +36,7 @@ class Overflow(StrEnum):
 
 
 class Missing(StrEnum):
-    """What a number becomes that the format has nothing for: NaN, or a sign, or a zero that it lacks."""
+    """What replaces a number that the format cannot represent: a NaN, a negative number or a zero."""
 
     ERROR = "error"
     NAN = "nan"
@@ -45,7 +45,7 @@ class Missing(StrEnum):
 
 
 class Draw(NamedTuple):
-    """A stochastic rounding: how many bits are drawn, and the word drawn for each number."""
+    """Stochastic rounding: the number of random bits, and the word drawn for each number."""
 
     bits: int
     words: Ints
@@ -56,7 +56,7 @@ NOTHING, BELOW_HALF, HALF, ABOVE_HALF = range(4)
 
 
 def cut(rounding: Rounding | Draw, sig: Ints, shift: Ints) -> tuple[Ints, Ints]:
-    """sig >> shift, and what a rounding needs to know of the bits shifted out, for `grows`."""
+    """sig >> shift, and the bits shifted out, in the form that `grows` takes."""
     return split_bits(sig, shift, rounding.bits) if isinstance(rounding, Draw) else split(sig, shift)
 
 
@@ -84,12 +84,12 @@ def split_bits(sig: Ints, shift: Ints, bits: int) -> tuple[Ints, Ints]:
 
 
 def compare_half(some: Bools, at_least_half: Bools, above_half: Bools) -> Ints:
-    """NOTHING to ABOVE_HALF, from three comparisons of what is cut off."""
+    """NOTHING to ABOVE_HALF, from three comparisons of the part that is cut off."""
     return some.astype(np.int64) + at_least_half + above_half
 
 
 def grows(rounding: Rounding | Draw, rest: Ints, steps: Ints, negative: Bools) -> Bools:
-    """Whether magnitudes go to the next larger code.
+    """Which magnitudes are rounded up, to the next larger code.
 
     rest: from `cut`. steps: the codes below the magnitudes, of which the last bit counts. negative: of the numbers.
     """

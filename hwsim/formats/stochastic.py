@@ -1,4 +1,4 @@
-"""Random bits for stochastic rounding, from a counter: no state, any place of the stream at once."""
+"""Random bits for stochastic rounding, from a counter: no state, and any place of the stream can be read directly."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def random_words(seed: int, counter: int, count: int, bits: int) -> Ints:
 
 
 def _compiled_words(random: RandomWords, count: int) -> NDArray[np.uint32]:
-    """The words at the counter and on, the bits that do not count zero."""
+    """`count` words from the counter on; bits outside the mask are zero."""
     from hwsim.formats import loops  # the compiler is imported when it is first used
 
     out = np.empty(count, np.uint32)
@@ -66,7 +66,7 @@ def _compiled_words(random: RandomWords, count: int) -> NDArray[np.uint32]:
 
 
 class Stochastic(NamedTuple):
-    """Stochastic rounding: how many bits are drawn for each number, and where in the stream the first draws."""
+    """Stochastic rounding: the random bits for each number, and the stream's place for the first number."""
 
     random_bits: int
     seed: int
@@ -77,7 +77,7 @@ class Stochastic(NamedTuple):
         return Draw(self.random_bits, random_words(self.seed, self.counter, count, self.random_bits))
 
     def for_loops(self) -> RandomWords:
-        """As the compiled loops take it."""
+        """The settings as the compiled loops take them."""
         mask = WORD << 32 - self.random_bits & WORD
         return RandomWords(mask, self.seed & WORD, self.seed >> 32, self.counter & WORD, self.counter >> 32)
 
@@ -95,7 +95,7 @@ def checked_stochastic(fmt: Kind, random_bits: int | None, seed: int | None, cou
 
 
 def most_random_bits(fmt: Kind) -> int:
-    """The most random bits: with those of a significand no more than a number's that are exact, and one word's."""
+    """The most random bits: at most a word's, and, with a significand's, at most the exact bits of a number."""
     return min(MOST_BITS, EXACT_BITS - fmt.precision)
 
 

@@ -1,7 +1,7 @@
-"""Golden tables of the codecs: what every code is, as text that anyone can check.
+"""Golden tables of the codecs: every code's fields and value, as text.
 
-`python -m hwsim.formats.tables DIR [FORMAT ...]` writes one CSV file a format and a manifest, the same bytes every
-time; with `--landmarks`, of formats of more than 8 bits only the landmarks, and the digest of the whole table.
+`python -m hwsim.formats.tables DIR [FORMAT ...]` writes a CSV file for each format and a manifest, the same bytes
+every time; with `--landmarks`, formats of more than 8 bits get only the landmarks and the whole table's digest.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CodeRow(NamedTuple):
 
 
 def rows(fmt: Format) -> list[CodeRow]:
-    """A row for every code of a format of up to 16 bits, for the landmarks of a wider one, by code."""
+    """A row for every code of a format of up to 16 bits, and for every landmark of a wider one, by code."""
     if fmt.container_bits > ALL_CODES:
         return landmarks(fmt)
     return [_row(fmt, code) for code in _with_canonical(fmt, (code << fmt.padding for code in range(1 << fmt.bits)))]
@@ -66,7 +66,7 @@ def boundary_codes(fmt: Format) -> list[int]:
 
 
 def _with_canonical(fmt: Format, codes: Iterable[int]) -> list[int]:
-    """Codes in order, the canonical NaN among them: it has ones in its padding."""
+    """Codes in order, with the canonical NaN, whose padding holds ones."""
     return sorted({*codes, *([] if fmt.canonical_nan is None else [fmt.canonical_nan])})
 
 

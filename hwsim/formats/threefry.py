@@ -31,7 +31,7 @@ def _four(x: Any, y: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
 def threefry(key: Any, other: Any, low: Any, high: Any) -> Any:
     """Both words of the key (key, other) at the counter (low, high), all of them uint32.
 
-    Where only the first is used, the compiler leaves out what the second takes.
+    Where only the first is used, the compiler omits the work for the second.
     """
     third = xor(xor(PARITY, key), other)
     x, y = U(low + key), U(high + other)

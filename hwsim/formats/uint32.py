@@ -1,6 +1,6 @@
-"""Operations on uint32 in compiled loops that stay uint32.
+"""uint32 operations for compiled loops, with uint32 results.
 
-Numba's own sums and shifts have 64 bits, and so half the lanes. Casting a sum back is enough for LLVM to narrow it.
+Numba's own sums and shifts have 64 bits, and so half the vector lanes. LLVM narrows a sum that is cast back.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 
 
 def _operation(arguments: int, build: Callable[..., Any]) -> Any:
-    """An operation whose operands and result are uint32. build: from LLVM's builder and values."""
+    """An operation with uint32 operands and result. build: makes its value from LLVM's builder and operands."""
     kind = numba.types.uint32
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:

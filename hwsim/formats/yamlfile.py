@@ -1,4 +1,4 @@
-"""YAML read with the line of every key, so that an error can say where it is."""
+"""Reads YAML with the line of every key, so that an error can name its line."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class SpecError(ValueError):
 
 
 class RuleError(ValueError):
-    """A rule that a value breaks, or that two keys break together.
+    """Raised for a value, or two keys together, that break a rule.
 
-    where: the path of the key from the mapping that the rule is of; empty for the value itself. rule: `must be ...`.
+    where: the key's path, from the mapping that the rule applies to; empty for the value itself. rule: `must be ...`.
     """
 
     def __init__(self, where: str, rule: str):
@@ -67,7 +67,7 @@ def read(path: Path) -> Document:
 
 
 def _compose(text: str) -> yaml.Node | None:
-    """The document's node, by libyaml where PyYAML has it: it is ten times as fast, and PyYAML words errors better."""
+    """The document's node, by libyaml where PyYAML has it: ten times as fast. Errors are in PyYAML's better words."""
     if yaml.__with_libyaml__:
         try:
             return yaml.compose(text, Loader=yaml.CSafeLoader)

@@ -46,7 +46,7 @@ _NAMED = re.compile(r"(.*?\.(npy|npz|safetensors))(?::(.+))?", re.DOTALL | re.IG
 
 
 class StoredArray(NamedTuple):
-    """An array in a file. name: as it was typed. array: of floats that NumPy has not, their bits. kind: its dtype."""
+    """An array in a file. name: as typed. kind: its dtype. array: the bits, where NumPy lacks the dtype."""
 
     name: str
     array: NDArray[Any]
@@ -81,7 +81,7 @@ def read(name: str) -> StoredArray:
 
 
 def file_of(name: str) -> Path:
-    """The file of what `read` takes. Raises ValueError for another ending."""
+    """The file in a name that `read` takes. Raises ValueError for another ending."""
     return _split(name)[0]
 
 
@@ -124,7 +124,7 @@ def _member(path: Path, member: str | None) -> NDArray[Any]:
 
 
 def _tensor(name: str, path: Path, member: str | None) -> StoredArray:
-    """A tensor of a .safetensors file, mapped. The package checks the file; NumPy's FP8 it cannot give."""
+    """A tensor of a .safetensors file, mapped. The safetensors package checks the file but cannot return FP8."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -148,7 +148,7 @@ def _tensor(name: str, path: Path, member: str | None) -> StoredArray:
 
 
 def _chosen(path: Path, names: Sequence[str], wanted: str | None) -> str:
-    """The member that is meant; the only one where none is named."""
+    """The member of that name; without a name, the file's only member."""
     if wanted in names:
         return str(wanted)
     if wanted is None and len(names) == 1:
@@ -195,14 +195,14 @@ def codes(fmt: Format, stored: StoredArray, what: str) -> Codes:
 
 
 def numbers(kind: str, array: NDArray[Any]) -> NDArray[Any]:
-    """A part of an array of that kind, one of NUMBERS, as float32 or float64: exact."""
+    """A part of an array, exactly, as float32 or float64. kind: one of NUMBERS."""
     if kind in DECODED:
         return np.asarray(get_format(DECODED[kind]).decode(array)).astype(np.float32)
     return np.asarray(array, np.float64 if kind == "float64" else np.float32)
 
 
 def parts(array: NDArray[Any], of: int = PART) -> Iterator[slice]:
-    """Slices of the first axis, of about so many bytes each."""
+    """Slices of the first axis, of about `of` bytes each."""
     count = array.shape[0] if array.ndim else 0
     step = max(1, of * count // max(array.nbytes, 1))
     return (slice(first, min(first + step, count)) for first in range(0, count, step))

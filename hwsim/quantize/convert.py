@@ -40,8 +40,8 @@ def quantize(
     x: float32 or float64 array of any shape with at least one axis, or (nested) sequences of Python floats.
     rule: the name of a rule (`from hwsim.quantize import rules` lists them), or a `Rule`.
     axis: the axis that blocks run along: K, which is -1 of A (M, K) and 0 of B (K, N).
-    scale: scales to use in place of the rule's: real numbers above 0, one or one a block, that elements are divided
-    by. Of a rule that divides in binary32 they are binary32 numbers.
+    scale: scales to use in place of the rule's, which elements are divided by: real numbers above 0, one or one a
+    block; binary32 numbers where the rule divides in binary32.
     random_bits, seed, counter: of `rounding="stochastic"`, as `Format.encode` takes them; the i-th element, in C
     order, has the random bits at counter + i.
     changes: fields of the rule to change, as `block=(1, 16)` or `rounding="rna"`.
@@ -66,7 +66,7 @@ def quantize_reference(
     counter: int = 0,
     **changes: Any,
 ) -> Quantized:
-    """`quantize` step by step in NumPy, elements by the reference encoder: what the compiled loops are held to."""
+    """`quantize` step by step in NumPy, with the reference encoder: the compiled loops must return the same."""
     chosen = get_rule(rule).replace(**changes) if changes else get_rule(rule)
     random = {"random_bits": random_bits, "seed": seed, "counter": counter}
     return _quantize(x, chosen, axis, scale, random, compiled=False)
@@ -88,14 +88,15 @@ def _quantize(x: Any, chosen: Rule, axis: int, scale: Any, random: dict[str, Any
     if chosen.flush:
         array = np.where(np.abs(array) < SINGLE_MIN_NORMAL, np.copysign(array.dtype.type(0), array), array)
     amax, special = _largest(chosen, array, lengths, quick)
-    given = None if scale is None else _given(chosen, scale, blocks_shape(array.shape, lengths))
-    found, g = (
-        _found(chosen, amax)
+    given = None if scale is None else _callers_scales(chosen, scale, blocks_shape(array.shape, lengths))
+    block_scales, g = (
+        _scales_and_tensor_scale(chosen, amax)
         if given is None
         else (BlockScales(np.where(np.isnan(amax), given.dtype.type(np.nan), given)), None)
     )
     result = Quantized(
-        codes=np.zeros(array.shape, container_dtype(chosen.element)), scales=found.stored, element=chosen.element,
+        codes=np.zeros(array.shape, container_dtype(chosen.element)),
+        scales=block_scales.stored, element=chosen.element,
         scale_format=chosen.scale_format if given is None or chosen.apply is not Apply.EXACT else None, block=lengths,
         axis=along, tensor_scale=g, rule=chosen,
     )  # fmt: skip
@@ -103,17 +104,17 @@ def _quantize(x: Any, chosen: Rule, axis: int, scale: Any, random: dict[str, Any
         usable = array if special is None else np.where(special, array.dtype.type(0), array)
         codes = None
         if quick is not None and chosen.apply is not Apply.EXACT:
-            codes = quick.operands(usable, *_operands(result, found.factor))
+            codes = quick.operands(usable, *_operands(result, block_scales.factor))
         if codes is not None:
             result.codes[...] = codes
         else:
-            _fill(result, _scaled(result, usable, found.factor).ravel(), random, compiled)
+            _fill(result, _scaled(result, usable, block_scales.factor).ravel(), random, compiled)
         _put_special(result, array, special)
     return result
 
 
-def _found(rule: Rule, amax: Floats) -> tuple[BlockScales, np.float32 | None]:
-    """The scales of blocks, and the tensor's, where the rule has one."""
+def _scales_and_tensor_scale(rule: Rule, amax: Floats) -> tuple[BlockScales, np.float32 | None]:
+    """The scales of blocks, and the tensor's scale, where the rule has one."""
     whole = amax[~np.isnan(amax)]
     g, factor = tensor_scale(rule, float(whole.max()) if whole.size else 0.0)
     return scales_of(rule, amax, factor), g if rule.tensor_scale is not TensorScale.NONE else None
@@ -139,7 +140,7 @@ def _axis(axis: Any, dimensions: int) -> int:
 def _largest(
     rule: Rule, x: NDArray[Any], lengths: Lengths, quick: fast.Call | None
 ) -> tuple[Floats, NDArray[np.bool_] | None]:
-    """amax of every block, NaN where its scale is to be NaN; and which elements are not finite, or None."""
+    """amax of every block, NaN where the scale becomes NaN; and which elements are not finite, or None."""
     with np.errstate(invalid="ignore"):  # a signalling NaN
         amax = (block_max(np.abs(x), lengths) if quick is None else quick.largest(x)).astype(np.float64)
     if np.isfinite(amax).all():
@@ -154,8 +155,8 @@ def _largest(
     return np.where(np.isfinite(amax), amax, np.nan), nan | infinite
 
 
-def _given(rule: Rule, scale: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """A caller's scales, one a block."""
+def _callers_scales(rule: Rule, scale: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The caller's scales, checked, one a block."""
     given = np.asarray(scale)
     if given.dtype.kind not in "fiu" or given.dtype.itemsize > 8:
         raise TypeError(f"scale must be real numbers, not {given.dtype.name}")
@@ -178,7 +179,7 @@ def _given(rule: Rule, scale: Any, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _fill(result: Quantized, values: NDArray[Any], random: dict[str, Any], compiled: bool) -> None:
-    """Put the codes of values in units of their scales in."""
+    """Encode values, which are in units of their scales, into the result's codes."""
     rule, fmt = result.rule, result.element
     flat, put = result.codes.reshape(-1), encode if compiled else encode_reference
     given = {key: value for key, value in random.items() if value is not None and key != "counter"}
@@ -192,7 +193,7 @@ def _fill(result: Quantized, values: NDArray[Any], random: dict[str, Any], compi
 
 
 def _put_special(result: Quantized, x: NDArray[Any], special: NDArray[np.bool_] | None) -> None:
-    """Put the codes of NaNs and infinities in, and of the blocks whose scale is NaN."""
+    """Write the codes of NaNs and infinities, and of elements of blocks whose scale is NaN."""
     if special is not None:
         result.codes[np.isnan(x)] = nan_code(result.element)
         for infinity, code in zip((np.inf, -np.inf), infinity_codes(result.rule), strict=True):
@@ -203,9 +204,9 @@ def _put_special(result: Quantized, x: NDArray[Any], special: NDArray[np.bool_] 
 
 
 def _operands(result: Quantized, factor: Singles | None) -> tuple[Singles, bool]:
-    """What elements are multiplied by (True) or divided by, one a block, in binary32.
+    """Each block's operand, in binary32, and whether elements are multiplied by it (True) or divided.
 
-    Infinite, or 0 where it multiplies, for a block whose scale is 0: its elements are zeros, with their signs.
+    A block with scale 0 is divided by infinity or multiplied by 0: its elements become zeros, with their signs.
     """
     if factor is not None:
         return factor, True
@@ -233,7 +234,7 @@ def _scaled(result: Quantized, x: NDArray[Any], factor: Singles | None) -> NDArr
 
 
 def _exactly(result: Quantized, x: NDArray[Any], values: Floats) -> NDArray[Any]:
-    """x / scale: exact under a power of two, else a quotient that rounds as the exact one does."""
+    """x / scale: exact for a power of two, else a quotient that rounds as the exact quotient does."""
     nothing = values == 0
     values = np.where(nothing, 1.0, values)
     if result.scale_format is not None and result.rule.select is not Select.DIVIDE:
@@ -249,7 +250,7 @@ def _exactly(result: Quantized, x: NDArray[Any], values: Floats) -> NDArray[Any]
 
 
 def _flushed(scaled: NDArray[Any], nothing: NDArray[np.bool_], result: Quantized, x: NDArray[Any]) -> NDArray[Any]:
-    """Elements of a block whose scale is zero are zeros, with their signs."""
+    """The elements, those of blocks with scale zero replaced by zeros with their signs."""
     if not nothing.any():
         return np.asarray(scaled)
     return np.where(spread(nothing, result.block, x.shape), np.copysign(x.dtype.type(0), x), scaled)

@@ -1,4 +1,4 @@
-"""Scales from the past: delayed scaling of tensors, and loss scaling that backs off."""
+"""Scales from earlier steps: delayed scaling of tensors, and loss scaling that shrinks after an overflow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SINGLE_MAX = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True, kw_only=True)
 class DelayedScaling:
-    """A tensor's scale, from the largest magnitudes that it had before; a state, and the next one by `update`.
+    """A tensor's scale, from its largest magnitudes in earlier steps. `update` returns the next step's state.
 
     format: of the codes. margin: the scale is 2^margin below what would bring amax to the largest number.
     length: how many magnitudes are kept, the current one counted. algorithm: `max` of them, or `most_recent`.
@@ -50,7 +50,7 @@ class DelayedScaling:
         object.__setattr__(self, "history", tuple(float(np.float32(amax)) for amax in history))
 
     def quantize(self, x: Any) -> tuple[Quantized, DelayedScaling]:
-        """Codes of x * factor, the product rounded to binary32; and the state that has seen x.
+        """Codes of x * factor, the product rounded to binary32; and the state updated with x.
 
         x: as for `hwsim.quantize`, finite. The scale is the binary32 reciprocal of the factor.
         """
@@ -88,11 +88,11 @@ class DelayedScaling:
 
 @dataclass(frozen=True, kw_only=True)
 class LossScaling:
-    """The factor of a loss; a state, and the next one by `update`.
+    """The factor of a loss. `update` returns the next step's state.
 
-    scale: what the loss is multiplied by, and gradients divided by. factor: of a step up or down.
-    window: steps without overflow before it grows. least, most: its limits; None is none.
-    good_steps: how many steps without overflow there were since it last changed.
+    scale: what the loss is multiplied by, and gradients divided by. factor: by which the scale grows or shrinks.
+    window: steps without overflow before it grows. least, most: its limits; None for no limit.
+    good_steps: steps without overflow since it last changed.
     Raises ValueError for a setting out of its range.
     (Apex, amp/scaler.py, LossScaler, dynamic.)
     """

@@ -1,4 +1,4 @@
-"""Quotients that a narrow format can round as if they were exact."""
+"""Quotients that a narrow format rounds as it would round the exact ones."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ TINY, HUGE = 2.0**-1022, float(np.finfo(np.float64).max)
 
 
 def shifted(x: Floats, exp: NDArray[np.integer]) -> Floats:
-    """x * 2^exp, exact, or a stand-in that rounds alike.
+    """x * 2^exp, exact, or a stand-in that rounds to the same code.
 
-    A result beyond float64 is its largest number, below its normal numbers its least normal number: of a format with
-    numbers in between, `encode` makes of both what it makes of the result.
+    float64's largest number stands for results beyond it, its least normal number for results below its normal
+    numbers: `encode` gives both the same code, in a format with numbers in between.
     """
     with np.errstate(over="ignore", under="ignore"):
         found = np.ldexp(x, exp.astype(np.intc))
@@ -27,7 +27,7 @@ def shifted(x: Floats, exp: NDArray[np.integer]) -> Floats:
 
 
 def quotient(x: Floats, scale: Floats) -> Floats:
-    """x / scale, rounded to odd at 53 bits: what it rounds to at 51 bits or fewer is what the exact quotient does.
+    """x / scale, rounded to odd at 53 bits; at 51 bits or fewer it rounds to what the exact quotient rounds to.
 
     scale: numbers above 0. Infinities and NaNs of x pass through. Ends of the range as in `shifted`.
     (Boldo and Melquiond 2008 for round to odd; Dekker 1971 for the exact product.)
@@ -46,7 +46,7 @@ def quotient(x: Floats, scale: Floats) -> Floats:
 
 
 def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """a * b as a float64 and what it lacks."""
+    """a * b as a float64, and its rounding error."""
     product = a * b
     a_high, b_high = _high(a), _high(b)
     a_low, b_low = a - a_high, b - b_high

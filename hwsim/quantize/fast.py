@@ -31,7 +31,7 @@ Codes = NDArray[np.uint8]
 
 
 class LoopRule(NamedTuple):
-    """What the loops are told of a rule with power-of-two scales."""
+    """A rule with power-of-two scales as the loops take it."""
 
     powers: Powers
     target: NDArray[np.uint32]
@@ -40,12 +40,12 @@ class LoopRule(NamedTuple):
 
 
 def usable(x: NDArray[Any]) -> bool:
-    """Whether the loops are for such an array."""
+    """Whether the loops take an array: of float32, and large."""
     return x.dtype == np.float32 and worth(x.size)
 
 
 class Call:
-    """One call of `quantize`: what the loops do of it. Each part is None where the NumPy code is to do it.
+    """The parts of a call of `quantize` that the loops compute; a method returns None where NumPy code must.
 
     random: random_bits, seed and counter.
     """
@@ -56,21 +56,23 @@ class Call:
         self.random = random
 
     def powers(self, x: NDArray[Any]) -> tuple[Codes, Codes] | None:
-        """Codes and power-of-two scales; None also where a NaN or an infinity is refused."""
+        """Codes and power-of-two scales; None also where the rule refuses a NaN or an infinity."""
         plan, random = planned(self.rule), self._words(x.size)
         if plan is None or random is None or max(self.others) > 1:
             return None
         outer, n, inner = _layout(x, self.k, self.axis)
         codes, scales = np.empty((outer, n, inner), np.uint8), np.empty((outer, -(-n // self.k), inner), np.uint8)
-        told = (plan.powers, plan.largest, plan.least_amax, plan.target, random, np.empty((0, 0, 0), np.float32), 0)
-        if not _walk(x, self.k, told, codes, scales):
+        arguments = (
+            plan.powers, plan.largest, plan.least_amax, plan.target, random, np.empty((0, 0, 0), np.float32), 0,
+        )  # fmt: skip
+        if not _walk(x, self.k, arguments, codes, scales):
             return None
         return codes.reshape(x.shape), scales.reshape(self._along(x))
 
     def operands(self, x: NDArray[Any], operands: NDArray[np.float32], multiply: bool) -> Codes | None:
         """Codes of products or quotients, each rounded to binary32. x: finite. operands: one a block."""
-        found, random, k = _target(self.rule), self._words(x.size), self.k
-        if found is None or random is None:
+        target, random, k = _target(self.rule), self._words(x.size), self.k
+        if target is None or random is None:
             return None
         operands = spread(operands, self.others, self._along(x))
         outer, n, inner = _layout(x, k, self.axis)
@@ -79,7 +81,7 @@ class Call:
             k, each = TILE, np.repeat(each, -(-n // TILE), axis=1)
         codes, scales = np.empty((outer, n, inner), np.uint8), np.empty((outer, -(-n // k), inner), np.uint8)
         way = MULTIPLY if multiply else DIVIDE
-        _walk(x, k, (NO_POWERS, 1.0, 0.0, packed(found), random, np.ascontiguousarray(each), way), codes, scales)
+        _walk(x, k, (NO_POWERS, 1.0, 0.0, packed(target), random, np.ascontiguousarray(each), way), codes, scales)
         return codes.reshape(x.shape)
 
     def largest(self, x: NDArray[Any]) -> NDArray[np.float32]:
@@ -87,19 +89,19 @@ class Call:
         from hwsim.quantize import loops
 
         outer, n, inner = _layout(x, self.k, self.axis)
-        bits, found = flat(x, "u4"), np.empty((outer, -(-n // self.k), inner), np.uint32)
+        bits, maxima = flat(x, "u4"), np.empty((outer, -(-n // self.k), inner), np.uint32)
         if inner == 1:
-            loops.maxima_of_rows(bits.reshape(outer, n), self.k, found.reshape(outer, -1))
+            loops.maxima_of_rows(bits.reshape(outer, n), self.k, maxima.reshape(outer, -1))
         else:
-            loops.maxima_of_columns(bits.reshape(outer, n, inner), self.k, found)
-        return np.asarray(block_max(found.view(np.float32).reshape(self._along(x)), self.others))
+            loops.maxima_of_columns(bits.reshape(outer, n, inner), self.k, maxima)
+        return np.asarray(block_max(maxima.view(np.float32).reshape(self._along(x)), self.others))
 
     def _along(self, x: NDArray[Any]) -> tuple[int, ...]:
         """The shape of x with blocks along the axis."""
         return tuple(-(-size // self.k) if i == self.axis else size for i, size in enumerate(x.shape))
 
     def _words(self, count: int) -> RandomWords | None:
-        """NOTHING_RANDOM for no random words; None where `encode` is to refuse them, or the rounding."""
+        """The random words, or NOTHING_RANDOM; None where `encode` refuses them or the rounding."""
         bits, seed, counter = (self.random[key] for key in ("random_bits", "seed", "counter"))
         if self.rule.rounding != STOCHASTIC:
             known = self.rule.rounding in list(Rounding) and (bits, seed) == (None, None)
@@ -112,15 +114,15 @@ class Call:
 
 
 def _layout(x: NDArray[Any], k: int, axis: int) -> tuple[int, int, int]:
-    """outer, n and inner sizes of an array whose blocks lie along n; one long row where blocks end with the rows."""
+    """Sizes outer, n and inner of an array with blocks along n; rows of whole blocks are joined into a single row."""
     outer, n, inner = math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :])
     return (1, outer * n, 1) if inner == 1 and n % k == 0 and k <= TILE else (outer, n, inner)
 
 
-def _walk(x: NDArray[Any], k: int, told: tuple[Any, ...], codes: Codes, scales: Codes) -> bool:
-    """Fill codes and scales, uint8[outer, n, inner] and [outer, blocks, inner]. False where something is refused.
+def _walk(x: NDArray[Any], k: int, arguments: tuple[Any, ...], codes: Codes, scales: Codes) -> bool:
+    """Fill codes and scales, uint8[outer, n, inner] and [outer, blocks, inner]. False if the rule refuses a number.
 
-    told: arguments of the loops, from their third.
+    arguments: of the loops, from the third on.
     """
     from hwsim.quantize import loops
 
@@ -134,15 +136,15 @@ def _walk(x: NDArray[Any], k: int, told: tuple[Any, ...], codes: Codes, scales: 
         group = min(max(1, TILE // k), blocks)
         tiles, size = outer * -(-blocks // group), group * k
         bits, codes, scales = bits.reshape(outer, n), codes.reshape(outer, n), scales.reshape(outer, blocks)
-        *front, operands, way = told
-        told = (*front, operands.reshape(operands.shape[:2]), way)
+        *front, operands, way = arguments
+        arguments = (*front, operands.reshape(operands.shape[:2]), way)
         walk = loops.quantize_rows
-    return all(split(tiles, size, lambda first, last: walk(bits, k, *told, first, last, codes, scales)))
+    return all(split(tiles, size, lambda first, last: walk(bits, k, *arguments, first, last, codes, scales)))
 
 
 @lru_cache(maxsize=128)
 def _target(rule: Rule) -> EncoderParameters | None:
-    """A rule's element and rounding, for finite numbers; the infinities' codes are those of quotients."""
+    """A rule's element format and rounding; the codes for infinities are those that infinite quotients get."""
     fmt = rule.element
     rounding, overflow = rule.rounding, rule.overflow
     if fmt.container_bits > 8 or overflow not in overflows(fmt) or rounding not in [*Rounding, STOCHASTIC]:
@@ -161,11 +163,11 @@ def _symmetric(rule: Rule, parameters: EncoderParameters) -> EncoderParameters:
 
 @lru_cache(maxsize=128)
 def planned(rule: Rule) -> LoopRule | None:
-    """What the loops are told of a rule, or None for one that is not theirs."""
-    scale, found = rule.scale_format, _target(rule)
-    if found is None or rule.apply is not Apply.EXACT or not scale.powers_of_two or scale.bits > 8:
+    """A rule as the loops take it, or None where they cannot follow it."""
+    scale, target = rule.scale_format, _target(rule)
+    if target is None or rule.apply is not Apply.EXACT or not scale.powers_of_two or scale.bits > 8:
         return None
-    emin, least, most = found.low - 127, scale.emin, scale.emax
+    emin, least, most = target.low - 127, scale.emin, scale.emax
     zero = int(rule.zero_scale)
     if (
         emin < LEAST_EMIN or rule.emax - emin > MOST_BINADES or least < LEAST_SCALE or most > LARGEST_SCALE
@@ -180,12 +182,12 @@ def planned(rule: Rule) -> LoopRule | None:
         dead=nan_code(rule.element),
     )  # fmt: skip
     plus, minus = infinity_codes(rule)
-    whole = found._replace(nan=nan_code(rule.element), plus=plus, minus=minus)
+    whole = target._replace(nan=nan_code(rule.element), plus=plus, minus=minus)
     return LoopRule(powers, packed(whole), rule.largest, rule.least_amax)
 
 
 def _selection(rule: Rule) -> dict[str, int]:
-    """How the exponent of a scale comes from amax."""
+    """The fields of `Powers` that take amax to the exponent of a scale."""
     if rule.select in (Select.RCEIL, Select.RCEIL_RECIPROCAL):
         division = DIVIDE if rule.select is Select.RCEIL else MULTIPLY
         return {"add": CARRY, "offset": 1023, "division": division}

@@ -19,7 +19,7 @@ def softmax_input(x: Any, fmt: str | Format = "hfp8-e4m3", axis: int = -1, round
     """Codes of x - max(x), the maximum along an axis: what a softmax reads. The largest element is exact, 0.
 
     x: float32 array, finite. The difference is rounded to binary32, then to the format, where it saturates.
-    Quantised before the subtraction instead, large elements lose what tells them apart.
+    If they were quantised before the subtraction, large elements would lose their differences.
     Raises TypeError for another dtype.
     """
     array = np.asarray(x)
@@ -32,7 +32,7 @@ def softmax_input(x: Any, fmt: str | Format = "hfp8-e4m3", axis: int = -1, round
 def split_residual(
     weight: Any, fmt: str | Format = "hfp8-e4m3", residual_fmt: str | Format = "f16", rounding: str = "rne"
 ) -> tuple[Codes, Codes]:
-    """Codes of weights, and of what the weights lost: weight - decode(code), rounded to binary32, then to its format.
+    """Codes of weights, and of the residuals weight - decode(code), rounded to binary32, then to their format.
 
     weight: float32 array, finite. Both saturate. Raises TypeError for another dtype.
     """
@@ -54,9 +54,9 @@ def update_residual(
     residual_fmt: str | Format = "f16",
     rounding: str = "rne",
 ) -> tuple[Codes, Codes]:
-    """New codes of weights and residuals: of RNE(RNE(weight + residual) + change), in binary32, split again.
+    """New codes of weights and residuals: RNE(RNE(weight + residual) + change), in binary32, split again.
 
-    codes: of the weights. residual: codes of what they lost. change: float32 array, what the optimiser adds.
+    codes: of the weights. residual: codes of the residuals. change: float32 array, what the optimiser adds.
     Changes smaller than half an ulp of a weight gather in the residual until they move it.
     Raises TypeError for another dtype of change.
     """

@@ -1,6 +1,6 @@
 """Compiled loops of the block quantisers, on the bits of binary32 numbers.
 
-A tile is some blocks of a row, or a block of some columns; what a block has is spread over its elements.
+A tile is some blocks of a row, or a block of some columns. A block's values are repeated for each of its elements.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ RAISED = np.float32(2.0**RAISE)
 
 @compiled
 def _scale(bits: Any, factor: Any, way: int, flush: int, out: Any) -> Any:
-    """The bits of products or quotients, each rounded once; with `flush`, of subnormal numbers those of zeros."""
+    """The bits of products or quotients, each rounded once; with `flush`, subnormal inputs count as zeros."""
     for i in range(factor.size):
         w = bits[i]
         out[i] = U(w & SIGN) if flush != 0 and U(w & MAGNITUDE) < HIDDEN else w
-    found = out.view(np.float32)
+    numbers = out.view(np.float32)
     if way == MULTIPLY:
         for i in range(factor.size):
-            found[i] = found[i] * factor[i]
+            numbers[i] = numbers[i] * factor[i]
     elif way == DIVIDE:
         for i in range(factor.size):
-            found[i] = found[i] / factor[i]
+            numbers[i] = numbers[i] / factor[i]
     return out
 
 
 @compiled
 def _counted(w: Any, p: Any) -> Any:
-    """The magnitude's bits, 0 of what takes no part in amax."""
+    """The magnitude's bits; 0 for a NaN or an infinity that takes no part in amax."""
     magnitude = U(w & MAGNITUDE)
     apart = (magnitude > INFINITY and p.nan_apart != 0) or (magnitude == INFINITY and p.infinity_apart != 0)
     return U(0) if apart else magnitude
@@ -45,7 +45,7 @@ def _counted(w: Any, p: Any) -> Any:
 
 @compiled
 def row_maxima(row: Any, k: int, maxima: Any) -> None:
-    """`largest` of every k elements, and of what is left over."""
+    """`largest` of every k elements, and of the shorter rest."""
     whole = row.size // k
     for b in range(whole):
         most = U(0)
@@ -58,14 +58,14 @@ def row_maxima(row: Any, k: int, maxima: Any) -> None:
 
 @compiled
 def column_maxima(row: Any, maxima: Any) -> None:
-    """`maxima` raised to what is larger in a row."""
+    """Raise `maxima` to the larger magnitudes of a row."""
     for i in range(row.size):
         maxima[i] = max(maxima[i], U(row[i] & MAGNITUDE))
 
 
 @compiled
 def _powers(maxima: Any, p: Any, most: float, least: float, wide: Any, scales: Any, low: Any, factor: Any) -> Any:
-    """The scales of blocks, and the exponents of emin in their units. Whether any block has a factor other than 1.
+    """Write the scales of blocks, and emin in their units. Returns whether any block has a factor other than 1.
 
     factor: RAISED for a block of tiny numbers, NaN under a NaN scale. most: the largest element. least: amax at least.
     """
@@ -101,7 +101,7 @@ def _powers(maxima: Any, p: Any, most: float, least: float, wide: Any, scales: A
 
 @compiled
 def _mend(bits: Any, factor: Any, dead: int, t: Any, out: Any) -> None:
-    """Put the codes of NaNs and infinities in, and of elements under a NaN scale."""
+    """Write the codes of NaNs and infinities, and of elements under a NaN scale."""
     put_special(bits, t, out)
     for i in range(out.size):
         out[i] = U(dead) if np.isnan(factor[i]) else U(out[i])
@@ -109,7 +109,7 @@ def _mend(bits: Any, factor: Any, dead: int, t: Any, out: Any) -> None:
 
 @compiled
 def _spread(values: Any, k: int, out: Any) -> None:
-    """Every value k times."""
+    """Repeat every value k times."""
     for b in range(values.size):
         for i in range(k):
             out[b * k + i] = values[b]
@@ -124,7 +124,7 @@ def maxima_of_rows(x: Any, k: int, maxima: Any) -> None:
 
 @compiled
 def maxima_of_columns(x: Any, k: int, maxima: Any) -> None:
-    """The same along the middle axis of x, uint32[outer, n, inner]."""
+    """`maxima_of_rows` along the middle axis of x, uint32[outer, n, inner]."""
     maxima[:] = U(0)
     for o in range(x.shape[0]):
         for r in range(x.shape[1]):
@@ -136,7 +136,7 @@ def _tile(
     bits: Any, at: int, low: Any, factor: Any, way: int, p: Any, t: Any, random: Any, mend: Any, drawn: Any,
     scratch: Any, out: Any,
 ) -> None:  # fmt: skip
-    """Codes of numbers that lie side by side, under what their blocks have."""
+    """Codes of adjacent numbers. low, factor: their blocks' values, for each number."""
     source = bits
     if way != 0 or p.flush != 0:
         source = _scale(bits, factor[: bits.size], way, p.flush, scratch[: bits.size])
@@ -153,13 +153,13 @@ def quantize_rows(
     """Codes and scales of blocks of k along the rows of x; False where a NaN or an infinity is refused.
 
     x: uint32[rows, n], bits. codes: uint8[rows, n]. scales: uint8[rows, blocks]. first, last: tiles, row by row.
-    way: 0; or DIVIDE or MULTIPLY, numbers by operands, float32[rows, blocks], and no scale is found.
+    way: 0; or DIVIDE or MULTIPLY, numbers by operands, float32[rows, blocks], without writing scales.
     """
     t, n, blocks = unpacked(target), x.shape[1], -(-x.shape[1] // k)
     group = min(max(1, TILE // k), blocks)
     tiles, size = -(-blocks // group), group * k
     low, drawn, scratch = np.full(size, t.low, np.uint32), np.empty(size, np.uint32), np.empty(size, np.uint32)
-    factor, found = np.empty(size, np.float32), np.empty(group, np.uint32)
+    factor, largest_bits = np.empty(size, np.float32), np.empty(group, np.uint32)
     wide, lows, factors = np.empty(group, np.float64), np.empty(group, np.uint32), np.empty(group, np.float32)
     for tile in range(first, last):
         r, b = tile // tiles, tile % tiles * group
@@ -168,7 +168,7 @@ def quantize_rows(
         if way != 0:
             _spread(operands[r, b : b + count], k, factor)
         else:
-            maxima = found[:count]
+            maxima = largest_bits[:count]
             row_maxima(bits, k, maxima)
             for i in range(count):
                 if maxima[i] >= INFINITY:
@@ -192,19 +192,19 @@ def quantize_columns(
     x: Any, k: int, p: Any, most: float, least: float, target: Any, random: Any, operands: Any, way: int, first: int,
     last: int, codes: Any, scales: Any,
 ) -> bool:  # fmt: skip
-    """The same along the middle axis of uint32[outer, n, inner], and so on; tiles are some columns of a block."""
+    """`quantize_rows` along the middle axis: x is uint32[outer, n, inner], and a tile is some columns of a block."""
     t, n, inner, blocks = unpacked(target), x.shape[1], x.shape[2], -(-x.shape[1] // k)
     size = min(inner, TILE)
     tiles = -(-inner // size)
     low, drawn, scratch = np.full(size, t.low, np.uint32), np.empty(size, np.uint32), np.empty(size, np.uint32)
-    wide, factor, found = np.empty(size, np.float64), np.empty(size, np.float32), np.empty(size, np.uint32)
+    wide, factor, largest_bits = np.empty(size, np.float64), np.empty(size, np.float32), np.empty(size, np.uint32)
     for tile in range(first, last):
         o, b, start = tile // tiles // blocks, tile // tiles % blocks, tile % tiles * size
         end, rows, how, special = min(start + size, inner), range(b * k, min(b * k + k, n)), way, False
         if way != 0:
             factor[: end - start] = operands[o, b, start:end]
         else:
-            maxima = found[: end - start]
+            maxima = largest_bits[: end - start]
             maxima[:] = U(0)
             for r in rows:
                 column_maxima(x[o, r, start:end], maxima)

@@ -1,4 +1,4 @@
-"""What the compiled loops are told of a rule, as integers."""
+"""A rule's settings as integers for the compiled loops."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ MULTIPLY, DIVIDE = 1, 2
 
 
 class Powers(NamedTuple):
-    """How blocks get power-of-two scales, and what becomes of the special ones. `hwsim.quantize.fast` makes them.
+    """How blocks get power-of-two scales, and what special blocks get. `hwsim.quantize.fast` makes it.
 
     add, offset: the exponent is (the bits of amax as a binary64, + add) >> 52, less offset.
-    division: 0, or DIVIDE or MULTIPLY for amax that is divided by, or multiplied by the reciprocal of, `largest` first.
-    least, most: exponents that the scale has. bias: of its codes. zero, nan: its codes for such blocks.
+    division: 0; DIVIDE where amax is first divided by `largest`, MULTIPLY where it is multiplied by its reciprocal.
+    least, most: limits of the scale's exponent. bias: of its codes. zero, nan: its codes for such blocks.
     zero_is_nan, huge_is_nan: 1 where a block of zeros, or one whose exponent is above `most`, has scale NaN.
-    nan_apart, infinity_apart: 1 where those take no part in amax. refused: 1 where any is an error.
+    nan_apart, infinity_apart: 1 where NaNs, or infinities, take no part in amax. refused: 1 where either is an error.
     flush: 1 where subnormal inputs are zeros. emin: of the elements. dead: the code of an element under scale NaN.
     """
 

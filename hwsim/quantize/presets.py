@@ -77,7 +77,7 @@ def _nvfp4() -> dict[str, Rule]:
 def get_rule(rule: str | Rule) -> Rule:
     """The rule of that name, or the rule itself.
 
-    Raises SpecError (a ValueError) for an unknown name, naming the nearest; TypeError for what is neither.
+    Raises SpecError (a ValueError) for an unknown name, naming the nearest; TypeError for anything else.
     """
     if isinstance(rule, Rule):
         return rule

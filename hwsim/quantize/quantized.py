@@ -1,4 +1,4 @@
-"""What a quantisation returns, and back to real numbers."""
+"""The result of a quantisation, and its way back to real numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Quantized:
     `scale.a.block` or `scale.b.block`, and codes and scales go into `hwsim.gemm` as they are.
     axis: the axis that was quantised along, counted from 0.
     tensor_scale: a second scale of all elements, a binary32 number, or None. No unit takes it: multiply the result.
-    rule: what was done.
+    rule: the rule that was applied.
     """
 
     codes: NDArray[Any]
@@ -38,7 +38,7 @@ class Quantized:
 
     @property
     def scale_values(self) -> NDArray[np.float64]:
-        """The blocks' scales as numbers, the tensor's scale not counted."""
+        """The blocks' scales as numbers, without the tensor's scale."""
         if self.scale_format is None or is_f32(self.scale_format):
             return self.scales.astype(np.float64)
         return self.scale_format.decode(self.scales)
@@ -62,7 +62,7 @@ class Quantized:
 
 
 def dequantize(quantized: Quantized, dtype: Any = np.float64) -> NDArray[Any]:
-    """The numbers that codes and scales stand for: `Quantized.dequantize`."""
+    """The numbers that codes and scales stand for; see `Quantized.dequantize`."""
     if not isinstance(quantized, Quantized):
         raise TypeError(f"quantized must be what hwsim.quantize returns, not {type(quantized).__name__}")
     return quantized.dequantize(dtype)

@@ -1,4 +1,4 @@
-"""What a quantisation does, as data."""
+"""Quantisation rules as data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hwsim.formats.yamlfile import SpecError
 
 
 class Select(StrEnum):
-    """How a block's scale comes from its largest magnitude, amax. `largest` and emax are those of the element format.
+    """How a block's scale follows from its largest magnitude, amax. `largest` and emax are the element format's.
 
     The first five give powers of two, limited to the scale format's.
     """
@@ -29,9 +29,9 @@ class Select(StrEnum):
 
 
 class Apply(StrEnum):
-    """How an element meets its scale before it is rounded. The last three in binary32, every step rounded to nearest.
+    """How an element is scaled before it is rounded. The last three in binary32, every step rounded to nearest.
 
-    Under a power of two all four are one, but for results below binary32's normal numbers or above its largest.
+    With a power of two all four agree, except on results below binary32's normal numbers or above its largest.
     """
 
     EXACT = "exact"  # x / scale, rounded once, to the element format
@@ -52,7 +52,7 @@ class Special(StrEnum):
 class TensorScale(StrEnum):
     """A second scale, a binary32 number g for the whole tensor, that brings block scales into their format's range.
 
-    Of a tensor of zeros g is 1. Both divide amax / largest of a block by g, each its own way.
+    For a tensor of zeros g is 1. DIVIDE and MULTIPLY both divide a block's amax / largest by g, in different roundings.
     """
 
     NONE = "none"
@@ -62,7 +62,7 @@ class TensorScale(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One way from real numbers to codes and scales.
+    """A rule that takes real numbers to codes and scales.
 
     element, scale_format: formats of the codes and of the scales, or their names. Scales in f32
     are float32 arrays, others are codes.
@@ -70,7 +70,7 @@ class Rule:
     of the last two. None is the whole axis; `across` None is every other axis.
     select, apply: how the scale is found and used.
     rounding, overflow: of the elements, as `Format.encode` takes them.
-    nan, infinity: what those do.
+    nan, infinity: what a NaN, or an infinity, does.
     zero_scale: the scale of a block of zeros: a code, or a number in f32.
     least_scale: the least scale of other blocks, in the same way; of blocks that `select` divides for.
     huge_scale: what a scale above the format's largest becomes: `saturate` or `nan`.
@@ -138,7 +138,7 @@ class Rule:
             raise SpecError(f"infinity must not be 'element': {self.element.name} has neither infinity nor NaN")
 
     def replace(self, **changes: Any) -> Rule:
-        """The rule with some fields changed. Raises SpecError for what is no field, naming the nearest."""
+        """The rule with some fields changed. Raises SpecError for an unknown field, naming the nearest."""
         known = [field.name for field in dataclasses.fields(self)]
         for key in changes:
             if key not in known:
@@ -147,7 +147,7 @@ class Rule:
 
     @property
     def largest(self) -> float:
-        """The largest element: what amax comes to stand at."""
+        """The largest element, which amax is scaled to."""
         return self.element.largest
 
     @property

@@ -23,7 +23,7 @@ class BlockScales(NamedTuple):
     """The scales of blocks, in the blocks' shape.
 
     stored: codes, or float32 for scales in f32.
-    factor: what elements are multiplied by under `multiply`, binary32; None under the other ways.
+    factor: what elements are multiplied by under `apply: multiply`, binary32; None under other rules.
     """
 
     stored: NDArray[Any]
@@ -31,13 +31,13 @@ class BlockScales(NamedTuple):
 
 
 def scales_of(rule: Rule, amax: Floats, g: np.float32) -> BlockScales:
-    """amax: the largest magnitudes, NaN where the scale is to be NaN. g: the tensor's scale."""
+    """The scales of blocks. amax: their largest magnitudes, NaN where the scale becomes NaN. g: the tensor's scale."""
     amax = np.asarray(np.maximum(amax, rule.least_amax), dtype=np.float64)
     nan, zero = np.isnan(amax), amax == 0
-    known = np.where(nan | zero, 1.0, amax)
+    ordinary = np.where(nan | zero, 1.0, amax)
     if rule.select is Select.DIVIDE:
-        return _divided(rule, known, nan, zero, g)
-    exp = power_exponents(rule, known)
+        return _divided(rule, ordinary, nan, zero, g)
+    exp = power_exponents(rule, ordinary)
     least, most = _exponent_range(rule)
     nan |= (exp > most) & (rule.huge_scale == "nan")
     exp = np.clip(exp, least, most)
@@ -86,12 +86,12 @@ def power_exponents(rule: Rule, amax: Floats) -> Ints:
 
 
 def _ceil(number: ExactNumbers) -> Ints:
-    """ceil(log2(magnitude)). No logarithm is taken, so none is rounded."""
+    """ceil(log2(magnitude)), without taking a logarithm, which would round."""
     return np.asarray(number.exp + (number.sig != 1 << 52))
 
 
 def _exponent_range(rule: Rule) -> tuple[int, int]:
-    """Exponents of the least power of two that is a scale, and of the largest. In f32, of normal numbers."""
+    """Exponents of the least and the largest power of two that the scale format has; in f32, of normal numbers."""
     subnormal = rule.scale_format.fraction_bits if rule.scale_format.subnormals and not is_f32(rule.scale_format) else 0
     return rule.scale_format.emin - subnormal, rule.scale_format.emax
 
@@ -99,7 +99,7 @@ def _exponent_range(rule: Rule) -> tuple[int, int]:
 def _divided(
     rule: Rule, amax: Floats, nan: NDArray[np.bool_], zero: NDArray[np.bool_], factor: np.float32
 ) -> BlockScales:
-    """Scales that are quotients, each step rounded to binary32."""
+    """Scales under `select: divide`: quotients, each step rounded to binary32."""
     with np.errstate(over="ignore", under="ignore"):
         single, largest = amax.astype(np.float32), np.float32(rule.largest)
         ratio: NDArray[Any] = single / largest
@@ -118,7 +118,7 @@ def _divided(
 
 
 def _stored(rule: Rule, codes: Ints, nan: NDArray[np.bool_], zero: NDArray[np.bool_]) -> NDArray[Any]:
-    """Codes with those of special blocks put in, as they are kept."""
+    """Scales as they are stored, with the codes for blocks of zeros and of NaN filled in."""
     at_zero = int(rule.scale_format.encode(rule.zero_scale)) if is_f32(rule.scale_format) else int(rule.zero_scale)
     codes = np.where(zero, at_zero, codes)
     codes = np.where(nan, nan_code(rule.scale_format), codes)  # there is none where the format has no NaN

@@ -1,4 +1,4 @@
-"""The 8-bit format and the clipping maximum of least mean squared error."""
+"""Searches the 8-bit format and the clipping maximum with the least mean squared error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FRACTION_BITS = (1, 2, 3, 4, 5, 6)
 class Search:
     """The outcome of a format search.
 
-    format: the chosen format, every code a number, with the bias 2^(exponent_bits - 1).
+    format: the chosen format, all of whose codes are numbers, with the bias 2^(exponent_bits - 1).
     scale: float32, what its numbers are multiplied by; a scale of 2^-d is a bias larger by d, d a real number. For a
     channel search in a shape that `hwsim.quantize(..., scale=scale)` takes, with 1 along the channel's elements.
     maximum: float64, the clipping maximum that goes with the scale, in the same shape.
@@ -38,7 +38,7 @@ class Search:
 
 
 def flexible_format(fraction_bits: int, bits: int = 8) -> FloatFormat:
-    """A signed format of so many bits whose codes are all numbers, with subnormals and bias 2^(exponent_bits - 1).
+    """A signed format, all of whose codes are numbers, with subnormals and bias 2^(exponent_bits - 1).
 
     Raises ValueError where no fraction or exponent bit is left.
     """
@@ -116,7 +116,7 @@ def _error(
     numbers: NDArray[np.float64],
     scale: float,
 ) -> float:
-    """The mean of (x - v * scale)^2, v the number that x / scale rounds to: rounded once, from its exact value.
+    """The mean of (x - v * scale)^2, where x / scale rounds to v; exact, then rounded once.
 
     The magnitudes are sorted, so those that round to one number stand together: with their count n and their sum s,
     the error is the sum of squares plus, for each number, (n v scale - 2 s) v scale.
@@ -140,7 +140,7 @@ def _error(
 
 
 def _integers(values: NDArray[np.float64]) -> tuple[list[int], int]:
-    """Values as integers over one denominator."""
+    """Values as integers over a common denominator."""
     ratios = [value.as_integer_ratio() for value in values.tolist()]
     denominator = max(below for _, below in ratios)
     return [above * (denominator // below) for above, below in ratios], denominator

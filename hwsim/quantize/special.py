@@ -10,7 +10,7 @@ from hwsim.quantize.rule import Rule, Special
 
 
 def nan_code(fmt: Format) -> int:
-    """The canonical NaN; code 0 of a format without."""
+    """The canonical NaN; code 0 in a format without NaN."""
     return fmt.canonical_nan or 0
 
 

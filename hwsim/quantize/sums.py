@@ -68,6 +68,6 @@ def square_sum(magnitudes: NDArray[np.float64]) -> tuple[int, int]:
 
 
 def _trimmed(sig: NDArray[np.int64], exp: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """sig * 2^exp, of integers, with 24 bits where all the numbers are binary32's: fewer pieces."""
+    """Numbers as integers and exponents of their units; with 24 bits, and so fewer pieces, where all are binary32's."""
     cut = 29 if not (sig & ((1 << 29) - 1)).any() else 0
     return sig >> cut, exp - 52 + cut

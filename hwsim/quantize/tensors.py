@@ -1,4 +1,4 @@
-"""Matrices quantised part by part: what a unit takes of a rule, and what is left to multiply its result by."""
+"""Matrices quantised part by part for a unit, and the scales that are left to multiply its result by."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def suited(unit: Unit, side: str) -> list[str]:
 
 
 def suits(unit: Unit, side: str, rule: Rule) -> bool:
-    """Whether a unit takes a rule's codes and scales, but for one scale of each row of A, column of B or matrix."""
+    """Whether a unit takes a rule's codes and scales; scales of a row of A, a column of B or a matrix may be left."""
     if not _same(rule.element, getattr(unit.operands, side)):
         return False
     if unit.scale is None:
@@ -47,12 +47,12 @@ def suits(unit: Unit, side: str, rule: Rule) -> bool:
 
 
 def multiplies(unit: Unit, rule: Rule) -> bool:
-    """Whether a rule that suits a unit leaves a scale that the unit does not take, and its result is multiplied by."""
+    """Whether the result must be multiplied by a scale of the rule that the unit does not take. rule: suits it."""
     return unit.scale is None or rule.tensor_scale is not TensorScale.NONE
 
 
 def refusal(unit: Unit, side: str, name: str, rule: Rule) -> str:
-    """Why a unit does not take a rule's codes and scales, and which it takes."""
+    """A message that says why a unit does not take a rule's codes and scales, and which rules it takes."""
     across, along = rule.block
     if along is None:
         where = "one for the whole matrix" if across is None else f"one for every {'row' if side == 'a' else 'column'}"
@@ -62,11 +62,11 @@ def refusal(unit: Unit, side: str, name: str, rule: Rule) -> str:
     if unit.scale is not None:
         scale: BlockScale = getattr(unit.scale, side)
         takes = f"scales in {scale.format.name}, blocks of {_size(scale.block)}"
-    known = suited(unit, side)
+    suitable = suited(unit, side)
     return (
         f"{name} gives elements in {rule.element.name} and scales in {rule.scale_format.name}, {where}; {unit.name} "
         f"takes {getattr(unit.operands, side).name} and {takes}"
-        + (f": {', '.join(known)}" if known else "; no rule suits it")
+        + (f": {', '.join(suitable)}" if suitable else "; no rule suits it")
     )
 
 
@@ -74,14 +74,14 @@ def _size(block: tuple[int, int]) -> str:
     return f"{block[0]} x {block[1]}"
 
 
-def _same(one: Format, other: Format) -> bool:
+def _same(fmt: Format, other: Format) -> bool:
     """Whether two formats have the same codes, whatever they are called."""
     names = {"name", "summary", "source"}
-    return type(one) is type(other) and one.model_dump(exclude=names) == other.model_dump(exclude=names)
+    return type(fmt) is type(other) and fmt.model_dump(exclude=names) == other.model_dump(exclude=names)
 
 
 def quantized(unit: Unit, side: str, stored: StoredArray, rule: Rule, allow_nan: bool) -> MatrixOperand:
-    """A factor of a unit, quantised along K, the same as `hwsim.quantize` makes of the whole of it.
+    """A unit's factor, quantised along K in parts, with the codes and scales of `hwsim.quantize` of the whole matrix.
 
     rule: one that `suits`. allow_nan: let the rule say what NaNs and infinities become; else they are a ValueError
     that names the first.
@@ -94,7 +94,7 @@ def quantized(unit: Unit, side: str, stored: StoredArray, rule: Rule, allow_nan:
     return MatrixOperand(codes, scales, None if g is None else np.full((1, 1), g))
 
 
-Made = tuple[Codes, NDArray[Any], np.float32 | None]
+QuantizedParts = tuple[Codes, NDArray[Any], np.float32 | None]  # codes, scales, the tensor's scale
 At = tuple[int | slice, ...]
 
 
@@ -106,10 +106,10 @@ class _Matrix:
         self.what, self.axis = ("A", -1) if side == "a" else ("B", -2)
         across, along = rule.block
         self.block = (across, along) if side == "a" else (along, across)
-        # Of parts that are not all of it, blocks must know the largest magnitude.
+        # Scales of the whole matrix need the largest magnitude of all parts in each part.
         self.one_scale = across is None
-        self.told = self.one_scale or rule.tensor_scale is not TensorScale.NONE
-        # Rows lie one after the other. They are cut where blocks end, or anywhere under one scale.
+        self.needs_largest = self.one_scale or rule.tensor_scale is not TensorScale.NONE
+        # Rows are contiguous. They are cut where blocks end, or anywhere under a single scale.
         self.by_rows = self.one_scale or self.block[0] is not None
         self.step = 1 if self.one_scale else self.block[0] or self.block[1] or 1
 
@@ -127,7 +127,7 @@ class _Matrix:
         return finite, amax
 
     def parts(self) -> Iterator[At]:
-        """Where the parts are."""
+        """The parts as indices of the array."""
         *batch, rows, columns = self.stored.shape
         count, other = (rows, columns) if self.by_rows else (columns, rows)
         size = max(1, PART // max(other * self.step, 1)) * self.step
@@ -137,7 +137,7 @@ class _Matrix:
                 yield (*index, cut, slice(None)) if self.by_rows else (*index, slice(None), cut)
 
     def numbers(self, at: At) -> NDArray[Any]:
-        """A part's numbers; binary32 where the rule is."""
+        """A part's numbers; in binary32 where the rule computes in it."""
         part = numbers(self.stored.kind, self.stored.array[at])
         if self.rule.apply is not Apply.EXACT:
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -145,11 +145,11 @@ class _Matrix:
         return part
 
     def refused(self, part: NDArray[Any], at: At) -> ValueError:
-        """What is said of the first number that is not finite."""
+        """The error for a part's first number that is not finite."""
         where = np.argwhere(~np.isfinite(part))[0].tolist()
-        cut = [one.start or 0 for one in at if isinstance(one, slice)]
+        cut = [index.start or 0 for index in at if isinstance(index, slice)]
         place = (
-            *(one for one in at if isinstance(one, int)),
+            *(index for index in at if isinstance(index, int)),
             *(i + start for i, start in zip(where, cut, strict=True)),
         )
         value = numbers(self.stored.kind, self.stored.array[place])
@@ -159,14 +159,14 @@ class _Matrix:
             "becomes of it"
         )
 
-    def at_once(self) -> Made:
-        """All of it in one array."""
-        made = quantize(numbers(self.stored.kind, self.stored.array), self.rule, self.axis)
-        one = self.one_scale and made.scales.size == 1
-        return made.codes, made.scales.reshape(1, 1) if one else made.scales, made.tensor_scale
+    def at_once(self) -> QuantizedParts:
+        """The whole matrix, quantised in memory."""
+        whole = quantize(numbers(self.stored.kind, self.stored.array), self.rule, self.axis)
+        single = self.one_scale and whole.scales.size == 1
+        return whole.codes, whole.scales.reshape(1, 1) if single else whole.scales, whole.tensor_scale
 
-    def by_parts(self, amax: float) -> Made:
-        """One part after the other; all are finite. amax: the largest magnitude."""
+    def by_parts(self, amax: float) -> QuantizedParts:
+        """The matrix quantised part by part; all numbers are finite. amax: their largest magnitude."""
         *batch, rows, columns = self.stored.shape
         block = self.block[0] or rows, self.block[1] or columns
         shape = (1, 1) if self.one_scale else (*batch, *scale_shape(rows, columns, block))
@@ -177,23 +177,25 @@ class _Matrix:
         for at in self.parts():
             part = self.numbers(at)
             kept = part.shape
-            made = quantize(_with(part, amax, -2 if self.by_rows else -1) if self.told else part, self.rule, self.axis)
-            codes[at] = made.codes[: kept[0], : kept[1]]
+            result = quantize(
+                _with(part, amax, -2 if self.by_rows else -1) if self.needs_largest else part, self.rule, self.axis
+            )
+            codes[at] = result.codes[: kept[0], : kept[1]]
             if self.one_scale:
-                scales[...] = made.scales
+                scales[...] = result.scales
             else:
-                into = tuple(self.blocks(one) if isinstance(one, slice) else one for one in at)
+                into = tuple(self.blocks(index) if isinstance(index, slice) else index for index in at)
                 count = scale_shape(kept[0], kept[1], block)
-                scales[into] = made.scales[: count[0], : count[1]]
-        return codes, scales, made.tensor_scale
+                scales[into] = result.scales[: count[0], : count[1]]
+        return codes, scales, result.tensor_scale
 
     def blocks(self, cut: slice) -> slice:
-        """The blocks of a part's numbers."""
+        """The blocks that hold a part's numbers."""
         return cut if cut.stop is None else slice(cut.start // self.step, -(-cut.stop // self.step))
 
 
 def _with(part: NDArray[Any], amax: float, axis: int) -> NDArray[Any]:
-    """A part, and one more row or column with the largest magnitude of all parts."""
+    """A part with a further row or column, which holds the largest magnitude of all parts."""
     size = (1, part.shape[1]) if axis == -2 else (part.shape[0], 1)
     more = np.zeros(size, part.dtype)
     more[0, 0] = amax

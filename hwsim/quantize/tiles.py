@@ -1,4 +1,4 @@
-"""Blocks of an array: boxes of one shape, the last of each axis cut short."""
+"""Blocks of an array: boxes of equal shape, the last along each axis possibly cut short."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def blocks_shape(shape: tuple[int, ...], lengths: Lengths) -> tuple[int, ...]:
 
 
 def block_max(values: NDArray[Any], lengths: Lengths) -> NDArray[Any]:
-    """The largest value of every block. values: at least 0, or NaN, which wins."""
+    """The largest value of every block; NaN for a block with a NaN. values: at least 0, or NaN."""
     if values.size == 0:
         return np.zeros(blocks_shape(values.shape, lengths), values.dtype)
     for axis, length in enumerate(lengths):
