@@ -67,35 +67,6 @@ class SpecPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-# What other methods' keys are read as, until every reader matches on the method.
-OTHERS_KEYS: dict[str, Any] = {
-    "fraction_bits": None,
-    "lost": None,
-    "zero_terms": "skip",
-    "max_exp_floor": None,
-    "zero": "positive",
-    "combine": None,
-    "subgroup": None,
-    "rounded": None,
-    "product": None,
-    "format": None,
-    "rounding": None,
-    "flush": False,
-    "sum_bits": None,
-    "addend_bits": None,
-    "drop_below": None,
-}
-
-
-class ByMethod(SpecPart):
-    """A part whose keys depend on its method."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name in OTHERS_KEYS:
-            return OTHERS_KEYS[name]
-        raise AttributeError(name)
-
-
 def _accepted(kinds: tuple[type, ...], rule: str) -> PlainValidator:
     """A format of one of these kinds. rule: what is said of another; `{}` stands for its name."""
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from hwsim.formats.yamlfile import RuleError
-from hwsim.spec.keys import Bits, ByMethod, Flag, Lost, NoneWord, Positive, RegisterFormat, Rounding, SpecPart, Whole
+from hwsim.spec.keys import Bits, Flag, Lost, NoneWord, Positive, RegisterFormat, Rounding, SpecPart, Whole
 
 AddendRule = Annotated[Literal["aligned", "late"] | None, NoneWord]
 ProductLimit = Annotated[Whole | None, NoneWord]
@@ -38,7 +38,7 @@ class SubgroupRule(SpecPart):
     """The exponent at which a subgroup's sum is aligned: that of its scales alone."""
 
 
-class WindowSum(ByMethod):
+class WindowSum(SpecPart):
     """Terms are aligned to the largest exponent and summed in a window."""
 
     method: str
@@ -74,7 +74,7 @@ class EvenOddSum(WindowSum):
     """The window of both sums."""
 
 
-class ExactSum(ByMethod):
+class ExactSum(SpecPart):
     """Terms are summed exactly."""
 
     method: Literal["exact"]
@@ -88,7 +88,7 @@ class ExactSum(ByMethod):
     """Where the sum is rounded: only where it leaves its register, or after each group."""
 
 
-class RoundedSum(ByMethod):
+class RoundedSum(SpecPart):
     """Every addition is rounded."""
 
     method: str
@@ -118,7 +118,7 @@ class PairwiseSum(RoundedSum):
     method: Literal["pairwise"]
 
 
-class LateAdd(ByMethod):
+class LateAdd(SpecPart):
     """One addition, addend + partial sum, rounded once; that is the result."""
 
     operation: Literal["add"]
@@ -130,7 +130,7 @@ class LateAdd(ByMethod):
     """Whether a subnormal addend counts as zero, and a subnormal result becomes zero."""
 
 
-class LateInWindow(ByMethod):
+class LateInWindow(SpecPart):
     """The group's sum, not rounded yet, and the addend are aligned to the larger of their exponents and added.
 
     `result` rounds their sum.
