@@ -119,14 +119,14 @@ def study(
         raise ValueError("--stages and --fmax go with --pareto")
     if output is None and not dry_run:
         raise ValueError("--output is missing: the folder that results go to")
+    folder = output or Path()  # a dry run writes nothing
     runner = _runner(scheduler, workers)
     if preset is not None:
         if words or changes or dry_run:
             raise ValueError("--preset goes without other options than --size, --workers, --scheduler and --overwrite")
-        assert output is not None
         sized = [] if size is PresetSize.QUICK else ["--size", size.value]
-        command = shlex.join(["hwsim", "study", "--preset", preset, *sized, "-o", str(output)])
-        _run_preset(preset, size, output, command, runner, overwrite)
+        command = shlex.join(["hwsim", "study", "--preset", preset, *sized, "-o", str(folder)])
+        _run_preset(preset, size, folder, command, runner, overwrite)
         return
     from hwsim.study.plan import load_study
 
@@ -143,26 +143,25 @@ def study(
     if dry_run:
         _plan(made)
         return
-    assert output is not None
-    command = _again(file, output, unit, grid, scaling, data, length, skip_invalid, changes, no_report)
+    command = _again(file, folder, unit, grid, scaling, data, length, skip_invalid, changes, no_report)
     if pareto:
         own = {"--stages": stages, "--fmax": fmax}
         again = shlex.split(command)
         said = ["--pareto", *(word for name, value in own.items() if value for word in (name, value))]
         command = shlex.join([*again[:-2], *said, *again[-2:]])  # -o DIR stays last
 
-        def run_here(one: Study, folder: Path) -> Results:
-            return _carried_out(one, folder, runner, overwrite, command)
+        def run_here(one: Study, inside: Path) -> Results:
+            return _carried_out(one, inside, runner, overwrite, command)
 
-        write_pareto(made, output, run_here, command, stages, fmax, workers, not no_report)
+        write_pareto(made, folder, run_here, command, stages, fmax, workers, not no_report)
         return
     started = time.monotonic()
-    results = _carried_out(made, output, runner, overwrite, command)
-    _tell(results, output, time.monotonic() - started)
+    results = _carried_out(made, folder, runner, overwrite, command)
+    _tell(results, folder, time.monotonic() - started)
     if not no_report:
         from hwsim.study.overview import default_report
 
-        draw(default_report(results, command), output)
+        draw(default_report(results, command), folder)
     say(f"again: {command}")
 
 

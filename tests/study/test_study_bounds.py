@@ -16,7 +16,7 @@ from hwsim.cases.drawing import Stream, chosen
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.spec import Unit, load_unit, presets
 from hwsim.study.accuracy import bounds as module
-from hwsim.study.accuracy.bounds import bounds, certainty, counted_magnitude, worst_errors
+from hwsim.study.accuracy.bounds import bounds, counted_magnitude, worst_errors
 from hwsim.study.accuracy.exact import DoubleDouble, difference
 from hwsim.study.accuracy.measures import trial_measures
 
@@ -258,7 +258,6 @@ def test_the_probabilistic_bound_is_higham_and_marys() -> None:
     assert found.probabilistic == pytest.approx(np.expm1(3 * np.sqrt(n) * u + n * u**2 / (1 - u)), rel=1e-12)
     assert found.worst == pytest.approx((1 + u) ** n - 1, rel=1e-12)
     assert bounds(load_unit("sequential-e4m3-f16"), 1024, lam=1.0).probabilistic < found.probabilistic
-    assert certainty(3.0) == pytest.approx(0.97778, abs=1e-5)
 
 
 def test_integers_have_no_error_and_a_bound_of_zero() -> None:

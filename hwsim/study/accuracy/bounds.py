@@ -7,7 +7,7 @@ Worst case: every loss is as large as it can be, and all add up. Probabilistic: 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, expm1, log1p, sqrt
+from math import expm1, log1p, sqrt
 
 import numpy as np
 
@@ -71,14 +71,6 @@ def _probabilistic(losses: list[Loss], lam: float) -> float:
 
 def _expm1(x: float) -> float:
     return expm1(x) if x < MOST_EXPONENT else float("inf")
-
-
-def certainty(lam: float) -> float:
-    """The least probability that one result keeps its probabilistic bound, where its assumptions hold.
-
-    For sizes far below 1: lam counts (1 - size) times what it is.
-    """
-    return max(0.0, 1 - 2 * exp(-(lam**2) / 2))
 
 
 def worst_errors(

@@ -1,6 +1,6 @@
 """The numbers that a study multiplies: drawn from a distribution, or taken from tensors in files."""
 
-from hwsim.study.data.matrices import Data, Drawn, check, digest, draw, own_length
+from hwsim.study.data.matrices import Data, Drawn, check, digest, draw
 from hwsim.study.data.parse import parse_data
 from hwsim.study.data.sources import (
     DISTRIBUTIONS,
@@ -35,6 +35,5 @@ __all__ = [
     "check",
     "digest",
     "draw",
-    "own_length",
     "parse_data",
 ]

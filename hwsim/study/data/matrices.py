@@ -76,11 +76,6 @@ def check(data: Data, lengths: Iterable[int], rows: int, columns: int) -> None:
         tensor.check_finite()
 
 
-def own_length(data: Data) -> int | None:
-    """The length of its tensors, the shorter one where both sides are; None where neither is."""
-    return min((tensor.matrix(side).shape[1] for side, tensor in data.tensors.items()), default=None)
-
-
 def digest(data: Data) -> str:
     """A hash of all that `draw` depends on besides its other arguments: the name, the parameters, tensors' numbers.
 

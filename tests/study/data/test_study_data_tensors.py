@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 
 from hwsim.cases.drawing import Stream
 from hwsim.quantize import arrayfiles as stored
-from hwsim.study.data import Data, Tensor, check, digest, draw, own_length, parse_data, tensors
+from hwsim.study.data import Data, Tensor, check, digest, draw, parse_data, tensors
 
 
 @pytest.fixture
@@ -53,7 +53,6 @@ def test_rows_of_a_and_columns_of_b(here: Path) -> None:
         assert (drawn.a.shape, drawn.b.shape) == ((6, length), (length, 5))
         assert_vectors(drawn.a, x)
         assert_vectors(drawn.b.T, w.T)
-    assert own_length(data) == 20
 
 
 def test_transposed_tensors(here: Path) -> None:
@@ -100,8 +99,6 @@ def test_a_tensor_and_a_distribution(here: Path) -> None:
     drawn = draw(data, 1, 0, 16, 4, 1000)
     assert_vectors(drawn.a, x)
     assert 0.099 < drawn.b.std() < 0.101
-    assert own_length(data) == 16
-    assert own_length(parse_data("normal", here)) is None
 
 
 def test_a_tensor_of_one_axis_is_one_vector(here: Path) -> None:
