@@ -26,7 +26,8 @@ from hwsim.cases.random_cases import random_cases
 from hwsim.kernels.tiles import threads
 from hwsim.model.definition import Definition
 from hwsim.spec import load_unit
-from hwsim.vectors.make import Wanted, make
+from hwsim.vectors.make import make
+from hwsim.vectors.plan import Wanted
 
 SEED, FEW, TIMES = 1, 2000, 4
 

@@ -16,7 +16,8 @@ from hwsim.cli.progress import Progress
 from hwsim.spec import load_unit
 
 if TYPE_CHECKING:
-    from hwsim.vectors.make import Made, Wanted
+    from hwsim.vectors.make import Made
+    from hwsim.vectors.plan import Wanted
 
 
 @app.command()
@@ -53,7 +54,8 @@ def vectors(
     The same bytes from the same unit, seed and version of hwsim, on any machine. A run that was interrupted leaves
     nothing in DIR; the same command goes on where it stopped.
     """
-    from hwsim.vectors.make import Wanted, make
+    from hwsim.vectors.make import make
+    from hwsim.vectors.plan import Wanted
 
     specified = load_unit(unit)
     wanted = Wanted(specified, suite, seed, cases, _formats(formats), stages)

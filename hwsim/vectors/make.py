@@ -17,7 +17,7 @@ from hwsim.formats import tables
 from hwsim.kernels import AnyKernel
 from hwsim.kernels.tiles import threads
 from hwsim.products import kernel_for
-from hwsim.spec import Unit, as_yaml
+from hwsim.spec import as_yaml
 from hwsim.vectors.block import (
     EXPECTED,
     JSON,
@@ -32,7 +32,7 @@ from hwsim.vectors.block import (
 from hwsim.vectors.folder import Growing
 from hwsim.vectors.manifest import UNIT, VERSION, Counts, manifest, used_formats
 from hwsim.vectors.npzfiles import ARRAYS, MOST_ARRAYS, write_arrays, write_problems
-from hwsim.vectors.plan import SUITES, SetPlan, plan
+from hwsim.vectors.plan import SUITES, SetPlan, Wanted, plan
 from hwsim.vectors.stages import stage_layout
 from hwsim.vectors.systemverilog import bench_files
 from hwsim.vectors.text import header
@@ -41,18 +41,6 @@ EXPLAINED = 50_000  # cases of a set that the definition explains; the kernel co
 NOTED = 64  # blocks after which progress is noted
 FORMATS = {"hex": (OPERANDS, EXPECTED), "text": (TEXT,), "json": (JSON,), "npz": (ARRAYS,)}
 SMALL = 100_000  # up to so many cases, all formats are written unless said
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What set is wanted. cases: how many, or None for the suite's own number. formats: of FORMATS, or None."""
-
-    unit: Unit
-    suite: str = "smoke"
-    seed: int = 1
-    cases: int | None = None
-    formats: tuple[str, ...] | None = None
-    stages: bool = False
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -16,12 +16,9 @@ from hwsim.readings import Discrimination
 from hwsim.spec import NotImplementedYet, Unit
 from hwsim.vectors.block import EXPECTED, OPERANDS, PARTIAL, STAGES, Block
 from hwsim.vectors.layout import Layout, operand_layout, partial_layout, result_layout
-from hwsim.vectors.plan import SetPlan
+from hwsim.vectors.plan import SetPlan, Wanted
 from hwsim.vectors.stages import stage_layout
 from hwsim.vectors.text import column_formats
-
-if TYPE_CHECKING:
-    from hwsim.vectors.make import Wanted
 
 UNIT = "unit.yaml"  # the specification once more, as a file that commands take
 VERSION = 2  # of the sequence of cases, and of what the files hold and how

@@ -25,6 +25,18 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """What set is wanted. cases: how many, or None for the suite's own number. formats: of FORMATS, or None."""
+
+    unit: Unit
+    suite: str = "smoke"
+    seed: int = 1
+    cases: int | None = None
+    formats: tuple[str, ...] | None = None
+    stages: bool = False
+
+
+@dataclass(frozen=True)
 class SetPart:
     """Cases that belong together. why: why there are none."""
 

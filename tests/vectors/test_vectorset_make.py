@@ -13,7 +13,8 @@ import hwsim
 from hwsim.spec import Unit
 from hwsim.vectors import make as making
 from hwsim.vectors.block import computed
-from hwsim.vectors.make import FORMATS, Wanted, make
+from hwsim.vectors.make import FORMATS, make
+from hwsim.vectors.plan import Wanted
 
 
 def content(folder: Path) -> dict[str, bytes]:

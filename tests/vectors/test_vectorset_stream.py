@@ -6,7 +6,8 @@ from vectors.vectorset_units import unit_of
 from hwsim.cases.case import Case, term_scales
 from hwsim.model.definition import Definition
 from hwsim.vectors.answers import Malformed
-from hwsim.vectors.make import Wanted, made_batches
+from hwsim.vectors.make import made_batches
+from hwsim.vectors.plan import Wanted
 from hwsim.vectors.stream import judge, stream
 
 NAMES = ["mxfp8-e4m3-f32", "tiny", "ada-mma-e4m3-f32", "deepseek-v3-e4m3-f32-scaled"]

@@ -8,7 +8,8 @@ from typing import Any
 from odd_units import unit
 
 from hwsim.spec import Unit
-from hwsim.vectors.make import Made, Wanted, make
+from hwsim.vectors.make import Made, make
+from hwsim.vectors.plan import Wanted
 
 TINY, ANY_NAN = unit("tiny-e2m1-f16"), unit("tiny-any-nan")
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from hwsim.cases.bins.sampled import SampledCase, SampledGroup
+from hwsim.cases.bins.sampled import SampledCase, SampledGroup
 
 How = Literal["model", "trace"]
 Hits = set[int]
-GroupSampler = Callable[["SampledGroup", Hits], None]
-CaseSampler = Callable[["SampledCase", Hits], None]
-PartSampler = Callable[["SampledGroup"], list[int]]
+GroupSampler = Callable[[SampledGroup, Hits], None]
+CaseSampler = Callable[[SampledCase, Hits], None]
+PartSampler = Callable[[SampledGroup], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
