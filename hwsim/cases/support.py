@@ -52,8 +52,6 @@ def _of_sum(unit: Unit) -> Iterator[str]:
             assert_never(unit.sum)
     if unit.sum.product_limit is not None:
         yield "sum.product_limit"
-    if unit.sum.addend == "late":
-        yield "sum.addend: late"
 
 
 def _of_others(unit: Unit) -> Iterator[str]:
@@ -69,6 +67,7 @@ def _of_others(unit: Unit) -> Iterator[str]:
         "instruction.start: zero": unit.instruction.start == "zero",
         "result.nan: any": result.nan == "any",
         "result.subnormals: flush": result.subnormals == "flush",
+        "sum.addend: late": unit.sum.addend == "late",
     }
     return (what for what, lacks in refused.items() if lacks)
 
