@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import PureInterface
 
-from hwsim.spec.keys import Lost
-
 from .layouts import max_exp_layout, products_layout, shifts_layout, window_layout
+from .lost import shifted
 from .numbers import WindowRanges
 from .step import DatapathStep, fields
 
@@ -104,40 +102,6 @@ class Distance(DatapathStep):
                 difference.eq(~(term.exp + ~largest)),
                 self.o.shifts[lane].eq(clamp(difference, n.distance_bits)),
             ]
-
-
-def shifted(window: Value, sign: Value, shift: Value, drop: int, lost: Lost) -> tuple[Value, Value]:
-    """Ones' complement and carry of a magnitude, shifted right by `shift` and `drop`; bits that fall out are lost."""
-    below = drop + (1 << len(shift)) - 1
-    wide = Cat(Const(0, below - drop), window) >> shift
-    kept, guard, sticky = wide[below:], wide[below - 1], wide[: below - 1].any()
-    match lost:
-        case "truncate":
-            return truncated(window, sign, shift, drop)
-        case "floor":
-            return complement(kept, sign), sign & ~(guard | sticky)
-        case "jam":
-            return complement(kept | guard | sticky, sign), sign
-        case "rne":
-            return complement(kept, sign), sign ^ (guard & (sticky | kept[0]))
-        case "rna":
-            return complement(kept, sign), sign ^ guard
-        case "ones-complement":
-            # A negative term is left as its complement, without a carry; only zero is not.
-            return truncated(window, sign & window.any(), shift, drop)[0], Const(0)
-        case _:
-            assert_never(lost)
-
-
-def truncated(window: Value, sign: Value, shift: Value, drop: int) -> tuple[Value, Value]:
-    """The same, truncated: complementing before an arithmetic shift needs no bit that is shifted out."""
-    wide = Cat(window, Const(0, 1 << len(shift)))  # the sign bit of the result, and all that is shifted in
-    return ((wide ^ sign.replicate(len(wide))) >> shift)[drop : len(window) + 1].as_signed(), sign
-
-
-def complement(magnitude: Value, sign: Value) -> Value:
-    """The ones' complement of a magnitude, where `sign` is set."""
-    return Cat(magnitude ^ sign.replicate(len(magnitude)), sign).as_signed()
 
 
 class Align(DatapathStep):

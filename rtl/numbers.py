@@ -7,12 +7,13 @@ never negative, a product's is at least 1 (so that 0 can say "no product"), and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import assert_never
 
 from amaranth.hdl import Shape
 
 from hwsim.formats import ExponentFormat, FloatFormat, Format
 from hwsim.spec import Unit, WindowSum
+
+from .lost import lost_bits
 
 
 def signed_shape(low: int, high: int) -> Shape:
@@ -108,7 +109,7 @@ class WindowRanges(ProductRanges):
     @property
     def truncates(self) -> bool:
         """Whether bits that fall out of the window are truncated: what allows for less hardware in several places."""
-        return self.rule.lost == "truncate"
+        return lost_bits(self.rule.lost).truncates
 
     def _has_subnormal_sums(self) -> bool:
         """Whether a sum can be subnormal in the result's format, other than an addend that nothing was added to.
@@ -121,7 +122,7 @@ class WindowRanges(ProductRanges):
         allows to leave them out of account, and other rules must have none. Complemented without a carry, an addend
         does not even leave alone as it came: none is lifted.
         """
-        if self.rule.lost == "ones-complement":
+        if lost_bits(self.rule.lost).adds_one:
             return True
         alike = all(fmt.subnormals and fmt.bias == self.result.bias for fmt in self.addends)
         whole = self.truncates or all(fmt.fraction_bits <= self.fraction_bits for fmt in self.addends)
@@ -182,7 +183,7 @@ class WindowRanges(ProductRanges):
     def _most_in_window(self, sig: int, fraction_bits: int) -> int:
         shift = fraction_bits - self.fraction_bits
         kept = sig << -shift if shift <= 0 else -(-sig >> shift)
-        return kept + (self.rule.lost == "ones-complement")
+        return kept + lost_bits(self.rule.lost).adds_one
 
     @property
     def total(self) -> Shape:
@@ -192,14 +193,7 @@ class WindowRanges(ProductRanges):
     @property
     def distance_bits(self) -> int:
         """Bits of a shift amount that can shift everything out of the window, its half included where that counts."""
-        match self.rule.lost:
-            case "truncate" | "floor" | "jam" | "ones-complement":
-                half = 0
-            case "rne" | "rna":
-                half = 1
-            case _:
-                assert_never(self.rule.lost)
-        return (self.fraction_bits + 2 + half).bit_length()
+        return (self.fraction_bits + 2 + lost_bits(self.rule.lost).guard_bits).bit_length()
 
     @property
     def product_exp_bits(self) -> int:

@@ -10,9 +10,10 @@ from amaranth.lib.data import StructLayout
 from hwsim.formats import FloatFormat
 from hwsim.spec.parts import Promotion
 
-from .align import clamp, shifted
+from .align import clamp
 from .decode import FloatDecode
 from .layouts import SPECIAL, factor_layout
+from .lost import shifted
 from .normalize import Magnitude, Normalize, ResultTarget, Round, leading_zeros
 from .numbers import FieldRange, signed_shape
 from .step import Datapath, DatapathStep, assign, fields

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-from hwsim.rtl import align, decode, dot_unit, multiply, normalize
+from hwsim.rtl import align, decode, dot_unit, lost, multiply, normalize
 from hwsim.rtl import sum as sums
 from hwsim.spec import Unit, load_unit
 
@@ -218,7 +218,7 @@ MUTANTS = [
         "sticky bit lost in the promotion",
         DEEPSEEK,
         (DIRECTED,),
-        align.shifted,
+        lost.shifted,
         "complement(kept | guard | sticky, sign), sign",
         "complement(kept | guard, sign), sign",
     ),

@@ -1,0 +1,70 @@
+"""Lost bits: what becomes of a term's bits below the window. All that the RTL knows of `sum.lost`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, assert_never
+
+from amaranth.hdl import Cat, Const, Value
+
+from hwsim.spec.keys import Lost
+
+
+class LostBits(NamedTuple):
+    """What a rule for lost bits asks of the widths of a window.
+
+    guard_bits: places below the last one that shift amounts must reach. truncates: magnitudes are cut off, which allows
+    for less hardware in several places. adds_one: a magnitude grows by one though nothing is lost.
+    """
+
+    guard_bits: int = 0
+    truncates: bool = False
+    adds_one: bool = False
+
+
+def lost_bits(lost: Lost) -> LostBits:
+    """What a rule asks of the widths of a window."""
+    match lost:
+        case "truncate":
+            return LostBits(truncates=True)
+        case "floor" | "jam":
+            return LostBits()
+        case "rne" | "rna":
+            return LostBits(guard_bits=1)
+        case "ones-complement":
+            return LostBits(adds_one=True)
+        case _:
+            assert_never(lost)
+
+
+def shifted(window: Value, sign: Value, shift: Value, drop: int, lost: Lost) -> tuple[Value, Value]:
+    """Ones' complement and carry of a magnitude, shifted right by `shift` and `drop`; bits that fall out are lost."""
+    below = drop + (1 << len(shift)) - 1
+    wide = Cat(Const(0, below - drop), window) >> shift
+    kept, guard, sticky = wide[below:], wide[below - 1], wide[: below - 1].any()
+    match lost:
+        case "truncate":
+            return truncated(window, sign, shift, drop)
+        case "floor":
+            return complement(kept, sign), sign & ~(guard | sticky)
+        case "jam":
+            return complement(kept | guard | sticky, sign), sign
+        case "rne":
+            return complement(kept, sign), sign ^ (guard & (sticky | kept[0]))
+        case "rna":
+            return complement(kept, sign), sign ^ guard
+        case "ones-complement":
+            # A negative term is left as its complement, without a carry; only zero is not.
+            return truncated(window, sign & window.any(), shift, drop)[0], Const(0)
+        case _:
+            assert_never(lost)
+
+
+def truncated(window: Value, sign: Value, shift: Value, drop: int) -> tuple[Value, Value]:
+    """The same, truncated: complementing before an arithmetic shift needs no bit that is shifted out."""
+    wide = Cat(window, Const(0, 1 << len(shift)))  # the sign bit of the result, and all that is shifted in
+    return ((wide ^ sign.replicate(len(wide))) >> shift)[drop : len(window) + 1].as_signed(), sign
+
+
+def complement(magnitude: Value, sign: Value) -> Value:
+    """The ones' complement of a magnitude, where `sign` is set."""
+    return Cat(magnitude ^ sign.replicate(len(magnitude)), sign).as_signed()
