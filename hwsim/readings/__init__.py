@@ -1,8 +1,8 @@
-"""Known readings of a specification that differ, cases that tell them apart, and which of them explain a device.
+"""Readings of a specification, cases that tell them apart, and the readings that explain a device's results.
 
-`semantics` lists what a device of a unit may do, as specified and otherwise; `discrimination` makes cases on which the
-40 readings of a window's sum differ, pair by pair, and proves the pairs that are equal (coverage, G13); `consistent`
-names what explains results.
+`semantics` lists what a device may compute, as specified and otherwise; `discrimination` makes cases on which the
+40 readings of a window's sum differ, pair by pair, and proves which pairs are equal (coverage, G13); `consistent`
+names the semantics that explain results.
 """
 
 from hwsim.readings.consistent import Consistent, consistent

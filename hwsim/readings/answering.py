@@ -1,4 +1,4 @@
-"""What semantics return for many cases at once: compiled where that can be, else one by one."""
+"""The results of a reading or a changed unit for many cases: by compiled code where possible, else one by one."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from hwsim.cases.case import Case, block_lengths, term_scales
 from hwsim.formats import Format, container_dtype
 from hwsim.products import dot_codes
 from hwsim.readings import arrays
-from hwsim.readings.changes import Candidate, rounded_addend, said
+from hwsim.readings.changes import Candidate, candidate_result, rounded_addend
 from hwsim.readings.reader import Reader
 from hwsim.readings.readings import READINGS, Reading
 from hwsim.spec import Unit
 
 Answering = Callable[[Sequence[Case]], list[int]]
-FEW, MANY = 8, 2000  # cases that are answered one by one: by a reading, and by another unit
+FEW, MANY = 8, 2000  # at most so many cases are answered one by one: by a reading, and by another unit
 
 
 @lru_cache(maxsize=512)
 def reader_of(unit: Unit, reading: Reading) -> Reader:
-    """A unit's reader, made once."""
+    """A unit's reader, kept for later calls."""
     return Reader(unit, reading)
 
 
 def by_reading(unit: Unit, reading: Reading) -> Answering:
-    """What a reading of a unit returns. A case of part of an instruction is filled up with zeros."""
+    """A function that returns a reading's results. Cases are filled up with zeros to whole groups or instructions."""
 
     def answer(case: Case) -> int:
         reader = reader_of(unit, reading)
@@ -40,60 +40,60 @@ def by_reading(unit: Unit, reading: Reading) -> Answering:
     def many(cases: Sequence[Case]) -> list[int]:
         if len(cases) <= FEW or arrays.settings(unit) is None:
             return [answer(case) for case in cases]
-        found = [-1] * len(cases)
+        results = [-1] * len(cases)
         for length, places in by_length(cases).items():
             if length % unit.instruction.k == 0:
                 codes = _all_readings(unit, [cases[place] for place in places])[:, READINGS.index(reading)]
                 for place, code in zip(places, codes.tolist(), strict=True):
-                    found[place] = code
-        # What is not finite, or no whole instruction, is left to the reader.
-        return [answer(case) if code < 0 else code for case, code in zip(cases, found, strict=True)]
+                    results[place] = code
+        # The reader answers cases with results that are not finite, and parts of instructions.
+        return [answer(case) if code < 0 else code for case, code in zip(cases, results, strict=True)]
 
     return many
 
 
 def _all_readings(unit: Unit, cases: list[Case]) -> arrays.Ints:
-    """int64[n, 40] of cases of one length; -1 where the compiled readings do not tell."""
-    made = arrays.products(unit, cases)
-    finite = made.finite & arrays.finite_codes(unit, [case.c for case in cases])
+    """Result codes, int64[n, 40], of cases of equal length; -1 where the compiled readings have no result."""
+    products = arrays.products(unit, cases)
+    finite = products.finite & arrays.finite_codes(unit, [case.c for case in cases])
     c = np.array([case.c for case in cases], dtype=np.int64)
     c[~finite] = 0
-    codes = arrays.evaluated(unit, made, c)
+    codes = arrays.evaluated(unit, products, c)
     codes[~finite] = -1
     return codes
 
 
 def by_length(cases: Sequence[Case]) -> dict[int, list[int]]:
-    """The places of cases, by how many terms they have."""
-    found: dict[int, list[int]] = {}
+    """The indices of cases, by their number of terms."""
+    indices: dict[int, list[int]] = {}
     for place, case in enumerate(cases):
-        found.setdefault(len(case.a), []).append(place)
-    return found
+        indices.setdefault(len(case.a), []).append(place)
+    return indices
 
 
 def by_candidate(candidate: Candidate) -> Answering:
-    """What another unit returns."""
+    """A function that returns a candidate's results."""
     unit = candidate.unit
 
-    def one(case: Case) -> int:
-        return said(candidate, case.a, case.b, case.c, *term_scales(unit, case))
+    def answer(case: Case) -> int:
+        return candidate_result(candidate, case.a, case.b, case.c, *term_scales(unit, case))
 
     def many(cases: Sequence[Case]) -> list[int]:
         if len(cases) <= MANY:
-            return [one(case) for case in cases]
-        found = [0] * len(cases)
+            return [answer(case) for case in cases]
+        results = [0] * len(cases)
         for places in by_length(cases).values():
             here = [cases[place] for place in places]
-            codes = _dots(candidate, here) if _whole(unit, here) else [one(case) for case in here]
+            codes = _dots(candidate, here) if _whole(unit, here) else [answer(case) for case in here]
             for place, code in zip(places, codes, strict=True):
-                found[place] = code
-        return found
+                results[place] = code
+        return results
 
     return many
 
 
 def _dots(candidate: Candidate, cases: list[Case]) -> list[int]:
-    """The result codes of cases of one length, which is one that the unit takes as it is."""
+    """The result codes of cases of equal length, which need no filling up."""
     unit, fmt = candidate.unit, candidate.addend
     a, b = (_codes(getattr(unit.operands, side), [getattr(case, side) for case in cases]) for side in "ab")
     plain = [case.c if fmt is None else rounded_addend(unit, fmt, case.c) for case in cases]
@@ -106,7 +106,7 @@ def _dots(candidate: Candidate, cases: list[Case]) -> list[int]:
 
 
 def _whole(unit: Unit, cases: list[Case]) -> bool:
-    """Whether cases of one length fill the unit's groups, and their scales."""
+    """Whether cases of equal length fill the unit's groups and the scales' blocks."""
     length = len(cases[0].a)
     if unit.scale is None:
         return length % unit.instruction.fill == 0

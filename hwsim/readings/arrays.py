@@ -30,7 +30,7 @@ class Settings(NamedTuple):
 
 
 class Products(NamedTuple):
-    """What the windows of many dot products align beside addends, in the order of groups: products, or scaled sums.
+    """The terms of many dot products without their addends, in the order of groups: products, or scaled sums.
 
     sig, unit: int64[n, terms], signed significands and the exponents of their units. finite: bool[n].
     """
@@ -55,7 +55,7 @@ class Terms(NamedTuple):
 
 
 def terms_of(unit: Unit) -> Terms:
-    """What stands in a group's window, by bounds that hold for all finite operands."""
+    """The terms in a group's window, by bounds that hold for all finite operands."""
     (low, high), factors = _exponents(unit.operands.multiplied), unit.operands.multiplied
     bits, subgroup = sum(fmt.fraction_bits for fmt in factors), unit.subgroup
     scales = (unit.scale.a.format, unit.scale.b.format) if unit.scale else ()
@@ -70,7 +70,7 @@ def terms_of(unit: Unit) -> Terms:
 
 
 def settings(unit: Unit) -> Settings | None:
-    """None for a unit that only `hwsim.readings.reader` reads."""
+    """A unit as the compiled readings take it; None where only `hwsim.readings.reader` can read it."""
     if not _suits(unit):
         return None
     rule, instruction = aligned_rule(unit), unit.instruction
@@ -139,7 +139,7 @@ def _exponents(formats: Sequence[Format]) -> tuple[int, int]:
 
 
 def products(unit: Unit, cases: Sequence[Case]) -> Products:
-    """The products of cases of one length."""
+    """The products of cases of equal length."""
     x, y = unit.operands.multiplied
     a, b = (np.array([getattr(case, side) for case in cases], dtype=np.int64) for side in "ab")
     (sign_a, exp_a, sig_a, finite_a), (sign_b, exp_b, sig_b, finite_b) = (
@@ -151,12 +151,12 @@ def products(unit: Unit, cases: Sequence[Case]) -> Products:
     order = np.array([i for g in range(a.shape[1] // unit.instruction.lanes) for i in unit.instruction.indices(g)])
     codes = [term_scales(unit, case) for case in cases] if unit.scale else []
     scales = [np.array([both[side] for both in codes], dtype=np.int64)[:, order] for side in (0, 1) if codes]
-    made = scaled(unit, sig[:, order], unit_exp[:, order], scales)
-    return made._replace(finite=made.finite & (finite_a & finite_b).all(axis=1))
+    terms = scaled(unit, sig[:, order], unit_exp[:, order], scales)
+    return terms._replace(finite=terms.finite & (finite_a & finite_b).all(axis=1))
 
 
 def scaled(unit: Unit, sig: Ints, unit_exp: Ints, scales: Sequence[Ints]) -> Products:
-    """What windows align, of products without their scales.
+    """The terms of windows, from products without their scales.
 
     sig, unit_exp: int64[n, K], in the order of groups. scales: of a and of b, each int64[n, K], codes; or none.
     """
@@ -177,7 +177,7 @@ def scaled(unit: Unit, sig: Ints, unit_exp: Ints, scales: Sequence[Ints]) -> Pro
 
 
 def _sums(unit: Unit, lanes: int, sig: Ints, unit_exp: Ints) -> tuple[Ints, Ints]:
-    """The exact sums of so many products each, in units of the least product's."""
+    """Exact sums of every `lanes` products, in units of the least product's last place."""
     factors = unit.operands.multiplied
     least = _exponents(factors)[0] - sum(fmt.fraction_bits for fmt in factors)
     sums = (sig << unit_exp - least).reshape(len(sig), -1, lanes).sum(axis=2)
@@ -189,18 +189,18 @@ def _factors(codes: Ints, decode: Any) -> tuple[Ints, Ints, Ints, NDArray[np.boo
     # As `numpy.unique`, which is slow where there are many codes and few that differ.
     there = np.zeros(int(codes.max(initial=0)) + 1, dtype=bool) if codes.size and codes.max() < MANY else None
     if there is None:
-        seen, place = np.unique(codes, return_inverse=True)
+        distinct, place = np.unique(codes, return_inverse=True)
     else:
         there[codes] = True
-        seen, place = np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
-    fields = [decode(code) for code in seen.tolist()]
+        distinct, place = np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
+    fields = [decode(code) for code in distinct.tolist()]
     rows = np.array([[f.sign, f.exp, f.sig, f.cls not in (Class.NAN, Class.INFINITY)] for f in fields], dtype=np.int64)
     sign, exp, sig, finite = rows[place.reshape(codes.shape)].transpose(2, 0, 1)
     return sign, exp, sig, finite.astype(bool)
 
 
 def finite_codes(unit: Unit, codes: Sequence[int]) -> NDArray[np.bool_]:
-    """Which addends are numbers."""
+    """Which addends are finite."""
     fmt = unit.operands.addend
     if fmt is None:
         return np.ones(len(codes), dtype=bool)
@@ -208,13 +208,13 @@ def finite_codes(unit: Unit, codes: Sequence[int]) -> NDArray[np.bool_]:
     return np.array([plain[code] for code in codes], dtype=bool)
 
 
-def evaluated(unit: Unit, made: Products, c: Ints) -> Ints:
-    """int64[n, 40]: what every reading returns; -1 where that is not finite."""
-    found = settings(unit)
-    assert found is not None
+def evaluated(unit: Unit, products: Products, c: Ints) -> Ints:
+    """The result codes of every reading, int64[n, 40]; -1 where a result is not finite."""
+    rows = settings(unit)
+    assert rows is not None
     out = np.empty((len(c), 40), dtype=np.int64)
-    finite = made.finite[:, None]
-    sig, unit_exp = np.where(finite, made.sig, 0), np.where(finite, made.unit, 0)
-    loops.evaluate(sig, unit_exp, np.where(made.finite, c, 0), found.numbers, found.formats, out)
-    out[~made.finite] = -1
+    finite = products.finite[:, None]
+    sig, unit_exp = np.where(finite, products.sig, 0), np.where(finite, products.unit, 0)
+    loops.evaluate(sig, unit_exp, np.where(products.finite, c, 0), rows.numbers, rows.formats, out)
+    out[~products.finite] = -1
     return out

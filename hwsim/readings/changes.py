@@ -1,4 +1,4 @@
-"""Units that differ from a unit as specified: by name, and by what they change in its specification."""
+"""Changes of a unit's specification, by name, and the units that they give."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ IN_ONE_SUM = "instructions that make one sum"
 
 @dataclass(frozen=True)
 class Candidate:
-    """One possibility: a name, what it changes in the specification, and the unit that comes of it.
+    """A possible unit: its name, the changes of the specification, and the unit that they give.
 
-    addend: a format that the addend is rounded to (RNE) before anything else, or None.
+    addend: a format that the addend is first rounded to (RNE), or None.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Candidate:
 
 
 def changed(unit: Unit, changes: Changes) -> Unit:
-    """A unit with other settings. A mapping changes a part of the specification; None takes a part away.
+    """A unit with changed settings. A mapping changes a part of the specification; None removes it.
 
     Raises pydantic.ValidationError for settings that do not go together.
     """
@@ -50,12 +50,12 @@ def changed(unit: Unit, changes: Changes) -> Unit:
 
 
 def among(proposals: Proposals, unit: Unit, base: Unit | None = None) -> tuple[Candidate, ...]:
-    """The candidates that proposals make; of those that are equal the first, and the base itself always.
+    """The candidates that proposals give: the first of equal candidates, and always the base itself.
 
-    unit: as specified, which the proposals were made for. base: what they are changes to, where that is no longer it.
+    unit: as specified, which the proposals were made for. base: the unit to change, if other than `unit`.
     """
     base = base or unit
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for name, changes in proposals.items():
         kept = {key: value for key, value in changes.items() if key not in (ADDEND_FIRST, IN_ONE_SUM)}
         if IN_ONE_SUM in changes:
@@ -67,21 +67,21 @@ def among(proposals: Proposals, unit: Unit, base: Unit | None = None) -> tuple[C
         except ValidationError:
             if base == unit:
                 raise
-            continue  # it does not go with what the base has in place of what the unit has
-        if all((one.unit, one.addend) != (other, fmt) for one in found):
-            found.append(Candidate(name, changes, other, fmt))
-    if all(one.unit != base or one.addend for one in found):
-        found.insert(0, Candidate("as specified" if base == unit else "as found", {}, base))
-    return tuple(found)
+            continue  # it does not go with a setting in which the base differs from the unit
+        if all((candidate.unit, candidate.addend) != (other, fmt) for candidate in candidates):
+            candidates.append(Candidate(name, changes, other, fmt))
+    if all(candidate.unit != base or candidate.addend for candidate in candidates):
+        candidates.insert(0, Candidate("as specified" if base == unit else "as found", {}, base))
+    return tuple(candidates)
 
 
 def _joined(unit: Unit, base: Unit, times: int) -> Changes:
-    """Instructions of the unit that make one sum, in groups as the base has them for one."""
+    """The keys of an instruction as long as `times` of the unit's, with groups that grow alike."""
     already = base.instruction.k // unit.instruction.k
     return {"k": times * unit.instruction.k, "lanes": times * base.instruction.lanes // already}
 
 
-def said(
+def candidate_result(
     candidate: Candidate,
     a: Sequence[int],
     b: Sequence[int],
@@ -89,7 +89,7 @@ def said(
     scale_a: Sequence[int] = (),
     scale_b: Sequence[int] = (),
 ) -> int:
-    """What a candidate returns for one dot product, which is filled up with zeros to whole instructions.
+    """The result code of a candidate for a dot product, filled up with zeros to whole groups or instructions.
 
     a, b, scale_a, scale_b: a code for each term; c: the addend's code.
     """
@@ -101,7 +101,7 @@ def said(
 
 
 def _filled(scales: Sequence[int], zeros: Sequence[int]) -> tuple[int, ...]:
-    """Scales for the zeros, too: the last one goes on."""
+    """Scales with the last of them repeated for the zeros."""
     return (*scales, *(scales[-1] for _ in zeros)) if scales else ()
 
 

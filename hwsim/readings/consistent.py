@@ -1,4 +1,4 @@
-"""Which known semantics explain what a device returned."""
+"""Finds the known semantics that explain a device's results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEW = 3  # explanations that are named where none explains all
 
 @dataclass(frozen=True)
 class Consistent:
-    """An explanation of results: one change, or two, in words. right: results that it explains, of so many."""
+    """An explanation of results: one change, or two, in words. right: results that it explains, of `of`."""
 
     name: str
     description: str
@@ -43,7 +43,7 @@ class _Explanation(NamedTuple):
 
 
 class _Results:
-    """A device's results, in the order that explanations are tried in."""
+    """A device's results, and those that explanations are tried on first."""
 
     def __init__(self, unit: Unit, cases: Sequence[Case], results: Sequence[int], first: Sequence[int]):
         if len(cases) != len(results):
@@ -57,31 +57,31 @@ class _Results:
         self.sample = spread(right, SAMPLE)
 
     def right(self, many: Answering, places: Sequence[int]) -> int:
-        """How many results at these places are explained."""
+        """How many results at these indices are explained."""
         codes = many([self.cases[place] for place in places])
         return sum(self.same(code) == self.results[place] for code, place in zip(codes, places, strict=True))
 
     def explains(self, many: Answering, places: Sequence[int]) -> bool:
-        """Whether all are; tried on a few first."""
+        """Whether all results at these indices are explained; the first two are tried first."""
         few, rest = places[:2], places[2:]
         return self.right(many, few) == len(few) and self.right(many, rest) == len(rest)
 
     def explained(self, among: Iterable[_Explanation]) -> list[Consistent]:
-        """The explanations of everything."""
-        found = []
-        for one in among:
-            if self.explains(one.many, self.telling) and self.explains(one.many, self.sample):
-                right = self.right(one.many, range(len(self.cases)))
+        """The explanations of all results."""
+        explanations = []
+        for each in among:
+            if self.explains(each.many, self.telling) and self.explains(each.many, self.sample):
+                right = self.right(each.many, range(len(self.cases)))
                 if right == len(self.cases):
-                    found.append(Consistent(one.name, one.description, right, right))
-        return found
+                    explanations.append(Consistent(each.name, each.description, right, right))
+        return explanations
 
     def scores(self, among: Iterable[_Explanation]) -> list[tuple[int, int, _Explanation]]:
-        """How many of the telling results, and of the sample, each explains."""
-        return [(self.right(one.many, self.telling), self.right(one.many, self.sample), one) for one in among]
+        """How many of the telling results, and of the sample, each explanation explains."""
+        return [(self.right(each.many, self.telling), self.right(each.many, self.sample), each) for each in among]
 
     def estimate(self, telling: int, sample: int) -> float:
-        """How many of all results that makes."""
+        """How many of all results are explained, estimated from those of `scores`."""
         wrong = len(self.wrong) * telling / max(1, len(self.telling))
         return wrong + (len(self.cases) - len(self.wrong)) * sample / max(1, len(self.sample))
 
@@ -89,59 +89,59 @@ class _Results:
 def consistent(
     unit: Unit, cases: Sequence[Case], results: Sequence[int], first: Sequence[int] = ()
 ) -> list[Consistent]:
-    """Which known semantics explain a device's results, those that are as specified and those that are not.
+    """The known semantics that explain a device's results.
 
-    cases, results: what the device was given, and the codes that it returned. first: places of results that every
-    explanation is tried on before the others; without them, those that are not as specified.
-    Returns `as specified` alone where that explains all results; else all explanations of all of them by a single
-    reading or change; if there are none, by two; if there are none either, the best few, with how many results they
-    explain, best first.
-    Raises ValueError for results that are not as many as the cases, and NotImplementedYet for a unit that the model
+    cases, results: the device's stimuli, and the codes that it returned. first: indices of results that every
+    explanation is tried on first, before those that are not as specified.
+    Returns `as specified` alone where that explains all results; else all explanations of all results by a single
+    reading or change; if there are none, by two; if there are none either, the best few, with the number of results
+    that each explains, best first.
+    Raises ValueError unless there are as many results as cases, and NotImplementedYet for a unit that the model
     does not have.
     """
-    given = _Results(unit, cases, results, first)
+    returned = _Results(unit, cases, results, first)
     singles = list(_ordered(semantics(unit)))
-    if not given.wrong:
+    if not returned.wrong:
         return [Consistent(singles[0].name, singles[0].description, len(cases), len(cases))]
-    found = given.explained(map(_single, singles))
-    if found:
-        return found
-    scores = given.scores(map(_single, singles))
-    by_name = {one.name: one for one in singles}
-    # A second change is made to those that explain most of what is not as specified: such results may be few.
-    hopeful = [by_name[one.name] for _, _, one in sorted(scores, key=lambda row: (-row[0], -row[1]))]
-    found = given.explained(_doubles(unit, hopeful, singles))
-    if found:
-        return found
-    # The unit as specified is the first.
-    few = sorted(scores[1:], key=lambda row: -given.estimate(row[0], row[1]))[: 2 * FEW]
-    every, right = range(len(cases)), len(cases) - len(given.wrong)
+    explanations = returned.explained(map(_single, singles))
+    if explanations:
+        return explanations
+    scores = returned.scores(map(_single, singles))
+    by_name = {single.name: single for single in singles}
+    # A second change is added to those that explain most results that are not as specified: they may be few.
+    hopeful = [by_name[single.name] for _, _, single in sorted(scores, key=lambda row: (-row[0], -row[1]))]
+    explanations = returned.explained(_doubles(unit, hopeful, singles))
+    if explanations:
+        return explanations
+    # The unit as specified comes first in `scores`.
+    few = sorted(scores[1:], key=lambda row: -returned.estimate(row[0], row[1]))[: 2 * FEW]
+    every, right = range(len(cases)), len(cases) - len(returned.wrong)
     best = [Consistent(singles[0].name, singles[0].description, right, len(cases))]
-    best += [Consistent(one.name, one.description, given.right(one.many, every), len(cases)) for _, _, one in few]
-    return sorted(best, key=lambda one: -one.right)[:FEW]
+    best += [Consistent(row[2].name, row[2].description, returned.right(row[2].many, every), len(cases)) for row in few]
+    return sorted(best, key=lambda explanation: -explanation.right)[:FEW]
 
 
-def _ordered(found: Sequence[Semantic]) -> list[Semantic]:
-    """The fewest changes first."""
-    return sorted(found, key=lambda one: one.changes)
+def _ordered(every: Sequence[Semantic]) -> list[Semantic]:
+    """Semantics with the fewest changes first."""
+    return sorted(every, key=lambda semantic: semantic.changes)
 
 
-def _single(one: Semantic) -> _Explanation:
-    return _Explanation(one.name, one.description, one.many)
+def _single(semantic: Semantic) -> _Explanation:
+    return _Explanation(semantic.name, semantic.description, semantic.many)
 
 
 def _doubles(unit: Unit, ranked: Sequence[Semantic], singles: Sequence[Semantic]) -> Iterator[_Explanation]:
-    """Two changes at once: one of those that explain most, and any other, one of both in the specification."""
-    seen = set()
-    for base in [one for one in ranked if one.changes == 1][:BASES]:
+    """Pairs of changes: one that explains most results, and any other; a specification can express at least one."""
+    pairs = set()
+    for base in [semantic for semantic in ranked if semantic.changes == 1][:BASES]:
         for other in singles:
             if other is base or other.changes != 1:
                 continue
             inner, outer = (base, other) if base.candidate is not None else (other, base)
             pair = frozenset((base.name, other.name))
-            if inner.candidate is None or inner.candidate.addend is not None or pair in seen:
+            if inner.candidate is None or inner.candidate.addend is not None or pair in pairs:
                 continue
-            seen.add(pair)
+            pairs.add(pair)
             many = outer.combine(inner.candidate.unit)
             if many is not None:
                 names = f"{base.name} and {other.name}"
@@ -149,14 +149,14 @@ def _doubles(unit: Unit, ranked: Sequence[Semantic], singles: Sequence[Semantic]
 
 
 def spread(places: Sequence[int], most: int) -> list[int]:
-    """At most so many of them, evenly."""
+    """At most `most` of the indices, evenly spaced."""
     if len(places) <= most:
         return list(places)
     return [places[i * len(places) // most] for i in range(most)]
 
 
 def _same(unit: Unit) -> Callable[[int], int]:
-    """A result's code as it is compared: where no bit of a NaN is promised, all NaN are one."""
+    """A function that maps equal results to equal codes: all NaNs to -1 where no NaN's bits are promised."""
     fmt = unit.output
     if unit.result.nan != "any" or not isinstance(fmt, FloatFormat):
         return lambda code: code

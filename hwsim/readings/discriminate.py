@@ -1,4 +1,4 @@
-"""Cases that tell the readings of a specification apart, pair by pair, and which pairs are none (coverage, G13)."""
+"""Finds cases that tell the readings of a specification apart, pair by pair, and equal pairs (coverage, G13)."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ LIMIT = 10_000_000  # cases after which a pair is undecided
 FIRST_CHUNK, CHUNK = 2048, 16384
 # Of units that only the slow readers read.
 SLOW_LIMIT, SLOW_CHUNK = 2000, 250
-# Cases in which some readings' sums are too large, which only the slow readers read: of a chunk, and in vain.
+# Cases in which some readings' sums are too large, for the slow readers: at most of a chunk, and at most in vain.
 OVERFLOWS, VAIN = 8, 100
 PATIENCE = 16  # chunks after which pairs with too few cases are given those cases again, with their lanes turned
 
 
 @dataclass(frozen=True)
 class PairOfReadings:
-    """How two readings stand to each other.
+    """Two readings, and whether they are told apart.
 
-    differ: of the discrimination's cases, those on which they differ. reason: why they are equal, or empty.
-    tried: cases that were tried.
+    differ: the number of the discrimination's cases on which they differ. reason: why they are equal, or empty.
+    tried: the number of cases tried.
     """
 
     first: Reading
@@ -52,7 +52,7 @@ class PairOfReadings:
 
     @property
     def sentence(self) -> str:
-        """What is known of the pair."""
+        """The pair's state as a sentence."""
         if self.reason:
             return f"equal: {self.reason}"
         if not self.differ:
@@ -62,7 +62,7 @@ class PairOfReadings:
 
 @dataclass(frozen=True)
 class Discrimination:
-    """The cases that tell a unit's readings apart, and how each pair stands. tried: cases that were tried in all."""
+    """The cases that tell a unit's readings apart, and every pair of readings. tried: the number of cases tried."""
 
     unit: Unit
     cases: list[Case]
@@ -70,7 +70,7 @@ class Discrimination:
     tried: int
 
     def count(self, word: str) -> int:
-        """Pairs of one word."""
+        """The number of pairs with this `word`."""
         return sum(pair.word == word for pair in self.pairs)
 
 
@@ -88,10 +88,10 @@ def discrimination(
     reasons = {pair: why_equal(forms, *(READINGS[i] for i in pair)) for pair in combinations(range(len(READINGS)), 2)}
     search = _Search(unit, seed, [pair for pair, reason in reasons.items() if reason is None])
     search.run(limit, progress or (lambda tried: None))
-    # What is reported is counted on the readings' own answers, not on those of the search.
-    said = np.array([answers(readers, unit, case) for case in search.cases]).reshape(len(search.cases), len(READINGS))
+    # Differences are counted on the definition's results, not on those of the compiled readings.
+    codes = np.array([answers(readers, unit, case) for case in search.cases]).reshape(len(search.cases), len(READINGS))
     pairs = tuple(
-        PairOfReadings(READINGS[i], READINGS[j], int((said[:, i] != said[:, j]).sum()), reason or "", search.tried)
+        PairOfReadings(READINGS[i], READINGS[j], int((codes[:, i] != codes[:, j]).sum()), reason or "", search.tried)
         for (i, j), reason in reasons.items()
     )
     for pair in pairs:
@@ -101,13 +101,13 @@ def discrimination(
 
 
 def answers(readers: list[Reader], unit: Unit, case: Case) -> list[int]:
-    """What readings return for a case of whole instructions."""
+    """The results of readings for a case of whole instructions."""
     scales = term_scales(unit, case)
     return [reader.answer(case.a, case.b, case.c, *scales) for reader in readers]
 
 
 class _Search:
-    """Draws cases, and keeps those that tell most pairs apart that are in need of it."""
+    """Draws cases, and keeps those that tell most pairs apart that still need cases."""
 
     def __init__(self, unit: Unit, seed: int, open_pairs: list[tuple[int, int]]):
         self.unit, self.stimuli = unit, Stimuli(unit, seed)
@@ -124,17 +124,17 @@ class _Search:
         self._vain = 0
 
     def run(self, limit: int, progress: Callable[[int], None]) -> None:
-        """Until every pair is told apart often enough, or `limit` cases were tried."""
+        """Search until every pair is told apart by enough cases, or `limit` cases were tried."""
         number = 0
         for first, size, length in self._chunks(limit if self._fast else min(limit, SLOW_LIMIT)):
             if not (self.need > 0).any():
                 break
             chunk = self.stimuli.chunk(first, size, length)
-            said = self._said(chunk)
+            codes = self._results(chunk)
             self.tried += size
-            self._keep(chunk, said)
+            self._keep(chunk, codes)
             if size == CHUNK:
-                self._keep_overflows(chunk, said)
+                self._keep_overflows(chunk, codes)
             if first and (number := number + 1) % PATIENCE == 0:
                 self._turn()
             progress(self.tried)
@@ -149,9 +149,9 @@ class _Search:
             first, number = first + size, number + 1
 
     def _turn(self) -> None:
-        """Fill up pairs that some cases tell apart, but too few: the same products in other lanes differ, too."""
+        """Add cases for pairs that have some, but too few: the same products in other lanes tell them apart too."""
         for index in np.flatnonzero((self.need > 0) & (self.need < QUOTA)).tolist():
-            telling = [one for one in self._rows if one[1][self.left[index]] != one[1][self.right[index]]]
+            telling = [(case, row) for case, row in self._rows if row[self.left[index]] != row[self.right[index]]]
             for places in range(1, self._turns):
                 for case, row in telling if self.need[index] > 0 else ():
                     self._take(turned(case, places, self._turns), row)
@@ -160,37 +160,37 @@ class _Search:
         self.cases.append(case)
         self.need -= row[self.left] != row[self.right]
 
-    def _said(self, chunk: Chunk) -> NDArray[np.int64]:
-        """int64[n, 40]; -1 where a result is not told."""
+    def _results(self, chunk: Chunk) -> NDArray[np.int64]:
+        """The result codes of every reading, int64[n, 40]; -1 where the compiled readings have none."""
         if self._fast:
             return arrays.evaluated(self.unit, self.stimuli.products(chunk), chunk.c)
         cases = [self.stimuli.case(chunk, index) for index in range(len(chunk.c))]
         return np.array([answers(self._readers, self.unit, case) for case in cases], dtype=np.int64)
 
-    def _keep(self, chunk: Chunk, said: NDArray[np.int64]) -> None:
-        """Keep the cases of a chunk that help, each time the one that helps most pairs."""
+    def _keep(self, chunk: Chunk, codes: NDArray[np.int64]) -> None:
+        """Keep cases of a chunk, always next the case that tells most pairs apart which still need cases."""
         wanted = np.flatnonzero(self.need > 0)
-        told: NDArray[Any] = said[:, self.left[wanted]] != said[:, self.right[wanted]]
-        told = told & np.asarray((said >= 0).all(axis=1))[:, None]
-        helps = np.flatnonzero(told.any(axis=1))
-        told = told[helps]
-        while len(told):
-            scores = told[:, self.need[wanted] > 0].sum(axis=1)
+        differ: NDArray[Any] = codes[:, self.left[wanted]] != codes[:, self.right[wanted]]
+        differ = differ & np.asarray((codes >= 0).all(axis=1))[:, None]
+        helps = np.flatnonzero(differ.any(axis=1))
+        differ = differ[helps]
+        while len(differ):
+            scores = differ[:, self.need[wanted] > 0].sum(axis=1)
             best = int(scores.argmax())
             if not scores[best]:
                 return
-            case, row = self.stimuli.case(chunk, int(helps[best])), said[helps[best]]
+            case, row = self.stimuli.case(chunk, int(helps[best])), codes[helps[best]]
             self._rows.append((case, row))
             self._take(case, row)
-            told[best] = False
+            differ[best] = False
 
-    def _keep_overflows(self, chunk: Chunk, said: NDArray[np.int64]) -> None:
-        """Keep cases for pairs that are told apart where the sum of one reading, and not of the other, is too large."""
+    def _keep_overflows(self, chunk: Chunk, codes: NDArray[np.int64]) -> None:
+        """Keep cases for pairs of readings of which only one has too large a sum."""
         wanted = np.flatnonzero(self.need > 0)
-        large = said < 0
-        told: NDArray[Any] = large[:, self.left[wanted]] != large[:, self.right[wanted]]
-        for index in np.argsort(-told.sum(axis=1), kind="stable")[:OVERFLOWS].tolist():
-            if self._vain == VAIN or not told[index, self.need[wanted] > 0].any():
+        large = codes < 0
+        differ: NDArray[Any] = large[:, self.left[wanted]] != large[:, self.right[wanted]]
+        for index in np.argsort(-differ.sum(axis=1), kind="stable")[:OVERFLOWS].tolist():
+            if self._vain == VAIN or not differ[index, self.need[wanted] > 0].any():
                 return
             case = self.stimuli.case(chunk, index)
             row = np.array(answers(self._readers, self.unit, case), dtype=np.int64)
@@ -202,7 +202,7 @@ class _Search:
 
 
 def turned(case: Case, places: int, among: int) -> Case:
-    """A case whose products stand `places` lanes further, inside each `among` neighbours."""
+    """A case whose products are rotated by `places` lanes within every `among` neighbours."""
     at = [i - i % among + (i + places) % among for i in range(len(case.a))]
     a, b = (tuple(side[i] for i in at) for side in (case.a, case.b))
     return replace(case, id=f"{case.id}-turned{places:02}", a=a, b=b)

@@ -1,6 +1,6 @@
-"""Directed random cases, compiled: drawn around the rules that readings differ in, from numbers that never change.
+"""Compiled drawing of directed random cases, around the rules in which readings differ.
 
-Each case has a stream of Threefry words of its own, so that it is the same wherever it is drawn.
+Each case has its own stream of Threefry words, so that it does not depend on the cases drawn before.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _next(state: Any) -> Any:
 
 @inlined
 def _below(state: Any, n: int) -> Any:
-    """A number from 0 to n - 1; n at least 1, or it counts as 1."""
+    """A number from 0 to n - 1; n below 1 counts as 1."""
     return _next(state) % max(1, n)
 
 
@@ -66,7 +66,7 @@ def _row(state: Any, s: Any, starts: Any, powers: Any, exp: int, sign: int, how:
 
 @compiled
 def _code(state: Any, fmt: Any, exp: int) -> Any:
-    """A number near an exponent, of a pattern in which much ends."""
+    """The code of a number near an exponent, with a random fraction or one of few ones or zeros."""
     bits = fmt[FRACTION]
     last, pattern, frac = (1 << bits) - 1, _below(state, 6), _next(state)
     frac &= last
@@ -89,7 +89,7 @@ def _code(state: Any, fmt: Any, exp: int) -> Any:
 
 @inlined
 def _step(state: Any, s: Any) -> Any:
-    """How many lanes further the next product stands: a neighbour, or one of the next subgroup."""
+    """The distance to the next product's lane: that of a neighbour, or of a lane in the next subgroup."""
     if s[SUBGROUP] and _below(state, 2):
         return s[SUBGROUP]
     return 1
@@ -99,7 +99,7 @@ def _step(state: Any, s: Any) -> Any:
 def _group(
     state: Any, s: Any, starts: Any, powers: Any, top: int, kind: int, rows: Any, first: int, apart: bool
 ) -> None:
-    """Draw the products of one group; -1 is none. apart: what cancels, and what is left, stand in three subgroups."""
+    """Draw the products of a group; -1 is none. apart: cancelling products and the rest are in three subgroups."""
     lanes, window, bits = s[LANES], s[WINDOW], s[PRODUCT_BITS]
     edge = window - bits - 1
     at, room = _below(state, lanes), lanes
@@ -158,7 +158,7 @@ def _group(
 
 @inlined
 def _other(which: int, first: int, drawn: int, least: int) -> Any:
-    """A subgroup's scale beside the first one's: the same, so that their sums may cancel, as drawn, or the least."""
+    """The scale of a further subgroup: the first one's, so that their sums may cancel, the drawn one, or the least."""
     if which < 2:
         return first
     return drawn if which == 2 else least

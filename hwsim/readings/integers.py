@@ -1,4 +1,4 @@
-"""Compiled integer arithmetic: rounding, codes, and sums that are wider than a word."""
+"""Compiled integer arithmetic: rounding, codes, and sums wider than 64 bits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def length(x: int) -> int:
 
 @inlined
 def cut(sig: int, shift: int, sign: int, rounding: int) -> int:
-    """sig * 2^-shift as an integer, rounded. sig: 0 to 2^62; a negative shift must not carry it out of 63 bits."""
+    """sig * 2^-shift, rounded to an integer. sig: 0 to 2^62; a negative shift must leave it within 63 bits."""
     if shift <= 0:
         return sig << -shift
     if shift > FAR:
@@ -71,7 +71,7 @@ def rounded(fmt: Any, sign: int, sig: int, unit_exp: int) -> Any:
 
 @inlined
 def decoded(fmt: Any, code: int) -> tuple[int, int]:
-    """A finite code's significand, signed, and its reference exponent."""
+    """A finite code's signed significand and its reference exponent."""
     code >>= fmt[PADDING]
     magnitude = code & (fmt[SIGN_BIT] - 1)
     biased, sig = magnitude >> fmt[FRACTION], magnitude & ((1 << fmt[FRACTION]) - 1)
@@ -97,9 +97,9 @@ def add_to(words: Any, lowest: int, value: int, unit_exp: int) -> None:
 
 @compiled
 def gathered(words: Any) -> tuple[int, int, int]:
-    """A sum of limbs: its sign, its first 62 bits or fewer, and the place of the last of them.
+    """The sign of a sum of limbs, its first 62 bits or fewer, and the place of the last of these bits.
 
-    What follows is jammed into the last, which no rounding to 60 bits or fewer can tell. The limbs are used up.
+    Lower bits are jammed into the last, which changes no rounding to 60 bits or fewer. The limbs are overwritten.
     """
     carry = 0
     for i in range(len(words)):

@@ -1,6 +1,6 @@
-"""The known semantics of a unit: readings of its specification, and mistakes that designs have made of it.
+"""The known semantics of a unit: readings of its specification, and mistakes that designs make.
 
-Each has a name in the words that a report has for it, `lost bits floored`, and says what it returns for a case.
+Each has a name for reports, such as `lost bits floored`, and returns results for cases.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from hwsim.spec import AlignedSum, Unit
 
 @dataclass(frozen=True)
 class Semantic:
-    """What a device may do. name, description: in words. changes: in how many ways it is not as specified.
+    """Something that a device may compute. name, description: in words. changes: how many changes of the unit it is.
 
-    many: the codes that it returns for cases. combine: the same of another unit, with this change made to it; None
-    where that unit cannot have it. candidate: the unit that does it, where a specification can say it.
+    many: the result codes of cases. combine: the same for another unit with this change; None where that unit cannot
+    have it. candidate: the changed unit, where a specification can express it.
     """
 
     name: str
@@ -36,14 +36,14 @@ class Semantic:
     changes: int = 1
 
     def answer(self, case: Case) -> int:
-        """The code that it returns for one case."""
+        """The result code of a case."""
         return self.many([case])[0]
 
 
 def semantics(unit: Unit) -> tuple[Semantic, ...]:
-    """The unit as specified first, then the 40 readings (method `aligned`), then what else is known.
+    """The unit as specified first, then the 40 readings (method `aligned`), then other known semantics.
 
-    Of readings and changes that are the same unit the first is listed.
+    Of readings and changes that give the same unit, only the first is listed.
     Raises NotImplementedYet for a unit that the model does not have.
     """
     return _semantics(unit)
@@ -51,10 +51,10 @@ def semantics(unit: Unit) -> tuple[Semantic, ...]:
 
 @lru_cache(maxsize=16)
 def _semantics(unit: Unit) -> tuple[Semantic, ...]:
-    found = [_as_specified(unit), *_readings(unit), *_changes(unit), *_promotions(unit), *_operands(unit), *_bits(unit)]
+    every = [_as_specified(unit), *_readings(unit), *_changes(unit), *_promotions(unit), *_operands(unit), *_bits(unit)]
     names: dict[str, Semantic] = {}
-    for one in found:
-        names.setdefault(one.name, one)
+    for semantic in every:
+        names.setdefault(semantic.name, semantic)
     return tuple(names.values())
 
 
@@ -69,15 +69,15 @@ def _plain(unit: Unit) -> Answering:
 
 
 def _readings(unit: Unit) -> Iterator[Semantic]:
-    """Of readings that are proved equal the one of the fewest changes; none that is equal to the unit's own."""
+    """The readings other than the unit's own; of readings that are proved equal, the one with the fewest changes."""
     if not isinstance(unit.sum, AlignedSum):
         return
     forms, own = normal_forms(unit), own_reading(unit)
-    seen = {forms[own].reading} if own is not None else set()
+    listed = {forms[own].reading} if own is not None else set()
     for reading in sorted(READINGS, key=lambda reading: short_name(unit, reading).count(", ")):
-        if forms[reading].reading in seen:
+        if forms[reading].reading in listed:
             continue
-        seen.add(forms[reading].reading)
+        listed.add(forms[reading].reading)
         name = short_name(unit, reading)
 
         def combine(other: Unit, reading: Reading = reading) -> Answering | None:
@@ -88,38 +88,38 @@ def _readings(unit: Unit) -> Iterator[Semantic]:
 
 def _changes(unit: Unit) -> Iterator[Semantic]:
     """Changes of one rule of the specification."""
-    seen: list[tuple[Unit, FloatFormat | None]] = [(unit, None)]
+    listed: list[tuple[Unit, FloatFormat | None]] = [(unit, None)]
     for question in QUESTIONS:
         for name, changes in question.answers(unit).items():
             candidate = _candidate(unit, unit, name, changes)
-            if candidate is not None and (candidate.unit, candidate.addend) not in seen:
-                seen.append((candidate.unit, candidate.addend))
+            if candidate is not None and (candidate.unit, candidate.addend) not in listed:
+                listed.append((candidate.unit, candidate.addend))
                 yield _changed(unit, question.words.format(name), changes, candidate)
 
 
 def _changed(unit: Unit, name: str, changes: Changes, candidate: Candidate) -> Semantic:
     def combine(other: Unit) -> Answering | None:
-        made = _candidate(unit, other, name, changes)
-        return by_candidate(made) if made is not None else None
+        both = _candidate(unit, other, name, changes)
+        return by_candidate(both) if both is not None else None
 
-    said = "; ".join(f"{key}: {value}" for key, value in changes.items())
-    return Semantic(name, f"the specification with {said}", by_candidate(candidate), combine, candidate)
+    keys = "; ".join(f"{key}: {value}" for key, value in changes.items())
+    return Semantic(name, f"the specification with {keys}", by_candidate(candidate), combine, candidate)
 
 
 def _candidate(unit: Unit, base: Unit, name: str, changes: Changes) -> Candidate | None:
-    """A change, made to a unit; None where it changes nothing, or the unit cannot have it."""
+    """The base with a change; None where that changes nothing, or the base cannot have it."""
     try:
-        found = [one for one in among({name: changes}, unit, base) if one.name == name]
-        if not found or (found[0].unit == base and found[0].addend is None):
+        candidates = [candidate for candidate in among({name: changes}, unit, base) if candidate.name == name]
+        if not candidates or (candidates[0].unit == base and candidates[0].addend is None):
             return None
-        definition_of(found[0].unit)
+        definition_of(candidates[0].unit)
     except ValueError:
         return None
-    return found[0]
+    return candidates[0]
 
 
 def _promotions(unit: Unit) -> Iterator[Semantic]:
-    """The promotion left out, or at another interval."""
+    """Semantics without promotion, or with another interval."""
     promotion, lanes = unit.promotion, unit.instruction.lanes
     if promotion is None:
         return
@@ -134,7 +134,7 @@ def _promotions(unit: Unit) -> Iterator[Semantic]:
 
 
 def _operands(unit: Unit) -> Iterator[Semantic]:
-    """Operands that do not get in."""
+    """Semantics that leave out the addend, or the product of a lane."""
     if unit.operands.addend is not None:
         yield _before(unit, "addend dropped", "the addend counts as +0", lambda case: replace(case, c=0))
     for lane in range(unit.instruction.lanes if unit.instruction.lanes > 1 else 0):
@@ -161,7 +161,7 @@ def _before(unit: Unit, name: str, description: str, edit: Callable[[Case], Case
 
 
 def _bits(unit: Unit) -> Iterator[Semantic]:
-    """One bit of every result wrong."""
+    """Semantics that set, clear or invert a bit of every result."""
     fmt = unit.output
     low = fmt.padding if isinstance(fmt, FloatFormat) else 0
     for bit in range(low, fmt.container_bits):

@@ -1,6 +1,6 @@
 """All 40 readings of many dot products, compiled: a second implementation of `hwsim.readings.reader`.
 
-A reading's number is lost * 8 + leading * 4 + late * 2 + two, which is its place in READINGS.
+A reading's number is its index in READINGS: lost * 8 + leading * 4 + late * 2 + two.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _aligned(sig: int, unit_exp: int, last: int, rounding: int) -> int:
 
 @compiled
 def _plus(words: Any, s: Any, fmt: Any, x: int, x_exp: int, x_sign: int, y: int, y_exp: int, y_sign: int) -> Any:
-    """The code of x + y, rounded once, with IEEE 754's signs of zero; -1 where it is too large."""
+    """The code of x + y, rounded once, with IEEE 754's signs of zero; -1 where the sum is too large."""
     words[:] = 0
     add_to(words, s[LOWEST], x, x_exp)
     add_to(words, s[LOWEST], y, y_exp)
@@ -81,7 +81,7 @@ def _plus(words: Any, s: Any, fmt: Any, x: int, x_exp: int, x_sign: int, y: int,
 
 @compiled
 def evaluate(sig: Any, unit: Any, c: Any, s: Any, formats: Any, out: Any) -> None:
-    """Write the result codes of all readings; -1 where a sum was too large for a format.
+    """Write the result codes of all readings; -1 where a sum is too large for a format.
 
     sig, unit: int64[n, K]; the products, signed significands and the exponents of their units, in the order of groups.
     c: int64[n], finite codes. s, formats: the unit. out: int64[n, 40].

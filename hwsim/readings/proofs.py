@@ -1,7 +1,7 @@
-"""Which readings of a unit are one and the same: proved by what its stages can do.
+"""Proves which readings of a unit are equal, from bounds on its stages.
 
-A reading is led to a normal form by steps each of which leaves every result as it is; readings of one normal form are
-equal. A step holds for every operand of the unit, for what is said in its sentence.
+Steps that change no result lead a reading to its normal form; readings with the same normal form are equal. A step
+holds for every operand of the unit, for the reason that its sentence gives.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ MANY = 1 << 30  # bits of a sum that nothing bounds
 
 
 class Step(NamedTuple):
-    """A reading that is equal to the one before, and why."""
+    """A reading that is equal to the reading before, and the reason."""
 
     reading: Reading
     reason: str
 
 
 class Normal(NamedTuple):
-    """A normal form, and the sentences that lead to it."""
+    """A normal form, and the reasons that lead to it."""
 
     reading: Reading
     reasons: tuple[str, ...]
@@ -41,26 +41,26 @@ def normal_forms(unit: Unit) -> dict[Reading, Normal]:
 
 
 def why_equal(forms: dict[Reading, Normal], first: Reading, second: Reading) -> str | None:
-    """The sentences that prove two readings equal; None where they are not proved so."""
-    one, other = forms[first], forms[second]
-    if one.reading != other.reading:
+    """The reasons that prove two readings equal; None without a proof."""
+    form, other = forms[first], forms[second]
+    if form.reading != other.reading:
         return None
-    return "; ".join(dict.fromkeys([*one.reasons, *other.reasons]))
+    return "; ".join(dict.fromkeys([*form.reasons, *other.reasons]))
 
 
 def _normal(facts: Facts, reading: Reading) -> Normal:
     reasons: list[str] = []
-    while step := next((made for rule in STEPS if (made := rule(facts, reading))), None):
+    while step := next((step for rule in STEPS if (step := rule(facts, reading))), None):
         reading = step.reading
         reasons.append(step.reason)
     return Normal(reading, tuple(reasons))
 
 
 class Facts:
-    """What a unit's stages can do, by bounds that hold for all its operands.
+    """Bounds on a unit's stages that hold for all its operands.
 
-    highest: no product's reference exponent is above it. lowest: every product is a multiple of 2^lowest; both
-    without shared scales, which shift all products of a group alike where `shared`.
+    highest: the largest reference exponent of a product. lowest: every product is a multiple of 2^lowest. Both
+    are without shared scales; `shared`: whether these shift all products of a group alike.
     """
 
     def __init__(self, unit: Unit):
@@ -82,39 +82,39 @@ class Facts:
         self.plain = rule.zero_terms == "skip" and rule.max_exp_floor is None and rule.subgroup is None
 
     def products_alone(self, reading: Reading) -> bool:
-        """Whether nothing but products, and zeros, stands in a group's window."""
+        """Whether a group's window holds only products and zeros."""
         return not self.starts or (reading.late and self.every_group)
 
     def loses_nothing(self, reading: Reading) -> bool:
-        """Whether no term of a window ever has a bit below its end."""
+        """Whether no term ever has a bit below the window's end."""
         if not (self.plain and self.shared and self.products_alone(reading)):
             return False
-        # A product is below 4 times its reference exponent's power of two, or just 4 times.
+        # A product is at most 4 times its reference exponent's power of two.
         return self.highest + (2 if reading.leading else 0) - self.window <= self.lowest
 
     @property
     def sum_bits(self) -> int:
-        """Bits from the last place of any product to the first of any exact sum of a group's."""
+        """Bits from the last place of any product to the first place of any exact sum of a group."""
         return self.highest + 2 + self.lanes.bit_length() - self.lowest
 
     def window_bits(self, reading: Reading) -> int:
-        """Bits that the sum of a window of products alone has at most, from the window's last place up."""
+        """The most bits, from the window's last place up, of a window's sum of products alone."""
         cut = math.floor if reading.lost == "truncate" else math.ceil
         return (self.lanes * cut(self._ratio(reading.leading) * (1 << self.window))).bit_length()
 
     def _ratio(self, leading: bool) -> Fraction:
-        """What no product exceeds, in units of its exponent's power of two."""
+        """The largest magnitude of a product, in units of its exponent's power of two."""
         if leading:
             places = sum(fmt.fraction_bits for fmt in (self.unit.operands.a, self.unit.operands.b))
             return 2 - Fraction(2) ** -(places + 1)
-        found = Fraction(1)
+        largest = Fraction(1)
         for fmt in (self.unit.operands.a, self.unit.operands.b):
             whole = Fraction(2) ** -fmt.fraction_bits
-            found *= 2 - whole if isinstance(fmt, FloatFormat) else Fraction(2)
-        return found
+            largest *= 2 - whole if isinstance(fmt, FloatFormat) else Fraction(2)
+        return largest
 
     def sum_fits(self, reading: Reading) -> int | None:
-        """How many bits the products' sum has at most, where it is always a number of the result format; else None."""
+        """The most bits of the products' sum, if the result format holds every such sum; else None."""
         fmt, alone = self.result, self.products_alone(reading)
         if not isinstance(fmt, FloatFormat) or not fmt.subnormals or self.unit.scale is not None:
             return None
@@ -129,7 +129,7 @@ class Facts:
 
     @property
     def adds_like_its_sums(self) -> bool:
-        """Whether a late addition and a group's rounding have the same rules, for what a sum that fits leaves."""
+        """Whether a late addition and a group's rounding follow the same rules, for products' sums that fit."""
         unit, rule, fmt, addend = self.unit, self.unit.result, self.result, self.unit.operands.addend
         late = unit.late
         if not isinstance(fmt, FloatFormat) or not isinstance(addend, FloatFormat) or unit.promotion is not None:
@@ -182,7 +182,7 @@ def _short(facts: Facts, reading: Reading) -> Step | None:
     return Step(reading._replace(two=False), reason)
 
 
-# After a cut by one rule, and to how many bits more than the result has, a rounding gives what it gives without.
+# Cuts that change no result: by rule and rounding, how many more bits than the result's must be kept.
 HARMLESS = {
     "truncate": {"rz": 0},
     "floor": {"rd": 0},

@@ -1,6 +1,6 @@
-"""What a specification leaves open: questions, and for each the answers as changes of a unit.
+"""Questions that a specification may leave open, with answers as changes of a unit.
 
-A design's results are explained by these answers, and GPUs are asked these questions.
+The answers explain a design's results, and cases for GPUs are designed to tell them apart.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ FLOORS = (-126, -132, -133, -149)
 def addend(unit: Unit) -> Proposals:
     """Whether the addend is aligned with the terms, or added late, and how."""
     output = unit.output.name
-    found: dict[str, Changes] = {
+    answers: dict[str, Changes] = {
         "aligned with the terms": {"sum": {"addend": "aligned"}, "instruction": {"start": "addend"}, "late": None}
     }
     formats = dict.fromkeys([unit.operands.addend.name if unit.operands.addend else output, unit.result.format.name])
     for fmt in formats:
         for rounding in ("rne", "rz"):
             late = {"operation": "add", "format": fmt, "rounding": rounding}
-            found[f"added late, {rounding} to {fmt}"] = {
+            answers[f"added late, {rounding} to {fmt}"] = {
                 "sum": {"addend": "late"}, "instruction": {"start": "zero"}, "late": late,
             }  # fmt: skip
-    return found
+    return answers
 
 
 def addend_bits(unit: Unit) -> Proposals:
-    """Which bits of the addend enter."""
+    """Whether the addend is rounded before it is aligned."""
     addend, result = unit.operands.addend, unit.result.format
     if not isinstance(addend, FloatFormat) or addend.fraction_bits <= result.fraction_bits:
         return {}
@@ -44,7 +44,7 @@ def addend_bits(unit: Unit) -> Proposals:
 
 
 def window(unit: Unit) -> Proposals:
-    """How many bits the window has below max_exp: up to two fewer or more."""
+    """The number of the window's bits below max_exp: up to two fewer or more."""
     if not isinstance(unit.sum, WindowSum):
         return {}
     bits = unit.sum.fraction_bits
@@ -88,7 +88,7 @@ def subnormals(unit: Unit) -> Proposals:
 
 
 def zero_terms(unit: Unit) -> Proposals:
-    """Whether a zero term has a part in max_exp."""
+    """Whether a zero term takes part in max_exp."""
     if not isinstance(unit.sum, WindowSum):
         return {}
     names = {"skip": "has no part in max_exp", "count": "counts at its reference exponent"}
@@ -114,7 +114,7 @@ def zero_sum(unit: Unit) -> Proposals:
 
 
 def tiny(unit: Unit) -> Proposals:
-    """What becomes of a result that is tiny."""
+    """What is returned for a subnormal result."""
     return {
         f"{kept}, {sign}": {"result": {"subnormals": subnormals, "tiny": tiny}}
         for subnormals, kept in (("keep", "kept"), ("flush", "flushed"))
@@ -139,7 +139,7 @@ def nan(unit: Unit) -> Proposals:
 
 
 def special_codes(unit: Unit) -> Proposals:
-    """Whether the codes of NaN and infinity stand for them."""
+    """Whether the codes of NaN and infinity count as such, or as numbers."""
     if unit.operands.convert is not None:
         return {}  # they are converted to a format that has them, too
     plain: dict[str, Any] = {}
@@ -158,7 +158,7 @@ def _plain(fmt: Any) -> Any:
 
 
 def chain(unit: Unit) -> Proposals:
-    """How a longer K goes on."""
+    """How instructions of a longer K are joined."""
     if unit.instruction.order != "sequential":
         return {}
     return {
@@ -173,21 +173,22 @@ def result(unit: Unit) -> Proposals:
     result = unit.result.format
     if not isinstance(result, FloatFormat):
         return {}
-    found: dict[str, Changes] = {
+    answers: dict[str, Changes] = {
         f"{rounding} to {result.name}": {"result": {"format": result.name, "rounding": rounding}}
         for rounding in ("rz", "rne", "rna")
     }
     for name in ("e8m13", "f32") if result.container_bits == 32 else ():
         if name != result.name:
-            found[f"{unit.result.rounding} to {name}"] = {"result": {"format": name, "rounding": unit.result.rounding}}
-    return found
+            setting = {"format": name, "rounding": unit.result.rounding}
+            answers[f"{unit.result.rounding} to {name}"] = {"result": setting}
+    return answers
 
 
 @dataclass(frozen=True)
 class Question:
     """An open rule of a specification.
 
-    answers: the changes of a unit as specified that are the answers, by name; none where the rule says nothing of it.
+    answers: the answers by name, as changes of the unit as specified; none where the unit leaves nothing open.
     words: how an answer's name reads in a report.
     """
 
@@ -197,9 +198,9 @@ class Question:
     words: str
 
     def candidates(self, unit: Unit, base: Unit | None = None) -> tuple[Candidate, ...]:
-        """The units that give the answers; of those that are equal the first, and the base itself always.
+        """The units of the answers: the first of equal units, and always the base itself.
 
-        base: what they are changes to, where that is no longer the unit as specified.
+        base: the unit to change, if other than the unit as specified.
         """
         return among(self.answers(unit), unit, base)
 

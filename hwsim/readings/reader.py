@@ -1,4 +1,4 @@
-"""What a unit would return by one of the 40 readings: in integers, by the model's own stages."""
+"""The results of a unit by one of the 40 readings, in integers, by the model's own stages."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hwsim.spec import LateAdd, Unit
 
 
 def read_unit(unit: Unit, reading: Reading) -> Unit:
-    """The unit whose formats, groups and rules a reading goes by: `unit` with its addend where the reading has it.
+    """The unit that a reading follows: `unit`, with its addend aligned or late as the reading has it.
 
-    A reading of a unit that returns another format than that of its groups rounds to what the unit returns.
+    Where a unit returns another format than its groups', such a reading rounds to the format that the unit returns.
     Raises ValueError for a unit of another method than `aligned`.
     """
     aligned_rule(unit)
@@ -34,9 +34,9 @@ def read_unit(unit: Unit, reading: Reading) -> Unit:
 
 
 def late_of_instruction(unit: Unit) -> bool:
-    """Whether what comes late is the addend of a whole instruction; else it is whatever a group starts from.
+    """Whether the late addend is an instruction's; else it is the value that a group starts from.
 
-    That is the sum so far of a unit without an addend, or with one that goes into a promotion register.
+    That is the sum so far, in a unit without an addend or with a promotion register.
     """
     return unit.operands.addend is not None and unit.promotion is None
 
@@ -61,7 +61,7 @@ class Reader(Definition):
     def answer(
         self, a: Sequence[int], b: Sequence[int], c: int = 0, scale_a: Sequence[int] = (), scale_b: Sequence[int] = ()
     ) -> int:
-        """The result's code of one dot product; arguments as for `dot`."""
+        """The result code of a dot product; arguments as for `dot`."""
         unit, instruction, beats = self.unit, self.unit.instruction, self.unit.promotion_beats
         count = len(a) // instruction.lanes
         so_far, added = self.partial(0), None
@@ -92,19 +92,19 @@ class Reader(Definition):
     def _terms(
         self, a: Sequence[int], b: Sequence[int], scale_a: Sequence[int], scale_b: Sequence[int]
     ) -> tuple[Term, ...]:
-        """What a group's window aligns beside its addend."""
+        """The terms of a group's window, without its addend."""
         _, products, subgroups = self.multiply(GroupOperands(a, b, scale_a, scale_b))
         return tuple(part.term for part in subgroups) if subgroups else products
 
     def _start(self, index: int, so_far: Term, c: int) -> Term | None:
-        """What a group starts from: +0, the addend, or the result of the group before."""
+        """The value that a group starts from: +0, the addend, or the result of the group before."""
         restart = self.unit.restart
         if restart is not None and index % restart == 0:
             return self.partial(0)
         return so_far if index else self.addend(c)
 
     def _late_term(self, c: int, added: int | None) -> Term | None:
-        """The addend of an instruction, or the result of the one before."""
+        """The late addend of an instruction: the unit's addend, or the result of the instruction before."""
         return self.addend(c) if added is None else addend_term(self.unit.output, added)
 
     def _zero_sign(self, terms: Sequence[Term]) -> int:
@@ -112,7 +112,7 @@ class Reader(Definition):
         return sum_zero_sign(terms, self.rule.zero, self.unit.result.rounding)
 
     def _window(self, terms: Sequence[Term], addend: Term | None) -> tuple[int, int | None]:
-        """The sum of a window: an integer, and the exponent of its unit, None where every term is zero."""
+        """The sum of a window, as an integer and the exponent of its unit; None where every term is zero."""
         rule = self.rule
         if self.reading.leading:
             terms = [renormalised(term) for term in terms]
@@ -120,11 +120,11 @@ class Reader(Definition):
         if self.reading.lost == "exact":
             return exact_sum(every)
         bits = rule.fraction_bits
-        made = window(every, bits, rule.lost, rule.zero_terms, rule.max_exp_floor)
-        return made.total, None if made.max_exp is None else made.max_exp - bits
+        aligned = window(every, bits, rule.lost, rule.zero_terms, rule.max_exp_floor)
+        return aligned.total, None if aligned.max_exp is None else aligned.max_exp - bits
 
     def _sum(self, terms: tuple[Term, ...], start: Term | None) -> int:
-        """A group's result, its addend aligned."""
+        """A group's result with an aligned addend."""
         every = terms if start is None else (*terms, start)
         special = combine_specials(every)
         if special is not None:
@@ -144,7 +144,7 @@ class Reader(Definition):
         return (-kept if total < 0 else kept), unit_exp + shift
 
     def _sum_late(self, terms: tuple[Term, ...], start: Term | None, late: Term | None, addend: Term | None) -> int:
-        """A group's result, to which something is added late; `start` stands in its window."""
+        """A group's result with a late addend; `start` is aligned in its window."""
         inside = terms if start is None else (*terms, start)
         if late is None:
             return self._sum(terms, start)
@@ -170,7 +170,7 @@ class Reader(Definition):
 
 
 def renormalised(term: Term) -> Term:
-    """A term at the exponent of its leading one."""
+    """A term renormalised, with the exponent of its leading one."""
     if term.cls is not Class.NORMAL:
         return term
     places = term.sig.bit_length() - 1 - term.fraction_bits

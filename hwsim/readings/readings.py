@@ -1,4 +1,4 @@
-"""The 40 readings of a sum by a window: four questions that a specification must answer, and every answer to them.
+"""The 40 readings of a window's sum: all answers to four questions that a specification must answer.
 
 lost: what becomes of a term's bits below the window: `truncate`, `floor`, `nearest` (ties to even), `jam`, or `exact`:
 nothing is lost, the window has no end.
@@ -58,7 +58,7 @@ READINGS = tuple(Reading(*answers) for answers in product(LOST, (False, True), (
 
 
 def aligned_rule(unit: Unit) -> AlignedSum:
-    """How a unit sums in a window. Raises ValueError for another method: the readings are of a window."""
+    """A unit's rule for its window. Raises ValueError for a method other than `aligned`, which the readings are of."""
     if not isinstance(unit.sum, AlignedSum):
         raise ValueError(
             f"unit {unit.name}: sum.method must be aligned for readings of its window, not {unit.sum.method}"
@@ -67,9 +67,9 @@ def aligned_rule(unit: Unit) -> AlignedSum:
 
 
 def own_reading(unit: Unit) -> Reading | None:
-    """The reading that a unit's specification asks for; None where that is none of the 40.
+    """The reading that a unit's specification asks for; None where it is none of the 40.
 
-    None are other methods than `aligned`, lost bits `rna`, and late addends in a window of their own.
+    The 40 have the method `aligned`, no lost bits `rna`, and no late addend in a window of its own.
     """
     lost = OF_SPEC.get(unit.sum.lost) if isinstance(unit.sum, AlignedSum) else None
     if lost is None:
@@ -86,7 +86,7 @@ def own_reading(unit: Unit) -> Reading | None:
 
 
 def short_name(unit: Unit, reading: Reading) -> str:
-    """What a reading has that the unit's own has not, in words: `lost bits floored`; `as specified` for its own."""
+    """The differences of a reading from the unit's own, as `lost bits floored`; `as specified` if there are none."""
     own = own_reading(unit) or Reading("truncate")
     if reading == own_reading(unit):
         return "as specified"

@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 
 class Chunk(NamedTuple):
-    """Some cases: their numbers from `first` on, products by their rows, addends and scale codes."""
+    """A run of cases, numbered from `first` on: rows of products in the table, codes of addends and scales."""
 
     first: int
     rows: Ints
@@ -32,7 +32,7 @@ class Chunk(NamedTuple):
 
 
 class Stimuli:
-    """Draws cases of one unit. seed: at least 0; each case depends on it, on the unit and on its own number alone."""
+    """Draws cases of a unit. seed: at least 0; a case depends only on it, on the unit and on the case's number."""
 
     def __init__(self, unit: Unit, seed: int):
         self.unit = unit
@@ -42,7 +42,7 @@ class Stimuli:
         self._settings()
 
     def _table(self) -> None:
-        """Every product, by sign and exponent."""
+        """Tabulate every product, by sign and exponent."""
         palette = Palette(self.unit.operands.a, self.unit.operands.b)
         low, high = palette.exps[0], palette.exps[-1]
         if self.unit.sum.product_limit is not None:
@@ -53,10 +53,10 @@ class Stimuli:
         for sign in (0, 1):
             for exp in range(low, high + 1):
                 starts[sign, exp - low] = len(rows)
-                for one in palette.of(sign, exp):
-                    if one.sig & (one.sig - 1) == 0:
+                for product in palette.of(sign, exp):
+                    if product.sig & (product.sig - 1) == 0:
                         powers[sign, exp - low] = len(rows)
-                    rows.append((one.a, one.b))
+                    rows.append((product.a, product.b))
             starts[sign, -1] = len(rows)
         self.low, self.high, self.starts, self.powers = low, high, starts, powers
         terms = [self._definition.product(a, b) for a, b in rows]
@@ -90,14 +90,14 @@ class Stimuli:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """Lengths of cases that tell everything: one instruction, and two where they chain or one has several groups.
+        """Lengths of cases: one instruction, and two where instructions chain.
 
-        With a promotion register, what its window adds is the sum so far, which the first group has not.
+        With a promotion register at least two: its window adds the sum so far, which the first group lacks.
         """
-        unit, one = self.unit, self.step
+        unit, step = self.unit, self.step
         if unit.promotion is not None:
-            return 2 * one, min(3, unit.promotion_beats or 3) * one
-        return (one, one, one, 2 * one) if unit.instruction.chain is not None else (one,)
+            return 2 * step, min(3, unit.promotion_beats or 3) * step
+        return (step, step, step, 2 * step) if unit.instruction.chain is not None else (step,)
 
     def chunk(self, first: int, count: int, length: int) -> Chunk:
         """Cases `first` to `first` + count - 1, of `length` terms."""
@@ -134,7 +134,7 @@ class Stimuli:
         return made
 
     def products(self, chunk: Chunk) -> Products:
-        """A chunk's products; lanes are in the order of groups already."""
+        """A chunk's products, in the order of groups."""
         order = self._order(chunk)
         sides = zip((chunk.scale_a, chunk.scale_b), self.blocks, strict=True)
         spread = [np.repeat(codes, length, axis=1)[:, order] for codes, length in sides if length]
@@ -145,7 +145,7 @@ class Stimuli:
         return [i for g in range(chunk.rows.shape[1] // instruction.lanes) for i in instruction.indices(g)]
 
     def case(self, chunk: Chunk, index: int) -> Case:
-        """One case of a chunk, under a name that stays."""
+        """A case of a chunk, named by its kind and number."""
         number = chunk.first + index
         pairs = self.codes[chunk.rows[index]]
         sides = np.zeros_like(pairs)
@@ -156,7 +156,7 @@ class Stimuli:
 
 
 def _ends(fmt: Format) -> tuple[int, int, int]:
-    """A scale of 1 or near it, the least and the largest: codes of an exponent format, else exponents of normals."""
+    """A scale of 1 or near it, the least and the largest: codes of an exponent format, exponents in a float format."""
     if isinstance(fmt, ExponentFormat):
         return min(max(fmt.bias, fmt.min_code), fmt.max_code), fmt.min_code, fmt.max_code
     assert isinstance(fmt, FloatFormat)

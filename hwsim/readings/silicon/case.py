@@ -1,4 +1,4 @@
-"""A case for a GPU, and sections of them."""
+"""Cases for a GPU, in sections by instruction."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hwsim.readings.silicon.instructions import GpuInstruction
 
 @dataclass(frozen=True, slots=True)
 class CaptureCase:
-    """One dot product that a GPU is asked for.
+    """A dot product for a GPU to compute.
 
-    tag: the rule that it was designed for, or what else it is. a, b: codes, whole instructions of them. c: the
-    addend's code; None where the addend is switched off.
+    tag: the rule that it was designed for, or its kind. a, b: codes of whole instructions. c: the addend's code;
+    None where the addend is switched off.
     """
 
     tag: str
@@ -33,7 +33,7 @@ class Section:
 
 @dataclass(frozen=True)
 class CaseFile:
-    """What a case file holds. checksum: CRC-32 of its bytes, which the results repeat."""
+    """The content of a case file. checksum: CRC-32 of its bytes, which the results repeat."""
 
     generator: str
     seed: int

@@ -38,7 +38,7 @@ def _line(instruction: GpuInstruction, index: int, case: CaptureCase) -> str:
 
 
 def write_cases(path: Path, generator: str, seed: int, sections: Sequence[Section]) -> str:
-    """Write a case file, whole or not at all. Returns its checksum."""
+    """Write a case file atomically. Returns its checksum."""
     crc = 0
     with replaced(path) as file:
         for text in text_of(generator, seed, sections):
@@ -49,7 +49,7 @@ def write_cases(path: Path, generator: str, seed: int, sections: Sequence[Sectio
 
 
 def read_cases(path: Path) -> CaseFile:
-    """A case file. Raises ValueError that names file and line for what is no case file, or not a whole one."""
+    """Read a case file. Raises ValueError, naming file and line, for a file that is malformed or not complete."""
     data = path.read_bytes()
     lines = CheckedLines(path, data)
     lines.expect(HEAD, "this is no case file")

@@ -1,4 +1,4 @@
-"""Designed cases: for every open rule, cases on which each pair of candidates gives another answer."""
+"""Designs cases: for every open rule, cases on which each pair of candidates differs."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ FILLERS: tuple[tuple[str, float, Mix], ...] = (
     ("chained", 0.1, Mix(instructions=(2, 4))),
     ("dense", 0.1, Mix(idle=0.0, zeros=0.0, spread=12, addend="near")),
 )
-OFF = 8  # one filling case of so many has its addend switched off, where the instruction can
+OFF = 8  # every eighth filling case has its addend switched off, where the instruction can
 
 
 @dataclass(frozen=True)
 class Designed:
     """The cases of one rule.
 
-    apart: of each pair of candidates (their places) the cases on which they differ. tried: stimuli that were tried.
+    apart: for each pair of candidates, by index, the number of cases on which they differ. tried: stimuli tried.
     """
 
     rule: Question
@@ -45,7 +45,7 @@ class Designed:
 
     @property
     def alike(self) -> list[frozenset[str]]:
-        """The candidates that no stimulus told apart, in sets of two or more."""
+        """Sets of two or more candidates that no stimulus tells apart."""
         classes = [{index} for index in range(len(self.candidates))]
         for (i, j), count in self.apart.items():
             if not count:
@@ -57,7 +57,7 @@ class Designed:
 
     @property
     def least(self) -> int:
-        """Of the pairs that were told apart, the fewest cases that do."""
+        """The fewest cases that tell any pair apart, of the pairs that are told apart."""
         return min((count for count in self.apart.values() if count), default=0)
 
 
@@ -69,7 +69,7 @@ def design_rule(
     quota: int = QUOTA,
     tick: Callable[[], None] = lambda: None,
 ) -> Designed:
-    """Cases on which the candidates of one rule differ, pair by pair: `quota` of them, where there are so many."""
+    """Cases on which the candidates of a rule differ: `quota` for each pair, where so many are found."""
     among = rule.candidates(unit)
     apart = dict.fromkeys(combinations(range(len(among)), 2), 0)
     kept: list[CaptureCase] = []
@@ -79,8 +79,8 @@ def design_rule(
         if all(count >= quota or (not count and tried >= TRIES) for count in apart.values()):
             break
         tried += 1
-        given = [answer(candidate, case) for candidate in among]
-        differ = [pair for pair in apart if given[pair[0]] != given[pair[1]]]
+        codes = [answer(candidate, case) for candidate in among]
+        differ = [pair for pair in apart if codes[pair[0]] != codes[pair[1]]]
         if any(apart[pair] < quota for pair in differ):
             kept.append(case)
             for pair in differ:
@@ -91,12 +91,12 @@ def design_rule(
 
 
 def edges(unit: Unit) -> tuple[int, int]:
-    """Binades below the largest product at which half an ulp of the result and the end of the window are."""
+    """The distances, in binades, from the largest product down to half an ulp of the result and to the window's end."""
     return unit.result.format.fraction_bits + 1, unit.sum.fraction_bits if isinstance(unit.sum, WindowSum) else 0
 
 
 def fillers(instruction: GpuInstruction, unit: Unit, count: int, seed: int) -> Iterator[CaptureCase]:
-    """`count` cases for no rule in particular."""
+    """`count` cases that are designed for no rule."""
     shares = [int(share * count) for _, share, _ in FILLERS]
     shares[0] += count - sum(shares)
     for (tag, _, mix), share in zip(FILLERS, shares, strict=True):
@@ -115,11 +115,11 @@ def design(
     quota: int = QUOTA,
     tick: Callable[[], None] = lambda: None,
 ) -> tuple[Section, list[Designed]]:
-    """At least `count` cases for an instruction: those designed for the rules, then others that fill up.
+    """At least `count` cases for an instruction: those designed for its rules, then `fillers`.
 
     tick: called now and then. The same cases for the same instruction, unit and seed.
     """
     designed = [design_rule(instruction, unit, rule, seed, quota, tick) for rule in rules]
-    cases = [case for one in designed for case in one.cases]
+    cases = [case for rule in designed for case in rule.cases]
     cases += fillers(instruction, unit, max(0, count - len(cases)), seed)
     return Section(instruction, unit.name, cases), designed

@@ -1,4 +1,4 @@
-"""The matrix instructions that the capture program knows, and which of them a unit stands for."""
+"""The matrix instructions that the capture program knows, and the units that describe them."""
 
 from __future__ import annotations
 
@@ -79,8 +79,9 @@ INSTRUCTIONS = {
 def instruction_of(unit: Unit, name: str | None = None) -> GpuInstruction:
     """The instruction whose results a unit describes.
 
-    name: the instruction's name; without it the one of the family in the unit's name (`hopper-wgmma-...`), the unit's
-    formats and its k. Raises ValueError for a unit that no instruction fits, naming those that there are.
+    name: the instruction's name; without it, the instruction follows from the family in the unit's name
+    (`hopper-wgmma-...`), the unit's formats and its k. Raises ValueError for a unit that no instruction fits, naming
+    all instructions.
     """
     if name is not None and name not in INSTRUCTIONS:
         raise ValueError(f"unknown instruction {name!r}; known: {', '.join(INSTRUCTIONS)}")

@@ -1,4 +1,4 @@
-"""What captured results settle: for every rule, the candidates that explain them."""
+"""Judges captured results: for every rule, finds the candidates that explain them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hwsim.readings.silicon.store import Captured
 from hwsim.spec import Unit
 
 MOST_STEPS = 8  # away from the unit as specified
-SAMPLE = 1000  # undesigned cases that a step is judged by, beside the designed ones
+SAMPLE = 1000  # cases that were not designed for a rule, by which a step is judged beside the designed cases
 
 Row = tuple[int, CaptureCase, int]
 
 
 @dataclass(frozen=True)
 class Example:
-    """A case: its number, what hardware returned, and what a candidate says."""
+    """A mismatch. case: the case's number. got: the hardware's result. said: the candidate's."""
 
     case: int
     got: int
@@ -29,11 +29,11 @@ class Example:
 
 @dataclass(frozen=True)
 class Standing:
-    """How a candidate stands. right: cases that it explains, of so many.
+    """How well a candidate explains the results. right: cases of its rule that it explains, of `of`.
 
-    survives: it explains them all, those that were not designed for its rule included.
-    example: a case that it does not explain; of a survivor one that refutes another candidate, `said` being that
-    one's answer; None where there is none.
+    survives: whether it explains all results, those of cases for other rules included.
+    example: a case that it does not explain; for a survivor, a case that refutes another candidate, with that
+    candidate's result in `said`; None where there is none.
     """
 
     candidate: Candidate
@@ -45,14 +45,14 @@ class Standing:
 
 @dataclass(frozen=True)
 class QuestionVerdict:
-    """What is known of one rule."""
+    """How well each candidate of a rule explains the results."""
 
     rule: Question
     standings: tuple[Standing, ...]
 
     @property
     def survivors(self) -> list[str]:
-        """The candidates that explain everything."""
+        """The names of the candidates that explain all results."""
         return [standing.candidate.name for standing in self.standings if standing.survives]
 
     @property
@@ -65,10 +65,10 @@ class QuestionVerdict:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the results of one instruction settle.
+    """The judgement of every rule by the results of an instruction.
 
-    start: the unit as specified. best: that which explains most, with what it changes, by rule.
-    right: cases that `best` explains, of so many. unexplained: a case that it does not.
+    start: the unit as specified. best: the unit that explains most. adopted: its changes, by rule.
+    right: cases that `best` explains, of `of`. unexplained: a case that it does not explain.
     """
 
     captured: Captured
@@ -89,9 +89,9 @@ def judge(
 ) -> Judgement:
     """Judge every rule by an instruction's results.
 
-    Where the unit as specified does not explain them, it is changed step by step, each time by that candidate of
-    any rule that explains most. Then the candidates of each rule are compared, everything else being as the best
-    unit has it. tick: called now and then.
+    Where the unit as specified does not explain them, it is changed step by step, each time to the candidate of
+    any rule that explains most. Then the candidates of each rule are compared, with all other settings as in the
+    best unit. tick: called now and then.
     """
     rows = captured.stable
     names = {rule.name for rule in rules}
@@ -124,11 +124,11 @@ def judge(
 
 
 def _among(rule: Question, unit: Unit, best: Candidate) -> list[Candidate]:
-    """A rule's candidates, beside all else that the best unit so far has."""
-    found = rule.candidates(unit, best.unit)
+    """A rule's candidates, with all other settings as in the best unit so far."""
+    candidates = rule.candidates(unit, best.unit)
     if rule.name == "addend-bits":
-        return list(found)
-    return [replace(candidate, addend=best.addend) for candidate in found]
+        return list(candidates)
+    return [replace(candidate, addend=best.addend) for candidate in candidates]
 
 
 def _is(candidate: Candidate, best: Candidate) -> bool:
@@ -140,12 +140,12 @@ def _right(candidate: Candidate, rows: Sequence[Row]) -> int:
 
 
 def _wrong(candidate: Candidate, rows: Sequence[Row]) -> list[Example]:
-    said = ((number, code, answer(candidate, case)) for number, case, code in rows)
-    return [Example(*one) for one in said if one[1] != one[2]]
+    examples = (Example(number, code, answer(candidate, case)) for number, case, code in rows)
+    return [example for example in examples if example.got != example.said]
 
 
 def _verdict(rule: Question, unit: Unit, best: Candidate, rows: Sequence[Row]) -> QuestionVerdict:
-    """How the candidates of a rule stand, beside all else that the best unit has."""
+    """Compare the candidates of a rule, with all other settings as in the best unit."""
     # Where no case was designed for the rule, any case may refute a candidate.
     own = [row for row in rows if row[1].tag == rule.name] or list(rows)
     others = [row for row in rows if row[1].tag != rule.name] if len(own) < len(rows) else []
@@ -155,7 +155,7 @@ def _verdict(rule: Question, unit: Unit, best: Candidate, rows: Sequence[Row]) -
         elsewhere: list[Example] = []
         survives = bool(own) and not failures
         if survives and not _is(candidate, best):
-            # What explains the cases of its own rule may still be refuted by others.
+            # A candidate that explains the cases of its own rule may still be refuted by other cases.
             elsewhere = _wrong(candidate, others)
             survives = not elsewhere
         example = next(iter(failures or elsewhere), None) or _refuted(candidate, wrong)

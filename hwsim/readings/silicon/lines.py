@@ -1,4 +1,4 @@
-"""Reading line by line, with errors that name the line."""
+"""Reads a file line by line, with errors that name the line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HEX = re.compile(r"[0-9a-f]*\Z")
 
 
 class CheckedLines:
-    """The lines of a file, taken one after the other. Every line ends with LF, the last one is `end`."""
+    """The lines of a file, read in order. Every line ends with LF, and the last line is `end`."""
 
     def __init__(self, path: Path, data: bytes):
         self.path, self.number_of = path, 0
@@ -18,15 +18,15 @@ class CheckedLines:
         except UnicodeDecodeError as error:
             self.number_of = data.count(b"\n", 0, error.start) + 1
             raise self.error("holds something else than ASCII text") from None
-        # What stands behind the last line's end is nothing, or a line that was cut off.
+        # After the last line's end there is nothing, or a line that was cut off.
         self._rest = self._lines.pop()
 
     def error(self, message: str) -> ValueError:
-        """`FILE:LINE: MESSAGE`, of the line that was taken last."""
+        """The error `FILE:LINE: MESSAGE`, for the line read last."""
         return ValueError(f"{self.path}:{self.number_of}: {message}")
 
     def next(self, wanted: str) -> str:
-        """The next line; an error where the file ends before it."""
+        """Read the next line. Raises ValueError at the end of the file."""
         self.number_of += 1
         if self.number_of > len(self._lines):
             cut = ", in the middle of a line" if self._rest else ""
@@ -34,7 +34,7 @@ class CheckedLines:
         return self._lines[self.number_of - 1]
 
     def expect(self, line: str, otherwise: str) -> None:
-        """Take the next line, which must be this one."""
+        """Read the next line, which must be `line`."""
         got = self.next(repr(line))
         if got != line:
             raise self.error(f"{otherwise}: the line must be {line!r}, not {got[:60]!r}")
@@ -55,11 +55,11 @@ class CheckedLines:
         return int(value)
 
     def peek(self) -> str:
-        """The first word of the next line, which stays."""
+        """The first word of the next line, which is not read yet."""
         return self._lines[self.number_of].partition(" ")[0] if self.number_of < len(self._lines) else ""
 
     def ends(self) -> bool:
-        """Whether `end` is next; then nothing may follow."""
+        """Whether the next line is `end`; if so, reads it, and nothing may follow."""
         if self.peek() != "end":
             return False
         self.expect("end", "the file must end")
@@ -69,7 +69,7 @@ class CheckedLines:
         return True
 
     def codes(self, name: str, text: str, count: int, digits: int) -> tuple[int, ...]:
-        """Codes of so many hexadecimal digits each, one behind the other."""
+        """Codes of `digits` hexadecimal digits each, without separators."""
         if len(text) != count * digits or not HEX.match(text):
             raise self.error(f"{name} must be {count * digits} hexadecimal digits in lower case, not {text[:40]!r}")
         return tuple(int(text[i : i + digits], 16) for i in range(0, len(text), digits))

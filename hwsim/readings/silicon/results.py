@@ -15,7 +15,7 @@ FACTS = ("gpu", "capability", "driver", "cuda-driver", "cuda-runtime", "compiler
 
 @dataclass(frozen=True)
 class SectionResults:
-    """What came of one section. codes: a result for each case. unstable: the cases whose result changed.
+    """The results of a section. codes: a result for each case. unstable: the cases whose result changed.
 
     skipped: why the machine has no such instruction, or empty.
     """
@@ -28,7 +28,7 @@ class SectionResults:
 
 @dataclass(frozen=True)
 class ResultFile:
-    """What a result file holds. facts: of the GPU and its software, by FACTS. checksum: the case file's."""
+    """The content of a result file. facts: of the GPU and its software, by FACTS. checksum: the case file's."""
 
     checksum: str
     facts: dict[str, str]
@@ -55,7 +55,7 @@ def result_lines(cases: CaseFile, facts: dict[str, str], results: Iterator[Secti
 def read_results(path: Path, cases: CaseFile) -> ResultFile:
     """The results of a case file.
 
-    Raises ValueError that names file and line for what is not a whole result file, or is that of other cases.
+    Raises ValueError, naming file and line, for a file that is malformed, not complete, or of other cases.
     """
     lines = CheckedLines(path, path.read_bytes())
     lines.expect(HEAD, "this is no result file")

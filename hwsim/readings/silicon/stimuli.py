@@ -1,6 +1,6 @@
-"""Stimuli for hardware: dot products with a character, drawn from a seed.
+"""Stimuli for hardware: random dot products of given properties, drawn from a seed.
 
-They need not be solved for: a case is kept for what it tells apart (`hwsim.readings.silicon.design`).
+None is constructed for a purpose: `hwsim.readings.silicon.design` keeps those that tell candidates apart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Addend = Literal["any", "near", "above", "low", "high", "zero"]
 
 @dataclass(frozen=True)
 class Mix:
-    """What cases are like. Shares are probabilities.
+    """The properties of random cases. Shares are probabilities.
 
     spread: binades below a case's largest product down to which the others are drawn.
     zeros: of terms that are zero times a number, of any exponent. idle: of terms that are zero times zero.
@@ -82,9 +82,7 @@ MIXES = {
 def stimuli(
     instruction: GpuInstruction, mix: Mix, tag: str, rng: Stream, edges: tuple[int, int] = (14, 13)
 ) -> Iterator[CaptureCase]:
-    """Cases without end. edges: binades below the largest product at which half an ulp of the result and the end of
-    the window are.
-    """
+    """Cases without end. edges: as `hwsim.readings.silicon.design.edges` returns them."""
     drawer = _Drawer(instruction, mix, rng, edges)
     while True:
         yield drawer.case(tag)
@@ -132,7 +130,7 @@ class _Drawer:
         return CaptureCase(tag, tuple(a), tuple(b), c)
 
     def _edge(self, tag: str, terms: int) -> CaptureCase:
-        """A power of two, half an ulp of the result below it or not, and a small term at the end of the window."""
+        """A case of a power of two, perhaps half an ulp of the result, and a small term at the end of the window."""
         precision, window = self.edges
         top, self.sparse = self._top(), True
         reach = top
@@ -157,7 +155,7 @@ class _Drawer:
         return CaptureCase(tag, a, b, c)
 
     def _powers(self, exp: int) -> tuple[int, int]:
-        """Powers of two whose product has this exponent, or the nearest that normal numbers make."""
+        """Powers of two whose product has this exponent, or the nearest that normal numbers allow."""
         a, b = self.a, self.b
         exp = min(max(exp, a.emin + b.emin), a.emax + b.emax)
         of_a = self.between(max(a.emin, exp - b.emax), min(a.emax, exp - b.emin))
@@ -190,7 +188,7 @@ class _Drawer:
         return self._product(top - self._depth())
 
     def _depth(self) -> int:
-        """A term's distance: near the largest at times, or where something ends, or anywhere in the spread."""
+        """A term's distance below the largest: small, at one of the edges, or anywhere in the spread."""
         if self.chance(0.3):
             return self.between(0, 2)
         if self.sparse and self.chance(0.7):
@@ -198,7 +196,7 @@ class _Drawer:
         return self.between(0, self.mix.spread)
 
     def _product(self, exp: int) -> tuple[int, int]:
-        """Factors whose product has this reference exponent, or the nearest that there is."""
+        """Factors whose product has this reference exponent, or the nearest possible."""
         a, b = self.a, self.b
         exp = min(max(exp, a.emin + b.emin), a.emax + b.emax)
         low, high = max(a.emin, exp - b.emax), min(a.emax, exp - b.emin)
@@ -209,7 +207,7 @@ class _Drawer:
         return self._number(a, of_a), self._number(b, exp - of_a)
 
     def _number(self, fmt: FloatFormat, exp: int, subnormal: float = 0.5) -> int:
-        """A number of this exponent. subnormal: at emin, the share of subnormal ones."""
+        """A number of this exponent. subnormal: at emin, the share of subnormal numbers."""
         frac = self._fraction(fmt)
         if exp <= fmt.emin and fmt.subnormals and self.chance(subnormal):
             magnitude = max(1, frac)
@@ -218,7 +216,7 @@ class _Drawer:
         return (self.between(0, 1) * fmt.sign_bit | magnitude) << fmt.padding
 
     def _fraction(self, fmt: FloatFormat) -> int:
-        """Any fraction, mostly; or few ones, or all."""
+        """A fraction: mostly random, else with few ones, or all ones."""
         last = (1 << fmt.fraction_bits) - 1
         kind = self.between(1, 2) if self.sparse else self.between(0, 7)
         if kind == 0:
@@ -265,7 +263,7 @@ class _Drawer:
         return c
 
     def _special(self, fmt: FloatFormat, otherwise: int) -> int:
-        """NaN or an infinity; of a format that has none, what was there."""
+        """A code of NaN or infinity; the code itself in a format that has neither."""
         kinds = [codes for codes in (nans(fmt), infinities(fmt)) if codes]
         if not kinds:
             return otherwise

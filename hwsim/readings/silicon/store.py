@@ -1,4 +1,4 @@
-"""Captured results as files: one folder a GPU, one NPZ file an instruction, and a manifest."""
+"""Captured results as files: a folder for each GPU, with an NPZ file for each instruction and a manifest."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Captured:
 
     @property
     def stable(self) -> list[tuple[int, CaptureCase, int]]:
-        """Number, case and result of each case that always gave the same."""
+        """Number, case and result of each case whose result never changed."""
         rows = zip(range(len(self.codes)), self.cases, self.codes, strict=True)
         return [row for row in rows if row[0] not in self.unstable]
 
 
 def folder_name(gpu: str) -> str:
-    """`NVIDIA H100 80GB HBM3` as the name of a folder: h100-80gb-hbm3."""
+    """The folder's name for a GPU: h100-80gb-hbm3 for `NVIDIA H100 80GB HBM3`."""
     words = re.findall(r"[a-z0-9]+", gpu.lower().removeprefix("nvidia"))
     return "-".join(words) or "unknown"
 
@@ -52,8 +52,8 @@ def folder_name(gpu: str) -> str:
 def store(folder: Path, cases: CaseFile, results: ResultFile, replace: bool = False) -> tuple[Path, list[str]]:
     """Write results into the GPU's folder inside `folder`, and its manifest.
 
-    Returns the GPU's folder and the instructions that were written; those that the GPU does not have are left out.
-    Raises ValueError for results that are there already, unless they are to be replaced, and for a file with none.
+    Returns the GPU's folder and the instructions that were written; instructions that the GPU lacks are left out.
+    Raises ValueError for results that exist already, unless they are to be replaced, and for a file without results.
     """
     path = folder / folder_name(results.facts["gpu"])
     manifest = _manifest(path) if (path / MANIFEST).exists() else {"instructions": {}}
@@ -85,7 +85,7 @@ def store(folder: Path, cases: CaseFile, results: ResultFile, replace: bool = Fa
 
 
 def _packed(one: SectionResults) -> bytes:
-    """The arrays of one instruction: codes of all cases one behind the other, case by case."""
+    """The arrays of an instruction: the codes of all cases, concatenated."""
     section, (factor, accumulator) = one.section, one.section.instruction.digits
     tags = list(dict.fromkeys(case.tag for case in section.cases))
     narrow, wide = np.dtype(f"uint{4 * factor}"), np.dtype(f"uint{4 * accumulator}")
@@ -119,8 +119,8 @@ def _manifest(path: Path) -> dict[str, Any]:
 def load(path: Path, only: Iterable[str] = ()) -> list[Captured]:
     """The captured results of one GPU's folder. only: names of units or instructions; all unless given.
 
-    Raises ValueError for a folder without results, for a file that is not the one that was imported, and for a
-    name that the folder has nothing of.
+    Raises ValueError for a folder without results, for a file that was changed after its import, and for a name
+    without results in the folder.
     """
     entries, wanted = _manifest(path)["instructions"], set(only)
     found = [
