@@ -12,7 +12,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from hwsim.formats.catalog import explain_invalid, nearest
-from hwsim.formats.yamlfile import Document, SpecError
+from hwsim.formats.yamlfile import Document, Location, SpecError
 from hwsim.spec import Unit, implemented
 from hwsim.spec.keys import SpecPart
 from hwsim.spec.parts import Scale
@@ -49,7 +49,7 @@ def vary(unit: Unit, changes: Mapping[str, Any]) -> Unit:
     """
     if not changes:
         return unit
-    data = unit.model_dump(mode="json", exclude_unset=True)
+    data = _worded(unit.model_dump(mode="json", exclude_unset=True))
     for field in sorted(changes, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)):
         _change(data, field, _value(changes[field]))
     said = ", ".join(f"{field}={text(value)}" for field, value in changes.items())
@@ -58,10 +58,24 @@ def vary(unit: Unit, changes: Mapping[str, Any]) -> Unit:
     try:
         made = Unit.model_validate(data)
     except ValidationError as error:
-        told = str(explain_invalid(error, Document(_NOWHERE, {}, {})))
+        told = str(explain_invalid(error, Document(_NOWHERE, data, dict.fromkeys(locations(data), 1))))
         raise SpecError(told.removeprefix(f"{_NOWHERE}:1: ")) from None
     implemented(made).demand()
     return made
+
+
+def _worded(data: Any) -> Any:
+    """A unit's keys with the word for what there is none of, as files have it."""
+    if isinstance(data, dict):
+        return {key: _worded(value) for key, value in data.items()}
+    return "none" if data is None else data
+
+
+def locations(data: Any, at: Location = ()) -> Iterator[Location]:
+    """The paths of all keys of a mapping, those inside its mappings and lists too."""
+    yield at
+    for key, value in data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list) else ():
+        yield from locations(value, (*at, key))
 
 
 def check_field(field: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,7 +16,7 @@ from hwsim.spec import Unit, as_yaml, load_unit
 from hwsim.spec.catalog import written_out
 from hwsim.study.data import Data, parse_data
 from hwsim.study.data.parameters import StudyModel
-from hwsim.study.plan.fields import check_field, text
+from hwsim.study.plan.fields import check_field, locations, text
 from hwsim.study.plan.scaling import check_scaling, default_scaling
 
 Positive = Annotated[int, Strict(), Field(ge=1)]
@@ -95,19 +95,12 @@ def load_study(
     if isinstance(source, Mapping):
         base = Path.cwd() if folder is None else folder
         name = f"study {source.get('study', '')}".strip()
-        document: Document = _Said(Path(name), copy.deepcopy(dict(source)), dict.fromkeys(_places(source, ()), 0))
+        document: Document = _Said(Path(name), copy.deepcopy(dict(source)), dict.fromkeys(locations(source), 0))
     else:
         document = read(Path(source))
         base = Path(source).absolute().parent
     document.data.update(changes or {})
     return _StudyReader(document, base).study()
-
-
-def _places(data: Any, at: Location) -> Iterator[Location]:
-    """The paths of all keys."""
-    yield at
-    for key, value in data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list) else ():
-        yield from _places(value, (*at, key))
 
 
 class _StudyReader:
