@@ -193,7 +193,7 @@ def test_run_rehearses_with_a_stand_in(
 
 def test_run_ends_when_it_is_told_to(tools: Path, tmp_path: Path) -> None:
     tool(tools, "nvidia-smi", H200)
-    tool(tools, "sleep", f"exec {shutil.which('sleep')} 6000")
+    tool(tools, "sleep", f"exec {shutil.which('sleep')} 700")
     program = tool(tmp_path, "program", f"touch {tmp_path}/started; exec sleep")
     tool(tools, "nvcc", f'while [ "$1" != -o ]; do shift; done; cp {program} "$2"')
     cases = case_file(tmp_path / "cases", GOOD)
