@@ -7,11 +7,11 @@
         return list(directed(unit))
 
 The first process that asks computes, while others wait for its result and read it. A result is kept under build/tests
-by everything that it can depend on: the arguments, the file that defines the function, and the sources of the packages
-that the decorator names with all packages that these may import (the layers of the import contract). So:
-- arguments are texts, numbers, None, units, or tuples of these; give a unit itself, not the name of one that a helper
-  module declares, since that module is not looked at;
-- what the function calls stands in its own file or in hwsim;
+by everything that it can depend on: the arguments, the file that defines the function, the tests' helper modules, and
+the sources of the packages that the decorator names with all packages that these may import (the layers of the import
+contract). So:
+- arguments are texts, numbers, None, units, or tuples of these;
+- what the function calls stands in its own file, in a helper module or in those packages;
 - the result can be pickled, and whoever takes it leaves it as it is: one process hands out one object.
 """
 
@@ -96,9 +96,13 @@ def _as_text(value: object) -> str:
 
 @functools.cache
 def _sources(packages: tuple[str, ...]) -> str:
-    """A digest of the files of these packages of hwsim and of those that they may import; of all for ()."""
+    """A digest of the tests' helpers, the files of these packages of hwsim and of those that they may import.
+
+    packages: () stands for all.
+    """
     digest = hashlib.sha256()
-    for source in sorted(_folders(packages)):
+    helpers = [path for path in Path(__file__).parent.rglob("*.py") if not path.name.startswith("test_")]
+    for source in sorted([*helpers, *_folders(packages)]):
         for path in [source] if source.is_file() else sorted(source.rglob("*")):
             if path.is_file() and path.suffix != ".pyc":
                 digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())

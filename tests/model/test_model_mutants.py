@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from computed_once import computed_once
 from model.model_units import Case, assert_caught, assert_right, cases, expected, run
 from odd_units import unit
 
@@ -58,6 +59,11 @@ def fresh() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def suites() -> dict[str, tuple[list[Case], list[int]]]:
     """Cases of the units that mutants are tried on, with the witness's results."""
+    return right_results()
+
+
+@computed_once("model")
+def right_results() -> dict[str, tuple[list[Case], list[int]]]:
     given = {name: list(cases(name, COUNT, SEED)) for name in {name for name, _ in MUTANTS.values()}}
     for name, more in DIRECTED.items():
         given[name] += more
