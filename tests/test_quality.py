@@ -165,3 +165,12 @@ def test_no_two_classes_have_one_name() -> None:
                 places.setdefault(name, []).append(str(path.relative_to(ROOT)))
     assert len(places) > 200
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_no_randomness_but_the_projects_own() -> None:
+    # Neither NumPy nor Python promises the numbers of its generators for the next version.
+    for folder in ("hwsim", "rtl", "tb"):
+        for path in (ROOT / folder).rglob("*.py"):
+            assert not re.search(
+                r"default_rng|np\.random|^import random|^from random ", path.read_text(), re.MULTILINE
+            ), path

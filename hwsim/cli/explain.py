@@ -9,6 +9,7 @@ import numpy as np
 import typer
 from rich.text import Text
 
+from hwsim.cases.drawing import Stream, normals
 from hwsim.cli import parse
 from hwsim.cli.app import app
 from hwsim.cli.output import note, print_table, say
@@ -100,19 +101,19 @@ def _encoded(fmt: Format, numbers: list[parse.Number]) -> Any:
 
 def example(unit: Unit, seed: int, products: int | None) -> dict[str, Any]:
     """Random finite operands, as arguments of `hwsim.explain`."""
-    random = np.random.default_rng(seed)
+    stream = Stream(seed, unit.name, "explain")
     k = products or _whole(unit)
-    arguments = {"a": _factors(random, unit.operands.a, k), "b": _factors(random, unit.operands.b, k)}
+    arguments = {"a": _factors(stream, unit.operands.a, k), "b": _factors(stream, unit.operands.b, k)}
     if unit.operands.addend is not None:
-        arguments["c"] = unit.operands.addend.encode(float(random.normal()))
+        arguments["c"] = unit.operands.addend.encode(float(normals(stream, (1,))[0]))
     if unit.scale is not None:
         for side, length in (("a", unit.scale.a.block[1]), ("b", unit.scale.b.block[0])):
             fmt = getattr(unit.scale, side).format
-            near = random.integers(-3, 4, -(-k // length))
+            near = stream.integers(-3, 4, -(-k // length))
             if isinstance(fmt, ExponentFormat):
                 arguments[f"scale_{side}"] = np.clip(fmt.bias + near, fmt.min_code, fmt.max_code)
             else:
-                arguments[f"scale_{side}"] = fmt.encode(random.uniform(1, 2, near.size) * 2.0**near)
+                arguments[f"scale_{side}"] = fmt.encode((1 + stream.uniforms(near.size)) * 2.0**near)
     return arguments
 
 
@@ -132,12 +133,13 @@ def _whole(unit: Unit) -> int:
 NARROW_BITS = 8
 
 
-def _factors(random: np.random.Generator, fmt: Format, k: int) -> Any:
+def _factors(stream: Stream, fmt: Format, k: int) -> Any:
     """Any finite codes of a narrow format; of a wide one, whose exponents are too far apart, normal numbers."""
     if fmt.bits > NARROW_BITS:
-        return fmt.encode(random.normal(size=k))
+        return fmt.encode(normals(stream, (k,)))
     codes = np.arange(0, 1 << fmt.bits)
-    return random.choice(codes[np.isfinite(fmt.decode(codes))], k)
+    finite = codes[np.isfinite(fmt.decode(codes))]
+    return finite[stream.integers(len(finite), size=k)]
 
 
 def _print(explained: Explained, only: int | None) -> None:
