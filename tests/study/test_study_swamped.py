@@ -99,8 +99,8 @@ def test_a_group_loses_what_is_below_its_window() -> None:
 def loses_nothing_else(name: str) -> bool:
     """Whether a unit's lost bits leave no trace: neither rounded down nor jammed, nor up."""
     unit = load_unit(name)
-    lost = [unit.sum.lost, unit.sum.combine.lost if unit.sum.combine else "truncate"]
-    lost.append(unit.late.lost or "truncate" if unit.late else "truncate")
+    parts = (unit.sum, getattr(unit.sum, "combine", None), unit.late)
+    lost = [getattr(part, "lost", "truncate") for part in parts]
     return all(x in ("truncate", "rne", "rna") for x in lost)
 
 
