@@ -1,4 +1,4 @@
-"""How this package compiles: Numba, without Python's lock, kept on disk by the content of what was compiled."""
+"""Compiles functions with Numba, without Python's lock, and keeps the code on disk by the content of its source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IMPORT = re.compile(
 
 
 def compiled(function: Function) -> Function:
-    """Compiled when it is first called, by one process while others wait, and kept on disk."""
+    """Compile a function when it is first called, in one process while others wait, and keep the code on disk."""
     with _kept_in(code_folder(function.__module__)):
         dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     dispatcher.compile = _one_at_a_time(dispatcher)
@@ -34,16 +34,16 @@ def compiled(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Compiled as a part of whatever calls it."""
+    """Compile a function as a part of its callers."""
     dispatcher: Function = numba.njit(forceinline=True, nogil=True, error_model="numpy")(function)
     return dispatcher
 
 
 def _one_at_a_time(dispatcher: Any) -> Callable[[Any], Any]:
-    """A dispatcher's `compile`, which looks on disk first: where several processes ask at once, one compiles.
+    """A dispatcher's `compile` under a lock: of several processes, one compiles, and the others load its code.
 
-    Numba's own lock is taken first, as it is when a function that is being compiled asks for another: threads of a
-    process then never wait for each other in turn. Functions do not call one another in circles; nor do processes.
+    Numba's own lock is taken first, as it is when compiling a function requires another: so threads cannot deadlock.
+    Nor can processes, because functions do not call one another in circles.
     """
     compile_or_load, folder = dispatcher.compile, Path(dispatcher.stats.cache_path)
     name = f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}.lock"
@@ -60,7 +60,7 @@ def _one_at_a_time(dispatcher: Any) -> Callable[[Any], Any]:
 
 @contextmanager
 def _kept_in(folder: Path) -> Iterator[None]:
-    """Numba's own folder where its configuration names one."""
+    """Let Numba keep code in a folder, unless its configuration names one."""
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = before or str(folder)
     try:
@@ -71,10 +71,10 @@ def _kept_in(folder: Path) -> Iterator[None]:
 
 @cache
 def code_folder(module: str, root: Path = ROOT) -> Path:
-    """Where a module's compiled code is kept: named by its content, and by that of all modules that it may call.
+    """The folder of a module's compiled code, named by the content of the module and of all modules that it may call.
 
-    Numba asks whether a function's own file has changed, but not the files of what it calls.
-    module: under `hwsim`, which is the folder `root`.
+    Numba itself checks only whether a function's own file has changed, not the files of functions that it calls.
+    module: under `hwsim`, whose folder is `root`.
     """
     content = hashlib.sha256()
     for name in sorted(reachable_modules(module, root)):
@@ -83,9 +83,9 @@ def code_folder(module: str, root: Path = ROOT) -> Path:
 
 
 def reachable_modules(module: str, root: Path = ROOT) -> set[str]:
-    """A module, all that it imports, and so on; of this package, and by the statements in their files.
+    """A module and all modules of this package that it imports, directly or not, by their import statements.
 
-    Every compiled module imports this one, which says how to compile.
+    Every compiled module imports this one, so that a change here compiles all of them again.
     """
     reached, left = set[str](), [module]
     while left:
@@ -98,7 +98,7 @@ def reachable_modules(module: str, root: Path = ROOT) -> set[str]:
 
 @cache
 def imported_modules(module: str, root: Path = ROOT) -> frozenset[str]:
-    """The modules of this package that a module's statements import, those within functions and for types too."""
+    """The modules of this package that a module imports, within functions and for types too."""
     names: set[str] = set()
     for package, members, modules in IMPORT.findall(_file(module, root).read_text(encoding="utf-8")):
         names |= {package, *(f"{package}.{member}" for member in re.findall(r"\w+", members))} if package else set()

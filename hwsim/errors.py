@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class ToolMissing(RuntimeError):
-    """A program that hwsim drives is not there. The message holds the command that installs it."""
+    """Raised where a program that hwsim runs is not installed. The message holds the command that installs it."""

@@ -1,4 +1,4 @@
-"""Files and folders that take their place whole, or not at all."""
+"""Files and folders that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def replaced(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, which replaces `path` when all of it is written, and leaves nothing when it is not.
+    """A file that replaces `path` once it is completely written, and is removed otherwise.
 
-    A device or a pipe is written to as it is.
+    Devices and pipes are written to directly.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as file:
@@ -34,9 +34,9 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def replaced_folder(path: Path, keep: bool = False) -> Iterator[Path]:
-    """A folder to fill, which replaces `path` when all of it is there, and leaves nothing when it is not.
+    """A folder that replaces `path` once it is completely filled, and is removed otherwise.
 
-    keep: a `path` that is there by then, because another process was faster, stays in place of this one.
+    keep: leave a `path` that another process has made in the meantime.
     """
     scratch = _beside(path)
     scratch.mkdir(parents=True)
@@ -51,12 +51,12 @@ def replaced_folder(path: Path, keep: bool = False) -> Iterator[Path]:
 
 
 def _beside(path: Path) -> Path:
-    """A name in the same folder that nothing has."""
+    """An unused name in the same folder."""
     return path.with_name(f".{path.name}-{secrets.token_hex(4)}")
 
 
 def cache_folder() -> Path:
-    """Where results that take long are kept, by content: HWSIM_CACHE, or `hwsim` in the user's cache folder."""
+    """The folder of results that take long to compute: HWSIM_CACHE, or `hwsim` in the user's cache folder."""
     if own := os.environ.get("HWSIM_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hwsim"

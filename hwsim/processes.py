@@ -1,4 +1,4 @@
-"""Child processes that never outlive the run."""
+"""Child processes that end with the run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 class Stopped(Exception):
-    """The run was stopped while a child process worked."""
+    """Raised where the run was stopped while a child process worked."""
 
 
 _running: set[subprocess.Popen[bytes]] = set()
@@ -27,7 +27,7 @@ def run(
     cwd: Path | None = None,
     seconds: float | None = None,
 ) -> int:
-    """Run a command, its output appended to `log`; its exit status.
+    """Run a command and append its output to `log`. Returns its exit status.
 
     Raises Stopped after `stop`, and subprocess.TimeoutExpired when it takes longer than `seconds`.
     """

@@ -33,21 +33,21 @@ from hwsim.spec.arguments import (
     scale_shapes,
 )
 
-# Up to so many products, about a second of the model's, compiled code is not loaded for: that takes longer.
+# Up to this number of products the model takes about a second, which is less than loading compiled code takes.
 FEW = 1 << 19
-# Units whose kernels have been loaded: those are quicker whatever the size.
+# Units whose kernels have been loaded: these are quicker at any size.
 _loaded: set[Unit] = set()
 
 
 @lru_cache(maxsize=64)
 def kernel_for(unit: Unit) -> AnyKernel | None:
-    """The unit's kernel; None where there is none, and the model computes it."""
+    """The unit's kernel; None for a unit without one, which the model computes."""
     definition_of(unit)
     return kernel_of(unit) if supports(unit) else None
 
 
 def chosen(unit: Unit, products: int, k: int) -> AnyKernel | None:
-    """The kernel that computes so many products of a unit, sums of k of them; None where the model does."""
+    """The kernel that computes a product of this size; None where the model does. k: products of one sum."""
     if products <= FEW and unit not in _loaded:
         return None
     kernel = kernel_for(unit)
@@ -83,7 +83,7 @@ def dot(
 
 
 def dot_codes(unit: Unit, a: Codes, b: Codes, c: Codes, scales: tuple[Codes, Codes] | None) -> Codes:
-    """The results' codes (n,) of a[i] . b[i] + c[i].
+    """The result codes (n,) of a[i] . b[i] + c[i].
 
     a, b: (n, K), filled up along K; scales: (n, blocks) of each, filled too, or None. c: (n,).
     """
@@ -136,12 +136,12 @@ def gemm(
 
 
 def products(a: Shape, b: Shape) -> int:
-    """How many products a matrix product of these shapes has: the total of what `progress` is called with."""
+    """The number of products in a matrix product of these shapes: the total of the calls of `progress`."""
     return math.prod(np.broadcast_shapes(a[:-2], b[:-2])) * a[-2] * a[-1] * b[-1]
 
 
 def _no_progress(_: int) -> None:
-    """No progress is shown."""
+    """Show no progress."""
 
 
 def _broadcast(what: str, codes: Codes, shape: Shape) -> Codes:
@@ -152,7 +152,7 @@ def _broadcast(what: str, codes: Codes, shape: Shape) -> Codes:
 def _scales(
     unit: Unit, scale_a: Any, scale_b: Any, a: Shape, b: Shape, batch: Shape
 ) -> tuple[Codes, Codes] | tuple[None, None]:
-    """The scales' codes of all products of a batch, of matrices of these shapes; None for an unscaled unit."""
+    """The scales' codes of all matrices of a batch; None for an unscaled unit. a, b: shapes of the matrices."""
     if unit.scale is None:
         check_unscaled(unit, scale_a, scale_b)
         return None, None
@@ -165,7 +165,7 @@ def _scales(
 def _dots_by_definition(
     unit: Unit, a: Codes, b: Codes, c: Codes, scales: tuple[Codes, Codes] | None
 ) -> NDArray[np.uint32]:
-    """Row by row, in Python's integers."""
+    """Dot products by the model, in Python's integers."""
     definition, k = definition_of(unit), a.shape[1]
     none: list[list[int]] = [[]] * len(a)
     of_a, of_b = none, none
@@ -177,7 +177,7 @@ def _dots_by_definition(
 
 
 def _matrix_by_definition(operands: ProductOperands, out: Codes, progress: Progress) -> None:
-    """Row by row, in Python's integers."""
+    """Write a matrix product by the model, row by row, in Python's integers."""
     unit, n = operands.unit, operands.b.shape[1]
     columns, scale_b = operands.panel(slice(0, n))
     for i in range(len(operands.a)):

@@ -71,18 +71,18 @@ def cases(
 
     chosen = [load_unit(name) for name in units]
     wanted = [(instruction_of(unit, instruction), unit) for unit in chosen]
-    names = [one.name for one, _ in wanted]
+    names = [gpu.name for gpu, _ in wanted]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"{name} is asked for by more than one unit; take one, or write a file for each")
     seed = secrets.randbelow(2**32) if seed is None else seed
     sections = []
     with Progress("designing cases", len(QUESTIONS) * len(wanted)) as bar, ProcessPoolExecutor(WORKERS) as pool:
-        made = []
-        for one, unit in wanted:
-            made.append(pool.submit(design, one, unit, count, seed))
-            made[-1].add_done_callback(lambda _: bar.advance(len(QUESTIONS)))
-        for future in made:
+        futures = []
+        for gpu, unit in wanted:
+            futures.append(pool.submit(design, gpu, unit, count, seed))
+            futures[-1].add_done_callback(lambda _: bar.advance(len(QUESTIONS)))
+        for future in futures:
             section, designed = future.result()
             sections.append(section)
             _show_design(section, designed)
@@ -94,22 +94,22 @@ def cases(
 
 def _show_design(section: Section, designed: list[Designed]) -> None:
     say(f"{section.unit}: {section.instruction.name}, {len(section.cases):,} cases")
-    asked = [one for one in designed if one.apart]
+    asked = [rule for rule in designed if rule.apart]
     rows = [
         [
-            one.rule.name,
-            f"{len(one.candidates)}",
-            f"{sum(map(bool, one.apart.values()))} of {len(one.apart)}",
-            f"{one.least}",
-            f"{len(one.cases)}",
+            rule.rule.name,
+            f"{len(rule.candidates)}",
+            f"{sum(map(bool, rule.apart.values()))} of {len(rule.apart)}",
+            f"{rule.least}",
+            f"{len(rule.cases)}",
         ]
-        for one in asked
+        for rule in asked
     ]
     print_table(["rule", "candidates", "pairs apart", "by at least", "cases"], rows, right=[1, 2, 3, 4])
-    for one in asked:
-        for names in one.alike:
-            said = ", ".join(candidate.name for candidate in one.candidates if candidate.name in names)
-            say(f"{one.rule.name}: not told apart in {one.tried:,} tries: {said}")
+    for rule in asked:
+        for names in rule.alike:
+            candidates = ", ".join(candidate.name for candidate in rule.candidates if candidate.name in names)
+            say(f"{rule.rule.name}: not told apart in {rule.tried:,} tries: {candidates}")
     say()
 
 
@@ -133,15 +133,15 @@ def import_(
     from hwsim.readings.silicon.results import read_results
     from hwsim.readings.silicon.store import store
 
-    known = read_cases(case_file)
-    results = read_results(result_file, known)
-    path, names = store(output, known, results, replace)
-    for one in results.sections:
-        name = one.section.instruction.name
-        if one.skipped:
-            note(f"{name} was skipped: {one.skipped}")
-        elif one.unstable:
-            note(f"{name}: {len(one.unstable)} results changed from one run to the next; they are kept, and not judged")
+    cases = read_cases(case_file)
+    results = read_results(result_file, cases)
+    path, names = store(output, cases, results, replace)
+    for part in results.sections:
+        name, unstable = part.section.instruction.name, len(part.unstable)
+        if part.skipped:
+            note(f"{name} was skipped: {part.skipped}")
+        elif unstable:
+            note(f"{name}: {unstable} results changed from one run to the next; they are kept, and not judged")
     say(f"{path}: {len(names)} instructions of {results.facts['gpu']}")
     say(f"judge them: hwsim capture judge {path}")
 
@@ -168,11 +168,11 @@ def judge(
     from hwsim.readings.silicon.store import load
 
     given = {unit.name: unit for unit in map(load_unit, units or ())}
-    found = load(folder, given)
+    stored = load(folder, given)
     rounds = 3  # that most judgements take
     agreed = True
-    with Progress("judging", rounds * len(QUESTIONS) * len(found)) as bar:
-        for captured in found:
+    with Progress("judging", rounds * len(QUESTIONS) * len(stored)) as bar:
+        for captured in stored:
             unit = given.get(captured.unit) or load_unit(captured.unit)
             judgement = judged(captured, unit, tick=bar.advance)
             _show(judgement, every)
@@ -198,13 +198,13 @@ def _show(judgement: Judgement, every: bool) -> None:
     as_said = "as specified" if not judgement.adopted else "with these changes"
     say(f"{as_said}, the unit explains {judgement.right:,} of {judgement.of:,} results")
     if judgement.unexplained is not None:
-        one = judgement.unexplained
-        say(f"case {one.case} is not explained: {_codes(one.got, one.said, unit)}", style="red")
+        example = judgement.unexplained
+        say(f"case {example.case} is not explained: {_codes(example.got, example.said, unit)}", style="red")
     say()
 
 
 def _shown(verdict: QuestionVerdict, every: bool) -> list[Standing]:
-    """The candidates that are left; all of them where none is; and those refuted, if they are asked for."""
+    """The candidates to show: the survivors; with `every`, or without survivors, the refuted ones too."""
     left = [standing for standing in verdict.standings if standing.survives]
     refuted = [standing for standing in verdict.standings if not standing.survives]
     refuted.sort(key=lambda standing: -standing.right)
@@ -221,6 +221,6 @@ def _standing_cells(standing: Standing, unit: Unit) -> list[str]:
     return [standing.candidate.name, f"{standing.right}", f"{standing.of}", state, text]
 
 
-def _codes(got: int, said: int, unit: Unit) -> str:
+def _codes(got: int, predicted: int, unit: Unit) -> str:
     digits = unit.output.container_bits // 4
-    return f"returned {got:#0{digits + 2}x}, not {said:#0{digits + 2}x}"
+    return f"returned {got:#0{digits + 2}x}, not {predicted:#0{digits + 2}x}"

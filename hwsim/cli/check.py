@@ -50,19 +50,18 @@ def check(
     """
     again = shlex.join(["hwsim", "check", folder, results])
     findings = _pipe(results) if folder == "-" else _file(folder, results)
-    found = findings.explanations()
-    called = _called(findings.unit, folder)
-    mismatches = findings.mismatches(again, called, found)
-    _tell(findings, found)
+    explanations = findings.explanations()
+    mismatches = findings.mismatches(again, _unit_argument(findings.unit, folder), explanations)
+    _print_findings(findings, explanations)
     if mismatches:
         from hwsim.report import mismatch_lines
 
-        for one in mismatches[:SHOWN]:
+        for mismatch in mismatches[:SHOWN]:
             say()
-            say(f"{one.where}: case {one.case}", style="red")
-            # What would explain them all has been said.
-            say("\n".join(mismatch_lines(one.changed(semantics=()))))
-            say(f"  every stage: {one.explain}")
+            say(f"{mismatch.where}: case {mismatch.case}", style="red")
+            # The semantics that explain all mismatches are printed above.
+            say("\n".join(mismatch_lines(mismatch.changed(semantics=()))))
+            say(f"  every stage: {mismatch.explain}")
     if report is not None:
         from hwsim.report import write_reports
 
@@ -73,8 +72,8 @@ def check(
         raise typer.Exit(MISMATCH)
 
 
-def _called(unit: Unit, folder: str) -> str:
-    """What names a unit in a command: its own name where it is a preset, else its file in the set."""
+def _unit_argument(unit: Unit, folder: str) -> str:
+    """A unit as a command's argument: the name of a preset, or the unit's file in the set."""
     if folder == "-" or (unit.name in presets() and load_unit(unit.name) == unit):
         return unit.name
     return str(Path(folder) / "unit.yaml")
@@ -94,9 +93,9 @@ def _file(folder: str, results: str) -> Findings:
     from hwsim.vectors.findings import of_set
     from hwsim.vectors.stored import stored
 
-    known = stored(folder)
+    vectors = stored(folder)
     with _opened(results) as lines:
-        return of_set(compare(known, lines, results), results)
+        return of_set(compare(vectors, lines, results), results)
 
 
 @contextmanager
@@ -111,19 +110,19 @@ def _opened(results: str) -> Iterator[TextIO]:
         raise ValueError(f"{results} must be text: byte {error.start} is {error.object[error.start]:#04x}") from None
 
 
-def _tell(findings: Findings, found: list[Consistent]) -> None:
+def _print_findings(findings: Findings, explanations: list[Consistent]) -> None:
     row = findings.row
-    said = f"{findings.compared:,} of {findings.planned:,} results compared"
+    compared = f"{findings.compared:,} of {findings.planned:,} results compared"
     if row.passed:
-        say(f"all equal: {said}, {findings.suite} of {findings.unit.name}")
+        say(f"all equal: {compared}, {findings.suite} of {findings.unit.name}")
         return
-    say(f"{findings.wrong:,} wrong: {said}, {findings.suite} of {findings.unit.name}", style="red")
+    say(f"{findings.wrong:,} wrong: {compared}, {findings.suite} of {findings.unit.name}", style="red")
     for hint in findings.hints:
         say(f"  {hint}")
-    if found and found[0].everything:
-        say("consistent with: " + "; or ".join(one.name for one in found[:4]))
-        say(f"  {found[0].description}")
-    elif found:
+    if explanations and explanations[0].everything:
+        say("consistent with: " + "; or ".join(explanation.name for explanation in explanations[:4]))
+        say(f"  {explanations[0].description}")
+    elif explanations:
         say("no known semantics explains all; the nearest:")
-        for one in found:
-            say(f"  {one}")
+        for explanation in explanations:
+            say(f"  {explanation}")

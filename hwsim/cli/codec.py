@@ -83,7 +83,7 @@ def encode(
 
 
 def _exactness(number: parse.Number, value: float) -> str:
-    """`exact` where the code is the number itself, else the direction in which it lies."""
+    """`exact` where the code's value is the number, else the direction in which it was rounded."""
     if not isinstance(number, Fraction) and not math.isfinite(number):
         return "exact" if number == value or (math.isnan(number) and math.isnan(value)) else "replaced"
     if not math.isfinite(value):

@@ -128,7 +128,7 @@ def theirs(path: Path, assertions: bool) -> tuple[Design, ...]:
 
 
 def show(options: CosimOptions, result: RunResult, started: float) -> None:
-    """Show what came of a run. started: on the monotonic clock."""
+    """Print the results of a run. started: on the monotonic clock."""
     from hwsim.report import failure_lines
 
     heads = ["unit", "suite", "simulator", "cases", "mismatches", "cycles", "cases/s", ""]
@@ -150,10 +150,10 @@ def show(options: CosimOptions, result: RunResult, started: float) -> None:
 
 
 def _covered(options: CosimOptions, result: RunResult) -> Iterator[str]:
-    """Of our units whether results can overflow; of every design what its cases covered."""
+    """Lines about our units' overflow, and about the coverage of every design."""
     from hwsim.cosim.unitdesign import UnitDesign
 
-    covered = {one.unit: one for one in result.coverage}
+    covered = {coverage.unit: coverage for coverage in result.coverage}
     for design in options.designs:
         if isinstance(design, UnitDesign):
             yield f"{design.name}: {ranges(design.unit)}"
@@ -175,23 +175,23 @@ def _cells(row: Row) -> list[str]:
 
 
 def verdict(rows: Sequence[Row], started: float, seed: int) -> str:
-    """What came of a run, in a line. started: on the monotonic clock."""
+    """The outcome of a run, in a line. started: on the monotonic clock."""
     failed = sum(not row.passed for row in rows)
     total = sum(row.compared for row in rows)
-    said = f"{failed} of {len(rows)} suites failed" if failed else "all equal"
-    return f"{said}: {total:,} comparisons in {time.monotonic() - started:.0f} s, seed {seed}"
+    outcome = f"{failed} of {len(rows)} suites failed" if failed else "all equal"
+    return f"{outcome}: {total:,} comparisons in {time.monotonic() - started:.0f} s, seed {seed}"
 
 
 def ranges(unit: Unit) -> str:
     """Whether results of the unit can overflow or underflow."""
     from hwsim.cases.reachable import range_report
 
-    found = range_report(unit)
+    report = range_report(unit)
     overflow, underflow = (
         "proved unreachable" if not possible else "reachable" if witness is not None else "not excluded"
         for possible, witness in (
-            (found.overflow, found.overflow_witness),
-            (found.underflow, found.underflow_witness),
+            (report.overflow, report.overflow_witness),
+            (report.underflow, report.underflow_witness),
         )
     )
     return f"overflow of a result: {overflow}; underflow: {underflow}"
@@ -205,7 +205,7 @@ def again(
     cuts: str | None,
     contexts: int | None,
 ) -> str:
-    """The command that runs the same again."""
+    """The command that repeats the run."""
     words = ["hwsim", "cosim", *(units or ())]
     if sim is not Simulators.BOTH:
         words += ["--sim", sim.value]

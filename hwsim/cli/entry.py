@@ -1,4 +1,4 @@
-"""The entry point: runs a command, and turns what goes wrong into a line and an exit status."""
+"""The entry point: runs a command, and turns errors into a line and an exit status."""
 
 from __future__ import annotations
 

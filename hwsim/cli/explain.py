@@ -70,7 +70,7 @@ def explain(
 
 
 def _operand(name: str, fmt: Format, codes: str | None, values: str | None) -> Any:
-    """One factor's codes, from the option that has them."""
+    """A factor's codes, from --a or --a-values, --b or --b-values."""
     if (codes is None) == (values is None):
         wrong = (
             f"--{name} or --{name}-values is missing" if codes is None else f"--{name} does not go with --{name}-values"
@@ -121,7 +121,7 @@ FEW = 4  # products of an example whose unit takes them one by one
 
 
 def _whole(unit: Unit) -> int:
-    """The products of an example: a group, or an instruction where only those are whole; all of the scales' blocks."""
+    """The number of products in an example: a whole group or instruction, and whole blocks of scales."""
     fill, instruction = unit.instruction.fill, unit.instruction
     if unit.scale is not None:
         block = math.lcm(unit.scale.a.block[1], unit.scale.b.block[0])
@@ -134,7 +134,7 @@ NARROW_BITS = 8
 
 
 def _factors(stream: Stream, fmt: Format, k: int) -> Any:
-    """Any finite codes of a narrow format; of a wide one, whose exponents are too far apart, normal numbers."""
+    """Random finite codes of a narrow format; of a wide one, whose range is too large, normally distributed numbers."""
     if fmt.bits > NARROW_BITS:
         return fmt.encode(normals(stream, (k,)))
     codes = np.arange(0, 1 << fmt.bits)
@@ -181,7 +181,7 @@ def _print_picture(shown: Picture) -> None:
 
 
 def _bits(row: BitRow, labels: int, numbers: int) -> Text:
-    """One row of the picture, lost ones in red."""
+    """A row of the picture; lost bits that are 1 are red."""
     summary = row.label in {"sum", "result"}
     line = Text(f"{row.label:>{labels}} {row.sign} ", style="bold" if summary else "")
     for character in row.kept:

@@ -38,16 +38,16 @@ def export_c(
     for name in files:
         _check_own(output / name, MARK)
     for name, text in files.items():
-        made = text.encode()
-        # A file that stays as it is keeps its time, so that nothing is built again for it.
-        if not (output / name).is_file() or (output / name).read_bytes() != made:
+        content = text.encode()
+        # A file that does not change keeps its time, so that nothing is rebuilt for it.
+        if not (output / name).is_file() or (output / name).read_bytes() != content:
             with replaced(output / name) as file:
-                file.write(made)
+                file.write(content)
     say(f"{output}: {', '.join(files)}")
 
 
 def _check_own(path: Path, mark: str) -> None:
-    """Raise ValueError for a file that no export wrote."""
+    """Raise ValueError for a file that was not written by an export."""
     if path.parent.exists() and not path.parent.is_dir():
         raise ValueError(f"--output must be a folder, not the file {path.parent}")
     if not path.exists():

@@ -51,7 +51,7 @@ def formats(
 
 
 def layout(fmt: Format) -> str:
-    """The fields: `1-4-3` is sign, exponent, fraction."""
+    """The widths of the fields: `1-4-3` for sign, exponent and fraction."""
     if isinstance(fmt, FloatFormat):
         return f"{int(fmt.signed)}-{fmt.exponent_bits}-{fmt.fraction_bits}"
     if isinstance(fmt, FixedFormat):
@@ -77,7 +77,7 @@ def nans(fmt: Format) -> str:
 
 
 def facts(fmt: Format) -> list[list[str]]:
-    """What there is to say of one format, as rows of a word and what it is."""
+    """The properties of a format, as rows of a word and its value."""
     rows = [["format", fmt.name], ["kind", fmt.kind], ["summary", fmt.summary], ["source", fmt.source]]
     container = f", in the high bits of a container of {fmt.container_bits}" if fmt.padding else ""
     rows.append(["bits", f"{fmt.bits}{container}"])
@@ -121,7 +121,7 @@ def _float_facts(fmt: FloatFormat) -> list[list[str]]:
 
 
 def _print_codes(fmt: Format) -> None:
-    """Every code and its value; of a float with a sign the positive ones."""
+    """Print every code and its value; of a signed float the positive codes only."""
     signed = isinstance(fmt, FloatFormat) and fmt.signed
     count = 1 << fmt.bits - signed
     values = fmt.decode(np.arange(count))

@@ -92,7 +92,7 @@ def gemm(
 def _rules(
     unit: Unit, stored: tuple[StoredArray, StoredArray], quantize: str | None, quantize_b: str | None
 ) -> tuple[str | None, str | None]:
-    """The rules of a and of b, None of what is codes. Raises ValueError for a rule that is not used."""
+    """The rules of a and of b; None for codes, which need none. Raises ValueError for a rule that is not used."""
     for rule in (quantize, quantize_b):
         if rule is not None:
             get_rule(rule)
@@ -108,7 +108,7 @@ def _rules(
 
 
 def _say_rules(given: Given) -> None:
-    """What was quantised, and what became of scales that the unit does not take."""
+    """Print the rules that were applied, and whether their scales multiplied the result."""
     for factor in (given.a, given.b):
         if factor.rule is not None:
             left = "; the result was multiplied by its scale" if multiplies(given.unit, get_rule(factor.rule)) else ""

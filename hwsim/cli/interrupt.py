@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """SIGTERM and SIGHUP end the run as Ctrl-C does, so that nothing is left of it but what can be taken up again."""
+    """Let SIGTERM and SIGHUP end the run as Ctrl-C does, so that the run leaves only what can be resumed."""
     before = {}
     if threading.current_thread() is threading.main_thread():
         for ending in (signal.SIGTERM, signal.SIGHUP):

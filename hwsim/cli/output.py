@@ -1,4 +1,4 @@
-"""What commands print with: plain columns, nothing cut off where the output is no terminal."""
+"""Prints lines and plain columns, which are not cut off where the output is no terminal."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Ite
     header: all empty for none. right: the columns that are aligned to the right.
     """
     at_right = set(right)
-    made = Table(box=None, pad_edge=False, show_header=any(header), header_style="bold")
+    table = Table(box=None, pad_edge=False, show_header=any(header), header_style="bold")
     for index, name in enumerate(header):
-        made.add_column(Text(name), justify="right" if index in at_right else "left", overflow="fold")
+        table.add_column(Text(name), justify="right" if index in at_right else "left", overflow="fold")
     for row in rows:
-        made.add_row(*map(Text, row))
+        table.add_row(*map(Text, row))
     out = console()
     with out.capture() as captured:
-        out.print(made)
+        out.print(table)
     for line in captured.get().splitlines():
         sys.stdout.write(line.rstrip() + "\n")
 
 
 def print_error(message: str) -> None:
-    """`error: MESSAGE`, in red, on one line of the standard error."""
+    """Print `error: MESSAGE` in red on a line of the standard error."""
     line = " ".join(message.split())
     _console(stderr=True).print(Text(f"error: {line}", style="red"), soft_wrap=True)
 
 
 def note(message: str) -> None:
-    """`note: MESSAGE` on the standard error, which leaves the standard output to be read by programs."""
+    """Print `note: MESSAGE` on the standard error, so that programs can read the standard output."""
     _console(stderr=True).print(Text(f"note: {message}", style="yellow"), soft_wrap=True)

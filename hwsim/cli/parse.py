@@ -34,40 +34,40 @@ def numbers(text: str, what: str) -> list[Number]:
 
 
 def number(text: str, what: str = "a value") -> Number:
-    """The exact number that a text says, so that it is rounded once, to the format.
+    """The exact number in a text, so that it is rounded only once, to the format.
 
     Decimals, hexadecimal floats (0x1.8p3), fractions (1/3), nan, inf; a zero with a minus sign is -0.0.
     Raises ValueError.
     """
-    said = text.strip()
-    if _SPECIAL.fullmatch(said):
-        return float(said)
-    exact = _exact(said)
+    typed = text.strip()
+    if _SPECIAL.fullmatch(typed):
+        return float(typed)
+    exact = _exact(typed)
     if exact is None:
-        raise ValueError(f"{what} must be a number such as 1.5, -2e-3, 0x1.8p3, 1/3, inf or nan, not {said!r}")
-    return -0.0 if exact == 0 and said.startswith("-") else exact
+        raise ValueError(f"{what} must be a number such as 1.5, -2e-3, 0x1.8p3, 1/3, inf or nan, not {typed!r}")
+    return -0.0 if exact == 0 and typed.startswith("-") else exact
 
 
-def _exact(said: str) -> Fraction | None:
-    if match := _DECIMAL.fullmatch(said):
-        _check_exponent(match[1], said)
-        return Fraction(said)
-    if _RATIO.fullmatch(said):
-        above, below = said.split("/")
+def _exact(typed: str) -> Fraction | None:
+    if match := _DECIMAL.fullmatch(typed):
+        _check_exponent(match[1], typed)
+        return Fraction(typed)
+    if _RATIO.fullmatch(typed):
+        above, below = typed.split("/")
         if int(below) == 0:
-            raise ValueError(f"a fraction must not have the denominator 0: {said!r}")
+            raise ValueError(f"a fraction must not have the denominator 0: {typed!r}")
         return Fraction(int(above), int(below))
-    match = _HEX.fullmatch(said)
+    match = _HEX.fullmatch(typed)
     if match is None or not (match[2] or match[3]):
         return None
-    _check_exponent(match[4], said)
+    _check_exponent(match[4], typed)
     fraction = match[3] or ""
     exact = Fraction(int(match[2] + fraction, 16)) * Fraction(2) ** (int(match[4] or 0) - 4 * len(fraction))
     return -exact if match[1] == "-" else exact
 
 
-def _check_exponent(exponent: str | None, said: str) -> None:
+def _check_exponent(exponent: str | None, typed: str) -> None:
     if exponent is not None and (
         len(exponent.lstrip("+-0")) > len(str(MAX_EXPONENT)) or abs(int(exponent)) > MAX_EXPONENT
     ):
-        raise ValueError(f"an exponent must be -{MAX_EXPONENT} to {MAX_EXPONENT}: {said!r}")
+        raise ValueError(f"an exponent must be -{MAX_EXPONENT} to {MAX_EXPONENT}: {typed!r}")

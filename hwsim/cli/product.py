@@ -1,4 +1,4 @@
-"""A matrix product of arrays in files: what is checked before it starts, and how it is written part by part."""
+"""A matrix product of arrays in files: its checks, and its computation and writing part by part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hwsim.quantize.tensors import MatrixOperand, multiplies, quantized, refusal
 from hwsim.spec import Unit
 from hwsim.spec.arguments import Shape, check_broadcast, matrix_shape, result_dtype
 
-# Of the result, what is computed at a time: bytes, and rows, for all of which B is prepared once.
+# The size of a part of the result: bytes, and at least so many rows, because each part prepares B again.
 PART, ROWS = 1 << 24, 1024
 
 
@@ -35,7 +35,7 @@ class GivenFactor(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a product is computed from."""
+    """The arrays that a product is computed from."""
 
     unit: Unit
     a: GivenFactor
@@ -60,16 +60,16 @@ class MatrixProduct(NamedTuple):
 
     @property
     def products(self) -> int:
-        """How many products are summed."""
+        """The number of products in all sums."""
         return math.prod(self.shape) * int(self.a.codes.shape[-1])
 
     @property
     def by_model(self) -> bool:
-        """Whether the model computes it; else compiled code does, of parts however small."""
+        """Whether the model computes it; otherwise compiled code does, even for small parts."""
         return chosen(self.unit, self.products, self.a.codes.shape[-1]) is None
 
     def parts(self) -> Iterator[slice]:
-        """The rows that are computed at once, of one height but for the last."""
+        """Slices of the rows that are computed at once, of equal height except the last."""
         m, n = self.shape[-2:]
         most = max(ROWS, PART // max(n * self.dtype.itemsize, 1))
         across = self.unit.scale.a.block[0] if self.unit.scale else 1
@@ -78,7 +78,7 @@ class MatrixProduct(NamedTuple):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The result's dtype: as of `hwsim.gemm`, or float32 where it is multiplied by scales."""
+        """The result's dtype: that of `hwsim.gemm`, or float32 where it is multiplied by scales."""
         if self.a.factor is not None or self.b.factor is not None:
             return np.dtype(np.float32)
         return result_dtype(self.unit)
@@ -140,7 +140,7 @@ def _check_scale(unit: Unit, factor: GivenFactor, batch: Shape) -> None:
 
 
 def product(given: Given, allow_nan: bool) -> MatrixProduct:
-    """A product that was checked: codes found, and numbers quantised. allow_nan: as in `quantized`."""
+    """A product, ready to be computed, with numbers quantised. given: checked. allow_nan: as in `quantized`."""
     unit, c = given.unit, None
     a, b = (_operand(unit, factor, allow_nan) for factor in (given.a, given.b))
     if given.c is not None and unit.operands.addend is not None:
@@ -149,7 +149,7 @@ def product(given: Given, allow_nan: bool) -> MatrixProduct:
 
 
 def _operand(unit: Unit, factor: GivenFactor, allow_nan: bool) -> MatrixOperand:
-    """A factor as codes with their scales, quantised where it is numbers."""
+    """A factor as codes and scales, quantised if it holds numbers."""
     if factor.rule is not None:
         return quantized(unit, factor.key, factor.stored, get_rule(factor.rule), allow_nan)
     scales = None
@@ -184,7 +184,7 @@ def _batched(operand: MatrixOperand, batch: Sequence[int]) -> MatrixOperand:
 
 
 def _rows(a: MatrixOperand, at: Shape, rows: slice, unit: Unit) -> MatrixOperand:
-    """Some rows of one matrix of a batch; they begin where a block of scales does."""
+    """Some rows of a matrix in a batch; they begin where a block of scales begins."""
     scales, factor = (None if array is None else array[at] for array in (a.scales, a.factor))
     if scales is not None and unit.scale is not None:
         across = unit.scale.a.block[0]
@@ -195,7 +195,7 @@ def _rows(a: MatrixOperand, at: Shape, rows: slice, unit: Unit) -> MatrixOperand
 
 
 def _multiplied(unit: Unit, results: NDArray[Any], *factors: NDArray[np.float32] | None) -> NDArray[Any]:
-    """Results times the product of their scales, each rounded to binary32, to nearest even; as they are without."""
+    """Results times their scales, with every product in binary32, to nearest even; unchanged without scales."""
     given = [factor for factor in factors if factor is not None]
     if not given:
         return results

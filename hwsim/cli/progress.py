@@ -1,4 +1,4 @@
-"""The bar that shows how far a command is: on the standard error, where that is a terminal."""
+"""A progress bar on the standard error, where that is a terminal."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class _Rate(ProgressColumn):
 
 
 class Progress:
-    """A bar with a description, what is done of how much, and the time; a context.
+    """A bar with a description, the work done and in total, and the time; a context manager.
 
-    products: the total is a number of products, so many that a share and a rate say more. lines: where there is no
-    terminal, `step` writes a line.
+    products: the total is a number of products, so large that the bar shows a share and a rate instead. lines: `step`
+    writes a line where there is no terminal.
     """
 
     def __init__(self, what: str = "", total: int | None = None, *, products: bool = False, lines: bool = False):
@@ -58,26 +58,26 @@ class Progress:
         self.bar.stop()
 
     def plan(self, total: int, what: str | None = None) -> None:
-        """There is so much to do; the clock starts here."""
+        """Set the total, and start the clock."""
         self.total = total
         self.bar.reset(self.task, total=total)
         if what is not None:
             self.bar.update(self.task, description=what)
 
     def advance(self, count: int = 1) -> None:
-        """So much more is done. From any thread."""
+        """Add to the work done; from any thread."""
         self.bar.advance(self.task, count)
 
     def update(self, done: int, planned: int, what: str) -> None:
-        """So much of it is done; planned: 0 where that is not known yet."""
+        """Set the work done, and in total. planned: 0 where it is not known yet."""
         self.bar.update(self.task, completed=done, total=planned or None, description=what)
 
     def step(self, what: str) -> None:
-        """A step is done, which is said."""
+        """Add a step to the work done, and show its name."""
         self.steps += 1
         self.bar.update(self.task, advance=1, description=what)
         if self.lines and self.bar.disable:
             self.console.print(f"[{self.steps}/{self.total}] {what}", highlight=False, markup=False)
 
     def tick(self) -> None:
-        """Still at work; the bar moves by itself."""
+        """Do nothing: the bar moves by itself."""

@@ -88,6 +88,6 @@ def _target(output: str, top: str) -> Path:
 
 
 def write_text(target: Path, text: str) -> None:
-    """Write a file whole or not at all: another process sees the old file or the new one."""
+    """Write a file atomically: another process sees the old file or the new one."""
     with replaced(target) as file:
         file.write(text.encode())

@@ -1,4 +1,4 @@
-"""Running what starts simulators, so that whatever ends it ends it whole."""
+"""Runs that start simulators, and end them whatever ends the run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 
 def played(what: str, run: Callable[[Progress], T], refused: str, status: int) -> T:
-    """What a run returns, with a bar; whatever signal ends it, it ends whole.
+    """The result of a run, shown with a bar; any signal that ends it ends its children too.
 
-    refused, status: what is said, and the exit status, where a simulator does not take the design.
+    refused, status: the message and the exit status where a simulator does not accept the design.
     """
     from hwsim.cosim.build import BuildFailed
     from hwsim.processes import Stopped
@@ -35,7 +35,7 @@ def played(what: str, run: Callable[[Progress], T], refused: str, status: int) -
 
 
 def end_whole() -> None:
-    """End a run whole, whatever signal ends it."""
+    """Let any signal that ends the run end its children too."""
     for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(ending) is not signal.SIG_IGN:
             signal.signal(ending, terminated)

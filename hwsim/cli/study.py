@@ -176,7 +176,7 @@ def _runner(scheduler: str | None, workers: int | None) -> Runner:
 
 
 def _carried_out(made: Study, folder: Path, runner: Runner, overwrite: bool, command: str) -> Results:
-    """Run a study, with a progress bar. An error or Ctrl-C is followed by what to do next."""
+    """Run a study, with a progress bar. After Ctrl-C, prints the command that goes on."""
     from hwsim.study.results import run
     from hwsim.study.runners.local import WorkersLost
     from hwsim.study.trial import Disagreement
@@ -221,7 +221,7 @@ def _run_preset(name: str, size: PresetSize, folder: Path, command: str, runner:
 
 
 def _each(items: Sequence[T], what: str) -> Iterator[T]:
-    """The items one by one, with a progress bar."""
+    """Iterate over items with a progress bar."""
     with Progress(what, len(items)) as bar:
         for item in items:
             bar.update(bar.steps, len(items), f"{what}: {item}" if isinstance(item, str) else what)
@@ -284,7 +284,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _number(row: dict[str, Any], name: str, said: Callable[[float], str]) -> str:
-    """The mean of a measure, +- half of its interval; `-` where nothing was measured."""
+    """The mean of a measure +- half its confidence interval; `-` where nothing was measured."""
     mean, half = row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2
     if mean != mean:
         return "-"
@@ -311,7 +311,7 @@ def _again(
     changes: dict[str, Any],
     no_report: bool,
 ) -> str:
-    """The command that runs the same study again."""
+    """The command that repeats the study."""
     words = ["hwsim", "study", *([] if file is None else [str(file)])]
     for name, given in (("unit", unit), ("grid", grid), ("scaling", scaling), ("data", data)):
         for one in given or ():

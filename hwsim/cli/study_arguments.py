@@ -19,28 +19,28 @@ def as_mapping(
     length: str | None,
     skip_invalid: bool,
 ) -> dict[str, Any]:
-    """The keys of a study that options give; all units have the same grid and scaling. Raises ValueError."""
-    said: dict[str, Any] = {}
+    """The keys of a study from options; all units have the same grid and scaling. Raises ValueError."""
+    keys: dict[str, Any] = {}
     varied: dict[str, Any] = {}
     if grid:
-        varied["grid"] = dict(_field(one) for one in grid)
+        varied["grid"] = dict(_field(text) for text in grid)
     if scaling:
-        varied["scaling"] = [_scaling(one) for one in scaling]
+        varied["scaling"] = [_scaling(text) for text in scaling]
     if skip_invalid:
         varied["invalid"] = "skip"
     if units:
-        said["units"] = [{"unit": one, **varied} for one in units]
+        keys["units"] = [{"unit": unit, **varied} for unit in units]
     elif varied:
-        said["units"] = []
+        keys["units"] = []
     if data:
-        said["data"] = list(data)
+        keys["data"] = list(data)
     if length is not None:
-        said["lengths"] = list(_values(length, "--length"))
-    return said
+        keys["lengths"] = list(_values(length, "--length"))
+    return keys
 
 
 def _field(text: str) -> tuple[str, list[Any]]:
-    """FIELD=V,V,V."""
+    """Parse FIELD=V,V,V."""
     field, equals, values = text.partition("=")
     if not equals or not values:
         raise ValueError(f"--grid must be FIELD=V,V or FIELD=A:B, not {text!r}")
@@ -48,7 +48,7 @@ def _field(text: str) -> tuple[str, list[Any]]:
 
 
 def _values(text: str, what: str) -> Iterator[Any]:
-    """V,V,A:B,A:B:STEP; both ends of a range are in it."""
+    """Parse V,V,A:B,A:B:STEP; a range includes both ends."""
     for part in text.split(","):
         if span := RANGE.fullmatch(part.strip()):
             first, last, step = int(span[1]), int(span[2]), int(span[3] or 1)
@@ -62,7 +62,7 @@ def _values(text: str, what: str) -> Iterator[Any]:
 
 
 def _value(text: str) -> Any:
-    """A word or a number."""
+    """Parse a word or a number."""
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError:
@@ -70,7 +70,7 @@ def _value(text: str) -> Any:
 
 
 def _scaling(text: str) -> Any:
-    """NAME, NAME:KEY=V,KEY=V, or two of these with a slash between them: of A and of B."""
+    """Parse NAME or NAME:KEY=V,KEY=V, or two of these with a slash between them, for A and for B."""
     if "/" in text:
         a, _, b = text.partition("/")
         return {"a": _scaling(a), "b": _scaling(b)}

@@ -15,7 +15,7 @@ PAGE = "report.html"
 
 
 def draw(report: StudyReport, folder: Path) -> None:
-    """Write figures and the page, and name them. Raises ToolMissing where a drawing library is not installed."""
+    """Write a report's figures and page, and print their names. Raises ToolMissing without the drawing library."""
     from hwsim.study.report import write_charts, write_page
 
     with Progress("drawing"):

@@ -1,4 +1,4 @@
-"""Which implementation has which setting of a specification: each is asked about units that have it."""
+"""Finds which implementation supports which setting, by asking it about units that have the setting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from hwsim.spec import Support, Unit, load_unit
 from hwsim.spec.table import SpecKey, spec_keys
 
-# Presets of every method, with and without scales, promotion, conversion, groups: settings are tried on each of them.
+# Presets of every method, with and without scales, promotion, conversion, groups, in which settings are tried.
 BASES = (
     "hopper-wgmma-e4m3-f32",
     "mxfp8-e4m3-f32",
@@ -39,7 +39,7 @@ Supports = Callable[[Unit], Support]
 
 
 def implementations() -> dict[str, Supports]:
-    """Every implementation's answer to the one question, by what it is for users."""
+    """The `supports` function of every implementation, by the implementation's name for users."""
     from hwsim import c, kernels, rtl
     from hwsim.model import clock
 
@@ -52,7 +52,7 @@ def implementations() -> dict[str, Supports]:
 
 
 def refusals(unit: Unit) -> Iterator[tuple[str, Support]]:
-    """What each implementation that does not have a unit says of it."""
+    """The answers of the implementations that do not support a unit."""
     for name, supports in implementations().items():
         support = supports(unit)
         if not support:
@@ -94,7 +94,7 @@ def examples(path: str, choice: str | bool | None) -> tuple[Unit, ...]:
 
 
 def settings() -> Iterator[tuple[SpecKey, str, tuple[Unit, ...]]]:
-    """Every key, each setting of it in words, and units that have it; none where no example is known."""
+    """Every setting of every key: the key, the setting in words, and units that have it, if any is known."""
     for key in spec_keys():
         if not key.choices and key.path not in EXAMPLES:
             yield key, ", ".join(key.values), ()
@@ -105,7 +105,7 @@ def settings() -> Iterator[tuple[SpecKey, str, tuple[Unit, ...]]]:
 
 
 def key_rows() -> Iterator[tuple[str, str, str]]:
-    """Path, meaning and values of every key. **Bold** is what the model has; an asterisk marks what the RTL lacks."""
+    """Path, meaning and values of every key. **Bold**: in the model; with an asterisk: in the model, not in the RTL."""
     from hwsim import model, rtl
 
     marked: dict[str, list[str]] = {}
@@ -130,7 +130,7 @@ def key_table() -> str:
 
 
 def model_only() -> str:
-    """Settings that the model has and the RTL lacks, in a line: those of an aligned sum, and of any unit."""
+    """A line with the settings of aligned sums and of all units that the model has and the RTL lacks."""
     from hwsim import model, rtl
 
     lacking: dict[str, list[str]] = {}

@@ -73,7 +73,7 @@ OVERFLOW = {
 
 
 def reading(unit: Unit) -> Iterator[str]:
-    """A unit in sentences."""
+    """Sentences that describe a unit."""
     operands, instruction, result = unit.operands, unit.instruction, unit.result
     addend = f" and an addend in {operands.addend.name}" if operands.addend else ", no addend"
     yield (
@@ -113,7 +113,7 @@ AT = {
 
 
 def _scales(unit: Unit) -> Iterator[str]:
-    """Shared scales, and where they enter."""
+    """A sentence on shared scales, and where they enter."""
     if unit.scale is not None:
         a, b = unit.scale.a, unit.scale.b
         where = "" if unit.scale.at == "product" else f", {AT[unit.scale.at]}"
@@ -137,7 +137,7 @@ def _zeros_count(rule: Sum) -> bool:
 
 
 def _sum(unit: Unit) -> Iterator[str]:
-    """How a group becomes one sum."""
+    """Sentences on how a group is summed."""
     rule = unit.sum
     if rule.product_limit is not None:
         yield f"A product of 2^{rule.product_limit} or more is infinite."
@@ -189,7 +189,7 @@ def _additions(rule: RoundedSum, how: str) -> Iterator[str]:
 
 
 def _late(unit: Unit) -> Iterator[str]:
-    """How an addend that is not in the sum is added."""
+    """A sentence on how a late addend is added."""
     match unit.late:
         case LateAdd() as late:
             flushed = "; subnormal addends and results become zero" if late.flush else ""
@@ -210,7 +210,7 @@ def _late(unit: Unit) -> Iterator[str]:
 
 
 def _order(instruction: Instruction) -> Iterator[str]:
-    """Which products form a group, and what the first one starts from, where it is not the usual."""
+    """Sentences on the order of products and on the first group's start, where they are not the defaults."""
     order = instruction.order
     if order != "sequential":
         groups = ", then ".join(f"those with index mod {order.modulo} in {sorted(group)}" for group in order.groups)
@@ -220,15 +220,15 @@ def _order(instruction: Instruction) -> Iterator[str]:
 
 
 def _availability(unit: Unit) -> Iterator[str]:
-    """Which implementations refuse a unit, and why; how hardware builds it."""
+    """Sentences on which implementations refuse a unit, and why, and on the cuts of its pipeline."""
     from hwsim.cli.support import refusals  # Amaranth takes a while
 
     general = implemented(unit)
     if not general:
         yield f"Refused: {general.reason}."
         return
-    said = dict(refusals(unit))
-    for name, support in said.items():
+    refused = dict(refusals(unit))
+    for name, support in refused.items():
         yield f"{name} refuse{'' if ' and ' in name else 's'} it: {support.reason}."
-    if HARDWARE not in said:
+    if HARDWARE not in refused:
         yield f"hwsim rtl --cuts: any of {', '.join(steps(unit))}; {','.join(pipeline(unit).cuts)} unless said."

@@ -83,7 +83,7 @@ def _formats(given: str | None) -> tuple[str, ...] | None:
 
 
 def _stream(wanted: Wanted, formats: str | None, stages: bool) -> None:
-    """Lines on the standard output."""
+    """Write vectors as lines to the standard output."""
     from hwsim.vectors.make import made_batches
     from hwsim.vectors.stream import stream
 

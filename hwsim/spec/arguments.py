@@ -1,4 +1,4 @@
-"""Arguments of dot products and of matrix products, checked where they enter, and results as users get them."""
+"""Checks arguments of dot products and of matrix products, and returns results as users get them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Side = Literal["a", "b"]
 
 
 def shape_error(what: str, expected: str, shape: Shape) -> ValueError:
-    """An array of the wrong shape."""
+    """The error for an array of the wrong shape."""
     return ValueError(f"{what} must have shape {expected}, not {shape}")
 
 
 def check_length(unit: Unit, k: int, where: str = "") -> None:
-    """Raise ValueError for a number of products, K, that the unit does not take. where: begins the message."""
+    """Raise ValueError for a number of products, K, that the unit does not take. where: the message's beginning."""
     if k < 1:
         raise ValueError(f"{where}K, the number of products, must be at least 1, not 0")
     instruction = unit.instruction
@@ -42,7 +42,7 @@ def check_length(unit: Unit, k: int, where: str = "") -> None:
 
 
 def factors(unit: Unit, a: Any, b: Any, axes: tuple[str, ...]) -> tuple[Codes, Codes]:
-    """The codes of a and b, of one shape with these axes; the last is K."""
+    """The codes of a and b, both with these axes; the last is K."""
     codes_a = codes_of(unit.operands.a, as_array(a), "a")
     codes_b = codes_of(unit.operands.b, as_array(b), "b")
     if codes_a.ndim != len(axes):
@@ -82,14 +82,14 @@ def check_unscaled(unit: Unit, scale_a: Any, scale_b: Any) -> None:
 
 
 def scale_codes(unit: Unit, scale: Scale, side: Side, given: Any, shape: Shape) -> Codes:
-    """The codes of one operand's shared scales. shape: what is said that is missing. Raises ValueError for None."""
+    """The codes of an operand's shared scales. Raises ValueError for None, naming the shape that is expected."""
     if given is None:
         raise ValueError(f"scale_{side} is missing: {unit.name} takes one scale for every block, shape {shape}")
     return codes_of(scale.of(side).format, as_array(given), f"scale_{side}")
 
 
 def block_scales(unit: Unit, scale_a: Any, scale_b: Any, n: int, k: int) -> tuple[Codes, Codes] | None:
-    """The scales' codes for every block, (n, blocks) each, filled as terms are; None for an unscaled unit."""
+    """The scales' codes, (n, blocks) for a and for b, filled up as terms are; None for an unscaled unit."""
     if unit.scale is None:
         check_unscaled(unit, scale_a, scale_b)
         return None
@@ -105,7 +105,7 @@ def _row_scales(unit: Unit, scale: Scale, side: Side, given: Any, n: int, k: int
 
 
 def dot_scales(unit: Unit, scale_a: Any, scale_b: Any, n: int, k: int) -> tuple[Codes, Codes]:
-    """The scales' codes for every term, padded as the terms are: (n, terms) each; (n, 0) for an unscaled unit."""
+    """The scales' codes for every term, (n, terms) for a and for b, filled up too; (n, 0) for an unscaled unit."""
     of_blocks, terms = block_scales(unit, scale_a, scale_b, n, k), k + -k % unit.instruction.fill
     if unit.scale is None or of_blocks is None:
         return np.zeros((n, 0), dtype=np.uint8), np.zeros((n, 0), dtype=np.uint8)
@@ -118,13 +118,13 @@ def pad(codes: Codes, multiple: int, fill: int) -> Codes:
 
 
 def filled(codes: Codes, scale: Scale, side: Side, terms: int) -> Codes:
-    """Scales (n, blocks), filled with ones up to so many terms."""
+    """Scales (n, blocks), filled up with scales of 1 for `terms` terms."""
     missing = -(-terms // scale.length(side)) - codes.shape[1]
     return np.pad(codes, ((0, 0), (0, missing)), constant_values=one_code(scale.of(side).format))
 
 
 def matrix_shape(unit: Unit, a: Shape, b: Shape, files: tuple[str, str] = ("", "")) -> Shape:
-    """The shape of a matrix product, (..., M, N). files: what messages about a and about b begin with.
+    """The shape of a matrix product, (..., M, N). files: beginnings of messages about a and about b.
 
     Raises ValueError for shapes that do not fit one another or the unit.
     """
@@ -147,7 +147,7 @@ def scale_shapes(scale: Scale, a: Shape, b: Shape) -> tuple[Shape, Shape]:
 
 
 def check_broadcast(what: str, shape: Shape, wanted: Shape) -> None:
-    """Raise ValueError unless the last two axes are as they are wanted and those before them broadcast to theirs."""
+    """Raise ValueError unless the last two axes are as expected, and the axes before them broadcast as expected."""
     try:
         fits = shape[-2:] == wanted[-2:] and np.broadcast_shapes(shape[:-2], wanted[:-2]) == wanted[:-2]
     except ValueError:
@@ -157,14 +157,14 @@ def check_broadcast(what: str, shape: Shape, wanted: Shape) -> None:
 
 
 def as_array(given: Any) -> Any:
-    """An argument; through DLPack where that is all it has."""
+    """An argument, converted through DLPack where it has no other conversion to an array."""
     if hasattr(given, "__dlpack__") and not hasattr(given, "__array__"):
         return np.from_dlpack(given)
     return given
 
 
 def result_dtype(unit: Unit) -> np.dtype[Any]:
-    """The dtype of results: float32 or float16 where NumPy has the container's, else that of codes."""
+    """The dtype of results: float32 or float16 in containers of these formats, else the codes' dtype."""
     own = own_dtype(unit.output)
     return np.dtype(own) if own in {"float32", "float16"} else container_dtype(unit.output)
 

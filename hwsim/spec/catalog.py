@@ -25,7 +25,7 @@ def presets() -> list[str]:
 def _shipped() -> dict[str, dict[str, Any]]:
     """The keys of every preset, by name.
 
-    A file holds one architecture's families, a YAML document each: `shared` are the keys that all `members` have.
+    A file holds the families of one architecture, a YAML document each. `shared`: keys that all `members` have.
     """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     families = [
@@ -40,7 +40,7 @@ def _shipped() -> dict[str, dict[str, Any]]:
 
 
 def _merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """Shared keys with a member's own, part by part."""
+    """Shared keys, overridden part by part by a member's own keys."""
     merged = dict(shared)
     for key, value in own.items():
         both = isinstance(value, dict) and isinstance(merged.get(key), dict)
@@ -49,7 +49,7 @@ def _merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 
 
 def load_unit(name: str | Path | Unit) -> Unit:
-    """The unit of that name, or in that YAML file.
+    """The unit of a name, or in a YAML file.
 
     name: a name that `hwsim units` lists, a path to a YAML file (docs/units.md), or a unit. A file may name formats
     of its own by paths that start where the file is.
@@ -78,7 +78,7 @@ def _from(path: Path) -> Unit:
 
 
 def written_out(data: dict[str, Any], document: Document, prefix: Location = ()) -> Unit:
-    """A unit whose keys stand in a document, all of it or at `prefix`. Raises SpecError, naming the place."""
+    """A unit whose keys are a whole document, or the part at `prefix`. Raises SpecError, naming the line."""
     _resolve_paths(data, document.path.parent)
     try:
         return Unit.model_validate(data)
@@ -105,12 +105,12 @@ def as_yaml(unit: Unit) -> str:
     return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
 
 
-# Keys whose absence a file may state, with YAML's word for nothing here: none.
+# Keys for which a file may state `none`.
 MAY_BE_NONE = {"addend", "scale", "chain", "max_exp_floor", "product_limit", "drop_below", "promotion"}
 
 
 def _say_none(data: dict[str, Any]) -> dict[str, Any]:
-    """The mapping with `none` for None, and without the other keys that hold nothing."""
+    """The mapping with `none` for None in keys that may state it, and without other keys that hold None."""
     kept = {key: value for key, value in data.items() if value is not None or key in MAY_BE_NONE}
-    said = {key: "none" if value is None else value for key, value in kept.items()}
-    return {key: _say_none(value) if isinstance(value, dict) else value for key, value in said.items()}
+    words = {key: "none" if value is None else value for key, value in kept.items()}
+    return {key: _say_none(value) if isinstance(value, dict) else value for key, value in words.items()}

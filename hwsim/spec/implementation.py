@@ -1,4 +1,4 @@
-"""How hardware builds a unit: where registers cut it, and how many sums it interleaves.
+"""How hardware builds a unit: where its registers are, and how many sums it interleaves.
 
 Every pipeline of one unit returns the same bits; only the cycles differ.
 """
@@ -16,7 +16,7 @@ def _levels(name: str, count: int) -> list[str]:
 
 
 def terms(unit: Unit) -> int:
-    """Terms of one fused sum: a term for each lane, and the addend."""
+    """The number of terms in a fused sum: a term for each lane, and the addend."""
     return unit.instruction.lanes + 1
 
 
@@ -47,7 +47,7 @@ class Pipeline(BaseModel):
     """Registers and contexts of one implementation.
 
     cuts: the steps (`steps(unit)`) after which there is a register; the last step always has one.
-    contexts: sums that can be open at once. As many as there are cuts keep the unit busy in every cycle.
+    contexts: sums that can be open at once. As many contexts as cuts keep the unit busy in every cycle.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -57,12 +57,12 @@ class Pipeline(BaseModel):
 
     @property
     def latency(self) -> int:
-        """Cycles from the beat that is accepted to its result."""
+        """Cycles from accepting a beat to its result."""
         return len(self.cuts)
 
     @property
     def context_bits(self) -> int:
-        """Width of a context's number; a single context has a field of one bit, to keep the port."""
+        """Width of a context's number; at least one bit, so that the port exists for a single context too."""
         return max(1, (self.contexts - 1).bit_length())
 
     @model_validator(mode="after")
@@ -76,18 +76,18 @@ DEFAULT_CUTS = ("multiply", "align", "sum")
 
 
 def pipeline(unit: Unit, cuts: tuple[str, ...] | None = None, contexts: int | None = None) -> Pipeline:
-    """A pipeline that fits a unit; four register stages (five with promotion) unless `cuts` says otherwise.
+    """A pipeline for a unit; without `cuts` it has four register stages, or five with promotion.
 
     cuts: in any order; the last step is added. contexts: as many as there are cuts, unless given.
     Raises ValueError for a cut that the unit does not have, and for a number of contexts out of range.
     """
-    known = steps(unit)
-    chosen = {*(DEFAULT_CUTS if cuts is None else cuts), known[-1]}
+    every = steps(unit)
+    chosen = {*(DEFAULT_CUTS if cuts is None else cuts), every[-1]}
     if cuts is None and unit.promotion:
         chosen.add("round")
-    if unknown := sorted(chosen - set(known)):
-        raise ValueError(f"cuts must be steps of {unit.name} ({', '.join(known)}), not {', '.join(unknown)}")
+    if unknown := sorted(chosen - set(every)):
+        raise ValueError(f"cuts must be steps of {unit.name} ({', '.join(every)}), not {', '.join(unknown)}")
     if contexts is not None and not 1 <= contexts <= MAX_CONTEXTS:
         raise ValueError(f"contexts must be 1 to {MAX_CONTEXTS}, not {contexts}")
-    ordered = tuple(step for step in known if step in chosen)
+    ordered = tuple(step for step in every if step in chosen)
     return Pipeline(cuts=ordered, contexts=len(ordered) if contexts is None else contexts)

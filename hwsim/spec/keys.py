@@ -1,4 +1,4 @@
-"""What the values of a specification's keys can be."""
+"""Types for the values of a specification's keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Flag = Annotated[bool, Strict()]
 
 
 def _none(value: Any) -> Any:
-    """YAML's word for nothing here is `none`."""
+    """None for the word `none`, with which files leave a setting out."""
     return None if value == "none" else value
 
 
@@ -28,14 +28,14 @@ NoneWord = BeforeValidator(_none)
 
 
 class LostWords(NamedTuple):
-    """A rule for lost bits: as a sentence about terms, and after `lost bits`."""
+    """A rule for lost bits in words. sentence: about terms. after: a word that follows `lost bits`."""
 
     sentence: str
     after: str
 
 
 def lost_words(lost: Lost) -> LostWords:
-    """What becomes of the bits of a term below its window, in words."""
+    """A rule for the bits of a term below its window, in words."""
     match lost:
         case "truncate":
             return LostWords("bits below are cut off each term's magnitude", "truncated")
@@ -55,7 +55,7 @@ def lost_words(lost: Lost) -> LostWords:
 
 
 class Values:
-    """What a key can hold, in words, where its type does not say it."""
+    """The values of a key in words, where its type does not give them."""
 
     def __init__(self, *words: str):
         self.words = words
@@ -68,7 +68,7 @@ class SpecPart(BaseModel):
 
 
 def _accepted(kinds: tuple[type, ...], rule: str) -> PlainValidator:
-    """A format of one of these kinds. rule: what is said of another; `{}` stands for its name."""
+    """A validator for formats of these kinds. rule: the error for others; `{}` stands for the format's name."""
 
     def check(value: Any) -> Any:
         fmt = reference(value)

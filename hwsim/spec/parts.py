@@ -46,7 +46,7 @@ class Operands(SpecPart):
 
     @property
     def multiplied(self) -> tuple[Number, Number]:
-        """The formats that are multiplied: those of the factors, or what they are converted to."""
+        """The formats that are multiplied: those of the factors, or the format that both are converted to."""
         return (self.a, self.b) if self.convert is None else (self.convert, self.convert)
 
 
@@ -61,11 +61,11 @@ class Scale(SpecPart):
     """Where they enter the arithmetic."""
 
     def of(self, side: Literal["a", "b"]) -> BlockScale:
-        """The scales of one factor."""
+        """The shared scales of one factor."""
         return self.a if side == "a" else self.b
 
     def length(self, side: Literal["a", "b"]) -> int:
-        """How many products along K share a scale of that factor."""
+        """The number of products along K that share a scale of the factor."""
         return self.a.block[1] if side == "a" else self.b.block[0]
 
 
@@ -77,7 +77,7 @@ class Order(SpecPart):
 
 
 def _order(value: Any) -> Any:
-    """One message for a union, whichever branch was meant."""
+    """Check an order, with a single message instead of one for each branch of the union."""
     if value == "sequential":
         return value
     try:
@@ -87,7 +87,7 @@ def _order(value: Any) -> Any:
 
 
 class Instruction(SpecPart):
-    """What one instruction takes."""
+    """The products of one instruction, their groups, and the addends of groups."""
 
     k: Positive
     """Products of one instruction."""
@@ -102,16 +102,16 @@ class Instruction(SpecPart):
 
     @property
     def groups(self) -> int:
-        """Groups of one instruction."""
+        """The number of groups in an instruction."""
         return self.k // self.lanes
 
     @property
     def fill(self) -> int:
-        """What K is filled up to a multiple of, with zero terms: whole groups, or instructions where those differ."""
+        """The number of terms that K is filled up to a multiple of, with zeros: a group's, or an instruction's."""
         return self.lanes if self.order == "sequential" and self.start == "addend" else self.k
 
     def indices(self, group: int) -> tuple[int, ...]:
-        """The indices along K of the products of a group, counted through all instructions: a lane each, ascending."""
+        """The indices along K of a group's products, in the order of lanes. group: counted through all instructions."""
         if not isinstance(self.order, Order):
             return tuple(range(group * self.lanes, (group + 1) * self.lanes))
         instruction, place = divmod(group, self.groups)
@@ -120,9 +120,9 @@ class Instruction(SpecPart):
 
 
 class ResultRule(SpecPart):
-    """The format that a group's sum is rounded to, once.
+    """The format that a group's sum is rounded to, once, and the rules of that rounding.
 
-    The other rules are of that rounding, and not of a late addition or a promotion, which are additions of IEEE 754.
+    A late addition and a promotion have rules of their own: they are additions of IEEE 754.
     """
 
     format: ResultFormat
@@ -153,7 +153,7 @@ class Promotion(SpecPart):
 
 
 class UnitKeys(SpecPart):
-    """The keys of a specification, and what follows from them; the rules between them are `Unit`'s."""
+    """The keys of a specification, and properties that follow from them. `Unit` checks the rules between keys."""
 
     unit: Annotated[str, Values("letters, digits, `_`, `.`, `-`")] = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     """The unit's name."""
@@ -178,7 +178,7 @@ class UnitKeys(SpecPart):
 
     @property
     def output(self) -> Number:
-        """The format of what the unit returns: the promotion register's or the late addition's, where there is one."""
+        """The format that the unit returns: the promotion register's, the late addition's, or else `result.format`."""
         if self.promotion is not None:
             return self.promotion.format
         return self.late.format if isinstance(self.late, LateAdd) else self.result.format
@@ -198,12 +198,12 @@ class UnitKeys(SpecPart):
 
     @property
     def promotion_beats(self) -> int | None:
-        """Groups between promotions."""
+        """The number of groups between promotions."""
         return self.promotion.interval // self.instruction.lanes if self.promotion else None
 
     @property
     def restart(self) -> int | None:
-        """Groups after which the partial sum starts again at +0, as it did at first; None where it never does."""
+        """The number of groups after which the partial sum restarts at +0; None where it never does."""
         if self.promotion is not None:
             return self.promotion_beats
         return self.instruction.groups if self.instruction.start == "zero" else None

@@ -1,4 +1,4 @@
-"""Formats beside one another: which holds every number of which, and which can be a register's."""
+"""Compares formats: whether a format holds every number of another."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 
 
 def holds(inner: Format, outer: FloatFormat) -> bool:
-    """Whether `outer` has everything that `inner` has: its numbers, negative zero, infinities and NaN."""
+    """Whether `outer` has all numbers of `inner`, and its negative zero, infinities and NaN."""
     if isinstance(inner, FloatFormat) and inner.signed_zero and not outer.signed_zero:
         return False
     if (inner.infinities and not outer.infinities) or (inner.has_nan and not outer.has_nan):
@@ -16,7 +16,7 @@ def holds(inner: Format, outer: FloatFormat) -> bool:
 
 
 def embeds(inner: Format, outer: Format) -> bool:
-    """Whether the magnitude of every finite number of `inner` is that of one of `outer`."""
+    """Whether `outer` has the magnitude of every finite number of `inner`."""
     if not isinstance(outer, FloatFormat) or isinstance(inner, ExponentFormat):
         return False
     quantum = _quantum(inner)
@@ -29,17 +29,17 @@ def embeds(inner: Format, outer: Format) -> bool:
 
 
 def _quantum(fmt: FloatFormat | FixedFormat) -> int:
-    """The exponent of what every number is a multiple of."""
+    """The exponent of the power of two that every number is a multiple of."""
     return -fmt.fraction_bits if isinstance(fmt, FixedFormat) else fmt.emin - fmt.fraction_bits
 
 
 def _most(fmt: FloatFormat) -> tuple[int, int]:
-    """The largest number, in a form that compares: its exponent, and its fraction in units of 2^-64."""
+    """The largest number in a comparable form: its exponent, and its fraction in units of 2^-64."""
     return fmt.emax, (fmt.max_magnitude & ((1 << fmt.fraction_bits) - 1)) << 64 >> fmt.fraction_bits
 
 
 def _reaches_down(inner: FloatFormat | FixedFormat, outer: FloatFormat) -> bool:
-    """Whether no number of `inner` is below all of `outer`, whose numbers, without subnormals, begin above 2^emin."""
+    """Whether `outer` reaches as far down as `inner`; without subnormals its least number is above 2^emin."""
     if outer.subnormals:
         return True
     if isinstance(inner, FloatFormat) and not inner.subnormals:

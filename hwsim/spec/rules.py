@@ -1,4 +1,4 @@
-"""Rules between the keys of a specification."""
+"""Checks the rules between the keys of a specification."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _check_instruction(unit: UnitKeys) -> None:
 
 
 def _check_start(unit: UnitKeys) -> None:
-    """What an instruction starts from and what becomes of the addend, and of the sum so far, must agree."""
+    """Check that an instruction's start goes with its addend and with a longer K."""
     start, addend = unit.instruction.start, unit.operands.addend
     if unit.sum.addend == "late":
         if start != "zero":
@@ -101,7 +101,7 @@ def _check_result(unit: UnitKeys) -> None:
 
 
 def is_nan_code(fmt: FloatFormat, code: int) -> bool:
-    """Whether a code of the container is NaN: its padding zero, or the canonical NaN."""
+    """Whether a container's code is NaN: with zeros in its padding, or canonical."""
     padded = code & ((1 << fmt.padding) - 1)
     return code == fmt.canonical_nan or (not padded and fmt.is_nan(code >> fmt.padding))
 
@@ -140,7 +140,7 @@ def _check_scale(unit: UnitKeys) -> None:
 
 
 def _check_blocks(unit: UnitKeys, scale: Scale, products: int, key: str) -> None:
-    """Products that are scaled together must share their scales."""
+    """Check that products which are scaled together share their scales."""
     for side, length in (("a", scale.a.block[1]), ("b", scale.b.block[0])):
         if length % products:
             raise RuleError(f"scale.{side}.block", f"must be a multiple of {key} ({products}) along K, not {length}")
@@ -172,7 +172,7 @@ def _check_promotion(unit: UnitKeys) -> None:
 
 
 def _check_sum(unit: UnitKeys) -> None:
-    """Check what goes with a method, and the addend that it sums or leaves."""
+    """Check a sum's settings, and its addend."""
     match unit.sum:
         case EvenOddSum():
             _check_even_odd(unit)
@@ -229,7 +229,7 @@ def _check_late(unit: UnitKeys, late: LateAdd | LateInWindow) -> None:
 
 
 def _check_fixed_result(unit: UnitKeys, result: FixedFormat) -> None:
-    """Check what a result in a fixed format does not go with."""
+    """Check a result in a fixed format against the other keys."""
     if not isinstance(unit.sum, ExactSum):
         raise RuleError("result.format", f"must be a float format for method {unit.sum.method}, not {result.name}")
     if unit.result.overflow not in ("saturate", "wrap"):

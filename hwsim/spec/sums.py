@@ -1,6 +1,6 @@
-"""How the terms of a group are summed, a class for each method, and how a late addend is added, for each operation.
+"""The rules of sums, a class for each method, and of late addends, a class for each operation.
 
-A key of another method is an error, unless it holds what says nothing, as `lost: truncate` does beside rounded sums.
+A key of another method is an error, unless it states the default, as `lost: truncate` does beside rounded sums.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ LATE: tuple[type[SpecPart], ...] = (LateAdd, LateInWindow)
 
 
 def _chosen(classes: Sequence[type[SpecPart]], tag: str, value: Any) -> type[SpecPart] | None:
-    """The class that a mapping's tag names; None for no mapping, and for a tag that names none."""
+    """The class that a mapping's tag names; None for an unknown tag, and for a value that is no mapping."""
     if not isinstance(value, dict):
         return None
     return next((each for each in classes if value.get(tag) in _tags(each, tag)), None)
@@ -162,7 +162,7 @@ def _tags(chosen: type[SpecPart], tag: str) -> tuple[str, ...]:
     return getattr(chosen.model_fields[tag].annotation, "__args__", ())
 
 
-# What a file may say of keys that its method does not have: nothing, or that nothing special happens.
+# Values that a file may give for keys of other methods.
 SAYS_NOTHING = {"lost": "truncate", "zero_terms": "skip", "zero": "positive", "flush": False}
 
 
@@ -171,7 +171,7 @@ def _says_nothing(name: str, value: Any) -> bool:
 
 
 def _own_keys(classes: Sequence[type[SpecPart]], tag: str, value: Any) -> Any:
-    """The mapping with the keys of its own class alone. Raises RuleError for others, and for one that is missing."""
+    """The mapping with only the keys of its class. Raises RuleError for a key of another class, or a missing key."""
     chosen = _chosen(classes, tag, value)
     if chosen is None:
         return value

@@ -1,4 +1,4 @@
-"""Whether an implementation has a unit, and what it lacks, in words."""
+"""Whether an implementation supports a unit, and which settings it lacks."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from hwsim.spec.unit import Unit
 
 
 class NotImplementedYet(ValueError):
-    """A valid specification asks for something that this version of hwsim does not have."""
+    """Raised for a setting of a valid specification that this version of hwsim does not support."""
 
 
 @dataclass(frozen=True)
 class Support:
-    """What one implementation says of one unit; true where it has the unit.
+    """Whether an implementation supports a unit; true if it does.
 
-    unit: its name. where: what is said of it after what it lacks, as `is not implemented yet`.
-    lacks: the settings that it does not have, as keys of the specification with their values.
+    unit: the unit's name. lacks: the settings that the implementation lacks, as keys with their values.
+    where: the end of a sentence about such a setting, as `is not implemented yet`.
     """
 
     unit: str
@@ -29,7 +29,7 @@ class Support:
 
     @property
     def reason(self) -> str:
-        """What is said of the first setting that is lacking; nothing of a unit that is supported."""
+        """A sentence about the first setting that is lacking; empty for a unit that is supported."""
         return f"unit {self.unit}: {self.lacks[0]} {self.where}" if self.lacks else ""
 
     def demand(self) -> None:
@@ -39,7 +39,7 @@ class Support:
 
 
 def implemented(unit: Unit) -> Support:
-    """What is in the schema, and in no implementation yet."""
+    """The settings of a unit that no implementation supports yet."""
     scale, result = unit.scale, unit.result.format
     sides = (scale.a, scale.b) if scale is not None and scale.at == "product" else ()
     lacks = {

@@ -1,4 +1,4 @@
-"""All keys of a specification, what they mean and what they can hold: read from the classes that check them."""
+"""All keys of a specification, with meanings and values, read from the classes that check them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from hwsim.spec.sums import LATE, SUMS, Combine, SubgroupRule
 class SpecKey:
     """One key of a specification.
 
-    path: where it stands, as `sum.lost`. of: the methods or operations that have it; empty for all.
-    values: what it can hold; choices: those of them that are words to choose from. required: whether it must be given.
+    path: of its parts, as `sum.lost`. of: the methods or operations that have it; empty for all.
+    values: in words; choices: the values that are words to choose from. required: whether it must be given.
     """
 
     path: str
@@ -37,7 +37,7 @@ class SpecKey:
     required: bool
 
 
-# The parts of a file, each with the classes that stand for it, by the key that tells them apart.
+# The parts of a file: path, the key that names a part's class, and the classes.
 SECTIONS: tuple[tuple[str, str, Sequence[type[SpecPart]]], ...] = (
     ("", "", (UnitKeys,)),
     ("operands", "", (Operands,)),
@@ -53,7 +53,7 @@ SECTIONS: tuple[tuple[str, str, Sequence[type[SpecPart]]], ...] = (
 
 
 def spec_keys() -> Iterator[SpecKey]:
-    """Every key, in the order of a file; parts are not keys of their own."""
+    """Every key, in the order of a file; a part is not a key itself."""
     for section, tag, classes in SECTIONS:
         names = dict.fromkeys(name for each in classes for name in each.model_fields)
         for name in names:
@@ -102,8 +102,8 @@ def _first_line(each: type[SpecPart]) -> str:
 
 @cache
 def meanings(each: type[SpecPart]) -> dict[str, str]:
-    """What the docstrings below a class's keys say."""
-    found: dict[str, str] = {}
+    """The docstrings below a class's keys."""
+    texts: dict[str, str] = {}
     for base in reversed(each.__mro__):
         if not issubclass(base, SpecPart) or base is SpecPart:
             continue
@@ -113,12 +113,12 @@ def meanings(each: type[SpecPart]) -> dict[str, str]:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
                 match following:
                     case ast.Expr(value=ast.Constant(value=str() as text)):
-                        found[statement.target.id] = " ".join(text.split())
-    return found
+                        texts[statement.target.id] = " ".join(text.split())
+    return texts
 
 
 def _leaves(annotation: Any) -> Iterator[Any]:
-    """The types that an annotation is made of, without its unions and what annotates it."""
+    """The types in an annotation, taken out of unions and `Annotated`."""
     origin = get_origin(annotation)
     if origin is Annotated:
         yield from _leaves(get_args(annotation)[0])
@@ -138,7 +138,7 @@ def _choices(annotation: Any) -> Iterator[str | bool]:
 
 
 def _annotations(field: FieldInfo) -> Iterator[Any]:
-    """What annotates a field, inside its unions too."""
+    """The metadata of a field's annotation, inside unions too."""
     yield from field.metadata
     pending = [field.annotation]
     while pending:
@@ -149,7 +149,7 @@ def _annotations(field: FieldInfo) -> Iterator[Any]:
 
 
 def _values(field: FieldInfo) -> list[str]:
-    """What a key can hold, in words."""
+    """The values of a key, in words."""
     annotations = list(_annotations(field))
     words = [word for each in annotations if isinstance(each, Values) for word in each.words]
     if not words:
@@ -172,7 +172,7 @@ def _words(leaf: Any, annotations: list[Any]) -> list[str]:
 
 
 def _bound(annotations: list[Any], kind: type[Ge] | type[Le]) -> int | None:
-    """The bound that annotates an integer, inside pydantic's own FieldInfo too."""
+    """The bound in an integer's metadata, inside pydantic's FieldInfo too."""
     inside = [part for each in annotations for part in getattr(each, "metadata", [each])]
     name = "ge" if kind is Ge else "le"
     return next((getattr(each, name) for each in inside if isinstance(each, kind)), None)

@@ -1,7 +1,7 @@
-"""What a dot-product unit returns, bit for bit: the specification, with its rules held.
+"""The specification of the results of a dot-product unit, bit for bit, with its rules checked.
 
-It says nothing of registers or cycles: that is `hwsim.spec.implementation.Pipeline`. The arithmetic that these
-settings choose is in docs/arithmetic.md.
+Registers and cycles are in `hwsim.spec.implementation.Pipeline`. The arithmetic that these settings choose is in
+docs/arithmetic.md.
 """
 
 from __future__ import annotations
