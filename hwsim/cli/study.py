@@ -175,7 +175,7 @@ def _runner(scheduler: str | None, workers: int | None) -> Runner:
     return on_dask(scheduler, workers)
 
 
-def _carried_out(made: Study, folder: Path, runner: Runner, overwrite: bool, command: str) -> Results:
+def _carried_out(study: Study, folder: Path, runner: Runner, overwrite: bool, command: str) -> Results:
     """Run a study, with a progress bar. After Ctrl-C, prints the command that goes on."""
     from hwsim.study.results import run
     from hwsim.study.runners.local import WorkersLost
@@ -183,13 +183,13 @@ def _carried_out(made: Study, folder: Path, runner: Runner, overwrite: bool, com
 
     share = [0, 1]
     try:
-        with interruptible(), Progress(made.name, products=True) as bar:
+        with interruptible(), Progress(study.name, products=True) as bar:
 
             def shown(done: int, planned: int, what: str) -> None:
                 share[:] = done, planned
                 bar.update(done, planned, what)
 
-            return run(made, folder, runner, shown, overwrite)
+            return run(study, folder, runner, shown, overwrite)
     except KeyboardInterrupt:
         note(f"{share[0] / max(share[1], 1):.0%} is done and kept in {folder}; to go on: {command}")
         raise
@@ -229,24 +229,24 @@ def _each(items: Sequence[T], what: str) -> Iterator[T]:
             bar.step(what)
 
 
-def _plan(made: Study) -> None:
+def _plan(study: Study) -> None:
     """Print the points that a study would run."""
     from hwsim.study.data import check
     from hwsim.study.plan.grid import points
 
-    found = points(made)
-    for one in made.data:
-        check(one, made.lengths, made.rows, made.columns)
-    each = made.rows * made.columns * made.trials
+    every = points(study)
+    for data in study.data:
+        check(data, study.lengths, study.rows, study.columns)
+    each = study.rows * study.columns * study.trials
     cells = [
-        [f"{p.index}", p.label, p.scaling.name, p.data.name, f"{p.length:,}", f"{each * p.length:,}"] for p in found
+        [f"{p.index}", p.label, p.scaling.name, p.data.name, f"{p.length:,}", f"{each * p.length:,}"] for p in every
     ]
     print_table(["point", "label", "scaling", "data", "K", "products"], cells[:MOST_LINES], right=[0, 4, 5])
     if len(cells) > MOST_LINES:
         say(f"... and {len(cells) - MOST_LINES:,} more")
-    total = sum(each * point.length for point in found)
+    total = sum(each * point.length for point in every)
     say(
-        f"{made.name}: {len(found):,} points of {made.trials:,} trials, each {made.rows} x {made.columns} results: "
+        f"{study.name}: {len(every):,} points of {study.trials:,} trials, each {study.rows} x {study.columns} results: "
         f"{total:,} products"
     )
 
@@ -283,12 +283,12 @@ def _cells(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def _number(row: dict[str, Any], name: str, said: Callable[[float], str]) -> str:
+def _number(row: dict[str, Any], name: str, shown: Callable[[float], str]) -> str:
     """The mean of a measure +- half its confidence interval; `-` where nothing was measured."""
     mean, half = row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2
     if mean != mean:
         return "-"
-    return said(mean) if half != half else f"{said(mean)} ± {said(half).lstrip('+')}"
+    return shown(mean) if half != half else f"{shown(mean)} ± {shown(half).lstrip('+')}"
 
 
 def _decibels(row: dict[str, Any], name: str) -> str:
@@ -314,8 +314,8 @@ def _again(
     """The command that repeats the study."""
     words = ["hwsim", "study", *([] if file is None else [str(file)])]
     for name, given in (("unit", unit), ("grid", grid), ("scaling", scaling), ("data", data)):
-        for one in given or ():
-            words += [f"--{name}", one]
+        for word in given or ():
+            words += [f"--{name}", word]
     words += [] if length is None else ["--length", length]
     words += ["--skip-invalid"] if skip_invalid else []
     for name, value in changes.items():

@@ -31,10 +31,10 @@ def write_pareto(
     """Synthesise and run a study, print its tables, and write its page and figures."""
     from hwsim.study.area.pareto import SynthesisOptions, report
 
-    def run_alone(one: Study, place: Path) -> Results:
+    def run_alone(part: Study, place: Path) -> Results:
         bar.bar.stop()  # a terminal has one bar at a time
         try:
-            return run(one, place)
+            return run(part, place)
         finally:
             bar.bar.start()
 
@@ -42,12 +42,12 @@ def write_pareto(
     started = time.monotonic()
     try:
         with interruptible(), Progress("synthesis") as bar:
-            made = report(study, folder, run_alone, options, command, bar.update)
+            finished = report(study, folder, run_alone, options, command, bar.update)
     except KeyboardInterrupt:
         note(f"what is synthesised is kept; to go on: {command}")
         raise
-    show(made)
+    show(finished)
     if drawn:
-        draw(made, folder)
+        draw(finished, folder)
     say(f"{folder}: pareto.md, study/, in {time.monotonic() - started:,.1f} s")
     say(f"again: {command}")

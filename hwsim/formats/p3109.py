@@ -49,10 +49,10 @@ def named(name: str) -> FloatFormat | None:
 
     Raises SpecError where the name's parameters are out of range.
     """
-    found = NAME.fullmatch(name)
-    if found is None:
+    match = NAME.fullmatch(name)
+    if match is None:
         return None
-    bits, precision, sign, domain = found.groups()
+    bits, precision, sign, domain = match.groups()
     try:
         return p3109(int(precision), int(bits), sign == "s", domain == "e")
     except SpecError as error:

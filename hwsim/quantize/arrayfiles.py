@@ -182,16 +182,16 @@ def codes(fmt: Format, stored: StoredArray, what: str) -> Codes:
     if array.dtype.kind == "f":
         array = array.view(np.dtype(f"u{array.itemsize}").newbyteorder(array.dtype.byteorder))
     dtype = container_dtype(fmt)
-    found = array if array.dtype == dtype else np.empty(array.shape, dtype)
+    result = array if array.dtype == dtype else np.empty(array.shape, dtype)
     try:
         for at in parts(array):
             part = codes_of(fmt, array[at], label)
-            if found is not array:
-                found[at] = part
+            if result is not array:
+                result[at] = part
     except ValueError:
         codes_of(fmt, array, label)  # its message has the index in the whole array
         raise
-    return found
+    return result
 
 
 def numbers(kind: str, array: NDArray[Any]) -> NDArray[Any]:

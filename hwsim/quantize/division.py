@@ -18,12 +18,12 @@ def shifted(x: Floats, exp: NDArray[np.integer]) -> Floats:
     numbers: `encode` gives both the same code, in a format with numbers in between.
     """
     with np.errstate(over="ignore", under="ignore"):
-        found = np.ldexp(x, exp.astype(np.intc))
-    magnitude = np.abs(found)
+        scaled = np.ldexp(x, exp.astype(np.intc))
+    magnitude = np.abs(scaled)
     wrong = (np.isinf(magnitude) & ~np.isinf(x)) | ((magnitude < TINY) & (x != 0))
     if not wrong.any():
-        return np.asarray(found)
-    return np.where(wrong, np.copysign(np.where(magnitude > 1, HUGE, TINY), x), found)
+        return np.asarray(scaled)
+    return np.where(wrong, np.copysign(np.where(magnitude > 1, HUGE, TINY), x), scaled)
 
 
 def quotient(x: Floats, scale: Floats) -> Floats:

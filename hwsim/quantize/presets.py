@@ -32,21 +32,21 @@ TORCHAO = "torchao, prototype/mx_formats/nvfp4_tensor.py, _nvfp4_quantize"
 def rules() -> MappingProxyType[str, Rule]:
     """Every rule that ships with hwsim, by name."""
     e8m0, f32 = get_format("e8m0"), get_format("f32")
-    found: dict[str, Rule] = {}
+    named: dict[str, Rule] = {}
     for name, element in MX_ELEMENTS.items():
         fmt = get_format(element)
-        found[name] = Rule(element=fmt, scale_format=e8m0, source=OCP)
-        found[f"mx-algorithm-1-{element}"] = Rule(
+        named[name] = Rule(element=fmt, scale_format=e8m0, source=OCP)
+        named[f"mx-algorithm-1-{element}"] = Rule(
             element=fmt, scale_format=e8m0, flush=True, huge_scale="nan", source=PAPER
         )
-    found |= _nvfp4()
+    named |= _nvfp4()
     # 2^-149, not 0, is the scale of the smallest tensors; 1 that of zeros.
     divided: dict[str, Any] = {"scale_format": f32, "select": Select.DIVIDE, "apply": Apply.DIVIDE}
     divided |= {"zero_scale": 1.0, "least_scale": 2.0**-149}
     e4m3 = get_format("e4m3")
     for rows in (1, 128):
-        found[f"deepseek-v3-{rows}x128"] = Rule(element=e4m3, block=(rows, 128), source=DEEPSEEK, **divided)
-        found[f"deepseek-v3-{rows}x128-power-of-two"] = Rule(
+        named[f"deepseek-v3-{rows}x128"] = Rule(element=e4m3, block=(rows, 128), source=DEEPSEEK, **divided)
+        named[f"deepseek-v3-{rows}x128-power-of-two"] = Rule(
             element=e4m3, block=(rows, 128), scale_format=f32, select=Select.RCEIL, apply=Apply.RECIPROCAL,
             least_amax=1e-4, zero_scale=1.0, source=DEEPGEMM,
         )  # fmt: skip
@@ -58,8 +58,8 @@ def rules() -> MappingProxyType[str, Rule]:
     for name, fmt, source in wide:
         for kind, block in (("tensor", (None, None)), ("channel", (1, None))):
             key = f"{name}-{kind}" if name == "int8" else f"{kind}-{name}"
-            found[key] = Rule(element=fmt, block=block, source=source, **divided)
-    return MappingProxyType(found)
+            named[key] = Rule(element=fmt, block=block, source=source, **divided)
+    return MappingProxyType(named)
 
 
 def _nvfp4() -> dict[str, Rule]:

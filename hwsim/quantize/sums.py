@@ -23,11 +23,11 @@ class Prefixes(NamedTuple):
 
     def between(self, start: NDArray[np.int64], end: NDArray[np.int64]) -> list[int]:
         """Sums of the magnitudes from start to end, as integers."""
-        found = [0] * len(start)
+        totals = [0] * len(start)
         for weight, piece in enumerate(self.pieces):
             part = (piece[end] - piece[start]).tolist()
-            found = [total + (value << PIECE * weight) for total, value in zip(found, part, strict=True)]
-        return found
+            totals = [total + (value << PIECE * weight) for total, value in zip(totals, part, strict=True)]
+        return totals
 
 
 def prefixes(magnitudes: NDArray[np.float64]) -> Prefixes:

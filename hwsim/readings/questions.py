@@ -61,18 +61,18 @@ def lost(unit: Unit) -> Proposals:
 def groups(unit: Unit) -> Proposals:
     """Which products are summed together."""
     k = unit.instruction.k
-    found: dict[str, Changes] = {}
+    answers: dict[str, Changes] = {}
     for lanes in (k, k // 2, k // 4):
         if lanes > 1:
-            found[f"{lanes} neighbours"] = {"instruction": {"lanes": lanes, "order": "sequential"}}
+            answers[f"{lanes} neighbours"] = {"instruction": {"lanes": lanes, "order": "sequential"}}
     orders = {
         "k mod 4 in {0, 1}, then {2, 3}": {"modulo": 4, "groups": [[0, 1], [2, 3]]},
         "even k, then odd k": {"modulo": 2, "groups": [[0], [1]]},
     }
     for name, order in orders.items():
         if k % 4 == 0:
-            found[name] = {"instruction": {"lanes": k // 2, "order": order}}
-    return found
+            answers[name] = {"instruction": {"lanes": k // 2, "order": order}}
+    return answers
 
 
 def conversion(unit: Unit) -> Proposals:

@@ -103,7 +103,7 @@ class Stimuli:
         """Cases `first` to `first` + count - 1, of `length` terms."""
         unit = self.unit
         blocks = [length // block if block else 0 for block in self.blocks]
-        made = Chunk(
+        drawn = Chunk(
             first,
             *(
                 np.zeros(shape, dtype=np.int64)
@@ -117,13 +117,13 @@ class Stimuli:
             self.starts,
             self.powers,
             self.addend,
-            made.rows,
-            made.c,
-            made.scale_a,
-            made.scale_b,
+            drawn.rows,
+            drawn.c,
+            drawn.scale_a,
+            drawn.scale_b,
         )
         for scales, side in zip(
-            (made.scale_a, made.scale_b), (unit.scale.a, unit.scale.b) if unit.scale else (), strict=False
+            (drawn.scale_a, drawn.scale_b), (unit.scale.a, unit.scale.b) if unit.scale else (), strict=False
         ):
             if isinstance(side.format, FloatFormat):
                 # Drawn as exponents; the fractions follow from the case's number, and mostly from where they stand.
@@ -131,7 +131,7 @@ class Stimuli:
                 low = (3 * (number // 4) + 5 * np.arange(scales.shape[1]) * (number % 4 > 0)) % (1 << bits)
                 codes = np.minimum(scales + side.format.bias << bits | low, side.format.max_magnitude)
                 scales[:] = codes << side.format.padding
-        return made
+        return drawn
 
     def products(self, chunk: Chunk) -> Products:
         """A chunk's products, in the order of groups."""

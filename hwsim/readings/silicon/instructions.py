@@ -85,12 +85,12 @@ def instruction_of(unit: Unit, name: str | None = None) -> GpuInstruction:
     """
     if name is not None and name not in INSTRUCTIONS:
         raise ValueError(f"unknown instruction {name!r}; known: {', '.join(INSTRUCTIONS)}")
-    known = [INSTRUCTIONS[name]] if name is not None else list(INSTRUCTIONS.values())
+    candidates = [INSTRUCTIONS[name]] if name is not None else list(INSTRUCTIONS.values())
     family = "wgmma" if "wgmma" in unit.name else "mma"
-    fitting = [one for one in known if _fits(one, unit) and (name is not None or one.family == family)]
+    fitting = [each for each in candidates if _fits(each, unit) and (name is not None or each.family == family)]
     if fitting:
         return fitting[0]
-    operands, names = unit.operands, ", ".join(one.name for one in known)
+    operands, names = unit.operands, ", ".join(each.name for each in candidates)
     wanted = f"{operands.a.name} x {operands.b.name} + {_name(operands.addend)}, k {unit.instruction.k}"
     raise ValueError(f"unit {unit.name} ({wanted}) is none of the instructions that can be captured: {names}")
 

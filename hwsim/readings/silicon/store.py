@@ -57,21 +57,22 @@ def store(folder: Path, cases: CaseFile, results: ResultFile, replace: bool = Fa
     """
     path = folder / folder_name(results.facts["gpu"])
     manifest = _manifest(path) if (path / MANIFEST).exists() else {"instructions": {}}
-    given = [one for one in results.sections if not one.skipped]
-    if not given:
+    sections = [section for section in results.sections if not section.skipped]
+    if not sections:
         raise ValueError(f"no instruction was captured on {results.facts['gpu']}: nothing to import")
-    known = [one.section.instruction.name for one in given if one.section.instruction.name in manifest["instructions"]]
-    if known and not replace:
-        raise ValueError(f"{path} holds results of {', '.join(known)} already; say --replace to take the new ones")
-    for one in given:
-        name = one.section.instruction.name
-        data = _packed(one)
+    names = [section.section.instruction.name for section in sections]
+    present = [name for name in names if name in manifest["instructions"]]
+    if present and not replace:
+        raise ValueError(f"{path} holds results of {', '.join(present)} already; say --replace to take the new ones")
+    for section in sections:
+        name = section.section.instruction.name
+        data = _packed(section)
         with replaced(path / f"{name}.npz") as file:
             file.write(data)
         manifest["instructions"][name] = {
-            "unit": one.section.unit,
-            "cases": len(one.codes),
-            "unstable": len(one.unstable),
+            "unit": section.section.unit,
+            "cases": len(section.codes),
+            "unstable": len(section.unstable),
             **{key: results.facts[key] for key in FACTS},
             "generator": cases.generator,
             "seed": cases.seed,
@@ -81,7 +82,7 @@ def store(folder: Path, cases: CaseFile, results: ResultFile, replace: bool = Fa
     manifest["instructions"] = dict(sorted(manifest["instructions"].items()))
     with replaced(path / MANIFEST) as file:
         file.write((NOTE + yaml.safe_dump(manifest, sort_keys=False, width=110)).encode())
-    return path, [one.section.instruction.name for one in given]
+    return path, names
 
 
 def _packed(one: SectionResults) -> bytes:
@@ -123,14 +124,14 @@ def load(path: Path, only: Iterable[str] = ()) -> list[Captured]:
     without results in the folder.
     """
     entries, wanted = _manifest(path)["instructions"], set(only)
-    found = [
+    stored = [
         _load(path, name, entry) for name, entry in entries.items() if not wanted or {name, entry["unit"]} & wanted
     ]
-    missing = wanted - {one.unit for one in found} - {one.instruction.name for one in found}
+    missing = wanted - {captured.unit for captured in stored} - {captured.instruction.name for captured in stored}
     if missing:
         known = ", ".join(entry["unit"] for entry in entries.values())
         raise ValueError(f"{path} has no results of {', '.join(sorted(missing))}; it has {known}")
-    return found
+    return stored
 
 
 def _load(path: Path, name: str, entry: dict[str, Any]) -> Captured:
