@@ -26,9 +26,10 @@ LANES = 8  # enough for every fault
 
 
 def of_lanes(name: str, lanes: int) -> Unit:
-    """A preset whose instruction has so many lanes."""
+    """A preset whose instruction has so many lanes, under a name of its own: captured results are not of it."""
     data = load_unit(name).model_dump(mode="json", exclude_unset=True)
-    return Unit.model_validate(data | {"instruction": data["instruction"] | {"k": lanes, "lanes": lanes}})
+    own = {"unit": f"{name}-{lanes}-lanes", "instruction": data["instruction"] | {"k": lanes, "lanes": lanes}}
+    return Unit.model_validate(data | own)
 
 
 @dataclass(frozen=True)

@@ -95,10 +95,10 @@ def test_a_published_mistake_is_found_shrunk_and_named(
     minimal = printed.split("MINIMAL CASE")[1]
     assert re.search(r"where the model has -?\d+: [+-][\d.]+ in the window's last place", minimal)
     assert "window 2^" in minimal
-    # The simplest: one product beside the addend.
+    # The simplest: one product beside the addend, or the addend alone, where its own bits below the window are lost.
     dut = dut_design(load_dut(path))
     case = load_case(out / "minimal/case.yaml", dut)
-    assert sum(bool(a or b) for a, b in zip(case.a, case.b, strict=True)) == 1
+    assert sum(bool(a or b) for a, b in zip(case.a, case.b, strict=True)) <= 1
     # The vectors reproduce it: as words, and as a case to play.
     (want,) = expected_codes(dut.unit, [case])
     assert int((out / "minimal/expected.hex").read_text(), 16) == want

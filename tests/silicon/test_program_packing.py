@@ -26,7 +26,7 @@ DUMP = r"""
 #include "instructions.hpp"
 using namespace capture;
 int main() {
-    for (const GpuInstruction& one : INSTRUCTIONS) {
+    for (const Instruction& one : INSTRUCTIONS) {
         const char* name = one.name.data();
         if (one.family == Family::wgmma) {
             std::printf("%s descriptor %llx\n", name, static_cast<unsigned long long>(descriptor(0x12340)));
