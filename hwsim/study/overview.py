@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from hwsim.study.intervals import Interval
 from hwsim.study.report.contents import Axis, Chart, Kind, Series, StudyReport, TextTable
+from hwsim.study.report.declared import line, table
 from hwsim.study.report.scales import short
-from hwsim.study.report.sweeps import grid, series_of
 from hwsim.study.results import Results
 
 # Measures that are drawn, if the study has them: the axis's title, its logarithm, and what is said of it.
@@ -43,46 +41,18 @@ MOST_SERIES = 16  # in a panel: with more of them a chart says nothing
 Point = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Along:
+class Along(NamedTuple):
     """The axis that charts are drawn along.
 
-    key: of points. title: in words. log: its logarithm. categories: its values as words, in the study's order; without
-    any it has numbers. units: whether it has units, which are drawn as bars.
+    key: of points. title: in words. kind: lines where it has numbers, points where it has words, in the study's order,
+    and bars where it has units. log: of numbers. categories: the words.
     """
 
     key: str
     title: str
+    kind: Kind = "lines"
     log: int | None = None
-    categories: tuple[str, ...] = ()
-    units: bool = False
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of chart that is drawn along it."""
-        return "bars" if self.units else "points" if self.categories else "lines"
-
-    def value(self, point: Point) -> float | str:
-        """The x of a point."""
-        return str(point[self.key]) if self.units or self.categories else float(point[self.key])
-
-    def order(self, point: Point) -> float:
-        """The key by which the points of a series are sorted; units keep their order."""
-        if self.units:
-            return 0.0
-        return self.categories.index(str(point[self.key])) if self.categories else float(point[self.key])
-
-    def unit(self, point: Point) -> str:
-        """The label of a point's unit and scaling, without the field that the axis shows."""
-        label = str(point["label"])
-        if self.units or self.key == "length":
-            return label
-        field = re.escape(f"{self.key.removeprefix('axis.')}={point[self.key]}")
-        return re.sub(rf"(^| ){field}(?=[ ,]|$)", "", label).strip() or str(point["unit"])
-
-    def series(self, point: Point) -> str:
-        """A point's series: the bars of its source of data, else the line of its unit."""
-        return str(point["data"]) if self.units else self.unit(point)
+    categories: tuple[str, ...] | None = None
 
 
 def default_report(results: Results, command: str) -> StudyReport:
@@ -97,7 +67,8 @@ def default_report(results: Results, command: str) -> StudyReport:
     if not points:
         raise ValueError("a report has at least one point")
     along = _along(points)
-    charts = [chart for measure in MEASURES if (chart := _chart(points, study.confidence, measure, along))]
+    drawn = _drawn(points, along)
+    charts = [chart for measure in MEASURES if (chart := _chart(drawn, study.confidence, measure, along))]
     trials = f", {_several(study.trials, 'trial', 'trials')} of each"
     different = {key: len({point[key] for point in points}) for key in ("label", "data", "length")}
     summary = [
@@ -105,7 +76,7 @@ def default_report(results: Results, command: str) -> StudyReport:
         f" {_several(different['data'], 'source of data', 'sources of data')} at"
         f" {_several(different['length'], 'length', 'lengths')}{trials}."
     ]
-    if (many := len({along.unit(point) for point in points})) > MOST_SERIES:
+    if (many := len({one["without"] for one in drawn})) > MOST_SERIES:
         summary.append(
             f"Of {many} units and scalings each chart shows the {MOST_SERIES} that do best in it; the table has all."
         )
@@ -125,19 +96,19 @@ def _several(count: int, one: str, many: str) -> str:
 def _along(points: Sequence[Point]) -> Along:
     lengths = {point["length"] for point in points}
     if len(lengths) > 1:
-        return Along("length", "Length K (products)", 2 if max(lengths) >= 4 * min(lengths) else None)
+        return Along("length", "Length K (products)", log=2 if max(lengths) >= 4 * min(lengths) else None)
     fields = [key for key in points[0] if key.startswith("axis.")]
     words = {key: list(dict.fromkeys(str(point.get(key)) for point in points)) for key in fields}
     # A field that is not given counts as `none` of it, which is a word: the axis has categories, as the study has them.
     suited = [key for key in fields if all(one == "none" or _is_number(one) for one in words[key])]
     best = max(suited, key=lambda key: len(words[key]), default=None)
     if best is None or len(words[best]) < 2:
-        return Along("label", "Unit", units=True)
+        return Along("label", "Unit", "bars")
     title = best.removeprefix("axis.")
     if "none" in words[best]:
-        return Along(best, title, categories=tuple(words[best]))
+        return Along(best, title, "points", categories=tuple(words[best]))
     values = sorted(map(float, words[best]))
-    return Along(best, title, 2 if values[0] > 0 and values[-1] >= 16 * values[0] else None)
+    return Along(best, title, log=2 if values[0] > 0 and values[-1] >= 16 * values[0] else None)
 
 
 def _is_number(word: str) -> bool:
@@ -148,22 +119,51 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _chart(points: Sequence[Point], confidence: float, measure: str, along: Along) -> Chart | None:
+def _drawn(points: Sequence[Point], along: Along) -> list[Point]:
+    """The points along the axis, with what is drawn of each.
+
+    x: its place. without: its unit and scaling, less the field that the axis shows. series: those of lines, the data of
+    bars. panel: the data of lines, where there are several.
+    """
+    panels = along.kind != "bars" and len({point["data"] for point in points}) > 1
+    made = []
+    for point in points:
+        x = point[along.key]
+        without = str(point["label"])
+        if along.key.startswith("axis."):
+            field = re.escape(f"{along.key.removeprefix('axis.')}={x}")
+            without = re.sub(rf"(^| ){field}(?=[ ,]|$)", "", without).strip() or str(point["unit"])
+        look = {
+            "x": float(x) if along.kind == "lines" else str(x),
+            "without": without,
+            "series": str(point["data"]) if along.kind == "bars" else without,
+            "panel": str(point["data"]) if panels else "",
+            "note": f"{point['label']}, {point['data']}, K = {point['length']}",
+        }
+        made.append({**point, **look})
+    return made
+
+
+def _chart(drawn: Sequence[Point], confidence: float, measure: str, along: Along) -> Chart | None:
     heading, title, log = MEASURES[measure]
-    values = [_value(point, measure) for point in points]
+    values = [_value(one, measure) for one in drawn]
     if not any(map(math.isfinite, values)) or (log and not any(value > 0 for value in values)):
         return None
-    kept = _best(points, measure, along, log is None)
-    panels = not along.units and len({point["data"] for point in kept}) > 1
     by_series: dict[tuple[str, str], list[Point]] = {}
-    for point in kept:
-        by_series.setdefault((str(point["data"]) if panels else "", along.series(point)), []).append(point)
-    series = [_drawn(found, measure, label, panel, along, notes=True) for (panel, label), found in by_series.items()]
+    best = _best(drawn, measure, log is None)
+    for one in drawn:
+        if one["without"] in best:
+            by_series.setdefault((one["panel"], one["series"]), []).append(one)
+    if along.kind != "bars":
+        words = along.categories
+        for found in by_series.values():
+            found.sort(key=lambda one: words.index(one["x"]) if words else one["x"])
+    series = [_series(label, found, measure, panel=panel) for (panel, label), found in by_series.items()]
     caption = "Mean over trials"
     if any(one.low for one in series):
         band = "band" if along.kind == "lines" else "thin line"
         caption += f"; the {band} is its {100 * confidence:g} % confidence interval"
-    theory = [] if along.units else _theory(by_series, measure, along)
+    theory = [] if along.kind == "bars" else _theory(by_series, measure)
     if theory:
         caption += f". {'Strokes' if along.categories else 'Dashed'}: what theory bounds it by"
     return Chart(
@@ -171,20 +171,20 @@ def _chart(points: Sequence[Point], confidence: float, measure: str, along: Alon
         title=heading,
         caption=f"{caption}.",
         series=(*series, *theory),
-        x=Axis(title=along.title, log=along.log, categories=along.categories or None),
+        x=Axis(title=along.title, log=along.log, categories=along.categories),
         y=Axis(title=title, log=log),
         kind=along.kind,
     )
 
 
-def _best(points: Sequence[Point], measure: str, along: Along, large: bool) -> Sequence[Point]:
-    """The points that are drawn: all, or those of the best units where there are too many."""
+def _best(drawn: Sequence[Point], measure: str, large: bool) -> set[str]:
+    """The units that are drawn: all, or the best where there are too many."""
     values: dict[str, list[float]] = {}
-    for point in points:
-        value = _value(point, measure)
-        values.setdefault(along.unit(point), []).extend([value] if math.isfinite(value) else [])
+    for one in drawn:
+        value = _value(one, measure)
+        values.setdefault(one["without"], []).extend([value] if math.isfinite(value) else [])
     if len(values) <= MOST_SERIES:
-        return points
+        return set(values)
 
     def rank(unit: str) -> float:
         if not values[unit]:
@@ -192,19 +192,18 @@ def _best(points: Sequence[Point], measure: str, along: Along, large: bool) -> S
         mean = math.fsum(values[unit]) / len(values[unit])
         return -mean if large else abs(mean)
 
-    best = set(sorted(values, key=rank)[:MOST_SERIES])
-    return [point for point in points if along.unit(point) in best]
+    return set(sorted(values, key=rank)[:MOST_SERIES])
 
 
-def _drawn(
-    found: Iterable[Point], measure: str, label: str, panel: str, along: Along, notes: bool = False, **look: Any
-) -> Series:
-    ordered = sorted(found, key=along.order)
-    if notes:
-        look["notes"] = tuple(f"{point['label']}, {point['data']}, K = {point['length']}" for point in ordered)
-    x = (along.value(point) for point in ordered)
-    values = (Interval(*(_value(point, f"{measure}{end}") for end in ("", "_low", "_high"))) for point in ordered)
-    return series_of(label, x, values, panel=panel, **look)
+def _series(label: str, points: Sequence[Point], measure: str, **look: Any) -> Series:
+    """The means and intervals of a measure; what theory says has no note."""
+    ends = {"y": measure, "low": f"{measure}_low", "high": f"{measure}_high"}
+    shown = [
+        {"x": one["x"], "note": "" if look.get("dashed") else one["note"]}
+        | {key: _value(one, name) for key, name in ends.items()}
+        for one in points
+    ]
+    return line(label, shown, **look)
 
 
 def _value(point: Point, name: str) -> float:
@@ -213,12 +212,12 @@ def _value(point: Point, name: str) -> float:
     return math.nan if value is None else float(value)
 
 
-def _theory(by_series: Mapping[tuple[str, str], list[Point]], measure: str, along: Along) -> list[Series]:
+def _theory(by_series: Mapping[tuple[str, str], list[Point]], measure: str) -> list[Series]:
     """The bounds of a measure as dashed lines, each in its series' colour: fewer of them where series are many."""
     labels = len({label for _, label in by_series})
     shown = list(BOUNDS.items())[: 2 if labels <= 3 else 1 if labels <= 6 else 0]
     return [
-        _drawn(points, bound, f"{label}: {words}", panel, along, dashed=True, like=label)
+        _series(f"{label}: {words}", points, bound, panel=panel, dashed=True, like=label)
         for bound, (of, words) in shown
         for (panel, label), points in by_series.items()
         if of == measure and any(math.isfinite(_value(point, bound)) for point in points)
@@ -231,14 +230,12 @@ def _table(points: Sequence[Point]) -> TextTable:
         half = (high - low) / 2
         return short(value) + (f" ± {short(half)}" if math.isfinite(half) and half > 0 else "")
 
-    # A unit's label says its scaling where it has several.
-    words = {"Unit": "label", "Scaling": "scaling", "Data": "data", "K": "length"}
-    made = grid(
-        "All points",
-        tuple(words),
-        {tuple(str(point[key]) for key in words.values()): point for point in points},
-        {title: key for key, title in TABLED if any(point.get(key) is not None for point in points)},
-        cell,
-        caption="Means over trials, and half the width of their confidence intervals.",
-    )
-    return replace(made, right=(3, *made.right))
+    shown = {key: title for key, title in TABLED if any(point.get(key) is not None for point in points)}
+    declared = {
+        "table": "All points",
+        # A unit's label says its scaling where it has several.
+        "rows": {"Unit": "{label}", "Scaling": "{scaling}", "Data": "{data}"},
+        "columns": [("K", "{length}"), *((title, f"{{{key}}}") for key, title in shown.items())],
+        "caption": "Means over trials, and half the width of their confidence intervals.",
+    }
+    return table(declared, [{**point, **{key: cell(point, key) for key in shown}} for point in points], {})

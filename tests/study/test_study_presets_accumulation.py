@@ -17,15 +17,24 @@ from hwsim.study.data import draw, parse_data
 from hwsim.study.plan import Study
 from hwsim.study.plan.fields import vary
 from hwsim.study.presets import deepseek_2pct, generations, silicon, snr_vector_length, truncation
-from hwsim.study.presets.lookup import at, largest, percent
-from hwsim.study.presets.preset import Context
+from hwsim.study.presets.preset import Context, page, records
 from hwsim.study.report import markdown
 from hwsim.study.report.contents import StudyReport
+from hwsim.study.report.declared import said
 from hwsim.study.results import Results, run
 from hwsim.study.runners.local import local
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 PRESETS = {"deepseek-2pct": deepseek_2pct, "snr-vector-length": snr_vector_length, "silicon": silicon}
+
+
+DEEPSEEK, VECTORS = page("deepseek-2pct", "tiny"), page("snr-vector-length", "tiny")
+
+
+def at(results: Results, **wanted: Any) -> dict[str, Any]:
+    """The single record with these values."""
+    (found,) = [one for one in records(results) if all(one[key] == value for key, value in wanted.items())]
+    return found
 
 
 class Ran:
@@ -96,13 +105,13 @@ def test_zero_mean_data_have_neither_bias_nor_a_largest_error(deepseek: Ran) -> 
     found = deepseek.found["deepseek-2pct-promotion"]
     point = at(found, data="normal", interval="none")
     assert abs(point["accumulation_shrink"]) < 0.0005
-    assert largest(found, point, "accumulation_relative_max") > 5 * point["accumulation_rms"]
+    assert point["accumulation_relative_max_most"] > 5 * point["accumulation_rms"]
 
 
 def test_the_expected_loss_is_what_the_unit_loses(deepseek: Ran) -> None:
     found = deepseek.found["deepseek-2pct-promotion"]
     for name in ("half-normal", "uniform 0 to 1", "ReLU x ReLU"):
-        products = truncation.sampled_products(deepseek_2pct.DATA[name], 512, 1)
+        products = truncation.sampled_products(deepseek_2pct.data(DEEPSEEK)[name], 512, 1)
         measured = at(found, data=name, interval="none")["accumulation_shrink"]
         assert truncation.expected_shrink(products, 512, 13) == pytest.approx(measured, rel=0.25)
         # Mutants: a window of another width.
@@ -122,8 +131,8 @@ def test_the_expected_loss_by_hand() -> None:
 
 def test_no_error_is_beyond_the_worst_case(deepseek: Ran) -> None:
     cells = {key: float(cell) for key, cell in deepseek.cells("Bounds").items()}
-    for interval in map(str, deepseek_2pct.INTERVALS):
-        for name in deepseek_2pct.DRAWN:
+    for interval in map(str, DEEPSEEK.given["intervals"]):
+        for name in DEEPSEEK.given["drawn"]:
             assert 0 < cells[interval, name] < cells[interval, "worst case"]
         # Only what has no bias may be held to the bound for losses of mean zero.
         assert cells[interval, "normal"] < cells[interval, "probabilistic"] < cells[interval, "worst case"]
@@ -136,18 +145,22 @@ def test_the_data_of_two_per_cent_are_named(deepseek: Ran) -> None:
         for key, cell in deepseek.cells("Largest relative").items()
         if key[1] == "none" and 1.5 <= float(cell.replace(",", "")) <= 2.2
     }
-    assert deepseek.report.summary[1].endswith(f": {', '.join(n for n in deepseek_2pct.DATA if n in shown) or 'none'}.")
+    assert deepseek.report.summary[1].endswith(
+        f": {', '.join(n for n in deepseek_2pct.data(DEEPSEEK) if n in shown) or 'none'}."
+    )
 
 
 # snr-vector-length
 
 
 def test_chunks_beat_the_flat_chain_by_more_the_longer(vectors: Ran) -> None:
-    found = vectors.found["snr-vector-length-tensors"]
-    gains = {chunk: snr_vector_length.gain(found, chunk, 1024) for chunk in (16, 64, 256)}
-    assert snr_vector_length.gain(found, 16, 16) == 0  # one chunk
-    assert gains[16] > 11
-    assert gains[16] > gains[64] + 2 > gains[256] + 4
+    points = records(vectors.found["snr-vector-length-tensors"])
+    fitting = [one for one in points if all(one[key] == VECTORS.given[key] for key in ("data", "scaling"))]
+    named = [one | snr_vector_length.named(one) for one in fitting]
+    gains = {chunk: snr_vector_length.gain(named, chunk) for chunk in (16, 64, 256)}
+    assert gains[16][16] == 0  # one chunk
+    assert gains[16][1024] > 11
+    assert gains[16][1024] > gains[64][1024] + 2 > gains[256][1024] + 4
 
 
 def test_a_scale_lifts_products_out_of_nothing_or_into_nan(vectors: Ran) -> None:
@@ -160,7 +173,7 @@ def test_a_scale_lifts_products_out_of_nothing_or_into_nan(vectors: Ran) -> None
 
 def test_hopper_is_at_the_error_of_quantisation(vectors: Ran) -> None:
     found = vectors.found["snr-vector-length-tensors"]
-    for data in snr_vector_length.DATA:
+    for data in ("variance 0.01", "deviation 0.01"):
         point = at(found, entry="Hopper", interval="none", scaling="scale 1/64", data=data, length=1024)
         assert point["total_snr_db"] == pytest.approx(point["quantization_snr_db"], abs=0.1)
 
@@ -258,12 +271,13 @@ def test_nearest_rounds_exact_numbers_once(dtype: Any) -> None:
 
 
 def test_numbers_are_said_with_three_digits() -> None:
-    assert [percent(one) for one in (0.0746, 0.000555, 12.3, float("nan"))] == ["7.46", "0.0555", "1,230", "-"]
+    told = [said("{x:percent}", {"x": one}) for one in (0.0746, 0.000555, 12.3, float("nan"))]
+    assert told == ["7.46", "0.0555", "1,230", "-"]
 
 
-def test_a_point_that_is_not_there_is_an_error(deepseek: Ran) -> None:
-    with pytest.raises(LookupError, match=r"0 points have \{'data': 'nothing'\}"):
-        at(deepseek.found["deepseek-2pct-promotion"], data="nothing")
+def test_a_word_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(KeyError, match="nothing"):
+        said("{nothing:.1f}", {"something": 1.0})
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -272,11 +286,11 @@ def test_pages_have_the_tables_and_figures_of_their_report(name: str, request: p
     report = request.getfixturevalue(
         {"deepseek-2pct": "deepseek", "snr-vector-length": "vectors", "silicon": "chips"}[name]
     ).report
-    page = (PAGES / f"{name}.md").read_text()
+    written = (PAGES / f"{name}.md").read_text()
     assert report.name == name and report.sources and report.summary
-    heads = [line for line in page.splitlines() if re.match(r"\| ?-", line)]
+    heads = [line for line in written.splitlines() if re.match(r"\| ?-", line)]
     assert len(heads) >= len(report.tables)
-    for figure in re.findall(r"\(figures/([\w.-]+)\.svg\)", page):
+    for figure in re.findall(r"\(figures/([\w.-]+)\.svg\)", written):
         assert figure in {chart.name for chart in report.charts}
         assert (PAGES / "figures" / f"{figure}.svg").read_text().startswith("<svg")
 
@@ -284,6 +298,6 @@ def test_pages_have_the_tables_and_figures_of_their_report(name: str, request: p
 @pytest.mark.soak
 @pytest.mark.parametrize("name", PRESETS)
 def test_pages_have_the_numbers_of_the_quick_size(name: str, tmp_path: Path) -> None:
-    page = (PAGES / f"{name}.md").read_text()
+    written = (PAGES / f"{name}.md").read_text()
     for table in Ran(PRESETS[name], tmp_path, "quick").report.tables:
-        assert markdown(table).strip() in page, table.title
+        assert markdown(table).strip() in written, table.title

@@ -18,10 +18,10 @@ from hwsim.errors import ToolMissing
 from hwsim.formats import get_format
 from hwsim.quantize import flexible_format, get_rule
 from hwsim.study.network.minilm import minilm
-from hwsim.study.presets import PRESETS, flexible_fp8, fp8_formats, fp8_tensors, fp8_values, hfp8, hfp8_sums, mx
+from hwsim.study.presets import PRESETS, flexible_fp8, fp8_formats, fp8_tensors, fp8_values, hfp8, hfp8_sums
 from hwsim.study.presets.flexible_fp8 import Split, split
 from hwsim.study.presets.hfp8_sums import LongSum
-from hwsim.study.presets.preset import Context, Size
+from hwsim.study.presets.preset import Context, Size, page
 from hwsim.study.presets.rounding import by_format, by_rule, lost, saturated, signal_to_noise
 from hwsim.study.presets.samples import drawn
 from hwsim.study.report import markdown
@@ -127,7 +127,7 @@ def ordered(found: dict[str, dict[str, float]], name: str) -> bool:
 
 def test_mx_formats_stand_in_the_order_of_the_paper() -> None:
     found = cells(table("mx", "Signal to quantisation noise in dB, by format"))
-    assert all(ordered(found, name) for name in mx.DATA)
+    assert all(ordered(found, name) for name in page("mx", "tiny").given["data"])
     for one, two in (("MXINT8", "MXFP8 E4M3"), ("MXFP8 E4M3", "MXFP8 E5M2"), ("MXFP6 E2M3", "MXFP6 E3M2")):
         assert not ordered(found | {one: found[two], two: found[one]}, "normal")
 
@@ -142,7 +142,7 @@ def test_wider_blocks_cost_formats_without_a_range_of_their_own() -> None:
 
 def test_a_scale_that_never_saturates_helps_e4m3_and_costs_integers_a_bit() -> None:
     found = pairs(table("mx", "Signal to quantisation noise in dB, by scale"))
-    floor, ceil = mx.SELECTS.index("floor"), mx.SELECTS.index("ceil")
+    floor, ceil = (page("mx", "tiny").given["selects"].index(name) for name in ("floor", "ceil"))
     assert found["MXFP8 E4M3", "normal"][ceil] > found["MXFP8 E4M3", "normal"][floor] + 0.5
     assert found["MXINT8", "normal"][floor] - found["MXINT8", "normal"][ceil] == pytest.approx(6, abs=0.5)
 
@@ -163,7 +163,7 @@ def test_sums_of_mx_units_lose_far_less_than_quantisation_unless_the_window_is_n
 
 @cache
 def splits(name: str) -> Split:
-    return split((flexible_fp8.TAILS | flexible_fp8.OUTLIERS)[name], 1, 4, 2048)
+    return split(page("flexible-fp8", "tiny").given["data"][name], 1, 4, 2048)
 
 
 def more_with_outliers(best: list[int]) -> bool:
@@ -332,8 +332,8 @@ def test_the_page_has_the_tables_of_the_quick_run(name: str) -> None:
     report = made(name, "quick")
     if name == "fp8-formats" and "drawn" in report.summary[0]:
         missing("the weights of all-MiniLM-L6-v2 are not installed")
-    page = (ROOT / "docs" / "studies" / f"{name}.md").read_text(encoding="utf-8")
+    written = (ROOT / "docs" / "studies" / f"{name}.md").read_text(encoding="utf-8")
     for one in report.tables:
-        assert markdown(one) in page, one.title
+        assert markdown(one) in written, one.title
     for chart in report.charts:
         assert (ROOT / "docs" / "studies" / "figures" / f"{chart.name}.svg").exists()

@@ -11,13 +11,13 @@ from hwsim.errors import ToolMissing
 from hwsim.study.network import measurement, minilm, models
 from hwsim.study.network.measurement import kept
 from hwsim.study.network.unit_products import UnitProducts
-from hwsim.study.presets import real_model
-from hwsim.study.presets import real_model_figures as figures
+from hwsim.study.presets import preset, real_model
 from hwsim.study.presets.preset import Context, Size
-from hwsim.study.presets.real_model import FULL, PLAIN, PROMOTED, QUICK, TINY
+from hwsim.study.presets.real_model import PLAIN, PROMOTED, entries
 from hwsim.study.presets.samples import page
 from hwsim.study.report import StudyReport, TextTable, markdown, specification
 from hwsim.study.report.contents import Chart
+from hwsim.study.report.declared import part
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies" / "real-model.md"
 COMMAND = "hwsim study --preset real-model -o real-model"
@@ -42,7 +42,7 @@ def test_the_tiny_form_reads_digits_on_three_units_and_takes_them_up(
 ) -> None:
     first = real_model.report(context(tmp_path, "tiny"))
     (table,), (chart,) = first.tables, first.charts
-    assert cells(table, "Unit") == [entry.label for entry in TINY]
+    assert cells(table, "Unit") == [entry.label for entry in entries("tiny")]
     assert all(float(cell.split()[0]) > 90 for cell in cells(table, "Right"))
     errors = [float(cell.split()[0]) for cell in cells(table, "Accumulation")]
     assert errors[1] < errors[0] < errors[2]  # promoted, Hopper, HFP8
@@ -52,10 +52,11 @@ def test_the_tiny_form_reads_digits_on_three_units_and_takes_them_up(
 
 
 def test_every_unit_takes_its_scaling_and_has_a_label_of_its_own() -> None:
-    assert [entry in QUICK for entry in TINY] == [True] * len(TINY)
-    assert FULL[: len(QUICK)] == QUICK
-    assert len({entry.label for entry in FULL}) == len(FULL)
-    for entry in FULL:
+    tiny, quick, full = entries("tiny"), entries("quick"), entries("full")
+    assert [entry in quick for entry in tiny] == [True] * len(tiny) == [True] * 3
+    assert full[: len(quick)] == quick
+    assert len({entry.label for entry in full}) == len(full)
+    for entry in full:
         UnitProducts(entry.specified, entry.activations, entry.weights)
 
 
@@ -68,13 +69,15 @@ def test_the_page_is_of_whole_sentences() -> None:
 @needs_weights
 def test_one_sentence_through_the_transformer_makes_the_report(tmp_path: Path) -> None:
     network = models.minilm_network(["All dreaded it."], shortest(6))
-    found = {entry.label: kept(entry, network, tmp_path) for entry in (PLAIN, PROMOTED)}
-    parts = figures.of_sentences((PLAIN, PROMOTED), found)
-    for part in parts:
-        assert specification(part) if isinstance(part, Chart) else markdown(part)
-    table, layers, units = (part for part in parts if isinstance(part, TextTable))
+    units = [entry for entry in entries("tiny") if entry.label in (PLAIN, PROMOTED)]
+    tables = real_model.of_sentences(units, {entry.label: kept(entry, network, tmp_path) for entry in units})
+    declared = preset.page("real-model", "quick").data["parts"]
+    parts = [part(one, tables, {"labels": (PLAIN, PROMOTED)}) for one in declared if one["from"] in tables]
+    for one in parts:
+        assert specification(one) if isinstance(one, Chart) else markdown(one)
+    table, layers, worst = (one for one in parts if isinstance(one, TextTable))
     assert cells(table, "Nearest 5")[0].endswith(" of 5")
-    assert units.rows[0][4].endswith(" narrower)")  # the longest sums
+    assert worst.rows[0][4].endswith(" narrower)")  # the longest sums
     assert cells(table, "Quantisation")[0] == cells(table, "Quantisation")[1]  # the same factors
     assert [float(ratio) > 0.9 for ratio in cells(layers, "Ratio")] == [True] * 8
     longest = cells(layers, "Product").index("narrower")

@@ -11,7 +11,7 @@ from hwsim.study.area.references import ReferenceUnit, references
 from hwsim.study.area.sized_points import SizedPoint
 from hwsim.study.plan import Study
 from hwsim.study.report import Axis, Chart, Reference, Series, StudyReport, TextTable
-from hwsim.study.report.sweeps import listing
+from hwsim.study.report.declared import table
 
 FRONT = "Pareto front"
 # References far from the study's units are named below the chart: their lines would leave no room for anything else.
@@ -237,21 +237,23 @@ def _error_cells(place: SizedPoint, measure: str) -> list[str]:
 
 
 def _references() -> TextTable:
-    return listing(
-        "Units of others",
-        ("unit", "what"),
-        {(unit.name, unit.what): unit for unit in references().units},
-        {
-            "lanes": lambda unit: str(unit.lanes),
-            "gates": lambda unit: f"{unit.gates:,}",
-            "a lane": lambda unit: f"{unit.gates_per_lane:,.0f}",
-            "flip-flops": lambda unit: _said(unit.flipflops),
-            "depth": lambda unit: _said(unit.depth),
-            "ECP5 LUTs": lambda unit: _said(unit.comb),
-            "MHz": lambda unit: _said(unit.megahertz, 1),
-        },
-        caption=f"{references().source[0].upper()}{references().source[1:]}.",
-    )
+    source = references().source
+    declared = {
+        "table": "Units of others",
+        "rows": {"unit": "{name}", "what": "{what}"},
+        "columns": [
+            ("lanes", "{lanes}"),
+            ("gates", "{gates:,}"),
+            ("a lane", "{a_lane:,.0f}"),
+            ("flip-flops", "{flipflops:count}"),
+            ("depth", "{depth:count}"),
+            ("ECP5 LUTs", "{comb:count}"),
+            ("MHz", "{megahertz:tenths}"),
+        ],
+        "caption": f"{source[0].upper()}{source[1:]}.",
+    }
+    rows = [{**unit.model_dump(), "a_lane": unit.gates_per_lane} for unit in references().units]
+    return table(declared, rows, {})
 
 
 def _refused(placed: Sequence[SizedPoint]) -> list[TextTable]:

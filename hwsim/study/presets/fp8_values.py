@@ -6,7 +6,6 @@ import numpy as np
 
 from hwsim.formats import FloatFormat
 from hwsim.study.presets.rounding import float_format
-from hwsim.study.report.contents import TextTable
 
 # Micikevicius et al. 2022, arXiv 2209.05433, Table 1: E4M3, then E5M2.
 PAPER = {
@@ -21,14 +20,18 @@ PAPER = {
 }
 
 
-def table_of_values() -> TextTable:
-    """A row a property: ours and the paper's, of both formats."""
-    ours = [described(name) for name in ("e4m3", "e5m2")]
-    rows = []
-    for row, paper in PAPER.items():
-        found = (ours[0][row], ours[1][row])
-        rows.append((row, *found, "same" if found == paper else " / ".join(paper)))
-    return TextTable(title="The formats' values", header=("", "E4M3", "E5M2", "the paper's Table 1"), rows=tuple(rows))
+def values() -> list[dict[str, str]]:
+    """A record a property: ours and the paper's, of both formats."""
+    e4m3, e5m2 = (described(name) for name in ("e4m3", "e5m2"))
+    return [
+        {
+            "property": name,
+            "e4m3": e4m3[name],
+            "e5m2": e5m2[name],
+            "paper": "same" if (e4m3[name], e5m2[name]) == paper else " / ".join(paper),
+        }
+        for name, paper in PAPER.items()
+    ]
 
 
 def described(name: str) -> dict[str, str]:

@@ -1,18 +1,22 @@
-"""What a preset is given to make its report."""
+"""What a preset is given to make its report, and its page: the YAML file of its name, filled from records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Any, Literal, get_args
 
-if TYPE_CHECKING:
-    from hwsim.study.plan import Study
-    from hwsim.study.results import Results
+import yaml
 
-T = TypeVar("T")
+from hwsim.study.plan import Study, load_study, points
+from hwsim.study.report.contents import StudyReport
+from hwsim.study.report.declared import Record, part, said
+from hwsim.study.results import Results
+
 Size = Literal["tiny", "quick", "full"]
+Records = list[dict[str, Any]]
 
 
 def one_by_one(items: Sequence[str], _what: str) -> Iterator[str]:
@@ -35,6 +39,69 @@ class Context:
     run: Callable[[Study], Results]
     each: Callable[[Sequence[str], str], Iterator[str]] = one_by_one
 
-    def pick(self, *, tiny: T, quick: T, full: T) -> T:
-        """What goes with the size."""
-        return {"tiny": tiny, "quick": quick, "full": full}[self.size]
+
+@dataclass(frozen=True)
+class Page:
+    """A preset's file, of one size: where it has {tiny: ..., quick: ..., full: ...}, the value of that.
+
+    given: what its module takes from it, and its texts too. The file's other keys are `title`, `summary`, `sources`,
+    `studies`, and `parts`, as `hwsim.study.report.declared` has them.
+    """
+
+    name: str
+    data: Mapping[str, Any]
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The values under `given`."""
+        return dict(self.data["given"])
+
+    def run(self, context: Context, study: str) -> Records:
+        """The records of one of its studies: see `records`."""
+        return records(context.run(load_study(self.data["studies"][study], context.folder)))
+
+    def report(self, context: Context, tables: Mapping[str, Sequence[Record]], **words: Any) -> StudyReport:
+        """The report. words: what its texts say besides `given`."""
+        words = {**self.given, **words}
+        return StudyReport(
+            name=self.name,
+            title=said(self.data["title"], words),
+            command=context.command,
+            summary=tuple(said(text, words) for text in self.data["summary"]),
+            parts=tuple(part(one, tables, words) for one in self.data["parts"]),
+            sources=tuple(self.data["sources"]),
+        )
+
+
+def page(name: str, size: Size) -> Page:
+    """A preset's file, of one size."""
+    text = files("hwsim.study.presets").joinpath(f"{name}.yaml").read_text("utf-8")
+    return Page(name, _of_size(yaml.safe_load(text), size))
+
+
+def _of_size(value: Any, size: Size) -> Any:
+    if isinstance(value, list):
+        return [_of_size(one, size) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == set(get_args(Size)):
+        return _of_size(value[size], size)
+    return {key: _of_size(one, size) for key, one in value.items()}
+
+
+def records(results: Results) -> Records:
+    """A record for each point of a study: its summary, and by the names of its grid what they are of it.
+
+    `entry` is the label of the unit's entry, `results` how many a trial has, and MEASURE_most the largest of a measure
+    over the trials, where the summary has their mean.
+    """
+    study = results.study
+    made = [
+        {**summary, **point.axes, "entry": point.axes["unit"], "results": study.rows * study.columns}
+        for summary, point in zip(results.points, points(study), strict=True)
+    ]
+    for measure in results.measures:
+        largest = results.rows[measure].to_numpy().reshape(len(made), study.trials).max(axis=1)
+        for one, value in zip(made, largest.tolist(), strict=True):
+            one[f"{measure}_most"] = value
+    return made
