@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -40,6 +40,7 @@ class PresetSize(StrEnum):
 
 @app.command()
 def study(
+    context: typer.Context,
     file: Annotated[Path | None, typer.Argument(metavar="[STUDY.yaml]", help="A study; docs/study.md.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where results go.")] = None,
     preset: Annotated[
@@ -143,12 +144,8 @@ def study(
     if dry_run:
         _plan(made)
         return
-    command = _again(file, folder, unit, grid, scaling, data, length, skip_invalid, changes, no_report)
+    command = _again(file, folder, context.params)
     if pareto:
-        own = {"--stages": stages, "--fmax": fmax}
-        again = shlex.split(command)
-        said = ["--pareto", *(word for name, value in own.items() if value for word in (name, value))]
-        command = shlex.join([*again[:-2], *said, *again[-2:]])  # -o DIR stays last
 
         def run_here(one: Study, inside: Path) -> Results:
             return _carried_out(one, inside, runner, overwrite, command)
@@ -208,10 +205,10 @@ def _run_preset(name: str, size: PresetSize, folder: Path, command: str, runner:
     def carried_out(made: Study) -> Results:
         return _carried_out(made, folder / "studies" / made.name, runner, overwrite, command)
 
-    context = Context(folder=folder, size=size.value, command=command, run=carried_out, each=_each)
+    given = Context(folder=folder, size=size.value, command=command, run=carried_out, each=_each)
     try:
         with interruptible():
-            report = PRESETS[name](context)
+            report = PRESETS[name](given)
     except KeyboardInterrupt:
         note(f"what was measured is kept in {folder}; to go on: {command}")
         raise
@@ -299,26 +296,21 @@ def _small(row: dict[str, Any], name: str, sign: str = "") -> str:
     return _number(row, name, lambda x: f"{x:{sign}.1e}" if x else "0")
 
 
-def _again(
-    file: Path | None,
-    output: Path,
-    unit: list[str] | None,
-    grid: list[str] | None,
-    scaling: list[str] | None,
-    data: list[str] | None,
-    length: str | None,
-    skip_invalid: bool,
-    changes: dict[str, Any],
-    no_report: bool,
-) -> str:
-    """The command that repeats the study."""
+# The options that say what is studied, and not by what means.
+REPEATED = (
+    "unit", "grid", "scaling", "data", "length", "skip_invalid", "trials", "rows", "columns", "seed", "explained",
+    "no_report", "pareto", "stages", "fmax",
+)  # fmt: skip
+
+
+def _again(file: Path | None, output: Path, given: Mapping[str, Any]) -> str:
+    """The command that repeats the study. given: the values of all options."""
     words = ["hwsim", "study", *([] if file is None else [str(file)])]
-    for name, given in (("unit", unit), ("grid", grid), ("scaling", scaling), ("data", data)):
-        for word in given or ():
-            words += [f"--{name}", word]
-    words += [] if length is None else ["--length", length]
-    words += ["--skip-invalid"] if skip_invalid else []
-    for name, value in changes.items():
-        words += [f"--{name}", str(value)]
-    words += ["--no-report"] if no_report else []
+    for name in REPEATED:
+        option, value = f"--{name.replace('_', '-')}", given[name]
+        if isinstance(value, bool):
+            words += [option] if value else []
+        elif value is not None:
+            for one in value if isinstance(value, (list, tuple)) else [value]:
+                words += [option, str(one)]
     return shlex.join([*words, "-o", str(output)])

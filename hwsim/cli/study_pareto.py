@@ -13,7 +13,7 @@ from hwsim.cli.progress import Progress
 from hwsim.cli.study_report import draw, show
 
 if TYPE_CHECKING:
-    from hwsim.study.area.pareto import Fmax
+    from hwsim.study.area.areas import Fmax
     from hwsim.study.plan import Study
     from hwsim.study.results import Results
 
@@ -29,7 +29,8 @@ def write_pareto(
     drawn: bool,
 ) -> None:
     """Synthesise and run a study, print its tables, and write its page and figures."""
-    from hwsim.study.area.pareto import SynthesisOptions, report
+    from hwsim.study.area.areas import SynthesisOptions
+    from hwsim.study.area.pareto import report
 
     def run_alone(part: Study, place: Path) -> Results:
         bar.bar.stop()  # a terminal has one bar at a time

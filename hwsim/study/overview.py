@@ -126,7 +126,7 @@ def _drawn(points: Sequence[Point], along: Along) -> list[Point]:
     bars. panel: the data of lines, where there are several.
     """
     panels = along.kind != "bars" and len({point["data"] for point in points}) > 1
-    made = []
+    made: list[Point] = []
     for point in points:
         x = point[along.key]
         without = str(point["label"])
@@ -199,7 +199,7 @@ def _series(label: str, points: Sequence[Point], measure: str, **look: Any) -> S
     """The means and intervals of a measure; what theory says has no note."""
     ends = {"y": measure, "low": f"{measure}_low", "high": f"{measure}_high"}
     shown = [
-        {"x": one["x"], "note": "" if look.get("dashed") else one["note"]}
+        {"x": one["x"], "notes": "" if look.get("dashed") else one["note"]}
         | {key: _value(one, name) for key, name in ends.items()}
         for one in points
     ]

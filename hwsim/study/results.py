@@ -206,10 +206,10 @@ def _summary(study: Study, made: Sequence[Point], table: Any) -> list[dict[str, 
 def _summary_table(study: Study, results: Results) -> Any:
     pa = arrow()
     kinds = {"point": pa.int32(), "length": pa.int32(), "trials": pa.int32()}
-    text = {name for name in results.points[0] if name in SAID or name.startswith("axis.")}
 
     def kind(name: str) -> Any:
-        return kinds.get(name, pa.string() if name in text else pa.float64())
+        text = name in SAID or name.startswith("axis.")
+        return kinds.get(name, pa.string() if text else pa.float64())
 
-    columns = {name: pa.array([row[name] for row in results.points], kind(name)) for name in results.points[0]}
-    return pa.table(columns).replace_schema_metadata(_metadata(study))
+    schema = pa.schema([(name, kind(name)) for name in results.points[0]], _metadata(study))
+    return pa.Table.from_pylist(results.points, schema)

@@ -42,8 +42,8 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> Any:
     for row in rows:
         if list(row) != names:
             raise ValueError(f"rows must have the same columns, not {sorted(set(names) ^ set(row))} in some alone")
-    kinds = {name: pa.int32() if name in ("point", "trial") else pa.float64() for name in names}
-    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()})
+    schema = pa.schema([(name, pa.int32() if name in ("point", "trial") else pa.float64()) for name in names])
+    return pa.Table.from_pylist(rows, schema)
 
 
 def write_table(table: Any, path: Path) -> None:

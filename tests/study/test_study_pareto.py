@@ -14,8 +14,8 @@ from hwsim.errors import ToolMissing
 from hwsim.rtl.synthesis import NEXTPNR, YOSYS, Area, FlowFailed, datapath_verilog, generic, require, stage_cuts
 from hwsim.spec import Unit
 from hwsim.study.area import areas as areas_module
-from hwsim.study.area.areas import areas
-from hwsim.study.area.pareto import SynthesisOptions, default_study, report
+from hwsim.study.area.areas import SynthesisOptions, areas
+from hwsim.study.area.pareto import default_study, report
 from hwsim.study.area.references import references
 from hwsim.study.area.sized_points import SizedPoint, error_kind, sized_points
 from hwsim.study.plan import Study, load_study
@@ -134,7 +134,7 @@ def test_a_design_that_fails_is_listed_with_what_the_tool_said(monkeypatch: pyte
     monkeypatch.setattr(areas_module, "area", fail)
     monkeypatch.setattr(areas_module, "require", lambda *_: None)
     unit = Unit.model_validate(TINY)
-    assert areas([unit, unit]) == {unit: "synthesis failed: no gates today"}
+    assert areas([unit, unit], SynthesisOptions(), fmax=False) == {unit: "synthesis failed: no gates today"}
 
 
 def test_bad_options_are_told() -> None:

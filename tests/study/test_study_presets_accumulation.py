@@ -10,106 +10,79 @@ from typing import Any
 
 import numpy as np
 import pytest
+from study.preset_runs import preset_run, table
 
 from hwsim.spec import load_unit
 from hwsim.study.accuracy.exact import DoubleDouble
 from hwsim.study.data import draw, parse_data
-from hwsim.study.plan import Study
 from hwsim.study.plan.fields import vary
-from hwsim.study.presets import deepseek_2pct, generations, silicon, snr_vector_length, truncation
-from hwsim.study.presets.preset import Context, page, records
+from hwsim.study.presets import deepseek_2pct, generations, snr_vector_length, truncation
+from hwsim.study.presets.preset import Records, load_page
 from hwsim.study.report import markdown
-from hwsim.study.report.contents import StudyReport
 from hwsim.study.report.declared import said
-from hwsim.study.results import Results, run
-from hwsim.study.runners.local import local
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
-PRESETS = {"deepseek-2pct": deepseek_2pct, "snr-vector-length": snr_vector_length, "silicon": silicon}
+PRESETS = ("deepseek-2pct", "snr-vector-length", "silicon")
+DEEPSEEK, VECTORS = load_page("deepseek-2pct", "tiny"), load_page("snr-vector-length", "tiny")
 
 
-DEEPSEEK, VECTORS = page("deepseek-2pct", "tiny"), page("snr-vector-length", "tiny")
-
-
-def at(results: Results, **wanted: Any) -> dict[str, Any]:
+def at(points: Records, **wanted: Any) -> dict[str, Any]:
     """The single record with these values."""
-    (found,) = [one for one in records(results) if all(one[key] == value for key, value in wanted.items())]
+    (found,) = [one for one in points if all(one[key] == value for key, value in wanted.items())]
     return found
 
 
-class Ran:
-    """A preset that ran, and the results of its studies."""
-
-    def __init__(self, module: Any, folder: Path, size: Any):
-        self.found: dict[str, Results] = {}
-        context = Context(folder=folder, size=size, command="hwsim study --preset", run=self.carry_out)
-        self.folder = folder
-        self.report: StudyReport = module.report(context)
-
-    def carry_out(self, study: Study) -> Results:
-        self.found[study.name] = run(study, self.folder / study.name, local(1))
-        return self.found[study.name]
-
-    def cells(self, title: str) -> dict[tuple[str, ...], str]:
-        """Cells of the table whose title begins so, by words of the row and the column's head."""
-        table = next(one for one in self.report.tables if one.title.startswith(title))
-        words = min(table.right)
-        return {
-            (*row[:words], head): cell
-            for row in table.rows
-            for head, cell in zip(table.header[words:], row[words:], strict=True)
-        }
+def studied(name: str) -> Records:
+    """The records of a preset's study."""
+    preset = next(one for one in PRESETS if name.startswith(one))
+    return preset_run(preset)[1][name]
 
 
-@pytest.fixture(scope="module")
-def deepseek(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    return Ran(deepseek_2pct, tmp_path_factory.mktemp("deepseek"), "tiny")
-
-
-@pytest.fixture(scope="module")
-def vectors(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    return Ran(snr_vector_length, tmp_path_factory.mktemp("snr"), "tiny")
-
-
-@pytest.fixture(scope="module")
-def chips(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    return Ran(silicon, tmp_path_factory.mktemp("silicon"), "tiny")
+def cells(preset: str, title: str) -> dict[tuple[str, ...], str]:
+    """Cells of the table whose title begins so, by words of the row and the column's head."""
+    found = table(preset, title)
+    words = min(found.right)
+    return {
+        (*row[:words], head): cell
+        for row in found.rows
+        for head, cell in zip(found.header[words:], row[words:], strict=True)
+    }
 
 
 # deepseek-2pct
 
 
-def test_promotion_takes_the_bias_of_growing_sums_away(deepseek: Ran) -> None:
-    found = deepseek.found["deepseek-2pct-promotion"]
+def test_promotion_takes_the_bias_of_growing_sums_away() -> None:
+    found = studied("deepseek-2pct-promotion")
     for name in ("half-normal", "uniform 0 to 1"):
         flat, promoted = (at(found, data=name, interval=one)["accumulation_shrink"] for one in ("none", "64"))
         assert flat > 0.004  # 512 products: 512 * 2^-14 * 1/3 is 1 %, of which E4M3's short products lose half
         assert promoted < flat / 20
 
 
-def test_a_quarter_of_the_products_loses_a_quarter(deepseek: Ran) -> None:
-    found = deepseek.found["deepseek-2pct-promotion"]
+def test_a_quarter_of_the_products_loses_a_quarter() -> None:
+    found = studied("deepseek-2pct-promotion")
     dense, quarter = (
         at(found, data=name, interval="none")["accumulation_shrink"] for name in ("half-normal", "ReLU x ReLU")
     )
     assert 3 < dense / quarter < 12
 
 
-def test_a_bit_more_halves_the_loss(deepseek: Ran) -> None:
-    found = deepseek.found["deepseek-2pct-bits"]
+def test_a_bit_more_halves_the_loss() -> None:
+    found = studied("deepseek-2pct-bits")
     wide, narrow = (at(found, data="uniform 0 to 1", accumulator=one)["accumulation_shrink"] for one in ("13", "12"))
     assert 1.7 < narrow / wide < 3.5
 
 
-def test_zero_mean_data_have_neither_bias_nor_a_largest_error(deepseek: Ran) -> None:
-    found = deepseek.found["deepseek-2pct-promotion"]
+def test_zero_mean_data_have_neither_bias_nor_a_largest_error() -> None:
+    found = studied("deepseek-2pct-promotion")
     point = at(found, data="normal", interval="none")
     assert abs(point["accumulation_shrink"]) < 0.0005
     assert point["accumulation_relative_max_most"] > 5 * point["accumulation_rms"]
 
 
-def test_the_expected_loss_is_what_the_unit_loses(deepseek: Ran) -> None:
-    found = deepseek.found["deepseek-2pct-promotion"]
+def test_the_expected_loss_is_what_the_unit_loses() -> None:
+    found = studied("deepseek-2pct-promotion")
     for name in ("half-normal", "uniform 0 to 1", "ReLU x ReLU"):
         products = truncation.sampled_products(deepseek_2pct.data(DEEPSEEK)[name], 512, 1)
         measured = at(found, data=name, interval="none")["accumulation_shrink"]
@@ -129,32 +102,34 @@ def test_the_expected_loss_by_hand() -> None:
     assert truncation.share_of_signs(np.array([1.0, 2.0, -1.0, 0.0])) == 0.25
 
 
-def test_no_error_is_beyond_the_worst_case(deepseek: Ran) -> None:
-    cells = {key: float(cell) for key, cell in deepseek.cells("Bounds").items()}
+def test_no_error_is_beyond_the_worst_case() -> None:
+    found = {key: float(cell) for key, cell in cells("deepseek-2pct", "Bounds").items()}
     for interval in map(str, DEEPSEEK.given["intervals"]):
         for name in DEEPSEEK.given["drawn"]:
-            assert 0 < cells[interval, name] < cells[interval, "worst case"]
+            assert 0 < found[interval, name] < found[interval, "worst case"]
         # Only what has no bias may be held to the bound for losses of mean zero.
-        assert cells[interval, "normal"] < cells[interval, "probabilistic"] < cells[interval, "worst case"]
+        assert found[interval, "normal"] < found[interval, "probabilistic"] < found[interval, "worst case"]
 
 
-def test_the_data_of_two_per_cent_are_named(deepseek: Ran) -> None:
-    assert "nearly 2 %" in deepseek.report.summary[1]
+def test_the_data_of_two_per_cent_are_named() -> None:
+    assert "nearly 2 %" in preset_run("deepseek-2pct")[0].summary[1]
     shown = {
         key[0]
-        for key, cell in deepseek.cells("Largest relative").items()
+        for key, cell in cells("deepseek-2pct", "Largest relative").items()
         if key[1] == "none" and 1.5 <= float(cell.replace(",", "")) <= 2.2
     }
-    assert deepseek.report.summary[1].endswith(
-        f": {', '.join(n for n in deepseek_2pct.data(DEEPSEEK) if n in shown) or 'none'}."
+    assert (
+        preset_run("deepseek-2pct")[0]
+        .summary[1]
+        .endswith(f": {', '.join(n for n in deepseek_2pct.data(DEEPSEEK) if n in shown) or 'none'}.")
     )
 
 
 # snr-vector-length
 
 
-def test_chunks_beat_the_flat_chain_by_more_the_longer(vectors: Ran) -> None:
-    points = records(vectors.found["snr-vector-length-tensors"])
+def test_chunks_beat_the_flat_chain_by_more_the_longer() -> None:
+    points = studied("snr-vector-length-tensors")
     fitting = [one for one in points if all(one[key] == VECTORS.given[key] for key in ("data", "scaling"))]
     named = [one | snr_vector_length.named(one) for one in fitting]
     gains = {chunk: snr_vector_length.gain(named, chunk) for chunk in (16, 64, 256)}
@@ -163,26 +138,26 @@ def test_chunks_beat_the_flat_chain_by_more_the_longer(vectors: Ran) -> None:
     assert gains[16][1024] > gains[64][1024] + 2 > gains[256][1024] + 4
 
 
-def test_a_scale_lifts_products_out_of_nothing_or_into_nan(vectors: Ran) -> None:
-    cells = vectors.cells("SNR in dB by data and scale")
-    assert cells["deviation 0.01", "no scale", "E4M3 flat", "K = 16"] == "0.0"
-    assert float(cells["deviation 0.01", "scale 1/64", "E4M3 flat", "K = 16"]) > 18
-    assert cells["variance 0.01", "scale 1/128", "E4M3 flat", "K = 1024"] == "100 % NaN"
-    assert float(cells["variance 0.01", "no scale", "E4M3 flat", "K = 16"]) > 17
+def test_a_scale_lifts_products_out_of_nothing_or_into_nan() -> None:
+    found = cells("snr-vector-length", "SNR in dB by data and scale")
+    assert found["deviation 0.01", "no scale", "E4M3 flat", "K = 16"] == "0.0"
+    assert float(found["deviation 0.01", "scale 1/64", "E4M3 flat", "K = 16"]) > 18
+    assert found["variance 0.01", "scale 1/128", "E4M3 flat", "K = 1024"] == "100 % NaN"
+    assert float(found["variance 0.01", "no scale", "E4M3 flat", "K = 16"]) > 17
 
 
-def test_hopper_is_at_the_error_of_quantisation(vectors: Ran) -> None:
-    found = vectors.found["snr-vector-length-tensors"]
+def test_hopper_is_at_the_error_of_quantisation() -> None:
+    found = studied("snr-vector-length-tensors")
     for data in ("variance 0.01", "deviation 0.01"):
         point = at(found, entry="Hopper", interval="none", scaling="scale 1/64", data=data, length=1024)
         assert point["total_snr_db"] == pytest.approx(point["quantization_snr_db"], abs=0.1)
 
 
-def test_block_scales_do_not_rescue_an_e4m3_chain(vectors: Ran) -> None:
-    cells = vectors.cells("SNR in dB with scales")
-    assert cells["deviation 0.01", "E4M3 flat, MX blocks", "K = 128"] == "0.0"
-    assert cells["deviation 0.01", "E4M3 in chunks of 128, FP32 blocks", "K = 128"] == "100 % NaN"
-    assert float(cells["deviation 0.01", "Hopper, promoted, FP32 blocks", "K = 128"]) > 25
+def test_block_scales_do_not_rescue_an_e4m3_chain() -> None:
+    found = cells("snr-vector-length", "SNR in dB with scales")
+    assert found["deviation 0.01", "E4M3 flat, MX blocks", "K = 128"] == "0.0"
+    assert found["deviation 0.01", "E4M3 in chunks of 128, FP32 blocks", "K = 128"] == "100 % NaN"
+    assert float(found["deviation 0.01", "Hopper, promoted, FP32 blocks", "K = 128"]) > 25
 
 
 # silicon
@@ -204,7 +179,7 @@ def test_equal_arithmetic_stands_together_and_other_does_not() -> None:
     assert generations.arithmetic_of(changed) != generations.arithmetic_of(ada)
 
 
-def test_hopper_differs_from_ada_and_blackwell_equals_itself(chips: Ran) -> None:
+def test_hopper_differs_from_ada_and_blackwell_equals_itself() -> None:
     chosen = next(one for one in generations.groups() if one.name == "e4m3 to f32")
     group = generations.compare(chosen, draw(parse_data("normal", Path()), 1, 0, 256, 4, 4))
     places = {member.label: i for i, member in enumerate(group.group.members)}
@@ -218,7 +193,7 @@ def test_hopper_differs_from_ada_and_blackwell_equals_itself(chips: Ran) -> None
     # 13 bits against 25: emulation by f16 is much nearer to the exact sum than wgmma.
     errors = {name: group.errors[i] for name, i in places.items()}
     assert errors["hopper-mma, blackwell-mma"].snr > errors["hopper-wgmma"].snr + 40
-    assert chips.cells("Pairs, e4m3")["4 blackwell mxf8f6f4", "5 blackwell tcgen05, geforce"] == "equal"
+    assert cells("silicon", "Pairs, e4m3")["4 blackwell mxf8f6f4", "5 blackwell tcgen05, geforce"] == "equal"
 
 
 def test_numbers_are_rounded_once_to_the_groups_format() -> None:
@@ -236,7 +211,7 @@ def test_a_window_wider_than_the_result_costs_zero_mean_sums_more() -> None:
     ampere = load_unit("ampere-mma-f16-f32")
     units = [vary(ampere, {"fraction_bits": bits}) for bits in (23, 24, 32)]
     changed = replace(group, members=tuple(generations.EquivalentUnits((unit,)) for unit in units))
-    made = generations.compare(changed, draw(parse_data("normal", Path()), 1, 0, 2048, 8, 8))
+    made = generations.compare(changed, draw(parse_data("normal", Path()), 1, 0, 1024, 4, 4))
     narrow, wider, widest = (error.snr for error in made.errors)
     assert narrow > wider + 5
     assert narrow > widest + 2  # no window is wide enough: the cut to f32 remains
@@ -281,11 +256,9 @@ def test_a_word_that_is_not_there_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_pages_have_the_tables_and_figures_of_their_report(name: str, request: pytest.FixtureRequest) -> None:
+def test_pages_have_the_tables_and_figures_of_their_report(name: str) -> None:
     """Titles of columns and figures; the numbers are those of the quick size."""
-    report = request.getfixturevalue(
-        {"deepseek-2pct": "deepseek", "snr-vector-length": "vectors", "silicon": "chips"}[name]
-    ).report
+    report, _ = preset_run(name)
     written = (PAGES / f"{name}.md").read_text()
     assert report.name == name and report.sources and report.summary
     heads = [line for line in written.splitlines() if re.match(r"\| ?-", line)]
@@ -297,7 +270,7 @@ def test_pages_have_the_tables_and_figures_of_their_report(name: str, request: p
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", PRESETS)
-def test_pages_have_the_numbers_of_the_quick_size(name: str, tmp_path: Path) -> None:
+def test_pages_have_the_numbers_of_the_quick_size(name: str) -> None:
     written = (PAGES / f"{name}.md").read_text()
-    for table in Ran(PRESETS[name], tmp_path, "quick").report.tables:
-        assert markdown(table).strip() in written, table.title
+    for one in preset_run(name, "quick")[0].tables:
+        assert markdown(one).strip() in written, one.title

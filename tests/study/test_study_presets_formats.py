@@ -8,45 +8,27 @@ from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from conftest import missing
+from study.preset_runs import preset_run, table
 
 from hwsim.errors import ToolMissing
 from hwsim.formats import get_format
 from hwsim.quantize import flexible_format, get_rule
 from hwsim.study.network.minilm import minilm
-from hwsim.study.presets import PRESETS, flexible_fp8, fp8_formats, fp8_tensors, fp8_values, hfp8, hfp8_sums
+from hwsim.study.presets import flexible_fp8, fp8_formats, fp8_tensors, fp8_values, hfp8, hfp8_sums
 from hwsim.study.presets.flexible_fp8 import Split, split
 from hwsim.study.presets.hfp8_sums import LongSum
-from hwsim.study.presets.preset import Context, Size, page
+from hwsim.study.presets.preset import load_page
 from hwsim.study.presets.rounding import by_format, by_rule, lost, saturated, signal_to_noise
 from hwsim.study.presets.samples import drawn
 from hwsim.study.report import markdown
-from hwsim.study.report.contents import StudyReport, TextTable
-from hwsim.study.results import run
-from hwsim.study.runners.local import local
+from hwsim.study.report.contents import TextTable
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("fp8-formats", "hfp8", "flexible-fp8", "mx")
-
-
-@cache
-def made(name: str, size: Size = "tiny") -> StudyReport:
-    with TemporaryDirectory() as folder:
-        place = Path(folder)
-        command = f"hwsim study --preset {name} -o DIR"
-        runner = local(1) if size == "tiny" else None
-        context = Context(
-            folder=place, size=size, command=command, run=lambda study: run(study, place / study.name, runner)
-        )
-        return PRESETS[name](context)
-
-
-def table(name: str, title: str) -> TextTable:
-    return next(one for one in made(name).tables if one.title.startswith(title))
 
 
 def pairs(of: TextTable) -> dict[tuple[str, str], list[float]]:
@@ -60,7 +42,7 @@ def cells(of: TextTable) -> dict[str, dict[str, float]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_report_names_its_paper_and_the_command_of_every_figure(name: str) -> None:
-    report = made(name)
+    report, _ = preset_run(name)
     assert report.name == name and report.charts and report.tables and report.sources
     for chart in report.charts:
         assert chart.command == report.command == f"hwsim study --preset {name} -o DIR"
@@ -127,7 +109,7 @@ def ordered(found: dict[str, dict[str, float]], name: str) -> bool:
 
 def test_mx_formats_stand_in_the_order_of_the_paper() -> None:
     found = cells(table("mx", "Signal to quantisation noise in dB, by format"))
-    assert all(ordered(found, name) for name in page("mx", "tiny").given["data"])
+    assert all(ordered(found, name) for name in load_page("mx", "tiny").given["data"])
     for one, two in (("MXINT8", "MXFP8 E4M3"), ("MXFP8 E4M3", "MXFP8 E5M2"), ("MXFP6 E2M3", "MXFP6 E3M2")):
         assert not ordered(found | {one: found[two], two: found[one]}, "normal")
 
@@ -142,7 +124,7 @@ def test_wider_blocks_cost_formats_without_a_range_of_their_own() -> None:
 
 def test_a_scale_that_never_saturates_helps_e4m3_and_costs_integers_a_bit() -> None:
     found = pairs(table("mx", "Signal to quantisation noise in dB, by scale"))
-    floor, ceil = (page("mx", "tiny").given["selects"].index(name) for name in ("floor", "ceil"))
+    floor, ceil = (load_page("mx", "tiny").given["selects"].index(name) for name in ("floor", "ceil"))
     assert found["MXFP8 E4M3", "normal"][ceil] > found["MXFP8 E4M3", "normal"][floor] + 0.5
     assert found["MXINT8", "normal"][floor] - found["MXINT8", "normal"][ceil] == pytest.approx(6, abs=0.5)
 
@@ -163,7 +145,7 @@ def test_sums_of_mx_units_lose_far_less_than_quantisation_unless_the_window_is_n
 
 @cache
 def splits(name: str) -> Split:
-    return split(page("flexible-fp8", "tiny").given["data"][name], 1, 4, 2048)
+    return split(load_page("flexible-fp8", "tiny").given["data"][name], 1, 4, 2048)
 
 
 def more_with_outliers(best: list[int]) -> bool:
@@ -329,7 +311,7 @@ def test_residual_sums_are_what_the_network_normalises() -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_has_the_tables_of_the_quick_run(name: str) -> None:
-    report = made(name, "quick")
+    report = preset_run(name, "quick")[0]
     if name == "fp8-formats" and "drawn" in report.summary[0]:
         missing("the weights of all-MiniLM-L6-v2 are not installed")
     written = (ROOT / "docs" / "studies" / f"{name}.md").read_text(encoding="utf-8")

@@ -71,7 +71,7 @@ def test_one_sentence_through_the_transformer_makes_the_report(tmp_path: Path) -
     network = models.minilm_network(["All dreaded it."], shortest(6))
     units = [entry for entry in entries("tiny") if entry.label in (PLAIN, PROMOTED)]
     tables = real_model.of_sentences(units, {entry.label: kept(entry, network, tmp_path) for entry in units})
-    declared = preset.page("real-model", "quick").data["parts"]
+    declared = preset.load_page("real-model", "quick").data["parts"]
     parts = [part(one, tables, {"labels": (PLAIN, PROMOTED)}) for one in declared if one["from"] in tables]
     for one in parts:
         assert specification(one) if isinstance(one, Chart) else markdown(one)

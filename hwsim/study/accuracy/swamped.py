@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache, partial
-from typing import Any, NamedTuple, assert_never
-
-import numpy as np
+from typing import NamedTuple, assert_never
 
 from hwsim.formats import Class, Format, unpack
 from hwsim.model.addition import add
@@ -21,7 +19,7 @@ from hwsim.model.method import Addition
 from hwsim.model.promotion import Promoted
 from hwsim.model.record import Group
 from hwsim.model.terms import Term, addend_term, product
-from hwsim.report.explained import Explained, explain
+from hwsim.report.explained import Explained
 from hwsim.spec import (
     AlignedSum,
     EvenOddSum,
@@ -36,38 +34,11 @@ from hwsim.spec.parts import Promotion
 from hwsim.spec.sums import Sum
 
 
-class Swamped(NamedTuple):
-    """The number of terms other than zero, and of those that are swamped."""
-
-    terms: int
-    swamped: int
-
-    @property
-    def share(self) -> float:
-        """The share of swamped terms; 0 where there is no term."""
-        return self.swamped / self.terms if self.terms else 0.0
-
-
 class Lost(NamedTuple):
     """Lanes of a group whose products leave nothing, and whether the sum before the group leaves nothing."""
 
     lanes: set[int]
     before: bool = False
-
-
-def swamped(unit: Unit, codes_a: Any, codes_b: Any, scale_a: Any = None, scale_b: Any = None) -> Swamped:
-    """The terms of n dot products, and those of them that are swamped.
-
-    codes_a, codes_b: (n, K). scale_a, scale_b: (n, K / block), for a unit with scales. Addends are zero. A product that
-    is NaN or infinite is no term, and nothing that meets one is swamped. In Python, some microseconds a term: n few.
-    Raises as `hwsim.dot` does.
-    """
-    terms = lost = 0
-    for row in range(len(codes_a)):
-        scales = (None, None) if scale_a is None or scale_b is None else (scale_a[row], scale_b[row])
-        found = swamped_terms(explain(unit, codes_a[row], codes_b[row], None, *scales))
-        terms, lost = terms + len(found), lost + int(np.count_nonzero(list(found.values())))
-    return Swamped(terms, lost)
 
 
 def swamped_terms(explained: Explained) -> dict[int, bool]:

@@ -2,52 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Literal
 
 from hwsim import processes
-from hwsim.rtl.synthesis import NEXTPNR, YOSYS, Area, FlatModule, FlowFailed, area, require, unit_parts
+from hwsim.rtl.synthesis import NEXTPNR, STAGES, YOSYS, Area, FlatModule, FlowFailed, area, require, unit_parts
 from hwsim.spec import NotImplementedYet, Unit
+from hwsim.study.results import Progress, nothing
 from hwsim.study.runners.local import cores
 
 Areas = dict[Unit, Area | str]
-Progress = Callable[[int, int, str], None]
+Fmax = Literal["none", "front", "all"]
 
 
-def areas(
-    units: Sequence[Unit],
-    *,
-    stages: str = "4",
-    fmax: bool = False,
-    workers: int | None = None,
-    seconds: float = 1800,
-    progress: Progress = lambda _done, _planned, _what: None,
-) -> Areas:
+@dataclass(frozen=True)
+class SynthesisOptions:
+    """What is synthesised. stages: registers of the datapath (`hwsim.rtl.synthesis.STAGES`). fmax: which units are
+    placed and routed on an ECP5 too: none, those on a front, or all. workers: tools at once; as many as there are cores
+    unless given. seconds: for each tool.
+    """
+
+    stages: str = "4"
+    fmax: Fmax = "none"
+    workers: int | None = None
+    seconds: float = 1800
+
+    def __post_init__(self) -> None:
+        if self.stages not in STAGES:
+            raise ValueError(f"stages must be one of {', '.join(STAGES)}, not {self.stages!r}")
+        if self.fmax not in ("none", "front", "all"):
+            raise ValueError(f"fmax must be none, front or all, not {self.fmax!r}")
+
+
+def areas(units: Sequence[Unit], options: SynthesisOptions, fmax: bool, progress: Progress = nothing) -> Areas:
     """The area of each unit, or the reason why it has none: the RTL does not have it, or a tool failed.
 
-    stages: of the datapath (`hwsim.rtl.synthesis.STAGES`). fmax: on an ECP5 too. workers: tools at once; as many as
-    there are cores unless given. seconds: for each tool. Designs are told apart by their Verilog, whatever units are
-    called. What is done is kept (`hwsim.rtl.synthesis`): after Ctrl-C, the same call goes on where it stopped.
-    Raises ToolMissing.
+    fmax: on an ECP5 too. Designs are told apart by their Verilog, whatever units are called. What is done is kept
+    (`hwsim.rtl.synthesis`): after Ctrl-C, the same call goes on where it stopped. Raises ToolMissing.
     """
     require(YOSYS, *([NEXTPNR] if fmax else []))
     wanted = list(dict.fromkeys(units))
     found: Areas = {}
     designs: dict[Unit, tuple[FlatModule, ...]] = {}
     running: dict[tuple[FlatModule, ...], Future[Area]] = {}
-    pool = ThreadPoolExecutor(workers or cores())  # each waits for a process
+    pool = ThreadPoolExecutor(options.workers or cores())  # each waits for a process
     try:
         # The generator of Verilog is one at a time, while tools are at work on what it has written.
         for unit in wanted:
             progress(sum(one.done() for one in running.values()), len(wanted), f"Verilog of {unit.name}")
             try:
-                parts = unit_parts(unit, stages)
+                parts = unit_parts(unit, options.stages)
             except NotImplementedYet as error:
                 found[unit] = str(error)
                 continue
             designs[unit] = parts
             if parts not in running:
-                running[parts] = pool.submit(area, parts, fmax, seconds)
+                running[parts] = pool.submit(area, parts, fmax, options.seconds)
         told = "place and route" if fmax else "synthesis"
         progress(sum(one.done() for one in running.values()), len(running), told)
         for done, _ in enumerate(as_completed(running.values()), 1):

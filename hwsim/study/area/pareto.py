@@ -3,44 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 
 from hwsim.files import replaced
-from hwsim.rtl.synthesis import STAGES
-from hwsim.spec import Unit
-from hwsim.study.area.areas import Areas, Progress, areas
+from hwsim.study.area.areas import SynthesisOptions, areas
 from hwsim.study.area.report import pareto_report
 from hwsim.study.area.sized_points import error_kind, sized_points
 from hwsim.study.plan import Study, load_study
 from hwsim.study.plan.grid import points
 from hwsim.study.report import StudyReport, markdown
-from hwsim.study.results import Results, nothing
+from hwsim.study.results import Progress, Results, nothing
 
-Fmax = Literal["none", "front", "all"]
 Run = Callable[[Study, Path], Results]
-
-
-@dataclass(frozen=True)
-class SynthesisOptions:
-    """What is synthesised. stages: registers of the datapath (`hwsim.rtl.synthesis.STAGES`). fmax: which units are
-    placed and routed on an ECP5 too: none, those on a front, or all. seconds: for each tool.
-    """
-
-    stages: str = "4"
-    fmax: Fmax = "none"
-    workers: int | None = None
-    seconds: float = 1800
-
-    def __post_init__(self) -> None:
-        if self.stages not in STAGES:
-            raise ValueError(f"stages must be one of {', '.join(STAGES)}, not {self.stages!r}")
-        if self.fmax not in ("none", "front", "all"):
-            raise ValueError(f"fmax must be none, front or all, not {self.fmax!r}")
 
 
 def default_study(changes: Mapping[str, Any] | None = None) -> Study:
@@ -67,26 +46,15 @@ def report(
     made = default_study() if study is None else study
     planned = points(made)
     units = [point.unit for point in planned]
-    sized = _sized(units, chosen, chosen.fmax == "all", progress)
+    sized = areas(units, chosen, chosen.fmax == "all", progress)
     results = run(made, folder / "study")
     measure = error_kind(planned)
     placed = sized_points(planned, results.points, sized, measure)
     if chosen.fmax == "front":
         best = {place.point.unit for place in placed if place.on_front}
-        clocked = _sized([unit for unit in units if unit in best], chosen, True, progress)
+        clocked = areas([unit for unit in units if unit in best], chosen, True, progress)
         placed = [replace(place, area=clocked.get(place.point.unit, place.area)) for place in placed]
     found = pareto_report(made, placed, measure, chosen.stages, command)
     with replaced(folder / "pareto.md") as file:
         file.write("\n".join(f"## {table.title}\n\n{markdown(table)}" for table in found.tables).encode())
     return found
-
-
-def _sized(units: list[Unit], options: SynthesisOptions, fmax: bool, progress: Progress) -> Areas:
-    return areas(
-        units,
-        stages=options.stages,
-        fmax=fmax,
-        workers=options.workers,
-        seconds=options.seconds,
-        progress=progress,
-    )

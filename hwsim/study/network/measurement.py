@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ class Entry:
         return both[0] if both[0] == both[1] else " / ".join(both)
 
 
+@dataclass
 class Network:
     """A network with its inputs.
 
@@ -57,17 +59,15 @@ class Network:
     of what it returns, by name. digest: of all that the reference depends on.
     """
 
-    def __init__(self, name: str, forward: Callable[[Matmul], Array], judge: Callable[[Array], dict[str, float]],
-                 digest: str):  # fmt: skip
-        self.name, self.forward, self.judge, self.digest = name, forward, judge, digest
-        self._reference: Array | None = None
+    name: str
+    forward: Callable[[Matmul], Array]
+    judge: Callable[[Array], dict[str, float]]
+    digest: str
 
-    @property
+    @cached_property
     def reference(self) -> Array:
         """The network's output in binary64."""
-        if self._reference is None:
-            self._reference = self.forward(exact)
-        return self._reference
+        return self.forward(exact)
 
 
 @dataclass(frozen=True)

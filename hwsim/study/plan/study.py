@@ -135,14 +135,9 @@ class _StudyReader:
         drawn = [self.drawn(entry, ("data", at)) for at, entry in enumerate(data.get("data", ()))]
         self.apart([entry.label for entry, _ in units if not entry.grid], "units", "label")
         self.apart([one.name for one in drawn], "data", "name")
-        written = {key: data[key] for key in Study.model_fields if key in data and key not in ("units", "data")}
-        given = {
-            **{key: data[key] for key in written},
-            **({"units": tuple(entry for entry, _ in units)} if "units" in data else {}),
-            **({"data": tuple(drawn)} if "data" in data else {}),
-        }
+        parsed = {"units": tuple(entry for entry, _ in units), "data": tuple(drawn)}
         try:
-            made = Study.model_validate({**given, "written": {}})
+            made = Study.model_validate({key: parsed.get(key, data[key]) for key in data} | {"written": {}})
         except ValidationError as error:
             raise explain_invalid(error, self.document) from None
         sizes = {key: getattr(made, key) for key in Study.model_fields if key not in ("units", "data", "written")}

@@ -7,7 +7,7 @@ from typing import Any
 from hwsim.spec import load_unit
 from hwsim.study.accuracy.bounds import bounds
 from hwsim.study.plan.fields import vary
-from hwsim.study.presets.preset import Context, Page, Records, page
+from hwsim.study.presets.preset import Context, Page, Records, load_page
 from hwsim.study.presets.truncation import expected_shrink, sampled_products, share_of_signs
 from hwsim.study.report.contents import StudyReport
 
@@ -18,7 +18,7 @@ LARGEST = "accumulation_relative_max_most"
 
 def report(context: Context) -> StudyReport:
     """The report: data, promotion, length and width, each at the size that the context asks for."""
-    plan = page(NAME, context.size)
+    plan = load_page(NAME, context.size)
     tables = {study: _described(plan.run(context, study)) for study in ("promotion", "lengths", "bits")}
     flat = [one for one in tables["promotion"] if one["interval"] == "none"]
     _expect(plan, flat)

@@ -9,7 +9,7 @@ import numpy as np
 
 from hwsim.quantize import search_format
 from hwsim.quantize.search import PERCENT
-from hwsim.study.presets.preset import Context, page
+from hwsim.study.presets.preset import Context, load_page
 from hwsim.study.presets.rounding import Floats, by_rule, lost, signal_to_noise
 from hwsim.study.presets.samples import Entry, drawn
 from hwsim.study.report.contents import StudyReport
@@ -74,7 +74,7 @@ def split(entry: Entry, draws: int, rows: int, length: int) -> Split:
 
 def report(context: Context) -> StudyReport:
     """The report: dB by exponent bits, the search itself, and a table of the best."""
-    plan = page(NAME, context.size)
+    plan = load_page(NAME, context.size)
     given = plan.given
     sizes = given["draws"], given["rows"], given["length"]
     splits = {name: split(given["data"][name], *sizes) for name in context.each(list(given["data"]), "search")}

@@ -10,9 +10,10 @@ import numpy as np
 from hwsim.formats import FloatFormat
 from hwsim.study.presets.fp8_tensors import Matrix, Tensors, tensors
 from hwsim.study.presets.fp8_values import values
-from hwsim.study.presets.preset import Context, Records, page
+from hwsim.study.presets.preset import Context, Records, load_page
 from hwsim.study.presets.rounding import Floats, by_format, by_rule, float_format, lost, saturated, signal_to_noise
 from hwsim.study.report.contents import StudyReport
+from hwsim.study.report.declared import Record
 
 NAME = "fp8-formats"
 BIASES = tuple(range(4, 16))
@@ -50,8 +51,13 @@ def report(context: Context) -> StudyReport:
             {"kind": kind, "how": how, "best": f"{best}: " if how.startswith("best") else "", **_shown(loss)}
             for how, loss in rows.items()
         ]
-    tables = {"curves": curves, "values": values(), "biases": biases, "layers": _layers(found)}
-    return page(NAME, context.size).report(context, tables, source=found.source)
+    tables: dict[str, Sequence[Record]] = {
+        "curves": curves,
+        "values": values(),
+        "biases": biases,
+        "layers": _layers(found),
+    }
+    return load_page(NAME, context.size).report(context, tables, source=found.source)
 
 
 def _shown(loss: TensorLoss) -> dict[str, float]:

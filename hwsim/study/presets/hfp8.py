@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hwsim.formats import FloatFormat
 from hwsim.study.presets.hfp8_sums import LongSum, ratios
-from hwsim.study.presets.preset import Context, Page, Records, page
+from hwsim.study.presets.preset import Context, Page, Records, load_page
 from hwsim.study.presets.rounding import by_format, float_format, lost, saturated, signal_to_noise
 from hwsim.study.presets.samples import drawn
 from hwsim.study.report.contents import StudyReport
@@ -30,7 +30,7 @@ FORMATS = {"1-4-3 bias 4": forward(4), "1-4-3 bias 0": forward(0), "1-5-2": floa
 
 def report(context: Context) -> StudyReport:
     """The report: formats by distribution and bias, then sums by length and chunk."""
-    plan = page(NAME, context.size)
+    plan = load_page(NAME, context.size)
     given = plan.given
     numbers = {name: drawn(entry, given["rows"], given["length"]) for name, entry in given["data"].items()}
     tables = {

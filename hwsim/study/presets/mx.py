@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hwsim.study.presets.preset import Context, page
+from hwsim.study.presets.preset import Context, load_page
 from hwsim.study.presets.rounding import by_rule, lost, signal_to_noise
 from hwsim.study.presets.samples import drawn
 from hwsim.study.report.contents import StudyReport
@@ -15,7 +15,7 @@ NOT_MX = "NVFP4 (not MX)"
 
 def report(context: Context) -> StudyReport:
     """The report: errors of numbers by format, rule and block size, then those of whole dot products."""
-    plan = page(NAME, context.size)
+    plan = load_page(NAME, context.size)
     given = plan.given
     numbers = {name: drawn(entry, given["rows"], given["length"]) for name, entry in given["data"].items()}
 

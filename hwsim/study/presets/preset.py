@@ -73,7 +73,7 @@ class Page:
         )
 
 
-def page(name: str, size: Size) -> Page:
+def load_page(name: str, size: Size) -> Page:
     """A preset's file, of one size."""
     text = files("hwsim.study.presets").joinpath(f"{name}.yaml").read_text("utf-8")
     return Page(name, _of_size(yaml.safe_load(text), size))

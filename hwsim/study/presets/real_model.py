@@ -12,8 +12,7 @@ from hwsim.study.network.measurement import KINDS, Entry, Measured, Network, kep
 from hwsim.study.network.minilm import tokens
 from hwsim.study.network.models import NEIGHBOURS, digits_network, minilm_network
 from hwsim.study.network.unit_products import ProductErrors
-from hwsim.study.presets import preset
-from hwsim.study.presets.preset import Context, Records, Size
+from hwsim.study.presets.preset import Context, Records, Size, load_page
 from hwsim.study.presets.samples import page
 from hwsim.study.report.contents import StudyReport
 from hwsim.study.report.declared import said
@@ -34,7 +33,7 @@ def report(context: Context) -> StudyReport:
 
     What was measured of each unit is kept in the context's folder, and is taken from there when it is asked again.
     """
-    plan = preset.page(NAME, context.size)
+    plan = load_page(NAME, context.size)
     units = entries(context.size)
     words: dict[str, Any] = {"labels": tuple(entry.label for entry in units)}
     tables: dict[str, Records] = {}
@@ -53,7 +52,7 @@ def report(context: Context) -> StudyReport:
 def entries(size: Size) -> list[Entry]:
     """The units of a size, and of those below it."""
     sizes = get_args(Size)[: get_args(Size).index(size) + 1]
-    made = preset.page(NAME, size).given["units"]
+    made = load_page(NAME, size).given["units"]
     return [Entry(**{key: one[key] for key in one if key != "size"}) for one in made if one["size"] in sizes]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hwsim.study.data import draw, parse_data
 from hwsim.study.presets.generations import Compared, compare, groups
-from hwsim.study.presets.preset import Context, Records, page
+from hwsim.study.presets.preset import Context, Records, load_page
 from hwsim.study.report.contents import StudyReport
 from hwsim.study.report.declared import said
 
@@ -19,7 +19,7 @@ EQUAL = 200.0  # dB: what a heatmap shows in the place of an infinite SNR
 
 def report(context: Context) -> StudyReport:
     """The report: pairs of each group of formats on zero-mean data, and each unit's own error."""
-    plan = page(NAME, context.size)
+    plan = load_page(NAME, context.size)
     length, size, shown = (plan.given[key] for key in ("length", "size", "shown"))
 
     def compared(entry: Any) -> dict[str, Compared]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from hwsim.study.presets.preset import Context, Records, page
+from hwsim.study.presets.preset import Context, Records, load_page
 from hwsim.study.report.contents import StudyReport
 
 NAME = "snr-vector-length"
@@ -14,7 +14,7 @@ FLAT, ALONE = "E4M3 flat", "quantisation alone"
 
 def report(context: Context) -> StudyReport:
     """The report: chains and Hopper under tensor scales, and blocks with scales of their own."""
-    plan = page(NAME, context.size)
+    plan = load_page(NAME, context.size)
     given = plan.given
     tensors, blocks = (_described(plan.run(context, study)) for study in ("tensors", "blocks"))
     fitting = [one for one in tensors if one["data"] == given["data"] and one["scaling"] == given["scaling"]]

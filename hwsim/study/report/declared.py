@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hwsim.study.report.contents import Axis, Chart, Reference, Series, TextTable
@@ -78,7 +78,7 @@ def chart(declared: Declared, records: Sequence[Record], words: Record) -> Chart
             panel = said(declared.get("panel", ""), one) if name is None else name
             label = said(declared["series"], one)
             low, high = (one.get(f"{shown}{end}", math.nan) for end in ("_low", "_high"))
-            point = {"x": one[field], "y": one[shown], "low": low, "high": high, "note": one.get("note")}
+            point = {"x": one[field], "y": one[shown], "low": low, "high": high, "notes": one.get("note")}
             series.setdefault((panel, label), []).append(point)
     panels, labels = (dict.fromkeys(key[at] for key in series) for at in (0, 1))
     dashed = declared.get("dashed", ())
@@ -101,15 +101,12 @@ def chart(declared: Declared, records: Sequence[Record], words: Record) -> Chart
     )
 
 
-def line(label: str, points: Iterable[Record], **look: Any) -> Series:
+def line(label: str, points: Sequence[Record], **look: Any) -> Series:
     """A series of points with x, y, low, high and maybe a note. look: other fields of a series."""
-    every = list(points)
-    low, high = (tuple(one[end] for one in every) for end in ("low", "high"))
-    notes = tuple(one["note"] for one in every) if any(one.get("note") for one in every) else None
-    ends = {"low": low, "high": high} if any(map(math.isfinite, low)) else {}
-    return Series(
-        label=label, x=tuple(one["x"] for one in every), y=tuple(one["y"] for one in every), notes=notes, **ends, **look
-    )
+    fields = ["low", "high"] if any(math.isfinite(one["low"]) for one in points) else []
+    fields += ["notes"] if any(one.get("notes") for one in points) else []
+    look |= {field: tuple(one[field] for one in points) for field in ("x", "y", *fields)}
+    return Series(label=label, **look)
 
 
 def table(declared: Declared, records: Sequence[Record], words: Record) -> TextTable:
