@@ -7,7 +7,7 @@ stage agrees, the fault is in the control: registers, contexts, handshake.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from hwsim.cases.case import Case, beats, term_scales
 from hwsim.formats import Class, Fields, FloatFormat
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
+from hwsim.model.promotion import Promoted
 from hwsim.model.record import Group
 from hwsim.rtl import datapath, promotion
 from hwsim.rtl.numbers import as_float
@@ -40,61 +41,71 @@ class Difference:
 
 
 Checkpoint = tuple[str, str, object, object]
+Inputs = dict[str, Any]
+Values = dict[str, dict[str, Any]]
 
 
 def first_difference(unit: Unit, case: Case) -> Difference | None:
     """The first stage at which the RTL's arithmetic leaves the model's; None where it never does."""
     explained = Definition(unit).dot(case.a, case.b, case.c, *term_scales(unit, case))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for index, (beat, group) in enumerate(zip(beats(unit, case), explained.groups, strict=True)):
-            partial = explained.groups[index - 1].code if index else 0
-            restarts = unit.promotion_beats is not None and index % unit.promotion_beats == 0
-            inputs = _inputs(unit, beat, partial, chain=bool(index) and not restarts)
-            for stage, where, expected, got in _group_checkpoints(unit, inputs, group):
-                if expected != got:
-                    place = f"beat {index}, {where}" if where else f"beat {index}"
-                    return Difference(index, stage, place, expected, got)
-            if index in explained.promotions:
-                promoted = explained.promotions[index]
-                got = _promote(unit, promoted.register, promoted.partial)
-                if got != promoted.code:
-                    return Difference(index, "promote", f"beat {index}", hex(promoted.code), hex(got))
+    groups, promotions = explained.groups, explained.promotions
+    inputs = list(_inputs(unit, beats(unit, case), groups))
+    values = _run(datapath(unit, ()), inputs)
+    promoted = iter(_promoted(unit, promotions))
+    for index, group in enumerate(groups):
+        for stage, where, expected, got in _group_checkpoints(unit, values[index], group):
+            if expected != got:
+                place = f"beat {index}, {where}" if where else f"beat {index}"
+                return Difference(index, stage, place, expected, got)
+        if index in promotions:
+            expected, got = promotions[index].code, next(promoted)
+            if got != expected:
+                return Difference(index, "promote", f"beat {index}", hex(expected), hex(got))
     return None
 
 
-def _inputs(unit: Unit, beat: Beat, partial: int, *, chain: bool) -> dict[str, Any]:
-    inputs: dict[str, Any] = {"a": beat.a, "b": beat.b, "chain": int(chain)}
-    inputs["carried"] = {"code": partial >> unit.result.format.padding if chain else 0}
-    if unit.scale is not None:
-        inputs |= {"scale_a": beat.scale_a, "scale_b": beat.scale_b}
-    if unit.operands.addend is not None and unit.promotion is None:
-        inputs["c"] = beat.c
-    return inputs
+def _inputs(unit: Unit, beats: Iterable[Beat], groups: Sequence[Group]) -> Iterator[Inputs]:
+    """The datapath's inputs in every beat, with the partial sums of the model's groups."""
+    for index, beat in enumerate(beats):
+        chain = index > 0 and (unit.promotion_beats is None or index % unit.promotion_beats != 0)
+        partial = groups[index - 1].code >> unit.result.format.padding if chain else 0
+        inputs: Inputs = {"a": beat.a, "b": beat.b, "chain": int(chain), "carried": {"code": partial}}
+        if unit.scale is not None:
+            inputs |= {"scale_a": beat.scale_a, "scale_b": beat.scale_b}
+        if unit.operands.addend is not None and unit.promotion is None:
+            inputs["c"] = beat.c
+        yield inputs
 
 
-def _run(chain: Any, inputs: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What every step of a chain gives for its inputs: by step and field, integers."""
-    values: dict[str, dict[str, Any]] = {}
+def _run(chain: Any, every: Sequence[Inputs]) -> list[Values]:
+    """What every step of a chain gives for each of its inputs: by step and field, integers."""
+    values: list[Values] = []
 
     async def bench(ctx: Any) -> None:
-        for field, value in inputs.items():
-            signal = getattr(chain.i, field)
-            if isinstance(value, Sequence):
-                for element, code in zip(signal, value, strict=True):
-                    ctx.set(element, code)
-            elif isinstance(value, Mapping):
-                for name, code in value.items():
-                    ctx.set(getattr(signal, name), code)
-            else:
-                ctx.set(signal, value)
-        await ctx.delay(1e-9)
-        for step in chain.steps:
-            values[step.name] = {field: _read(ctx, getattr(step.o, field)) for field in step.o.signature.members}
+        for inputs in every:
+            for field, value in inputs.items():
+                signal = getattr(chain.i, field)
+                if isinstance(value, Sequence):
+                    for element, code in zip(signal, value, strict=True):
+                        ctx.set(element, code)
+                elif isinstance(value, Mapping):
+                    for name, code in value.items():
+                        ctx.set(getattr(signal, name), code)
+                else:
+                    ctx.set(signal, value)
+            await ctx.delay(1e-9)
+            values.append(
+                {
+                    step.name: {field: _read(ctx, getattr(step.o, field)) for field in step.o.signature.members}
+                    for step in chain.steps
+                }
+            )
 
-    simulator = Simulator(chain)
-    simulator.add_testbench(bench)
-    simulator.run()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        simulator = Simulator(chain)
+        simulator.add_testbench(bench)
+        simulator.run()
     return values
 
 
@@ -107,15 +118,21 @@ def _read(ctx: Any, signal: Any) -> Any:
     return int(ctx.get(Value.cast(signal)))
 
 
-def _promote(unit: Unit, register: int, partial: int) -> int:
+def _promoted(unit: Unit, promotions: Mapping[int, Promoted]) -> Iterator[int]:
+    """The register's codes after each promotion."""
+    if not promotions:
+        return
     chain, fmt = promotion(unit, ()), as_float(unit.output)
-    partial_code = partial >> unit.result.format.padding
-    values = _run(chain, {"register": register >> fmt.padding, "partial": partial_code})[chain.steps[-1].name]
-    return (fmt.canonical_nan or 0) if values["nan"] else int(values["code"]) << fmt.padding
+    before = [
+        {"register": one.register >> fmt.padding, "partial": one.partial >> unit.result.format.padding}
+        for one in promotions.values()
+    ]
+    for values in _run(chain, before):
+        last = values[chain.steps[-1].name]
+        yield (fmt.canonical_nan or 0) if last["nan"] else int(last["code"]) << fmt.padding
 
 
-def _group_checkpoints(unit: Unit, inputs: dict[str, Any], group: Group) -> Iterator[Checkpoint]:
-    values = _run(datapath(unit, ()), inputs)
+def _group_checkpoints(unit: Unit, values: Values, group: Group) -> Iterator[Checkpoint]:
     for side, factors, fmt in (("a", group.a, unit.operands.a), ("b", group.b, unit.operands.b)):
         yield from _decoded(side, factors, values["decode"][side], as_float(fmt))
     if group.special is None:
