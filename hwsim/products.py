@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,11 @@ from hwsim.spec.arguments import (
 
 # Up to this number of products the model takes about a second, which is less than loading compiled code takes.
 FEW = 1 << 19
-# Units whose kernels have been loaded: these are quicker at any size.
-_loaded: set[Unit] = set()
+# Up to this number of a unit's products, code that is compiled once for all units takes about a second; code that is
+# compiled for the unit is quicker by far, and takes seconds to compile.
+SOME = 1 << 26
+# The products of each unit that kernels have been asked for.
+_asked: Counter[Unit] = Counter()
 
 
 @lru_cache(maxsize=64)
@@ -48,13 +52,13 @@ def kernel_for(unit: Unit) -> AnyKernel | None:
 
 def chosen(unit: Unit, products: int, k: int) -> AnyKernel | None:
     """The kernel that computes a product of this size; None where the model does. k: products of one sum."""
-    if products <= FEW and unit not in _loaded:
+    if products <= FEW and not _asked[unit]:
         return None
     kernel = kernel_for(unit)
     if kernel is None or k > kernel.longest:
         return None
-    _loaded.add(unit)
-    return kernel
+    _asked[unit] += products
+    return kernel if _asked[unit] > SOME else kernel.general
 
 
 def dot(

@@ -11,6 +11,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,11 @@ class FloatKernel(ABC):
     @abstractmethod
     def partial(self, a: FloatOperand, b: FloatOperand) -> Partial:
         """What sums the products of these operands."""
+
+    @property
+    def general(self) -> Self:
+        """As in `Kernel`: its code is compiled for a method."""
+        return self
 
     def pack_a(self, codes: Codes, scales: Codes | None) -> FloatOperand:
         """As in `Kernel`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,10 @@ class Kernel(Protocol[Packed]):
     """Columns of B that `run` likes to have at once."""
     longest: int
     """The largest K whose sums it holds."""
+
+    @property
+    def general(self) -> Self:
+        """The same with no code that is compiled for this unit alone: slower, and ready sooner."""
 
     def pack_a(self, codes: Codes, scales: Codes | None) -> Packed:
         """Rows of A: codes (m, K) and scales' codes (m, K / block), or None for an unscaled unit."""

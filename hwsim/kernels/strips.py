@@ -120,7 +120,7 @@ def _finish_single(partial: Row, sums: Int32s, tops: Int32s, addend: int, base: 
         partial[j] = np.int32(bits).view(np.float32) * np.int32(np.int32(127 + exp) << np.int32(23)).view(np.float32)
 
 
-@inlined
+@compiled
 def _one_by_one(
     rules: GroupRules, lanes: Lanes, terms: GroupTerms, g: int, first: int, b: WindowOperand, places: Int64s,
     shifts: Int64s, partial: Row, emin: int, out: Floats,

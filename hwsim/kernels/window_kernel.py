@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,11 @@ class WindowKernel:
             blocks=(1, 1) if scale is None else (scale.length("a"), scale.length("b")),
         )
         self.mask = 0 if vectors is None else _single_mask(unit, vectors)
+
+    @cached_property
+    def general(self) -> WindowKernel:
+        """As in `Kernel`."""
+        return self if self.vectors is None else WindowKernel(self.unit, self.rules.window)
 
     def pack_a(self, codes: Codes, scales: Codes | None) -> WindowOperand:
         """As in `Kernel`."""

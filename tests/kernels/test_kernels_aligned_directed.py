@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,10 @@ BLOCK = 48
 
 @pytest.fixture(autouse=True)
 def no_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """hwsim.gemm computes however little by its kernel, and what other tests compute by the model stays the model's."""
+    """However little is computed by the unit's own kernel; what other tests compute by the model stays the model's."""
     monkeypatch.setattr(facade, "FEW", 0)
-    monkeypatch.setattr(facade, "_loaded", set())
+    monkeypatch.setattr(facade, "SOME", 0)
+    monkeypatch.setattr(facade, "_asked", Counter())
 
 
 def parts(rows: Rows) -> list[Rows]:

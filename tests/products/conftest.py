@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +16,8 @@ def way(request: pytest.FixtureRequest) -> Iterator[str]:
     few = {"kernel": -1, "model": 1 << 60}[request.param]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(facade, "FEW", few)
-        patch.setattr(facade, "_loaded", set())
+        patch.setattr(facade, "SOME", -1)
+        patch.setattr(facade, "_asked", Counter())
         yield request.param
 
 
@@ -24,5 +26,6 @@ def by_kernel() -> Iterator[pytest.MonkeyPatch]:
     """However small a product is, its kernel computes it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(facade, "FEW", -1)
-        patch.setattr(facade, "_loaded", set())
+        patch.setattr(facade, "SOME", -1)
+        patch.setattr(facade, "_asked", Counter())
         yield patch

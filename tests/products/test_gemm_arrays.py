@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,8 @@ def test_batches_are_broadcast_as_numpy_does(shapes: BroadcastableShapes, c_axes
         c = addends(3, *batch[len(batch) + 1 - c_axes :], *whole[-2:])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(facade, "FEW", few)
-        patch.setattr(facade, "_loaded", set())
+        patch.setattr(facade, "SOME", few)
+        patch.setattr(facade, "_asked", Counter())
         got = hwsim.gemm(HOPPER, a, b, c)
     assert got.shape == whole
     same(got, broadcast(a, b, c))

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -157,7 +158,7 @@ def test_few_products_are_the_models_and_more_the_kernels(monkeypatch: pytest.Mo
     asked: list[Unit] = []
     made = facade.kernel_for
     monkeypatch.setattr(facade, "kernel_for", lambda unit: asked.append(unit) or made(unit))
-    monkeypatch.setattr(facade, "_loaded", set())
+    monkeypatch.setattr(facade, "_asked", Counter())
     monkeypatch.setattr(facade, "FEW", 3 * 32 * 5)
     a, b = codes(1, 3, 33), codes(2, 33, 5)
     same(hwsim.gemm(HOPPER, a[:, :32], b[:32]), expected(HOPPER, a[:, :32], b[:32]))
@@ -175,6 +176,22 @@ def test_few_products_are_the_models_and_more_the_kernels(monkeypatch: pytest.Mo
     assert len(asked) == 2
     same(hwsim.dot("hopper-wgmma-e5m2-f32", rows, rows), by_model("hopper-wgmma-e5m2-f32", rows, rows))
     assert len(asked) == 3
+
+
+def test_code_of_a_units_own_is_for_many_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    unit, few = load_unit(HOPPER), facade.FEW
+    monkeypatch.setattr(facade, "_asked", Counter())
+    first = facade.chosen(unit, few + 1, 32)
+    assert isinstance(first, WindowKernel) and first.vectors is None
+    # Much at once, or little again and again.
+    much = facade.chosen(load_unit(VOLTA), facade.SOME + 1, 32)
+    assert isinstance(much, WindowKernel) and much.vectors is not None
+    assert facade.chosen(unit, facade.SOME - few - 1, 32) is first
+    then = facade.chosen(unit, 1, 32)
+    assert isinstance(then, WindowKernel) and then.vectors is not None
+    a, b, c = codes(1, 5, 70), codes(2, 70, 6), addends(3, 5, 6)
+    given = Product(a, b, c, None, None)
+    np.testing.assert_array_equal(by_run(first, unit, given), by_run(then, unit, given))
 
 
 def test_a_unit_without_a_kernel_is_the_models(by_kernel: pytest.MonkeyPatch) -> None:
