@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.files import cache_folder
 from hwsim.products import FEW, chosen, gemm
 from hwsim.report.explained import explain
 from hwsim.spec import Unit
@@ -77,7 +74,7 @@ def _quantized(point: Point, a: NDArray[np.float32], b: NDArray[np.float32]) -> 
 def _measured(task: Task, point: Point, made: _Quantized, numbers: DoubleDouble) -> dict[str, float]:
     unit, a, b = point.unit, made.a, made.b
     if task.compiled:
-        _load(unit, task.length, made)
+        chosen(unit, FEW + 1, task.length)  # from now on its kernel computes small products too
     returned = gemm(unit, a.codes, b.codes, None, a.scales, b.scales)
     outcome = TrialOutcome(
         unit=unit, returned=as_numbers(unit, returned), quantized=made.product, numbers=numbers, factor=made.factor,
@@ -116,31 +113,3 @@ def _explained(task: Task, point: Point, made: _Quantized, returned: NDArray[Any
         found = swamped_terms(explained)
         terms, swamped = terms + len(found), swamped + sum(found.values())
     return {"terms": float(terms), "swamped_terms": float(swamped), "swamped": swamped / terms if terms else np.nan}
-
-
-# Units and lengths whose kernels this process has run.
-_ready: set[tuple[Unit, int]] = set()
-
-
-def _load(unit: Unit, length: int, made: _Quantized) -> None:
-    """Load the unit's kernel; where it must be compiled, one process of the machine does."""
-    if (unit, length) in _ready or chosen(unit, FEW + 1, length) is None:
-        return
-    scales = (
-        (None if made.a.scales is None else made.a.scales[:1]),
-        (None if made.b.scales is None else made.b.scales[:, :1]),
-    )
-    with _alone():
-        gemm(unit, made.a.codes[:1], made.b.codes[:, :1], None, *scales)
-    _ready.add((unit, length))
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Hold a lock that one process of this machine has at a time; no lock where the cache cannot be written."""
-    folder = cache_folder()
-    with ExitStack() as held:
-        with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            fcntl.flock(held.enter_context((folder / "compiling").open("a")), fcntl.LOCK_EX)
-        yield

@@ -14,9 +14,10 @@ import yaml
 from numpy.typing import NDArray
 
 from hwsim.errors import ToolMissing
-from hwsim.study.network import Where, exact, layers, minilm
 from hwsim.study.network import bert as encoder
+from hwsim.study.network import layers, minilm
 from hwsim.study.network.layers import Linear, Norm
+from hwsim.study.network.product import Where, exact
 from hwsim.study.network.unit_products import Recorder
 
 GOLDEN = Path(__file__).parents[2] / "vectors" / "network"

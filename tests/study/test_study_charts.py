@@ -274,7 +274,7 @@ def test_names_beside_points_cover_nothing() -> None:
     at = [(150 + 40 * math.sin(7 * n) * n / 20, 120 + 40 * math.cos(5 * n) * n / 20) for n in range(40)]
     names = [f"unit {n}" for n in range(40)]
     wall = Box(0, 118, 400, 122)
-    found = label_positions(at, names, (400, 300), 11, [wall])
+    found = label_positions(at, names, (400, 300), [wall])
     boxes = [Box(one.x, one.y - 5, one.x + width(name, 11), one.y + 5)
              for one, name in zip(found, names, strict=True) if one]  # fmt: skip
     assert len(boxes) >= 20

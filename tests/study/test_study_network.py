@@ -16,9 +16,10 @@ from hwsim.formats.yamlfile import SpecError
 from hwsim.products import gemm
 from hwsim.quantize import quantize
 from hwsim.spec import load_unit
-from hwsim.study.network import Array, Matmul, Where, digits, exact, measurement, models, unit_products
+from hwsim.study.network import digits, measurement, models, unit_products
 from hwsim.study.network.layers import Linear, attention
 from hwsim.study.network.measurement import Entry, Network, kept, measure, turned
+from hwsim.study.network.product import Array, Matmul, Where, exact
 from hwsim.study.network.unit_products import Accumulated, UnitProducts
 
 HOPPER = Entry("Hopper", "hopper-wgmma-e4m3-f32", "tensor", "channel")

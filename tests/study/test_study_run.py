@@ -374,10 +374,3 @@ def test_a_name_in_errors_of_trials(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"mxfp8-e5m2-f32, .*log-normal.*, K = 64: operands\.[ab]: .* not finite"):
         run(made, tmp_path / "s", alone)
     assert issubclass(SpecError, ValueError)
-
-
-def test_the_lock_of_compiling_lies_in_the_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HWSIM_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with trial_module._alone():
-        assert (tmp_path / "hwsim" / "compiling").exists()

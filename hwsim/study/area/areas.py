@@ -15,19 +15,19 @@ from hwsim.study.runners.local import cores
 
 Areas = dict[Unit, Area | str]
 Fmax = Literal["none", "front", "all"]
+SECONDS = 1800.0  # for each tool
 
 
 @dataclass(frozen=True)
 class SynthesisOptions:
     """What is synthesised. stages: registers of the datapath (`hwsim.rtl.synthesis.STAGES`). fmax: which units are
     placed and routed on an ECP5 too: none, those on a front, or all. workers: tools at once; as many as there are cores
-    unless given. seconds: for each tool.
+    unless given.
     """
 
     stages: str = "4"
     fmax: Fmax = "none"
     workers: int | None = None
-    seconds: float = 1800
 
     def __post_init__(self) -> None:
         if self.stages not in STAGES:
@@ -59,7 +59,7 @@ def areas(units: Sequence[Unit], options: SynthesisOptions, fmax: bool, progress
                 continue
             designs[unit] = parts
             if parts not in running:
-                running[parts] = pool.submit(area, parts, fmax, options.seconds)
+                running[parts] = pool.submit(area, parts, fmax, SECONDS)
         told = "place and route" if fmax else "synthesis"
         progress(sum(one.done() for one in running.values()), len(running), told)
         for done, _ in enumerate(as_completed(running.values()), 1):

@@ -2,38 +2,5 @@
 
 from hwsim.study.data.matrices import Data, Drawn, check, digest, draw
 from hwsim.study.data.parse import parse_data
-from hwsim.study.data.sources import (
-    DISTRIBUTIONS,
-    CorrelatedSource,
-    LaplaceSource,
-    LogNormalSource,
-    NonNegativeSource,
-    NormalSource,
-    OutliersSource,
-    SoftmaxSource,
-    Source,
-    StudentTSource,
-    UniformSource,
-)
-from hwsim.study.data.tensors import Tensor
 
-__all__ = [
-    "DISTRIBUTIONS",
-    "CorrelatedSource",
-    "Data",
-    "Drawn",
-    "LaplaceSource",
-    "LogNormalSource",
-    "NonNegativeSource",
-    "NormalSource",
-    "OutliersSource",
-    "SoftmaxSource",
-    "Source",
-    "StudentTSource",
-    "Tensor",
-    "UniformSource",
-    "check",
-    "digest",
-    "draw",
-    "parse_data",
-]
+__all__ = ["Data", "Drawn", "check", "digest", "draw", "parse_data"]

@@ -36,10 +36,7 @@ class Bits(NamedTuple):
         return np.where(self.negative, -magnitude, magnitude)
 
 
-Make = Callable[..., Floats]
-
-
-def drawn(count: int, make: Make, *streams: Stream) -> Floats:
+def drawn(count: int, make: Callable[..., Floats], *streams: Stream) -> Floats:
     """float64[count]: what `make` gives of the Bits of each stream, which must be new.
 
     A number depends on its place alone, not on the count.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +10,7 @@ from pydantic import model_validator
 
 from hwsim.formats.yamlfile import RuleError
 from hwsim.study.data import distributions
-from hwsim.study.data.bits import Make, drawn
+from hwsim.study.data.bits import Bits, drawn
 from hwsim.study.data.elementary import Floats
 from hwsim.study.data.parameters import (
     Correlation,
@@ -48,7 +47,7 @@ class _Alike(Source):
 
     def vectors(self, place: StreamKey, count: int) -> Floats:
         streams = [place.stream(part) for part in self.parts]
-        return drawn(count * place.length, self.make(), *streams).reshape(count, place.length)
+        return drawn(count * place.length, self.numbers, *streams).reshape(count, place.length)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -56,8 +55,8 @@ class _Alike(Source):
         return ("numbers",)
 
     @abstractmethod
-    def make(self) -> Make:
-        """The function from random bits to numbers."""
+    def numbers(self, *bits: Bits) -> Floats:
+        """The numbers of random bits, of one stream for each of `parts`."""
 
 
 class NormalSource(_Alike):
@@ -67,9 +66,9 @@ class NormalSource(_Alike):
     mean: Shift = 0.0
     deviation: Scale = 1.0
 
-    def make(self) -> Make:
+    def numbers(self, *bits: Bits) -> Floats:
         """mean + deviation z."""
-        return lambda bits: self.mean + self.deviation * distributions.normal(bits)
+        return self.mean + self.deviation * distributions.normal(*bits)
 
 
 class UniformSource(_Alike):
@@ -85,9 +84,9 @@ class UniformSource(_Alike):
             raise RuleError("high", f"must be greater than low ({self.low:g}), not {self.high:g}")
         return self
 
-    def make(self) -> Make:
+    def numbers(self, *bits: Bits) -> Floats:
         """low + (high - low) u."""
-        return partial(distributions.uniform, low=self.low, high=self.high)
+        return distributions.uniform(bits[0], self.low, self.high)
 
 
 class LogNormalSource(_Alike):
@@ -98,9 +97,9 @@ class LogNormalSource(_Alike):
     sigma: LogDeviation = 1.0
     signed: bool = True
 
-    def make(self) -> Make:
+    def numbers(self, *bits: Bits) -> Floats:
         """+-exp(mu + sigma z)."""
-        return partial(distributions.log_normal, mu=self.mu, sigma=self.sigma, signed=self.signed)
+        return distributions.log_normal(bits[0], self.mu, self.sigma, self.signed)
 
 
 class StudentTSource(_Alike):
@@ -115,9 +114,9 @@ class StudentTSource(_Alike):
         """A normal number, and what chi-squared is a sum of."""
         return ("numbers", *(f"chi-squared {i}" for i in range(distributions.student_t_parts(self.freedom))))
 
-    def make(self) -> Make:
+    def numbers(self, *bits: Bits) -> Floats:
         """scale z / sqrt(chi-squared / freedom)."""
-        return lambda *bits: self.scale * distributions.student_t(self.freedom, *bits)
+        return self.scale * distributions.student_t(self.freedom, *bits)
 
 
 class LaplaceSource(_Alike):
@@ -126,9 +125,9 @@ class LaplaceSource(_Alike):
     distribution: Literal["laplace"] = "laplace"
     scale: Scale = 1.0
 
-    def make(self) -> Make:
+    def numbers(self, *bits: Bits) -> Floats:
         """+-scale e."""
-        return lambda bits: self.scale * distributions.laplace(bits)
+        return self.scale * distributions.laplace(*bits)
 
 
 class NonNegativeSource(_Alike):
@@ -138,14 +137,14 @@ class NonNegativeSource(_Alike):
     kind: Literal["relu-normal", "half-normal", "exponential"] = "relu-normal"
     scale: Scale = 1.0
 
-    def make(self) -> Make:
+    def numbers(self, *bits: Bits) -> Floats:
         """scale times max(0, z), |z| or e."""
         unit = {
             "relu-normal": distributions.relu_normal,
             "half-normal": distributions.half_normal,
             "exponential": distributions.exponential,
         }[self.kind]
-        return lambda bits: self.scale * unit(bits)
+        return self.scale * unit(*bits)
 
 
 class OutliersSource(Source):

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.errors import ToolMissing
-from hwsim.study.network import Array, Where
 from hwsim.study.network.bert import Bert
 from hwsim.study.network.minilm import embeddings, minilm, tokens
+from hwsim.study.network.product import Array, Where
 from hwsim.study.network.unit_products import Recorder
 from hwsim.study.presets.samples import drawn, page
 

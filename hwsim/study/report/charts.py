@@ -10,9 +10,9 @@ from typing import Any
 from hwsim.files import replaced
 from hwsim.study.report.channels import Panel, Spec
 from hwsim.study.report.contents import Chart, StudyReport
-from hwsim.study.report.labels import width, wrapped
+from hwsim.study.report.labels import LETTERS, width, wrapped
 from hwsim.study.report.libraries import library
-from hwsim.study.report.marks import LETTERS, layers
+from hwsim.study.report.marks import layers
 from hwsim.study.report.palette import MONO, QUIET, config, looks
 from hwsim.study.report.scales import AxisScale, missing, places, scale, short
 

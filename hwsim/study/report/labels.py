@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+LETTERS = 11  # of words inside the frame
 # Widths of Arial's letters in thousandths of the size; those that are not named are about as wide as a figure.
 WIDTHS = {
     **dict.fromkeys("ijl'|", 225), **dict.fromkeys(" .,:;/\\!tfI[]()-·", 305), **dict.fromkeys("rt", 335),
@@ -28,7 +29,7 @@ def wrapped(text: str, pixels: float, size: float, mono: bool = False) -> list[s
     return lines
 
 
-def broken(text: str, pixels: float, size: float, most: int = 3) -> list[str]:
+def broken(text: str, pixels: float, size: float) -> list[str]:
     """Text in at most three lines of so many pixels, broken at spaces; in one line where it does not fit in these."""
     lines: list[str] = []
     for word in text.split(" "):
@@ -36,7 +37,7 @@ def broken(text: str, pixels: float, size: float, most: int = 3) -> list[str]:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
-    return lines if len(lines) <= most and all(width(line, size) <= pixels for line in lines) else [text]
+    return lines if len(lines) <= 3 and all(width(line, size) <= pixels for line in lines) else [text]
 
 
 class Box(NamedTuple):
@@ -72,7 +73,6 @@ def label_positions(
     points: Sequence[tuple[float, float]],
     names: Sequence[str],
     size: tuple[float, float],
-    letters: float = 11,
     obstacles: Sequence[Box] = (),
 ) -> list[LabelPosition | None]:
     """A position for each point's name where it covers no other name, no point and not the frame.
@@ -82,16 +82,15 @@ def label_positions(
     taken = [Box(x - 5, y - 5, x + 5, y + 5) for x, y in points] + list(obstacles)
     found: list[LabelPosition | None] = []
     for (x, y), name in zip(points, names, strict=True):
-        wide = width(name, letters)
-        candidates = _around(x, y, wide, letters) if name else ()
-        found.append(next((one for one in candidates if _is_free(_box(one, wide, letters), size, taken)), None))
-        if found[-1]:
-            taken.append(_box(found[-1], wide, letters))
+        wide = width(name, LETTERS)
+        found.append(None)
+        for one in _around(x, y, wide) if name else ():
+            box = Box(one.x - 1, one.y - LETTERS * 0.6, one.x + wide + 1, one.y + LETTERS * 0.6)
+            if _is_free(box, size, taken):
+                taken.append(box)
+                found[-1] = one
+                break
     return found
-
-
-def _box(place: LabelPosition, wide: float, letters: float) -> Box:
-    return Box(place.x - 1, place.y - letters * 0.6, place.x + wide + 1, place.y + letters * 0.6)
 
 
 def _is_free(box: Box, size: tuple[float, float], taken: Sequence[Box]) -> bool:
@@ -99,9 +98,9 @@ def _is_free(box: Box, size: tuple[float, float], taken: Sequence[Box]) -> bool:
     return inside and not any(box.meets(other) for other in taken)
 
 
-def _around(x: float, y: float, wide: float, letters: float) -> Iterator[LabelPosition]:
+def _around(x: float, y: float, wide: float) -> Iterator[LabelPosition]:
     """Places near a point, the best first: right, left, above, below, then further off."""
-    up = letters * 0.6 + 6
+    up = LETTERS * 0.6 + 6
     yield from (LabelPosition(x + 8, y, False), LabelPosition(x - 8 - wide, y, False))
     for at in (x - wide / 2, x + 2, x - 2 - wide):
         yield from (LabelPosition(at, y - up, False), LabelPosition(at, y + up, False))

@@ -6,11 +6,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from hwsim.study.report.channels import Panel, Rows, Spec, categorical, quantity
-from hwsim.study.report.labels import Box, LabelPosition, label_positions, width
+from hwsim.study.report.labels import LETTERS, Box, label_positions, width
 from hwsim.study.report.palette import INK, NOTHING, PAPER, QUIET
 from hwsim.study.report.scales import short
 
-LETTERS = 11  # of words inside the frame
 LABEL = {"field": "label", "type": "nominal"}
 
 
@@ -104,14 +103,15 @@ def _names(panel: Panel) -> list[Spec]:
         return []
     wide, high = panel.size
     at = [(panel.x.position(float(one.x)) * wide, (1 - panel.y.position(one.y)) * high) for one, _ in named]
-    found = label_positions(at, [name for _, name in named], (wide, high), LETTERS, _obstacles(panel))
+    found = label_positions(at, [name for _, name in named], (wide, high), _obstacles(panel))
     texts, leaders = [], []
     for (x, y), (_, name), place in zip(at, named, found, strict=True):
         if place is None:
             continue
         texts.append({"left": place.x, "middle": place.y, "name": name})
         if place.far:
-            leaders.append({"left": x, "middle": y} | _nearest(x, place, width(name, LETTERS)))
+            nearest = min(max(x, place.x), place.x + width(name, LETTERS))
+            leaders.append({"left": x, "middle": y, "right": nearest, "end": place.y})
     pixels = {"x": quantity("left", scale=None, axis=None), "y": quantity("middle", scale=None, axis=None)}
     words = pixels | {"text": {"field": "name", "type": "nominal"}}
     parts = [_layer(texts, "text", words, align="left", baseline="middle", fontSize=LETTERS, color=INK)]
@@ -143,10 +143,6 @@ def _obstacles(panel: Panel) -> list[Box]:
             top = one.at if one.near > 1 else one.at - 16
             boxes.append(Box(0 if one.first else wide - letters, top, letters if one.first else wide, top + 16))
     return boxes
-
-
-def _nearest(x: float, place: LabelPosition, wide: float) -> dict[str, float]:
-    return {"right": min(max(x, place.x), place.x + wide), "end": place.y}
 
 
 def _bars(panel: Panel) -> list[Spec]:

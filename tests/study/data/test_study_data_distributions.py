@@ -23,7 +23,8 @@ from study.data.study_data_checks import (
 
 from hwsim.cases.drawing import Stream
 from hwsim.formats.stochastic import random_words
-from hwsim.study.data import DISTRIBUTIONS, bits, distributions, elementary, sources, streams
+from hwsim.study.data import bits, distributions, elementary, sources, streams
+from hwsim.study.data.sources import DISTRIBUTIONS
 
 SIDES = ("a", "b")
 
@@ -213,5 +214,5 @@ def test_the_far_end_of_the_sources_is_inside_binary32() -> None:
             several = [bits._bits(_Words(ends[0]), 1)]  # type: ignore[arg-type]
             several += [bits._bits(_Words(ends[1]), 1) for _ in source.parts[1:]]  # type: ignore[arg-type]
             with np.errstate(all="raise"):
-                value = np.float32(source.make()(*several)[0])
+                value = np.float32(source.numbers(*several)[0])
             assert np.isfinite(value) and value != 0, source

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from study.data.study_data_witness import first_normals
 
 from hwsim.cases.drawing import Stream
-from hwsim.study.data import DISTRIBUTIONS, Data, NormalSource, bits, digest, draw, parse_data
+from hwsim.study.data import Data, bits, digest, draw, parse_data
+from hwsim.study.data.sources import DISTRIBUTIONS, NormalSource
 
 HERE = Path()
 # SHA-256 of A and B of seed 5, trial 2, K = 48, 5 rows and 3 columns. They must never change.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hwsim.study.data import DISTRIBUTIONS
+from hwsim.study.data.sources import DISTRIBUTIONS
 
 PAGE = Path(__file__).parents[3] / "docs" / "study-data.md"
 

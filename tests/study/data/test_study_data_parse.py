@@ -9,19 +9,18 @@ from typing import Any
 import pytest
 
 from hwsim.formats.yamlfile import RuleError
-from hwsim.study.data import (
+from hwsim.study.data import Data, parse_data
+from hwsim.study.data.sources import (
     DISTRIBUTIONS,
     CorrelatedSource,
-    Data,
     LogNormalSource,
     NonNegativeSource,
     NormalSource,
     OutliersSource,
     StudentTSource,
-    Tensor,
     UniformSource,
-    parse_data,
 )
+from hwsim.study.data.tensors import Tensor
 
 HERE = Path("/somewhere")
 
