@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hwsim.model.clock import Beat
+from hwsim.model.definition import Definition
+from hwsim.model.record import Explanation
 from hwsim.spec import Unit
 
 
@@ -62,6 +64,11 @@ def term_scales(unit: Unit, case: Case) -> tuple[tuple[int, ...], tuple[int, ...
         return (), ()
     (length_a, length_b), terms = block_lengths(unit), range(len(case.a))
     return tuple(case.scale_a[i // length_a] for i in terms), tuple(case.scale_b[i // length_b] for i in terms)
+
+
+def dot(definition: Definition, case: Case) -> Explanation:
+    """What the definition makes of a case."""
+    return definition.dot(case.a, case.b, case.c, *term_scales(definition.unit, case))
 
 
 def beat_scales(unit: Unit, side: int, scales: tuple[int, ...], index: int) -> tuple[int, ...]:

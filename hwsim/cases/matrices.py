@@ -15,7 +15,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from hwsim.cases.case import Case, block_lengths, term_scales
+from hwsim.cases.case import Case, block_lengths, dot
 from hwsim.cases.drawing import Stream, normals
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, container_dtype
 from hwsim.formats.blocks import BlockScale, one_code, scale_shape
@@ -53,6 +53,12 @@ class GemmProblem:
     C: Codes | None
     scale_a: Codes | None = None
     scale_b: Codes | None = None
+
+    @property
+    def arrays(self) -> dict[str, Codes]:
+        """The operands that there are, by name."""
+        held = {"A": self.A, "B": self.B, "C": self.C, "scale_a": self.scale_a, "scale_b": self.scale_b}
+        return {name: array for name, array in held.items() if array is not None}
 
 
 def gemm_problem(unit: Unit, m: int, n: int, k: int, seed: int) -> GemmProblem:
@@ -176,9 +182,7 @@ def expected(unit: Unit, problem: GemmProblem) -> Codes:
     """D (M, N): what the definition returns for every element, as codes of the output's container."""
     definition = Definition(unit)
     shape = problem.A.shape[0], problem.B.shape[1]
-    codes = [
-        definition.dot(case.a, case.b, case.c, *term_scales(unit, case)).code for case in gemm_cases(unit, problem)
-    ]
+    codes = [dot(definition, case).code for case in gemm_cases(unit, problem)]
     return np.array(codes, dtype=container_dtype(unit.output)).reshape(shape)
 
 
@@ -190,8 +194,7 @@ def golden(name: str) -> dict[str, Codes]:
     unit = load_unit(name)
     m, n, k = GOLDEN_SHAPE
     problem = gemm_problem(unit, m, n, k, GOLDEN_SEED)
-    arrays = {"A": problem.A, "B": problem.B, "C": problem.C, "scale_a": problem.scale_a, "scale_b": problem.scale_b}
-    return {key: array for key, array in arrays.items() if array is not None} | {"D": expected(unit, problem)}
+    return problem.arrays | {"D": expected(unit, problem)}
 
 
 def write_gemm(folder: str | Path) -> None:

@@ -81,21 +81,19 @@ def _unit_argument(unit: Unit, folder: str) -> str:
 
 def _pipe(results: str) -> Findings:
     from hwsim.products import kernel_for
-    from hwsim.vectors.findings import of_stream
     from hwsim.vectors.stream import judge
 
     with _opened(results) as lines:
-        return of_stream(judge(lines, kernel_for))
+        return judge(lines, kernel_for)
 
 
 def _file(folder: str, results: str) -> Findings:
     from hwsim.vectors.check import check as compare
-    from hwsim.vectors.findings import of_set
     from hwsim.vectors.stored import stored
 
     vectors = stored(folder)
     with _opened(results) as lines:
-        return of_set(compare(vectors, lines, results), results)
+        return compare(vectors, lines, results)
 
 
 @contextmanager

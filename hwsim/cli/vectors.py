@@ -102,10 +102,10 @@ def _tell(made: Made, wanted: Wanted, output: str) -> None:
     counts = made.counts
     if made.resumed:
         note(f"went on after {made.resumed:,} cases of an interrupted run")
-    rows = [[name, f"{count:,}", why] for name, count, why in made.parts]
+    rows = [
+        [name, f"{count:,}", why or (f"of {of:,}" if of is not None else "")] for name, count, of, why in counts.made()
+    ]
     print_table(["part", "cases", ""], rows, right=[1])
-    for line in made.notes:
-        say(line)
     say(f"{output}: {counts.cases:,} cases on {counts.lines:,} lines, suite {wanted.suite}, seed {wanted.seed}")
 
 

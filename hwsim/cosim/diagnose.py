@@ -15,7 +15,7 @@ from amaranth.hdl import Value
 from amaranth.lib.wiring import PureInterface
 from amaranth.sim import Simulator
 
-from hwsim.cases.case import Case, beats, term_scales
+from hwsim.cases.case import Case, beats, dot
 from hwsim.formats import Class, Fields, FloatFormat
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
@@ -47,7 +47,7 @@ Values = dict[str, dict[str, Any]]
 
 def first_difference(unit: Unit, case: Case) -> Difference | None:
     """The first stage at which the RTL's arithmetic leaves the model's; None where it never does."""
-    explained = Definition(unit).dot(case.a, case.b, case.c, *term_scales(unit, case))
+    explained = dot(Definition(unit), case)
     groups, promotions = explained.groups, explained.promotions
     inputs = list(_inputs(unit, beats(unit, case), groups))
     values = _run(datapath(unit, ()), inputs)

@@ -10,7 +10,7 @@ from itertools import chain, islice
 
 from hwsim.cases.bins.covering import covering
 from hwsim.cases.captured import captured_cases
-from hwsim.cases.case import Case, block_lengths, term_scales
+from hwsim.cases.case import Case, block_lengths, dot
 from hwsim.cases.directed import directed
 from hwsim.cases.drawing import Stream
 from hwsim.cases.matrices import gemm_cases, gemm_problem
@@ -95,7 +95,7 @@ def fill(design: DotDesign, case: Case) -> Case:
 def expected_codes(unit: Unit, cases: Sequence[Case]) -> tuple[int, ...]:
     """What the definition returns for each case, as codes of the output's container."""
     definition = Definition(unit)
-    return tuple(definition.dot(case.a, case.b, case.c, *term_scales(unit, case)).code for case in cases)
+    return tuple(dot(definition, case).code for case in cases)
 
 
 def covering_or_directed(unit: Unit, seed: int) -> list[Case]:

@@ -10,6 +10,7 @@ import hashlib
 import math
 import sys
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, assert_never
 
@@ -97,6 +98,7 @@ def _value(fmt: Format, fields: Fields) -> str:
     return (-value if fields.sign else value).hex()
 
 
+@lru_cache(maxsize=8)
 def text(fmt: Format) -> str:
     """A format's file: a header line and `rows`, comma-separated."""
     return _text(rows(fmt))

@@ -1,12 +1,18 @@
-"""What a line of each file holds: fields of bits, the first in the low ones."""
+"""Lines of hexadecimal digits: fields of bits, the first in the low ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from hwsim.cases.case import block_lengths
-from hwsim.spec import Unit
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.compiled import compiled
+
+WORD = 64
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,24 @@ class Layout:
         """The field of a name."""
         return next(field for field in self.fields if field.name == name)
 
+    def packed(self, values: Mapping[str, NDArray[Any]]) -> bytes:
+        """Lines of `digits` each. values: of each field, (lines, count)."""
+        lines = len(next(iter(values.values())))
+        words = np.zeros((lines, -(-self.bits // WORD)), np.uint64)
+        for field in self.fields:
+            _put(field, values[field.name], words)
+        out = np.empty((lines, self.digits + 1), np.uint8)
+        _lines(words.astype("<u8", copy=False).view(np.uint8), out)
+        return out.tobytes()
+
+    def unpacked(self, line: bytes) -> dict[str, tuple[int, ...]]:
+        """The elements of every field of a line, as bits."""
+        word = int(line, 16)
+        return {
+            field.name: tuple(word >> field.offset + i * field.bits & (1 << field.bits) - 1 for i in range(field.count))
+            for field in self.fields
+        }
+
 
 def layout(fields: Iterable[tuple[str, int, int, bool]]) -> Layout:
     """Fields of (name, bits, count, signed), one after the other."""
@@ -51,47 +75,44 @@ def layout(fields: Iterable[tuple[str, int, int, bool]]) -> Layout:
     return Layout(tuple(placed))
 
 
-def line_terms(unit: Unit) -> int:
-    """Terms of one line of operands: a group's, or an instruction's where groups interleave or start from zero."""
-    return unit.instruction.fill
+def _put(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None:
+    """Put values (lines, count) of at most 64 bits into their places; of signed ones the low bits."""
+    if values.shape != (len(words), field.count):
+        raise ValueError(f"{field.name} takes {(len(words), field.count)} values, not {values.shape}")
+    values = np.ascontiguousarray(values)
+    if field.offset % 8 == 0 and field.bits == 8 * values.dtype.itemsize and sys.byteorder == "little":
+        first, size = field.offset // 8, field.bits * field.count // 8
+        words.view(np.uint8)[:, first : first + size] = values.view(np.uint8).reshape(len(words), size)
+        return
+    _place(values, field.offset, field.bits, words)
 
 
-def line_groups(unit: Unit) -> int:
-    """Groups of one line."""
-    return unit.instruction.fill // unit.instruction.lanes
+@compiled
+def _place(values: Any, offset: Any, bits: Any, words: Any) -> None:
+    mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - bits)
+    for i in range(values.shape[0]):
+        at = offset
+        for j in range(values.shape[1]):
+            value = np.uint64(values[i, j]) & mask
+            word, shift = at >> 6, np.uint64(at & 63)
+            words[i, word] |= value << shift
+            if shift and (at & 63) + bits > 64:
+                words[i, word + 1] |= value >> (np.uint64(64) - shift)
+            at += bits
 
 
-def line_scales(unit: Unit) -> tuple[int, int]:
-    """Scales of a and of b on one line: at least one each, which lines of one block repeat."""
-    if unit.scale is None:
-        return 0, 0
-    a, b = block_lengths(unit)
-    return max(1, line_terms(unit) // a), max(1, line_terms(unit) // b)
-
-
-def operand_layout(unit: Unit) -> Layout:
-    """A line of operands: a, b, their scales, the addend, and whether the line is a case's first and last."""
-    operands, terms, scales = unit.operands, line_terms(unit), line_scales(unit)
-    fields = [("a", operands.a.container_bits, terms, False), ("b", operands.b.container_bits, terms, False)]
-    if unit.scale is not None:
-        fields.append(("scale_a", unit.scale.a.format.container_bits, scales[0], False))
-        fields.append(("scale_b", unit.scale.b.format.container_bits, scales[1], False))
-    if operands.addend is not None:
-        fields.append(("c", operands.addend.container_bits, 1, False))
-    return layout([*fields, ("first", 1, 1, False), ("last", 1, 1, False)])
-
-
-def result_layout(unit: Unit) -> Layout:
-    """A line of expected results."""
-    return layout([("result", unit.output.container_bits, 1, False)])
-
-
-def partial_layout(unit: Unit) -> Layout:
-    """A line of partial results, one for each line of operands.
-
-    partial: every group's result. register: the promotion register, or the sum with the late addend, after the line.
-    """
-    fields = [("partial", unit.result.format.container_bits, line_groups(unit), False)]
-    if unit.promotion is not None or unit.late is not None:
-        fields.append(("register", unit.output.container_bits, 1, False))
-    return layout(fields)
+@compiled
+def _lines(data: Any, out: Any) -> None:
+    """Bytes (lines, bytes), the low one first, as digits (lines, digits + 1), the high one first."""
+    digits = out.shape[1] - 1
+    for i in range(out.shape[0]):
+        for j in range(digits // 2):
+            out[i, digits - 1 - 2 * j] = data[i, j] & 15
+            out[i, digits - 2 - 2 * j] = data[i, j] >> 4
+        if digits & 1:
+            out[i, 0] = data[i, digits // 2] & 15
+        for d in range(digits):
+            nibble = out[i, d]
+            # '0' to '9', and 'a' to 'f', which are 39 places further on.
+            out[i, d] = nibble + np.uint8(48) + (np.uint8(39) if nibble > 9 else np.uint8(0))
+        out[i, digits] = 10

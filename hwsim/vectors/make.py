@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,29 +18,20 @@ from hwsim.kernels import AnyKernel
 from hwsim.kernels.tiles import threads
 from hwsim.products import kernel_for
 from hwsim.spec import as_yaml
-from hwsim.vectors.block import (
-    EXPECTED,
-    JSON,
-    OPERANDS,
-    PARTIAL,
-    STAGES,
-    TEXT,
-    Block,
-    computed_block,
-    explained_block,
-)
+from hwsim.vectors.block import JSON, TEXT, Block, computed_block, explained_block
 from hwsim.vectors.folder import Growing
-from hwsim.vectors.manifest import UNIT, VERSION, Counts, manifest, used_formats
-from hwsim.vectors.npzfiles import ARRAYS, MOST_ARRAYS, write_arrays, write_problems
+from hwsim.vectors.lines import EXPECTED, OPERANDS, PARTIAL, STAGES, stage_layout
+from hwsim.vectors.manifest import VERSION, Counts, manifest, used_formats
+from hwsim.vectors.npzfiles import ARRAYS, MOST_ARRAYS, case_arrays, npz, problem_arrays
 from hwsim.vectors.plan import SUITES, SetPlan, Wanted, plan
-from hwsim.vectors.stages import stage_layout
-from hwsim.vectors.systemverilog import bench_files
+from hwsim.vectors.systemverilog import bench_texts
 from hwsim.vectors.text import header
 
 EXPLAINED = 50_000  # cases of a set that the definition explains; the kernel computes those that follow
 NOTED = 64  # blocks after which progress is noted
 FORMATS = {"hex": (OPERANDS, EXPECTED), "text": (TEXT,), "json": (JSON,), "npz": (ARRAYS,)}
 SMALL = 100_000  # up to so many cases, all formats are written unless said
+UNIT = "unit.yaml"  # the specification once more, as a file that commands take
 
 
 @dataclass
@@ -48,20 +39,8 @@ class Made:
     """What was made. resumed: cases that an interrupted run had left."""
 
     folder: Path
-    planned: SetPlan
     counts: Counts
-    resumed: int = 0
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def parts(self) -> list[tuple[str, int, str]]:
-        """Name and number of cases of each part, and why it has none, or not all."""
-        found = []
-        for part in self.planned.parts:
-            made = self.counts.parts[part.name]
-            cut = f"of {len(part.cases):,}" if made < len(part.cases) else ""
-            found.append((part.name, made, part.why or cut))
-        return [*found, ("random", self.counts.parts["random"], "")] if self.planned.random else found
+    resumed: int
 
 
 Progress = Callable[[int, int, str], None]
@@ -98,20 +77,33 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
         raise ValueError(f"an npz file holds up to {MOST_ARRAYS:,} cases, not {total:,}; ask for other formats")
     files = [name for each in formats for name in FORMATS[each]]
     files += [PARTIAL] * (total <= EXPLAINED) + [STAGES] * wanted.stages
+    # A few cases do not wait for a kernel to be compiled.
+    kernel = kernel_for(unit) if total > MANY else None
+    counts = Counts(unit, planned)
     with Growing(folder, _key(wanted, total, files)) as growing:
-        counts = Counts(unit, planned, total)
-        resumed = counts.restore(growing.state)
-        maker = _Maker(wanted, planned, total, files, growing, counts, progress)
-        maker.all(resumed)
+        if growing.state is not None:
+            counts.restore(growing.state)
+        elif TEXT in files:
+            growing.grow({TEXT: header(unit, expected=True).encode()})
+        resumed = counts.cases
+        for number, block in enumerate(_blocks(wanted, planned, total, files, kernel, resumed), 1):
+            growing.grow(block.files)
+            counts.add(block)
+            if number % NOTED == 0:
+                growing.note(**counts.state())
+            progress(counts.cases, total, "writing cases")
         for name, fmt in used_formats(unit).items():
             growing.whole(f"codecs/{name}.csv", tables.text(fmt).encode())
         growing.whole(UNIT, as_yaml(unit).encode())
-        write_problems(growing, unit, planned.problems)
-        bench_files(growing, unit, counts.cases, counts.lines, files)
+        for number, problem in enumerate(planned.problems):
+            growing.whole(f"gemm/{number}.npz", npz(problem_arrays(unit, problem)))
+        for name, text in bench_texts(unit, counts.cases, counts.lines, files).items():
+            growing.whole(name, text.encode())
         if ARRAYS in files:
-            write_arrays(growing, unit, maker.again())
-        growing.finish(manifest(wanted, planned, counts, growing.digests(), files))
-    return Made(folder, planned, counts, resumed)
+            again = (computed_block(unit, draw(), (), kernel) for _, draw in _batches(wanted, planned, total))
+            growing.whole(ARRAYS, npz(case_arrays(unit, again)))
+        growing.finish(manifest(wanted, counts, growing.digests(), files))
+    return Made(folder, counts, resumed)
 
 
 def made_batches(wanted: Wanted) -> Iterator[Batch]:
@@ -127,52 +119,29 @@ def _key(wanted: Wanted, total: int, files: Sequence[str]) -> dict[str, Any]:
     return {**key, "hwsim": hwsim.__version__, "version": VERSION}
 
 
-class _Maker:
-    """The blocks of one set, in order."""
+def _blocks(
+    wanted: Wanted, planned: SetPlan, total: int, files: Sequence[str], kernel: AnyKernel | None, skip: int
+) -> Iterator[Block]:
+    """The blocks of a set from that of case `skip` on, in order, a few of them made at once."""
 
-    def __init__(
-        self,
-        wanted: Wanted,
-        planned: SetPlan,
-        total: int,
-        files: Sequence[str],
-        growing: Growing,
-        counts: Counts,
-        progress: Progress,
-    ):
-        self.wanted, self.planned, self.total, self.files = wanted, planned, total, files
-        self.growing, self.counts, self.progress = growing, counts, progress
-        # A few cases do not wait for a kernel to be compiled.
-        self.kernel: AnyKernel | None = kernel_for(wanted.unit) if total > MANY else None
+    def block(first: int, draw: Callable[[], Batch]) -> Block:
+        if first < EXPLAINED or STAGES in files:
+            return explained_block(wanted.unit, draw(), files, kernel, planned.expected)
+        return computed_block(wanted.unit, draw(), files, kernel)
 
-    def all(self, skip: int) -> None:
-        """Every block that is not there yet. skip: cases that are."""
-        if TEXT in self.files and not skip:
-            self.growing.grow({TEXT: header(self.wanted.unit, expected=True).encode()})
-        made = skip
-        for number, block in enumerate(_in_order(self._tasks(skip))):
-            self.growing.grow(block.files)
-            self.counts.add(block)
-            made += block.cases
-            if number % NOTED == NOTED - 1:
-                self.growing.note(**self.counts.state())
-            self.progress(made, self.total, "writing cases")
-
-    def again(self) -> Iterator[Block]:
-        """Every block once more, results alone."""
-        for _, draw in _batches(self.wanted, self.planned, self.total):
-            yield computed_block(self.wanted.unit, draw(), (), self.kernel)
-
-    def _tasks(self, skip: int) -> Iterator[Callable[[], Block]]:
-        for first, draw in _batches(self.wanted, self.planned, self.total):
-            if first >= skip:
-                yield partial(self._block, first, draw)
-
-    def _block(self, first: int, draw: Callable[[], Batch]) -> Block:
-        unit, batch = self.wanted.unit, draw()
-        if first < EXPLAINED or STAGES in self.files:
-            return explained_block(unit, batch, self.files, self.kernel, self.planned.expected)
-        return computed_block(unit, batch, self.files, self.kernel)
+    with ThreadPoolExecutor(threads()) as pool:
+        waiting: deque[Future[Block]] = deque()
+        try:
+            for first, draw in _batches(wanted, planned, total):
+                if first >= skip:
+                    waiting.append(pool.submit(block, first, draw))
+                if len(waiting) > 2 * threads():
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 def _batches(wanted: Wanted, planned: SetPlan, total: int) -> Iterator[tuple[int, Callable[[], Batch]]]:
@@ -186,19 +155,3 @@ def _batches(wanted: Wanted, planned: SetPlan, total: int) -> Iterator[tuple[int
             at += len(batch)
     for first, size in runs(total - at):
         yield at + first, partial(random_batch, unit, wanted.seed, first, size)
-
-
-def _in_order(tasks: Iterator[Callable[[], Block]]) -> Iterator[Block]:
-    """What tasks make, in their order, a few of them at once."""
-    with ThreadPoolExecutor(threads()) as pool:
-        waiting: deque[Future[Block]] = deque()
-        try:
-            for task in tasks:
-                waiting.append(pool.submit(task))
-                if len(waiting) > 2 * threads():
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()

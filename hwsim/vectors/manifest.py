@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -14,13 +15,11 @@ from hwsim.cases.bins.plan import plan as coverage_plan
 from hwsim.formats import Format
 from hwsim.readings import Discrimination
 from hwsim.spec import NotImplementedYet, Unit
-from hwsim.vectors.block import EXPECTED, OPERANDS, PARTIAL, STAGES, Block
-from hwsim.vectors.layout import Layout, operand_layout, partial_layout, result_layout
+from hwsim.vectors.block import Block
+from hwsim.vectors.layout import Layout
+from hwsim.vectors.lines import column_formats, layouts, lines_of
 from hwsim.vectors.plan import SetPlan, Wanted
-from hwsim.vectors.stages import stage_layout
-from hwsim.vectors.text import column_formats
 
-UNIT = "unit.yaml"  # the specification once more, as a file that commands take
 VERSION = 2  # of the sequence of cases, and of what the files hold and how
 NOTE = (
     "# Written by `hwsim vectors`; docs/vectors.md says what the files hold. `hwsim check` compares results with it.\n"
@@ -28,62 +27,57 @@ NOTE = (
 
 
 class Counts:
-    """What is in a set so far."""
+    """What is in a set so far. parts: cases of each part."""
 
-    def __init__(self, unit: Unit, planned: SetPlan, total: int):
-        self.unit, self.total = unit, total
+    def __init__(self, unit: Unit, planned: SetPlan):
+        self.unit, self.planned = unit, planned
         self.cases = self.lines = 0
         self.parts: Counter[str] = Counter()
-        self.coverage = _coverage(unit)
-        self._ends = []
-        end = 0
-        for part in planned.parts:
-            end += len(part.cases)
-            self._ends.append((part.name, end))
+        self.coverage: Coverage | None = None
+        with contextlib.suppress(NotImplementedYet):
+            self.coverage = Coverage(coverage_plan(unit))
 
     def add(self, block: Block) -> None:
         """Count a block."""
-        self.parts[self._part(self.cases)] += block.cases
-        self.cases += block.cases
-        self.lines += block.lines
+        self.parts[self._part()] += len(block.batch)
+        self.cases += len(block.batch)
+        self.lines += len(block.batch) * lines_of(self.unit, block.batch)
         if self.coverage is not None and block.explained:
             for case, explained in zip(block.batch.cases(), block.explained, strict=True):
                 self.coverage.sample(case, explained)
 
-    def _part(self, case: int) -> str:
-        return next((name for name, end in self._ends if case < end), "random")
+    def _part(self) -> str:
+        """The part of the next case."""
+        end = 0
+        for part in self.planned.parts:
+            end += len(part.cases)
+            if self.cases < end:
+                return part.name
+        return "random"
+
+    def made(self) -> Iterator[tuple[str, int, int | None, str]]:
+        """Name and number of cases of each part; of how many, where not all are there; why there are none."""
+        for part in self.planned.parts:
+            made, there = self.parts[part.name], len(part.cases)
+            yield part.name, made, there if made < there else None, part.why
+        if self.planned.random:
+            yield "random", self.parts["random"], None, ""
 
     def state(self) -> dict[str, Any]:
         """What `restore` goes on from."""
         coverage = None if self.coverage is None else self.coverage.state()
         return {"cases": self.cases, "lines": self.lines, "parts": dict(self.parts), "coverage": coverage}
 
-    def restore(self, state: Mapping[str, Any] | None) -> int:
-        """Go on from what was noted; the cases that are there."""
-        if state is not None:
-            self.cases, self.lines, self.parts = state["cases"], state["lines"], Counter(state["parts"])
-            if self.coverage is not None:
-                self.coverage = Coverage.restore(self.coverage.plan, state["coverage"])
-        return self.cases
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what was noted."""
+        self.cases, self.lines, self.parts = state["cases"], state["lines"], Counter(state["parts"])
+        if self.coverage is not None:
+            self.coverage = Coverage.restore(self.coverage.plan, state["coverage"])
 
 
-def _coverage(unit: Unit) -> Coverage | None:
-    try:
-        return Coverage(coverage_plan(unit))
-    except NotImplementedYet:
-        return None
-
-
-def manifest(
-    wanted: Wanted, planned: SetPlan, counts: Counts, digests: Mapping[str, str], files: Sequence[str]
-) -> bytes:
+def manifest(wanted: Wanted, counts: Counts, digests: Mapping[str, str], files: Sequence[str]) -> bytes:
     """The manifest's bytes."""
-    unit = wanted.unit
-    layouts = {OPERANDS: operand_layout(unit), EXPECTED: result_layout(unit)}
-    if PARTIAL in files:
-        layouts[PARTIAL] = partial_layout(unit)
-    if STAGES in files:
-        layouts[STAGES] = stage_layout(unit)
+    unit, layout = wanted.unit, layouts(wanted.unit, files)
     data = {
         "generator": "hwsim vectors",
         "hwsim": hwsim.__version__,
@@ -92,12 +86,12 @@ def manifest(
         "seed": wanted.seed,
         "cases": counts.cases,
         "lines": counts.lines,
-        "parts": _parts(planned, counts),
-        "discrimination": _discrimination(planned.told),
+        "parts": {name: _part(made, of, why) for name, made, of, why in counts.made()},
+        "discrimination": _discrimination(counts.planned.told),
         "coverage": _bins(counts.coverage),
         "unit": unit.model_dump(mode="json", exclude_unset=True),
         "formats": {name: fmt.model_dump(mode="json", exclude_unset=True) for name, fmt in used_formats(unit).items()},
-        "files": {name: _file(layouts.get(name), digest) for name, digest in sorted(digests.items())},
+        "files": {name: _file(layout.get(name), digest) for name, digest in sorted(digests.items())},
     }
     data = {key: value for key, value in data.items() if value is not None}
     text = yaml.safe_dump(data, sort_keys=False, width=110, allow_unicode=True)
@@ -106,21 +100,11 @@ def manifest(
 
 def used_formats(unit: Unit) -> dict[str, Format]:
     """The formats that codes of a set are in, by name."""
-    return {fmt.name: fmt for fmt in (*column_formats(unit).values(), unit.result.format)}
+    return {fmt.name: fmt for fmt in (*column_formats(unit).values(), unit.output, unit.result.format)}
 
 
-def _parts(planned: SetPlan, counts: Counts) -> dict[str, Any]:
-    parts: dict[str, Any] = {}
-    for part in planned.parts:
-        made = counts.parts[part.name]
-        parts[part.name] = {"cases": made}
-        if part.why:
-            parts[part.name]["why"] = part.why
-        elif made < len(part.cases):
-            parts[part.name]["of"] = len(part.cases)
-    if planned.random:
-        parts["random"] = {"cases": counts.parts["random"]}
-    return parts
+def _part(made: int, of: int | None, why: str) -> dict[str, Any]:
+    return {"cases": made} | ({"why": why} if why else {"of": of} if of is not None else {})
 
 
 def _discrimination(told: Discrimination | None) -> dict[str, Any] | None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heapreplace
 
+from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covering
+from hwsim.cases.bins.plan import plan as coverage_plan
+from hwsim.cases.bins.sampled import sampled_case
 from hwsim.cases.captured import captured_cases
 from hwsim.cases.case import Case
 from hwsim.cases.matrices import GemmProblem, gemm_cases, gemm_problem
 from hwsim.cases.pairs import product_cases
 from hwsim.readings import Discrimination, discrimination
 from hwsim.spec import NotImplementedYet, Unit, implemented
-from hwsim.vectors.choice import fewest
 
 SUITES = {"smoke": 1_000, "standard": 50_000, "soak": 1_000_000}
 PARTS = ("coverage", "discrimination", "products", "gemm", "random", "captured")
@@ -41,7 +44,7 @@ class SetPart:
     """Cases that belong together. why: why there are none."""
 
     name: str
-    cases: tuple[Case, ...]
+    cases: Sequence[Case] = ()
     why: str = ""
 
 
@@ -53,8 +56,8 @@ class SetPlan:
     expected: results that do not come from the model, by case id.
     """
 
-    parts: tuple[SetPart, ...]
-    random: bool
+    parts: tuple[SetPart, ...] = ()
+    random: bool = False
     problems: tuple[GemmProblem, ...] = ()
     told: Discrimination | None = None
     expected: dict[str, int] | None = None
@@ -71,68 +74,71 @@ def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None)
     if suite not in PARTS:
         raise ValueError(f"unknown suite {suite!r}; there are {', '.join([*SUITES, *PARTS])}")
     progress(suite)
-    if suite == "captured":
-        return _captured(unit)
-    if suite == "random":
-        return SetPlan((), random=True)
-    told = _told(unit, seed, progress) if suite == "discrimination" else None
-    problems = _problems(unit, seed) if suite == "gemm" else ()
-    makers: dict[str, Callable[[], SetPart]] = {
-        "coverage": lambda: _coverage(unit, seed),
-        "discrimination": lambda: _discrimination(told),
-        "products": lambda: _products(unit),
-        "gemm": lambda: _gemm(problems, unit),
-    }
-    part = makers[suite]()
-    if part.why:
-        raise ValueError(f"{unit.name} has no suite {suite}: {part.why}")
-    return SetPlan((part,), random=False, problems=problems, told=told if isinstance(told, Discrimination) else None)
+    planned = _alone(unit, suite, seed, progress)
+    for part in planned.parts:
+        if part.why:
+            raise ValueError(f"{unit.name} has no suite {suite}: {part.why}")
+    return planned
+
+
+def _alone(unit: Unit, suite: str, seed: int, progress: Progress) -> SetPlan:
+    """One part by itself."""
+    match suite:
+        case "coverage":
+            return SetPlan((_coverage(unit, seed),))
+        case "discrimination":
+            part, told = _discrimination(unit, seed, progress)
+            return SetPlan((part,), told=told)
+        case "products":
+            return SetPlan((SetPart("products", product_cases(unit)),))
+        case "gemm":
+            problems = _problems(unit, seed)
+            return SetPlan((_gemm(unit, problems),), problems=problems)
+        case "captured":
+            return _captured(unit)
+        case _:
+            return SetPlan(random=True)
 
 
 def _sequence(unit: Unit, seed: int, progress: Progress) -> SetPlan:
     progress("discrimination")
-    told = _told(unit, seed, progress)
+    apart, told = _discrimination(unit, seed, progress)
     progress("coverage")
-    coverage, apart = _coverage(unit, seed), _discrimination(told)
+    coverage = _coverage(unit, seed)
     progress("products")
-    products, problems = _products(unit), _problems(unit, seed)
-    step = max(1, len(products.cases) // SMOKE_PRODUCTS)
-    first = [*apart.cases, *fewest(unit, coverage.cases, SMOKE_COVERAGE), *products.cases[::step]]
+    products, problems = product_cases(unit), _problems(unit, seed)
+    step = max(1, len(products) // SMOKE_PRODUCTS)
+    first = [*apart.cases, *fewest(unit, coverage.cases, SMOKE_COVERAGE), *products[::step]]
     taken = {case.id for case in first}
 
-    def rest(part: SetPart) -> SetPart:
-        return SetPart(part.name, tuple(case for case in part.cases if case.id not in taken), part.why)
+    def rest(cases: Iterable[Case]) -> list[Case]:
+        return [case for case in cases if case.id not in taken]
 
-    parts = [rest(coverage), rest(products), _gemm(problems, unit)]
+    parts = [
+        SetPart("smoke", first),
+        replace(coverage, cases=rest(coverage.cases)),
+        SetPart("products", rest(products)),
+        _gemm(unit, problems),
+    ]
     # What a unit lacks altogether is said of it; of what is in the smoke part, nothing is left to say.
     parts += [apart] if apart.why else []
-    found = told if isinstance(told, Discrimination) else None
-    return SetPlan((SetPart("smoke", tuple(first)), *parts), random=True, problems=problems, told=found)
+    return SetPlan(tuple(parts), random=True, problems=problems, told=told)
 
 
 def _coverage(unit: Unit, seed: int) -> SetPart:
     try:
-        return SetPart("coverage", tuple(covering(unit, seed)))
+        return SetPart("coverage", covering(unit, seed))
     except NotImplementedYet as error:
-        return SetPart("coverage", (), str(error))
+        return SetPart("coverage", why=str(error))
 
 
-def _told(unit: Unit, seed: int, progress: Progress) -> Discrimination | str:
-    """The discrimination of a unit's readings, or why there is none."""
+def _discrimination(unit: Unit, seed: int, progress: Progress) -> tuple[SetPart, Discrimination | None]:
+    """Cases that tell the readings of a unit apart, and how these stand to each other; nothing where there are none."""
     try:
-        return discrimination(unit, seed, lambda tried: progress(f"discrimination, {tried:,} tried,"))
+        told = discrimination(unit, seed, lambda tried: progress(f"discrimination, {tried:,} tried,"))
     except ValueError as error:
-        return str(error)
-
-
-def _discrimination(told: Discrimination | str | None) -> SetPart:
-    if isinstance(told, Discrimination):
-        return SetPart("discrimination", tuple(told.cases))
-    return SetPart("discrimination", (), told or "")
-
-
-def _products(unit: Unit) -> SetPart:
-    return SetPart("products", tuple(product_cases(unit)))
+        return SetPart("discrimination", why=str(error)), None
+    return SetPart("discrimination", told.cases), told
 
 
 def _problems(unit: Unit, seed: int) -> tuple[GemmProblem, ...]:
@@ -142,26 +148,53 @@ def _problems(unit: Unit, seed: int) -> tuple[GemmProblem, ...]:
     return tuple(gemm_problem(unit, m, n, k, seed) for m, n, k in shapes)
 
 
-def _gemm(problems: Sequence[GemmProblem], unit: Unit) -> SetPart:
-    cases = [
-        Case(f"gemm/{number}/{case.id}", case.a, case.b, case.c, case.scale_a, case.scale_b)
-        for number, problem in enumerate(problems)
-        for case in gemm_cases(unit, problem)
-    ]
-    return SetPart("gemm", tuple(cases))
+def _gemm(unit: Unit, problems: Sequence[GemmProblem]) -> SetPart:
+    numbered = [(number, case) for number, problem in enumerate(problems) for case in gemm_cases(unit, problem)]
+    return SetPart("gemm", [replace(case, id=f"gemm/{number}/{case.id}") for number, case in numbered])
 
 
 def _captured(unit: Unit) -> SetPlan:
-    known = captured_cases(unit)
+    known = [(replace(case, id=f"captured/{case.id}"), code) for case, code in captured_cases(unit)]
     if not known:
         raise ValueError(
             f"no captured results of {unit.name} are at hand: HWSIM_SILICON names the folder that holds them"
         )
-    renamed = [
-        (Case(f"captured/{case.id}", case.a, case.b, case.c, case.scale_a, case.scale_b), code) for case, code in known
-    ]
-    return SetPlan(
-        (SetPart("captured", tuple(case for case, _ in renamed)),),
-        random=False,
-        expected={case.id: code for case, code in renamed},
-    )
+    part = SetPart("captured", [case for case, _ in known])
+    return SetPlan((part,), expected={case.id: code for case, code in known})
+
+
+# Few of many cases: those that hit most of what all of them hit.
+
+
+def fewest(unit: Unit, cases: Sequence[Case], most: int) -> list[Case]:
+    """At most so many of the cases, in an order in which each hits as much as it can of what is not hit yet.
+
+    Bins come first, then the parts of those that have several.
+    """
+    if not cases:
+        return []
+    counter = Counter(coverage_plan(unit))
+    hits = [counter.hits(sampled_case(case, counter.explain(case))) for case in cases]
+    chosen = _greedy([frozenset(bins) for bins, _ in hits], most)
+    parts = [frozenset(parts) for _, parts in hits]
+    done = frozenset().union(*(parts[at] for at in chosen))
+    taken = set(chosen)
+    rest = [frozenset() if at in taken else held - done for at, held in enumerate(parts)]
+    return [cases[at] for at in (*chosen, *_greedy(rest, most - len(chosen)))]
+
+
+def _greedy(sets: Sequence[frozenset[int]], most: int) -> list[int]:
+    """Sets, each of which adds most to those before it, until nothing is left to add; the first of equal ones."""
+    left = set().union(*sets)
+    heap = [(-len(held), at) for at, held in enumerate(sets)]
+    heapify(heap)
+    chosen: list[int] = []
+    while left and len(chosen) < most:
+        size, at = heap[0]
+        gain = len(sets[at] & left)
+        if gain == -size:
+            chosen.append(at)
+            left -= sets[at]
+            gain = 0
+        heapreplace(heap, (-gain, at))
+    return chosen

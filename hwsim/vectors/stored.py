@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import yaml
 
-from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.case import Case
 from hwsim.spec import Unit
-from hwsim.vectors.block import EXPECTED, OPERANDS, TEXT
+from hwsim.vectors.block import TEXT
 from hwsim.vectors.folder import MANIFEST, hashed
-from hwsim.vectors.layout import Layout, line_terms, operand_layout, result_layout
+from hwsim.vectors.layout import Layout
+from hwsim.vectors.lines import EXPECTED, OPERANDS, case_of, operand_layout, result_layout
 from hwsim.vectors.manifest import VERSION
 
 
@@ -69,31 +70,8 @@ class Stored:
 
     def case(self, number: int) -> Case:
         """A case, from its lines of operands."""
-        first, end = int(self._first_lines[number]), int(self._first_lines[number + 1])
-        rows = [self._fields(line) for line in range(first, end)]
-        terms = line_terms(self.unit)
-        scales = []
-        for side, name in enumerate(("scale_a", "scale_b") if self.unit.scale is not None else ()):
-            length = block_lengths(self.unit)[side]
-            blocks = -(-terms * len(rows) // length)
-            held = [code for row in rows for code in row[name]]
-            per_line = len(rows[0][name])
-            places = [
-                block * length // terms * per_line + (block * length % terms) // length for block in range(blocks)
-            ]
-            scales.append(tuple(held[place] for place in places))
-        a, b = (tuple(code for row in rows for code in row[name]) for name in ("a", "b"))
-        c = rows[0]["c"][0] if "c" in rows[0] else 0
-        return Case(self.name(number), a, b, c, *scales)
-
-    def _fields(self, line: int) -> dict[str, tuple[int, ...]]:
-        word = int(self.operands[line], 16)
-        return {
-            field.name: tuple(
-                word >> (field.offset + index * field.bits) & ((1 << field.bits) - 1) for index in range(field.count)
-            )
-            for field in self.operands.layout.fields
-        }
+        lines = range(int(self._first_lines[number]), int(self._first_lines[number + 1]))
+        return case_of(self.unit, self.name(number), [self.operands[line] for line in lines])
 
 
 class HexLines:
@@ -109,14 +87,8 @@ class HexLines:
         with path.open("rb") as file:
             self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
-    def __len__(self) -> int:
-        return self.count
-
     def __getitem__(self, line: int) -> bytes:
         return self._data[line * self.length : line * self.length + self.layout.digits]
-
-    def __iter__(self) -> Iterator[bytes]:
-        return (self[line] for line in range(self.count))
 
     def bytes(self) -> Any:
         """All bytes, (lines, digits + 1)."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
 
 from hwsim.cases.batch import Batch, batches
-from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.case import Case
 from hwsim.kernels import AnyKernel
 from hwsim.spec import Unit
 from hwsim.vectors.answers import UNKNOWN, Malformed
 from hwsim.vectors.block import computed
-from hwsim.vectors.check import same
-from hwsim.vectors.text import STREAM, column_formats, columns, header, text_lines, word_codes
+from hwsim.vectors.check import SAMPLE, same
+from hwsim.vectors.findings import Findings, Wrong
+from hwsim.vectors.lines import column_formats
+from hwsim.vectors.text import STREAM, case_of_words, header, hexadecimal, text_lines
 
 TOGETHER = 1024  # cases that are computed at once
 
@@ -34,66 +36,34 @@ class Returned(NamedTuple):
     line: int
 
 
-@dataclass
-class Judged:
-    """What came back. first: the first wrong ones, with the expected code. right: some right ones."""
-
-    unit: Unit
-    compared: int = 0
-    wrong: int = 0
-    first: list[tuple[Returned, int]] = field(default_factory=list)
-    right: list[tuple[Case, int]] = field(default_factory=list)
-
-    @property
-    def passed(self) -> bool:
-        """Whether something came back, and all of it was right."""
-        return self.compared > 0 and self.wrong == 0
-
-
-def judge(lines: Iterable[str], kernel_of: Callable[[Unit], AnyKernel | None], kept: int = 20_000) -> Judged:
+def judge(lines: Iterable[str], kernel_of: Callable[[Unit], AnyKernel | None]) -> Findings:
     """Compute what cases that came back should have returned, and compare.
 
     Comment lines must come back too: they say what the unit is. Raises Malformed for lines that cannot be read.
     """
     unit, rest = _unit(lines)
-    judged, kernel = Judged(unit), kernel_of(unit)
-    for some in _together(_returned(unit, rest)):
-        at = 0
-        for batch in batches(unit, [one.case for one in some]):
-            expected = computed(unit, batch, kernel).tolist()
-            for one, code in zip(some[at : at + len(batch)], expected, strict=True):
-                _count(judged, one, code, kept)
-            at += len(batch)
-    return judged
-
-
-def _count(judged: Judged, one: Returned, expected: int, kept: int) -> None:
-    judged.compared += 1
-    if one.code is not None and same(judged.unit, expected, one.code):
-        if len(judged.right) < kept // 10:
-            judged.right.append((one.case, expected))
-        return
-    judged.wrong += 1
-    if len(judged.first) < kept:
-        judged.first.append((one, expected))
-
-
-def _together(returned: Iterable[Returned]) -> Iterator[Sequence[Returned]]:
-    held: list[Returned] = []
-    for one in returned:
-        held.append(one)
-        if len(held) == TOGETHER:
-            yield held
-            held = []
-    if held:
-        yield held
+    found, kernel, returned = Findings(unit, "through a pipe", "the pipe"), kernel_of(unit), _returned(unit, rest)
+    while some := list(islice(returned, TOGETHER)):
+        codes = [
+            code
+            for batch in batches(unit, [one.case for one in some])
+            for code in computed(unit, batch, kernel).tolist()
+        ]
+        for one, expected in zip(some, codes, strict=True):
+            if one.code is not None and same(unit, expected, one.code):
+                if len(found.right) < SAMPLE:
+                    found.right.append((one.case, expected))
+            elif found.add():
+                found.first.append(Wrong(one.case, expected, one.code, "", f"line {one.line}"))
+        found.compared += len(some)
+        found.planned = found.compared
+    return found
 
 
 def _unit(lines: Iterable[str]) -> tuple[Unit, Iterator[tuple[int, str]]]:
     """The unit that comments name, and the lines that follow them, numbered."""
     numbered = enumerate(lines, 1)
-    head = next(numbered, None)
-    if head is None or head[1].strip() != f"# {STREAM}":
+    if next(numbered, (1, ""))[1].strip() != f"# {STREAM}":
         raise Malformed(
             f"-:1: must be `# {STREAM}`, which `hwsim vectors -o -` begins with: a device passes comment lines on"
         )
@@ -110,49 +80,24 @@ def _unit(lines: Iterable[str]) -> tuple[Unit, Iterator[tuple[int, str]]]:
 
 
 def _returned(unit: Unit, numbered: Iterable[tuple[int, str]]) -> Iterator[Returned]:
-    names, formats = columns(unit, expected=True), column_formats(unit)
+    names = ["id", *column_formats(unit), "result"]
     for number, line in numbered:
         words = line.partition("#")[0].split()
         if not words:
             continue
         if len(words) != len(names):
             raise Malformed(f"-:{number}: must be {len(names)} words ({' '.join(names)}), not {len(words)}")
-        codes: dict[str, Any] = {}
         try:
-            for name, word in zip(names[1:-1], words[1:-1], strict=True):
-                codes[name] = word_codes(formats[name], word, name)
-            _fits(unit, codes)
-            code = None
-            if not UNKNOWN & set(words[-1]):
-                code = _result(unit, words[-1])
+            yield Returned(case_of_words(unit, words[:-1]), _result(unit, words[-1]), number)
         except ValueError as error:
             raise Malformed(f"-:{number}: {error}") from None
-        c = codes["c"][0] if "c" in codes else 0
-        scales = (tuple(codes.get(name, ())) for name in ("scale_a", "scale_b"))
-        yield Returned(Case(words[0], tuple(codes["a"]), tuple(codes["b"]), c, *scales), code, number)
 
 
-def _result(unit: Unit, word: str) -> int:
+def _result(unit: Unit, word: str) -> int | None:
     bare = word[2:] if word[:2] in ("0x", "0X") else word
-    try:
-        code = int(bare, 16) if bare.isalnum() else -1
-    except ValueError:
-        code = -1
-    if code < 0 or code >> unit.output.container_bits:
+    if UNKNOWN & set(bare):
+        return None
+    code = hexadecimal(bare)
+    if code is None or code >> unit.output.container_bits:
         raise ValueError(f"result must be {unit.output.container_bits} bits in hexadecimal, not {word[:24]!r}")
     return code
-
-
-def _fits(unit: Unit, codes: dict[str, list[int]]) -> None:
-    terms = len(codes["a"])
-    wanted = {"b": terms}
-    if unit.scale is not None:
-        for name, length in zip(("scale_a", "scale_b"), block_lengths(unit), strict=True):
-            wanted[name] = -(-terms // length)
-    if unit.operands.addend is not None:
-        wanted["c"] = 1
-    if not terms or terms % unit.instruction.fill:
-        raise ValueError(f"a must have a multiple of {unit.instruction.fill} codes, not {terms}")
-    for name, count in wanted.items():
-        if len(codes[name]) != count:
-            raise ValueError(f"{name} must have {count} codes, not {len(codes[name])}")

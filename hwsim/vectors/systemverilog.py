@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -9,33 +10,22 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from hwsim.formats import FloatFormat
 from hwsim.spec import Unit, pipeline
-from hwsim.vectors.block import EXPECTED, OPERANDS, PARTIAL, STAGES
-from hwsim.vectors.folder import Growing
-from hwsim.vectors.layout import line_terms, operand_layout, partial_layout, result_layout
-from hwsim.vectors.stages import stage_layout
+from hwsim.vectors.lines import layouts
 
 FILES = ("vectors_pkg.sv", "replay_dut.sv", "replay_tb.sv")
 
 
-def bench_files(growing: Growing, unit: Unit, cases: int, lines: int, files: list[str]) -> None:
-    """Write the package, the testbench, and the module that brings a design into it."""
-    for name, text in bench_texts(unit, cases, lines, files).items():
-        growing.whole(name, text.encode())
+def bench_texts(unit: Unit, cases: int, lines: int, files: Iterable[str]) -> dict[str, str]:
+    """The package, the module that brings a design into the testbench, and the testbench, by their files' names.
 
-
-def bench_texts(unit: Unit, cases: int, lines: int, files: list[str]) -> dict[str, str]:
-    """The files' texts, by name. files: the names of the set's files."""
-    layouts = [(OPERANDS, operand_layout(unit)), (EXPECTED, result_layout(unit))]
-    if PARTIAL in files:
-        layouts.append((PARTIAL, partial_layout(unit)))
-    if STAGES in files:
-        layouts.append((STAGES, stage_layout(unit)))
+    files: the names of the set's files.
+    """
     values: dict[str, Any] = {
         "unit": unit,
         "cases": cases,
         "lines": lines,
-        "terms": line_terms(unit),
-        "layouts": layouts,
+        "terms": unit.instruction.fill,
+        "layouts": list(layouts(unit, files).items()),
         "prefix": lambda name: name.partition(".")[0].upper(),
         "result_bits": unit.output.container_bits,
         **_any_nan(unit),

@@ -46,25 +46,31 @@ def returned(name, lines):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_right_device_passes(name):
     judged = judge(returned(name, sent(name)), lambda unit: None)
-    assert (judged.passed, judged.compared, judged.wrong) == (True, 120, 0)
+    assert (judged.row.passed, judged.compared, judged.wrong) == (True, 120, 0)
     assert judged.unit == unit_of(name)
 
 
 def test_order_does_not_matter_and_one_wrong_bit_does():
     back = returned("tiny", sent("tiny"))
     mixed = [*back[:4], *back[:3:-1]]
-    assert judge(mixed, lambda unit: None).passed
+    assert judge(mixed, lambda unit: None).row.passed
     words = mixed[9].split()
     mixed[9] = " ".join([*words[:-1], f"{int(words[-1], 16) ^ 0x10:x}"])
     judged = judge(mixed, lambda unit: None)
-    assert (judged.passed, judged.wrong) == (False, 1)
-    assert judged.first[0][0].line == 10
+    assert (judged.row.passed, judged.wrong) == (False, 1)
+    assert judged.first[0].place == "line 10"
     mixed[9] = " ".join([*words[:-1], "3cxx"])
-    assert judge(mixed, lambda unit: None).first[0][0].code is None
+    assert judge(mixed, lambda unit: None).first[0].got is None
+
+
+def test_a_result_may_begin_with_0x():
+    back = returned("tiny", sent("tiny", 4))
+    back[4:] = [" ".join([*line.split()[:-1], f"0x{line.split()[-1]}"]) for line in back[4:]]
+    assert judge(back, lambda unit: None).row.passed
 
 
 def test_nothing_is_no_pass():
-    assert not judge(sent("tiny")[:4], lambda unit: None).passed
+    assert not judge(sent("tiny")[:4], lambda unit: None).row.passed
 
 
 @pytest.mark.parametrize(
