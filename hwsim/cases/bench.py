@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 
 from hwsim.cases.case import Case, block_lengths
@@ -38,9 +38,14 @@ class Bench(Solver):
             *((x, y) for x in _both(a) for y in zeros(b)),
         ]
 
-    def start(self, solve: Callable[..., None]) -> None:
-        """Begin the cases of a solver, with random choices of its own."""
-        self.rng = Stream(self.seed, self.unit.name, solve.__module__.rpartition(".")[2], solve.__name__)
+    def start(self, *solver: str) -> None:
+        """Begin the cases of a solver of these names, with random choices of its own."""
+        self.rng = Stream(self.seed, self.unit.name, *solver)
+
+    def ends(self, sign: int = 0) -> tuple[Product, Product]:
+        """The smallest and the largest product of a sign, by exponent, inside the result's range."""
+        exps = [exp for exp in self.inside if self.palette.of(sign, exp)]
+        return self.palette.of(sign, exps[0])[0], self.palette.of(sign, exps[-1])[-1]
 
     def add_beat(
         self,
@@ -56,9 +61,7 @@ class Bench(Solver):
 
     def add_solution(self, name: str, solution: Solution | None) -> bool:
         """A case of a solution; False for None."""
-        if solution is None:
-            return False
-        return self.add_beat(name, solution.products, solution.addend, shift=solution.shift)
+        return self.add_first(name, (solution,))
 
     def add_first(self, name: str, solutions: Iterable[Solution | None], lane: int | None = None) -> bool:
         """A case of the first solution that the unit can take; False for none. lane: of its first product."""
@@ -98,7 +101,7 @@ class Bench(Solver):
     def _lay(self, filling: Filling) -> list[Pair]:
         """A pair for each lane. The idle lanes hold zeros; in some beats zeros times something."""
         noisy = not filling.exact and self.rng.random() < 0.25
-        row = self.rng.choices(self._idle, k=self.lanes) if noisy else [self._zeros[0]] * self.lanes
+        row = [self.rng.choice(self._idle) if noisy else self._zeros[0] for _ in range(self.lanes)]
         first = self.rng.randrange(self.lanes) if filling.lane is None else filling.lane
         for index, pair in enumerate(filling.pairs):
             row[(first + index) % self.lanes] = pair if filling.exact else self._flip(pair)

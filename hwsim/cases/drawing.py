@@ -7,6 +7,7 @@ version; test vectors that are made again must be the same bytes.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import MutableSequence, Sequence
 from typing import Any, TypeVar
 
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 from hwsim.formats.stochastic import random_words
 
 Ints = NDArray[np.int64]
-Shape = int | tuple[int, ...]
 T = TypeVar("T")
 
 AHEAD = 256  # words that are drawn together for single numbers
@@ -58,13 +58,6 @@ class Stream:
 
     # One at a time, as `random.Random` has them.
 
-    def bits(self, count: int) -> int:
-        """An integer of so many random bits."""
-        found = 0
-        for _ in range(-(-count // WORD)):
-            found = found << WORD | self.word()
-        return found >> (-count % WORD)
-
     def random(self) -> float:
         """A multiple of 2^-32 in [0, 1)."""
         return self.word() / (1 << WORD)
@@ -85,10 +78,6 @@ class Stream:
             raise IndexError("nothing to choose from")
         return items[self.randrange(len(items))]
 
-    def choices(self, items: Sequence[T], k: int) -> list[T]:
-        """k of the items, any of them several times."""
-        return [self.choice(items) for _ in range(k)]
-
     def shuffle(self, items: MutableSequence[Any]) -> None:
         """Bring the items into a random order."""
         for last in range(len(items) - 1, 0, -1):
@@ -107,33 +96,14 @@ class Stream:
 
     # Arrays, as `numpy.random.Generator` has them.
 
-    def integers(self, low: Any, high: Any = None, size: Shape | None = None, *, endpoint: bool = False) -> Any:
-        """Integers in [low, high), or [low, high]; without `high` in [0, low). int64 of `size`, or a Python integer.
-
-        low, high: integers, or arrays that broadcast to `size`; no more than 2^32 apart.
-        """
-        least, most = (0, low) if high is None else (low, high)
-        if size is None and np.ndim(least) == 0 and np.ndim(most) == 0:
-            return int(least) + self.randrange(int(most) - int(least) + endpoint)
-        shape = np.broadcast_shapes(np.shape(least), np.shape(most)) if size is None else _shape(size)
-        span = np.asarray(most, dtype=np.int64) - np.asarray(least, dtype=np.int64) + endpoint
-        if np.any(span < 1) or np.any(span > 1 << WORD):
-            raise ValueError("low and high must be 1 to 2^32 apart")
-        words = self.words(int(np.prod(shape, dtype=np.int64))).reshape(shape).astype(np.uint64)
-        return (words * span.astype(np.uint64) >> np.uint64(WORD)).astype(np.int64) + np.asarray(least, dtype=np.int64)
+    def integers(self, low: int, high: int, shape: tuple[int, ...]) -> Ints:
+        """Integers in [low, high), at most 2^32 of them."""
+        words = self.words(math.prod(shape)).reshape(shape).astype(np.uint64)
+        return (words * np.uint64(high - low) >> np.uint64(WORD)).astype(np.int64) + low
 
     def uniforms(self, count: int) -> NDArray[np.float64]:
         """Multiples of 2^-32 in [0, 1)."""
         return np.asarray(self.words(count) / (1 << WORD))
-
-    def permuted(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """An array with the elements of each row (its last axis) in a random order of their own."""
-        order = np.argsort(self.words(rows.size).reshape(rows.shape), axis=-1, kind="stable")
-        return np.take_along_axis(rows, order, axis=-1)
-
-
-def _shape(size: Shape) -> tuple[int, ...]:
-    return size if isinstance(size, tuple) else (size,)
 
 
 def normals(stream: Stream, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -143,8 +113,3 @@ def normals(stream: Stream, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """
     total = stream.integers(0, 1 << 16, (12, *shape)).sum(axis=0)
     return np.asarray((total - 6 * ((1 << 16) - 1)) / (1 << 16))
-
-
-def chosen(stream: Stream, codes: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Codes drawn alike from an array of them."""
-    return np.asarray(codes[stream.integers(0, len(codes), shape)])

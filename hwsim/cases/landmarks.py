@@ -11,9 +11,7 @@ from hwsim.spec.keys import Number
 
 def zeros(fmt: Format) -> list[int]:
     """Every code of zero."""
-    if isinstance(fmt, FloatFormat) and fmt.signed and fmt.signed_zero:
-        return [0, fmt.sign_bit << fmt.padding]
-    return [0]
+    return [0, 1 << fmt.container_bits - 1] if fmt.signed and fmt.signed_zero else [0]
 
 
 def nans(fmt: Format) -> list[int]:
@@ -67,15 +65,14 @@ def distinct(named: Mapping[str, int]) -> dict[str, int]:
 
 def negate(fmt: Format, code: int) -> int | None:
     """The code of the number of the other sign, or None where the format has none."""
-    if isinstance(fmt, FixedFormat):
-        return None if code == 1 << fmt.bits - 1 else -code & ((1 << fmt.bits) - 1)
-    if not isinstance(fmt, FloatFormat) or not fmt.signed:
+    sign_bit = 1 << fmt.container_bits - 1
+    if fmt.twos_complement:
+        return None if code == sign_bit else -code & 2 * sign_bit - 1
+    if not fmt.signed or code & ((1 << fmt.padding) - 1):
+        return None  # no sign, or the canonical NaN, whose padding is not zero
+    if not fmt.signed_zero and not code & sign_bit - 1:
         return None
-    if code & ((1 << fmt.padding) - 1):
-        return None  # the canonical NaN, whose padding is not zero
-    if not fmt.signed_zero and code & ((fmt.sign_bit - 1) << fmt.padding) == 0:
-        return None
-    return code ^ fmt.sign_bit << fmt.padding
+    return code ^ sign_bit
 
 
 def is_finite(fmt: Format, code: int) -> bool:
@@ -101,3 +98,19 @@ def exact_code(fmt: FloatFormat, sign: int, sig: int, unit_exp: int) -> int | No
     if magnitude > fmt.max_magnitude:
         return None
     return (sign * fmt.sign_bit | magnitude) << fmt.padding
+
+
+def factors_ending(a: FloatFormat, b: FloatFormat, places: int, field: int, sign: int) -> tuple[int, int] | None:
+    """Two factors whose significands' product is `field` modulo 2^places. field: odd."""
+    for x in range(1, 1 << a.precision, 2):
+        y = pow(x, -1, 1 << places) * field % (1 << places)
+        if y < 1 << b.precision:
+            # A significand without its high bit is a subnormal's.
+            exps = [0 if sig >> fmt.fraction_bits else fmt.emin for fmt, sig in ((a, x), (b, y))]
+            codes = (
+                exact_code(a, sign, x, exps[0] - a.fraction_bits),
+                exact_code(b, 0, y, exps[1] - b.fraction_bits),
+            )
+            if codes[0] is not None and codes[1] is not None:
+                return codes[0], codes[1]
+    return None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import product
+from math import prod
 
 from hwsim.cases.batch import batches, expected
 from hwsim.cases.case import Case, block_lengths
@@ -23,18 +25,10 @@ def pair_cases(unit: Unit) -> Iterator[Case]:
     Formats of more than 8 bits have too many pairs: of those every 2^(bits - 8)-th code.
     """
     lanes = unit.instruction.fill
-    scales: tuple[tuple[int, ...], ...] = ((), ())
-    count = lanes
-    if unit.scale is not None:
-        longest = max(lanes, *block_lengths(unit))
-        count = longest
-        ones = [one_code(side.format) for side in (unit.scale.a, unit.scale.b)]
-        scales = tuple((one,) * (longest // length) for one, length in zip(ones, block_lengths(unit), strict=True))
-    codes = [_codes(fmt) for fmt in (unit.operands.a, unit.operands.b)]
-    for number, (a, b) in enumerate((a, b) for a in codes[0] for b in codes[1]):
-        lane = number % lanes
-        before, after = (0,) * lane, (0,) * (count - lane - 1)
-        yield Case(f"{a:#x}x{b:#x}", (*before, a, *after), (*before, b, *after), 0, *scales)
+    count = max(lanes, *block_lengths(unit)) if unit.scale is not None else lanes
+    a, b = (_codes(fmt) for fmt in (unit.operands.a, unit.operands.b))
+    for number, (x, y) in enumerate(product(a, b)):
+        yield _case(unit, f"{x:#x}x{y:#x}", count, {number % lanes: (x, y)})
 
 
 def _codes(fmt: Format) -> list[int]:
@@ -52,7 +46,7 @@ def product_cases(unit: Unit, together: int = 4) -> list[Case]:
     a, b = (_codes(fmt) for fmt in (unit.operands.a, unit.operands.b))
     alone: list[tuple[Pair, ...]] = []
     alike: dict[tuple[int, bool], list[Pair]] = {}
-    for pair in ((x, y) for x in a for y in b):
+    for pair in product(a, b):
         term = definition.product(*pair)
         if term.cls in (Class.NAN, Class.INFINITY):
             alone.append((pair,))
@@ -68,7 +62,8 @@ def product_cases(unit: Unit, together: int = 4) -> list[Case]:
 
 def _keep(unit: Unit, definition: Definition, sums: Sequence[tuple[Pair, ...]]) -> Iterator[bool]:
     """Whether the result of some products alone is their exact sum, for each such sum."""
-    neutral = _neutral(unit)
+    # What the scales multiply every product by: 1, or what is next to it.
+    neutral = prod(_value(fmt, one_code(fmt)) or 1 for fmt in _scale_formats(unit))
     cases = [_product_case(unit, 0, pairs) for pairs in sums]
     codes = [code for batch in batches(unit, cases) for code in expected(unit, batch).tolist()]
     for pairs, code in zip(sums, codes, strict=True):
@@ -81,30 +76,26 @@ def _value(fmt: Format, code: int) -> Fraction | None:
     fields = unpack(fmt, code)
     if fields.cls in (Class.NAN, Class.INFINITY):
         return None
-    bits = getattr(fmt, "fraction_bits", 0)
-    return Fraction(-fields.sig if fields.sign else fields.sig) * Fraction(2) ** (fields.exp - bits)
-
-
-def _neutral(unit: Unit) -> Fraction:
-    """What the scales of product cases multiply every product by."""
-    found = Fraction(1)
-    for side in (unit.scale.a, unit.scale.b) if unit.scale else ():
-        fields = unpack(side.format, one_code(side.format))
-        found *= fields.sig * Fraction(2) ** (fields.exp - getattr(side.format, "fraction_bits", 0))
-    return found
+    return Fraction(-fields.sig if fields.sign else fields.sig) * Fraction(2) ** (fields.exp - fmt.fraction_bits)
 
 
 def _product_case(unit: Unit, number: int, pairs: Sequence[Pair]) -> Case:
-    """The pairs in neighbouring lanes, which move on from case to case; the other lanes hold zeros."""
-    count = unit.instruction.fill
-    scales: tuple[tuple[int, ...], ...] = ((), ())
-    if unit.scale is not None:
-        sides = zip((unit.scale.a, unit.scale.b), block_lengths(unit), strict=True)
-        scales = tuple((one_code(side.format),) * -(-count // length) for side, length in sides)
-    a, b = [0] * count, [0] * count
+    """The pairs in neighbouring lanes, which move on from case to case."""
+    instruction = unit.instruction
     # Lanes of one group: of an instruction whose groups interleave, those of the first.
-    lanes = unit.instruction.indices(number % (count // unit.instruction.lanes))
-    for at, (x, y) in enumerate(pairs):
-        lane = lanes[(number + at) % len(lanes)]
-        a[lane], b[lane] = x, y
-    return Case(f"product/{number:05}", tuple(a), tuple(b), 0, *scales)
+    lanes = instruction.indices(number % (instruction.fill // instruction.lanes))
+    placed = {lanes[(number + at) % len(lanes)]: pair for at, pair in enumerate(pairs)}
+    return _case(unit, f"product/{number:05}", instruction.fill, placed)
+
+
+def _case(unit: Unit, name: str, count: int, placed: Mapping[int, Pair]) -> Case:
+    """Pairs at places among so many terms, all others of which are zeros, under scales of 1."""
+    sides = zip(_scale_formats(unit), block_lengths(unit), strict=True) if unit.scale is not None else ()
+    scales = ((one_code(fmt),) * -(-count // length) for fmt, length in sides)
+    a, b = zip(*(placed.get(at, (0, 0)) for at in range(count)), strict=True)
+    return Case(name, a, b, 0, *scales)
+
+
+def _scale_formats(unit: Unit) -> list[Format]:
+    """The formats of both sides' scales; none of an unscaled unit."""
+    return [unit.scale.a.format, unit.scale.b.format] if unit.scale is not None else []

@@ -18,6 +18,7 @@ from hwsim.model.terms import Term, addend_term
 from hwsim.spec import Unit
 
 Pair = tuple[int, int]
+SignPair = tuple[int, int]  # of a high and of a low term
 MANY_DISTANCES = MANY_EXPONENTS = 96
 EVERY_DISTANCE = 64  # up to that, each is solved for
 
@@ -50,6 +51,9 @@ class Solution(NamedTuple):
     products: tuple[Product, ...]
     addend: Addend | None = None
     shift: int = 0
+
+
+Solutions = Iterator[Solution | None]
 
 
 class Solver:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.spec import (
     AlignedSum,
     EvenOddSum,
@@ -58,8 +57,8 @@ def _of_others(unit: Unit) -> Iterator[str]:
     scale, promotion, result = unit.scale, unit.promotion, unit.result
     refused = {
         f"scale.at: {scale and scale.at}": scale is not None and scale.at != "product",
-        "result formats without subnormals": _lacks_subnormals(result.format),
-        "promotion formats without subnormals": promotion is not None and _lacks_subnormals(promotion.format),
+        "result formats without subnormals": not (result.format.subnormals or result.format.twos_complement),
+        "promotion formats without subnormals": promotion is not None and not promotion.format.subnormals,
         "promotion formats without infinities": promotion is not None and not promotion.format.infinities,
         "operands.convert": unit.operands.convert is not None,
         "operands.daz: true": unit.operands.daz,
@@ -70,7 +69,3 @@ def _of_others(unit: Unit) -> Iterator[str]:
         "sum.addend: late": unit.sum.addend == "late",
     }
     return (what for what, lacks in refused.items() if lacks)
-
-
-def _lacks_subnormals(fmt: FloatFormat | FixedFormat) -> bool:
-    return isinstance(fmt, FloatFormat) and not fmt.subnormals

@@ -109,7 +109,7 @@ def example(unit: Unit, seed: int, products: int | None) -> dict[str, Any]:
     if unit.scale is not None:
         for side, length in (("a", unit.scale.a.block[1]), ("b", unit.scale.b.block[0])):
             fmt = getattr(unit.scale, side).format
-            near = stream.integers(-3, 4, -(-k // length))
+            near = stream.integers(-3, 4, (-(-k // length),))
             if isinstance(fmt, ExponentFormat):
                 arguments[f"scale_{side}"] = np.clip(fmt.bias + near, fmt.min_code, fmt.max_code)
             else:
@@ -139,7 +139,7 @@ def _factors(stream: Stream, fmt: Format, k: int) -> Any:
         return fmt.encode(normals(stream, (k,)))
     codes = np.arange(0, 1 << fmt.bits)
     finite = codes[np.isfinite(fmt.decode(codes))]
-    return finite[stream.integers(len(finite), size=k)]
+    return finite[stream.integers(0, len(finite), (k,))]
 
 
 def _print(explained: Explained, only: int | None) -> None:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from hwsim.cases.bins import counter as functional
 from hwsim.cases.bins.covering import Covered, covered
-from hwsim.cases.bins.labels import labels, planned
-from hwsim.cases.bins.plan import plan
+from hwsim.cases.bins.plan import labels, plan, planned
 from hwsim.cases.case import Case
 from hwsim.cosim.design import DotDesign, Played, Tick
 from hwsim.cosim.interface import port_counts

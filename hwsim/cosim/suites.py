@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain, islice
 
-from hwsim.cases.bins.covering import covering
+from hwsim.cases.bins.covering import covering, directed
 from hwsim.cases.captured import captured_cases
 from hwsim.cases.case import Case, block_lengths, dot
-from hwsim.cases.directed import directed
 from hwsim.cases.drawing import Stream
 from hwsim.cases.matrices import gemm_cases, gemm_problem
 from hwsim.cases.pairs import pair_cases

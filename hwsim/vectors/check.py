@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from hwsim.cases.bins.labels import labels
-from hwsim.cases.bins.plan import GROUPS
+from hwsim.cases.bins.plan import GROUPS, labels
 from hwsim.formats import Class, unpack
 from hwsim.report import CoverageGroup, coverage_groups
 from hwsim.spec import Unit

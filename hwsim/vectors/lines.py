@@ -135,9 +135,10 @@ def partial_fields(unit: Unit, definition: Definition, cs: Sequence[int], explai
         registers = []
         for c, one in zip(cs, explained, strict=True):
             held = definition.promoter.start(c) if unit.promotion is not None else 0
-            added = one.promotions | one.additions
+            added = {at: step.code for at, step in one.promotions.items()}
+            added |= {at: step.code for at, step in one.additions.items()}
             for group in range(len(one.groups)):
-                held = added[group].code if group in added else held
+                held = added.get(group, held)
                 if group % per_line == per_line - 1:
                     registers.append(held)
         found["register"] = np.array(registers, np.int64)[:, None]

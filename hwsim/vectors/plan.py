@@ -6,10 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
 
-from hwsim.cases.bins.counter import Counter
-from hwsim.cases.bins.covering import covering
-from hwsim.cases.bins.plan import plan as coverage_plan
-from hwsim.cases.bins.sampled import sampled_case
+from hwsim.cases.bins.covering import Covered, covered, covering
 from hwsim.cases.captured import captured_cases
 from hwsim.cases.case import Case
 from hwsim.cases.matrices import GemmProblem, gemm_cases, gemm_problem
@@ -108,7 +105,7 @@ def _sequence(unit: Unit, seed: int, progress: Progress) -> SetPlan:
     progress("products")
     products, problems = product_cases(unit), _problems(unit, seed)
     step = max(1, len(products) // SMOKE_PRODUCTS)
-    first = [*apart.cases, *fewest(unit, coverage.cases, SMOKE_COVERAGE), *products[::step]]
+    first = [*apart.cases, *(fewest(covered(unit, seed), SMOKE_COVERAGE) if coverage.cases else ()), *products[::step]]
     taken = {case.id for case in first}
 
     def rest(cases: Iterable[Case]) -> list[Case]:
@@ -166,21 +163,17 @@ def _captured(unit: Unit) -> SetPlan:
 # Few of many cases: those that hit most of what all of them hit.
 
 
-def fewest(unit: Unit, cases: Sequence[Case], most: int) -> list[Case]:
+def fewest(known: Covered, most: int) -> list[Case]:
     """At most so many of the cases, in an order in which each hits as much as it can of what is not hit yet.
 
     Bins come first, then the parts of those that have several.
     """
-    if not cases:
-        return []
-    counter = Counter(coverage_plan(unit))
-    hits = [counter.hits(sampled_case(case, counter.explain(case))) for case in cases]
-    chosen = _greedy([frozenset(bins) for bins, _ in hits], most)
-    parts = [frozenset(parts) for _, parts in hits]
+    chosen = _greedy([hit.bins for hit in known.hits], most)
+    parts = [frozenset(hit.parts) for hit in known.hits]
     done = frozenset().union(*(parts[at] for at in chosen))
     taken = set(chosen)
     rest = [frozenset() if at in taken else held - done for at, held in enumerate(parts)]
-    return [cases[at] for at in (*chosen, *_greedy(rest, most - len(chosen)))]
+    return [known.cases[at] for at in (*chosen, *_greedy(rest, most - len(chosen)))]
 
 
 def _greedy(sets: Sequence[frozenset[int]], most: int) -> list[int]:

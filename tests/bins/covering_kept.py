@@ -6,7 +6,7 @@ from typing import Any
 
 from computed_once import computed_once
 
-from hwsim.cases.bins.counter import Counter
+from hwsim.cases.bins.counter import Counter, Hit
 from hwsim.cases.bins.covering import Covered, covered
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
@@ -14,13 +14,13 @@ from hwsim.spec import Unit
 
 
 @computed_once("cases")
-def _covering(unit: Unit, seed: int) -> tuple[tuple[Case, ...], dict[str, Any]]:
-    """The covering cases of a unit, and the state of the counter of what they hit."""
+def _covering(unit: Unit, seed: int) -> tuple[tuple[Case, ...], tuple[Hit, ...], dict[str, Any]]:
+    """The covering cases of a unit, what each hits, and the state of the counter of all that."""
     made = covered(unit, seed)
-    return made.cases, made.counter.state()
+    return made.cases, made.hits, made.counter.state()
 
 
 def covering_once(unit: Unit, seed: int = 1) -> Covered:
     """`covered`, from what an earlier run or another worker has computed."""
-    cases, state = _covering(unit, seed)
-    return Covered(cases, Counter.restore(plan(unit), state))
+    cases, hits, state = _covering(unit, seed)
+    return Covered(cases, hits, Counter.restore(plan(unit), state))

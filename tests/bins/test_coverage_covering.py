@@ -12,7 +12,7 @@ from built_presets import DISTINCT
 from odd_units import unit as unit_of
 
 from hwsim.cases.bins.counter import Counter
-from hwsim.cases.bins.covering import covered, covering
+from hwsim.cases.bins.covering import covered, covering, directed
 from hwsim.cases.bins.plan import GROUPS, plan
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
@@ -70,8 +70,6 @@ def test_the_same_seed_gives_the_same_cases():
 
 
 def test_covering_holds_what_is_directed_first():
-    from hwsim.cases.directed import directed
-
     unit = unit_of(HOPPER)
     cases, own = covering_once(unit).cases, directed(unit, SEED)
     assert list(cases[: len(own)]) == own

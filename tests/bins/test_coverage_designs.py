@@ -9,10 +9,9 @@ import pytest
 from bins.covering_kept import covering_once
 from odd_units import unit as unit_of
 
-from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.bins.plan import plan
 from hwsim.cases.bins.sampled import SampledGroup, sampled_case
+from hwsim.cases.case import dot
 from hwsim.model.definition import Definition
 from hwsim.model.terms import Term
 from hwsim.model.window import align
@@ -37,9 +36,9 @@ def jamming() -> Unit:
 def last_groups(jam: bool) -> tuple[Definition, list[SampledGroup]]:
     """The last sum of every covering case that has numbers in it."""
     unit = jamming() if jam else unit_of(HOPPER)
-    counter = Counter(plan(unit))
-    seen = [sampled_case(case, counter.explain(case)).groups[-1] for case in covering_once(unit).cases]
-    return Definition(unit), [one for one in seen if one.top is not None]
+    definition = Definition(unit)
+    seen = [sampled_case(case, dot(definition, case)).groups[-1] for case in covering_once(unit).cases]
+    return definition, [one for one in seen if one.top is not None]
 
 
 def terms(seen: SampledGroup) -> list[tuple[int, Term]]:

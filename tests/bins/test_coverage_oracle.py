@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 from bins.coverage_oracle import ELSEWHERE, GROUPS, expected
+from bins.covering_kept import covering_once
 from odd_units import unit as unit_of
 
 from hwsim.cases.bins.counter import Counter
-from hwsim.cases.bins.covering import covered
 from hwsim.cases.bins.plan import CoveragePlan, plan
-from hwsim.cases.bins.sampled import sampled_case
 from hwsim.cases.case import Case
 from hwsim.cases.landmarks import is_finite
 from hwsim.cases.random_cases import random_cases
@@ -33,7 +32,7 @@ def compared(found: CoveragePlan, names: set[str]) -> set[str]:
 def cases_of(unit: Unit) -> Iterator[Case]:
     """Covering cases of one beat and, besides, any numbers in all lanes."""
     lanes = unit.instruction.lanes
-    whole = [case for case in covered(unit, 1).cases if len(case.a) == lanes]
+    whole = [case for case in covering_once(unit).cases if len(case.a) == lanes]
     yield from whole[:: max(1, len(whole) // 400)]
     yield from (case for case in random_cases(unit, 80, 3) if len(case.a) == lanes)
     rng = random.Random(5)
@@ -51,8 +50,7 @@ def wrong(found: CoveragePlan, cases: list[Case]) -> list[tuple[str, set[str]]]:
     for case in cases:
         names = expected(found.unit, case)
         if names is not None:
-            hits, _ = counter.hits(sampled_case(case, counter.explain(case)))
-            got = compared(found, {found.bins[index].name for index in hits})
+            got = compared(found, {found.bins[index].name for index in counter.hit(case).bins})
             if got != compared(found, names):
                 differences.append((case.id, got ^ compared(found, names)))
     return differences
@@ -70,7 +68,7 @@ def test_the_oracle_speaks_of_most_bins():
     """Of the names that it returns, the plan has all; and they are most of the plan's."""
     unit = unit_of(HOPPER)
     spoken = set()
-    for case in covered(unit, 1).cases:
+    for case in covering_once(unit).cases:
         if len(case.a) == unit.instruction.lanes and case.id.startswith(("G3/max", "lost", "distance", "normalize")):
             spoken |= expected(unit, case) or set()
     assert spoken <= {one.name for one in plan(unit).bins}

@@ -30,13 +30,16 @@ UNPROVEN = {"tiny-pair": 10, "tiny-wide": 27, "tiny-addend": 12, "tiny-both": 30
 
 
 def every_case(unit: Unit, representatives: bool = False) -> Iterator[Case]:
-    """Every case of one beat. representatives: of factors, one pair for each product."""
+    """Every case of one beat that a bin can tell from others: any factors in each lane, beside any products.
+
+    Beside them one pair of factors stands for all that make a product. representatives: so it does in every lane.
+    """
     a, b, c = unit.operands.a, unit.operands.b, unit.operands.addend
+    definition, lanes = Definition(unit), range(unit.instruction.lanes)
     pairs = list(product(range(1 << a.bits), range(1 << b.bits)))
-    if representatives:
-        definition = Definition(unit)
-        pairs = list({definition.product(*pair): pair for pair in pairs}.values())
-    for row in product(pairs, repeat=unit.instruction.lanes):
+    some = list({definition.product(*pair): pair for pair in pairs}.values())
+    whole = [[some if representatives or at != lane else pairs for at in lanes] for lane in lanes]
+    for row in dict.fromkeys(row for each in whole for row in product(*each)):
         x, y = zip(*row, strict=True)
         for code in range(1 << c.bits) if c else (0,):
             yield Case("", x, y, code)
@@ -98,4 +101,4 @@ def test_a_wrong_range_is_caught(monkeypatch):
 
 def test_a_wrong_bound_is_caught_by_enumeration(monkeypatch):
     monkeypatch.setattr(UnitFacts, "most_together", (0, True))
-    assert enumerated(plan.__wrapped__(unit_of("tiny-addend"))).contradicted()
+    assert enumerated(plan.__wrapped__(unit_of("tiny-addend")), representatives=True).contradicted()

@@ -11,8 +11,8 @@ from c.export_stages import differences
 from model.model_units import Case as Plain
 from model.model_units import run
 
+from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case
-from hwsim.cases.directed import directed
 from hwsim.cases.matrices import gemm_cases, gemm_problem
 from hwsim.cases.pairs import pair_cases
 from hwsim.cases.random_cases import random_cases

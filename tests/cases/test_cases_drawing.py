@@ -3,7 +3,6 @@
 import hashlib
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from hwsim.cases.drawing import AHEAD, FEW, Stream, key_of
@@ -35,8 +34,6 @@ def test_single_draws_stay_in_their_ranges_and_reach_their_ends():
     assert all(850 < count < 1150 for count in seen.values())
     assert {drawn.randint(-1, 1) for _ in range(100)} == {-1, 0, 1}
     assert all(0 <= drawn.random() < 1 for _ in range(AHEAD + 1))
-    assert drawn.bits(70).bit_length() <= 70
-    assert max(drawn.bits(65).bit_length() for _ in range(40)) == 65
 
 
 def test_samples_and_shuffles_are_permutations_all_alike():
@@ -51,27 +48,19 @@ def test_samples_and_shuffles_are_permutations_all_alike():
         assert all(55 < count < 150 for count in found.values())
 
 
-def test_arrays_broadcast_and_stay_in_their_ranges():
+def test_arrays_stay_in_their_ranges_and_reach_their_ends():
     drawn = Stream(1, "arrays")
-    low = np.array([[0], [10]])
-    found = drawn.integers(low, low + np.array([1, 5, 1 << 32]), endpoint=False)
-    assert found.shape == (2, 3)
-    assert found[:, 0].tolist() == [0, 10]
-    both = drawn.integers(-2, 2, (4000,), endpoint=True)
-    assert Counter(both.tolist()).keys() == {-2, -1, 0, 1, 2}
+    assert drawn.integers(7, 8, (2, 3)).tolist() == [[7] * 3] * 2
+    assert Counter(drawn.integers(-2, 3, (4000,)).tolist()).keys() == {-2, -1, 0, 1, 2}
+    assert drawn.integers(0, 1 << 32, (4000,)).max() > 0.99 * 2**32
     shares = drawn.uniforms(4000)
     assert 0 <= shares.min() < 0.01 < 0.99 < shares.max() < 1
-    rows = drawn.permuted(np.broadcast_to(np.arange(6), (50, 6)))
-    assert (np.sort(rows) == np.arange(6)).all()
-    assert len({tuple(row) for row in rows.tolist()}) > 40
 
 
 def test_what_cannot_be_drawn_is_refused():
     drawn = Stream(1)
     with pytest.raises(ValueError, match="stop must be 1 to 2\\^32, not 0"):
         drawn.randrange(0)
-    with pytest.raises(ValueError, match="apart"):
-        drawn.integers(0, [1, 0])
     with pytest.raises(IndexError, match="nothing"):
         drawn.choice([])
     with pytest.raises(ValueError, match="a sample of 3"):

@@ -40,7 +40,7 @@ def test_words_are_threefry():
 def test_a_stream_is_the_same_on_every_machine():
     """Threefry keyed by SHA-256 of the seed and the names: written down here once."""
     rng = Stream(7, "unit", "suite", 3)
-    assert rng.integers(0, 1 << 32, 4).tolist() == [2125377283, 1266424249, 1546973397, 3100776457]
+    assert rng.integers(0, 1 << 32, (4,)).tolist() == [2125377283, 1266424249, 1546973397, 3100776457]
     assert normals(Stream(7, "x"), (3,)).tolist() == [-1.0107269287109375, -0.2308197021484375, -0.5792999267578125]
 
 

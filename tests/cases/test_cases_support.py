@@ -2,8 +2,8 @@
 
 import pytest
 
+from hwsim.cases.bins.covering import directed
 from hwsim.cases.bins.plan import plan
-from hwsim.cases.directed import directed
 from hwsim.cases.support import supports, window_of
 from hwsim.spec import NotImplementedYet, load_unit, presets
 

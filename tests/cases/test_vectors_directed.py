@@ -3,8 +3,8 @@
 import pytest
 from cases.vectors_measure import NAMES, SEED, suite, unit_of
 
+from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import addend_mask, beats, block_lengths
-from hwsim.cases.directed import directed
 from hwsim.formats import parse, unpack
 from hwsim.model.clock import PipelinedUnit
 from hwsim.spec import Unit, pipeline

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 from cases.vectors_measure import suite
 
-from hwsim.cases.solvers.lostbits import fields
+from hwsim.cases.bins.lostbits import fields
 
 
 def two_products(suite):

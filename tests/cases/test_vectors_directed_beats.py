@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 from cases.vectors_measure import suite, value
 
+from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import term_scales
-from hwsim.cases.directed import directed
 from hwsim.formats import Class, unpack
 from hwsim.model.definition import Definition
 from hwsim.model.terms import addend_term

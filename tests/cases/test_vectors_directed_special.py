@@ -5,8 +5,8 @@ from itertools import pairwise, product
 import pytest
 from cases.vectors_measure import suite
 
+from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import term_scales
-from hwsim.cases.directed import directed
 from hwsim.cases.landmarks import infinities, nans
 from hwsim.formats import Class, FloatFormat, unpack
 from hwsim.model.definition import Definition

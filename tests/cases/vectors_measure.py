@@ -9,8 +9,8 @@ from functools import cache, cached_property
 from computed_once import computed_once
 from odd_units import unit as unit_of
 
+from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case, term_scales
-from hwsim.cases.directed import directed
 from hwsim.formats import Class
 from hwsim.model.definition import Definition
 from hwsim.model.record import Explanation, Group

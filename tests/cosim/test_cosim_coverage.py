@@ -15,12 +15,11 @@ from cosim.small_runs import CASES, SEED, shrink, small_run
 from odd_units import IN_RTL, odd_unit, unit, units_of, window
 
 from hwsim.cases.bins import counter as functional
-from hwsim.cases.bins.covering import covered, covering
+from hwsim.cases.bins.covering import covered, covering, directed
 from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.bins.interface import interface_bins
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
-from hwsim.cases.directed import directed
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim import coverage
 from hwsim.cosim.coverage import Compared, UnitCoverage, unit_coverage

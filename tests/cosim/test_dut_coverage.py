@@ -11,8 +11,8 @@ from cosim.dut_files import SEED, design, play
 from cosim.plays import nothing, stream
 
 from hwsim.cases.bins import counter as functional
+from hwsim.cases.bins.covering import directed
 from hwsim.cases.bins.plan import plan
-from hwsim.cases.directed import directed
 from hwsim.cosim import suites as planning
 from hwsim.cosim.coverage import design_coverage
 from hwsim.cosim.design import Played, Suite

@@ -14,7 +14,7 @@ import numpy as np
 from kernels.kernel_cases import PROFILES, Codes, Product, draw, lengths, mismatch, product
 
 from hwsim.cases import landmarks
-from hwsim.cases.directed import directed
+from hwsim.cases.bins.covering import directed
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
 from hwsim.formats.blocks import one_code
 from hwsim.kernels import kernel_of

@@ -10,8 +10,8 @@ from built_presets import others_soaked
 from readings.test_semantics_discriminate import made
 from readings.test_semantics_readings import directed_cases, drawn
 
+from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case
-from hwsim.cases.directed import directed
 from hwsim.readings import Semantic, consistent, semantics
 from hwsim.spec import Unit, load_unit
 

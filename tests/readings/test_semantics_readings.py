@@ -10,8 +10,8 @@ from random import Random
 import pytest
 from readings.semantics_fractions import value_of
 
+from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case, term_scales
-from hwsim.cases.directed import directed
 from hwsim.formats import Class, unpack
 from hwsim.model.definition import Definition
 from hwsim.readings import READINGS, Reading, own_reading

@@ -9,7 +9,7 @@ import pytest
 from built_presets import BUILDABLE, DISTINCT, buildable
 
 import hwsim
-from hwsim.cases.directed import directed
+from hwsim.cases.bins.covering import directed
 from hwsim.cases.reachable import range_report
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.unitdesign import unit_design

@@ -1,25 +1,19 @@
 """Parts of sets: products of which every bit shows, and what a smoke set finds."""
 
 from collections import Counter
-from functools import lru_cache
 
 import pytest
 import yaml
-from vectors.vectorset_units import changed, made, unit_of
+from bins.covering_kept import covering_once
+from vectors.vectorset_units import changed, made, products_of, smoke_cases, unit_of
 
 from hwsim.cases.bins.counter import Counter as Coverage
 from hwsim.cases.bins.plan import plan as coverage_plan
 from hwsim.cases.case import term_scales
-from hwsim.cases.pairs import product_cases
 from hwsim.formats import Class
 from hwsim.model.definition import Definition
 from hwsim.spec import load_unit
 from hwsim.vectors.plan import plan
-
-
-@lru_cache(maxsize=8)
-def products_of(name):
-    return tuple(product_cases(unit_of(name)))
 
 
 @pytest.mark.parametrize("name", ["tiny", "mxfp4-e2m1-f32", "hopper-wgmma-e4m3-f32", "blackwell-mma-e4m3-f32"])
@@ -83,11 +77,6 @@ MUTANTS = {
 }
 
 
-@lru_cache(maxsize=2)
-def smoke_cases(name):
-    return [case for part in plan(unit_of(name), "smoke", 1).parts for case in part.cases][:1000]
-
-
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_smoke_set_finds_broken_designs(mutant):
     unit = unit_of("hopper-wgmma-e4m3-f32")
@@ -138,9 +127,13 @@ def test_the_standard_set_of_the_units_that_are_promised(name, tmp_path):
     assert _whole(yaml.safe_load((folder / "manifest.yaml").read_text()))
 
 
-@pytest.mark.parametrize("name", ["hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32"])
-def test_what_a_standard_set_begins_with_covers_the_units_that_are_promised(name, tmp_path):
+SOAK = [pytest.param(name, marks=pytest.mark.soak) for name in ("mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32")]
+
+
+@pytest.mark.parametrize("name", ["hopper-wgmma-e4m3-f32", *SOAK])
+def test_what_a_standard_set_begins_with_covers_the_units_that_are_promised(name, tmp_path, monkeypatch):
     """The parts that a standard set holds whole: everything but products and random cases."""
+    monkeypatch.setattr("hwsim.vectors.plan.covering", lambda unit, seed: list(covering_once(unit, seed).cases))
     planned = plan(load_unit(name), "coverage", 1)
     folder = made(tmp_path / "set", name, suite="coverage", cases=None, formats=("hex",)).folder
     manifest = yaml.safe_load((folder / "manifest.yaml").read_text())

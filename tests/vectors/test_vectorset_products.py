@@ -1,14 +1,12 @@
 """Products of every kind of factors: each pair stands once, and a wrong bit of it shows."""
 
 from collections import Counter
-from functools import lru_cache
 
 import pytest
 from vectors.test_vectorset_parts import Wrong
-from vectors.vectorset_units import unit_of
+from vectors.vectorset_units import products_of, unit_of
 
 from hwsim.cases.case import term_scales
-from hwsim.cases.pairs import product_cases
 from hwsim.model.definition import Definition
 
 # Wide factors, of which every so many-th code; whole numbers; fixed points; groups that interleave; scaled subgroups;
@@ -23,11 +21,6 @@ UNITS = [
 
 # The exponents of the least number and of the largest of results that cannot hold every product.
 RANGES = {"f16": (-24, 15), "dlfloat16": (-31, 32)}
-
-
-@lru_cache(maxsize=2)
-def products_of(name):
-    return tuple(product_cases(unit_of(name)))
 
 
 @pytest.mark.parametrize("name", UNITS)

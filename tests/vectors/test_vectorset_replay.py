@@ -5,7 +5,7 @@ from vectors.vectorset_units import changed, made, unit_of
 
 from hwsim.rtl import verilog
 from hwsim.spec import Unit, pipeline
-from hwsim.vectors.answers import answers
+from hwsim.vectors.answers import Answers
 from hwsim.vectors.check import check
 from hwsim.vectors.stored import stored
 from vectors import vectorset_bench as bench
@@ -40,7 +40,7 @@ def test_our_rtl_passes_on_icarus(icarus_bench, tmp_path):
         assert done.returncode == 0, done.stdout
         assert "PASS: 400 results equal" in done.stdout
         found = check(stored(folder), (tmp_path / "results.txt").read_text().splitlines(), "results.txt")
-        assert found.passed
+        assert found.row.passed
 
 
 @pytest.mark.simulator
@@ -83,7 +83,7 @@ def test_broken_designs_fail_on_icarus(icarus, icarus_bench, mutant, tmp_path):
     known = stored(folder)
     found = check(known, (tmp_path / "results.txt").read_text().splitlines(), "results.txt")
     assert found.wrong == wrong > 0
-    assert len(list(answers((tmp_path / "results.txt").read_text().splitlines(), known, ""))) == 400
+    assert len(list(Answers(known, "").read((tmp_path / "results.txt").read_text().splitlines()))) == 400
 
 
 SILENT = """module tiny_e2m1_f16 (

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from computed_once import computed_once
 from odd_units import unit
 
+from hwsim.cases.case import Case
+from hwsim.cases.pairs import product_cases
 from hwsim.spec import Unit
 from hwsim.vectors.make import Made, make
-from hwsim.vectors.plan import Wanted
+from hwsim.vectors.plan import Wanted, plan
 
 TINY, ANY_NAN = unit("tiny-e2m1-f16"), unit("tiny-any-nan")
 
@@ -27,6 +30,18 @@ KINDS = (
     "exact-e4m3-f32",
     "int8-i32",
 )
+
+
+@computed_once("cases")
+def products_of(name: str) -> tuple[Case, ...]:
+    """The product cases of a unit."""
+    return tuple(product_cases(unit_of(name)))
+
+
+@computed_once("vectors")
+def smoke_cases(name: str) -> list[Case]:
+    """The cases of a smoke set."""
+    return [case for part in plan(unit_of(name), "smoke", 1).parts for case in part.cases][:1000]
 
 
 def unit_of(name: str) -> Unit:

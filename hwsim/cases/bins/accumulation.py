@@ -1,27 +1,32 @@
-"""G11: the addend beside the products, chains of beats, and promotion."""
+"""G11: the addend beside the products, and chains of beats."""
 
 from __future__ import annotations
 
-from hwsim.cases.bins.declare import Declared, Hits
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import product as cross
+
+from hwsim.cases.bench import SIGN, SIGNS, Bench
+from hwsim.cases.bins.declare import Declared, Family, Hits
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.sampled import SampledCase, SampledGroup
-from hwsim.formats import Class, FloatFormat
-from hwsim.model.promotion import Promoted
-from hwsim.model.terms import Term, addend_term
+from hwsim.cases.landmarks import infinities, is_finite, nans, numbers, zeros
+from hwsim.cases.palette import EXHAUSTIVE_BITS
+from hwsim.cases.solver import Filling, Pair
+from hwsim.formats import Format
+from hwsim.model.terms import Term
 
 WORDS = ("add", "subtract")
 LONG = 128  # beats
+LENGTHS = (1, 2, 3, 9)
+Content = Callable[[Bench, int], list[Filling]]
 
 
 def declare(facts: UnitFacts, out: Declared) -> None:
-    """What an addend and products keep of each other, chains, and where promotion comes."""
+    """What an addend and products keep of each other, and chains."""
     if facts.addends:
         _beside(facts, out)
     _chains(facts, out)
-    promotion = facts.unit.promotion
-    if promotion is not None:
-        _boundaries(promotion.interval // facts.lanes, out)
-        _register(promotion.format, facts.result, out)
 
 
 def _beside(facts: UnitFacts, out: Declared) -> None:
@@ -37,6 +42,7 @@ def _beside(facts: UnitFacts, out: Declared) -> None:
         for word in (("alone", "beside products") if low else ())
     ]
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if sampled.addend is None:
             return
@@ -55,8 +61,6 @@ def _beside(facts: UnitFacts, out: Declared) -> None:
         else:
             return
         hits.add(at[kind, sub])
-
-    out.groups.append(sample)
 
 
 def _kept(term: Term, below: int) -> int:
@@ -79,6 +83,7 @@ def _chains(facts: UnitFacts, out: Declared) -> None:
     ]
     sign_bit, padding = facts.result.sign_bit, facts.result.padding
 
+    @out.cases.append
     def sample(sampled: SampledCase, hits: Hits) -> None:
         if len(sampled.groups) in at:
             hits.add(at[len(sampled.groups)])
@@ -101,8 +106,6 @@ def _chains(facts: UnitFacts, out: Declared) -> None:
             if all(group.finite for group in (one, two, three)) and codes[0] and not codes[1] and codes[2]:
                 hits.add(turns[2])
 
-    out.cases.append(sample)
-
 
 def _three(facts: UnitFacts) -> str | None:
     restart = facts.unit.restart
@@ -111,64 +114,129 @@ def _three(facts: UnitFacts) -> str | None:
     return f"the partial sum starts again after {restart} beats" if restart is not None and restart < 3 else None
 
 
-def _boundaries(beats: int, out: Declared) -> None:
-    """Where a sum ends, beside promotions every so many beats."""
-    words = {beats - 1: "one beat before", beats: "at", beats + 1: "one beat after"}
-    at = {n: out.bin("G11", f"the sum ends {word} a promotion") for n, word in words.items() if n}
-    twice = out.bin("G11", "two promotions and a beat")
-
-    def sample(sampled: SampledCase, hits: Hits) -> None:
-        count = len(sampled.groups)
-        if count in at:
-            hits.add(at[count])
-        if count == 2 * beats + 1:
-            hits.add(twice)
-
-    out.cases.append(sample)
+def same(bench: Bench, n: int) -> list[Filling]:
+    """The largest product in every lane of every beat."""
+    return [bench.filling([bench.ends()[1]] * bench.lanes) for _ in range(n)]
 
 
-def _register(fmt: FloatFormat, result: FloatFormat, out: Declared) -> None:
-    """What an addition of a result into the register does."""
-    words = (
-        "exact", "rounds up", "rounds down", "ties, to the larger", "ties, to the smaller", "cancels to 0",
-        "leaves the register as it was", "swamps the register", "is of a zero partial sum", "is not finite",
-    )  # fmt: skip
-    at = {word: out.bin("G11", f"promotion {word}") for word in words}
-
-    def sample(sampled: SampledCase, hits: Hits) -> None:
-        for promoted in sampled.explanation.promotions.values():
-            hits.update([at[word] for word in _promoted(promoted, fmt, result)])
-
-    out.cases.append(sample)
+def small(bench: Bench, n: int) -> list[Filling]:
+    """The smallest product in every lane of every beat: the sum grows until it swallows them."""
+    return [bench.filling([bench.ends()[0]] * bench.lanes) for _ in range(n)]
 
 
-def _promoted(promoted: Promoted, fmt: FloatFormat, result: FloatFormat) -> list[str]:
-    """What one addition did."""
-    terms = [addend_term(fmt, promoted.register), addend_term(result, promoted.partial)]
-    after = addend_term(fmt, promoted.code)
-    if any(term.cls in (Class.NAN, Class.INFINITY) for term in (*terms, after)):
-        return ["is not finite"]
-    register, partial = terms
-    if not partial.sig:
-        return ["is of a zero partial sum"]
-    low = min(term.exp - term.fraction_bits for term in (register, partial, after))
-    x, y, z = (_at(term, low) for term in (register, partial, after))
-    if x + y == 0:
-        return ["cancels to 0"]
-    found = []
-    if x and promoted.code == promoted.register:
-        found.append("leaves the register as it was")
-    if x and z == y:
-        found.append("swamps the register")
-    if x + y == z:
-        return [*found, "exact"]
-    larger = abs(z) > abs(x + y)
-    ulp = 1 << max(after.exp - fmt.fraction_bits - low, 0)
-    if 2 * abs(z - x - y) == ulp:
-        return [*found, f"ties, to the {'larger' if larger else 'smaller'}"]
-    return [*found, "rounds up" if larger else "rounds down"]
+def crossing(bench: Bench, n: int) -> list[Filling]:
+    """Products that grow and change sign, so that the sum changes sign through zero at every beat."""
+    exps = [bench.inside[(i + 1) * (len(bench.inside) - 1) // n] for i in range(n)]
+    products = [bench.palette.of(i % 2, exp) or bench.palette.of(0, exp) for i, exp in enumerate(exps)]
+    # Of few exponents, the significands grow too.
+    return [bench.filling([of[(i + 1) * (len(of) - 1) // n]]) for i, of in enumerate(products)]
 
 
-def _at(term: Term, low: int) -> int:
-    size = term.sig << term.exp - term.fraction_bits - low
-    return -size if term.sign else size
+def cancelling(bench: Bench, n: int) -> list[Filling]:
+    """A product and its opposite in turn: the sum is exactly zero after every second beat."""
+    middle = bench.inside[len(bench.inside) // 2]
+    one = bench.palette.of(0, middle)[0]
+    back = bench.palette.opposite(one) or bench.palette.of(1, middle)[0]
+    return [bench.filling([(one, back)[i % 2]]) for i in range(n)]
+
+
+def swamped(bench: Bench, n: int) -> list[Filling]:
+    """The largest products first, then small ones of the other sign."""
+    return [bench.filling([bench.ends()[1]] * bench.lanes), *(bench.filling([bench.ends(1)[0]]) for _ in range(n - 1))]
+
+
+def dense(bench: Bench, n: int) -> list[Filling]:
+    """Any numbers in all lanes."""
+    return [bench.filling([any_pair(bench) for _ in range(bench.lanes)], 0) for _ in range(n)]
+
+
+def any_pair(bench: Bench) -> Pair:
+    """Any two finite factors; of wide formats, such that the product is inside the result's range."""
+    if max(fmt.bits for fmt in bench.factors) > EXHAUSTIVE_BITS:
+        exp = bench.rng.choice([exp for exp in bench.inside if exp > bench.inside[-1] - 40])
+        one = bench.rng.choice(bench.palette.of(bench.rng.randrange(2), exp) or bench.palette.of(0, exp))
+        return one.a, one.b
+    a, b = (bench.rng.choice(finite(fmt)) for fmt in bench.factors)
+    return a, b
+
+
+@lru_cache(maxsize=16)
+def finite(fmt: Format) -> tuple[int, ...]:
+    """Every finite code of a narrow format."""
+    return tuple(code for code in range(1 << fmt.container_bits) if is_finite(fmt, code))
+
+
+CONTENTS: dict[str, Content] = {
+    "same": same,
+    "small": small,
+    "crossing": crossing,
+    "cancelling": cancelling,
+    "swamped": swamped,
+    "dense": dense,
+}
+
+
+def chain(bench: Bench) -> None:
+    """One, two, three and nine beats of every content, from addends of every kind."""
+    fmt = bench.unit.operands.addend
+    largest = bench.ends(1)[1]
+    addends = {"zero": 0}
+    if fmt is not None:
+        addends |= {f"zero{index}": code for index, code in enumerate(zeros(fmt)[1:], 1)}
+        addends |= {name: code for name, code in numbers(fmt).items() if name in {"one", "least", "largest"}}
+    against = bench.addend(0, largest.sig, largest.exp - bench.palette.fraction_bits) if bench.addend_format else None
+    if against and not against.before:
+        addends["against"] = against.c
+    for n, (name, content), (word, c) in cross(LENGTHS, CONTENTS.items(), addends.items()):
+        if n <= bench.beats:
+            bench.add(f"chain/{name}-{n}-c-{word}", content(bench, n), c)
+    for n, sign in cross(LENGTHS, SIGNS):
+        _emptied(bench, n, sign)
+
+
+def _emptied(bench: Bench, n: int, sign: int) -> None:
+    """Beats of zeros only: the partial sum, or the addend, passes through each."""
+    one = bench.ends(sign)[1]
+    if n <= bench.beats:
+        word = f"{n}-{SIGN[sign]}"
+        bench.add(f"chain/then-zeros-{word}", [bench.filling([one]), *(bench.filling([]) for _ in range(n - 1))])
+        if n > 1:
+            bench.add(f"chain/zeros-then-{word}", [*(bench.filling([]) for _ in range(n - 1)), bench.filling([one])])
+
+
+def special(bench: Bench) -> None:
+    """NaN and infinities in the first, the middle and the last of three beats: what follows does not undo them."""
+    n = min(3, bench.beats)
+    plain = bench.ends()[1]
+    for side, fmt in enumerate(bench.factors):
+        codes = [*nans(fmt)[:1], *infinities(fmt)]
+        for code, at in cross(codes, range(n)):
+            pair = (plain.a, code) if side else (code, plain.b)
+            fillings = [bench.filling([pair if i == at else plain]) for i in range(n)]
+            bench.add(f"chain/special-{'ab'[side]}{code:x}-beat{at}", fillings)
+        if n > 1 and len(infinities(fmt)) == 2:
+            pairs = [(plain.a, code) if side else (code, plain.b) for code in infinities(fmt)]
+            bench.add(f"chain/special-{'ab'[side]}-opposed", [bench.filling([pair]) for pair in pairs])
+            bench.add(f"chain/special-{'ab'[side]}-alike", [bench.filling([pairs[1]]) for _ in range(n)])
+
+
+def chains(bench: Bench, facts: UnitFacts) -> None:
+    """Long chains: of any numbers, and of a sum that stands still."""
+    for n in dict.fromkeys((1, 2, 3, bench.lanes, LONG)):
+        if n <= bench.beats:
+            bench.add(f"G11/chain{n:03}", dense(bench, n))
+    if bench.beats > 2:
+        small, large = bench.ends()
+        row: list[Filling] = [bench.filling([large] * bench.lanes), *[bench.filling([small]) for _ in range(3)]]
+        bench.add("G11/still", row[: bench.beats])
+        back = bench.palette.opposite(small) or small
+        bench.add("G11/still-cancelled", [bench.filling([large]), bench.filling([small, back][: bench.lanes])])
+
+
+FAMILY = Family(
+    "beats",
+    groups={"G11": "accumulation"},
+    declare=declare,
+    directed=(chain, special),
+    rest=(chains,),
+)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hwsim.cases.bins.declare import CoverageBin, Hits, How
+from hwsim.cases.bins.declare import CoverageBin, How
 from hwsim.cases.bins.plan import GROUPS, CoveragePlan
-from hwsim.cases.bins.sampled import SampledCase, sampled_case
-from hwsim.cases.case import Case, term_scales
+from hwsim.cases.bins.sampled import sampled_case
+from hwsim.cases.case import Case, dot
 from hwsim.model.definition import Definition
 from hwsim.model.record import Explanation
+
+
+class Hit(NamedTuple):
+    """What one case hits: the indices of bins, and the parts of those that have several."""
+
+    bins: frozenset[int]
+    parts: tuple[int, ...]
 
 
 class Summary(NamedTuple):
@@ -39,32 +46,33 @@ class Counter:
         self._index = {one.name: index for index, one in enumerate(plan.bins)}
         self._definition = Definition(plan.unit)
 
-    def explain(self, case: Case) -> Explanation:
-        """What the model makes of a case."""
-        return self._definition.dot(case.a, case.b, case.c, *term_scales(self.plan.unit, case))
+    def sample(self, case: Case, explanation: Explanation | None = None) -> Hit:
+        """Count every bin that a case hits, once. explanation: what the definition makes of it, if it is at hand."""
+        hit = self.hit(case, explanation)
+        self.count(hit)
+        return hit
 
-    def sample(self, case: Case, explanation: Explanation | None = None) -> None:
-        """Count every bin that a case hits, once. explanation: what `Definition.dot` makes of it, if it is at hand."""
-        hits, parts = self.hits(sampled_case(case, explanation or self.explain(case)))
-        self.cases += 1
-        self._counts[list(hits)] += 1
-        self._parts[parts] += 1
-
-    def hits(self, case: SampledCase) -> tuple[Hits, list[int]]:
-        """The indices of the bins that a case hits, and the parts of those that have several."""
-        found: Hits = set()
-        parts: list[int] = []
-        for group in case.groups:
+    def hit(self, case: Case, explanation: Explanation | None = None) -> Hit:
+        """What a case hits, without counting it."""
+        sampled = sampled_case(case, explanation or dot(self._definition, case))
+        found, parts = set[int](), list[int]()
+        for group in sampled.groups:
             for sampler in self.plan.group_samplers:
                 sampler(group, found)
             parts += self.plan.parts(group)
         for whole in self.plan.case_samplers:
-            whole(case, found)
-        return found, parts
+            whole(sampled, found)
+        return Hit(frozenset(found), tuple(parts))
 
-    def news(self, hits: Hits, parts: Iterable[int]) -> bool:
-        """Whether any of these has not been hit yet."""
-        return any(not self._counts[index] for index in hits) or any(not self._parts[index] for index in parts)
+    def count(self, hit: Hit) -> None:
+        """Count a case by what it hits."""
+        self.cases += 1
+        self._counts[list(hit.bins)] += 1
+        self._parts[list(hit.parts)] += 1
+
+    def is_new(self, hit: Hit) -> bool:
+        """Whether any of it has not been hit yet."""
+        return not (self._counts[list(hit.bins)].all() and self._parts[list(hit.parts)].all())
 
     def add(self, name: str, count: int = 1) -> None:
         """Count a bin that is sampled elsewhere, from a trace.

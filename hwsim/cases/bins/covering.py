@@ -1,4 +1,4 @@
-"""Cases that cover a unit: the directed ones, and one for each bin that they miss."""
+"""Cases that are solved for: directed ones, and one for each bin that they miss."""
 
 from __future__ import annotations
 
@@ -6,30 +6,41 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hwsim.cases.bench import Bench
-from hwsim.cases.bins.counter import Counter
+from hwsim.cases.bins.counter import Counter, Hit
 from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.bins.families import FAMILIES
-from hwsim.cases.bins.plan import plan
-from hwsim.cases.bins.sampled import sampled_case
+from hwsim.cases.bins.plan import FAMILIES, plan
 from hwsim.cases.case import Case
-from hwsim.cases.directed import directed
 from hwsim.spec import Unit
+
+
+def directed(unit: Unit, seed: int) -> list[Case]:
+    """The directed cases of a unit of method `aligned`: for its every boundary, operands that are solved for.
+
+    The same for the same unit and seed. A case's id is its kind and a name in it. seed: of choices between operands
+    that serve as well: lanes, signs that cancel out, what idle lanes hold. A boundary that no operands of the unit
+    reach has no case.
+    Raises NotImplementedYet for a unit without bins (`hwsim.cases.support`).
+    """
+    bench = Bench(unit, seed)
+    for family in FAMILIES:
+        for solve in family.directed:
+            bench.start(family.name, solve.__name__)
+            solve(bench)
+    return bench.cases
 
 
 @dataclass(frozen=True)
 class Covered:
-    """Covering cases, and what they hit.
-
-    open: bins that they miss and that nothing proves unreachable. Nobody knows of these whether they can be hit.
-    """
+    """Covering cases, and what they hit: each of them, and together."""
 
     cases: tuple[Case, ...]
+    hits: tuple[Hit, ...]
     counter: Counter
 
     @property
     def open(self) -> list[CoverageBin]:
-        """The bins that are neither hit nor proven unreachable."""
+        """Bins that are neither hit nor proven unreachable. Nobody knows of these whether they can be hit."""
         return self.counter.missed()
 
 
@@ -46,25 +57,17 @@ def covering(unit: Unit, seed: int) -> list[Case]:
 def covered(unit: Unit, seed: int) -> Covered:
     """`covering`, with the counts of what the cases hit."""
     counter = Counter(plan(unit))
-    cases = directed(unit, seed)
-    for case in cases:
-        counter.sample(case)
+    held = [(case, counter.sample(case)) for case in directed(unit, seed)]
     bench, facts = Bench(unit, seed), UnitFacts(unit)
     for family in FAMILIES:
         for solve in family.rest:
             if any(bin_.group in family.groups for bin_ in counter.missed()):
                 bench.cases.clear()
-                bench.start(solve)
+                bench.start(family.name, solve.__name__)
                 solve(bench, facts)
-                cases += [case for case in bench.cases if _adds(counter, case)]
-    return Covered(tuple(cases), counter)
-
-
-def _adds(counter: Counter, case: Case) -> bool:
-    """Whether a case hits what none has hit yet; then it is counted."""
-    explanation = counter.explain(case)
-    hits, parts = counter.hits(sampled_case(case, explanation))
-    if not counter.news(hits, parts):
-        return False
-    counter.sample(case, explanation)
-    return True
+                for case in bench.cases:
+                    hit = counter.hit(case)
+                    if counter.is_new(hit):
+                        counter.count(hit)
+                        held.append((case, hit))
+    return Covered(tuple(case for case, _ in held), tuple(hit for _, hit in held), counter)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from hwsim.cases.bench import Bench
+from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.sampled import SampledCase, SampledGroup
 
+MARKS = ("+", "-")  # of a sign of 0 and of 1
 How = Literal["model", "trace"]
 Hits = set[int]
 GroupSampler = Callable[[SampledGroup, Hits], None]
@@ -57,3 +60,19 @@ class Declared:
         self._names.add(name)
         self.bins.append(CoverageBin(group, name, unreachable, how, parts))
         return len(self.bins) - 1
+
+
+@dataclass(frozen=True)
+class Family:
+    """Bins of one or two groups, and what solves for cases that hit them.
+
+    name: with that of a solver it keys the solver's random choices, so that neither may change. groups: their titles,
+    by name. declare: declares the bins, and what counts them. directed: solvers of directed cases, all of which are
+    kept. rest: solvers for bins that no directed case hits; their cases are kept where they hit something new.
+    """
+
+    name: str
+    groups: Mapping[str, str]
+    declare: Callable[[UnitFacts, Declared], None]
+    directed: tuple[Callable[[Bench], None], ...]
+    rest: tuple[Callable[[Bench, UnitFacts], None], ...] = ()

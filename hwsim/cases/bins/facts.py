@@ -43,6 +43,7 @@ class UnitFacts:
         self.exps = [exp - bench.neutral for exp in bench.palette.exps]
         self.addends = bench.addend_bits > 0
         self.spread = max(bench.blocks) > 1
+        self._sigs: dict[tuple[int, ...], frozenset[int]] = {}
 
     @property
     def names(self) -> str:
@@ -131,16 +132,10 @@ class UnitFacts:
         return self._sigs_of(tuple(exp for exp in self.exps if exp + d in self._exps))
 
     def _sigs_of(self, exps: tuple[int, ...]) -> frozenset[int]:
-        found = self._cache.get(exps)
-        if found is None:
+        if exps not in self._sigs:
             of, neutral = self.bench.palette.of, self.bench.neutral
-            found = frozenset(one.sig for exp in exps for sign in (0, 1) for one in of(sign, exp + neutral))
-            self._cache[exps] = found
-        return found
-
-    @cached_property
-    def _cache(self) -> dict[tuple[int, ...], frozenset[int]]:
-        return {}
+            self._sigs[exps] = frozenset(one.sig for exp in exps for sign in (0, 1) for one in of(sign, exp + neutral))
+        return self._sigs[exps]
 
     def below(self, d: int) -> int:
         """Places of a product that are below the window at a distance; 0 or less: none."""

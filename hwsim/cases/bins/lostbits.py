@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product as cross
 
-from hwsim.cases.bins.declare import Declared, Hits
+from hwsim.cases.bench import SIGN_PAIRS, SIGNS, Bench, signs_of
+from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.lostrules import changes_what_is_kept
 from hwsim.cases.bins.sampled import SampledGroup, SignedTerm
+from hwsim.cases.landmarks import distinct, factors_ending
+from hwsim.cases.palette import Product
+from hwsim.cases.solver import SignPair, Solution, Solutions
+from hwsim.formats import FloatFormat
 
-SIGNS = ("+", "-")
 MOST_DEPTH = 40  # places below the window that have a bin each
 KINDS = ("zero", "one last bit", "below half", "half", "above half", "all ones")
 
@@ -46,25 +51,26 @@ def _fields(facts: UnitFacts, out: Declared) -> None:
     at: dict[tuple[int, str, int], int] = {}
     for places in range(max(1, facts.bits - facts.window), facts.width):
         d = places + facts.window - facts.bits
-        sigs = facts.sigs(d, True)
+        sigs, mask = facts.sigs(d, True), (1 << places) - 1
         for word in kinds(places):
             why = facts.lowered(d)
-            if why is None and sigs is not None and not any(_is(sig, places, word) for sig in sigs):
+            if why is None and sigs is not None and not any(kind(sig & mask, places) == word for sig in sigs):
                 why = (
                     f"no product of {facts.names} that can be {d} below ends in such {places} bits: all are enumerated"
                 )
             if why is None and facts.never_ends(places, word):
                 why = f"no significands of {facts.names} make a product that ends in such {places} bits: all enumerated"
             for sign in (0, 1):
-                name = f"d={d}, {places} bits of a {SIGNS[sign]} product lost: {word}"
+                name = f"d={d}, {places} bits of a {MARKS[sign]} product lost: {word}"
                 at[places, word, sign] = out.bin("G4", name, why)
     addend = {
-        (word, sign): out.bin("G4", f"bits of a {SIGNS[sign]} addend lost: {word}")
-        for word in kinds(facts.bench.addend_bits - 1 if facts.bench.addend_bits > 1 else 1)
+        (word, sign): out.bin("G4", f"bits of a {MARKS[sign]} addend lost: {word}")
+        for word in kinds(max(facts.bench.addend_bits - 1, 1))
         for sign in ((0, 1) if facts.addends else ())
     }
     width = facts.width
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         for _, term, below, field in sampled.terms:
             if 0 < below < width:
@@ -74,12 +80,6 @@ def _fields(facts: UnitFacts, out: Declared) -> None:
             # Past that it has no bits in the window, and the field is not one of its straddling.
             if 0 < below <= term.fraction_bits:
                 hits.add(addend[kind(field, below), term.sign])
-
-    out.groups.append(sample)
-
-
-def _is(sig: int, places: int, word: str) -> bool:
-    return kind(sig & ((1 << places) - 1), places) == word
 
 
 def _single(facts: UnitFacts, out: Declared) -> None:
@@ -105,6 +105,7 @@ def _single(facts: UnitFacts, out: Declared) -> None:
         for depth in range(1, bits)
     }
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         losing = [one for one in sampled.terms if one[3]]
         if sampled.addend is not None and sampled.addend[3]:
@@ -119,8 +120,6 @@ def _single(facts: UnitFacts, out: Declared) -> None:
             hits.add(at.get(depth, deeper))
         elif depth in addend:
             hits.add(addend[depth])
-
-    out.groups.append(sample)
 
 
 def _shows(sampled: SampledGroup, one: SignedTerm, facts: UnitFacts) -> bool:
@@ -155,6 +154,7 @@ def _count(facts: UnitFacts, out: Declared) -> None:
     below = None if facts.addends else why
     at = {n: out.bin("G4", f"{n} of {k} products lose bits", below) for n in counts}
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         losing = sum([1 for _, _, _, field in sampled.terms if field])
         if losing:
@@ -163,57 +163,224 @@ def _count(facts: UnitFacts, out: Declared) -> None:
         elif len(sampled.terms) > 1 and not (sampled.addend and sampled.addend[3]):
             hits.add(nothing)
 
-    out.groups.append(sample)
-
 
 def _together(facts: UnitFacts, out: Declared) -> None:
     """The sum of what products lose, in places of the window's last."""
     half = Fraction(facts.lanes, 2)
     most = None if facts.most_lost is None else facts.most_lost * (facts.lanes - 1)
-    zones = ["0", "above 0, below 1", "1", "above 1, below 2", f"2 or more, below {half}", f"{half} or more"]
-    if half <= 2:
-        zones = [*zones[:4], "2 or more"]
+    # The least of each zone, and whether that is outside of it.
+    zones: dict[str, tuple[int | Fraction, bool]] = {
+        "0": (0, False), "above 0, below 1": (0, True), "1": (1, False), "above 1, below 2": (1, True),
+    }  # fmt: skip
+    several = len(zones)
+    if half > 2:
+        zones |= {f"2 or more, below {half}": (2, False), f"{half} or more": (half, False)}
+    else:
+        zones["2 or more"] = (2, False)
     at = []
-    for zone in zones:
-        why = facts.together or (None if zone == "0" else facts.loses or _too_little(facts, zone, half))
+    for zone, (least, beyond) in zones.items():
+        why = facts.together or (None if zone == "0" else facts.loses or _too_little(facts, least, beyond))
         at.append(out.bin("G4", f"products lose together {zone} of the last place", why))
     full = None
     if most:
-        name = f"products lose together {most} of the last place or more, the most beside a product"
-        full = out.bin("G4", name)
-    index_of = dict(zip(zones, at, strict=True))
-    above, top = index_of.get(f"2 or more, below {half}"), at[-1]
+        full = out.bin("G4", f"products lose together {most} of the last place or more, the most beside a product")
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if len(sampled.terms) + (sampled.addend is not None) < 2:
             return
         losing = [(below, field) for _, _, below, field in sampled.terms if field]
-        if not losing:
-            hits.add(at[0])
-            return
-        deep = max([below for below, _ in losing])
+        deep = max([below for below, _ in losing], default=0)
         total, one = sum([field << deep - below for below, field in losing]), 1 << deep
-        if total < one:
-            hits.add(at[1])
-        elif total < 2 * one:
-            hits.add(at[2] if total == one else at[3])
-        elif above is None or total >= half * one:
-            hits.add(top)
-        else:
-            hits.add(above)
+        zone = min(2 * (total // one) + (total % one > 0), several)
+        hits.add(at[-1] if zone == several and total >= half * one else at[zone])
         if full is not None and most is not None and total >= most * one:
             hits.add(full)
 
-    out.groups.append(sample)
 
-
-def _too_little(facts: UnitFacts, zone: str, half: Fraction) -> str | None:
-    """Why products never lose so much together, or None."""
+def _too_little(facts: UnitFacts, least: int | Fraction, beyond: bool) -> str | None:
+    """Why products never lose so much together, or more than that, or None."""
     most, attained = facts.most_together
-    least = {"above 0, below 1": Fraction(0), "1": Fraction(1), "above 1, below 2": Fraction(1)}.get(zone, Fraction(2))
-    if zone == f"{half} or more":
-        least = half
-    beyond = zone.startswith("above")
     if most > least or (most == least and attained and not beyond):
         return None
     return f"all that can lose bits lose {'' if attained else 'less than '}{most} of the last place together at most"
+
+
+def fields(places: int) -> dict[str, int]:
+    """Patterns of bits that are lost, by name; the named ones that differ from those before."""
+    half, ones = 1 << places - 1, (1 << places) - 1
+    patterns = {"zero": 0, "half": half, "ones": ones, "one": 1, "below": half - 1, "above": half + 1}
+    return distinct({name: value for name, value in patterns.items() if 0 <= value <= ones})
+
+
+def of_products(bench: Bench) -> None:
+    """Each field of lost bits of a straddling product, under a product and under the addend, in all signs."""
+    for places in range(1, bench.palette.fraction_bits + 4):
+        d = bench.window - bench.palette.fraction_bits + places
+        for (name, value), signs in cross(fields(places).items(), SIGN_PAIRS if d >= 0 else ()):
+            pair = bench.pair(d, signs, field=value)
+            if pair:
+                bench.add_beat(f"lost/s{places:02}-{name}-{signs_of(*signs)}", pair)
+            under = (low for low in bench.sign_of(signs[1]) if low.sig & bench.lost_bits(d) == value)
+            bench.add_first(
+                f"lost/under-addend-s{places:02}-{name}-{signs_of(*signs)}",
+                (bench.with_addend((low,), signs[0], 1, low.exp + d) for low in under),
+            )
+
+
+def of_the_addend(bench: Bench) -> None:
+    """Each field of lost bits of the addend below a product, added and subtracted."""
+    fraction_bits = bench.addend_bits - 1
+    for places in range(1, fraction_bits + 4) if bench.addend_bits else ():
+        d = bench.window - fraction_bits + places
+        for (name, value), signs in cross(fields(places).items(), SIGN_PAIRS):
+            if d < 0 or (places > fraction_bits + 1 and value) or signs[0] != places % 2:
+                continue
+            sig = 1 << fraction_bits | value if places <= fraction_bits else value
+            sig = sig or 1 << fraction_bits
+            bench.add_first(f"lost/addend-s{places:02}-{name}-{signs_of(*signs)}", _addend_under(bench, d, signs, sig))
+
+
+def _addend_under(bench: Bench, d: int, signs: SignPair, sig: int) -> Solutions:
+    """An addend of significand `sig` at a distance below a product."""
+    for exp, high in bench.by_exponent(signs[0]):
+        solution = bench.with_addend((bench.rng.choice(high),), signs[1], sig, exp - d - bench.addend_bits + 1)
+        if solution and solution.addend and solution.addend.term.exp == exp - d:
+            yield solution
+
+
+def of_many_lanes(bench: Bench) -> None:
+    """One, two and more lanes that lose bits at once, up to all but one."""
+    best = _losing_most(bench)
+    if best is None:
+        return
+    high, low = best
+    back = bench.palette.opposite(low) or low
+    for n in sorted({1, 2, 3, bench.lanes // 2, bench.lanes - 1} & set(range(1, bench.lanes))):
+        bench.add_beat(f"lost/lanes{n:02}", (high, *[low] * n))
+        bench.add_beat(f"lost/lanes{n:02}-alternating", (high, *[low, back] * (n // 2), *[low] * (n % 2)))
+        bench.add_beat(f"lost/lanes{n:02}-neg", (high, *[back] * n))
+
+
+def _losing_most(bench: Bench) -> tuple[Product, Product] | None:
+    """A product, and one below it that loses as much of a window place as can be."""
+    best, most = None, 0.0
+    for d in bench.distances:
+        places = bench.lost_place(d)
+        for exp in bench.tries[:8] if 0 < places <= bench.palette.fraction_bits + 2 else ():
+            high = bench.palette.of(0, exp)
+            for low in bench.palette.of(0, exp - d) if high else ():
+                part = (low.sig & bench.lost_bits(d)) / (1 << places)
+                if part > most:
+                    best, most = (high[-1], low), part
+    return best
+
+
+def at_the_edge(bench: Bench) -> None:
+    """A single bit at the last place that is kept, at the first that is lost, and at the places next to them."""
+    for place, signs in cross((-3, -2, -1, 0, 1, 2), SIGN_PAIRS):
+        name = {0: "last-kept", -1: "first-lost"}.get(place, f"place{place:+}")
+        bench.add_first(f"edge/{name}-{signs_of(*signs)}", _bit_under_product(bench, place, signs))
+        bench.add_first(f"edge/{name}-under-addend-{signs_of(*signs)}", _bit_under_addend(bench, place, signs))
+        bench.add_first(f"edge/{name}-of-addend-{signs_of(*signs)}", _addend_bit(bench, place, signs))
+
+
+def _bit_under_product(bench: Bench, place: int, signs: SignPair) -> Solutions:
+    for exp, high in bench.by_exponent(signs[0]):
+        low = [one for one in bench.palette.powers(signs[1], exp - bench.window + place) if one.exp <= exp]
+        if low:
+            yield Solution((bench.rng.choice(high), bench.rng.choice(low)))
+
+
+def _bit_under_addend(bench: Bench, place: int, signs: SignPair) -> Solutions:
+    for exp in reversed(bench.tries):
+        top = exp + bench.window - place
+        for low in bench.palette.powers(signs[1], exp):
+            if low.exp <= top:
+                yield bench.with_addend((low,), signs[0], 1, top)
+
+
+def _addend_bit(bench: Bench, place: int, signs: SignPair) -> Solutions:
+    for exp, high in bench.by_exponent(signs[0]):
+        yield bench.with_addend((bench.rng.choice(high),), signs[1], 1, exp - bench.window + place)
+
+
+def single_bits(bench: Bench, facts: UnitFacts) -> None:
+    """One product, or the addend, that loses one bit alone, below products of several sums."""
+    bits = bench.addend_bits
+    for d, sign in cross(range(bench.window + MOST_DEPTH + 1), SIGNS):
+        places = bench.lost_place(d)
+        for depth in range(1, min(places, MOST_DEPTH) + 1) if d <= facts.farthest else ():
+            pair = bench.pair(d, (sign, d % 2), field=1 << places - depth)
+            if pair:
+                products = bench.palette.of(sign, pair[0].exp)
+                for index in sorted({0, len(products) // 3, len(products) // 2, len(products) - 1}):
+                    bench.add_beat(f"G4/single-d{d:02}-depth{depth:02}-{sign}-{index}", (products[index], pair[1]))
+    for depth, exp, sign in cross(range(1, bits), bench.tries[:8], SIGNS):
+        high = bench.palette.of(sign, exp)
+        for word, sig in (("ends", 1 << bits - 1 | 1), ("alone", 1)):
+            added = bench.addend(sign, sig, exp - bench.window - depth) if high else None
+            for index in sorted({0, len(high) // 2}) if added and added.term.exp <= exp else ():
+                name = f"G4/addend-depth{depth:02}-{word}-{exp}-{sign}-{index}"
+                bench.add_beat(name, high[index : index + 1], added)
+
+
+def under_addend(bench: Bench, facts: UnitFacts) -> None:
+    """Each kind of lost field of one product below an addend; and 1, 2, ... all lanes that lose it."""
+    counts = sorted({1, 2, 3, bench.lanes // 2, bench.lanes - 1, bench.lanes} - {0})
+    for places, sign in cross(range(1, facts.width), SIGNS if bench.addend_bits else ()):
+        d, kinds = places + facts.window - facts.bits, set[str]()
+        for one in bench.sign_of(sign) if d >= 0 else ():
+            field = one.sig & ((1 << places) - 1)
+            word = kind(field, places)
+            added = bench.addend(0, 1, one.exp + d) if word not in kinds else None
+            if added is None or added.term.exp != one.exp + d:
+                continue
+            kinds.add(word)
+            for n in counts if field else (1,):
+                name = f"G4/under-addend-{places}-{word.replace(' ', '-')}-{sign}-{n:02}"
+                bench.add_beat(name, (one,) * n, added)
+
+
+def many_alike(bench: Bench, facts: UnitFacts) -> None:
+    """Numbers of lanes that lose the same field below a product, and the least product far below all others."""
+    counts = sorted({1, 2, 3, bench.lanes // 2, bench.lanes // 2 + 1, bench.lanes - 1} & set(range(1, bench.lanes)))
+    for d in bench.distances:
+        places = bench.lost_place(d)
+        patterns = sorted({1, 1 << places - 1, (1 << places) - 1}) if 0 < places <= facts.bits + 3 else []
+        for n, field in cross(counts, patterns):
+            pair = bench.pair(d, (0, n % 2), field=field)
+            if pair:
+                bench.add_beat(f"G4/d{d:02}-{n:02}-lose-{field:x}", (pair[0], *[pair[1]] * n))
+    exps = bench.palette.exps
+    least, most = bench.palette.of(0, exps[0])[0], bench.palette.of(0, exps[-1])[-1]
+    bench.add_beat("G4/deepest", (most, least))
+    far = bench.with_addend((least,), 0, 1, exps[0] + bench.window + facts.width * 2)
+    bench.add_solution("G4/deepest-addend", far)
+
+
+def last_bits(bench: Bench, facts: UnitFacts) -> None:
+    """Products whose lost bits are 0...01 or all ones, for each number of them that straddles, below a product.
+
+    They are made from significands: of wide formats the palette holds a few products only.
+    """
+    a, b = bench.factors
+    if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat) or bench.lanes < 2:
+        return
+    for places in range(2, facts.width):
+        d = places + facts.window - facts.bits
+        for sign, field in cross(SIGNS, (1, (1 << places) - 1)):
+            pair = factors_ending(a, b, places, field, sign)
+            if pair and d >= 0:
+                high = bench.palette.of(0, bench.definition.product(*pair, bench.neutral).exp + d)[:1]
+                row = [*((one.a, one.b) for one in high), pair]
+                bench.add_beat(f"G4/last-{field:x}-{places:02}-{sign}", row[: bench.lanes])
+
+
+FAMILY = Family(
+    "lostbits",
+    groups={"G4": "lost bits"},
+    declare=declare,
+    directed=(of_products, of_the_addend, of_many_lanes, at_the_edge),
+    rest=(single_bits, under_addend, many_alike, last_bits),
+)

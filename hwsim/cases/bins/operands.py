@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product as cross
 
-from hwsim.cases.bins.declare import Declared, Hits
+from hwsim.cases.bench import Bench
+from hwsim.cases.bins.declare import Declared, Family, Hits
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.sampled import SampledGroup
-from hwsim.cases.landmarks import infinities, nans, numbers, zeros
+from hwsim.cases.landmarks import infinities, nans, negate, numbers, zeros
 from hwsim.cases.palette import EXHAUSTIVE_BITS
+from hwsim.cases.solver import Pair
 from hwsim.formats import Class, FixedFormat, FloatFormat, unpack
 from hwsim.spec.keys import Number
+
+SPECIAL = ("NaN", "Inf")
 
 
 def classify(fmt: Number, code: int) -> str:
@@ -102,6 +107,7 @@ def declare(facts: UnitFacts, out: Declared) -> None:
     table_b = _Table(b, {name: index for index, name in enumerate(classes(b))})
     tops = [(side, _top_binade(fmt, out, "ab"[side])) for side, fmt in enumerate((a, b))]
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         hits.update([at[table_a[x] + table_b[y]] for x, y in zip(sampled.a, sampled.b, strict=True)])
         for side, top in tops:
@@ -113,7 +119,6 @@ def declare(facts: UnitFacts, out: Declared) -> None:
         lanes = zip(sampled.a, sampled.b, strict=True)
         return [lane * count + table_a[x] + table_b[y] for lane, (x, y) in enumerate(lanes)]
 
-    out.groups.append(sample)
     out.parts = parts
 
 
@@ -126,3 +131,59 @@ def _top_binade(fmt: Number, out: Declared, side: str) -> dict[int, int]:
     bins = {m: out.bin("G1", f"finite top binade: {m:#x} in {side}") for m in magnitudes}
     signs = (0, fmt.sign_bit) if fmt.signed else (0,)
     return {(m | sign) << fmt.padding: index for m, index in bins.items() for sign in signs}
+
+
+def named(fmt: Number) -> dict[str, int]:
+    """One code of every class, both signs: zeros, numbers, NaN and infinities."""
+    found = {f"zero{index}": code for index, code in enumerate(zeros(fmt))}
+    for name, code in numbers(fmt).items():
+        found[name] = code
+        other = negate(fmt, code)
+        if other is not None:
+            found[f"neg-{name}"] = other
+    for index, code in enumerate(infinities(fmt)):
+        found["neg-inf" if index else "inf"] = code
+    found |= {f"nan{index}": code for index, code in enumerate(nans(fmt)[:1])}
+    if isinstance(fmt, FloatFormat):
+        return found
+    return {**found, "most-negative": 1 << fmt.bits - 1}
+
+
+def class_pairs(bench: Bench) -> None:
+    """Every class of one factor times every class of the other, in all signs, in lanes that vary."""
+    a, b = bench.factors
+    for index, ((x, code), (y, other)) in enumerate(cross(named(a).items(), named(b).items())):
+        bench.add(f"class/{x}-{y}", [bench.filling([(code, other)], index % bench.lanes, exact=True)])
+
+
+def class_rows(bench: Bench, facts: UnitFacts) -> None:
+    """Every pair of classes of numbers through every lane, a pair in each lane of a row."""
+    finite = [pair for pair in pairs_of_classes(facts) if not any(pair_of[1:] in SPECIAL for pair_of in pair)]
+    for row in range(len(finite)):
+        held = [finite[(row + lane) % len(finite)] for lane in range(bench.lanes)]
+        bench.add(f"G1/numbers{row:03}", [bench.filling([_codes_of(facts, pair, row) for pair in held], 0, exact=True)])
+
+
+def class_specials(bench: Bench, facts: UnitFacts) -> None:
+    """Every pair of classes with NaN or an infinity through every lane, alone beside numbers, so that it shows."""
+    special = [pair for pair in pairs_of_classes(facts) if any(one[1:] in SPECIAL for one in pair)]
+    plain = bench.ends()[0]
+    for index, pair in enumerate(special):
+        for lane in range(bench.lanes):
+            row = [_codes_of(facts, pair, index + lane), *[(plain.a, plain.b)] * (bench.lanes > 1)]
+            bench.add(f"G1/special{index:03}-lane{lane:02}", [bench.filling(row, lane, exact=True)])
+
+
+def _codes_of(facts: UnitFacts, pair: tuple[str, str], turn: int) -> Pair:
+    """Codes of two classes, in turn."""
+    a, b = (classes(fmt)[name] for fmt, name in zip(facts.factors, pair, strict=True))
+    return a[turn % len(a)], b[turn * 7 % len(b)]
+
+
+FAMILY = Family(
+    "operands",
+    groups={"G1": "operands"},
+    declare=declare,
+    directed=(class_pairs,),
+    rest=(class_rows, class_specials),
+)

@@ -1,18 +1,37 @@
-"""A unit's coverage plan: every bin, once."""
+"""A unit's coverage plan: every bin, once; and coverage as a report shows it."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TypedDict
 
-from hwsim.cases.bins import interface
+from hwsim.cases.bins import (
+    accumulation,
+    distances,
+    interface,
+    lostbits,
+    operands,
+    promotions,
+    ranges,
+    references,
+    roundings,
+    scales,
+    specials,
+    sums,
+)
 from hwsim.cases.bins.declare import CaseSampler, CoverageBin, Declared, GroupSampler, PartSampler
 from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.bins.families import FAMILIES
 from hwsim.spec import Unit
 from hwsim.spec.implementation import pipeline
 
+MODULES = operands, distances, references, lostbits, sums, roundings, ranges, scales, specials, accumulation, promotions
+FAMILIES = tuple(module.FAMILY for module in MODULES)
 GROUPS = {group: title for family in FAMILIES for group, title in family.groups.items()} | {"G12": "interface"}
+LANES = re.compile(r"lane (\d+) sets max_exp, lane (\d+) straddles the window")
+AXES = {"G3": ("lane of max_exp", "lane that straddles")}
 
 
 @dataclass(frozen=True)
@@ -57,3 +76,36 @@ def plan(unit: Unit) -> CoveragePlan:
         family.declare(facts, out)
     interface.declare(unit, pipeline(unit), out)
     return CoveragePlan(unit, tuple(out.bins), tuple(out.groups), tuple(out.cases), out.parts)
+
+
+# What a report says of bins: their states, and which are cells of a table of pairs.
+
+
+class Labels(TypedDict):
+    """What a report says of groups and bins beside their names.
+
+    titles, axes: by group; axes are what the rows and columns of places are. places: by the bin's name.
+    """
+
+    titles: Mapping[str, str]
+    places: Mapping[str, tuple[str, str]]
+    axes: Mapping[str, tuple[str, str]]
+
+
+def labels(names: Iterable[str]) -> Labels:
+    """The labels of the bins of these names, and of all groups."""
+    pairs = {name: LANES.fullmatch(name) for name in names}
+    return Labels(titles=GROUPS, places={name: (one[1], one[2]) for name, one in pairs.items() if one}, axes=AXES)
+
+
+def planned(bins: Iterable[CoverageBin], reached: Container[str]) -> list[tuple[str, str, bool | None, str]]:
+    """Group, name, whether it can be reached (None: not known) and the proof that it cannot, of each bin.
+
+    reached: the names of bins that something has hit. A proof that this contradicts does not count.
+    """
+    return [
+        (one.group, one.name, True, "")
+        if one.name in reached
+        else (one.group, one.name, None if one.unreachable is None else False, one.unreachable or "")
+        for one in bins
+    ]

@@ -1,26 +1,28 @@
-"""G9: the ends of the result's range, and shared scales."""
+"""G9: the ends of the result's range."""
 
 from __future__ import annotations
 
-from hwsim.cases.bins.declare import Declared, Hits
+from collections.abc import Iterator
+from itertools import product as cross
+
+from hwsim.cases.bench import SIGN, SIGN_PAIRS, SIGNS, Bench
+from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.lostrules import drops_what_is_far_below
 from hwsim.cases.bins.sampled import SampledGroup
-from hwsim.formats import ExponentFormat, FloatFormat
+from hwsim.cases.palette import Product
+from hwsim.formats import FloatFormat, unpack
 
-SIGNS = ("+", "-")
 NEAR = 3  # codes of an addend's format that count as near
 ZONES = ("near the largest", "near the least normal", "subnormal")
 PUSHES = ("out of the range", "back into it")
 
 
 def declare(facts: UnitFacts, out: Declared) -> None:
-    """Addends near the ends of the range that products push; overflow and underflow; the scales' landmarks."""
+    """Addends near the ends of the range that products push; overflow and underflow."""
     if facts.addends:
         _pushed(facts, out)
     _results(facts, out)
-    if facts.unit.scale is not None:
-        _scales(facts, out)
 
 
 def _pushed(facts: UnitFacts, out: Declared) -> None:
@@ -33,6 +35,7 @@ def _pushed(facts: UnitFacts, out: Declared) -> None:
     }
     first, most = 1 << fmt.fraction_bits, fmt.max_magnitude
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if sampled.addend is None or not sampled.group.aligned[-1]:
             return
@@ -48,8 +51,6 @@ def _pushed(facts: UnitFacts, out: Declared) -> None:
             hits.add(at[2, 1 - apart])
         elif magnitude - first <= NEAR:
             hits.add(at[1, 1 - apart])
-
-    out.groups.append(sample)
 
 
 def _swamped(facts: UnitFacts, fmt: FloatFormat, zone: int) -> str | None:
@@ -87,13 +88,14 @@ def _no_partial(facts: UnitFacts, zone: int) -> str | None:
 def _results(facts: UnitFacts, out: Declared) -> None:
     over = None if facts.range.overflow else facts.range.reasons[0].removeprefix("overflow: ")
     under = None if facts.range.underflow else facts.range.reasons[1].removeprefix("underflow: ")
-    overflow = [out.bin("G9", f"{sign} overflow", over) for sign in SIGNS]
-    subnormal = [out.bin("G9", f"{sign} subnormal result beside a product that counts", under) for sign in SIGNS]
+    overflow = [out.bin("G9", f"{sign} overflow", over) for sign in MARKS]
+    subnormal = [out.bin("G9", f"{sign} subnormal result beside a product that counts", under) for sign in MARKS]
     zero = [
         out.bin("G9", f"{word} sum that rounds to zero", under or _never_zero(facts, sign))
-        for sign, word in enumerate(SIGNS)
+        for sign, word in enumerate(MARKS)
     ]
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         group = sampled.group
         if sampled.top is None or not group.total:
@@ -104,8 +106,6 @@ def _results(facts: UnitFacts, out: Declared) -> None:
         elif group.rounded.tiny and any(group.aligned[: len(group.products)]):
             small = group.code >> facts.result.padding & (facts.result.sign_bit - 1)
             hits.add(subnormal[sign] if small else zero[sign])
-
-    out.groups.append(sample)
 
 
 def _never_zero(facts: UnitFacts, sign: int) -> str | None:
@@ -122,51 +122,63 @@ def _never_zero(facts: UnitFacts, sign: int) -> str | None:
     return None
 
 
-def _scales(facts: UnitFacts, out: Declared) -> None:
-    """Exponents that both scales add together, NaN in either, and products far out with a result inside."""
-    low, high = facts.bench.scale_ends
-    a, b = facts.bench.scale_formats
-    least, most = -a.bias, a.max_code - a.bias
-    marks = {low, high, least, least + 1, -1, 0, 1, most - 1, most}
-    at = {exp: out.bin("G9", f"scales together 2^{exp}") for exp in sorted(marks) if low <= exp <= high}
-    nan = [out.bin("G9", f"NaN scale of {word}", _no_nan(fmt)) for word, fmt in (("a", a), ("b", b))]
-    both = out.bin("G9", "NaN scale of a and of b", _no_nan(a) or _no_nan(b))
-    far = [
-        out.bin("G9", f"scales together above 2^{most}, result inside the range", _within(high, most)),
-        out.bin("G9", f"scales together below 2^{least}, result inside the range", _within(least, low)),
-    ]
+def magnitudes(bench: Bench) -> Iterator[tuple[str, int, int]]:
+    """Numbers near the ends of the result's range, and of every subnormal length.
 
-    def sample(sampled: SampledGroup, hits: Hits) -> None:
-        exps = sampled.group.scale_exp
-        for exp in set(exps):
-            if exp is None:
-                _nan(sampled, hits)
-            else:
-                if exp in at:
-                    hits.add(at[exp])
-                rounded = sampled.group.rounded
-                if sampled.terms and not rounded.overflow and not rounded.tiny and sampled.group.total:
-                    if exp > most:
-                        hits.add(far[0])
-                    elif exp < least:
-                        hits.add(far[1])
-
-    def _nan(sampled: SampledGroup, hits: Hits) -> None:
-        found = [any(fmt.is_nan(code) for code in codes) for fmt, codes in _sides(sampled)]
-        if all(found):
-            hits.add(both)
-        elif any(found):
-            hits.add(nan[found.index(True)])
-
-    def _sides(sampled: SampledGroup) -> list[tuple[ExponentFormat, tuple[int, ...]]]:
-        return [(a, sampled.case.scale_a), (b, sampled.case.scale_b)]
-
-    out.groups.append(sample)
+    Name, integer, and the exponent of its unit.
+    """
+    fmt = bench.result
+    ulp = fmt.emax - fmt.fraction_bits - 2
+    most = ((fmt.max_magnitude & (1 << fmt.fraction_bits) - 1) | 1 << fmt.fraction_bits) << 2
+    for name, step in (("-ulp", -4), ("", 0), ("+quarter", 1), ("+half", 2), ("+three-quarters", 3), ("+ulp", 4)):
+        yield f"largest{name}", most + step, ulp
+    yield "twice-largest", most, ulp + 1
+    least = fmt.emin - fmt.fraction_bits
+    for place in range(fmt.fraction_bits + 4):
+        lead = fmt.emin + 1 - place
+        kept = max(0, lead - least)
+        yield f"lead{place:02}", 1, lead
+        yield f"lead{place:02}-ones", (2 << bench.window) - 1, lead - bench.window
+        yield f"lead{place:02}-half", (1 << kept + 1) | 1, lead - kept - 1
+        yield f"lead{place:02}-odd-half", (1 << kept + 1) | 3, lead - kept - 1
+        yield f"lead{place:02}-above-half", (1 << kept + 3) | 5, lead - kept - 3
+        yield f"lead{place:02}-below-half", (1 << kept + 3) | 3, lead - kept - 3
 
 
-def _no_nan(fmt: ExponentFormat) -> str | None:
-    return None if fmt.nan else f"{fmt.name} has no NaN"
+def ends(bench: Bench) -> None:
+    """Results at the ends of the range: overflow and just not, and underflow through every subnormal place to zero."""
+    for (name, size, unit_exp), sign in cross(magnitudes(bench), SIGNS):
+        bench.add_solution(f"range/{name}-{SIGN[sign]}", bench.solved(-size if sign else size, unit_exp))
 
 
-def _within(high: int, most: int) -> str | None:
-    return f"both scales together are at most 2^{high}" if high <= most else None
+def pushed(bench: Bench, facts: UnitFacts) -> None:
+    """Addends near the ends of their format's range, and products of about their size that push them over or back."""
+    fmt = bench.addend_format or bench.result
+    first, most = 1 << fmt.fraction_bits, fmt.max_magnitude
+    zones = {"largest": most - 1, "least-normal": first + 1, "subnormal": first - 1, "middle-subnormal": first // 2}
+    for (word, magnitude), signs in cross(zones.items(), SIGN_PAIRS):
+        _, exp, sig, _ = unpack(fmt, magnitude << fmt.padding)
+        added = bench.addend(signs[0], sig, exp - fmt.fraction_bits)
+        one = beside(bench, signs[1], exp) if added else None
+        if added and one:
+            bench.add_beat(f"G9/{word}-{signs[0]}{signs[1]}", one[:1], added, shift=one[1])
+
+
+def beside(bench: Bench, sign: int, exp: int) -> tuple[Product, int] | None:
+    """A product whose exponent, scaled, is near this one; and the shift of the scales."""
+    for source in bench.tries:
+        products = bench.palette.of(sign, source)
+        for step in (0, -1, 1, -2, 2, -3, -4, -5, -6):
+            shift = exp + step - source if bench.unit.scale is not None else 0
+            if products and bench.can_shift(shift) and abs(source + shift - exp) <= bench.window - 2:
+                return products[-1], shift
+    return None
+
+
+FAMILY = Family(
+    "ranges",
+    groups={"G9": "range"},
+    declare=declare,
+    directed=(ends,),
+    rest=(pushed,),
+)

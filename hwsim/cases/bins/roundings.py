@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from hwsim.cases.bins.declare import Declared, Hits
+from itertools import product as cross
+
+from hwsim.cases.bench import SIGN, SIGNS, Bench
+from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.sampled import SampledGroup
+from hwsim.cases.landmarks import distinct, exact_code
+from hwsim.cases.palette import Product
+from hwsim.cases.solver import Pair
+from hwsim.formats import FloatFormat, unpack
 
-SIGNS = ("+", "-")
 MOST_CUT = 12  # up to so many places cut off, each sticky place of each has a bin
+FEW = 8  # exponents of products up to which each is tried as the largest
 
 
 def declare(facts: UnitFacts, out: Declared) -> None:
@@ -35,13 +42,13 @@ def _rounding(facts: UnitFacts, out: Declared) -> None:
                 for sticky in (0, 1):
                     cut = guard or sticky  # nothing else needs a place that is cut off
                     why = (_exact(facts) or _uncut(facts, 2 if sticky else 1)) if cut else None
-                    name = f"{SIGNS[sign]}, last {last}, guard {guard}, sticky {sticky}"
+                    name = f"{MARKS[sign]}, last {last}, guard {guard}, sticky {sticky}"
                     tables[sign, last, guard, sticky] = out.bin("G7", name, why)
     fraction = facts.result.fraction_bits
     ones = {
         (sign, guard): out.bin(
             "G7",
-            f"{SIGNS[sign]} all ones, guard {guard}",
+            f"{MARKS[sign]} all ones, guard {guard}",
             (_exact(facts) or _uncut(facts, 1)) if guard else None,
         )
         for sign in (0, 1)
@@ -59,6 +66,7 @@ def _rounding(facts: UnitFacts, out: Declared) -> None:
     }
     all_ones, emin, window = (2 << fraction) - 1, facts.result.emin, facts.window
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         rounded, total = sampled.group.rounded, sampled.group.total
         if sampled.top is None or not total or rounded.exp is None:
@@ -77,8 +85,6 @@ def _rounding(facts: UnitFacts, out: Declared) -> None:
         hits.add(runs[(kept & -kept).bit_length() - 1])
         if low and not low & (low - 1) and (cut, low.bit_length() - 1, guard) in single:
             hits.add(single[cut, low.bit_length() - 1, guard])
-
-    out.groups.append(sample)
 
 
 def _exact(facts: UnitFacts) -> str | None:
@@ -108,17 +114,18 @@ def _near(facts: UnitFacts, out: Declared) -> None:
         fmt.max_magnitude: "the largest",
     }
     at = {
-        (magnitude, sign): out.bin("G8", f"result {SIGNS[sign]}{word}", _never(facts, magnitude))
+        (magnitude, sign): out.bin("G8", f"result {MARKS[sign]}{word}", _never(facts, magnitude))
         for magnitude, word in places.items()
         for sign in (0, 1)
     }
     powers = {
-        (step, sign): out.bin("G8", f"result {SIGNS[sign]}{word} another power of two")
+        (step, sign): out.bin("G8", f"result {MARKS[sign]}{word} another power of two")
         for step, word in ((-1, "one below"), (0, "on"), (1, "one above"))
         for sign in (0, 1)
     }
     low, padding = first - 1, fmt.padding
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         rounded = sampled.group.rounded
         if sampled.top is None or rounded.overflow or rounded.exp is None:
@@ -131,8 +138,6 @@ def _near(facts: UnitFacts, out: Declared) -> None:
             step = {low: -1, 0: 0, 1: 1}.get(magnitude & low)
             if step is not None:
                 hits.add(powers[step, sign])
-
-    out.groups.append(sample)
 
 
 def _never(facts: UnitFacts, magnitude: int) -> str | None:
@@ -148,3 +153,148 @@ def _never(facts: UnitFacts, magnitude: int) -> str | None:
         exact = most.numerator.bit_length() - most.denominator.bit_length() + 1
         return f"no sum of products that the unit can be given reaches 2^{exact}, far below the largest number"
     return None
+
+
+def cut_fields(places: int) -> dict[str, int]:
+    """Patterns of the bits that rounding cuts off: each single bit, half and each bit below it, ones, half less one."""
+    half = 1 << places - 1
+    fields = {"exact": 0, "half": half, "ones": 2 * half - 1, "below-half": half - 1}
+    for k in range(places - 1):
+        fields[f"sticky{k}"] = 1 << k
+        fields[f"half-sticky{k}"] = half | 1 << k
+    return distinct({name: value for name, value in fields.items() if value >= 0})
+
+
+def ties(bench: Bench) -> None:
+    """Each field of bits that rounding cuts off, below an even and an odd last bit, and below all ones."""
+    fraction = bench.result.fraction_bits
+    last = 1 << fraction
+    mixed = (last * 5 // 3) & ~1 | last
+    kepts = {"even": last, "odd": last + 1, "mixed-even": mixed, "mixed-odd": mixed + 1, "ones": 2 * last - 1}
+    for places in range(1, bench.window - fraction + bench.growths + 1):
+        for (field, low), (kind, kept), sign in cross(cut_fields(places).items(), kepts.items(), SIGNS):
+            if "sticky" in field and kind != ("even", "odd", "mixed-even", "mixed-odd")[low.bit_length() % 4]:
+                continue
+            total = kept << places | low
+            _total(bench, f"tie/cut{places}-{field}-{kind}-{SIGN[sign]}", -total if sign else total)
+
+
+def _total(bench: Bench, name: str, total: int) -> None:
+    """A case of a sum, by products alone or else with an addend."""
+    bench.add_solution(name, bench.either(total, bench.tops(abs(total).bit_length() - 1 - bench.window)))
+
+
+def cut(bench: Bench, facts: UnitFacts) -> None:
+    """Sums with each pattern of last, guard and sticky bits, and with every run of zeros."""
+    fraction = bench.result.fraction_bits
+    for places in range(max(facts.most_cut, 0) + 1):
+        for last, low, sign in cross((0, 1), sorted(_patterns(places)), SIGNS):
+            total = (1 << fraction | last) << places | low
+            _total(bench, f"G7/cut{places}-{last}-{low:x}-{SIGN[sign]}", -total if sign else total)
+    for zeros in range(fraction + 1):
+        total = 1 << fraction | 1 << zeros
+        for places in range(max(facts.most_cut, 0) + 1):
+            _total(bench, f"G7/zeros{zeros:02}-cut{places}", total << places)
+
+
+def _patterns(places: int) -> set[int]:
+    half = 1 << places - 1 if places else 0
+    single = {1 << place for place in range(places - 1)}
+    return {0, half, *single, *(half | one for one in single)}
+
+
+def sticky(bench: Bench, facts: UnitFacts) -> None:
+    """As few large products as grow so far, or two that cancel, and one whose lowest bits are guard and sticky."""
+    fraction = bench.result.fraction_bits
+    for cut, top in cross(range(2, facts.most_cut + 1), bench.tops(facts.most_growth)[:2]):
+        growth = cut + fraction - bench.window
+        length = bench.window + growth + 1 if growth < 0 else None
+        row = bench.cancelling(top) if growth < 0 else _growing(bench, top, growth, cut)
+        for place, guard in cross(range(cut - 1), (0, 1)) if row and len(row) < bench.lanes else ():
+            one = _ending(bench, top, 1 << place | guard << cut - 1, cut, length)
+            if one and row:
+                bench.add_beat(f"G7/sticky-{cut}-{place}-{guard}-{top}", (*row, one))
+
+
+def _growing(bench: Bench, top: int, growth: int, cut: int) -> tuple[Product, ...] | None:
+    """The largest product without bits in the last `cut` places, as often as its sum needs to grow so far."""
+    low = (1 << max(0, cut - (bench.window - bench.palette.fraction_bits))) - 1
+    high = [one for one in bench.palette.of(0, top) if not one.sig & low]
+    return (high[-1],) * -(-(1 << growth + bench.palette.fraction_bits) // high[-1].sig) if high else None
+
+
+def _ending(bench: Bench, top: int, field: int, places: int, length: int | None) -> Product | None:
+    """A product with nothing below the window, whose last places in it are so. length: its bits in the window."""
+    mask = (1 << places) - 1
+    for exp in bench.palette.exps:
+        shift = exp - bench.palette.fraction_bits - (top - bench.window)
+        for one in bench.palette.of(0, exp) if 0 <= shift < places and exp <= top else ():
+            if one.sig << shift & mask == field and length in (None, one.sig.bit_length() + shift):
+                return one
+    return None
+
+
+def bits_apart(bench: Bench, facts: UnitFacts) -> None:
+    """Two products that cancel, one for the result's first bit, and one for guard and one sticky bit."""
+    if bench.lanes < 4 or bench.unit.scale is not None:
+        return
+    for cut in range(2, facts.most_cut + 1):
+        lead = cut + bench.result.fraction_bits
+        for place, guard, sign in cross(range(cut - 1), (0, 1), SIGNS if lead < bench.window else ()):
+            low = (1 << cut - 1 - place | 1) if guard else 1
+            terms = ((1, 0, 0), (1, 0, 1), (1, lead - bench.window, sign), (low, place - bench.window, sign))
+            pairs = [pair for term in terms if (pair := _exactly(bench, *term))]
+            if len(pairs) == len(terms):
+                bench.add_beat(f"G7/apart-{cut}-{place}-{guard}-{sign}", pairs)
+
+
+def _exactly(bench: Bench, sig: int, unit_exp: int, sign: int) -> Pair | None:
+    """Factors of (-1)^sign * sig * 2^unit_exp: all of its bits in one, a power of two the other, both normal."""
+    a, b = bench.factors
+    if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat) or sig.bit_length() > a.precision:
+        return None
+    exp = unit_exp + sig.bit_length() - 1
+    part = min(max(exp // 2, b.emin), b.emax)
+    if exp - part < a.emin:
+        return None
+    x, y = exact_code(a, sign, sig, unit_exp - part), exact_code(b, 0, 1, part)
+    return None if x is None or y is None else (x, y)
+
+
+def near(bench: Bench, facts: UnitFacts) -> None:
+    """Results on the codes at which a format changes, and next to them: by products, or by the addend alone."""
+    fmt = bench.result
+    first, one = 1 << fmt.fraction_bits, fmt.bias << fmt.fraction_bits
+    most = fmt.max_magnitude
+    steps = (1, 2, first - 1, first, first + 1, one - 1, one, one + 1, 2 * one, most - 1, most)
+    for magnitude, sign in cross(steps, SIGNS):
+        _result(bench, f"G8/{magnitude:x}-{SIGN[sign]}", magnitude, sign)
+    for step, sign, binade in cross((-1, 0, 1), SIGNS, range(2, 12)):
+        magnitude = one + (binade << fmt.fraction_bits) + step
+        if magnitude < most:
+            _result(bench, f"G8/binade{binade}{step:+}-{SIGN[sign]}", magnitude, sign)
+
+
+def _result(bench: Bench, name: str, magnitude: int, sign: int) -> None:
+    """Cases whose result is a code: by products, beside an addend, and by an addend alone."""
+    fmt = bench.result
+    _, exp, sig, _ = unpack(fmt, magnitude << fmt.padding)
+    unit = exp - fmt.fraction_bits
+    bench.add_solution(name, bench.solved(-sig if sign else sig, unit))
+    # Sums that are rounded to it, or to its neighbours; what is new is kept.
+    for top in bench.palette.exps if len(bench.palette.exps) < FEW else ():
+        down = top - bench.window - unit
+        for step in (0, 1):
+            total = (sig >> down if down >= 0 else sig << -down) + step
+            if total:
+                bench.add_solution(f"{name}-top{top}-{step}", bench.total(-total if sign else total, [top]))
+    bench.add_solution(f"{name}-addend", bench.with_addend((), sign, sig, unit))
+
+
+FAMILY = Family(
+    "roundings",
+    groups={"G7": "rounding", "G8": "near misses"},
+    declare=declare,
+    directed=(ties,),
+    rest=(cut, sticky, bits_apart, near),
+)

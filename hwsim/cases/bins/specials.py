@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from hwsim.cases.bins.declare import Declared, Hits
+from itertools import product as cross
+
+from hwsim.cases.bench import Bench
+from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits
 from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.operands import named
 from hwsim.cases.bins.sampled import SampledGroup
-from hwsim.cases.landmarks import infinities, zeros
+from hwsim.cases.landmarks import infinities, nans, negate, numbers, zeros
 from hwsim.formats import Class, FixedFormat, Format
 from hwsim.model.terms import Term
-
-SIGNS = ("+", "-")
 
 
 def declare(facts: UnitFacts, out: Declared) -> None:
@@ -20,11 +22,11 @@ def declare(facts: UnitFacts, out: Declared) -> None:
 
 
 def _no_nan(fmt: Format) -> str | None:
-    return None if getattr(fmt, "has_nan", False) else f"{fmt.name} has no NaN"
+    return None if fmt.has_nan else f"{fmt.name} has no NaN"
 
 
 def _no_infinity(fmt: Format) -> str | None:
-    return None if infinities(fmt) else f"{fmt.name} has no infinity"
+    return None if fmt.infinities else f"{fmt.name} has no infinity"
 
 
 def _nan(facts: UnitFacts, out: Declared) -> None:
@@ -38,6 +40,7 @@ def _nan(facts: UnitFacts, out: Declared) -> None:
     none = (inf[0] if inf[0] and inf[1] else None) or (nan[0] if nan[0] and nan[1] else None)
     beside = out.bin("G10", "NaN in one lane, infinity in another", none or _single(facts))
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if sampled.finite:
             return
@@ -53,8 +56,6 @@ def _nan(facts: UnitFacts, out: Declared) -> None:
         if {Class.NAN, Class.INFINITY} <= found:
             hits.add(beside)
 
-    out.groups.append(sample)
-
 
 def _single(facts: UnitFacts) -> str | None:
     return "a group has one product only" if facts.lanes == 1 else None
@@ -66,7 +67,7 @@ def _infinity(facts: UnitFacts, out: Declared) -> None:
     times = [out.bin("G10", f"infinite {'ab'[side]} times zero", none[side]) for side in (0, 1)]
     lanes = [
         [out.bin("G10", f"{sign} infinite product at lane {lane}", neither) for lane in range(facts.lanes)]
-        for sign in SIGNS
+        for sign in MARKS
     ]
     opposed = out.bin("G10", "infinities of both signs in two lanes", neither or _single(facts))
     against, alike, addend = -1, -1, [-1, -1]
@@ -74,8 +75,9 @@ def _infinity(facts: UnitFacts, out: Declared) -> None:
         special = _no_infinite_addend(facts)
         against = out.bin("G10", "infinite product against an infinite addend", neither or special)
         alike = out.bin("G10", "infinite product and an infinite addend of its sign", neither or special)
-        addend = [out.bin("G10", f"{sign} infinite addend, finite products", special) for sign in SIGNS]
+        addend = [out.bin("G10", f"{sign} infinite addend, finite products", special) for sign in MARKS]
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if sampled.finite:
             return
@@ -96,8 +98,6 @@ def _infinity(facts: UnitFacts, out: Declared) -> None:
                 hits.update([alike if sign == one.sign else against for sign in found])
             elif not found and not _any_nan(group.products):
                 hits.add(addend[one.sign])
-
-    out.groups.append(sample)
 
 
 def _any_nan(products: tuple[Term, ...]) -> bool:
@@ -141,6 +141,7 @@ def _zeros(facts: UnitFacts, out: Declared) -> None:
         for c, word in addends.items()
     }
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if not sampled.finite or sampled.top is not None:
             return
@@ -150,8 +151,6 @@ def _zeros(facts: UnitFacts, out: Declared) -> None:
         key = (kind, 0 if one is None else one.sign)
         if key in at:
             hits.add(at[key])
-
-    out.groups.append(sample)
 
 
 def _no_zeros(facts: UnitFacts, kind: str) -> str | None:
@@ -163,3 +162,107 @@ def _no_zeros(facts: UnitFacts, kind: str) -> str | None:
     if kind == "all +" or any(len(zeros(fmt)) > 1 or isinstance(fmt, FixedFormat) for fmt in (a, b)):
         return None
     return f"neither {a.name} nor {b.name} has a zero of each sign"
+
+
+def zeros_alone(bench: Bench) -> None:
+    """All lanes zero, with every sign of zero in a, in b and in the addend."""
+    a, b = bench.factors
+    fmt = bench.unit.operands.addend
+    addends = zeros(fmt) if fmt else [0]
+    patterns = {"plus": (0,), "minus": (1,), "mixed": (0, 1)}
+    for (x, signs), (y, others), (k, c) in cross(patterns.items(), patterns.items(), enumerate(addends)):
+        pairs = [
+            (zeros(a)[signs[i % len(signs)] % len(zeros(a))], zeros(b)[others[i // 2 % len(others)] % len(zeros(b))])
+            for i in range(bench.lanes)
+        ]
+        bench.add(f"zero/{x}-{y}-c{k}", [bench.filling(pairs, 0, exact=True)], c)
+
+
+def nan(bench: Bench) -> None:
+    """Each NaN code, NaN in each lane of a and of b and in the addend; beside and times zeros, numbers, infinities."""
+    for side, fmt in enumerate(bench.factors):
+        others = list(named(bench.factors[1 - side]).items())
+        codes = nans(fmt)
+        for lane in range(bench.lanes) if codes else ():
+            code, other = codes[lane % len(codes)], others[lane % len(others)]
+            _nan_in(bench, f"nan/{'ab'[side]}-lane{lane:02}", side, code, other, lane)
+        for index, (code, other) in enumerate(cross(codes, others)):
+            _nan_in(bench, f"nan/{'ab'[side]}-{code:x}", side, code, other, index % bench.lanes)
+    addend = bench.unit.operands.addend
+    one = bench.palette.of(0, bench.palette.exps[-1])[-1]
+    for code in nans(addend) if addend else ():
+        bench.add(f"nan/addend-{code:x}", [bench.filling([one])], code)
+        bench.add(f"nan/addend-{code:x}-zero", [bench.filling([])], code)
+
+
+def _nan_in(bench: Bench, name: str, side: int, code: int, other: tuple[str, int], lane: int) -> None:
+    pair = (other[1], code) if side else (code, other[1])
+    beside = bench.palette.of(lane % 2, bench.palette.exps[-1])
+    row = [pair, *[(one.a, one.b) for one in beside[-1:]]][: bench.lanes]
+    bench.add(f"{name}-{other[0]}", [bench.filling(row, lane, exact=True)])
+
+
+def infinity(bench: Bench) -> None:
+    """Inf in each lane; with Inf of the other sign in another lane and in the addend; beside NaN; times zero."""
+    for side, fmt in enumerate(bench.factors):
+        for index, code in enumerate(infinities(fmt)):
+            for lane in range(bench.lanes):
+                _infinity_in(bench, f"inf/{'ab'[side]}{index}-lane{lane:02}", side, code, lane)
+    addend = bench.unit.operands.addend
+    one, minus = (bench.palette.of(sign, bench.palette.exps[-1])[-1] for sign in (0, 1))
+    for index, code in enumerate(infinities(addend) if addend else []):
+        for name, pairs in (("zero", []), ("product", [one]), ("against", [minus]), ("both", [one, minus])):
+            if len(pairs) <= bench.lanes:
+                bench.add(f"inf/addend{index}-{name}", [bench.filling(pairs)], code)
+        for name, special in _specials(bench):
+            bench.add(f"inf/addend{index}-{name}", [bench.filling([special])], code)
+
+
+def _specials(bench: Bench) -> list[tuple[str, tuple[int, int]]]:
+    """Products that are NaN or infinite."""
+    a, b = bench.factors
+    x, y = (numbers(fmt).get("one", 1) for fmt in bench.factors)
+    return [
+        *((f"a{code:x}", (code, y)) for code in infinities(a) + nans(a)),
+        *((f"b{code:x}", (x, code)) for code in infinities(b) + nans(b)),
+        *((f"a{code:x}-times-zero", (code, 0)) for code in infinities(a)),
+        *((f"b{code:x}-times-zero", (0, code)) for code in infinities(b)),
+    ]
+
+
+def _infinity_in(bench: Bench, name: str, side: int, code: int, lane: int) -> None:
+    """An infinite product in a lane: alone, against its opposite in the next one, and beside one other special term."""
+    other = list(numbers(bench.factors[1 - side]).values())[lane % 4 - 1]
+    pair = (other, code) if side else (code, other)
+    bench.add(name, [bench.filling([pair], lane, exact=True)])
+    opposed = negate(bench.factors[side], code)
+    if bench.lanes > 1 and opposed is not None:
+        against = (other, opposed) if side else (opposed, other)
+        bench.add(f"{name}-against-next", [bench.filling([pair, against], lane, exact=True)])
+    fmt = bench.unit.operands.addend
+    specials: list[tuple[str, list[tuple[int, int]], int]] = [
+        *((f"addend{index}", [], c) for index, c in enumerate(infinities(fmt) if fmt else [])),
+        *((f"and-{word}", [special], 0) for word, special in _specials(bench) if bench.lanes > 1),
+    ]
+    for word, pairs, c in specials[lane % len(specials) :][:1] if specials else []:
+        bench.add(f"{name}-{word}", [bench.filling([pair, *pairs], lane, exact=True)], c)
+
+
+def nan_beside_infinity(bench: Bench, facts: UnitFacts) -> None:
+    """NaN in one lane and an infinity in another, of either factor."""
+    x, y = (numbers(fmt).get("one", 1) for fmt in bench.factors)
+    special = [
+        [*((code, y) for code in codes(bench.factors[0])[:1]), *((x, code) for code in codes(bench.factors[1])[:1])]
+        for codes in (nans, infinities)
+    ]
+    for index, pair in enumerate(cross(*special) if bench.lanes > 1 else ()):
+        bench.add(f"G10/beside{index}", [bench.filling(pair, exact=True)])
+
+
+FAMILY = Family(
+    "operands",
+    groups={"G10": "specials"},
+    declare=declare,
+    directed=(zeros_alone, nan, infinity),
+    rest=(nan_beside_infinity,),
+)

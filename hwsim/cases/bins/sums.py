@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from hwsim.cases.bins.declare import Declared, Hits
+from itertools import product as cross
+
+from hwsim.cases.bench import SIGN, SIGNS, Bench
+from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.sampled import SampledGroup, SignedTerm
+from hwsim.cases.landmarks import exact_code
+from hwsim.cases.palette import Product
+from hwsim.cases.solver import Addend, Solution, Solutions
+from hwsim.formats import FloatFormat
 
-SIGNS = ("+", "-")
 BITS = ("exact", "bits lost")
+MOST_TOPS = 96  # exponents tried for one case
 
 
 def declare(facts: UnitFacts, out: Declared) -> None:
@@ -32,10 +39,11 @@ def _shifts(facts: UnitFacts, out: Declared) -> None:
         deep = facts.shallow[1] if facts.shallow and shift > facts.shallow[0] else None
         for sign in (0, 1):
             for lost in (0, 1):
-                name = f"leading one {shift} below max_exp, {SIGNS[sign]}, {BITS[lost]}"
+                name = f"leading one {shift} below max_exp, {MARKS[sign]}, {BITS[lost]}"
                 at[shift, sign, lost] = out.bin("G5", name, deep or (facts.loses if lost else None))
     window = facts.window
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         total = sampled.group.total
         if sampled.top is not None and total:
@@ -43,17 +51,16 @@ def _shifts(facts: UnitFacts, out: Declared) -> None:
             if shift > 0:
                 hits.add(at[shift, int(total < 0), int(_loses(sampled))])
 
-    out.groups.append(sample)
-
 
 def _cancelled(facts: UnitFacts, out: Declared) -> None:
     one = "a group has one product only" if facts.lanes == 1 else None
     alone = out.bin("G5", "two products cancel exactly", one)
     by_addend = out.bin("G5", "a product and the addend cancel exactly") if facts.addends else None
     many = out.bin("G5", f"all {facts.lanes} products cancel exactly", one)
-    hidden = [out.bin("G5", f"window sum 0, exact sum {sign}", facts.loses) for sign in SIGNS]
-    only = [out.bin("G5", f"the largest two cancel, {sign} straddling terms remain", _no_rest(facts)) for sign in SIGNS]
+    hidden = [out.bin("G5", f"window sum 0, exact sum {sign}", facts.loses) for sign in MARKS]
+    only = [out.bin("G5", f"the largest two cancel, {sign} straddling terms remain", _no_rest(facts)) for sign in MARKS]
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if sampled.top is None:
             return
@@ -70,8 +77,6 @@ def _cancelled(facts: UnitFacts, out: Declared) -> None:
                     hits.add(hidden[int(exact < 0)])
         elif len(sampled.holders) == 2:
             _remaining(sampled, hits, only)
-
-    out.groups.append(sample)
 
 
 def _no_rest(facts: UnitFacts) -> str | None:
@@ -103,10 +108,11 @@ def _growth(facts: UnitFacts, out: Declared) -> None:
     for kind in ("without", "with") if facts.addends else ("without",):
         for sign in (0, 1):
             for growth in range(facts.grown(sign, addend=kind == "with") + 1):
-                name = f"leading one {growth} above max_exp, {SIGNS[sign]}, {kind} an addend"
+                name = f"leading one {growth} above max_exp, {MARKS[sign]}, {kind} an addend"
                 at[kind, growth, sign] = out.bin("G6", name)
     window = facts.window
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         total = sampled.group.total
         if sampled.top is not None and total:
@@ -114,17 +120,16 @@ def _growth(facts: UnitFacts, out: Declared) -> None:
             if growth >= 0:
                 hits.add(at["without" if sampled.addend is None else "with", growth, int(total < 0)])
 
-    out.groups.append(sample)
-
 
 def _ends(facts: UnitFacts, out: Declared) -> None:
     highest = facts.exps[-1] + facts.bench.neutral
     largest = [facts.bench.palette.of(sign, highest)[-1].sig for sign in (0, 1)]
-    most = [out.bin("G6", f"all lanes the largest {sign} product") for sign in SIGNS]
+    most = [out.bin("G6", f"all lanes the largest {sign} product") for sign in MARKS]
     powers = [1 << facts.window + growth for growth in facts.growths]
-    top = [out.bin("G6", f"the least {sign} sum with the highest bit") for sign in SIGNS]
+    top = [out.bin("G6", f"the least {sign} sum with the highest bit") for sign in MARKS]
     fixed_exp = facts.unit.scale is None
 
+    @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if sampled.top is None:
             return
@@ -137,4 +142,248 @@ def _ends(facts: UnitFacts, out: Declared) -> None:
                 if all(term.sign == sign and term.sig == largest[sign] for _, term, _, _ in sampled.terms):
                     hits.add(most[sign])
 
-    out.groups.append(sample)
+
+def normalize(bench: Bench) -> None:
+    """Every left shift: large terms cancel, and what remains has its leading one at each place."""
+    for place, sign, lost in cross(range(bench.window + 1), SIGNS, (False, True)):
+        name = f"normalize/left{place:02}-{'lost' if lost else 'exact'}-{SIGN[sign]}"
+        bench.add_first(name, _remaining_product(bench, place, sign, lost))
+        bench.add_first(f"{name}-addend", _remaining_addend(bench, place, sign, lost))
+        if not lost:
+            total, tops = (-1) ** sign << bench.window - place, bench.tops(-place)
+            bench.add_solution(f"{name}-solved", bench.total(total, tops))
+            bench.add_solution(f"{name}-solved-addend", bench.total(total, tops, addend=True))
+            bench.add_first(f"{name}-nearly", _nearly_equal(bench, place, sign))
+
+
+def _remaining_product(bench: Bench, place: int, sign: int, lost: bool) -> Solutions:
+    """X - X + a product whose leading one is `place` places below X's exponent."""
+    bits = bench.palette.fraction_bits
+    for exp, pair in bench.cancelling_pairs():
+        for d in range(place, place + bits + 1):
+            low = [
+                one
+                for one in bench.palette.of(sign, exp - d)
+                if one.sig.bit_length() - 1 - bits - d == -place and lost == bool(one.sig & bench.lost_bits(d))
+            ]
+            if low:
+                yield Solution((*pair, bench.rng.choice(low)))
+
+
+def _remaining_addend(bench: Bench, place: int, sign: int, lost: bool) -> Solutions:
+    """X - X + an addend `place` places below X's exponent."""
+    below = bench.addend_bits - 1 - (bench.window - place)
+    if not bench.addend_bits or (lost and below < 1):
+        return
+    sig = (1 << bench.window - place + 1) + 1 if lost else 1
+    for exp, pair in bench.cancelling_pairs():
+        yield bench.with_addend(pair, sign, sig, exp - bench.window - 1 if lost else exp - place)
+
+
+def _nearly_equal(bench: Bench, place: int, sign: int) -> Solutions:
+    """A product, and an addend of the other sign that differs from it in one place."""
+    bits = bench.palette.fraction_bits
+    for exp, products in bench.by_exponent(sign):
+        unit = min(exp - bits, exp - place)
+        for one in reversed(products):
+            size = (one.sig << exp - bits - unit) - (1 << exp - place - unit)
+            solution = bench.with_addend((one,), 1 - sign, size, unit)
+            if solution and solution.addend and solution.addend.term.exp <= exp:
+                yield solution
+
+
+def growth(bench: Bench) -> None:
+    """1, 2, 3 and so on to all lanes of one large product, in both signs, with and without an addend as large."""
+    fits = [exp for exp in bench.inside if exp + bench.growths <= bench.result_exps[1]]
+    top = fits[-1] if fits else bench.palette.exps[-1]
+    for sign in SIGNS:
+        largest = bench.palette.of(sign, top)[-1]
+        kinds = {"max": largest, "one": bench.palette.find(sign, top, 1 << bench.palette.fraction_bits)}
+        for (kind, one), n in cross(kinds.items(), range(1, bench.lanes + 1)):
+            if one is None:
+                continue
+            bench.add_beat(f"growth/{kind}{n:02}-{SIGN[sign]}", (one,) * n)
+            added = _as_large(bench, one)
+            if added and (n in {1, 2, 3, bench.lanes} or n & (n - 1) == 0 or n & (n + 1) == 0):
+                bench.add_beat(f"growth/{kind}{n:02}-addend-{SIGN[sign]}", (one,) * n, added)
+
+
+def _as_large(bench: Bench, one: Product) -> Addend | None:
+    """An addend of a product's sign and exponent: of all ones, or the power of two."""
+    bits = bench.addend_bits
+    if not bits:
+        return None
+    return bench.addend(one.sign, (1 << bits) - 1, one.exp - bits + 1) or bench.addend(one.sign, 1, one.exp)
+
+
+def carry(bench: Bench) -> None:
+    """Ones from each place up to the top of the window, and one more in the last of them; the same backwards."""
+    whole = 1 << bench.window
+    for place, sign, addend in cross(range(bench.window + 1), SIGNS, (False, True)):
+        word, ones = f"{place:02}-{SIGN[sign]}", 2 * whole - (1 << place)
+        kinds = ("addend", "borrow-addend") if addend else ("product", "borrow")
+        bench.add_first(f"carry/{kinds[0]}{word}", _one_more(bench, -ones if sign else ones, sign, place, addend))
+        back = _one_more(bench, -whole if sign else whole, 1 - sign, place, addend)
+        bench.add_first(f"carry/{kinds[1]}{word}", back)
+
+
+def _one_more(bench: Bench, total: int, sign: int, place: int, addend: bool) -> Solutions:
+    """Terms of that sum, which may be an addend alone, and a product of one unit in a place of the window."""
+    exps = bench.inside
+    lowest = exps[0] - bench.palette.fraction_bits
+    tops = [top for top in range(exps[0], exps[-1] + bench.window + 3) if top - bench.window + place >= lowest]
+    for top in sorted(tops, key=lambda top: (top not in exps, abs(top - exps[-1])))[:MOST_TOPS]:
+        unit = [one for one in bench.palette.powers(sign, top - bench.window + place) if one.exp <= top]
+        if unit and addend:
+            yield bench.with_addend(unit[:1], int(total < 0), abs(total), top - bench.window)
+        elif unit:
+            solution = bench.total(total, [top])
+            if solution and not solution.shift:
+                yield solution._replace(products=(*solution.products, unit[0]))
+
+
+def cancel(bench: Bench) -> None:
+    """Exact cancellation between each lane and the next, and between each lane and the addend."""
+    exps = bench.inside
+    for i, sign in cross(range(bench.lanes), SIGNS):
+        pair = bench.cancelling(exps[(7 * i) % len(exps)], sign) or bench.cancelling(exps[-1], sign)
+        if pair:
+            bench.add_beat(f"cancel/lane{i:02}-next-{SIGN[sign]}", pair, lane=i)
+        bench.add_first(f"cancel/lane{i:02}-addend-{SIGN[sign]}", _cancelled_by_addend(bench, i, sign), lane=i)
+    whole, half = bench.cancelling(exps[-1]), bench.lanes // 2
+    if whole:
+        bench.add_beat("cancel/all-halves", [whole[0]] * half + [whole[1]] * half)
+        bench.add_beat("cancel/all-alternating", whole * half)
+
+
+def _cancelled_by_addend(bench: Bench, i: int, sign: int) -> Solutions:
+    exps = bench.inside
+    for k in range(len(exps)):
+        products = bench.palette.of(sign, exps[(5 * i + k) % len(exps)])
+        for one in bench.rng.sample(products, min(4, len(products))):
+            yield bench.with_addend((one,), 1 - sign, one.sig, one.exp - bench.palette.fraction_bits)
+
+
+def residue(bench: Bench) -> None:
+    """What the window keeps cancels, and what it lost does not: the sum is zero, or one last place, and not exact."""
+    for sign in SIGNS:
+        _same_kept(bench, SIGN[sign], sign)
+        for places in range(1, bench.addend_bits - bench.window):
+            bench.add_first(f"residue/addend{places:02}-{SIGN[sign]}", _hidden_in_addend(bench, places, sign))
+        lost = ((pair, bench.palette.of(sign, exp - bench.window - 2)) for exp, pair in bench.cancelling_pairs())
+        bench.add_first(f"residue/all-lost-{SIGN[sign]}", (Solution((*pair, low[-1])) for pair, low in lost if low))
+
+
+def _same_kept(bench: Bench, word: str, sign: int) -> None:
+    """X - X + t - u, where t and u straddle the window's end and differ in what is lost, for each number of places."""
+    bits = bench.palette.fraction_bits
+    for places in range(max(1, bits - bench.window), bits + 2):
+        d, below = bench.window - bits + places, (1 << places) - 1
+        for exp, pair in bench.cancelling_pairs():
+            lows, others = bench.palette.of(sign, exp - d), bench.palette.of(1 - sign, exp - d)
+            pairs = [(t, u) for t in lows for u in others if t.sig >> places == u.sig >> places and t.sig != u.sig]
+            zero = [(t, u) for t, u in pairs if not u.sig & below]
+            both = [(t, u) for t, u in pairs if t.sig & below and u.sig & below]
+            for name, able in (("zero", zero), ("both", both)):
+                if able:
+                    bench.add_beat(f"residue/{name}{places:02}-{word}", (*pair, *bench.rng.choice(able)))
+            if pairs:
+                break
+
+
+def _hidden_in_addend(bench: Bench, places: int, sign: int) -> Solutions:
+    """A product against an addend that is the same in the window, and has a bit below it."""
+    bits = bench.palette.fraction_bits
+    lead = bench.window + places - bits
+    for one in bench.sign_of(sign):
+        if lead >= places and one.sig >> bits == 1:
+            yield bench.with_addend((one,), 1 - sign, (one.sig << lead) + 1, one.exp - bench.window - places)
+
+
+def largest(bench: Bench, facts: UnitFacts) -> None:
+    """The largest product in all lanes, in both signs; and sums that are a power of two, the largest there is."""
+    exp = bench.palette.exps[-1]
+    for sign in SIGNS:
+        bench.add_beat(f"G6/all-largest-{SIGN[sign]}", bench.palette.of(sign, exp)[-1:] * bench.lanes)
+    bits = bench.addend_bits
+    total = 1 << bench.window + facts.most_growth
+    parts = [part for part in range(1, 32) if bits > 5 and bench.window > 4]
+    for top, sign, part in cross(bench.tops(facts.most_growth)[:2], SIGNS, parts):
+        # The addend takes what so many lanes of products cannot hold.
+        rest = total - (part << bench.window - 4)
+        products = bench.palette.decompose(-rest if sign else rest, top, top - bench.window, bench.lanes)
+        if products:
+            name = f"G6/power-{top}-{part:02}-{SIGN[sign]}"
+            bench.add_solution(name, bench.with_addend(products, sign, part, top - 4))
+
+
+def hidden(bench: Bench, facts: UnitFacts) -> None:
+    """Products whose sum an addend cancels in the window, with one bit more below it."""
+    for place, sign in cross(range(bench.window + 1), SIGNS if bench.addend_bits else ()):
+        solution = bench.total((-1) ** sign << place, bench.tops(place - bench.window))
+        if solution is None or solution.addend or not solution.products:
+            continue
+        top = max(one.exp for one in solution.products) + solution.shift
+        for below in (1, 2, 3):
+            added = bench.addend(1 - sign, (1 << place + below) + 1, top - bench.window - below)
+            if added and added.term.exp <= top:
+                bench.add_solution(f"G5/hidden{place:02}-{below}-{SIGN[sign]}", solution._replace(addend=added))
+
+
+def highest(bench: Bench, facts: UnitFacts) -> None:
+    """All lanes one large product, and an addend that brings the sum just into the highest binade, with low bits.
+
+    The product is made from significands: of wide formats the palette holds a few products only.
+    """
+    a, b = bench.factors
+    if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat) or facts.window < facts.bits:
+        return
+    whole, cut = 1 << facts.window + facts.most_growth, facts.most_cut
+    low = {0} | {1 << place | guard << cut - 1 for place in range(cut - 1) for guard in (0, 1)}
+    for ones, pattern, sign in cross(range(2, min(a.precision, b.precision) + 1), sorted(low), SIGNS):
+        filled = (1 << ones) - 1
+        codes = exact_code(a, sign, filled, 1 - ones), exact_code(b, 0, filled, 1 - ones)
+        sig = filled * filled << facts.bits - 2 * ones + 2
+        rest = whole + pattern - (bench.lanes * sig << facts.window - facts.bits)
+        added = bench.addend(sign, rest, bench.neutral - bench.window)
+        if codes[0] is not None and codes[1] is not None and added and added.term.exp <= bench.neutral:
+            bench.add_beat(f"G6/highest-{ones:02}-{pattern:x}-{sign}", [(codes[0], codes[1])] * bench.lanes, added)
+
+
+def cancelled(bench: Bench, facts: UnitFacts) -> None:
+    """Two products that cancel, one that is left at each place, and one far below that loses bits."""
+    places = range(1, bench.window + 1)
+    for place, sign, back in cross(places, SIGNS, SIGNS if bench.lanes > 3 else ()):
+        name = f"G5/left{place:02}-cancelled-{back}-{SIGN[sign]}"
+        bench.add_first(name, _left_and_losing(bench, place, sign, bool(back)))
+
+
+def _left_and_losing(bench: Bench, place: int, sign: int, back: bool) -> Solutions:
+    """back: what loses bits has the other sign, so that what is left is no power of two."""
+    bits = bench.palette.fraction_bits
+    for exp, pair in bench.cancelling_pairs():
+        low = _losing(bench, exp, sign ^ back)
+        for d in range(max(0, place - bits), place + bits) if low else ():
+            for one in bench.palette.of(sign, exp - d):
+                left = bits + d + 1 - one.sig.bit_length() == place and (not back or one.sig & (one.sig - 1))
+                if left and low:
+                    yield Solution((*pair, one, low))
+
+
+def _losing(bench: Bench, top: int, sign: int) -> Product | None:
+    """A product that loses bits under an exponent, as small as can be."""
+    for exp in bench.palette.exps:
+        below = bench.lost_bits(top - exp) if exp <= top else 0
+        for one in bench.palette.of(sign, exp) if below else ():
+            if one.sig & below:
+                return one
+    return None
+
+
+FAMILY = Family(
+    "sums",
+    groups={"G5": "cancellation", "G6": "growth"},
+    declare=declare,
+    directed=(normalize, growth, carry, cancel, residue),
+    rest=(largest, cancelled, hidden, highest),
+)

@@ -1,4 +1,4 @@
-"""Solves for promotion: where the interval ends, and what the register does with the partial sum."""
+"""G11: where promotion comes, and what the register does with the partial sum."""
 
 from __future__ import annotations
 
@@ -6,12 +6,86 @@ from collections.abc import Iterator
 from itertools import product as cross
 
 from hwsim.cases.bench import SIGN, SIGN_PAIRS, SIGNS, Bench
+from hwsim.cases.bins.accumulation import CONTENTS
+from hwsim.cases.bins.declare import Declared, Family, Hits
+from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.operands import named
+from hwsim.cases.bins.sampled import SampledCase
 from hwsim.cases.landmarks import exact_code, infinities, nans
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Filling, Solution
-from hwsim.cases.solvers.beats import CONTENTS, ends
-from hwsim.cases.solvers.operands import named
-from hwsim.formats import FloatFormat, unpack
+from hwsim.formats import Class, FloatFormat, unpack
+from hwsim.model.promotion import Promoted
+from hwsim.model.terms import Term, addend_term
+
+
+def declare(facts: UnitFacts, out: Declared) -> None:
+    """Where promotion comes, and what it does."""
+    promotion = facts.unit.promotion
+    if promotion is not None:
+        _boundaries(promotion.interval // facts.lanes, out)
+        _register(promotion.format, facts.result, out)
+
+
+def _boundaries(beats: int, out: Declared) -> None:
+    """Where a sum ends, beside promotions every so many beats."""
+    words = {beats - 1: "one beat before", beats: "at", beats + 1: "one beat after"}
+    at = {n: out.bin("G11", f"the sum ends {word} a promotion") for n, word in words.items() if n}
+    twice = out.bin("G11", "two promotions and a beat")
+
+    @out.cases.append
+    def sample(sampled: SampledCase, hits: Hits) -> None:
+        count = len(sampled.groups)
+        if count in at:
+            hits.add(at[count])
+        if count == 2 * beats + 1:
+            hits.add(twice)
+
+
+def _register(fmt: FloatFormat, result: FloatFormat, out: Declared) -> None:
+    """What an addition of a result into the register does."""
+    words = (
+        "exact", "rounds up", "rounds down", "ties, to the larger", "ties, to the smaller", "cancels to 0",
+        "leaves the register as it was", "swamps the register", "is of a zero partial sum", "is not finite",
+    )  # fmt: skip
+    at = {word: out.bin("G11", f"promotion {word}") for word in words}
+
+    @out.cases.append
+    def sample(sampled: SampledCase, hits: Hits) -> None:
+        for promoted in sampled.explanation.promotions.values():
+            hits.update([at[word] for word in _promoted(promoted, fmt, result)])
+
+
+def _promoted(promoted: Promoted, fmt: FloatFormat, result: FloatFormat) -> list[str]:
+    """What one addition did."""
+    terms = [addend_term(fmt, promoted.register), addend_term(result, promoted.partial)]
+    after = addend_term(fmt, promoted.code)
+    if any(term.cls in (Class.NAN, Class.INFINITY) for term in (*terms, after)):
+        return ["is not finite"]
+    register, partial = terms
+    if not partial.sig:
+        return ["is of a zero partial sum"]
+    low = min(term.exp - term.fraction_bits for term in (register, partial, after))
+    x, y, z = (_at(term, low) for term in (register, partial, after))
+    if x + y == 0:
+        return ["cancels to 0"]
+    found = []
+    if x and promoted.code == promoted.register:
+        found.append("leaves the register as it was")
+    if x and z == y:
+        found.append("swamps the register")
+    if x + y == z:
+        return [*found, "exact"]
+    larger = abs(z) > abs(x + y)
+    ulp = 1 << max(after.exp - fmt.fraction_bits - low, 0)
+    if 2 * abs(z - x - y) == ulp:
+        return [*found, f"ties, to the {'larger' if larger else 'smaller'}"]
+    return [*found, "rounds up" if larger else "rounds down"]
+
+
+def _at(term: Term, low: int) -> int:
+    size = term.sig << term.exp - term.fraction_bits - low
+    return -size if term.sign else size
 
 
 def interval(bench: Bench) -> None:
@@ -38,7 +112,7 @@ def register(bench: Bench) -> None:
         return
     partials: dict[str, tuple[Product, ...]] = {"zero": ()}
     for sign in (0, 1):
-        least, most = ends(bench, sign)
+        least, most = bench.ends(sign)
         partials |= {f"least{sign}": (least,), f"most{sign}": (most,), f"all{sign}": (most,) * bench.lanes}
     for (name, c), (word, products) in cross(_registers(bench).items(), partials.items()):
         bench.add(f"promotion/register-{name}-partial-{word}", [bench.filling(products)], c)
@@ -48,7 +122,7 @@ def register(bench: Bench) -> None:
 
 
 def _special_pairs(bench: Bench) -> Iterator[tuple[str, tuple[int, int]]]:
-    plain = ends(bench)[1]
+    plain = bench.ends()[1]
     for code in [*infinities(bench.factors[0]), *nans(bench.factors[0])[:1]]:
         yield f"{code:x}", (code, plain.b)
 
@@ -122,7 +196,7 @@ def apart(bench: Bench) -> None:
     if promotion is None or not isinstance(fmt, FloatFormat):
         return
     bits = promotion.format.fraction_bits
-    _, most = ends(bench)
+    _, most = bench.ends()
     exp = bench.definition.partial(bench.measure(Solution((most,))).code).exp
     distances = sorted({1, 2, 12, bits - 1, bits, bits + 1, bits + 2, 2 * bits, 60})
     for places, sign, above in cross(distances, (0, 1), (True, False)):
@@ -146,3 +220,11 @@ def overflow(bench: Bench) -> None:
         shift = ulp + place - one.exp
         if bench.can_shift(shift):
             bench.add(f"promotion/overflow{place:+}", [bench.filling([one], shift=shift)], c)
+
+
+FAMILY = Family(
+    "promotions",
+    groups={"G11": "accumulation"},
+    declare=declare,
+    directed=(interval, register, cancel, tie, apart, overflow),
+)

@@ -1,14 +1,68 @@
-"""Solves for shared scales: NaN, both ends and the middle of their range, and sums far beyond the result's."""
+"""G9: shared scales."""
 
 from __future__ import annotations
 
 from itertools import product as cross
 
 from hwsim.cases.bench import SIGN, Bench
+from hwsim.cases.bins.declare import Declared, Family, Hits
+from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.sampled import SampledGroup
 from hwsim.cases.landmarks import infinities, nans
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Filling, Pair
 from hwsim.formats import ExponentFormat
+
+
+def declare(facts: UnitFacts, out: Declared) -> None:
+    """Exponents that both scales add together, NaN in either, and products far out with a result inside."""
+    if facts.unit.scale is None:
+        return
+    low, high = facts.bench.scale_ends
+    a, b = facts.bench.scale_formats
+    least, most = -a.bias, a.max_code - a.bias
+    marks = {low, high, least, least + 1, -1, 0, 1, most - 1, most}
+    at = {exp: out.bin("G9", f"scales together 2^{exp}") for exp in sorted(marks) if low <= exp <= high}
+    nan = [out.bin("G9", f"NaN scale of {word}", _no_nan(fmt)) for word, fmt in (("a", a), ("b", b))]
+    both = out.bin("G9", "NaN scale of a and of b", _no_nan(a) or _no_nan(b))
+    far = [
+        out.bin("G9", f"scales together above 2^{most}, result inside the range", _within(high, most)),
+        out.bin("G9", f"scales together below 2^{least}, result inside the range", _within(least, low)),
+    ]
+
+    @out.groups.append
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        exps = sampled.group.scale_exp
+        for exp in set(exps):
+            if exp is None:
+                _nan(sampled, hits)
+            else:
+                if exp in at:
+                    hits.add(at[exp])
+                rounded = sampled.group.rounded
+                if sampled.terms and not rounded.overflow and not rounded.tiny and sampled.group.total:
+                    if exp > most:
+                        hits.add(far[0])
+                    elif exp < least:
+                        hits.add(far[1])
+
+    def _nan(sampled: SampledGroup, hits: Hits) -> None:
+        found = [any(fmt.is_nan(code) for code in codes) for fmt, codes in _sides(sampled)]
+        if all(found):
+            hits.add(both)
+        elif any(found):
+            hits.add(nan[found.index(True)])
+
+    def _sides(sampled: SampledGroup) -> list[tuple[ExponentFormat, tuple[int, ...]]]:
+        return [(a, sampled.case.scale_a), (b, sampled.case.scale_b)]
+
+
+def _no_nan(fmt: ExponentFormat) -> str | None:
+    return None if fmt.nan else f"{fmt.name} has no NaN"
+
+
+def _within(high: int, most: int) -> str | None:
+    return f"both scales together are at most 2^{high}" if high <= most else None
 
 
 def landmarks(fmt: ExponentFormat) -> list[int]:
@@ -144,3 +198,11 @@ def beats(bench: Bench) -> None:
             terms = zip(((one, minus)[signs[i % 2]] for i in range(bench.beats)), shifts, strict=False)
             fillings = [bench.filling([term], shift=shift) for term, shift in terms]
             bench.add(f"scale/beats-{name}-{signs[0]}{signs[1]}", fillings)
+
+
+FAMILY = Family(
+    "scales",
+    groups={"G9": "range"},
+    declare=declare,
+    directed=(codes, nan, far, blocks, beats),
+)

@@ -1,1 +1,0 @@
-"""Solvers of the bins: operands of a unit whose sums do what a bin asks for."""
