@@ -35,6 +35,7 @@ import yaml
 from built_presets import others_soaked
 from conftest import missing
 from patience import LIMIT
+from verilated import environment, put_runtime
 
 from hwsim.cli import app, main
 from hwsim.cosim.dutdesign import dut_design
@@ -231,7 +232,8 @@ RUNS = [command for command in RUNS if command.words[1] == "cosim" and not on_to
 def test_a_tour_goes_as_it_is_shown(page: str, verilator: None, icarus: None, files: Path) -> None:
     tool = find_verilator()
     programs = [str(Path(sys.executable).parent), str(Path(tool.program).parent), os.environ["PATH"]]
-    place = {**tool.environment, "PATH": os.pathsep.join(programs), "COLUMNS": "200"}
+    place = {**environment(), "PATH": os.pathsep.join(programs), "COLUMNS": "200"}
+    put_runtime(files / "obj_dir")
     for command in commands():
         if not command.where.startswith(page):
             continue

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from c.export_examples import exported, readme_commands, shell
 from c.export_random_units import codes
+from verilated import environment, put_runtime
 
 from hwsim.c import UnitInC
 from hwsim.cosim.tools import find_verilator
@@ -129,11 +130,11 @@ def test_systemverilog_gets_what_the_model_returns(verilator: None, tmp_path: Pa
     # The command of the last unit's README, for its example and the other units too, and for warnings.
     build, simulate = readme_commands(tmp_path)[4:]
     more = [f"{plan.prefix}_dpi{end}" for plan in plans[:-1] for end in ("_pkg.sv", ".c")]
-    cheap = "-CFLAGS -O0 -MAKEFLAGS OPT_GLOBAL=-O0 -MAKEFLAGS VM_PARALLEL_BUILDS=0"
-    options = f"-Wall -Wno-DECLFILENAME -Wno-MULTITOP {cheap} --quiet"
+    options = "-Wall -Wno-DECLFILENAME -Wno-MULTITOP --output-split 0 -CFLAGS -O0 --quiet"
     build = build.replace("--top-module example", f"{options} --top-module bench {' '.join(more)}", 1)
     tool = find_verilator()
-    shell(f"{build.replace('verilator', tool.program, 1)} bench.sv", tmp_path, **tool.environment)
+    put_runtime(tmp_path / "obj_dir")
+    shell(f"{build.replace('verilator', tool.program, 1)} bench.sv", tmp_path, **environment())
     said = shell(simulate.replace("Vexample", "Vbench"), tmp_path).splitlines()
     assert {line for line in said if "calls" in line} == {line for _, line in benches}
     assert f"result {results[-1]:#x}" in said

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
 from patience import LIMIT
+from verilated import BINARY, environment, put_runtime
 
 from hwsim.cosim.tools import find_icarus, find_verilator
 
@@ -25,11 +25,10 @@ def verilator(folder: Path, design: list[Path], into: Path) -> list[str]:
     """Build with Verilator, every warning an error as it is by itself; the command that simulates."""
     tool = find_verilator()
     sources = [str(folder / name) for name in BENCH]
-    # GCC 10 needs to be told of coroutines, which the bench's clock is made of.
-    flags = ["--binary", "--timing", "-CFLAGS", "-std=c++20 -O0", "--output-split", "0", "-Mdir", str(into / "obj")]
+    put_runtime(into / "obj")
     done = subprocess.run(
-        [tool.program, *flags, "--top-module", "replay_tb", *sources, *map(str, design)],
-        env={**os.environ, **tool.environment},
+        [tool.program, *BINARY, "-Mdir", str(into / "obj"), "--top-module", "replay_tb", *sources, *map(str, design)],
+        env=environment(),
         capture_output=True,
         text=True,
     )
