@@ -11,7 +11,7 @@ from hwsim.study.area.references import ReferenceUnit, references
 from hwsim.study.area.sized_points import SizedPoint
 from hwsim.study.plan import Study
 from hwsim.study.report import Axis, Chart, Reference, Series, StudyReport, TextTable
-from hwsim.study.report.declared import table
+from hwsim.study.report.declared import said, table
 
 FRONT = "Pareto front"
 # References far from the study's units are named below the chart: their lines would leave no room for anything else.
@@ -102,7 +102,7 @@ def _errors(sized: Sequence[SizedPoint], measure: str) -> Chart:
         best = sorted((p.gates_per_lane, p.row[name]) for p in shown if p.on_front)
         xs, ys = tuple(x for x, _ in best), tuple(y for _, y in best)
         series.append(Series(label=FRONT, x=xs, y=ys, panel=panel, front=True))
-    near, far = _near(sized, [unit for unit in _comparable(sized) if unit.lanes > 1])
+    near, far = _near(sized)
     said = [
         f"Numbers beside the points: {' and '.join(varied)}." if varied else "",
         f"Vertical lines: gates of {', '.join(f'{u.name} ({u.what})' for u in near)}." if near else "",
@@ -131,7 +131,7 @@ def _speed(sized: Sequence[SizedPoint]) -> Chart:
         _series(label, inside, tuple(place.megahertz or place.depth for place in inside), varied)
         for label, inside in _by_entry(shown).items()
     ]
-    near, _ = _near(sized, [unit for unit in _comparable(sized) if unit.lanes > 1])
+    near, _ = _near(sized)
     lines = [(unit.name, unit.megahertz if clocked else unit.depth) for unit in near]
     return Chart(
         name="pareto-clock" if clocked else "pareto-depth",
@@ -181,15 +181,10 @@ def _merged(lines: Sequence[tuple[str, float]]) -> tuple[Reference, ...]:
     )
 
 
-def _comparable(placed: Iterable[SizedPoint]) -> tuple[ReferenceUnit, ...]:
-    operands = [(place.point.unit.operands.a, place.point.unit.operands.b) for place in placed]
-    return references().of({fmt.name for pair in operands for fmt in pair})
-
-
-def _near(
-    sized: Sequence[SizedPoint], units: Sequence[ReferenceUnit]
-) -> tuple[list[ReferenceUnit], list[ReferenceUnit]]:
-    """The references whose gates are near enough to the points for a line, and the others."""
+def _near(sized: Sequence[SizedPoint]) -> tuple[list[ReferenceUnit], list[ReferenceUnit]]:
+    """The references of the same formats whose gates are near enough to the points for a line, and the others."""
+    formats = {fmt.name for place in sized for fmt in (place.point.unit.operands.a, place.point.unit.operands.b)}
+    units = [unit for unit in references().of(formats) if unit.lanes > 1]
     gates = [place.gates_per_lane for place in sized]
     near = [unit for unit in units if min(gates) / REACH <= unit.gates_per_lane <= max(gates) * REACH]
     return near, [unit for unit in units if unit not in near]
@@ -198,42 +193,45 @@ def _near(
 def _units(placed: Sequence[SizedPoint], measure: str) -> TextTable:
     """A row for each unit: its area, then its errors by data, and the data for which it is on the front."""
     varied, panels = _varied(placed), _panels(placed)
-    clocked = any(place.megahertz is not None for place in placed)
-    header = ["unit", "lanes", "gates", "a lane", "flip-flops", "depth"] + (["ECP5 LUTs", "MHz"] if clocked else [])
-    for panel in panels:
-        header += [f"SNR dB, {panel}", f"median error, {panel}"]
-    rows = []
-    for label in dict.fromkeys(place.point.label for place in placed):
-        inside = {panel: next((p for p in of if p.point.label == label), None) for panel, of in panels.items()}
-        first = next(place for place in inside.values() if place is not None)
-        cells = [_long(first, varied), str(first.point.unit.instruction.lanes), *_area_cells(first, clocked)]
-        for place in inside.values():
-            cells += ["", ""] if place is None else _error_cells(place, measure)
-        rows.append((*cells, ", ".join(panel for panel, place in inside.items() if place and place.on_front)))
+    clocked = ["ECP5 LUTs", "MHz"] if any(place.megahertz is not None for place in placed) else []
+    by_unit: dict[str, dict[str, str]] = {}
+    for place in placed:
+        lanes = {"unit": _long(place, varied), "lanes": str(place.point.unit.instruction.lanes)}
+        by_unit.setdefault(place.point.label, {**lanes, **_area_cells(place)})
+    for panel, inside in panels.items():
+        for place in inside:
+            row = by_unit[place.point.label]
+            row[f"SNR dB, {panel}"] = said("{x:decibels}", {"x": place.row[f"{measure}_snr_db"]})
+            row[f"median error, {panel}"] = said("{x:error}", {"x": place.row[f"{measure}_relative_p50"]})
+            if place.on_front:
+                row["front"] = ", ".join(filter(None, (row.get("front"), panel)))
+    header = ["unit", "lanes", "gates", "a lane", "flip-flops", "depth", *clocked]
+    header += [f"{what}, {panel}" for panel in panels for what in ("SNR dB", "median error")]
     return TextTable(
         title="Units",
         header=(*header, "front"),
-        rows=tuple(rows),
+        rows=tuple(tuple(row.get(head, "") for head in (*header, "front")) for row in by_unit.values()),
         right=tuple(range(1, len(header))),
         caption="Median error: of |error| / |exact result|. Front: the data for which no unit beats it in both.",
     )
 
 
-def _area_cells(place: SizedPoint, clocked: bool) -> list[str]:
-    area = place.area
-    if isinstance(area, str):
-        return ["-"] * (6 if clocked else 4)
-    cells = [f"{area.gates:,}", f"{place.gates_per_lane:,.0f}", f"{area.flipflops:,}", f"{area.depth}"]
-    return cells + ([_said(area.comb), _said(area.megahertz, 1)] if clocked else [])
+# From heads of columns to what they say of an area.
+AREA = {
+    "gates": "{gates:,}",
+    "a lane": "{lane:,.0f}",
+    "flip-flops": "{flipflops:,}",
+    "depth": "{depth}",
+    "ECP5 LUTs": "{comb:count}",
+    "MHz": "{megahertz:tenths}",
+}
 
 
-def _said(value: float | None, digits: int = 0) -> str:
-    return "-" if value is None else f"{value:,.{digits}f}"
-
-
-def _error_cells(place: SizedPoint, measure: str) -> list[str]:
-    decibels, median = place.row[f"{measure}_snr_db"], place.row[f"{measure}_relative_p50"]
-    return ["exact" if decibels == math.inf else f"{decibels:.1f}", f"{median:.1e}" if median else "0"]
+def _area_cells(place: SizedPoint) -> dict[str, str]:
+    if isinstance(place.area, str):
+        return dict.fromkeys(AREA, "-")
+    values = {**vars(place.area), "lane": place.gates_per_lane}
+    return {head: said(template, values) for head, template in AREA.items()}
 
 
 def _references() -> TextTable:

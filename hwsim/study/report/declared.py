@@ -28,7 +28,7 @@ def percent(value: float) -> str:
 # Format specifications of our own: {snr:decibels}.
 SPECIFICATIONS: dict[str, Callable[[Any], str]] = {
     "percent": percent,
-    "decibels": lambda value: "exact" if math.isinf(value) else f"{value:.1f}",
+    "decibels": lambda value: "exact" if value == math.inf else f"{value:.1f}",
     "ulps": lambda value: f"{value:,.0f}" if value >= 100 else f"{value:.3g}",
     "count": lambda value: "-" if value is None else f"{value:,.0f}",
     "tenths": lambda value: "-" if value is None else f"{value:,.1f}",
