@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -28,20 +29,6 @@ def _number(value: Any) -> Any:
     return value
 
 
-def _scale(value: float) -> float:
-    if not value > 0:
-        raise ValueError("must be greater than 0")
-    if not 2.0**-EXTREME <= value <= 2.0**EXTREME:
-        raise ValueError(f"must be 2^-{EXTREME} to 2^{EXTREME}")
-    return value
-
-
-def _shift(value: float) -> float:
-    if abs(value) > 2.0**EXTREME:
-        raise ValueError(f"must be -2^{EXTREME} to 2^{EXTREME}")
-    return value
-
-
 def _whole(value: Any) -> Any:
     number = _number(value)
     if not isinstance(number, (int, float)) or not float(number).is_integer():
@@ -49,28 +36,30 @@ def _whole(value: Any) -> Any:
     return int(number)
 
 
-def _share(value: float) -> float:
-    if not 0 < value <= 1:
-        raise ValueError("must be greater than 0 and at most 1")
-    return value
-
-
-def _between(low: float, high: float) -> AfterValidator:
+def _must(holds: Callable[[float], bool], rule: str) -> AfterValidator:
     def check(value: float) -> float:
-        if not low <= value <= high:
-            raise ValueError(f"must be {low:g} to {high:g}")
+        if not holds(value):
+            raise ValueError(f"must be {rule}")
         return value
 
     return AfterValidator(check)
 
 
+def _between(low: float, high: float) -> AfterValidator:
+    return _must(lambda value: low <= value <= high, f"{low:g} to {high:g}")
+
+
 Number = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]
-Scale = Annotated[Number, AfterValidator(_scale)]
-Shift = Annotated[Number, AfterValidator(_shift)]
-Share = Annotated[Number, AfterValidator(_share)]
+Scale = Annotated[
+    Number,
+    _must(lambda value: value > 0, "greater than 0"),
+    _must(lambda value: 2.0**-EXTREME <= value <= 2.0**EXTREME, f"2^-{EXTREME} to 2^{EXTREME}"),
+]
+Shift = Annotated[Number, _must(lambda value: abs(value) <= 2.0**EXTREME, f"-2^{EXTREME} to 2^{EXTREME}")]
+Share = Annotated[Number, _must(lambda value: 0 < value <= 1, "greater than 0 and at most 1")]
 # exp(40 + 5 * 8.3) is below 2^118; exp(10 * 8.3) is too.
 LogMean = Annotated[Number, _between(-40, 40)]
-LogDeviation = Annotated[Number, AfterValidator(_scale), _between(0, 5)]
-LogitDeviation = Annotated[Number, AfterValidator(_scale), _between(0, 10)]
+LogDeviation = Annotated[Scale, _between(0, 5)]
+LogitDeviation = Annotated[Scale, _between(0, 10)]
 Correlation = Annotated[Number, _between(-1, 1)]
 Freedom = Annotated[int, BeforeValidator(_whole), _between(1, FREEDOMS)]
