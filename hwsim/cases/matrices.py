@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from hwsim.cases.case import Case, block_lengths, dot
 from hwsim.cases.drawing import Stream, normals
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, container_dtype
+from hwsim.formats import ExponentFormat, FloatFormat, container_dtype
 from hwsim.formats.blocks import BlockScale, one_code, scale_shape
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit, implemented, load_unit
@@ -86,7 +87,7 @@ def _addends(rng: Stream, fmt: Number | None, shape: tuple[int, int], k: int) ->
     if fmt is None:
         return None
     values = np.ldexp(normals(rng, shape), k.bit_length() // 2)
-    return fmt.encode(np.abs(values) if isinstance(fmt, FloatFormat) and not fmt.signed else values)
+    return fmt.encode(values if fmt.signed else np.abs(values))
 
 
 def _values(rng: Stream, shape: tuple[int, int], axis: int) -> Floats:
@@ -99,9 +100,7 @@ def _values(rng: Stream, shape: tuple[int, int], axis: int) -> Floats:
 
 def _ends(fmt: Number) -> tuple[int, int]:
     """Exponents of the smallest number and of the largest."""
-    if isinstance(fmt, FixedFormat):
-        return -fmt.fraction_bits, fmt.integer_bits - 1
-    return fmt.emin - fmt.fraction_bits, fmt.emax
+    return fmt.quantum_exp, math.frexp(fmt.largest)[1] - 1
 
 
 def _fitted(values: Floats, fmt: Number) -> Floats:
@@ -117,7 +116,7 @@ def _quantised(values: Floats, fmt: Number, side: BlockScale) -> tuple[Floats, C
     padded[: values.shape[0], : values.shape[1]] = np.abs(values)
     largest = padded.reshape(rows, side.block[0], columns, side.block[1]).max(axis=(1, 3))
     if isinstance(side.format, FloatFormat):
-        codes = _float_scales(largest / _largest(fmt), side.format)
+        codes = _float_scales(largest / fmt.largest, side.format)
         return values / _spread(side.format.decode(codes), side, values.shape), codes
     scale = side.format
     if not isinstance(scale, ExponentFormat):
@@ -132,13 +131,6 @@ def _quantised(values: Floats, fmt: Number, side: BlockScale) -> tuple[Floats, C
 def _spread(scales: NDArray[Any], side: BlockScale, shape: tuple[int, ...]) -> NDArray[Any]:
     """The scale of each element."""
     return np.repeat(np.repeat(scales, side.block[0], axis=0), side.block[1], axis=1)[: shape[0], : shape[1]]
-
-
-def _largest(fmt: Number) -> float:
-    """The largest number of an element's format."""
-    if isinstance(fmt, FixedFormat):
-        return float(np.ldexp((1 << fmt.bits - 1) - 1, -fmt.fraction_bits))
-    return float(fmt.decode(np.array([fmt.max_magnitude << fmt.padding], dtype=container_dtype(fmt)))[0])
 
 
 def _float_scales(wanted: Floats, fmt: FloatFormat) -> Codes:
@@ -170,11 +162,7 @@ def _case_scales(unit: Unit, problem: GemmProblem, i: int, j: int, terms: int) -
     lines = problem.scale_a[i // unit.scale.a.block[0]], problem.scale_b[:, j // unit.scale.b.block[1]]
     found = []
     for line, side, length in zip(lines, (unit.scale.a, unit.scale.b), block_lengths(unit), strict=True):
-        scale = side.format
-        one = one_code(scale)
-        if isinstance(scale, ExponentFormat):
-            one = min(max(scale.bias, scale.min_code), scale.max_code)
-        found.append((*line.tolist(), *[one] * (-(-terms // length) - len(line))))
+        found.append((*line.tolist(), *[one_code(side.format)] * (-(-terms // length) - len(line))))
     return tuple(found)
 
 

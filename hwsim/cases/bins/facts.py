@@ -68,10 +68,15 @@ class UnitFacts:
             return None
         return "a group has one product and no addend"
 
+    @property
+    def single(self) -> str | None:
+        """Why there are no two products in a group, or None."""
+        return "a group has one product only" if self.lanes == 1 else None
+
     def apart(self, d: int) -> str | None:
         """Why no two products are so far apart, or None."""
-        if self.lanes < 2:
-            return "a group has one product only"
+        if self.single:
+            return self.single
         if d > self.farthest:
             ends = f"products of {self.names} have exponents {self.exps[0]} to {self.exps[-1]}"
             shared = "" if self.unit.scale is None else ", and one scale for the whole group"

@@ -149,7 +149,7 @@ def _never_single(facts: UnitFacts, depth: int) -> str | None:
 def _count(facts: UnitFacts, out: Declared) -> None:
     k = facts.lanes
     counts = sorted({1, 2, k - 1} & set(range(1, k))) + ([k] if facts.addends else [])
-    nothing = out.bin("G4", "several products, and none loses bits", "a group has one product only" if k == 1 else None)
+    nothing = out.bin("G4", "several products, and none loses bits", facts.single)
     why = facts.loses if k > 1 or facts.addends else facts.together
     below = None if facts.addends else why
     at = {n: out.bin("G4", f"{n} of {k} products lose bits", below) for n in counts}

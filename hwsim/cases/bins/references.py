@@ -11,7 +11,7 @@ from hwsim.cases.bins.sampled import SampledGroup
 from hwsim.cases.landmarks import negate, numbers, zeros
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Addend
-from hwsim.formats import Class, FloatFormat
+from hwsim.formats import Class
 from hwsim.spec.keys import Number
 
 
@@ -27,7 +27,7 @@ def _subnormal(facts: UnitFacts, out: Declared) -> None:
     at: dict[tuple[int, int], int] = {}
     both = None
     for side, fmt in enumerate(facts.factors):
-        if isinstance(fmt, FloatFormat) and fmt.subnormals:
+        if fmt.subnormals:
             for zeros in range(1, fmt.precision):
                 name = f"max_exp by a subnormal {'ab'[side]} of {zeros} leading zeros, beside another term"
                 at[side, zeros] = out.bin("G3", name, facts.together)
@@ -49,7 +49,7 @@ def _subnormal(facts: UnitFacts, out: Declared) -> None:
 
 
 def _zeros(facts: UnitFacts, out: Declared) -> None:
-    a, b = (_exponents(fmt) for fmt in facts.factors)
+    a, b = ((fmt.emin, fmt.emax) for fmt in facts.factors)
     at = []
     for word, low, other in (("a", a[0], b[1]), ("b", b[0], a[1])):
         flat = not facts.addends and low + other <= facts.exps[0]
@@ -59,9 +59,7 @@ def _zeros(facts: UnitFacts, out: Declared) -> None:
         at.append(out.bin("G3", f"zero product above max_exp, by a zero {word}", facts.together or why))
     flat = not facts.addends and max(a[0] + b[1], b[0] + a[1]) <= facts.exps[0]
     why = "a zero product's exponent is never above a number's" if flat else None
-    if facts.lanes == 1:
-        why = "a group has one product only"
-    every = out.bin("G3", "zero products above max_exp in all lanes but one", facts.together or why)
+    every = out.bin("G3", "zero products above max_exp in all lanes but one", facts.together or facts.single or why)
     nothing = out.bin("G3", "every term zero")
     alone = out.bin("G3", "every product zero, and the addend not") if facts.addends else None
     most = facts.lanes - 1
@@ -84,10 +82,6 @@ def _zeros(facts: UnitFacts, out: Declared) -> None:
                 hits.add(at[1])
         if len(above) == most and most:
             hits.add(every)
-
-
-def _exponents(fmt: object) -> tuple[int, int]:
-    return (fmt.emin, fmt.emax) if isinstance(fmt, FloatFormat) else (0, 0)
 
 
 def _ties(facts: UnitFacts, out: Declared) -> None:
@@ -137,8 +131,8 @@ def _lanes(facts: UnitFacts, out: Declared) -> None:
 
 def _never_straddles(facts: UnitFacts) -> str | None:
     """Why no product below another keeps some bits and loses some, or None."""
-    if facts.lanes < 2:
-        return facts.apart(0)
+    if facts.single:
+        return facts.single
     for d in facts.distances:
         places = facts.below(d)
         if 0 < places < facts.width and facts.apart(d) is None:
@@ -195,7 +189,7 @@ def _straddling(bench: Bench) -> list[tuple[Product, Product]]:
 def subnormals(bench: Bench) -> None:
     """A subnormal factor whose product has the largest reference exponent, and leading zeros, beside a larger term."""
     for side, fmt in enumerate(bench.factors):
-        if not isinstance(fmt, FloatFormat) or not fmt.subnormals or not fmt.fraction_bits:
+        if not fmt.subnormals or not fmt.fraction_bits:
             continue
         largest = list(numbers(bench.factors[1 - side]).values())[-1]
         for lead in sorted({0, 1, 2, fmt.fraction_bits // 2, fmt.fraction_bits - 1} & set(range(fmt.fraction_bits))):
@@ -224,14 +218,14 @@ def least_subnormals(bench: Bench, facts: UnitFacts) -> None:
     least = bench.palette.of(0, bench.palette.exps[0])[:1]
     factors = bench.factors
     for side, fmt in enumerate(factors):
-        if isinstance(fmt, FloatFormat) and fmt.subnormals:
+        if fmt.subnormals:
             largest = list(numbers(factors[1 - side]).values())[-1]
             for zeros in range(1, fmt.precision):
                 code = 1 << fmt.precision - zeros - 1 + fmt.padding
                 pair = (largest, code) if side else (code, largest)
                 bench.add_beat(f"G3/subnormal-{'ab'[side]}{zeros:02}", [pair, *least])
     codes = [1 << fmt.padding for fmt in factors]
-    if bench.lanes > 1 and all(isinstance(fmt, FloatFormat) and fmt.subnormals for fmt in factors):
+    if bench.lanes > 1 and all(fmt.subnormals for fmt in factors):
         bench.add_beat("G3/subnormals", [(codes[0], codes[1])] * bench.lanes)
 
 

@@ -8,6 +8,7 @@ from hwsim.cases.bench import SIGN, Bench
 from hwsim.cases.bins.declare import Declared, Family, Hits
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.sampled import SampledGroup
+from hwsim.cases.bins.specials import no_nan
 from hwsim.cases.landmarks import infinities, nans
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Filling, Pair
@@ -23,8 +24,8 @@ def declare(facts: UnitFacts, out: Declared) -> None:
     least, most = -a.bias, a.max_code - a.bias
     marks = {low, high, least, least + 1, -1, 0, 1, most - 1, most}
     at = {exp: out.bin("G9", f"scales together 2^{exp}") for exp in sorted(marks) if low <= exp <= high}
-    nan = [out.bin("G9", f"NaN scale of {word}", _no_nan(fmt)) for word, fmt in (("a", a), ("b", b))]
-    both = out.bin("G9", "NaN scale of a and of b", _no_nan(a) or _no_nan(b))
+    nan = [out.bin("G9", f"NaN scale of {word}", no_nan(fmt)) for word, fmt in (("a", a), ("b", b))]
+    both = out.bin("G9", "NaN scale of a and of b", no_nan(a) or no_nan(b))
     far = [
         out.bin("G9", f"scales together above 2^{most}, result inside the range", _within(high, most)),
         out.bin("G9", f"scales together below 2^{least}, result inside the range", _within(least, low)),
@@ -47,18 +48,12 @@ def declare(facts: UnitFacts, out: Declared) -> None:
                         hits.add(far[1])
 
     def _nan(sampled: SampledGroup, hits: Hits) -> None:
-        found = [any(fmt.is_nan(code) for code in codes) for fmt, codes in _sides(sampled)]
+        sides = (a, sampled.case.scale_a), (b, sampled.case.scale_b)
+        found = [any(fmt.is_nan(code) for code in codes) for fmt, codes in sides]
         if all(found):
             hits.add(both)
         elif any(found):
             hits.add(nan[found.index(True)])
-
-    def _sides(sampled: SampledGroup) -> list[tuple[ExponentFormat, tuple[int, ...]]]:
-        return [(a, sampled.case.scale_a), (b, sampled.case.scale_b)]
-
-
-def _no_nan(fmt: ExponentFormat) -> str | None:
-    return None if fmt.nan else f"{fmt.name} has no NaN"
 
 
 def _within(high: int, most: int) -> str | None:

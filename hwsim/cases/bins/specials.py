@@ -10,7 +10,7 @@ from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.operands import named
 from hwsim.cases.bins.sampled import SampledGroup
 from hwsim.cases.landmarks import infinities, nans, negate, numbers, zeros
-from hwsim.formats import Class, FixedFormat, Format
+from hwsim.formats import Class, Format
 from hwsim.model.terms import Term
 
 
@@ -21,7 +21,8 @@ def declare(facts: UnitFacts, out: Declared) -> None:
     _zeros(facts, out)
 
 
-def _no_nan(fmt: Format) -> str | None:
+def no_nan(fmt: Format) -> str | None:
+    """Why no code of a format is NaN, or None."""
     return None if fmt.has_nan else f"{fmt.name} has no NaN"
 
 
@@ -31,14 +32,14 @@ def _no_infinity(fmt: Format) -> str | None:
 
 def _nan(facts: UnitFacts, out: Declared) -> None:
     at = [
-        [out.bin("G10", f"NaN in {'ab'[side]} at lane {lane}", _no_nan(fmt)) for lane in range(facts.lanes)]
+        [out.bin("G10", f"NaN in {'ab'[side]} at lane {lane}", no_nan(fmt)) for lane in range(facts.lanes)]
         for side, fmt in enumerate(facts.factors)
     ]
     addend = out.bin("G10", "NaN addend, finite products", _no_nan_addend(facts)) if facts.addends else None
     inf = [_no_infinity(fmt) for fmt in facts.factors]
-    nan = [_no_nan(fmt) for fmt in facts.factors]
+    nan = [no_nan(fmt) for fmt in facts.factors]
     none = (inf[0] if inf[0] and inf[1] else None) or (nan[0] if nan[0] and nan[1] else None)
-    beside = out.bin("G10", "NaN in one lane, infinity in another", none or _single(facts))
+    beside = out.bin("G10", "NaN in one lane, infinity in another", none or facts.single)
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
@@ -57,10 +58,6 @@ def _nan(facts: UnitFacts, out: Declared) -> None:
             hits.add(beside)
 
 
-def _single(facts: UnitFacts) -> str | None:
-    return "a group has one product only" if facts.lanes == 1 else None
-
-
 def _infinity(facts: UnitFacts, out: Declared) -> None:
     none = [_no_infinity(fmt) for fmt in facts.factors]
     neither = none[0] if none[0] and none[1] else None
@@ -69,7 +66,7 @@ def _infinity(facts: UnitFacts, out: Declared) -> None:
         [out.bin("G10", f"{sign} infinite product at lane {lane}", neither) for lane in range(facts.lanes)]
         for sign in MARKS
     ]
-    opposed = out.bin("G10", "infinities of both signs in two lanes", neither or _single(facts))
+    opposed = out.bin("G10", "infinities of both signs in two lanes", neither or facts.single)
     against, alike, addend = -1, -1, [-1, -1]
     if facts.addends:
         special = _no_infinite_addend(facts)
@@ -118,11 +115,11 @@ def _no_nan_addend(facts: UnitFacts) -> str | None:
     """Why no addend of a group is NaN, or None."""
     fmt = facts.bench.addend_format
     if fmt is not None:
-        return _no_nan(fmt)
+        return no_nan(fmt)
     scales = () if facts.unit.scale is None else facts.bench.scale_formats
     if (
         _no_infinite_addend(facts) is None
-        or any(_no_nan(f) is None for f in facts.factors)
+        or any(no_nan(f) is None for f in facts.factors)
         or any(f.nan for f in scales)
     ):
         return None
@@ -155,11 +152,11 @@ def _zeros(facts: UnitFacts, out: Declared) -> None:
 
 def _no_zeros(facts: UnitFacts, kind: str) -> str | None:
     """Why zero products never have such signs, or None."""
-    if kind == "both signs" and facts.lanes == 1:
-        return "a group has one product only"
+    if kind == "both signs" and facts.single:
+        return facts.single
     a, b = facts.factors
     # A zero times a negative number is -0.
-    if kind == "all +" or any(len(zeros(fmt)) > 1 or isinstance(fmt, FixedFormat) for fmt in (a, b)):
+    if kind == "all +" or any(len(zeros(fmt)) > 1 or fmt.twos_complement for fmt in (a, b)):
         return None
     return f"neither {a.name} nor {b.name} has a zero of each sign"
 

@@ -53,10 +53,9 @@ def _shifts(facts: UnitFacts, out: Declared) -> None:
 
 
 def _cancelled(facts: UnitFacts, out: Declared) -> None:
-    one = "a group has one product only" if facts.lanes == 1 else None
-    alone = out.bin("G5", "two products cancel exactly", one)
+    alone = out.bin("G5", "two products cancel exactly", facts.single)
     by_addend = out.bin("G5", "a product and the addend cancel exactly") if facts.addends else None
-    many = out.bin("G5", f"all {facts.lanes} products cancel exactly", one)
+    many = out.bin("G5", f"all {facts.lanes} products cancel exactly", facts.single)
     hidden = [out.bin("G5", f"window sum 0, exact sum {sign}", facts.loses) for sign in MARKS]
     only = [out.bin("G5", f"the largest two cancel, {sign} straddling terms remain", _no_rest(facts)) for sign in MARKS]
 
