@@ -162,7 +162,8 @@ def test_a_bin_of_parts_is_hit_when_all_its_parts_are():
     assert counter.counts[name] == 0
     counter.sample(Case("", (15,), (15,), 0))
     assert counter.counts[name] == 1
-    assert counter.plan[name].parts == len(set(counter.plan.of("G1"))) - 5
+    (lane,) = (one for one in counter.plan.bins if one.name == name)
+    assert lane.parts == len(set(counter.plan.of("G1"))) - 5
 
 
 def test_bins_of_traces_are_counted_by_name_alone():

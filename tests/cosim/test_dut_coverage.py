@@ -61,7 +61,7 @@ def test_cases_count_that_were_answered_and_ports_as_they_were_seen(tmp_path: Pa
         "1 contexts open": 4,
     } == hits
     # Stages are not known, nor is what a design would do with misuse.
-    assert {name for name in plan(dut.unit).names if "stage" in name}.isdisjoint(hits)
+    assert {one.name for one in plan(dut.unit).bins if "stage" in one.name}.isdisjoint(hits)
     assert found.count("missed") > 100
     assert "of dot4_stream: all 4 different cases" in found.notes[0]
 

@@ -48,18 +48,6 @@ class CoveragePlan:
     case_samplers: tuple[CaseSampler, ...] = field(repr=False)
     parts: PartSampler = field(repr=False)
 
-    def __getitem__(self, name: str) -> CoverageBin:
-        """The bin of a name. Raises KeyError."""
-        found = next((one for one in self.bins if one.name == name), None)
-        if found is None:
-            raise KeyError(name)
-        return found
-
-    @property
-    def names(self) -> list[str]:
-        """The names of all bins."""
-        return [one.name for one in self.bins]
-
     def of(self, group: str) -> list[CoverageBin]:
         """The bins of one group."""
         return [one for one in self.bins if one.group == group]
