@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hwsim.kernels.extents import exponent_range
+from hwsim.kernels.read_aligned import ReadingKernel, lacks_reading
 from hwsim.kernels.vectors import vectors_of
 from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.kernels.windows import (
@@ -16,7 +17,7 @@ from hwsim.kernels.windows import (
     window_numbers,
 )
 from hwsim.kernels.words import words_lack
-from hwsim.spec import AlignedSum, LateInWindow, Unit
+from hwsim.spec import AlignedSum, LateInWindow, ReadAlignedSum, Unit
 
 
 def lacks(unit: Unit, rule: AlignedSum) -> Iterator[str]:
@@ -25,6 +26,8 @@ def lacks(unit: Unit, rule: AlignedSum) -> Iterator[str]:
     if unit.scale is not None and unit.scale.at != "promotion":
         for side in (unit.scale.a, unit.scale.b):
             yield from words_lack("scale", side.format, side.format)
+    if isinstance(rule, ReadAlignedSum):
+        yield from lacks_reading(unit, rule)
     if rule.subgroup is None:
         return
     if isinstance(unit.late, LateInWindow) and rule.zero == "ieee":
@@ -35,7 +38,10 @@ def lacks(unit: Unit, rule: AlignedSum) -> Iterator[str]:
 
 def kernel(unit: Unit, rule: AlignedSum) -> WindowKernel:
     """The kernel of a unit of this method that lacks nothing."""
-    return WindowKernel(unit, aligned_numbers(unit, rule), vectors_of(unit, rule))
+    numbers = aligned_numbers(unit, rule)
+    if isinstance(rule, ReadAlignedSum):
+        return ReadingKernel(unit, numbers, rule)
+    return WindowKernel(unit, numbers, vectors_of(unit, rule))
 
 
 def aligned_numbers(unit: Unit, rule: AlignedSum) -> WindowNumbers:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hwsim.compiled import compiled
+from hwsim.compiled import compiled, inlined
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.extents import exponent_range
 from hwsim.kernels.floats import RoundingTarget, round_to, sum_in
@@ -97,6 +97,42 @@ class GroupRules(NamedTuple):
     blocks: tuple[int, int]
 
 
+@inlined
+def rooms(lanes: int) -> tuple[Lanes, GroupTerms]:
+    """Room for a group."""
+    group = Lanes(
+        np.zeros(lanes, np.uint32), np.zeros(lanes, np.uint32), np.zeros(lanes, np.int64),
+        np.zeros(lanes, np.uint32), np.zeros(lanes, np.uint32),
+    )  # fmt: skip
+    return group, GroupTerms(np.zeros(lanes, np.int64), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64))
+
+
+@inlined
+def load(rules: GroupRules, group: Lanes, places: Int64s, a: WindowOperand, b: WindowOperand, i: int, j: int) -> None:
+    """Bring the factors and scales of row i of a and row j of b into a group's lanes."""
+    scales, blocks = rules.scales, rules.blocks
+    for lane in range(places.shape[0]):
+        k = places[lane]
+        group.a[lane], group.b[lane] = a.words[i, k], b.words[j, k]
+        if scales == AT_PRODUCTS:
+            p, q = np.int64(a.scales[i, k // blocks[0]]), np.int64(b.scales[j, k // blocks[1]])
+            group.scales[lane] = NAN_EXP if p == NAN_EXP or q == NAN_EXP else p + q
+        elif scales == AT_SUBGROUPS:
+            group.scale_a[lane] = np.uint32(a.scales[i, k // blocks[0]])
+            group.scale_b[lane] = np.uint32(b.scales[j, k // blocks[1]])
+
+
+@inlined
+def promotion_scales(
+    rules: GroupRules, g: int, a: WindowOperand, b: WindowOperand, i: int, j: int
+) -> tuple[float, float]:
+    """The scales of the promotion that group g of row i of a and row j of b ends; ones where there are none."""
+    if rules.scales != AT_PROMOTIONS:
+        return 1.0, 1.0
+    first = (g - g % rules.chain.every) * rules.window.lanes
+    return a.scales[i, first // rules.blocks[0]], b.scales[j, first // rules.blocks[1]]
+
+
 @compiled
 def run_scalar(
     rules: GroupRules, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats, columns: Int64s
@@ -106,13 +142,8 @@ def run_scalar(
     places: the index along K of each group's lanes, (groups, lanes). a, b: words (m, K) and (n, K). values: (m, n), the
     addends, which become the results. columns: (m,), where the columns of a row begin in b.
     """
-    rule, chain, scales, blocks = rules.window, rules.chain, rules.scales, rules.blocks
-    lanes, count = rule.lanes, places.shape[0]
-    group = Lanes(
-        np.zeros(lanes, np.uint32), np.zeros(lanes, np.uint32), np.zeros(lanes, np.int64),
-        np.zeros(lanes, np.uint32), np.zeros(lanes, np.uint32),
-    )  # fmt: skip
-    terms = GroupTerms(np.zeros(lanes, np.int64), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64))
+    rule, chain, count = rules.window, rules.chain, places.shape[0]
+    group, terms = rooms(rule.lanes)
     for i in range(a.words.shape[0]):
         for j in range(values.shape[1]):
             start = values[i, j]
@@ -126,15 +157,7 @@ def run_scalar(
             for g in range(count):
                 if chain.restart and g % chain.restart == 0:
                     partial, emin = 0.0, chain.emin
-                for lane in range(lanes):
-                    k = places[g, lane]
-                    group.a[lane], group.b[lane] = a.words[i, k], b.words[row, k]
-                    if scales == AT_PRODUCTS:
-                        p, q = np.int64(a.scales[i, k // blocks[0]]), np.int64(b.scales[row, k // blocks[1]])
-                        group.scales[lane] = NAN_EXP if p == NAN_EXP or q == NAN_EXP else p + q
-                    elif scales == AT_SUBGROUPS:
-                        group.scale_a[lane] = np.uint32(a.scales[i, k // blocks[0]])
-                        group.scale_b[lane] = np.uint32(b.scales[row, k // blocks[1]])
+                load(rules, group, places[g], a, b, i, row)
                 with_c = rule.addend == ALIGNED or (rule.addend == LATER and (g > 0 or chain.restart > 0))
                 if chain.kind == LATE_WINDOW:
                     register = round_to(group_sum(rule, group, terms, register, emin, False), rules.result)
@@ -145,9 +168,6 @@ def run_scalar(
                 if chain.kind == PLAIN:
                     continue
                 if g % chain.every == chain.every - 1 or g == count - 1:
-                    first = (g - g % chain.every) * lanes
-                    scale_a = scale_b = 1.0
-                    if scales == AT_PROMOTIONS:
-                        scale_a, scale_b = a.scales[i, first // blocks[0]], b.scales[row, first // blocks[1]]
+                    scale_a, scale_b = promotion_scales(rules, g, a, b, i, row)
                     register = committed(chain, register, partial, scale_a, scale_b, rules.register)
             values[i, j] = partial if chain.kind == PLAIN else register

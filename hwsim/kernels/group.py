@@ -122,6 +122,12 @@ def merged(before: int, new: int) -> int:
     return before if before == new else 2
 
 
+@inlined
+def special_number(x: float) -> int:
+    """What a float64 is, as `special` has it."""
+    return 2 if x != x else 0 if not math.isinf(x) else 1 if x > 0 else -1
+
+
 @compiled
 def as_number(kind: int) -> float:
     """A special term as a float64."""
@@ -281,10 +287,7 @@ def group_sum(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms, c: float, em
     else:
         kind = products(rule, lanes, terms)
     if with_c or rule.late:
-        if c != c:
-            kind = 2
-        elif math.isinf(c):
-            kind = merged(kind, 1 if c > 0 else -1)
+        kind = merged(kind, special_number(c))
     if kind != 0:
         return as_number(kind)
     zero = zero_of(rule, terms, count, c, with_c or rule.late == 1)

@@ -36,13 +36,11 @@ IN_VECTORS = (TRUNCATE, FLOOR, JAM)
 @compiled
 def cut(sig: int, shift: int, negative: bool, lost: int) -> int:
     """A magnitude, sig * 2^-shift, as an integer with its sign: its lost bits by that rule. sig below 2^62."""
-    if shift <= 0:
-        kept, rest, half = sig << -shift, 0, 1
-    elif shift > 62:
-        kept, rest, half = 0, sig, 1 << 62
-    else:
-        kept = sig >> shift
-        rest, half = sig - (kept << shift), 1 << (shift - 1)
+    # Without branches, which a processor would mispredict. What is shifted by 63 is as far away as what is farther.
+    down, up = min(max(shift, 0), 63), max(-shift, 0)
+    kept = sig >> down
+    rest, half = sig - (kept << down), 1 << max(down - 1, 0)
+    kept <<= up
     if lost == JAM:
         kept |= int(rest != 0)
     elif lost == FLOOR:

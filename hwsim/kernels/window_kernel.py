@@ -22,6 +22,7 @@ from hwsim.kernels.chain import (
 from hwsim.kernels.codes import Floats, codes_of, values_of
 from hwsim.kernels.extents import exponent_range
 from hwsim.kernels.group import NAN_EXP
+from hwsim.kernels.integers import Int64s
 from hwsim.kernels.kernel import Rows
 from hwsim.kernels.order import lane_indices
 from hwsim.kernels.packed import NOT_PACKED, WindowOperand, aligned_bytes, pack_columns, pack_rows
@@ -100,7 +101,7 @@ class WindowKernel:
         """As in `Kernel`."""
         values, indices = self._values(c), lane_indices(self.unit, a.words.shape[1])
         if self.vectors is None:
-            run_scalar(self.rules, indices, a, b, values, np.zeros(len(c), np.int64))
+            self.scalar(indices, a, b, values, np.zeros(len(c), np.int64))
         else:
             v = self.vectors
             packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, sum(self.least), self.mask)
@@ -115,8 +116,12 @@ class WindowKernel:
         words_a, words_b = words_of(operands.a, self.words_a, a[0]), words_of(operands.b, self.words_b, b[0])
         of_a = WindowOperand(words_a, *NOT_PACKED, self._scales("a", a[1], count))
         of_b = WindowOperand(words_b, *NOT_PACKED, self._scales("b", b[1], count))
-        run_scalar(self.rules, lane_indices(self.unit, words_a.shape[1]), of_a, of_b, values, np.arange(count))
+        self.scalar(lane_indices(self.unit, words_a.shape[1]), of_a, of_b, values, np.arange(count))
         codes_of(values, self.unit.output, out[:, None], self.unit.nan)
+
+    def scalar(self, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats, columns: Int64s) -> None:
+        """Every element by itself; arguments as of `run_scalar`."""
+        run_scalar(self.rules, places, a, b, values, columns)
 
     def _values(self, c: NDArray[np.uint32]) -> Floats:
         fmt = self.unit.operands.addend

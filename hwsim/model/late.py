@@ -6,12 +6,22 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple, assert_never
 
 from hwsim.formats import FloatFormat, Format
-from hwsim.model.addition import add, combine_specials, flushed_code
+from hwsim.model.addition import add, combine_specials, exact_sum, flushed_code
 from hwsim.model.method import ZeroSign, sum_zero_sign
 from hwsim.model.result import ResultRounding
 from hwsim.model.terms import Term, addend_term
 from hwsim.model.window import ZeroTerms, align, max_exponent
-from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, PairwiseSum, SequentialSum, Unit
+from hwsim.spec import (
+    AlignedSum,
+    EvenOddSum,
+    ExactSum,
+    LateAdd,
+    LateInWindow,
+    PairwiseSum,
+    ReadAlignedSum,
+    SequentialSum,
+    Unit,
+)
 
 
 class LateWindow(NamedTuple):
@@ -89,6 +99,24 @@ class RoundedLateAddition(LateAddition):
         return Added(fmt, operands.addend, operands.partial, self.nan if nan else code)
 
 
+class ExactLateAddition(LateAddition):
+    """The addend and the group's sum, not rounded yet, exactly; rounded to the result format: a reading."""
+
+    def __init__(self, rule: ReadAlignedSum, unit: Unit, rounding: ResultRounding):
+        self.rule, self.rounding = rule, rounding
+        self.output = unit.output
+
+    def add(self, operands: LateOperands) -> Added:
+        """The addend + the sum."""
+        fmt, addend = operands.format, addend_term(operands.format, operands.addend)
+        special = combine_specials((addend,) if operands.special is None else (operands.special, addend))
+        if special is not None:
+            return Added(fmt, operands.addend, operands.partial, self.rounding.special(special).code)
+        total, unit_exp = exact_sum((operands.sum, addend))
+        sign = sum_zero_sign((*operands.terms, addend), self.rule.zero, self.rounding.rule.rounding)
+        return Added(fmt, operands.addend, operands.partial, self.rounding.total(total, unit_exp, sign).code)
+
+
 class WindowLateAddition(LateAddition):
     """The addend and the group's sum, not rounded yet, in a window of their own, rounded to the result format."""
 
@@ -142,6 +170,8 @@ def late_addition(unit: Unit, rounding: ResultRounding) -> LateAddition | None:
         case None:
             return None
         case LateAdd() as rule:
+            if isinstance(unit.sum, ReadAlignedSum) and unit.sum.unrounded:
+                return ExactLateAddition(unit.sum, unit, rounding)
             return RoundedLateAddition(rule, unit.result.format, unit.nan)
         case LateInWindow() as rule:
             return WindowLateAddition(rule, unit, rounding)

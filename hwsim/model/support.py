@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hwsim.spec import Support, Unit, implemented
+from hwsim.spec import Support, Unit, described
 
 
 def supports(unit: Unit) -> Support:
     """What the model lacks of a unit: what no implementation has. It is the definition of all the rest."""
-    return implemented(unit)
+    return described(unit)

@@ -10,12 +10,13 @@ from hwsim.spec.sums import (
     LateAdd,
     LateInWindow,
     PairwiseSum,
+    ReadAlignedSum,
     RoundedSum,
     SequentialSum,
     Sum,
     WindowSum,
 )
-from hwsim.spec.support import NotImplementedYet, Support, implemented
+from hwsim.spec.support import NotImplementedYet, Support, described, implemented
 from hwsim.spec.unit import Unit
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "NotImplementedYet",
     "PairwiseSum",
     "Pipeline",
+    "ReadAlignedSum",
     "RoundedSum",
     "Rounding",
     "SequentialSum",
@@ -36,6 +38,7 @@ __all__ = [
     "Unit",
     "WindowSum",
     "as_yaml",
+    "described",
     "implemented",
     "load_unit",
     "pipeline",

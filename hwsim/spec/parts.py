@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError
 
 from hwsim.formats import FixedFormat
 from hwsim.formats.blocks import BlockScale
@@ -166,7 +166,7 @@ class UnitKeys(SpecPart):
     operands: Operands
     scale: Annotated[Scale | None, NoneWord] = None
     instruction: Instruction
-    sum: Sum
+    sum: SerializeAsAny[Sum]
     late: Late | None = None
     result: ResultRule
     promotion: Annotated[Promotion | None, NoneWord] = None

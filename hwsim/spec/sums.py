@@ -66,6 +66,24 @@ class AlignedSum(WindowSum):
     """Exact sums of parts of the group, scaled, are aligned in the place of products."""
 
 
+class ReadAlignedSum(AlignedSum):
+    """What a specification of this method may be read as.
+
+    No file can say it: `SUMS` has no such class. The model and the kernels compute it, and nothing else does.
+    """
+
+    leading: Flag = False
+    """Products stand at the exponents of their leading ones, not at those of their factors."""
+    lossless: Flag = False
+    """The window has no end: no bits of a term are lost."""
+    cut: Flag = False
+    """The sum is cut to 1 + fraction_bits significant bits, as `lost` says, before it is rounded."""
+    starts_late: Flag = False
+    """What a group starts from is added to the sum of its products, and is not aligned with them."""
+    unrounded: Flag = False
+    """What is added late is added to the exact sum, and `result` rounds once. Otherwise the sum is rounded before."""
+
+
 class EvenOddSum(WindowSum):
     """A window for the even lanes and one for the odd lanes; `combine` adds the two."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hwsim.formats import ExponentFormat, FloatFormat
+from hwsim.spec.sums import ReadAlignedSum
 from hwsim.spec.unit import Unit
 
 
@@ -39,6 +40,14 @@ class Support:
 
 
 def implemented(unit: Unit) -> Support:
+    """What an implementation without readings lacks of a unit, whichever implementation it is."""
+    general = described(unit)
+    if general and isinstance(unit.sum, ReadAlignedSum):
+        return Support(unit.name, "is in the model and in compiled code alone", ("a reading of sum.method: aligned",))
+    return general
+
+
+def described(unit: Unit) -> Support:
     """The settings of a unit that no implementation supports yet."""
     scale, result = unit.scale, unit.result.format
     sides = (scale.a, scale.b) if scale is not None and scale.at == "product" else ()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from hwsim.model.support import supports as supports_model
-from hwsim.spec import Support, Unit
+from hwsim.spec import Support, Unit, implemented
 
 
 def supports(unit: Unit) -> Support:
-    """What the cycle-level model lacks of a unit: what the model lacks, and scales that the lanes of a beat share.
+    """What the cycle-level model lacks: what implementations without readings lack, and scales that lanes share.
 
     A beat carries one scale for each block of neighbouring products. Where groups take products of an order of their
     own, a beat's lanes are of several blocks, and which scales it should carry is not settled.
     """
-    model = supports_model(unit)
-    if not model:
-        return model
+    general = implemented(unit)
+    if not general:
+        return general
     ordered = unit.scale is not None and unit.instruction.order != "sequential"
     lacks = ("instruction.order other than sequential with scale",) if ordered else ()
     return Support(unit.name, "is in the model, but not on a clock yet", lacks)
