@@ -39,6 +39,12 @@ class Batch:
         scales = (None if side is None else side[:count] for side in (self.scale_a, self.scale_b))
         return Batch(self.ids[:count], self.a[:count], self.b[:count], self.c[:count], *scales)
 
+    def case(self, index: int) -> Case:
+        """One of the cases."""
+        sides = (self.a, self.b, self.scale_a, self.scale_b)
+        a, b, x, y = (() if side is None else tuple(side[index].tolist()) for side in sides)
+        return Case(self.ids[index], a, b, int(self.c[index]), x, y)
+
     def cases(self) -> Iterator[Case]:
         """One by one."""
         none: list[list[int]] = [[]] * len(self)

@@ -2,13 +2,14 @@
 
 `semantics` lists what a device may compute, as specified and otherwise; `discrimination` makes cases on which the
 40 readings of a window's sum differ, pair by pair, and proves which pairs are equal (coverage, G13); `consistent`
-names the semantics that explain results.
+names the semantics that explain results. Every one is a unit that the model and the kernels run, a few with operands or
+results edited (`edits`); `silicon` asks GPUs.
 """
 
 from hwsim.readings.consistent import Consistent, consistent
 from hwsim.readings.discriminate import Discrimination, PairOfReadings, discrimination
 from hwsim.readings.known import Semantic, semantics
-from hwsim.readings.readings import READINGS, Reading, own_reading
+from hwsim.readings.readings import READINGS, Reading, own_reading, supports
 
 __all__ = [
     "READINGS",
@@ -21,4 +22,5 @@ __all__ = [
     "discrimination",
     "own_reading",
     "semantics",
+    "supports",
 ]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from hwsim.cases.case import Case
-from hwsim.formats import FloatFormat
-from hwsim.readings.answering import Answering
+from hwsim.readings.changes import Candidate
+from hwsim.readings.evidence import Evidence
 from hwsim.readings.known import Semantic, semantics
 from hwsim.spec import Unit
 
@@ -36,49 +35,31 @@ class Consistent:
         return self.name if self.everything else f"{self.name}: explains {self.right:,} of {self.of:,}"
 
 
-class _Explanation(NamedTuple):
-    name: str
-    description: str
-    many: Answering
-
-
-class _Results:
+class _Results(Evidence):
     """A device's results, and those that explanations are tried on first."""
 
-    def __init__(self, unit: Unit, cases: Sequence[Case], results: Sequence[int], first: Sequence[int]):
-        if len(cases) != len(results):
-            raise ValueError(f"results must be as many as cases ({len(cases)}), not {len(results)}")
-        self.same = _same(unit)
-        self.cases, self.results = cases, [self.same(code) for code in results]
-        own = semantics(unit)[0].many(cases)
-        self.wrong = [i for i, code in enumerate(own) if self.same(code) != self.results[i]]
-        right = [i for i, code in enumerate(own) if self.same(code) == self.results[i]]
+    def __init__(self, unit: Unit, cases: Sequence[Case], codes: Sequence[int], first: Sequence[int]):
+        super().__init__(unit, cases, codes)
+        self.every = range(len(cases))
+        self.wrong = [example.case for example in self.mismatches(Candidate("", unit), self.every)]
+        right = sorted({*self.every} - {*self.wrong})
         self.telling = list(dict.fromkeys([*spread(first, TELLING), *spread(self.wrong, TELLING)]))
         self.sample = spread(right, SAMPLE)
 
-    def right(self, many: Answering, places: Sequence[int]) -> int:
-        """How many results at these indices are explained."""
-        codes = many([self.cases[place] for place in places])
-        return sum(self.same(code) == self.results[place] for code, place in zip(codes, places, strict=True))
-
-    def explains(self, many: Answering, places: Sequence[int]) -> bool:
-        """Whether all results at these indices are explained; the first two are tried first."""
-        few, rest = places[:2], places[2:]
-        return self.right(many, few) == len(few) and self.right(many, rest) == len(rest)
-
-    def explained(self, among: Iterable[_Explanation]) -> list[Consistent]:
+    def explanations(self, among: Iterable[Semantic]) -> list[Consistent]:
         """The explanations of all results."""
-        explanations = []
-        for each in among:
-            if self.explains(each.many, self.telling) and self.explains(each.many, self.sample):
-                right = self.right(each.many, range(len(self.cases)))
-                if right == len(self.cases):
-                    explanations.append(Consistent(each.name, each.description, right, right))
-        return explanations
+        count = len(self.cases)
+        return [
+            Consistent(each.name, each.description, count, count)
+            for each in among
+            if all(self.explained(each.candidate, at) for at in (self.telling, self.sample, self.every))
+        ]
 
-    def scores(self, among: Iterable[_Explanation]) -> list[tuple[int, int, _Explanation]]:
+    def scores(self, among: Iterable[Semantic]) -> list[tuple[int, int, Semantic]]:
         """How many of the telling results, and of the sample, each explanation explains."""
-        return [(self.right(each.many, self.telling), self.right(each.many, self.sample), each) for each in among]
+        return [
+            (self.right(each.candidate, self.telling), self.right(each.candidate, self.sample), each) for each in among
+        ]
 
     def estimate(self, telling: int, sample: int) -> float:
         """How many of all results are explained, estimated from those of `scores`."""
@@ -100,52 +81,45 @@ def consistent(
     does not have.
     """
     returned = _Results(unit, cases, results, first)
-    singles = list(_ordered(semantics(unit)))
+    singles = sorted(semantics(unit), key=lambda semantic: semantic.changes)
     if not returned.wrong:
         return [Consistent(singles[0].name, singles[0].description, len(cases), len(cases))]
-    explanations = returned.explained(map(_single, singles))
+    explanations = returned.explanations(singles)
     if explanations:
         return explanations
-    scores = returned.scores(map(_single, singles))
-    by_name = {single.name: single for single in singles}
+    scores = returned.scores(singles)
     # A second change is added to those that explain most results that are not as specified: they may be few.
-    hopeful = [by_name[single.name] for _, _, single in sorted(scores, key=lambda row: (-row[0], -row[1]))]
-    explanations = returned.explained(_doubles(unit, hopeful, singles))
+    hopeful = [single for _, _, single in sorted(scores, key=lambda row: (-row[0], -row[1]))]
+    explanations = returned.explanations(_doubles(unit, hopeful, singles))
     if explanations:
         return explanations
     # The unit as specified comes first in `scores`.
     few = sorted(scores[1:], key=lambda row: -returned.estimate(row[0], row[1]))[: 2 * FEW]
-    every, right = range(len(cases)), len(cases) - len(returned.wrong)
-    best = [Consistent(singles[0].name, singles[0].description, right, len(cases))]
-    best += [Consistent(row[2].name, row[2].description, returned.right(row[2].many, every), len(cases)) for row in few]
+    best = [Consistent(singles[0].name, singles[0].description, len(cases) - len(returned.wrong), len(cases))]
+    for *_, each in few:
+        right = returned.right(each.candidate, returned.every)
+        best.append(Consistent(each.name, each.description, right, len(cases)))
     return sorted(best, key=lambda explanation: -explanation.right)[:FEW]
 
 
-def _ordered(every: Sequence[Semantic]) -> list[Semantic]:
-    """Semantics with the fewest changes first."""
-    return sorted(every, key=lambda semantic: semantic.changes)
-
-
-def _single(semantic: Semantic) -> _Explanation:
-    return _Explanation(semantic.name, semantic.description, semantic.many)
-
-
-def _doubles(unit: Unit, ranked: Sequence[Semantic], singles: Sequence[Semantic]) -> Iterator[_Explanation]:
+def _doubles(unit: Unit, ranked: Sequence[Semantic], singles: Sequence[Semantic]) -> Iterator[Semantic]:
     """Pairs of changes: one that explains most results, and any other; a specification can express at least one."""
     pairs = set()
     for base in [semantic for semantic in ranked if semantic.changes == 1][:BASES]:
         for other in singles:
             if other is base or other.changes != 1:
                 continue
-            inner, outer = (base, other) if base.candidate is not None else (other, base)
+            inner, outer = (base, other) if base.specified else (other, base)
             pair = frozenset((base.name, other.name))
-            if inner.candidate is None or inner.candidate.addend is not None or pair in pairs:
+            if not inner.specified or pair in pairs:
                 continue
             pairs.add(pair)
-            many = outer.combine(inner.candidate.unit)
-            if many is not None:
+            both = outer.on(inner.candidate.unit)
+            if both is not None:
                 names = f"{base.name} and {other.name}"
-                yield _Explanation(names, f"{base.description}, and {other.description}", many)
+                yield replace(
+                    outer, name=names, description=f"{base.description}, and {other.description}", candidate=both
+                )
 
 
 def spread(places: Sequence[int], most: int) -> list[int]:
@@ -153,11 +127,3 @@ def spread(places: Sequence[int], most: int) -> list[int]:
     if len(places) <= most:
         return list(places)
     return [places[i * len(places) // most] for i in range(most)]
-
-
-def _same(unit: Unit) -> Callable[[int], int]:
-    """A function that maps equal results to equal codes: all NaNs to -1 where no NaN's bits are promised."""
-    fmt = unit.output
-    if unit.result.nan != "any" or not isinstance(fmt, FloatFormat):
-        return lambda code: code
-    return lambda code: -1 if fmt.is_nan(code >> fmt.padding) else code

@@ -11,7 +11,6 @@ import numpy as np
 
 from hwsim.compiled import compiled, inlined
 from hwsim.formats.threefry import threefry
-from hwsim.readings.integers import EMIN, FRACTION, MOST, PADDING, SIGN_BIT
 
 U = np.uint32
 # A case's stream: its key's words, the counter's low one and the case's number; and the second word of the last pair.
@@ -65,9 +64,9 @@ def _row(state: Any, s: Any, starts: Any, powers: Any, exp: int, sign: int, how:
 
 
 @compiled
-def _code(state: Any, fmt: Any, exp: int) -> Any:
+def _code(state: Any, side: Any, exp: int) -> Any:
     """The code of a number near an exponent, with a random fraction or one of few ones or zeros."""
-    bits = fmt[FRACTION]
+    bits, emin, most = side.fraction_bits, side.exps[0], side.last[-1]
     last, pattern, frac = (1 << bits) - 1, _below(state, 6), _next(state)
     frac &= last
     if pattern == 1:
@@ -81,10 +80,10 @@ def _code(state: Any, fmt: Any, exp: int) -> Any:
     elif pattern == 5:
         frac = last - (1 << _below(state, bits)) + 1
     frac &= last
-    magnitude = ((min(exp, fmt[EMIN] + (fmt[MOST] >> bits) - 1) - fmt[EMIN] + 1) << bits) | frac
-    if exp < fmt[EMIN]:
+    magnitude = ((min(exp, emin + (most >> bits) - 1) - emin + 1) << bits) | frac
+    if exp < emin:
         magnitude = frac
-    return (_below(state, 2) * fmt[SIGN_BIT] | min(magnitude, fmt[MOST])) << fmt[PADDING]
+    return (_below(state, 2) * side.sign | min(magnitude, most)) << side.padding
 
 
 @inlined
@@ -171,7 +170,7 @@ def draw(
     """Fill in the cases `first`, `first` + 1, ...
 
     starts: int64[2, exponents + 1]: where the products of each sign and exponent begin; powers: int64[2, exponents]:
-    those that are powers of two, or -1. addend: the addend's format.
+    those that are powers of two, or -1. addend: the addend's `Side`.
     rows: int64[n, K], products by their row, -1 for none. c: int64[n]. scale_a, scale_b: int64[n, blocks], codes.
     """
     state = np.zeros(5, np.uint32)
@@ -216,5 +215,5 @@ def draw(
             if kind == UNDER_ADDEND:
                 exp = top + shift + _below(state, reach)
             elif kind == TINY and _below(state, 2):
-                exp = addend[EMIN] - 1 + _below(state, 8)
-            c[n] = _code(state, addend, max(exp, addend[EMIN] - 1))
+                exp = addend.exps[0] - 1 + _below(state, 8)
+            c[n] = _code(state, addend, max(exp, addend.exps[0] - 1))

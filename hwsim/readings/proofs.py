@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from hwsim.formats import FloatFormat
 from hwsim.model.rounding import beyond
-from hwsim.readings.reader import late_of_instruction
-from hwsim.readings.readings import READINGS, Reading, aligned_rule
+from hwsim.readings.readings import READINGS, Reading, aligned_rule, late_of_instruction
 from hwsim.spec import LateAdd, Unit
 
 MANY = 1 << 30  # bits of a sum that nothing bounds

@@ -17,7 +17,8 @@ from __future__ import annotations
 from itertools import product
 from typing import Literal, NamedTuple, assert_never
 
-from hwsim.spec import AlignedSum, LateAdd, LateInWindow, Unit
+from hwsim.readings.changes import changed
+from hwsim.spec import AlignedSum, LateAdd, LateInWindow, NotImplementedYet, ReadAlignedSum, Support, Unit, implemented
 
 LostRule = Literal["truncate", "floor", "nearest", "jam", "exact"]
 
@@ -57,13 +58,19 @@ class Reading(NamedTuple):
 READINGS = tuple(Reading(*answers) for answers in product(LOST, (False, True), (False, True), (False, True)))
 
 
+def supports(unit: Unit) -> Support:
+    """Whether a unit's window has readings: what no implementation has, and any method but `aligned`, it lacks."""
+    general = implemented(unit)
+    if not general or isinstance(unit.sum, AlignedSum):
+        return general
+    return Support(unit.name, f"for readings of its window, not {unit.sum.method}", ("sum.method must be aligned",))
+
+
 def aligned_rule(unit: Unit) -> AlignedSum:
-    """A unit's rule for its window. Raises ValueError for a method other than `aligned`, which the readings are of."""
-    if not isinstance(unit.sum, AlignedSum):
-        raise ValueError(
-            f"unit {unit.name}: sum.method must be aligned for readings of its window, not {unit.sum.method}"
-        )
-    return unit.sum
+    """A unit's rule for its window. Raises NotImplementedYet for a unit without readings."""
+    if isinstance(unit.sum, AlignedSum):
+        return unit.sum
+    raise NotImplementedYet(supports(unit).reason)
 
 
 def own_reading(unit: Unit) -> Reading | None:
@@ -83,6 +90,48 @@ def own_reading(unit: Unit) -> Reading | None:
             return None
         case _:
             assert_never(unit.late)
+
+
+def read_unit(unit: Unit, reading: Reading) -> Unit:
+    """The unit that a reading of `unit` is.
+
+    Where a unit returns another format than its groups', readings round to the format that the unit returns.
+    Raises NotImplementedYet, a ValueError, for a unit without readings.
+    """
+    if reading == own_reading(unit):
+        return unit
+    supports(unit).demand()
+    by_instruction = late_of_instruction(unit)
+    unit = changed(unit, {"sum": {"lost": TO_SPEC.get(reading.lost, "truncate")}})
+    if not (isinstance(unit.late, LateAdd) and reading.late and reading.two):
+        if unit.late is not None:
+            result = (
+                {"format": unit.model_dump(mode="json")["late"]["format"]} if isinstance(unit.late, LateAdd) else {}
+            )
+            aligned = {"sum": {"addend": "aligned"}, "instruction": {"start": "addend"}, "late": None, "result": result}
+            unit = changed(unit, aligned)
+        if reading.late and by_instruction:
+            fmt = unit.model_dump(mode="json", exclude_unset=True)["result"]["format"]
+            late = {"operation": "add", "format": fmt, "rounding": unit.result.rounding}
+            unit = changed(unit, {"sum": {"addend": "late"}, "instruction": {"start": "zero"}, "late": late})
+    keys = {
+        "leading": reading.leading,
+        "lossless": reading.lost == "exact",
+        "cut": reading.two and not reading.late,
+        "starts_late": reading.late and not by_instruction,
+        "unrounded": reading.late and not reading.two,
+    }
+    if not any(keys.values()):
+        return unit
+    return unit.model_copy(update={"sum": ReadAlignedSum(**dict(aligned_rule(unit)), **keys)})
+
+
+def late_of_instruction(unit: Unit) -> bool:
+    """Whether the late addend is an instruction's; else it is the value that a group starts from.
+
+    That is the sum so far, in a unit without an addend or with a promotion register.
+    """
+    return unit.operands.addend is not None and unit.promotion is None
 
 
 def short_name(unit: Unit, reading: Reading) -> str:

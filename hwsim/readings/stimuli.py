@@ -1,34 +1,26 @@
-"""Directed random cases for a unit, in chunks: as products for the compiled readings, and as cases to keep."""
+"""Directed random cases for a unit, in batches, around the rules in which readings differ."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import lcm
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.batch import Batch
+from hwsim.cases.case import block_lengths
 from hwsim.cases.drawing import key_of
 from hwsim.cases.palette import Palette
-from hwsim.formats import ExponentFormat, FloatFormat, Format
-from hwsim.model.definition import Definition
+from hwsim.cases.random_loops import side_of
+from hwsim.formats import ExponentFormat, FloatFormat, Format, container_dtype
+from hwsim.formats.codes import Codes
 from hwsim.readings import draws
-from hwsim.readings.arrays import Products, format_row, scaled
 from hwsim.readings.readings import aligned_rule
 from hwsim.spec import Unit
 
 Ints = NDArray[np.int64]
-
-
-class Chunk(NamedTuple):
-    """A run of cases, numbered from `first` on: rows of products in the table, codes of addends and scales."""
-
-    first: int
-    rows: Ints
-    c: Ints
-    scale_a: Ints
-    scale_b: Ints
 
 
 class Stimuli:
@@ -37,7 +29,6 @@ class Stimuli:
     def __init__(self, unit: Unit, seed: int):
         self.unit = unit
         self.seed = key_of(seed, unit.name, "semantics") >> 1
-        self._definition = Definition(unit)
         self._table()
         self._settings()
 
@@ -59,14 +50,8 @@ class Stimuli:
                     rows.append((product.a, product.b))
             starts[sign, -1] = len(rows)
         self.low, self.high, self.starts, self.powers = low, high, starts, powers
-        terms = [self._definition.product(a, b) for a, b in rows]
-        # The last row is that of no product, at the exponent of zero times zero.
-        zero = self._definition.product(0, 0)
-        sides = [*rows, (0, 0)]
-        self.codes = np.array(sides, dtype=np.int64)
-        terms.append(zero)
-        self.sig = np.array([-t.sig if t.sign else t.sig for t in terms], dtype=np.int64)
-        self.exp = np.array([t.exp - t.fraction_bits for t in terms], dtype=np.int64)
+        # The last row is that of no product.
+        self.codes = np.array([*rows, (0, 0)], dtype=np.int64)
 
     def _settings(self) -> None:
         unit, (a, b) = self.unit, self.unit.operands.multiplied
@@ -85,7 +70,7 @@ class Stimuli:
         numbers += [*self.blocks, unit.subgroup.lanes if unit.subgroup else 0]
         self.numbers = np.array(numbers, dtype=np.int64)
         fmt = addend if isinstance(addend, FloatFormat) else unit.result.format
-        self.addend = format_row(fmt, "rz")
+        self.addend = side_of(fmt)
         self.step = lcm(unit.instruction.k, *(length for length in self.blocks if length))
 
     @property
@@ -99,60 +84,41 @@ class Stimuli:
             return 2 * step, min(3, unit.promotion_beats or 3) * step
         return (step, step, step, 2 * step) if unit.instruction.chain is not None else (step,)
 
-    def chunk(self, first: int, count: int, length: int) -> Chunk:
-        """Cases `first` to `first` + count - 1, of `length` terms."""
-        unit = self.unit
-        blocks = [length // block if block else 0 for block in self.blocks]
-        drawn = Chunk(
-            first,
-            *(
-                np.zeros(shape, dtype=np.int64)
-                for shape in ((count, length), count, (count, blocks[0]), (count, blocks[1]))
-            ),
+    def batch(self, first: int, count: int, length: int) -> Batch:
+        """Cases `first` to `first` + count - 1, of `length` terms, each named by its kind and number."""
+        operands = self.unit.operands
+        sides = [np.zeros((count, length // block if block else 0), np.int64) for block in self.blocks]
+        rows, c = np.zeros((count, length), np.int64), np.zeros(count, np.int64)
+        draws.draw(self.seed, first, self.numbers, self.starts, self.powers, self.addend, rows, c, *sides)
+        groups = range(length // self.unit.instruction.lanes)
+        order = [i for group in groups for i in self.unit.instruction.indices(group)]
+        pairs = np.empty((count, length, 2), np.int64)
+        pairs[:, order] = self.codes[rows]
+        return Batch(
+            [f"G13/{draws.KINDS[i % len(draws.KINDS)]}{i:07}" for i in range(first, first + count)],
+            pairs[:, :, 0].astype(container_dtype(operands.a)),
+            pairs[:, :, 1].astype(container_dtype(operands.b)),
+            c.astype(np.uint8 if operands.addend is None else container_dtype(operands.addend)),
+            *self._scales(first, sides),
         )
-        draws.draw(
-            self.seed,
-            first,
-            self.numbers,
-            self.starts,
-            self.powers,
-            self.addend,
-            drawn.rows,
-            drawn.c,
-            drawn.scale_a,
-            drawn.scale_b,
-        )
-        for scales, side in zip(
-            (drawn.scale_a, drawn.scale_b), (unit.scale.a, unit.scale.b) if unit.scale else (), strict=False
-        ):
-            if isinstance(side.format, FloatFormat):
-                # Drawn as exponents; the fractions follow from the case's number, and mostly from where they stand.
-                bits, number = side.format.fraction_bits, np.arange(first, first + count)[:, None] // len(draws.KINDS)
-                low = (3 * (number // 4) + 5 * np.arange(scales.shape[1]) * (number % 4 > 0)) % (1 << bits)
-                codes = np.minimum(scales + side.format.bias << bits | low, side.format.max_magnitude)
-                scales[:] = codes << side.format.padding
-        return drawn
 
-    def products(self, chunk: Chunk) -> Products:
-        """A chunk's products, in the order of groups."""
-        order = self._order(chunk)
-        sides = zip((chunk.scale_a, chunk.scale_b), self.blocks, strict=True)
-        spread = [np.repeat(codes, length, axis=1)[:, order] for codes, length in sides if length]
-        return scaled(self.unit, self.sig[chunk.rows], self.exp[chunk.rows], spread)
+    def _scales(self, first: int, sides: Sequence[Ints]) -> tuple[Codes, Codes] | tuple[None, None]:
+        """Codes of both sides' scales, from what was drawn."""
+        scale = self.unit.scale
+        if scale is None:
+            return None, None
+        a, b = (_codes(fmt, first, drawn) for fmt, drawn in zip((scale.a.format, scale.b.format), sides, strict=True))
+        return a, b
 
-    def _order(self, chunk: Chunk) -> list[int]:
-        instruction = self.unit.instruction
-        return [i for g in range(chunk.rows.shape[1] // instruction.lanes) for i in instruction.indices(g)]
 
-    def case(self, chunk: Chunk, index: int) -> Case:
-        """A case of a chunk, named by its kind and number."""
-        number = chunk.first + index
-        pairs = self.codes[chunk.rows[index]]
-        sides = np.zeros_like(pairs)
-        sides[self._order(chunk)] = pairs
-        a, b = (tuple(side) for side in sides.T.tolist())
-        scales = (tuple(side[index].tolist()) for side in (chunk.scale_a, chunk.scale_b))
-        return Case(f"G13/{draws.KINDS[number % len(draws.KINDS)]}{number:07}", a, b, int(chunk.c[index]), *scales)
+def _codes(fmt: Format, first: int, drawn: Ints) -> Codes:
+    """The codes of scales (cases, blocks)."""
+    if isinstance(fmt, FloatFormat):
+        # Drawn as exponents; the fractions follow from the case's number, and mostly from where they stand.
+        bits, number = fmt.fraction_bits, np.arange(first, first + len(drawn))[:, None] // len(draws.KINDS)
+        low = (3 * (number // 4) + 5 * np.arange(drawn.shape[1]) * (number % 4 > 0)) % (1 << bits)
+        drawn = np.minimum(drawn + fmt.bias << bits | low, fmt.max_magnitude) << fmt.padding
+    return drawn.astype(container_dtype(fmt))
 
 
 def _ends(fmt: Format) -> tuple[int, int, int]:

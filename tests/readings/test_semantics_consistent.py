@@ -13,6 +13,7 @@ from readings.test_semantics_readings import directed_cases, drawn
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case
 from hwsim.readings import Semantic, consistent, semantics
+from hwsim.readings.answers import results
 from hwsim.spec import Unit, load_unit
 
 HOPPER, DEEPSEEK = "hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32"
@@ -75,11 +76,9 @@ def test_a_unit_as_specified_is_said_to_be_so() -> None:
 
 def test_two_changes_at_once_are_named() -> None:
     unit, cases = load_unit(HOPPER), cases_of(HOPPER)
-    other = named(unit, "12 fraction bits").candidate
-    assert other is not None
-    codes = named(unit, "lost bits floored").combine(other.unit)
-    assert codes is not None
-    found = consistent(unit, cases, codes(cases))
+    both = named(unit, "lost bits floored").on(named(unit, "12 fraction bits").candidate.unit)
+    assert both is not None
+    found = consistent(unit, cases, results(both, cases))
     names = [set(one.name.split(" and ")) for one in found]
     assert {"lost bits floored", "12 fraction bits"} in names
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache
 from itertools import combinations
 
 import pytest
 from built_presets import others_soaked
+from computed_once import computed_once
 
-from hwsim.cases.case import Case, term_scales
-from hwsim.readings import READINGS, Discrimination, consistent, discrimination, own_reading
+from hwsim.cases.case import Case
+from hwsim.readings import READINGS, Discrimination, Reading, consistent, discrimination, own_reading
+from hwsim.readings.answers import by_model
 from hwsim.readings.changes import changed
 from hwsim.readings.discriminate import QUOTA, turned
 from hwsim.readings.proofs import normal_forms, why_equal
-from hwsim.readings.reader import Reader
-from hwsim.readings.readings import short_name
+from hwsim.readings.readings import read_unit, short_name
 from hwsim.spec import load_unit
 
 HOPPER = "hopper-wgmma-e4m3-f32"
@@ -25,17 +25,16 @@ ALWAYS = [HOPPER, "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32", "rvbna-e4m3-f32-n8"]
 EQUAL = {HOPPER: 18, "deepseek-v3-e4m3-f32": 18, "mxfp8-e4m3-f32": 20, "rvbna-e4m3-f32-n8": 46}
 
 
-@cache
+@computed_once("readings")
 def made(name: str) -> Discrimination:
     return discrimination(load_unit(name), 1, limit=200_000)
 
 
-@cache
+@computed_once("readings")
 def said(name: str) -> list[list[int]]:
     """What each reading returns for the cases."""
     unit = load_unit(name)
-    readers = [Reader(unit, reading) for reading in READINGS]
-    return [[r.answer(k.a, k.b, k.c, *term_scales(unit, k)) for k in made(name).cases] for r in readers]
+    return [by_model(read_unit(unit, reading), made(name).cases) for reading in READINGS]
 
 
 @pytest.mark.parametrize("name", ALWAYS)
@@ -115,10 +114,10 @@ def test_sums_that_overflow_tell_one_rounding_from_two() -> None:
     unit = changed(load_unit(HOPPER), narrow)
     found = discrimination(unit, 1, limit=100_000)
     assert found.count("told apart") + found.count("equal") == 780
-    one, two = (Reader(unit, reading) for reading in READINGS[2:4])
-    assert (one.reading.late, one.reading.two, two.reading.late, two.reading.two) == (True, False, True, True)
-    answers = [(one.answer(k.a, k.b, k.c), two.answer(k.a, k.b, k.c)) for k in found.cases]
-    assert sum(x != y and y & 0x7FFF == 0x7C00 for x, y in answers) >= QUOTA
+    one, two = (
+        by_model(read_unit(unit, Reading("truncate", late=True, two=two)), found.cases) for two in (False, True)
+    )
+    assert sum(x != y and y & 0x7FFF == 0x7C00 for x, y in zip(one, two, strict=True)) >= QUOTA
 
 
 def test_turned_cases_keep_their_products() -> None:

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hwsim.cases.batch import Batch
 from hwsim.model.definition import Definition
-from hwsim.readings import READINGS, arrays, own_reading, proofs
+from hwsim.readings import READINGS, own_reading, proofs
+from hwsim.readings.answers import batch_results
 from hwsim.readings.proofs import Facts, normal_forms, why_equal
+from hwsim.readings.readings import read_unit
 from hwsim.spec import Unit, load_unit
 
 PAIRS = tuple(combinations(range(40), 2))
@@ -48,28 +51,27 @@ def tiny(factor: str, result: str, bits: int, rounding: str, addend: str | None,
 
 @cache
 def every_product(unit: Unit) -> tuple[tuple[int, int], ...]:
-    """Every product of the unit's factors: its significand, signed, and its unit's exponent."""
+    """Codes that make every product of the unit's factors, each product once."""
     definition, bits = Definition(unit), unit.operands.a.bits
-    terms = [definition.product(a, b) for a, b in product(range(1 << bits), repeat=2)]
-    return (*sorted({(-t.sig if t.sign else t.sig, t.exp - t.fraction_bits) for t in terms if t.sig}), (0, 0))
+    codes = {}
+    for a, b in product(range(1 << bits), repeat=2):
+        term = definition.product(a, b)
+        codes.setdefault((term.sign if term.sig else 0, term.exp if term.sig else 0, term.sig), (a, b))
+    return tuple(codes.values())
 
 
 def every_answer(unit: Unit) -> np.ndarray:
-    """int64[n, 40]: all readings of all operands, up to the order of the lanes."""
-    products = every_product(unit)
+    """(n, 40): all readings of all operands, up to the order of the lanes."""
+    products = np.array(every_product(unit), dtype=np.uint8)
     lanes = list(combinations_with_replacement(range(len(products)), unit.instruction.lanes))
     fmt = unit.operands.addend
-    codes = (
+    addends = (
         [0] if fmt is None else [code for code in range(1 << fmt.bits) if abs(float(fmt.decode([code])[0])) < np.inf]
     )
-    table = np.array(products, dtype=np.int64)[np.array(lanes)]
-    answers = []
-    for code in codes:
-        sig, unit_exp = (np.ascontiguousarray(table[:, :, i]) for i in (0, 1))
-        made = arrays.Products(sig, unit_exp, np.ones(len(lanes), dtype=bool))
-        answers.append(arrays.evaluated(unit, made, np.full(len(lanes), code, dtype=np.int64)))
-    found = np.concatenate(answers)
-    return found[(found >= 0).all(axis=1)]
+    table = np.tile(products[np.array(lanes)], (len(addends), 1, 1))
+    c = np.repeat(np.array(addends, np.uint16), len(lanes))
+    batch = Batch(range(len(c)), *(np.ascontiguousarray(table[:, :, side]) for side in (0, 1)), c)  # type: ignore[arg-type]
+    return np.array([batch_results(read_unit(unit, reading), batch) for reading in READINGS]).T
 
 
 @cache

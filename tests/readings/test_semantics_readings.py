@@ -11,13 +11,14 @@ import pytest
 from readings.semantics_fractions import value_of
 
 from hwsim.cases.bins.covering import directed
-from hwsim.cases.case import Case, term_scales
+from hwsim.cases.case import Case
 from hwsim.formats import Class, unpack
 from hwsim.model.definition import Definition
-from hwsim.readings import READINGS, Reading, own_reading
+from hwsim.model.late import Added
+from hwsim.readings import READINGS, Reading, own_reading, supports
+from hwsim.readings.answers import by_model
 from hwsim.readings.changes import changed
-from hwsim.readings.reader import Reader
-from hwsim.readings.readings import TO_SPEC, short_name
+from hwsim.readings.readings import TO_SPEC, LostRule, read_unit, short_name
 from hwsim.readings.stimuli import Stimuli
 from hwsim.spec import Unit, load_unit
 
@@ -40,11 +41,8 @@ SIMPLE = [HOPPER, "mxfp8-e4m3-f32", "hopper-wgmma-e4m3-f16", "rvbna-e4m3-f32-n8"
 @cache
 def drawn(name: str, seed: int, count: int) -> list[Case]:
     stimuli = Stimuli(load_unit(name), seed)
-    cases = []
-    for number, length in enumerate(dict.fromkeys(stimuli.lengths)):
-        chunk = stimuli.chunk(number * count, count, length)
-        cases += [stimuli.case(chunk, index) for index in range(count)]
-    return cases
+    lengths = dict.fromkeys(stimuli.lengths)
+    return [case for at, length in enumerate(lengths) for case in stimuli.batch(at * count, count, length).cases()]
 
 
 @cache
@@ -57,42 +55,33 @@ def directed_cases(name: str) -> list[Case]:
     return Random(1).sample(cases, 300)
 
 
-def dots(definition: Definition, unit: Unit, cases: Sequence[Case]) -> list[int]:
-    return [definition.dot(case.a, case.b, case.c, *term_scales(unit, case)).code for case in cases]
-
-
 def read(unit: Unit, reading: Reading, cases: Sequence[Case]) -> list[int]:
-    reader = Reader(unit, reading)
-    return [reader.answer(case.a, case.b, case.c, *term_scales(unit, case)) for case in cases]
+    return by_model(read_unit(unit, reading), cases)
 
 
 @pytest.mark.parametrize("name", UNITS)
-def test_the_unit_s_own_reading_is_its_definition(name: str) -> None:
+def test_the_unit_s_own_reading_is_the_unit(name: str) -> None:
     unit = load_unit(name)
     own = own_reading(unit)
     assert own is not None
-    cases = [*drawn(name, 1, 150), *directed_cases(name)]
-    assert read(unit, own, cases) == dots(Definition(unit), unit, cases)
+    assert read_unit(unit, own) is unit
     assert short_name(unit, own) == "as specified"
 
 
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("lost", list(TO_SPEC))
 @pytest.mark.parametrize("name", [HOPPER, "mxfp8-e4m3-f32", "ada-mma-e4m3-f16"])
-def test_what_a_specification_can_say_is_the_unit_that_says_it(name: str, lost: str, late: bool) -> None:
+def test_what_a_specification_can_say_is_the_unit_that_says_it(name: str, lost: LostRule, late: bool) -> None:
     unit = load_unit(name)
-    changes: dict[str, object] = {"sum": {"lost": TO_SPEC[lost]}}  # type: ignore[index]
+    changes: dict[str, object] = {"sum": {"lost": TO_SPEC[lost]}}
     if late:
         fmt, rounding = unit.result.format.name, unit.result.rounding
         changes = {
-            "sum": {"lost": TO_SPEC[lost], "addend": "late"},  # type: ignore[index]
+            "sum": {"lost": TO_SPEC[lost], "addend": "late"},
             "instruction": {"start": "zero"},
             "late": {"operation": "add", "format": fmt, "rounding": rounding},
         }
-    whole = [case for case in directed_cases(name) if len(case.a) % unit.instruction.k == 0]
-    cases = [*drawn(name, 2, 100), *whole]
-    other = changed(unit, changes)
-    assert read(unit, Reading(lost, late=late, two=late), cases) == dots(Definition(other), other, cases)  # type: ignore[arg-type]
+    assert read_unit(unit, Reading(lost, late=late, two=late)) == changed(unit, changes)
 
 
 @cache
@@ -124,29 +113,32 @@ def test_each_reading_can_be_told_from_fractions_that_are_another_s() -> None:
     assert sum(said != values[Reading("truncate")] for said in values.values()) >= 36
 
 
-def reader_mutants() -> dict[str, tuple[str, object]]:
-    """Mistakes in the readers, by what they leave out."""
-    return {
-        "no renormalisation": ("hwsim.readings.reader.renormalised", lambda term: term),
-        "no cut": ("hwsim.readings.reader.Reader._cut", lambda self, total, unit_exp: (total, unit_exp)),
-        "a cut of one bit more": (
-            "hwsim.readings.reader.Reader._cut",
-            lambda self, total, unit_exp: (total >> 1, unit_exp + 1) if abs(total) >> 15 else (total, unit_exp),
-        ),
-        "nothing late": ("hwsim.readings.reader.Reader._add", lambda self, late, partial: partial),
-        "everything jammed": ("hwsim.readings.reader.TO_SPEC", dict.fromkeys(TO_SPEC, "jam")),
-    }
+READ = "hwsim.model.read_aligned"
+MUTANTS: dict[str, tuple[str, object]] = {
+    "no renormalisation": (f"{READ}.renormalised", lambda term: term),
+    "no cut": (f"{READ}.ReadAligned._cut", lambda self, total, unit_exp: (total, unit_exp)),
+    "a cut of one bit more": (
+        f"{READ}.ReadAligned._cut",
+        lambda self, total, unit_exp: (total >> 1, unit_exp + 1) if abs(total) >> 15 else (total, unit_exp),
+    ),
+    "bits lost of an exact sum": (f"{READ}._all_bits", lambda terms, max_exp: 13),
+    "nothing late": ("hwsim.model.late.ExactLateAddition.add", lambda self, operands: Added(
+        operands.format, operands.addend, operands.partial, operands.partial
+    )),
+    "everything jammed": ("hwsim.readings.readings.TO_SPEC", dict.fromkeys(TO_SPEC, "jam")),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", reader_mutants())
-def test_a_reader_with_a_mistake_is_caught_by_fractions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_reading_with_a_mistake_is_caught_by_fractions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     by_fractions(HOPPER)
-    monkeypatch.setattr(*reader_mutants()[name])
+    monkeypatch.setattr(*MUTANTS[name])
     unit = load_unit(HOPPER)
     fmt = unit.result.format
     cases, values = by_fractions(HOPPER)
-    said = {reading: fmt.decode(read(unit, reading, cases)).tolist() for reading in READINGS}
-    assert any(said[reading] != values[reading] for reading in READINGS)
+    definitions = (Definition(read_unit(unit, reading)) for reading in READINGS)
+    said = [[each.dot(case.a, case.b, case.c).code for case in cases] for each in definitions]
+    assert any(fmt.decode(codes).tolist() != values[reading] for reading, codes in zip(READINGS, said, strict=True))
 
 
 def test_names_are_words_and_no_two_are_alike() -> None:
@@ -160,5 +152,8 @@ def test_names_are_words_and_no_two_are_alike() -> None:
 
 
 def test_other_methods_have_no_readings() -> None:
+    assert supports(load_unit(HOPPER))
+    assert not supports(load_unit("exact-e4m3-f32"))
+    assert not supports(read_unit(load_unit(HOPPER), Reading("exact")))
     with pytest.raises(ValueError, match=r"sum\.method must be aligned"):
-        Reader(load_unit("exact-e4m3-f32"), Reading("floor"))
+        read_unit(load_unit("exact-e4m3-f32"), Reading("floor"))

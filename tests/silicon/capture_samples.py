@@ -8,9 +8,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from hwsim.readings.answers import results
 from hwsim.readings.changes import Candidate, changed
-from hwsim.readings.silicon.answer import answers
-from hwsim.readings.silicon.case import CaptureCase, CaseFile, Section
+from hwsim.readings.silicon.case import CaptureCase, CaseFile, Section, as_case
 from hwsim.readings.silicon.casefile import read_cases, write_cases
 from hwsim.readings.silicon.instructions import INSTRUCTIONS, instruction_of
 from hwsim.readings.silicon.results import FACTS, SectionResults, result_lines
@@ -48,8 +48,12 @@ def machine(cases: CaseFile, changes: dict[str, Any] | None = None) -> list[tupl
 
 
 def returned(unit: Unit, cases: Sequence[CaptureCase], changes: dict[str, Any] | None = None) -> tuple[int, ...]:
-    truth = Candidate("truth", {}, changed(unit, changes or {}))
-    return tuple(answers(truth, cases))
+    return answers(Candidate("truth", changed(unit, changes or {})), cases)
+
+
+def answers(candidate: Candidate, cases: Sequence[CaptureCase]) -> tuple[int, ...]:
+    """What a candidate returns for hardware's cases."""
+    return tuple(results(candidate, [as_case(case) for case in cases], whole=True))
 
 
 def results_file(folder: Path, cases: CaseFile, codes: list[tuple[int, ...]], **facts: str) -> Path:

@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 from built_presets import others_soaked
-from silicon.capture_samples import WGMMA, some_cases
+from silicon.capture_samples import WGMMA, answers, some_cases
 
 from hwsim.formats import Class, unpack
 from hwsim.readings.changes import changed
+from hwsim.readings.edits import NO_EDIT, AddendRounded
 from hwsim.readings.questions import BY_NAME, QUESTIONS
-from hwsim.readings.silicon.answer import answer
 from hwsim.readings.silicon.design import FILLERS, Designed, design, fillers
 from hwsim.readings.silicon.instructions import INSTRUCTIONS, GpuInstruction, instruction_of
 from hwsim.readings.silicon.stimuli import Mix, stimuli
@@ -53,7 +53,7 @@ def test_every_pair_of_candidates_is_told_apart(unit: str) -> None:
             continue
         assert one.least >= PROMISED or not any(one.apart.values()), name
         # Counted anew, from the cases that are written.
-        given = [[answer(candidate, case) for case in one.cases] for candidate in one.candidates]
+        given = [answers(candidate, one.cases) for candidate in one.candidates]
         for (i, j), count in one.apart.items():
             assert sum(x != y for x, y in zip(given[i], given[j], strict=True)) == count
             names = {one.candidates[i].name, one.candidates[j].name}
@@ -151,22 +151,24 @@ def test_the_unit_itself_is_among_the_candidates_of_every_rule(rule: object) -> 
         unit = load_unit(name)
         if name.startswith("hopper-"):
             among = BY_NAME[rule.name].candidates(unit)  # type: ignore[attr-defined]
-            assert sum(one.unit == unit and one.addend is None for one in among) == 1, name
+            assert sum(one.unit == unit and one.edit == NO_EDIT for one in among) == 1, name
             names = [one.name for one in among]
             assert len(set(names)) == len(names)
 
 
 def test_an_addend_that_is_rounded_first_is_that_of_the_codec() -> None:
     unit = load_unit(WGMMA)
-    (rounded,) = [one for one in BY_NAME["addend-bits"].candidates(unit) if one.addend is not None]
-    f32, e8m13 = unit.operands.addend, rounded.addend
-    assert f32 is not None and e8m13 is not None
+    plain, rounded = BY_NAME["addend-bits"].candidates(unit)
+    f32, edit = unit.operands.addend, rounded.edit
+    assert f32 is not None
+    assert isinstance(edit, AddendRounded)
+    drawn = some_cases("wgmma.m64n8k32.f32.e4m3.e4m3", 200, seed=9, empty=1.0, edge=0.0)
     differ = 0
-    for case in some_cases("wgmma.m64n8k32.f32.e4m3.e4m3", 200, seed=9, empty=1.0, edge=0.0):
+    for case, got, exact in zip(drawn, answers(rounded, drawn), answers(plain, drawn), strict=True):
         assert case.c is not None
-        want = int(e8m13.encode(f32.decode([case.c]), "rne", "infinity")[0])
+        want = int(edit.format.encode(f32.decode([case.c]), "rne", "infinity")[0])
         # With no product beside it, the addend is all that is returned.
         if case.c & 0x7FFFFFFF >= 1 << 23 and want & 0x7FFFFFFF < 0x7F800000:
-            assert answer(rounded, case) == want
-            differ += want != answer(BY_NAME["addend-bits"].candidates(unit)[0], case)
+            assert got == want
+            differ += want != exact
     assert differ > 30

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from built_presets import others_soaked
-from silicon.capture_samples import WGMMA, returned
+from silicon.capture_samples import WGMMA, answers, returned
 
 from hwsim.readings.questions import BY_NAME, QUESTIONS, Question
-from hwsim.readings.silicon.answer import answers
 from hwsim.readings.silicon.case import CaptureCase
 from hwsim.readings.silicon.design import Designed, design
 from hwsim.readings.silicon.instructions import instruction_of
@@ -52,7 +51,7 @@ def test_a_machine_that_does_what_a_candidate_says_is_found_out(rule: Question, 
     if name not in among:
         pytest.fail(f"{name} is not among the candidates: {', '.join(among)}")
     near = [one for one in QUESTIONS if one is rule or one.name in OTHERS]
-    judgement = judge(captured(tuple(answers(among[name], made()[0]))), UNIT, near)
+    judgement = judge(captured(answers(among[name], made()[0])), UNIT, near)
     alike = {name}.union(*(names for names in made()[1][rule.name].alike if name in names))
     word, survivors = said(judgement, rule.name)
     assert set(survivors) == alike

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hwsim.cases.case import Case
 from hwsim.readings.silicon.instructions import GpuInstruction
 
 
@@ -20,6 +21,11 @@ class CaptureCase:
     a: tuple[int, ...]
     b: tuple[int, ...]
     c: int | None
+
+
+def as_case(case: CaptureCase) -> Case:
+    """The case that a unit computes; an addend that is switched off is +0."""
+    return Case(case.tag, case.a, case.b, case.c or 0)
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hwsim.cases.drawing import Stream
+from hwsim.readings.answers import results
 from hwsim.readings.changes import Candidate
 from hwsim.readings.questions import QUESTIONS, Question
-from hwsim.readings.silicon.answer import answer
-from hwsim.readings.silicon.case import CaptureCase, Section
+from hwsim.readings.search import PairSearch
+from hwsim.readings.silicon.case import CaptureCase, Section, as_case
 from hwsim.readings.silicon.instructions import GpuInstruction
 from hwsim.readings.silicon.stimuli import MIXES, Mix, stimuli
 from hwsim.spec import Unit, WindowSum
@@ -18,6 +22,7 @@ from hwsim.spec import Unit, WindowSum
 QUOTA = 24  # cases on which a pair of candidates differs, where there are so many; 16 are promised
 TRIES = 4000  # stimuli after which pairs that none told apart are given up
 MOST_TRIES = 40_000
+AT_ONCE = 64  # stimuli that are computed together
 
 # What fills a section up, and for what share.
 FILLERS: tuple[tuple[str, float, Mix], ...] = (
@@ -71,23 +76,37 @@ def design_rule(
 ) -> Designed:
     """Cases on which the candidates of a rule differ: `quota` for each pair, where so many are found."""
     among = rule.candidates(unit)
-    apart = dict.fromkeys(combinations(range(len(among)), 2), 0)
-    kept: list[CaptureCase] = []
+    pairs = list(combinations(range(len(among)), 2))
+    search, kept, tried = PairSearch(pairs, quota), list[CaptureCase](), 0
     rng = Stream(seed, instruction.name, unit.name, rule.name)
-    tried = 0
-    for case in islice(stimuli(instruction, MIXES[rule.name], rule.name, rng, edges(unit)), MOST_TRIES):
-        if all(count >= quota or (not count and tried >= TRIES) for count in apart.values()):
+    for case, codes in _answered(stimuli(instruction, MIXES[rule.name], rule.name, rng, edges(unit)), among):
+        wanted = search.need > 0 if tried < TRIES else (search.need > 0) & (search.need < quota)
+        if not wanted.any():
             break
         tried += 1
-        codes = [answer(candidate, case) for candidate in among]
-        differ = [pair for pair in apart if codes[pair[0]] != codes[pair[1]]]
-        if any(apart[pair] < quota for pair in differ):
-            kept.append(case)
-            for pair in differ:
-                apart[pair] += 1
-        if tried % 64 == 0:
+        # One by one, so that the cases that are kept do not depend on how many are computed at once.
+        kept += [case for _ in search.keep(codes)]
+        if tried % AT_ONCE == 0:
             tick()
+    codes = _codes(among, kept)
+    apart = {(i, j): int((codes[:, i] != codes[:, j]).sum()) for i, j in pairs}
     return Designed(rule, among, tuple(kept), apart, tried)
+
+
+def _answered(
+    drawn: Iterator[CaptureCase], among: Sequence[Candidate]
+) -> Iterator[tuple[CaptureCase, NDArray[np.int64]]]:
+    """The first stimuli, each with the results of all candidates: codes (1, candidates)."""
+    for _ in range(0, MOST_TRIES, AT_ONCE):
+        some = list(islice(drawn, AT_ONCE))
+        yield from zip(some, _codes(among, some)[:, None], strict=True)
+
+
+def _codes(among: Sequence[Candidate], cases: Sequence[CaptureCase]) -> NDArray[np.int64]:
+    """The results of candidates, codes (cases, candidates). A GPU takes whole instructions."""
+    plain = [as_case(case) for case in cases]
+    columns = [results(candidate, plain, whole=True) for candidate in among]
+    return np.array(columns, dtype=np.int64).reshape(len(among), len(cases)).T
 
 
 def edges(unit: Unit) -> tuple[int, int]:

@@ -6,25 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hwsim.readings.changes import Candidate
+from hwsim.readings.evidence import Evidence, Example
 from hwsim.readings.questions import QUESTIONS, Question
-from hwsim.readings.silicon.answer import answer
-from hwsim.readings.silicon.case import CaptureCase
+from hwsim.readings.silicon.case import as_case
 from hwsim.readings.silicon.store import Captured
 from hwsim.spec import Unit
 
 MOST_STEPS = 8  # away from the unit as specified
 SAMPLE = 1000  # cases that were not designed for a rule, by which a step is judged beside the designed cases
-
-Row = tuple[int, CaptureCase, int]
-
-
-@dataclass(frozen=True)
-class Example:
-    """A mismatch. case: the case's number. got: the hardware's result. said: the candidate's."""
-
-    case: int
-    got: int
-    said: int
 
 
 @dataclass(frozen=True)
@@ -93,24 +82,29 @@ def judge(
     any rule that explains most. Then the candidates of each rule are compared, with all other settings as in the
     best unit. tick: called now and then.
     """
+    evidence = Evidence(unit, [as_case(case) for case in captured.cases], captured.codes, whole=True)
+    tags = [case.tag for case in captured.cases]
     rows = captured.stable
     names = {rule.name for rule in rules}
-    telling = [row for row in rows if row[1].tag in names] + [row for row in rows if row[1].tag not in names][:SAMPLE]
-    best, adopted = Candidate("as specified", {}, unit), dict[str, str]()
-    right = _right(best, telling)
+    telling = [at for at in rows if tags[at] in names] + [at for at in rows if tags[at] not in names][:SAMPLE]
+    best, adopted = Candidate("as specified", unit), dict[str, str]()
+    right = evidence.right(best, telling)
     for _ in range(MOST_STEPS):
         if right == len(telling):
             break
         steps = []
         for rule in rules:
-            steps += [(_right(candidate, telling), rule.name, candidate) for candidate in _among(rule, unit, best)]
+            among = _among(rule, unit, best)
+            steps += [(evidence.right(candidate, telling), rule.name, candidate) for candidate in among]
             tick()
         most, name, candidate = max(steps, key=lambda step: step[0], default=(0, "", best))
         if most <= right:
             break
         right, best, adopted[name] = most, candidate, candidate.name
-    verdicts = tuple(_verdict(rule, unit, best, rows) for rule in rules)
-    wrong = _wrong(best, rows)
+    verdicts = tuple(
+        _verdict(rule, unit, best, evidence, [at for at in rows if tags[at] == rule.name], rows) for rule in rules
+    )
+    wrong = evidence.mismatches(best, rows)
     return Judgement(
         captured=captured,
         start=unit,
@@ -128,35 +122,23 @@ def _among(rule: Question, unit: Unit, best: Candidate) -> list[Candidate]:
     candidates = rule.candidates(unit, best.unit)
     if rule.name == "addend-bits":
         return list(candidates)
-    return [replace(candidate, addend=best.addend) for candidate in candidates]
+    return [replace(candidate, edit=best.edit) for candidate in candidates]
 
 
-def _is(candidate: Candidate, best: Candidate) -> bool:
-    return (candidate.unit, candidate.addend) == (best.unit, best.addend)
-
-
-def _right(candidate: Candidate, rows: Sequence[Row]) -> int:
-    return sum(answer(candidate, case) == code for _, case, code in rows)
-
-
-def _wrong(candidate: Candidate, rows: Sequence[Row]) -> list[Example]:
-    examples = (Example(number, code, answer(candidate, case)) for number, case, code in rows)
-    return [example for example in examples if example.got != example.said]
-
-
-def _verdict(rule: Question, unit: Unit, best: Candidate, rows: Sequence[Row]) -> QuestionVerdict:
-    """Compare the candidates of a rule, with all other settings as in the best unit."""
+def _verdict(
+    rule: Question, unit: Unit, best: Candidate, evidence: Evidence, designed: list[int], rows: list[int]
+) -> QuestionVerdict:
+    """Compare the candidates of a rule, with all other settings as in the best unit. designed: cases for the rule."""
     # Where no case was designed for the rule, any case may refute a candidate.
-    own = [row for row in rows if row[1].tag == rule.name] or list(rows)
-    others = [row for row in rows if row[1].tag != rule.name] if len(own) < len(rows) else []
-    wrong = [(candidate, _wrong(candidate, own)) for candidate in _among(rule, unit, best)]
+    own, others = (designed, sorted({*rows} - {*designed})) if designed else (rows, [])
+    wrong = [(candidate, evidence.mismatches(candidate, own)) for candidate in _among(rule, unit, best)]
     standings = []
     for candidate, failures in wrong:
         elsewhere: list[Example] = []
         survives = bool(own) and not failures
-        if survives and not _is(candidate, best):
+        if survives and (candidate.unit, candidate.edit) != (best.unit, best.edit):
             # A candidate that explains the cases of its own rule may still be refuted by other cases.
-            elsewhere = _wrong(candidate, others)
+            elsewhere = evidence.mismatches(candidate, others)
             survives = not elsewhere
         example = next(iter(failures or elsewhere), None) or _refuted(candidate, wrong)
         standings.append(Standing(candidate, len(own) - len(failures), len(own), survives, example))

@@ -37,10 +37,9 @@ class Captured:
     unstable: frozenset[int] = frozenset()
 
     @property
-    def stable(self) -> list[tuple[int, CaptureCase, int]]:
-        """Number, case and result of each case whose result never changed."""
-        rows = zip(range(len(self.codes)), self.cases, self.codes, strict=True)
-        return [row for row in rows if row[0] not in self.unstable]
+    def stable(self) -> list[int]:
+        """The numbers of the cases whose result never changed."""
+        return [number for number in range(len(self.codes)) if number not in self.unstable]
 
 
 def folder_name(gpu: str) -> str:

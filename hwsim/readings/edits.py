@@ -1,0 +1,93 @@
+"""What a device may do beside a unit's arithmetic: change an operand before it, or a result after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, assert_never
+
+from hwsim.cases.case import Case
+from hwsim.formats import Class, FloatFormat
+from hwsim.model.rounding import round_to
+from hwsim.model.terms import addend_term
+from hwsim.spec import Unit
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Nothing: cases and results stay as they are."""
+
+    def case(self, unit: Unit, case: Case) -> Case:
+        """The case that the unit computes in the place of another."""
+        return case
+
+    def code(self, code: int) -> int:
+        """The result code that is returned in the place of another."""
+        return code
+
+
+NO_EDIT = Edit()
+
+
+@dataclass(frozen=True)
+class AddendDropped(Edit):
+    """The addend counts as +0."""
+
+    def case(self, unit: Unit, case: Case) -> Case:
+        """As in `Edit`."""
+        return replace(case, c=0)
+
+
+@dataclass(frozen=True)
+class AddendRounded(Edit):
+    """The addend is first rounded, to nearest even, to a narrower format of the same container."""
+
+    format: FloatFormat
+
+    def case(self, unit: Unit, case: Case) -> Case:
+        """As in `Edit`."""
+        own, fmt = unit.operands.addend, self.format
+        if not isinstance(own, FloatFormat) or own.container_bits != fmt.container_bits:
+            raise ValueError(f"unit {unit.name}: {fmt.name} has another container than its addend")
+        term = addend_term(own, case.c)
+        if term.cls is not Class.NORMAL:
+            return case
+        exp = term.exp - term.fraction_bits
+        return replace(case, c=round_to(fmt, term.sign, term.sig, exp, "rne", "infinity").code)
+
+
+@dataclass(frozen=True)
+class LaneDropped(Edit):
+    """The product of a lane of each group is left out."""
+
+    lane: int
+
+    def case(self, unit: Unit, case: Case) -> Case:
+        """As in `Edit`."""
+        groups = map(unit.instruction.indices, range(len(case.a) // unit.instruction.lanes))
+        gone = {group[self.lane] for group in groups if self.lane < len(group)}
+        a, b = (tuple(0 if i in gone else code for i, code in enumerate(side)) for side in (case.a, case.b))
+        return replace(case, a=a, b=b)
+
+
+BitValue = Literal["always 0", "always 1", "inverted"]
+
+
+@dataclass(frozen=True)
+class BitFault(Edit):
+    """A bit of every result is wrong."""
+
+    bit: int
+    value: BitValue
+
+    def code(self, code: int) -> int:
+        """As in `Edit`."""
+        mask = 1 << self.bit
+        match self.value:
+            case "always 0":
+                return code & ~mask
+            case "always 1":
+                return code | mask
+            case "inverted":
+                return code ^ mask
+            case _:
+                assert_never(self.value)
