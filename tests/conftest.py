@@ -107,6 +107,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.set_threshold(100_000, 20, 50)
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    gc.unfreeze()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if _is_quick(config):
         reports = [report for reports in terminalreporter.stats.values() for report in reports]
