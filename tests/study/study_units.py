@@ -70,7 +70,7 @@ def operands(unit: Unit, stream: Stream, shape: tuple[int, int], length: int, sp
     rows, columns = shape
     sides = []
     for fmt, size in ((unit.operands.a, (rows, length)), (unit.operands.b, (length, columns))):
-        values = normals(stream, size) * 2.0 ** stream.integers(-spread, spread, size, endpoint=True)
+        values = normals(stream, size) * 2.0 ** stream.integers(-spread, spread + 1, size)
         sides.append(fmt.encode(values * (16.0 if fmt.name.startswith("int") else 1.0)))
     if unit.scale is None:
         return Given(unit, *sides)
@@ -78,6 +78,6 @@ def operands(unit: Unit, stream: Stream, shape: tuple[int, int], length: int, sp
     for side, (height, width) in (("a", (rows, length)), ("b", (length, columns))):
         scale = getattr(unit.scale, side)
         size = -(-height // scale.block[0]), -(-width // scale.block[1])
-        values = 2.0 ** stream.integers(-spread, spread, size, endpoint=True)
+        values = 2.0 ** stream.integers(-spread, spread + 1, size)
         scales.append(scale.format.encode(values))
     return Given(unit, *sides, *scales)

@@ -12,7 +12,7 @@ from odd_units import ODD
 from odd_units import unit as odd_unit
 from study.study_units import Given, operands
 
-from hwsim.cases.drawing import Stream, chosen
+from hwsim.cases.drawing import Stream
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.spec import Unit, load_unit, presets
 from hwsim.study.accuracy import bounds as module
@@ -39,8 +39,9 @@ def straddling(unit: Unit, stream: Stream, shape: tuple[int, int], length: int) 
     given = operands(unit, stream, shape, length, 6)
     rows, columns = shape
     large, most = (16.0, 2.0) if unit.output.name == "f16" else (256.0, 2.0**13)
-    a = chosen(stream, full(unit.operands.a, most), (rows, length))
-    b = chosen(stream, full(unit.operands.b, most), (length, columns))
+    largest_a, largest_b = full(unit.operands.a, most), full(unit.operands.b, most)
+    a = largest_a[stream.integers(0, len(largest_a), (rows, length))]
+    b = largest_b[stream.integers(0, len(largest_b), (length, columns))]
     a[:, 0], b[0] = unit.operands.a.encode(large), unit.operands.b.encode(large)
     return given._replace(a=a.astype(given.a.dtype), b=b.astype(given.b.dtype))
 

@@ -18,11 +18,17 @@ from hwsim.study.accuracy.exact import DoubleDouble, difference, exact_product, 
 Array = NDArray[np.float64]
 
 
+def random_bits(stream: Stream, count: int) -> int:
+    """An integer of so many random bits."""
+    words = -(-count // 32)
+    return sum(stream.word() << 32 * at for at in range(words)) >> 32 * words - count
+
+
 def wide(stream: Stream, shape: tuple[int, int], bits: int, span: int) -> Array:
     """Numbers of random significands of so many bits, and random exponents from -span to span."""
     count = shape[0] * shape[1]
     values = [
-        (stream.bits(bits) - (1 << bits - 1)) * 2.0 ** (stream.randrange(2 * span + 1) - span - bits)
+        (random_bits(stream, bits) - (1 << bits - 1)) * 2.0 ** (stream.randrange(2 * span + 1) - span - bits)
         for _ in range(count)
     ]
     return np.array(values).reshape(shape)

@@ -48,6 +48,13 @@ class CoveragePlan:
     case_samplers: tuple[CaseSampler, ...] = field(repr=False)
     parts: PartSampler = field(repr=False)
 
+    def __getitem__(self, name: str) -> CoverageBin:
+        """The bin of a name. Raises KeyError."""
+        found = next((one for one in self.bins if one.name == name), None)
+        if found is None:
+            raise KeyError(name)
+        return found
+
     def of(self, group: str) -> list[CoverageBin]:
         """The bins of one group."""
         return [one for one in self.bins if one.group == group]

@@ -169,7 +169,7 @@ def test_nan_of_narrow_floats_is_found(here: Path) -> None:
 
 
 def _repeated(self: Stream, items: Any, k: int) -> list[Any]:
-    return self.choices(items, k)
+    return [self.choice(items) for _ in range(k)]
 
 
 def _in_order(self: Stream, items: Any, k: int) -> list[Any]:
