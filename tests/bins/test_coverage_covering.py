@@ -121,6 +121,7 @@ def test_a_unit_of_another_method_is_refused():
         plan(load_unit("cdna3-mfma-e4m3fnuz-f32"))
 
 
+@pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("name", [HOPPER, MX, DEEPSEEK, "ada-mma-bf16-f32", "rvbna-e4m3xe5m2-f32-n4"])
 def test_any_case_has_its_bins(name):
     """Random cases hit bins, and only such as are not proven unreachable."""

@@ -73,6 +73,7 @@ def test_the_right_design_differs_nowhere():
     assert caught(summed, jam=True) == 0
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("lane", range(-1, 32))
 def test_a_dropped_lane(lane):
     """-1 is the addend."""

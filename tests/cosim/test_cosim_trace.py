@@ -72,6 +72,7 @@ def test_no_case_is_no_beat() -> None:
     assert list(interleave(TINY, [], 4, None)) == []
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("traffic", [FULL, BUSY], ids=["full", "busy"])
 @pytest.mark.parametrize("cut", ["usual", "trees, 3 contexts", "one register"])
 @pytest.mark.parametrize("name", UNITS)

@@ -71,6 +71,7 @@ STAGES = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("lanes", SIZES)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_fault_is_caught_and_its_stage_is_named(verilator: None, mutant: Mutant, lanes: int) -> None:
