@@ -159,12 +159,13 @@ def run_scalar(
                     partial, emin = 0.0, chain.emin
                 load(rules, group, places[g], a, b, i, row)
                 with_c = rule.addend == ALIGNED or (rule.addend == LATER and (g > 0 or chain.restart > 0))
-                if chain.kind == LATE_WINDOW:
-                    register = round_to(group_sum(rule, group, terms, register, emin, False), rules.result)
-                    emin = chain.emin
-                    continue
-                partial = round_to(group_sum(rule, group, terms, partial, emin, with_c), rules.result)
+                addend = register if chain.kind == LATE_WINDOW else partial
+                result = round_to(group_sum(rule, group, terms, addend, emin, with_c), rules.result)
                 emin = chain.emin
+                if chain.kind == LATE_WINDOW:
+                    register = result
+                    continue
+                partial = result
                 if chain.kind == PLAIN:
                     continue
                 if g % chain.every == chain.every - 1 or g == count - 1:

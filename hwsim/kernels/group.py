@@ -1,7 +1,9 @@
 """One group's window in 64-bit integers, product by product: every setting, and what the vector kernel leaves out.
 
-A partial sum goes from group to group as a float64, which holds every number of a result format exactly. GroupTerms are
+A partial sum goes from group to group as a float64, which holds every number of a result format exactly. Terms are
 aligned and cut in `lost.cut`, and a group's sum is finished in `group_sum`, each in that one place.
+
+What every group calls is inlined: a call hands over some fifty numbers, which takes as long as four products.
 """
 
 from __future__ import annotations
@@ -148,16 +150,25 @@ def product_exp(x: int, y: int) -> int:
     return ((x >> EXP_SHIFT) & EXP_MASK) + ((y >> EXP_SHIFT) & EXP_MASK) - 2 * EXP_OFFSET
 
 
-@compiled
+@inlined
 def products(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> int:
     """The products of a group's lanes become its terms. Returns what is special among them."""
-    specials = 0
+    others = int64(rule.limit != NO_LIMIT)
     for lane in range(rule.lanes):
         x, y = int64(lanes.a[lane]), int64(lanes.b[lane])
         terms.sigs[lane] = (x & SIG_MASK) * (y & SIG_MASK)
         terms.exps[lane] = product_exp(x, y) + lanes.scales[lane]
         terms.signs[lane] = ((x ^ y) >> NEGATIVE_SHIFT) & 1
-        kind = 2 if lanes.scales[lane] == NAN_EXP else special(x, y)
+        others |= (x | y) >> CLASS_SHIFT | int64(lanes.scales[lane] == NAN_EXP)
+    return 0 if others == 0 else special_products(rule, lanes, terms)
+
+
+@compiled
+def special_products(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> int:
+    """What is special among a group's products, which are its terms."""
+    specials = 0
+    for lane in range(rule.lanes):
+        kind = 2 if lanes.scales[lane] == NAN_EXP else special(int64(lanes.a[lane]), int64(lanes.b[lane]))
         if kind == 0:
             kind = beyond_limit(rule, terms.sigs[lane], terms.exps[lane], terms.signs[lane] == 1)
         specials = merged(specials, kind)
@@ -203,7 +214,7 @@ def subgroups(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> int:
     return specials
 
 
-@compiled
+@inlined
 def largest(
     rule: WindowNumbers, terms: GroupTerms, first: int, count: int, step: int, c: float, emin: int, with_c: bool
 ) -> int:
@@ -226,7 +237,7 @@ def largest(
     return max(top, int64(rule.floor))
 
 
-@compiled
+@inlined
 def window_sum(rule: WindowNumbers, terms: GroupTerms, first: int, count: int, step: int, top: int, fine: int) -> int:
     """The terms aligned to `top`, and summed, in units of 2^(top - fraction_bits). fine: a term's fraction bits."""
     total = int64(0)
@@ -272,7 +283,7 @@ def late_sum(rule: WindowNumbers, total: int, top: int, bits: int, c: float, emi
     return zero if kept == 0 else wide_number(kept, high - width)
 
 
-@compiled
+@inlined
 def group_sum(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms, c: float, emin: int, with_c: bool) -> float:
     """One group's sum as a float64, rounded to odd: to be rounded to the result format, once.
 
