@@ -20,6 +20,8 @@ Packed = TypeVar("Packed")
 Result = TypeVar("Result")
 # Columns that a panel is at least cut to, so that each core has one: what kernels take at once.
 NARROWEST = 64
+# Products that take longer than it takes to start threads.
+WORTH_THREADS = 1 << 16
 
 
 def threads() -> int:
@@ -113,6 +115,9 @@ def multiply_pairs(
         of_a, of_b = (None, None) if scales is None else (scales[0][at], scales[1][at])
         kernel.pairs((a[at], of_a), (b[at], of_b), c[at].astype(np.uint32), out[at])
 
+    if a.size <= WORTH_THREADS:
+        part(slice(0, len(a)))
+        return out
     with ThreadPoolExecutor(threads()) as pool:
         _all(pool, [partial(part, at) for at in slices(len(a), max(1, -(-len(a) // (4 * threads()))))])
     return out
