@@ -19,9 +19,11 @@ from hwsim.formats.stochastic import random_words
 Ints = NDArray[np.int64]
 T = TypeVar("T")
 
-AHEAD = 256  # words that are drawn together for single numbers
+AHEAD = 256  # words that are set aside together for single numbers
+MORE = 16 * AHEAD  # and drawn together, once a stream has needed more than the first of those
 FEW = 16  # and so few are taken from those
 WORD = 32
+WORDS = 1 << WORD
 
 
 def key_of(seed: int, *names: str | int) -> int:
@@ -41,6 +43,7 @@ class Stream:
         self.key = key_of(seed, *names)
         self._place = 0
         self._ahead: list[int] = []
+        self._drawn, self._drawn_from = np.empty(0, np.int64), 0
 
     def words(self, count: int) -> Ints:
         """The next words."""
@@ -53,18 +56,26 @@ class Stream:
     def word(self) -> int:
         """The next word, of those that are drawn ahead."""
         if not self._ahead:
-            self._ahead = self.words(AHEAD)[::-1].tolist()
+            self._set_aside()
         return self._ahead.pop()
+
+    def _set_aside(self) -> None:
+        at = self._place - self._drawn_from
+        if not 0 <= at < len(self._drawn):
+            count = MORE if self._place else AHEAD
+            self._drawn, self._drawn_from, at = random_words(self.key, self._place, count, WORD), self._place, 0
+        self._ahead = self._drawn[at : at + AHEAD][::-1].tolist()
+        self._place += AHEAD
 
     # One at a time, as `random.Random` has them.
 
     def random(self) -> float:
         """A multiple of 2^-32 in [0, 1)."""
-        return self.word() / (1 << WORD)
+        return self.word() / WORDS
 
     def randrange(self, stop: int) -> int:
         """An integer in [0, stop); stop from 1 to 2^32."""
-        if not 0 < stop <= 1 << WORD:
+        if not 0 < stop <= WORDS:
             raise ValueError(f"stop must be 1 to 2^32, not {stop}")
         return self.word() * stop >> WORD
 
@@ -103,7 +114,7 @@ class Stream:
 
     def uniforms(self, count: int) -> NDArray[np.float64]:
         """Multiples of 2^-32 in [0, 1)."""
-        return np.asarray(self.words(count) / (1 << WORD))
+        return np.asarray(self.words(count) / WORDS)
 
 
 def normals(stream: Stream, shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from hwsim.cases.drawing import AHEAD, FEW, Stream, key_of
+from hwsim.cases.drawing import AHEAD, FEW, MORE, Stream, key_of
 from hwsim.formats.stochastic import threefry2x32
 
 
@@ -21,6 +21,19 @@ def test_words_are_threefry_at_a_counter():
     drawn = Stream(3, "hopper", 5)
     words = [*drawn.words(FEW + 1).tolist(), *(drawn.word() for _ in range(4)), *drawn.words(2).tolist()]
     assert words == [word_at(3, ("hopper", 5), place) for place in range(FEW + 7)]
+
+
+def test_words_that_are_drawn_together_are_those_at_their_places():
+    drawn, places = Stream(3, "ahead"), range(2 * MORE)
+    assert [drawn.word() for _ in places] == [word_at(3, ("ahead",), place) for place in places]
+    # Of those that are drawn ahead of their turn, none is returned before an array's, or twice.
+    apart = Stream(3, "ahead")
+    for _ in range(AHEAD + 1):
+        apart.word()
+    first = 2 * AHEAD
+    assert apart.words(FEW + 1).tolist() == [word_at(3, ("ahead",), place) for place in range(first, first + FEW + 1)]
+    after = [apart.word() for _ in range(AHEAD)][-1]
+    assert after == word_at(3, ("ahead",), first + FEW + 1)
 
 
 def test_names_and_numbers_do_not_mix():

@@ -91,12 +91,26 @@ def stimuli(
 ANY_ADDEND: tuple[Addend, ...] = ("near", "near", "above", "low", "zero", "high")
 
 
+class _Codes:
+    """What is asked of a format for every number that is drawn."""
+
+    def __init__(self, fmt: Format):
+        assert isinstance(fmt, FloatFormat)
+        self.emin, self.emax, self.bias, self.subnormals = fmt.emin, fmt.emax, fmt.bias, fmt.subnormals
+        self.fraction_bits, self.max_magnitude = fmt.fraction_bits, fmt.max_magnitude
+        self.sign_bit, self.padding = fmt.sign_bit, fmt.padding
+        self.zeros = zeros(fmt)
+        # Ones in the padding are what hardware returns; it has not been asked to take them.
+        plain = (
+            [code for code in codes if not code & ((1 << fmt.padding) - 1)] for codes in (nans(fmt), infinities(fmt))
+        )
+        self.specials = [codes for codes in plain if codes]
+
+
 class _Drawer:
     def __init__(self, instruction: GpuInstruction, mix: Mix, rng: Stream, edges: tuple[int, int]):
-        a, b = instruction.factors
-        c = instruction.accumulator
-        assert isinstance(a, FloatFormat) and isinstance(b, FloatFormat) and isinstance(c, FloatFormat)
-        self.a, self.b, self.c = a, b, c
+        self.a, self.b = map(_Codes, instruction.factors)
+        self.c = _Codes(instruction.accumulator)
         self.instruction, self.mix, self.rng = instruction, mix, rng
         self.edges, self.sparse = edges, False
 
@@ -122,8 +136,8 @@ class _Drawer:
         self._cancel(factors)
         c = self._addend(top)
         if empty and self.chance(0.5):
-            factors = [(zeros(self.a)[-1], 0)] * terms
-            c = zeros(self.c)[-1] if c in zeros(self.c) else c
+            factors = [(self.a.zeros[-1], 0)] * terms
+            c = self.c.zeros[-1] if c in self.c.zeros else c
         a, b = [list(side) for side in zip(*factors, strict=True)]
         if self.chance(mix.special):
             c = self._strike(a, b, c)
@@ -161,7 +175,7 @@ class _Drawer:
         of_a = self.between(max(a.emin, exp - b.emax), min(a.emax, exp - b.emin))
         return self._power(a, of_a), self._power(b, exp - of_a)
 
-    def _power(self, fmt: FloatFormat, exp: int) -> int:
+    def _power(self, fmt: _Codes, exp: int) -> int:
         return (self.between(0, 1) * fmt.sign_bit | exp + fmt.bias << fmt.fraction_bits) << fmt.padding
 
     def _top(self) -> int:
@@ -206,7 +220,7 @@ class _Drawer:
         of_a = self.between(low, high)
         return self._number(a, of_a), self._number(b, exp - of_a)
 
-    def _number(self, fmt: FloatFormat, exp: int, subnormal: float = 0.5) -> int:
+    def _number(self, fmt: _Codes, exp: int, subnormal: float = 0.5) -> int:
         """A number of this exponent. subnormal: at emin, the share of subnormal numbers."""
         frac = self._fraction(fmt)
         if exp <= fmt.emin and fmt.subnormals and self.chance(subnormal):
@@ -215,7 +229,7 @@ class _Drawer:
             magnitude = min((max(exp, fmt.emin) + fmt.bias) << fmt.fraction_bits | frac, fmt.max_magnitude)
         return (self.between(0, 1) * fmt.sign_bit | magnitude) << fmt.padding
 
-    def _fraction(self, fmt: FloatFormat) -> int:
+    def _fraction(self, fmt: _Codes) -> int:
         """A fraction: mostly random, else with few ones, or all ones."""
         last = (1 << fmt.fraction_bits) - 1
         kind = self.between(1, 2) if self.sparse else self.between(0, 7)
@@ -225,8 +239,8 @@ class _Drawer:
             return 0
         return self.between(0, last) if kind > 2 else (1 << self.between(0, max(0, fmt.fraction_bits - 1))) & last
 
-    def _zero(self, fmt: Format) -> int:
-        return self.choice(zeros(fmt))
+    def _zero(self, fmt: _Codes) -> int:
+        return self.choice(fmt.zeros)
 
     def _cancel(self, factors: list[tuple[int, int]]) -> None:
         for index in range(len(factors)):
@@ -262,12 +276,6 @@ class _Drawer:
                 codes[place] = self._special(fmt, codes[place])
         return c
 
-    def _special(self, fmt: FloatFormat, otherwise: int) -> int:
+    def _special(self, fmt: _Codes, otherwise: int) -> int:
         """A code of NaN or infinity; the code itself in a format that has neither."""
-        kinds = [codes for codes in (nans(fmt), infinities(fmt)) if codes]
-        if not kinds:
-            return otherwise
-        codes = self.choice(kinds)
-        # Ones in the padding are what hardware returns; it has not been asked to take them.
-        codes = [code for code in codes if not code & ((1 << fmt.padding) - 1)]
-        return self.choice(codes)
+        return self.choice(self.choice(fmt.specials)) if fmt.specials else otherwise
