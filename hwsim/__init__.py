@@ -6,18 +6,18 @@
 array([3.], dtype=float32)
 """
 
+from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-from hwsim.formats import get_format
-from hwsim.formats.yamlfile import SpecError
-from hwsim.products import dot, gemm
-from hwsim.quantize import Quantized, dequantize
-from hwsim.report.explained import Explained, explain
-from hwsim.spec import NotImplementedYet, load_unit
-
-if TYPE_CHECKING:  # the package of that name can be called, which type checkers do not know of modules
-    from hwsim.quantize import quantize
+if TYPE_CHECKING:
+    from hwsim.formats import get_format
+    from hwsim.formats.yamlfile import SpecError
+    from hwsim.products import dot, gemm
+    from hwsim.quantize import Quantized, dequantize, quantize
+    from hwsim.report.explained import Explained, explain
+    from hwsim.spec import NotImplementedYet, load_unit
 
 __version__ = version("hwsim")
 
@@ -35,3 +35,34 @@ __all__ = [
     "load_unit",
     "quantize",
 ]
+
+# Where each name is. It is imported when it is asked for: a simulator's process needs the testbench alone, and starts
+# a third sooner without the others.
+_HOMES = {
+    "Explained": "hwsim.report.explained",
+    "NotImplementedYet": "hwsim.spec",
+    "Quantized": "hwsim.quantize",
+    "SpecError": "hwsim.formats.yamlfile",
+    "dequantize": "hwsim.quantize",
+    "dot": "hwsim.products",
+    "explain": "hwsim.report.explained",
+    "gemm": "hwsim.products",
+    "get_format": "hwsim.formats",
+    "load_unit": "hwsim.spec",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, or a package: `hwsim.quantize` can be called, too."""
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif find_spec(f"{__name__}.{name}"):
+        value = import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

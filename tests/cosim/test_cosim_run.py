@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -371,3 +373,10 @@ def test_the_testbench_module_is_found_from_any_folder(tmp_path: Path, monkeypat
     assert environment["COCOTB_RANDOM_SEED"] == "5"
     assert all(path for path in environment["PYTHONPATH"].split(":"))
     assert shutil.which("python3", path=environment["PATH"])
+
+
+def test_a_simulator_s_process_imports_the_testbench_alone() -> None:
+    # Each simulation starts a Python: what it need not import, it need not wait for.
+    script = "import sys, hwsim.tb.job; print(*sorted(name for name in sys.modules if name.startswith('hwsim')))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["hwsim", "hwsim.tb", "hwsim.tb.job"]
