@@ -168,3 +168,15 @@ def test_a_missing_tool_is_named_with_what_installs_it(tmp_path: Path, monkeypat
     monkeypatch.setenv("VERILATOR_ROOT", "/somewhere")
     assert find_verilator().program == str(tmp_path / "verilator")
     assert find_verilator().environment == {"VERILATOR_ROOT": "/somewhere"}
+
+
+def test_who_waited_for_a_lock_that_is_gone_does_not_hold_it(tmp_path: Path) -> None:
+    # Its file is removed when it is let go: another that comes now makes a new one.
+    with build._alone(tmp_path):
+        path = build._lock_file(tmp_path)
+        waited = path.open("a")
+    with waited:
+        assert not build._is_held(waited, path)
+        with build._alone(tmp_path):
+            assert not build._is_held(waited, path)
+    assert not path.exists()
