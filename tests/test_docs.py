@@ -35,6 +35,8 @@ import yaml
 from built_presets import others_soaked
 from conftest import missing
 from patience import LIMIT
+from silicon.capture_program import environment as capture_environment
+from silicon.capture_program import quick_compiler
 from verilated import environment, put_runtime
 
 from hwsim.cli import app, main
@@ -179,16 +181,19 @@ def test_a_command_does_what_is_said(command: Command, files: Path, capsys: pyte
         assert_shown(command.output, printed.out or printed.err)
 
 
-def test_capturing_goes_as_it_is_shown(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if shutil.which("g++") is None:
+def test_capturing_goes_as_it_is_shown(
+    files: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiler = shutil.which("g++")
+    if compiler is None:
         missing("no g++: the capture program cannot be built")
+    variables = capture_environment(CXX=quick_compiler(tmp_path_factory.mktemp("compiler"), str(compiler)))
     steps = [command for command in commands("hwsim", "capture/run") if command.where.startswith("silicon.md")]
     assert [command.words[:2] for command in steps[:2]] == [("hwsim", "capture"), ("capture/run", "cases.txt")]
-    standin = f"'{sys.executable}' '{ROOT / 'tests' / 'silicon' / 'standin.py'}'"
     for command in steps:
         words = [word.replace("h200", "stand-in-no-gpu") for word in command.words[1:]]
         if command.words[0] == "capture/run":
-            done = run_tool(["sh", str(ROOT / command.words[0]), "--standin", *words], files, HWSIM_STANDIN=standin)
+            done = run_tool(["sh", str(ROOT / command.words[0]), "--standin", *words], files, **variables)
             assert done.returncode == 0, done.stderr
             continue
         few = ["--cases", "800"] if words[1] == "cases" else []

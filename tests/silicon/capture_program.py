@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from computed_once import computed_once
 from patience import LIMIT
 
 import hwsim
@@ -19,6 +22,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "capture"
 STANDIN = Path(__file__).with_name("standin.py")
 SHARED = ("main", "cases", "results", "measure")  # files of both builds
+OBJECTS = (*SHARED, "standin", "layout")
+PROGRAM = "program"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 
 FP8_PAIRS = [f"{a}.{b}" for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")]
@@ -63,6 +68,42 @@ class Build(NamedTuple):
     program: Path
     compiler: str
     objects: dict[str, Path]
+
+
+def build_in(folder: Path, compiler: str) -> Build:
+    """The program, put there with its object files, which are compiled once for all tests."""
+    for name, content in _compiled(compiler, _sources()).items():
+        (folder / name).write_bytes(content)
+    (folder / PROGRAM).chmod(0o755)
+    return Build(folder / PROGRAM, compiler, {name: folder / f"{name}.o" for name in OBJECTS})
+
+
+def quick_compiler(folder: Path, compiler: str) -> str:
+    """A compiler for `capture/run --standin` that has the program already."""
+    program, script = build_in(folder, compiler).program, folder / "compiler"
+    script.write_text(f"""#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nexec cp '{program}' "$2"\n""")
+    script.chmod(0o755)
+    return str(script)
+
+
+@computed_once("files")
+def _compiled(compiler: str, sources: str) -> dict[str, bytes]:
+    """The program and its object files, by name. sources: a digest of what they are made of."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        objects = {name: folder / f"{name}.o" for name in OBJECTS}
+        running = [
+            subprocess.Popen([compiler, "-std=c++17", "-O1", *WARNINGS, "-c", SOURCE / f"{name}.cpp", "-o", path])
+            for name, path in objects.items()
+        ]
+        assert [one.wait() for one in running] == [0] * len(running)
+        subprocess.run([compiler, "-o", folder / PROGRAM, *objects.values()], check=True)
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def _sources() -> str:
+    files = sorted(path for path in SOURCE.iterdir() if path.suffix in (".cpp", ".hpp"))
+    return hashlib.sha256(b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in files)).hexdigest()
 
 
 def environment(fault: str = "", **others: str) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
 import sysconfig
 from pathlib import Path
 
@@ -12,11 +11,9 @@ import pytest
 from conftest import missing
 from silicon.capture_program import (
     INSTRUCTIONS,
-    SHARED,
-    SOURCE,
-    WARNINGS,
     Build,
     Section,
+    build_in,
     moderate_case,
     random_case,
     unit_file,
@@ -49,15 +46,7 @@ def nvcc() -> str:
 
 @pytest.fixture(scope="session")
 def build(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Build:
-    folder = tmp_path_factory.mktemp("standin")
-    objects = {name: folder / f"{name}.o" for name in (*SHARED, "standin", "layout")}
-    running = [
-        subprocess.Popen([compiler, "-std=c++17", "-O1", *WARNINGS, "-c", SOURCE / f"{name}.cpp", "-o", path])
-        for name, path in objects.items()
-    ]
-    assert [one.wait() for one in running] == [0] * len(running)
-    subprocess.run([compiler, "-o", folder / "program", *objects.values()], check=True)
-    return Build(folder / "program", compiler, objects)
+    return build_in(tmp_path_factory.mktemp("standin"), compiler)
 
 
 @pytest.fixture(scope="module")

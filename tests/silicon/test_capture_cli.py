@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import missing
+from silicon.capture_program import SOURCE, environment, quick_compiler
 
 from hwsim.cli import main
 
-ROOT = Path(__file__).parents[2]
-STANDIN = Path(__file__).with_name("standin.py")
 UNIT = "hopper-mma-f16-f32"
 NAME = "mma.m16n8k16.f32.f16.f16"
 
@@ -25,11 +23,13 @@ Captured = pytest.CaptureFixture[str]
 
 def measure(cases: Path, results: Path, fault: str = "") -> int:
     """Run the capture program on a stand-in that computes with the model."""
-    if shutil.which("g++") is None:
+    compiler = shutil.which("g++")
+    if compiler is None:
         missing("no g++: the capture program cannot be built")
-    command = f"'{sys.executable}' '{STANDIN}' {fault}"
-    words = ["sh", str(ROOT / "capture" / "run"), "--standin", str(cases), str(results)]
-    done = subprocess.run(words, env={**os.environ, "HWSIM_STANDIN": command}, capture_output=True, text=True)
+    words = ["sh", str(SOURCE / "run"), "--standin", str(cases), str(results)]
+    with tempfile.TemporaryDirectory() as folder:
+        variables = environment(fault, CXX=quick_compiler(Path(folder), str(compiler)))
+        done = subprocess.run(words, env=variables, capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stderr
     return done.returncode
 
