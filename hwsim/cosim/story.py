@@ -10,8 +10,8 @@ from hwsim.cosim.shrink import Shrunk
 from hwsim.formats import Class, Format, unpack
 from hwsim.readings import Consistent
 from hwsim.report import File, Mismatch
-from hwsim.report.cases import case_operands, explain_command, wrong_result
-from hwsim.report.explained import Explained, explain
+from hwsim.report.cases import case_operands, explain_command, explained_case, wrong_result
+from hwsim.report.explained import Explained
 from hwsim.report.reading import reading, ulps
 from hwsim.report.text import operand_line
 from hwsim.spec import Unit
@@ -48,13 +48,7 @@ def story(unit: Unit, found: Shrunk) -> list[str]:
     lines = [f"MINIMAL CASE, of {found.tried:,} tried in {found.rounds} simulations"]
     lines += [operand_line(operand) for operand in case_operands(unit, case)]
     lines.append(f"  expected {reading(unit.output, found.expected)}, got {got_words(unit.output, found)}")
-    explained = explain(
-        unit,
-        list(case.a),
-        list(case.b),
-        case.c if unit.operands.addend is not None else None,
-        *([list(case.scale_a), list(case.scale_b)] if unit.scale is not None else []),
-    )
+    explained = explained_case(unit, case)
     lines += ["", *str(explained).splitlines()]
     meant = interpretation(explained, found.got)
     return [*lines, "", *([f"the design's result: {meant}"] if meant else [])]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hwsim.cases.case import Case
-from hwsim.report.explained import explain
+from hwsim.report.explained import Explained, explain
 from hwsim.report.explanation_json import ExplanationJson, explanation
 from hwsim.report.reading import operand, reading, scalar, ulps
 from hwsim.report.record import CodeReading, Mismatch, Operand
@@ -25,11 +25,16 @@ def case_operands(unit: Unit, case: Case) -> tuple[Operand, ...]:
     return tuple(operands)
 
 
-def case_explanation(unit: Unit, case: Case, group: int | None = None) -> ExplanationJson:
-    """The model's explanation of a case. group: the sum that matters most, if one does."""
+def explained_case(unit: Unit, case: Case) -> Explained:
+    """A case with every stage's integers."""
     c = case.c if unit.operands.addend is not None else None
     scales = (case.scale_a, case.scale_b) if unit.scale is not None else (None, None)
-    return explanation(explain(unit, case.a, case.b, c, *scales), group)
+    return explain(unit, case.a, case.b, c, *scales)
+
+
+def case_explanation(unit: Unit, case: Case, group: int | None = None) -> ExplanationJson:
+    """The model's explanation of a case. group: the sum that matters most, if one does."""
+    return explanation(explained_case(unit, case), group)
 
 
 def explain_command(unit: Unit, called: str, case: Case) -> str:
