@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from cosim.mutants import MUTANTS, Mutant
 from odd_units import unit
 
+from hwsim.cases.bins.covering import directed
+from hwsim.cases.case import Case
 from hwsim.cosim import suites, tables
 from hwsim.cosim.run import CosimOptions, RunResult, run
 from hwsim.cosim.tables import tables_design
@@ -27,12 +30,22 @@ SUITES = {"dot directed", "dot random", "dot random, gaps and back-pressure", "h
 BULK_SUITES = {"code pairs through every lane", "dot random, many"}
 
 
-def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small matrices, every fifth directed case, few captured ones, and tables of FP4 only."""
-    every = suites.directed
+@cache
+def some_directed(unit: Unit, seed: int) -> list[Case]:
+    """Every fifth directed case."""
+    return directed(unit, seed)[::5]
+
+
+def small_suites(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small matrices, every fifth directed case and few captured ones."""
     for name in ("directed", "covering_or_directed"):
-        monkeypatch.setattr(suites, name, lambda unit, seed: every(unit, seed)[::5])
+        monkeypatch.setattr(suites, name, some_directed)
     monkeypatch.setattr(suites, "SIZES", {name: suites.DriverSize(CASES, (3, 3, 64), 40) for name in suites.SIZES})
+
+
+def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small suites, and tables of FP4 only."""
+    small_suites(monkeypatch)
     monkeypatch.setattr(tables, "elements", lambda: [get_format("e2m1")])
     monkeypatch.setattr(tables, "PAIRS", (("e2m1", "e2m1"),))
 
