@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 from math import prod
 
 from hwsim.cases.batch import batches, expected
@@ -19,15 +19,16 @@ MOST_BITS = 8
 Pair = tuple[int, int]
 
 
-def pair_cases(unit: Unit) -> Iterator[Case]:
+def pair_cases(unit: Unit, step: int = 1) -> Iterator[Case]:
     """A case for every pair of codes of the factors, in a lane that moves on; the other lanes hold zeros.
 
+    step: 2 leaves out every other one, and so on.
     Formats of more than 8 bits have too many pairs: of those every 2^(bits - 8)-th code.
     """
     lanes = unit.instruction.fill
     count = max(lanes, *block_lengths(unit)) if unit.scale is not None else lanes
     a, b = (_codes(fmt) for fmt in (unit.operands.a, unit.operands.b))
-    for number, (x, y) in enumerate(product(a, b)):
+    for number, (x, y) in islice(enumerate(product(a, b)), 0, None, step):
         yield _case(unit, f"{x:#x}x{y:#x}", count, {number % lanes: (x, y)})
 
 

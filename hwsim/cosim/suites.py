@@ -153,7 +153,7 @@ class Planner:
         yield from self.captured(size.captured)
         if not design.cycles:
             step = PAIR_STEP[simulator]
-            yield from self._taken(PAIRS, lambda: list(islice(pair_cases(unit), 0, None, step)), most=ALL_PAIRS)
+            yield from self._taken(PAIRS, lambda: list(pair_cases(unit, step)), most=ALL_PAIRS)
 
     def bulk(self, count: int | None) -> Iterator[Suite]:
         """What the bulk driver plays: too many for cocotb."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import yaml
+from jinja2 import Template
 from markupsafe import Markup
 
 from hwsim.files import replaced
@@ -27,6 +29,19 @@ def write_html(path: Path, report: RunReport) -> None:
 
 def html(report: RunReport) -> str:
     """The page as text. Whatever names are, they are shown, and never become markup."""
+    style, script = read("report.css"), read("copy.js") + read("report.js")
+    return _page().render(
+        report=report,
+        summary=report.summary(),
+        # These two are ours: no escape. The page allows itself nothing but them, by their hashes.
+        style=Markup(style),
+        script=Markup(script),
+        policy=policy(style, script),
+    )
+
+
+@cache
+def _page() -> Template:
     page = environment(TEMPLATES)
     page.filters |= {"commas": lambda number: f"{number:,}", "yaml": _yaml, "percent": _percent}
     page.globals |= {
@@ -39,15 +54,7 @@ def html(report: RunReport) -> str:
         "STATES": STATES,
         "FEW": FEW,
     }
-    style, script = read("report.css"), read("copy.js") + read("report.js")
-    return page.get_template("report.html.j2").render(
-        report=report,
-        summary=report.summary(),
-        # These two are ours: no escape. The page allows itself nothing but them, by their hashes.
-        style=Markup(style),
-        script=Markup(script),
-        policy=policy(style, script),
-    )
+    return page.get_template("report.html.j2")
 
 
 def _yaml(data: dict[str, Any]) -> str:

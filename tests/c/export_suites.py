@@ -32,7 +32,7 @@ def suites(unit: Unit, count: int, every: int) -> Iterator[tuple[str, Sequence[C
     yield "random", random_cases(unit, count, SEED)
     k = unit.instruction.k if unit.instruction.chain is None else max(4 * unit.instruction.k, 128)
     yield "matrices", gemm_cases(unit, gemm_problem(unit, 6, 6, k, SEED))
-    yield "pairs", list(pair_cases(unit))[:: every * 5]
+    yield "pairs", list(pair_cases(unit, every * 5))
 
 
 def plain(given: Sequence[Case]) -> list[Plain]:

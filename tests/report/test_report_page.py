@@ -107,6 +107,7 @@ def test_no_name_becomes_markup() -> None:
 def test_without_escaping_the_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     made = rules.Environment
     monkeypatch.setattr(rules, "Environment", lambda **options: made(**(options | {"autoescape": False})))
+    monkeypatch.setattr(page, "_page", page._page.__wrapped__)
     with pytest.raises(AssertionError):
         test_no_name_becomes_markup()
 
