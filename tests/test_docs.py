@@ -26,6 +26,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +48,7 @@ from hwsim.spec import load_unit, pipeline, presets
 from hwsim.study.data import parse_data
 from hwsim.study.plan import load_study
 from hwsim.study.presets import PRESETS
+from hwsim.study.report import charts
 
 ROOT = Path(__file__).parents[1]
 STUDIES = ROOT / "docs" / "studies"
@@ -232,22 +234,34 @@ RUNS = commands("hwsim")
 RUNS = [command for command in RUNS if command.words[1] == "cosim" and not on_tour(command)]
 
 
+@pytest.fixture
+def toolbox(verilator: None, icarus: None, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment in which all programs that the documents run are found."""
+    programs = [str(Path(find_verilator().program).parent), os.environ["PATH"]]
+    for name, value in {**environment(), "PATH": os.pathsep.join(programs), "COLUMNS": "200"}.items():
+        monkeypatch.setenv(name, value)
+    put_runtime(files / "obj_dir")
+    # A study that is run again draws the same pictures again.
+    monkeypatch.setattr(charts, "png", cache(charts.png))
+
+
 @pytest.mark.simulator
 @pytest.mark.parametrize("page", TOURS)
-def test_a_tour_goes_as_it_is_shown(page: str, verilator: None, icarus: None, files: Path) -> None:
-    tool = find_verilator()
-    programs = [str(Path(sys.executable).parent), str(Path(tool.program).parent), os.environ["PATH"]]
-    place = {**environment(), "PATH": os.pathsep.join(programs), "COLUMNS": "200"}
-    put_runtime(files / "obj_dir")
+def test_a_tour_goes_as_it_is_shown(page: str, toolbox: None, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in commands():
         if not command.where.startswith(page):
             continue
-        done = run_tool(list(command.words), files, **place)
-        assert done.returncode == command.status, f"{command.where}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+        if command.words[0] == "hwsim":
+            status, printed = main(command.words[1:]), capsys.readouterr()
+            out, err = printed.out, printed.err
+        else:
+            done = run_tool(list(command.words), files)
+            status, out, err = done.returncode, done.stdout, done.stderr
+        assert status == command.status, f"{command.where}: {out[-2000:]}{err[-2000:]}"
         if command.output is not None:
-            assert_shown(command.output, done.stdout)
+            assert_shown(command.output, out)
         if command.words[0] == "vvp":
-            assert ("PASS: 1000 results equal" if command.status == 0 else "FAIL: ") in done.stdout
+            assert ("PASS: 1000 results equal" if command.status == 0 else "FAIL: ") in out
     if page == "silicon-teams.md":
         assert "lost bits floored" in (files / "cosim" / "minimal" / "story.txt").read_text()
         assert "<html" in (files / "found" / "report.html").read_text()
