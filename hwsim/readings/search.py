@@ -34,12 +34,12 @@ class PairSearch:
         helps = np.flatnonzero(differ.any(axis=1))
         differ = differ[helps]
         kept: list[int] = []
-        while len(differ):
-            scores = differ[:, self.need[wanted] > 0].sum(axis=1)
+        scores = differ.sum(axis=1)  # how many pairs that need cases each case tells apart
+        while scores.any():
             best = int(scores.argmax())
-            if not scores[best]:
-                break
             kept.append(int(helps[best]))
-            self.need[wanted] -= differ[best]
-            differ[best] = False
+            told = wanted[differ[best]]
+            self.need[told] -= 1
+            scores -= differ[:, differ[best] & (self.need[wanted] == 0)].sum(axis=1)
+            scores[best], differ[best] = 0, False
         return kept

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from model.witness_numbers import (
@@ -35,6 +36,21 @@ __all__ = ["FORMS", "Witness"]
 def named(fmt: Any) -> Any:
     """A format's name, where its keys may stand instead."""
     return fmt["name"] if isinstance(fmt, dict) else fmt
+
+
+@cache
+def factor_of(name: str, code: int, convert: str | None, daz: bool) -> Number:
+    """A factor in the format that it is converted to, and zero if it is subnormal there and `daz`."""
+    number = read(name, code)
+    form = FORMS[convert or name]
+    if number.kind != "finite":
+        return number
+    if convert:
+        leading = floor_log2(abs(number.value)) if number.value else form.emin
+        number = number._replace(exp=max(leading, form.emin))
+    if daz and form.top != "fixed" and abs(number.value) < two(form.emin):
+        number = number._replace(value=Fraction(0))
+    return number
 
 
 class Witness:
@@ -155,17 +171,8 @@ class Witness:
         return code
 
     def factor(self, name: str, code: int) -> Number:
-        """A factor as it is multiplied: in the format that it is converted to, and zero if subnormal there and DAZ."""
-        number = read(name, code)
-        form = FORMS[self.convert or name]
-        if number.kind != "finite":
-            return number
-        if self.convert:
-            leading = floor_log2(abs(number.value)) if number.value else form.emin
-            number = number._replace(exp=max(leading, form.emin))
-        if self.daz and form.top != "fixed" and abs(number.value) < two(form.emin):
-            number = number._replace(value=Fraction(0))
-        return number
+        """A factor as it is multiplied."""
+        return factor_of(name, code, self.convert, self.daz)
 
     def product(self, x: int, y: int, scales: tuple[Number, Number]) -> Number:
         """One exact product; its exponent is the sum of its factors', and of its scales'."""

@@ -145,7 +145,7 @@ def test_a_floor_of_max_exp_is_in_the_picture() -> None:
 
 @pytest.mark.parametrize("name", others_soaked(NAMES, ALWAYS))
 def test_explain_is_dot(name: str) -> None:
-    given = list(cases(name, 28, 8))
+    given = list(cases(name, 14, 8))
     used = unit(name)
     for case, code in zip(given, run(name, given), strict=True):
         c = None if used.operands.addend is None else case.c

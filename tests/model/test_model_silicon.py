@@ -83,5 +83,7 @@ def test_the_captures_tell_other_units(
     data = load_unit(name).model_dump(exclude_none=True)
     other = Unit.model_validate(data | {part: data[part] | keys for part, keys in change.items()})
     _, factors, result = CAPTURES[name]
-    with pytest.raises(AssertionError, match="of 1000 differ"):
-        check(captured, other, f"{gpu}/{factors}", result)
+    a, b, c, want = (captured[f"{gpu}/{factors}/{part}"] for part in ("a", "b", f"c_{result}", f"d_{result}"))
+    # Most changes show in the first few cases.
+    parts = [slice(at, at + 50) for at in range(0, CASES, 50)]
+    assert any((hwsim.model.dot(other, a[at], b[at], c[at]).view(want.dtype) != want[at]).any() for at in parts)

@@ -74,6 +74,7 @@ class Number(NamedTuple):
     exp: int
 
 
+@cache
 def two(exp: int) -> Fraction:
     """2^exp."""
     return Fraction(2) ** exp
@@ -118,10 +119,14 @@ def codes_by_value(name: str) -> dict[tuple[bool, Fraction], int]:
 
 def write(name: str, negative: bool, magnitude: Fraction) -> int:
     """The code of a number that the format has; fnuz formats have no negative zero."""
-    negative = negative and (magnitude != 0 or FORMS[name].top != "fnuz")
-    if FORMS[name].container == 32:
+    form = FORMS[name]
+    negative = negative and (magnitude != 0 or form.top != "fnuz")
+    if form.top == "ieee" and form.exponent_bits == 8:  # binary32, or the upper bits of one
         bits: int = struct.unpack("<I", struct.pack("<f", float(magnitude)))[0]
-        return bits | negative << 31
+        return (bits | negative << 31) >> 32 - form.container
+    if name == "f16":
+        half: int = struct.unpack("<H", struct.pack("<e", float(magnitude)))[0]
+        return half | negative << 15
     return codes_by_value(name)[negative, magnitude]
 
 
@@ -129,8 +134,8 @@ def write(name: str, negative: bool, magnitude: Fraction) -> int:
 def largest(name: str) -> Fraction:
     """The largest finite number."""
     form = FORMS[name]
-    if form.container == 32:
-        return (2 - two(-form.fraction_bits)) * two(127)
+    if form.top == "ieee":
+        return (2 - two(-form.fraction_bits)) * two(form.bias)
     return max(magnitude for _, magnitude in codes_by_value(name))
 
 
@@ -228,7 +233,7 @@ def scaled(factors: Sequence[Number]) -> Number:
     if any(factor.kind == "inf" for factor in factors):
         zero = any(factor.kind == "finite" and factor.value == 0 for factor in factors)
         return NAN if zero else Number("inf", negative, Fraction(0), 0)
-    value = math.prod((factor.value for factor in factors), start=Fraction(1))
+    value = math.prod(factor.value for factor in factors)
     return Number("finite", negative, value, sum(factor.exp for factor in factors))
 
 
