@@ -216,7 +216,7 @@ def compare(kernel: AnyKernel, unit: Unit, seed: Any, size: tuple[int, int, int]
     return want.size
 
 
-def compare_all(kernel: AnyKernel, unit: Unit, seed: int, m: int = 2, n: int = 17, most: int = 40) -> int:
+def compare_all(kernel: AnyKernel, unit: Unit, seed: int, m: int = 1, n: int = 17, most: int = 40) -> int:
     """`compare` for every profile, each with two of several K."""
     chosen = sorted(set(lengths(unit, np.random.default_rng([seed, 0]), most)))
     count = 0

@@ -94,7 +94,9 @@ def test_one_rounding_is_that_of_exact_rationals(name: str, mode: str) -> None:
     rules = [("nan" if fmt.nan else "saturate", "signed", False), ("saturate", "positive", fmt.subnormals)]
     rules += [("infinity", "signed", False)] if fmt.infinities else []
     values = numbers(fmt)
-    for overflow, tiny, flush in rules:
+    # All but one: which, turns with the rounding.
+    turn = MODES.index(mode) % 3
+    for overflow, tiny, flush in [*rules[:turn], *rules[turn + 1 :]]:
         target = target_of(fmt, mode, overflow, tiny, flush)
         got = values.copy().reshape(1, -1)
         round_all(got, target)

@@ -242,7 +242,7 @@ def traps(unit: Unit, seed: int, most: int = 1 << 20) -> Iterator[Product]:
 def operands(unit: Unit, seed: int, n: int = 19, most: int | None = None) -> Iterator[tuple[str, Product]]:
     """Random products of every profile, of n columns; some of 66 with modest addends; and traps.
 
-    most: rows and columns of the traps; None for few where many would take long.
+    most: rows and columns of the traps; None for few.
     """
     rng = np.random.default_rng(seed)
     chosen = sorted(set(lengths(unit, rng, max(40, longest(unit)))))
@@ -251,8 +251,7 @@ def operands(unit: Unit, seed: int, n: int = 19, most: int | None = None) -> Ite
     for profile in ("middle", "cancel", "finite"):
         given = product(rng, unit, (1, 66, int(rng.choice(chosen))), profile)
         yield f"{profile}, modest", given._replace(c=addends(unit, (1, 66), rng, modest=True))
-    few = 7 if unit.instruction.lanes >= 16 or unit.promotion else 12
-    for given in traps(unit, seed, most or few):
+    for given in traps(unit, seed, most or 7):
         yield "traps", given
 
 
