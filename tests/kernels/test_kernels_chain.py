@@ -13,8 +13,8 @@ from built_presets import others_soaked
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernels.kernel_cases import PROFILES, Product, by_kernel, compare, compare_all, draw
+from kernels.kernel_loops import loop
 from kernels.kernel_units import units
-from numba import njit
 from numpy.typing import NDArray
 from odd_units import E6M9, NEARBY, chained, odd, promoted
 from pydantic import ValidationError
@@ -108,7 +108,7 @@ def test_a_chain_is_a_loop_of_apytypes(fmt: Any, mode: str) -> None:
     assert by_kernel(additions_kernel(unit), unit, given).ravel().tolist() == total.to_bits()
 
 
-@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@loop("hwsim.kernels.floats")
 def add_both(x: Any, y: Any, narrow: Any, wide: Any, t: Any, u: Any) -> None:
     for i in range(x.size):
         narrow[i] = round_in(x[i] + y[i], t, t.mode)

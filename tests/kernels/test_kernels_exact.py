@@ -13,9 +13,9 @@ from built_presets import others_soaked
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernels.kernel_cases import PROFILES, Product, by_kernel, compare, compare_all, draw
+from kernels.kernel_loops import loop
 from kernels.kernel_units import units
 from model.witness_numbers import read, rounded
-from numba import njit
 from odd_units import I12, I32, INT8, exact_sum, mx, odd, promoted
 from pydantic import ValidationError
 
@@ -151,7 +151,7 @@ def test_plans_are_as_wide_as_they_say() -> None:
     assert plan_of(64, 64, 12) == SumPlan(12, True, True)
 
 
-@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@loop("hwsim.kernels.levels")
 def summed_in_levels(numbers: Any, shifts: Any) -> Any:
     """The sums of columns."""
     n = numbers.shape[1]

@@ -9,8 +9,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from kernels.kernel_loops import loop
 from model.witness_numbers import add, read, rounded, write
-from numba import njit
 from numpy.typing import NDArray
 from odd_units import NEARBY
 
@@ -63,25 +63,25 @@ def expected(name: str, x: float, mode: str, overflow: str, tiny: str, flush: bo
     return rounded(name, Fraction(x), mode, overflow, tiny, flush)
 
 
-@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@loop("hwsim.kernels.floats")
 def round_each(values: Any, t: Any) -> None:
     for i in range(values.size):
         values[i] = round_to(values[i], t)
 
 
-@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@loop("hwsim.kernels.floats")
 def round_carried(values: Any, t: Any) -> None:
     for i in range(values.size):
         values[i] = round_in(values[i], t, t.mode)
 
 
-@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@loop("hwsim.kernels.floats")
 def add_each(x: Any, y: Any, out: Any, t: Any) -> None:
     for i in range(x.size):
         out[i] = round_in(sum_in(x[i], y[i], t.mode, False), t, t.mode)
 
 
-@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@loop("hwsim.kernels.floats")
 def add_odd_each(x: Any, y: Any, out: Any) -> None:
     for i in range(x.size):
         out[i] = add_odd(x[i], y[i])
