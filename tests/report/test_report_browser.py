@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,11 +23,16 @@ GOOD = (0x12, 0x69, 0x3D)
 
 
 class Seen(NamedTuple):
-    """What a browser made of a page. dom: after scripts ran. console: its messages. asked: addresses on a network."""
+    """What a browser made of a page.
+
+    dom: after scripts ran. console: its messages. asked: addresses on a network. image: a screenshot. pdf: printed.
+    """
 
     dom: str
     console: list[str]
     asked: list[str]
+    image: Image.Image
+    pdf: bytes
 
 
 def browse(chromium: str, page: Path, *options: str) -> tuple[str, str]:
@@ -41,21 +48,20 @@ def browse(chromium: str, page: Path, *options: str) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def opened(chromium: str, page: Path, *options: str) -> Seen:
-    net = page.parent / "net.json"
-    dom, log = browse(chromium, page, "--dump-dom", f"--log-net-log={net}", *options)
+def opened(chromium: str, page: Path, *options: str, size: tuple[int, int] = (1200, 1600)) -> Seen:
+    """All that one start of a browser tells, in a window of that size."""
+    net, shot, pdf = (page.parent / name for name in ("net.json", "shot.png", "page.pdf"))
+    dom, log = browse(
+        chromium, page, "--dump-dom", f"--log-net-log={net}", f"--screenshot={shot}", f"--print-to-pdf={pdf}",
+        "--no-pdf-header-footer", f"--window-size={size[0]},{size[1]}", *options,
+    )  # fmt: skip
     # Only what the page asks for: Chromium asks its makers for the time and the like.
     addresses = re.findall(r'"url":\s*"(\w+://[^"]+)"', net.read_text())
     asked = {url for url in addresses if not url.startswith(("file:", "data:", "chrome"))}
     own = {url for url in asked if re.match(r"https?://[\w.-]+\.(google|googleapis|gstatic|gvt1)\.com/", url)}
-    return Seen(dom, re.findall(r":CONSOLE[^\]]*\] (.*)", log), sorted(asked - own))
-
-
-def shot(chromium: str, page: Path, width: int, height: int, *options: str) -> Image.Image:
-    path = page.parent / "shot.png"
-    browse(chromium, page, f"--screenshot={path}", f"--window-size={width},{height}", *options)
-    with Image.open(path) as image:
-        return image.convert("RGB")
+    with Image.open(shot) as image:
+        picture = image.convert("RGB")
+    return Seen(dom, re.findall(r":CONSOLE[^\]]*\] (.*)", log), sorted(asked - own), picture, pdf.read_bytes())
 
 
 def counted(image: Image.Image) -> dict[tuple[int, ...], int]:
@@ -74,47 +80,53 @@ def page(tmp_path: Path) -> Path:
     return tmp_path / "report.html"
 
 
-@pytest.mark.parametrize("name", ["failed", "good", "nasty"])
-def test_a_browser_opens_it_without_a_complaint_or_a_request(name: str, chromium: str, page: Path) -> None:
-    told = {"failed": report, "good": good, "nasty": nasty}[name]()
-    write_html(page, told)
-    seen = opened(chromium, page)
-    assert (seen.console, seen.asked) == ([], [])
+REPORTS = {"failed": report, "good": good, "nasty": nasty}
+
+
+@pytest.fixture(scope="module")
+def seen(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Seen]:
+    """What a browser makes of a report's page, by the report's name; each is opened once."""
+
+    @cache
+    def seen_of(name: str) -> Seen:
+        path = tmp_path_factory.mktemp(name) / "report.html"
+        write_html(path, REPORTS[name]())
+        return opened(chromium, path)
+
+    return seen_of
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_browser_opens_it_without_a_complaint_or_a_request(name: str, seen: Callable[[str], Seen]) -> None:
+    told, page = REPORTS[name](), seen(name)
+    assert (page.console, page.asked) == ([], [])
     # Whatever the names are, the title is theirs and nothing ran; our own script did.
-    assert re.search(r"<title>(Passed|Failed): ", seen.dom)
-    assert ('type="search"' in seen.dom) == (len(told.rows) > 1)
-    assert f"{len(told.rows)} of {len(told.rows)} suites" in seen.dom or len(told.rows) < 2
-    assert seen.dom.count('class="picture"') == len(told.mismatches)
+    assert re.search(r"<title>(Passed|Failed): ", page.dom)
+    assert ('type="search"' in page.dom) == (len(told.rows) > 1)
+    assert f"{len(told.rows)} of {len(told.rows)} suites" in page.dom or len(told.rows) < 2
+    assert page.dom.count('class="picture"') == len(told.mismatches)
 
 
-@pytest.mark.parametrize(
-    ("added", "complaint"),
-    [
-        ('<img src="http://example.invalid/x.png" alt="">', "violates"),
-        ("<script>alert(1)</script>", "violates"),
-        ('<p style="color: red">', "violates"),
-    ],
-)
-def test_what_slips_into_the_page_is_stopped_by_its_policy(
-    added: str, complaint: str, chromium: str, page: Path
-) -> None:
+def test_what_slips_into_the_page_is_stopped_by_its_policy(chromium: str, page: Path) -> None:
+    added = '<img src="http://example.invalid/x.png" alt=""><script>alert(1)</script><p style="color: red">'
     page.write_text(html(report()).replace("<main>", f"<main>{added}"))
-    seen = opened(chromium, page)
-    assert any(complaint in line for line in seen.console)
-    assert seen.asked == []
+    stopped = opened(chromium, page)
+    for kind in ("image", "inline script", "inline style"):
+        assert any(kind in line and "violates" in line for line in stopped.console), kind
+    assert stopped.asked == []
 
 
 def test_a_request_and_an_error_would_be_seen(chromium: str, page: Path) -> None:
     free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", html(report()))
     wrong = '<img src="http://example.invalid/x.png" alt=""><script>nothing.at.all()</script>'
     page.write_text(free.replace("<main>", f"<main>{wrong}"))
-    seen = opened(chromium, page)
-    assert seen.asked == ["http://example.invalid/x.png"]
-    assert any("nothing is not defined" in line for line in seen.console)
+    spoiled = opened(chromium, page)
+    assert spoiled.asked == ["http://example.invalid/x.png"]
+    assert any("nothing is not defined" in line for line in spoiled.console)
 
 
-def test_it_looks_like_something_in_light_and_in_dark(chromium: str, page: Path) -> None:
-    light, dark = shot(chromium, page, 1200, 1600), shot(chromium, page, 1200, 1600, DARK)
+def test_it_looks_like_something_in_light_and_in_dark(chromium: str, page: Path, seen: Callable[[str], Seen]) -> None:
+    light, dark = seen("failed").image, opened(chromium, page, DARK).image
     assert light.size == dark.size == (1200, 1600)
     assert sum(light.getpixel((2, 2))) > 600 > 200 > sum(dark.getpixel((2, 2)))  # type: ignore[arg-type]
     for image in (light, dark):
@@ -124,14 +136,13 @@ def test_it_looks_like_something_in_light_and_in_dark(chromium: str, page: Path)
             assert colours_of_text(image.crop((0, top, 1200, top + 400))) > 20, top
     # The verdict is red, and of a run that is all equal, green.
     assert counted(light).get(BAD, 0) > 200
-    write_html(page, good())
-    equal = counted(shot(chromium, page, 1200, 1600))
+    equal = counted(seen("good").image)
     assert equal.get(BAD, 0) == 0 and equal.get(GOOD, 0) > 100
 
 
 def test_a_blank_page_is_seen_to_be_blank(chromium: str, page: Path) -> None:
     page.write_text("<!DOCTYPE html><title>blank</title>")
-    assert colours_of_text(shot(chromium, page, 600, 400)) == 1
+    assert colours_of_text(opened(chromium, page).image) == 1
 
 
 def test_it_fits_a_phone(chromium: str, page: Path) -> None:
@@ -143,30 +154,30 @@ def test_it_fits_a_phone(chromium: str, page: Path) -> None:
     for told in (report(), nasty()):
         free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", html(told))
         page.write_text(free.replace("</body>", f"{probe}</body>"))
-        dom, _ = browse(chromium, page, "--dump-dom", "--window-size=360,800")
-        width, screen = map(int, re.findall(r"<title>width (\d+) of (\d+)", dom)[0])
+        small = opened(chromium, page, size=(360, 800))
+        width, screen = map(int, re.findall(r"<title>width (\d+) of (\d+)", small.dom)[0])
         assert width <= screen <= 500
-    assert colours_of_text(shot(chromium, page, 360, 800)) > 100
+        assert colours_of_text(small.image) > 100
 
 
-def test_without_javascript_everything_is_there_but_the_conveniences(chromium: str, page: Path) -> None:
-    full, full_dom = shot(chromium, page, 1200, 1600), opened(chromium, page).dom
+def test_without_javascript_everything_is_there_but_the_conveniences(
+    chromium: str, page: Path, seen: Callable[[str], Seen]
+) -> None:
     # Headless Chromium needs scripts of its own: so it is the page that must not run any.
     text, found = re.subn(r"script-src .*?; base", "script-src &#39;none&#39;; base", html(report()))
     assert found == 1
     page.write_text(text)
-    seen, bare = opened(chromium, page), shot(chromium, page, 1200, 1600)
-    assert [line for line in seen.console if "Executing inline script violates" in line] == seen.console != []
+    full, bare = seen("failed"), opened(chromium, page)
+    assert [line for line in bare.console if "Executing inline script violates" in line] == bare.console != []
     for words in ("2 of 3 suites failed", "align, beat 0, lane 1", "hwsim cosim hopper-wgmma-e4m3-f32 --seed 1"):
-        assert words in seen.dom
-    assert ["<button" in dom or 'type="search"' in dom for dom in (full_dom, seen.dom)] == [True, False]
+        assert words in bare.dom
+    assert ["<button" in one.dom or 'type="search"' in one.dom for one in (full, bare)] == [True, False]
     # The header is the same to the pixel; only the form above the table is gone.
-    assert bare.crop((0, 0, 1200, 300)).tobytes() == full.crop((0, 0, 1200, 300)).tobytes()
-    assert bare.tobytes() != full.tobytes() and colours_of_text(bare) > 100
+    header = (0, 0, 1200, 300)
+    assert bare.image.crop(header).tobytes() == full.image.crop(header).tobytes()
+    assert bare.image.tobytes() != full.image.tobytes() and colours_of_text(bare.image) > 100
 
 
-def test_it_prints(chromium: str, page: Path) -> None:
-    path = page.parent / "report.pdf"
-    browse(chromium, page, f"--print-to-pdf={path}", "--no-pdf-header-footer")
-    data = path.read_bytes()
-    assert data.startswith(b"%PDF-") and len(re.findall(rb"/Type\s*/Page\b", data)) >= 2
+def test_it_prints(seen: Callable[[str], Seen]) -> None:
+    pdf = seen("failed").pdf
+    assert pdf.startswith(b"%PDF-") and len(re.findall(rb"/Type\s*/Page\b", pdf)) >= 2

@@ -182,8 +182,25 @@ const wait = setInterval(() => {
 </script></body>"""
 
 
-def test_a_browser_draws_it_and_answers(chromium: str, pages: dict[str, Path], tmp_path: Path) -> None:
-    dom, console = browse(chromium, pages["sample"], "--dump-dom")
+@pytest.fixture(scope="module")
+def light(chromium: str, pages: dict[str, Path]) -> tuple[str, list[str], Image.Image]:
+    """The sample in a browser: the page after its scripts ran, the console's lines and a screenshot."""
+    return *browse(chromium, pages["sample"], "--dump-dom", *screenshot(pages["sample"])), shot(pages["sample"])
+
+
+def screenshot(page: Path) -> tuple[str, ...]:
+    return f"--screenshot={page.with_suffix('.png')}", "--window-size=1100,900"
+
+
+def shot(page: Path) -> Image.Image:
+    with Image.open(page.with_suffix(".png")) as image:
+        return image.convert("RGB")
+
+
+def test_a_browser_draws_it_and_answers(
+    chromium: str, pages: dict[str, Path], light: tuple[str, list[str], Image.Image], tmp_path: Path
+) -> None:
+    dom, console, _ = light
     assert console == []
     assert (
         dom.count('class="chart drawn"') == 3
@@ -208,19 +225,17 @@ def test_a_browser_opens_wild_names_without_a_complaint(chromium: str, pages: di
     assert console == [] and dom.count('class="chart drawn"') == 1
 
 
-def test_in_the_dark_charts_are_dark_and_legible(chromium: str, pages: dict[str, Path], tmp_path: Path) -> None:
-    shots = []
-    for name, options in (("light", ()), ("dark", (DARK,))):
-        path = tmp_path / f"{name}.png"
-        browse(chromium, pages["sample"], f"--screenshot={path}", "--window-size=1100,900", *options)
-        with Image.open(path) as image:
-            # Inside the first chart.
-            shots.append(image.convert("RGB").crop((100, 300, 700, 700)))
-    light, dark = ({colour: count for count, colour in one.getcolors(1 << 24) or []} for one in shots)
-    paper = [max(one, key=one.__getitem__) for one in (light, dark)]
+def test_in_the_dark_charts_are_dark_and_legible(
+    chromium: str, pages: dict[str, Path], light: tuple[str, list[str], Image.Image]
+) -> None:
+    browse(chromium, pages["sample"], *screenshot(pages["sample"]), DARK)
+    # Inside the first chart.
+    charts = [image.crop((100, 300, 700, 700)) for image in (light[2], shot(pages["sample"]))]
+    day, night = ({colour: count for count, colour in chart.getcolors(1 << 24) or []} for chart in charts)
+    paper = [max(one, key=one.__getitem__) for one in (day, night)]
     assert paper == [(0xFF, 0xFF, 0xFF), (0x1A, 0x20, 0x26)]
     # Blue, vermillion and green lines, of each theme's own.
-    for colours, seen in ((("0072b2", "d55e00", "009e73"), light), (("4aa3df", "f07f2e"), dark)):
+    for colours, seen in ((("0072b2", "d55e00", "009e73"), day), (("4aa3df", "f07f2e"), night)):
         for colour in colours[:2]:
             assert seen.get(tuple(bytes.fromhex(colour)), 0) > 50, colour
-    assert not any(dark.get(tuple(bytes.fromhex(colour))) for colour in ("0072b2", "d55e00"))
+    assert not any(night.get(tuple(bytes.fromhex(colour))) for colour in ("0072b2", "d55e00"))
