@@ -60,14 +60,14 @@ ALWAYS += [(name, CUTS[at % len(CUTS)]) for at, name in enumerate(UNITS) if name
 def test_every_cycle_is_the_models(name: str, cut: str) -> None:
     unit = UNITS[name]
     built = odd_pipelines(unit)[cut]
-    agree(unit, built, plays(unit, built, 48 if name in SMALL else 20))
+    agree(unit, built, plays(unit, built, 30 if name in SMALL else 12))
 
 
 @pytest.mark.parametrize("name", others_soaked(DISTINCT, one_of_each_family(DISTINCT)))
 def test_every_preset_is_the_models(name: str) -> None:
     # Its arithmetic, in a few sums back to back: the control does not depend on it.
     unit, built = load_unit(name), pipeline(load_unit(name))
-    cases = random_cases(unit, 9, 7)
+    cases = random_cases(unit, 6, 7)
     agree(unit, built, {RANDOM: recorded(unit, built, cases)})
 
 
@@ -95,7 +95,7 @@ CONTEXTS = [(contexts, cuts) for contexts in (1, 2, 3, 5, 8) for cuts in (FEW, M
 @pytest.mark.parametrize(("contexts", "cuts"), others_soaked(CONTEXTS, [(1, MANY), (2, FEW), (5, FEW), (8, MANY)]))
 def test_every_number_of_contexts(contexts: int, cuts: tuple[str, ...]) -> None:
     built = pipeline(TINY_PROMOTED, cuts=(*cuts, "promote.align"), contexts=contexts)
-    agree(TINY_PROMOTED, built, plays(TINY_PROMOTED, built, 30))
+    agree(TINY_PROMOTED, built, plays(TINY_PROMOTED, built, 20))
 
 
 @cache
