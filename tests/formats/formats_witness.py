@@ -7,7 +7,7 @@ by comparisons of float64s, in bulk, in formats whose values and midpoints are f
 
 import bisect
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 import pytest
@@ -39,13 +39,19 @@ EVERY = {**formats(), **USER_FORMATS}
 
 def float_value(fmt, magnitude):
     """The value of magnitude bits, by the definition of a binary format; also past the largest."""
-    bexp, frac = divmod(magnitude, 1 << fmt.fraction_bits)
-    unit = Fraction(1, 1 << fmt.fraction_bits)
+    hidden = 1 << fmt.fraction_bits
+    bexp, frac = divmod(magnitude, hidden)
     if bexp == 0 and fmt.subnormals:
-        return frac * unit * Fraction(2) ** (1 - fmt.bias)
+        return frac * two(1 - fmt.bias - fmt.fraction_bits)
     if magnitude == 0:
         return Fraction(0)
-    return (1 + frac * unit) * Fraction(2) ** (bexp - fmt.bias)
+    return (hidden + frac) * two(bexp - fmt.bias - fmt.fraction_bits)
+
+
+@cache
+def two(exp):
+    """2^exp, as an exact rational."""
+    return Fraction(2) ** exp
 
 
 def rung_value(fmt, rung):
@@ -54,9 +60,10 @@ def rung_value(fmt, rung):
         return float_value(fmt, rung)
     if isinstance(fmt, FixedFormat):
         return Fraction(rung, 1 << fmt.fraction_bits)
-    return Fraction(2) ** (rung - BELOW - fmt.bias) if rung else Fraction(0)
+    return two(rung - BELOW - fmt.bias) if rung else Fraction(0)
 
 
+@lru_cache(maxsize=1024)
 def largest_rung(fmt, negative):
     """The rung of the largest number of a sign, found by looking at every code, or from the format's definition."""
     if isinstance(fmt, FloatFormat):
@@ -81,7 +88,7 @@ def flushes(fmt):
 
 def below_least(fmt):
     """What an unbounded exponent would have below the least number of a format that flushes."""
-    return Fraction(2) ** -fmt.bias
+    return two(-fmt.bias)
 
 
 GO_UP = {  # from (x - lower) against (upper - x): -1, 0, 1; whether lower is odd; whether x is negative

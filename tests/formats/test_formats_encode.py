@@ -115,7 +115,7 @@ def test_encode_is_what_the_witness_finds(name, mode, overflow):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_the_two_witnesses_agree(name):
-    few = np.random.default_rng(2).choice(inputs(name), 60)
+    few = np.random.default_rng(2).choice(inputs(name), 30)
     for mode in ROUNDINGS:
         for overflow in overflows(EVERY[name]):
             want = [expected(EVERY[name], float(x), mode, overflow) for x in few]
@@ -344,9 +344,9 @@ def test_a_fraction_cut_without_a_jam_is_seen(monkeypatch):
 @pytest.mark.parametrize(("name", "mode", "overflow"), cases())
 def test_fractions_that_no_float64_holds(name, mode, overflow):
     fmt = EVERY[name]
-    some = [float(x) for x in np.random.default_rng(3).choice(inputs(name), 25) if 0 < abs(x) < math.inf]
+    some = [float(x) for x in np.random.default_rng(3).choice(inputs(name), 12) if 0 < abs(x) < math.inf]
     nudges = [Fraction(sign, 2**shift) for sign in (-1, 1) for shift in (60, 200, 1300)]
     numbers = [Fraction(value) * (1 + nudge) for value in some for nudge in nudges]
     codes = {x: code for x in numbers if (code := expected(fmt, x, mode, overflow)) is not None}
-    assert len(codes) > 50
+    assert len(codes) > 24
     assert fmt.encode(list(codes), mode, overflow).tolist() == list(codes.values())
