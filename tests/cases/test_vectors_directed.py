@@ -1,6 +1,7 @@
 """Directed suites as a whole: well formed, the same every time, and each of its groups there."""
 
 import pytest
+from built_presets import others_soaked
 from cases.vectors_measure import NAMES, SEED, suite, unit_of
 
 from hwsim.cases.bins.covering import directed
@@ -43,7 +44,7 @@ def test_scales_are_one_a_block(measured):
             assert [len(case.scale_a), len(case.scale_b)] == blocks
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES[::3])
 def test_the_same_seed_gives_the_same_cases(name):
     unit = unit_of(name)
     assert directed(unit, SEED) == suite(name).cases
@@ -96,30 +97,33 @@ def formats(a, b=None, addend="f32"):
     return {"operands": dict(zip(("a", "b", "addend"), made, strict=True))}
 
 
+UNITS = [
+    odd_unit(instruction={"k": 1, "lanes": 1}),
+    odd_unit(instruction={"k": 1, "lanes": 1, "chain": None}, **formats("e4m3", addend=None)),
+    odd_unit(instruction={"k": 8, "lanes": 4, "chain": None}, **formats("e4m3", addend=None)),
+    odd_unit(instruction={"k": 64, "lanes": 64}, **formats("e5m2")),
+    odd_unit(sum={"method": "aligned", "fraction_bits": 24}, **formats("f16")),
+    odd_unit(sum={"method": "aligned", "fraction_bits": 0}),
+    odd_unit(sum={"method": "aligned", "fraction_bits": 20, "lost": "floor"}, **formats("e4m3", addend="tf32")),
+    odd_unit(**formats("bf16", addend="bf16")),
+    odd_unit(**formats(FNUZ, addend=FLAT)),
+    odd_unit(**formats(FLAT)),
+    odd_unit(**formats(INT4, "e4m3")),
+    odd_unit(result={"format": "e4m3", "rounding": "ru", "overflow": "saturate"}),
+    odd_unit(result={"format": "e4m3", "rounding": "rd", "overflow": "nan"}),
+    odd_unit(instruction={"k": 32, "lanes": 32}, **scale(8, 16)),
+    odd_unit(instruction={"k": 8, "lanes": 8}, **scale(32, 64)),
+    odd_unit(**scale(4, 4, parse(NARROW))),
+    odd_unit(promotion={"interval": 4, "format": "f32"}),
+    odd_unit(promotion={"interval": 8, "format": "f32"}, **scale(8, 8)),
+    odd_unit(promotion={"interval": 16, "format": "f32"}, **formats("e5m2", addend="f16")),
+    odd_unit(promotion={"interval": 16, "format": "f32"}, **formats("e5m2", addend=None)),
+]
+
+
 @pytest.mark.parametrize(
     "unit",
-    [
-        odd_unit(instruction={"k": 1, "lanes": 1}),
-        odd_unit(instruction={"k": 1, "lanes": 1, "chain": None}, **formats("e4m3", addend=None)),
-        odd_unit(instruction={"k": 8, "lanes": 4, "chain": None}, **formats("e4m3", addend=None)),
-        odd_unit(instruction={"k": 64, "lanes": 64}, **formats("e5m2")),
-        odd_unit(sum={"method": "aligned", "fraction_bits": 24}, **formats("f16")),
-        odd_unit(sum={"method": "aligned", "fraction_bits": 0}),
-        odd_unit(sum={"method": "aligned", "fraction_bits": 20, "lost": "floor"}, **formats("e4m3", addend="tf32")),
-        odd_unit(**formats("bf16", addend="bf16")),
-        odd_unit(**formats(FNUZ, addend=FLAT)),
-        odd_unit(**formats(FLAT)),
-        odd_unit(**formats(INT4, "e4m3")),
-        odd_unit(result={"format": "e4m3", "rounding": "ru", "overflow": "saturate"}),
-        odd_unit(result={"format": "e4m3", "rounding": "rd", "overflow": "nan"}),
-        odd_unit(instruction={"k": 32, "lanes": 32}, **scale(8, 16)),
-        odd_unit(instruction={"k": 8, "lanes": 8}, **scale(32, 64)),
-        odd_unit(**scale(4, 4, parse(NARROW))),
-        odd_unit(promotion={"interval": 4, "format": "f32"}),
-        odd_unit(promotion={"interval": 8, "format": "f32"}, **scale(8, 8)),
-        odd_unit(promotion={"interval": 16, "format": "f32"}, **formats("e5m2", addend="f16")),
-        odd_unit(promotion={"interval": 16, "format": "f32"}, **formats("e5m2", addend=None)),
-    ],
+    others_soaked(UNITS, UNITS[::2]),
     ids=lambda unit: "-".join(
         (unit.operands.a.name, unit.operands.b.name, str(unit.instruction.lanes), unit.result.rounding)
     ),
@@ -131,6 +135,6 @@ def test_any_unit_that_the_model_has_gets_a_suite(unit):
     assert len({case.id for case in cases}) == len(cases)
     most = unit.instruction.k // unit.instruction.lanes if unit.instruction.chain is None else 10**9
     assert all(len(case.a) // unit.instruction.lanes <= most for case in cases)
-    for case in cases[::9]:
+    for case in cases[::27]:
         device.reset()
         assert all(device.tick(beat, True) for beat in beats(unit, case))

@@ -15,7 +15,7 @@ from hwsim.quantize import rules
 
 MX = ["mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e3m2", "mxfp6-e2m3", "mxfp4-e2m1", "mxint8"]
 SELECTS = ["floor", "ceil", "even", "rceil"]
-QUICK = settings(max_examples=60, deadline=None, derandomize=True)
+QUICK = settings(max_examples=30, deadline=None, derandomize=True)
 NUMBERS = arrays(
     np.float32,
     st.tuples(st.integers(1, 3), st.integers(1, 20)),

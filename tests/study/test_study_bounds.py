@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built_presets import one_of_each
+from built_presets import one_of_each_family
 from odd_units import ODD
 from odd_units import unit as odd_unit
 from study.study_units import Given, operands
@@ -73,7 +73,7 @@ def kept(name: str, rows: int) -> None:
         assert reached(case) <= 1.0
 
 
-@pytest.mark.parametrize("name", one_of_each(presets()))
+@pytest.mark.parametrize("name", one_of_each_family(presets()))
 def test_no_error_exceeds_the_worst_case(name: str) -> None:
     kept(name, 2)
 
