@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import chain, islice
 
 from hwsim.cases.bins.covering import covering, directed
@@ -140,15 +140,14 @@ class Planner:
         design, size, unit = self.design, SIZES[simulator], self.design.drawn_for
         count = size.random if count is None else count
         # Icarus takes its time: there the cases that are solved for bins that the directed ones miss are left out.
-        known = cache(lambda: directed(unit, self.seed))
-        solved = partial(covering_or_directed, unit, self.seed) if simulator == "verilator" else known
-        yield from self._taken("dot directed", solved)
+        solved = simulator == "verilator"
+        yield from self._taken("dot directed", lambda: covering_or_directed(unit, self.seed) if solved else self._known)
         drawn = cache(lambda: random_cases(unit, count, self.seed))
         yield from self._taken("dot random", lambda: drawn()[: count // 2])
         busy = "dot random, gaps and back-pressure"
         yield from self._taken(busy, lambda: drawn()[count // 2 :], BUSY, shuffled=True)
         if design.reset:
-            yield from self._taken("handshake and reset", lambda: self._handshake(drawn(), known()), BUSY, resets=True)
+            yield from self._taken("handshake and reset", lambda: self._handshake(drawn()), BUSY, resets=True)
         yield from self.gemm(size.gemm)
         yield from self.captured(size.captured)
         if not design.cycles:
@@ -162,10 +161,15 @@ class Planner:
         drawn = partial(random_cases, unit, BULK_RANDOM if count is None else count, self.seed + 1)
         yield from self._taken("dot random, many", drawn, MANY, shuffled=True)
 
-    def _handshake(self, drawn: Sequence[Case], known: Sequence[Case]) -> list[Case]:
-        """One that is longer than a beat, and then random ones; known: directed cases."""
-        longer = [case for case in known if len(case.a) > self.design.products]
-        return list(islice(chain(longer[:1], drawn, known), HANDSHAKE_CASES))
+    @cached_property
+    def _known(self) -> list[Case]:
+        """The directed cases."""
+        return directed(self.design.drawn_for, self.seed)
+
+    def _handshake(self, drawn: Sequence[Case]) -> list[Case]:
+        """One that is longer than a beat, and then random ones."""
+        longer = [case for case in self._known if len(case.a) > self.design.products]
+        return list(islice(chain(longer[:1], drawn, self._known), HANDSHAKE_CASES))
 
     def _taken(
         self,
