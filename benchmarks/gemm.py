@@ -227,12 +227,12 @@ def curve() -> None:
     Console().print(table)
 
 
-def pairs() -> None:
+def pairs(rounds: int, seconds: float) -> None:
     """`hwsim.dot`: pairs of rows, 32 products each."""
     work = Operands(load_unit("hopper-wgmma-e4m3-f32"), (100_000, 32, 1))
     b = work.a[::-1].copy()
     dot(work.unit, work.a, b)
-    best = rates({"": (lambda: dot(work.unit, work.a, b), len(b))}, 3, 1.0)[""]
+    best = rates({"": (lambda: dot(work.unit, work.a, b), len(b))}, rounds, seconds)[""]
     print(f"hwsim.dot, 32 products: {best / 1e6:.2f} million dot products a second")
 
 
@@ -250,7 +250,7 @@ def main() -> None:
         curve()
     else:
         compare(given.units, given.rounds, given.seconds)
-        pairs()
+        pairs(given.rounds, given.seconds)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import numpy as np
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.design import AMARANTH, Design, Play, Suite
 from hwsim.formats import Class, ExponentFormat, FloatFormat, Format, get_format, unpack
+from hwsim.formats import Fields as Decoded
 from hwsim.formats import formats as catalogue
 from hwsim.model.terms import product
 from hwsim.rtl import FormatBench, convert, decode_fields, port_names, product_fields
@@ -106,8 +107,9 @@ def product_table(pairs: Sequence[tuple[FloatFormat, FloatFormat]]) -> CodeTable
     for one, other in pairs:
         inside = (a < 1 << one.container_bits) & (b < 1 << other.container_bits)
         rows: list[Fields] = [{} for _ in range(side * side)]
+        of_one, of_other = ([unpack(fmt, code) for code in range(1 << fmt.container_bits)] for fmt in (one, other))
         for row in np.flatnonzero(inside).tolist():
-            rows[row] = expected_product(one, other, row // side, row % side)
+            rows[row] = expected_product(one, other, of_one[row // side], of_other[row % side])
         answers.append(rows)
         layouts.append(list(product_fields(one, other)))
     return _table(port_names((), pairs)[1], a, b, answers, layouts)
@@ -154,9 +156,9 @@ def expected_decode(fmt: Decodable, code: int) -> Fields:
     return {"sign": sign, "bexp": exp + fmt.bias + 1 - fmt.least_bexp, "sig": sig, **special}
 
 
-def expected_product(a: FloatFormat, b: FloatFormat, code_a: int, code_b: int) -> Fields:
-    """What a multiplier must say of two codes. A zero product's exponent is 0."""
-    term = product(unpack(a, code_a), unpack(b, code_b), a.fraction_bits + b.fraction_bits)
+def expected_product(a: FloatFormat, b: FloatFormat, one: Decoded, other: Decoded) -> Fields:
+    """What a multiplier must say of two codes, decoded. A zero product's exponent is 0."""
+    term = product(one, other, a.fraction_bits + b.fraction_bits)
     special = {"nan": int(term.cls is Class.NAN), "positive": 0, "negative": 0}
     if term.cls is Class.NAN:
         return {"nan": 1}
