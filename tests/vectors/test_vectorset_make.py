@@ -22,10 +22,11 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_set_is_the_same_bytes_every_time(tmp_path):
-    one = made(tmp_path / "one", "tiny", suite="smoke", cases=1500)
-    other = made(tmp_path / "other", "tiny", suite="smoke", cases=1500)
+    one = made(tmp_path / "one", "tiny", suite="smoke", cases=1100)
+    other = made(tmp_path / "other", "tiny", suite="smoke", cases=1100)
     assert content(one.folder) == content(other.folder)
-    assert content(made(tmp_path / "seed", "tiny", suite="smoke", cases=1500, seed=2).folder) != content(one.folder)
+    operands = content(made(tmp_path / "seed", "tiny", suite="smoke", cases=200, seed=2).folder)["operands.hex"]
+    assert not content(one.folder)["operands.hex"].startswith(operands)
 
 
 def test_a_set_is_the_same_bytes_on_every_machine(tmp_path):
@@ -36,10 +37,10 @@ def test_a_set_is_the_same_bytes_on_every_machine(tmp_path):
     assert digests["expected.hex"] == "0313331b47684224"
 
 
-@pytest.mark.parametrize("suite", ["smoke", "standard", "soak", "random"])
+@pytest.mark.parametrize("suite", ["smoke", "random"])
 def test_a_set_is_the_beginning_of_a_longer_one(tmp_path, suite):
     short = made(tmp_path / "short", "tiny", suite=suite, cases=1100).folder
-    long = made(tmp_path / "long", "tiny", suite=suite, cases=4200).folder
+    long = made(tmp_path / "long", "tiny", suite=suite, cases=2100).folder
     for name in ("operands.hex", "expected.hex", "partial.hex", "cases.txt", "cases.jsonl"):
         assert (long / name).read_bytes().startswith((short / name).read_bytes())
         assert (long / name).stat().st_size > (short / name).stat().st_size
@@ -53,9 +54,14 @@ def test_suites_are_of_one_sequence(tmp_path):
     assert texts[0] == texts[1] == texts[2]
 
 
-def test_the_manifest_says_all_there_is(tmp_path):
-    folder = made(tmp_path / "set", "deepseek-v3-e4m3-f32", suite="gemm", cases=None).folder
-    manifest = yaml.safe_load((folder / "manifest.yaml").read_text())
+@pytest.fixture(scope="module")
+def products(tmp_path_factory):
+    """The set of matrix products of a unit with promotion."""
+    return made(tmp_path_factory.mktemp("products") / "set", "deepseek-v3-e4m3-f32", suite="gemm", cases=None).folder
+
+
+def test_the_manifest_says_all_there_is(products):
+    folder, manifest = products, yaml.safe_load((products / "manifest.yaml").read_text())
     assert Unit.model_validate(manifest["unit"]) == unit_of("deepseek-v3-e4m3-f32")
     assert set(manifest["formats"]) == {"e4m3", "f32", "e8m13"}
     found = {
@@ -67,10 +73,9 @@ def test_the_manifest_says_all_there_is(tmp_path):
     assert manifest["parts"] == {"gemm": {"cases": manifest["cases"]}}
 
 
-def test_matrix_products_come_with_every_partial_result(tmp_path):
+def test_matrix_products_come_with_every_partial_result(products):
     unit = unit_of("deepseek-v3-e4m3-f32")
-    folder = made(tmp_path / "set", unit.name, suite="gemm", cases=None).folder
-    for path in sorted((folder / "gemm").iterdir()):
+    for path in sorted((products / "gemm").iterdir()):
         held = np.load(path)
         product = hwsim.gemm(unit, held["A"], held["B"], held["C"])
         assert (product.view(np.uint32) == held["D"]).all()
@@ -80,7 +85,8 @@ def test_matrix_products_come_with_every_partial_result(tmp_path):
             # Within an interval, Hopper's own sum from the last promotion on.
             part = hwsim.gemm("hopper-wgmma-e4m3-f32", held["A"][:, first:end], held["B"][first:end])
             assert (part.view(np.uint32) == held["partials"][:, :, group]).all()
-        for interval in range(held["registers"].shape[2]):
+        intervals = held["registers"].shape[2]
+        for interval in range(intervals - 1, -1, -5):
             end = 128 * (interval + 1)
             part = hwsim.gemm(unit, held["A"][:, :end], held["B"][:end], held["C"])
             assert (part.view(np.uint32) == held["registers"][:, :, interval]).all()
@@ -103,10 +109,10 @@ def interrupted(folder, after, **wanted):
 
 def test_an_interrupted_run_leaves_nothing_and_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(making, "NOTED", 2)
-    wanted = {"suite": "random", "cases": 7000, "formats": tuple(FORMATS)}
+    wanted = {"suite": "random", "cases": 4200, "formats": tuple(FORMATS)}
     whole = make(Wanted(TINY, **wanted), tmp_path / "whole").folder
     folder = tmp_path / "set"
-    interrupted(folder, 4000, **wanted)
+    interrupted(folder, 3000, **wanted)
     assert not folder.exists()
     assert [path.name for path in tmp_path.iterdir() if path.name != "whole"] == [".set.part"]
     assert not (tmp_path / ".set.part" / "manifest.yaml").exists()
@@ -114,31 +120,31 @@ def test_an_interrupted_run_leaves_nothing_and_goes_on(tmp_path, monkeypatch):
     with (tmp_path / ".set.part" / "operands.hex").open("ab") as file:
         file.write(b"torn")
     went_on = make(Wanted(TINY, **wanted), folder)
-    assert 1024 <= went_on.resumed <= 4096
+    assert 1024 <= went_on.resumed <= 3072
     assert content(folder) == content(whole)
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["set", "whole"]
 
 
 def test_work_on_another_set_is_thrown_away(tmp_path, monkeypatch):
     monkeypatch.setattr(making, "NOTED", 1)
-    interrupted(tmp_path / "set", 3000, suite="random", cases=4500)
-    other = make(Wanted(TINY, suite="random", cases=4500, seed=5), tmp_path / "set")
+    interrupted(tmp_path / "set", 2000, suite="random", cases=2500)
+    other = make(Wanted(TINY, suite="random", cases=2500, seed=5), tmp_path / "set")
     assert other.resumed == 0
     assert content(other.folder) == content(
-        make(Wanted(TINY, suite="random", cases=4500, seed=5), tmp_path / "b").folder
+        make(Wanted(TINY, suite="random", cases=2500, seed=5), tmp_path / "b").folder
     )
 
 
 @pytest.mark.parametrize("damage", ["truncate", "progress"])
 def test_damaged_remains_are_not_built_upon(tmp_path, monkeypatch, damage):
     monkeypatch.setattr(making, "NOTED", 1)
-    interrupted(tmp_path / "set", 3000, suite="random", cases=4500)
+    interrupted(tmp_path / "set", 2000, suite="random", cases=2500)
     part = tmp_path / ".set.part"
     if damage == "truncate":
         (part / "operands.hex").write_bytes(b"0")
     else:
         (part / "progress.json").write_text("{")
-    assert make(Wanted(TINY, suite="random", cases=4500), tmp_path / "set").resumed == 0
+    assert make(Wanted(TINY, suite="random", cases=2500), tmp_path / "set").resumed == 0
 
 
 def test_a_set_replaces_a_set_and_nothing_else(tmp_path):
