@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from patience import LIMIT, wait_until
 
 from hwsim.cli import main
 from hwsim.study import trial
+from hwsim.study.report import charts
 
 HOPPER = "hopper-wgmma-e4m3-f32"
 SMALL = ["--length", "64", "--trials", "3", "--rows", "4", "--columns", "4", "--no-report"]
@@ -222,7 +224,8 @@ def test_ctrl_c_says_how_to_go_on() -> None:
     assert not Path("stopped/results.parquet").exists() and parts("stopped") >= 1
 
 
-def test_a_report_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_is_drawn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(charts, "png", cache(charts.png))  # the same pictures are drawn twice
     words = ["study", "--unit", HOPPER, "--grid", "fraction_bits=9,13", *SMALL[:-1], "-o", "o"]
     assert main(words) == 0
     printed = capsys.readouterr().out
