@@ -1,6 +1,7 @@
 """What README.md and docs/ show is true: commands run, output is what is printed, Python runs, links resolve.
 
-Every line of a `sh` block is a claim that some test below takes. Not executed as they stand:
+Every line of a `sh` block is a claim that some test below takes. `hwsim` runs in this process, and once where pages
+show the same with another place for the output. Not executed as they stand:
 - `make ...`: a set-up and minutes each. They must be targets of the Makefile; `make test` runs this file.
 - `capture/run`: asks a GPU. It asks a stand-in that computes with the model, and so the GPU's folder has its name.
 - `hwsim gemm ...`: run on the files that the Python blocks of docs/gemm.md write; seconds and speeds may be others.
