@@ -45,7 +45,7 @@ def unit_of(*arguments: Any, **more: Any) -> Unit:
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("unit", others_soaked(UNITS, UNITS[::2]), ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", others_soaked(UNITS, UNITS[::3]), ids=lambda unit: unit.name)
 def test_kernel_is_the_model(unit: Unit) -> None:
     assert compare_all(additions_kernel(unit), unit, seed=1) > 250
 

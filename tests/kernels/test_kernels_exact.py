@@ -43,7 +43,7 @@ def named(name: str) -> Unit:
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("unit", others_soaked(UNITS, UNITS[::2]), ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", others_soaked(UNITS, UNITS[::3]), ids=lambda unit: unit.name)
 def test_kernel_is_the_model(unit: Unit) -> None:
     assert compare_all(exact_kernel(unit), unit, seed=1, m=2) > 250
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from built_presets import others_soaked
-from model.model_units import ALWAYS, NAMES, cases, run
+from built_presets import one_of_each_family, others_soaked
+from model.model_units import NAMES, cases, run
 from odd_units import unit
 
 import hwsim
 from hwsim.formats import Class
+from hwsim.spec import presets
 
 HOPPER = "hopper-wgmma-e4m3-f32"
 
@@ -143,7 +144,7 @@ def test_a_floor_of_max_exp_is_in_the_picture() -> None:
     assert "v: 2^max_exp = 2^3" in str(stages)
 
 
-@pytest.mark.parametrize("name", others_soaked(NAMES, ALWAYS))
+@pytest.mark.parametrize("name", others_soaked(NAMES, one_of_each_family(presets())))
 def test_explain_is_dot(name: str) -> None:
     given = list(cases(name, 14, 8))
     used = unit(name)

@@ -42,7 +42,7 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", others_soaked(MISTAKES, MISTAKES[::2]))
+@pytest.mark.parametrize("name", others_soaked(MISTAKES, MISTAKES[::3]))
 def test_a_mistake_is_named(name: str) -> None:
     unit = load_unit(HOPPER)
     cases = cases_of(HOPPER)

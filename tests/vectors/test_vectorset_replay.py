@@ -1,6 +1,7 @@
 """The set's own testbench on both simulators: right designs pass, broken ones do not."""
 
 import pytest
+from built_presets import others_soaked
 from vectors.vectorset_units import changed, made, unit_of
 
 from hwsim.rtl import verilog
@@ -9,6 +10,8 @@ from hwsim.vectors.answers import Answers
 from hwsim.vectors.check import check
 from hwsim.vectors.stored import stored
 from vectors import vectorset_bench as bench
+
+SMALL = ("tiny-promoted", "small-scaled")
 
 TINY_MUTANTS = {
     "floor": ("sum", {"lost": "floor"}),
@@ -44,7 +47,7 @@ def test_our_rtl_passes_on_icarus(icarus_bench, tmp_path):
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", ["tiny-promoted", "small-scaled"])
+@pytest.mark.parametrize("name", others_soaked([*SMALL, "deepseek-v3-e4m3-f32", "mxfp4-e2m1-f32"], SMALL))
 def test_sums_of_several_lines_pass_on_icarus(icarus, name, tmp_path):
     folder = made(tmp_path / "set", name, suite="gemm", cases=20).folder
     command = bench.icarus(folder, design_of(unit_of(name), tmp_path), tmp_path)
