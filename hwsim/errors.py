@@ -5,3 +5,11 @@ from __future__ import annotations
 
 class ToolMissing(RuntimeError):
     """Raised where a program that hwsim runs is not installed. The message holds the command that installs it."""
+
+
+class InputError(ValueError):
+    """Raised where something that a user gave cannot be. The message names it, the rule and the value."""
+
+
+class InputTypeError(InputError, TypeError):
+    """Raised where something that a user gave is not of a type that can be."""

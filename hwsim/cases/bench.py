@@ -10,6 +10,7 @@ from hwsim.cases.drawing import Stream
 from hwsim.cases.landmarks import negate, numbers, zeros
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Addend, Filling, Pair, Solution, Solver
+from hwsim.errors import InputError
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number
 
@@ -81,7 +82,7 @@ class Bench(Solver):
         if scale_a is None or scale_b is None:
             return False
         if name in self._ids:
-            raise ValueError(f"two cases are named {name}")
+            raise InputError(f"two cases are named {name}")
         self._ids.add(name)
         pairs = [pair for filling in fillings for pair in self._lay(filling)]
         a, b = zip(*pairs, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hwsim.errors import InputError
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
 from hwsim.model.record import Explanation
@@ -54,7 +55,7 @@ def addend_mask(unit: Unit) -> int:
 def block_lengths(unit: Unit) -> tuple[int, int]:
     """Terms of a dot product that share one scale, of a and of b."""
     if unit.scale is None:
-        raise ValueError(f"{unit.name} has no scales")
+        raise InputError(f"{unit.name} has no scales")
     return unit.scale.a.block[1], unit.scale.b.block[0]
 
 

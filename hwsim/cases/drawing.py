@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError
 from hwsim.formats.stochastic import random_words
 
 Ints = NDArray[np.int64]
@@ -76,7 +77,7 @@ class Stream:
     def randrange(self, stop: int) -> int:
         """An integer in [0, stop); stop from 1 to 2^32."""
         if not 0 < stop <= WORDS:
-            raise ValueError(f"stop must be 1 to 2^32, not {stop}")
+            raise InputError(f"stop must be 1 to 2^32, not {stop}")
         return self.word() * stop >> WORD
 
     def randint(self, first: int, last: int) -> int:
@@ -98,7 +99,7 @@ class Stream:
     def sample(self, items: Sequence[T], k: int) -> list[T]:
         """k different ones of the items, in a random order. Raises ValueError where there are fewer."""
         if k > len(items):
-            raise ValueError(f"a sample of {k} needs as many items, not {len(items)}")
+            raise InputError(f"a sample of {k} needs as many items, not {len(items)}")
         pool = list(items)
         for at in range(k):
             other = at + self.randrange(len(pool) - at)

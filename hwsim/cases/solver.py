@@ -11,6 +11,7 @@ from hwsim.cases.drawing import Stream
 from hwsim.cases.landmarks import exact_code
 from hwsim.cases.palette import Palette, Product
 from hwsim.cases.support import window_of
+from hwsim.errors import InputError
 from hwsim.formats import ExponentFormat, FloatFormat
 from hwsim.model.definition import Definition
 from hwsim.model.record import Group
@@ -161,7 +162,7 @@ class Solver:
         match (scale.a.format, scale.b.format) if scale else None:
             case ExponentFormat() as a, ExponentFormat() as b:
                 return a, b
-        raise ValueError(f"{self.unit.name} has no scales that are powers of two")
+        raise InputError(f"{self.unit.name} has no scales that are powers of two")
 
     @cached_property
     def blocks(self) -> tuple[int, int]:

@@ -13,6 +13,7 @@ import hwsim
 from hwsim.cli.app import app
 from hwsim.cli.output import note, print_table, say
 from hwsim.cli.progress import Progress
+from hwsim.errors import InputError
 from hwsim.spec import Unit, load_unit
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def cases(
     names = [gpu.name for gpu, _ in wanted]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{name} is asked for by more than one unit; take one, or write a file for each")
+            raise InputError(f"{name} is asked for by more than one unit; take one, or write a file for each")
     seed = secrets.randbelow(2**32) if seed is None else seed
     sections = []
     with Progress("designing cases", len(QUESTIONS) * len(wanted)) as bar, ProcessPoolExecutor(WORKERS) as pool:

@@ -13,6 +13,7 @@ import typer
 
 from hwsim.cli.app import app
 from hwsim.cli.output import note, say
+from hwsim.errors import InputError
 from hwsim.spec import Unit, load_unit, presets
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _opened(results: str) -> Iterator[TextIO]:
         with open(results, encoding="ascii") as file:
             yield file
     except UnicodeDecodeError as error:
-        raise ValueError(f"{results} must be text: byte {error.start} is {error.object[error.start]:#04x}") from None
+        raise InputError(f"{results} must be text: byte {error.start} is {error.object[error.start]:#04x}") from None
 
 
 def _print_findings(findings: Findings, explanations: list[Consistent]) -> None:

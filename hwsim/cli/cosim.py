@@ -17,6 +17,7 @@ import typer
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
 from hwsim.cli.runs import played
+from hwsim.errors import InputError
 from hwsim.spec import Unit, load_unit, pipeline
 
 if TYPE_CHECKING:
@@ -88,9 +89,9 @@ def cosim(
     drawn = secrets.randbelow(2**32) if seed is None else seed
     if dut is not None:
         if units or cuts is not None or contexts is not None:
-            raise ValueError("--dut goes without units, --cuts and --contexts: its file says what it claims to be")
+            raise InputError("--dut goes without units, --cuts and --contexts: its file says what it claims to be")
     elif case is not None or assertions:
-        raise ValueError("--case and --assertions go with --dut")
+        raise InputError("--case and --assertions go with --dut")
     asked = partial(CosimOptions, simulators=simulators, seed=drawn, cases=cases, waves=waves, folder=output, case=case)
     if dut is None:
         options = asked(designs=ours(units or DEFAULT_UNITS, cuts, contexts))

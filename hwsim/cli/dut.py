@@ -9,6 +9,7 @@ import typer
 
 from hwsim.cli.app import app
 from hwsim.cli.output import note, say
+from hwsim.errors import InputError
 
 
 @app.command("dut-init")
@@ -31,12 +32,12 @@ def dut_init(
 
     target = output or source.with_suffix(".yaml")
     if target.exists():
-        raise ValueError(f"{target} is there already; name another with --output")
+        raise InputError(f"{target} is there already; name another with --output")
     text, unknown = first_file([source, *(more or [])], top, unit, target.parent)
     try:
         with target.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise ValueError(f"{target} is there already; name another with --output") from None
+        raise InputError(f"{target} is there already; name another with --output") from None
     say(text.rstrip())
     note(f"wrote {target}; to be answered: {', '.join(unknown) if unknown else 'nothing, but read it'}")

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import platform
+import shlex
 import sys
+import textwrap
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
-from pydantic import ValidationError
 
+import hwsim
 from hwsim.cli.app import app
 from hwsim.cli.output import print_error
-from hwsim.errors import ToolMissing
+from hwsim.errors import InputError, ToolMissing
 
+PACKAGE = Path(hwsim.__file__).resolve().parent
+SOURCES = (PACKAGE, PACKAGE.parent / "rtl", PACKAGE.parent / "tb")
 BAD_INPUT, TOOL_MISSING, UNEXPECTED, INTERRUPTED = 2, 3, 70, 130
 
 
@@ -35,12 +41,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             traceback.print_exc()
-        return _report(error)
+        return _report(error, arguments)
     return status if isinstance(status, int) else 0
 
 
-def _report(error: Exception) -> int:
-    """Print an error as one line. Returns the exit status."""
+def _report(error: Exception, arguments: Sequence[str]) -> int:
+    """Print an error: one line of what the user can mend, or a report of a defect. Returns the exit status."""
     if isinstance(error, ToolMissing):
         print_error(str(error))
         return TOOL_MISSING
@@ -50,18 +56,24 @@ def _report(error: Exception) -> int:
         hint = f" (see {context.command_path} --help)" if context else ""
         print_error(f"{error.format_message().rstrip('.')}{hint}")
         return BAD_INPUT
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        print_error(f"{'.'.join(map(str, first['loc']))}: {first['msg']}, not {first['input']!r}")
+    if isinstance(error, OSError) and error.filename:
+        print_error(f"{error.filename}: {error.strerror}")
         return BAD_INPUT
-    if isinstance(error, OSError):
-        print_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-        return BAD_INPUT
-    if isinstance(error, (ValueError, TypeError)):
+    if isinstance(error, InputError):
         print_error(str(error))
         return BAD_INPUT
-    print_error(
-        f"unexpected {type(error).__name__}: {error}; this is a defect of hwsim: please report it, "
-        "with what the same command prints with --debug"
-    )
+    print_error(*defect(error, arguments))
     return UNEXPECTED
+
+
+def defect(error: Exception, arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """What to pass on of an error that is no user's: what and where; and version, platform and command."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if any(map(Path(frame.filename).is_relative_to, SOURCES))] or list(frames)
+    at = "".join(f" in {Path(frame.filename).name}:{frame.lineno} ({frame.name})" for frame in ours[-1:])
+    said = textwrap.shorten(f"unexpected {type(error).__name__}: {error}", 300, placeholder=" ...")
+    return f"{said};{at}; this is a defect of hwsim: please report it, with these lines", [
+        f"command:  {shlex.join(['hwsim', *arguments])}",
+        f"hwsim {hwsim.__version__}, Python {platform.python_version()}, {platform.platform()}",
+        "the same command with --debug prints the traceback",
+    ]

@@ -13,6 +13,7 @@ from hwsim.cases.drawing import Stream, normals
 from hwsim.cli import parse
 from hwsim.cli.app import app
 from hwsim.cli.output import note, print_table, say
+from hwsim.errors import InputError
 from hwsim.formats import ExponentFormat, Format
 from hwsim.model.record import Group
 from hwsim.report.explained import Explained
@@ -54,7 +55,7 @@ def explain(
     if at_random:
         arguments = example(specified, seed or 0, products)
     elif seed is not None or products is not None:
-        raise ValueError("--seed and --products choose a random example; they do not go with operands")
+        raise InputError("--seed and --products choose a random example; they do not go with operands")
     else:
         arguments = {
             "a": _operand("a", specified.operands.a, a, a_values),
@@ -75,7 +76,7 @@ def _operand(name: str, fmt: Format, codes: str | None, values: str | None) -> A
         wrong = (
             f"--{name} or --{name}-values is missing" if codes is None else f"--{name} does not go with --{name}-values"
         )
-        raise ValueError(wrong)
+        raise InputError(wrong)
     if codes is not None:
         return parse.codes(codes, f"--{name}")
     return _encoded(fmt, parse.numbers(values or "", f"--{name}-values"))
@@ -83,13 +84,13 @@ def _operand(name: str, fmt: Format, codes: str | None, values: str | None) -> A
 
 def _addend(unit: Unit, code: str | None, value: str | None) -> Any:
     if code is not None and value is not None:
-        raise ValueError("--c does not go with --c-value")
+        raise InputError("--c does not go with --c-value")
     if code is not None:
         return parse.code(code, "--c")
     if value is None:
         return None
     if unit.operands.addend is None:
-        raise ValueError(f"--c-value must not be given, because {unit.name} has operands.addend none")
+        raise InputError(f"--c-value must not be given, because {unit.name} has operands.addend none")
     return _encoded(unit.operands.addend, [parse.number(value, "--c-value")])[0]
 
 
@@ -145,7 +146,7 @@ def _factors(stream: Stream, fmt: Format, k: int) -> Any:
 def _print(explained: Explained, only: int | None) -> None:
     groups = explained.groups
     if only is not None and only >= len(groups):
-        raise ValueError(f"--group must be less than the number of groups ({len(groups)}), not {only}")
+        raise InputError(f"--group must be less than the number of groups ({len(groups)}), not {only}")
     say(title(explained), style="bold")
     for group in groups:
         if only is None or group.index == only:

@@ -10,6 +10,7 @@ import typer
 import hwsim
 from hwsim.cli.app import app
 from hwsim.cli.output import say
+from hwsim.errors import InputError
 from hwsim.files import replaced
 from hwsim.spec import load_unit
 
@@ -34,7 +35,7 @@ def export_c(
 
     files = export_c(load_unit(unit), hwsim.__version__)
     if output == Path("-"):
-        raise ValueError("--output must be a folder, not -, the output: there are several files")
+        raise InputError("--output must be a folder, not -, the output: there are several files")
     for name in files:
         _check_own(output / name, MARK)
     for name, text in files.items():
@@ -49,8 +50,8 @@ def export_c(
 def _check_own(path: Path, mark: str) -> None:
     """Raise ValueError for a file that was not written by an export."""
     if path.parent.exists() and not path.parent.is_dir():
-        raise ValueError(f"--output must be a folder, not the file {path.parent}")
+        raise InputError(f"--output must be a folder, not the file {path.parent}")
     if not path.exists():
         return
     if not path.is_file() or mark not in path.read_text(encoding="utf-8", errors="replace").partition("\n")[0]:
-        raise ValueError(f"{path} is no file of hwsim export-c and stays as it is: move it, or choose another folder")
+        raise InputError(f"{path} is no file of hwsim export-c and stays as it is: move it, or choose another folder")

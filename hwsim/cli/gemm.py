@@ -13,6 +13,7 @@ from hwsim.cli.interrupt import interruptible
 from hwsim.cli.output import say
 from hwsim.cli.product import Given, GivenFactor, check, product, write
 from hwsim.cli.progress import Progress
+from hwsim.errors import InputError
 from hwsim.files import replaced
 from hwsim.model.arrays import definition_of
 from hwsim.quantize import get_rule
@@ -64,7 +65,7 @@ def gemm(
     specified = load_unit(unit)
     definition_of(specified)
     if output.suffix != ".npy" or output.is_dir():
-        raise ValueError(f"--output must be a .npy file, not {output}")
+        raise InputError(f"--output must be a .npy file, not {output}")
     stored = read(a), read(b)
     c, *scales = (None if name is None else read(name) for name in (addend, scale_a, scale_b))
     rules = _rules(specified, stored, quantize, quantize_b)
@@ -100,7 +101,7 @@ def _rules(
     rule_b = None if are_codes(unit.operands.b, stored[1]) else quantize_b or quantize
     for option, rule in (("--quantize-b", quantize_b), ("--quantize", quantize)):
         if rule is not None and rule not in (rule_a, rule_b):
-            raise ValueError(
+            raise InputError(
                 f"{option} {rule} finds nothing to quantise: codes, and floats of the format's own dtype, are taken as "
                 "they are"
             )

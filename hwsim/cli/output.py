@@ -48,10 +48,12 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Ite
         sys.stdout.write(line.rstrip() + "\n")
 
 
-def print_error(message: str) -> None:
-    """Print `error: MESSAGE` in red on a line of the standard error."""
-    line = " ".join(message.split())
-    _console(stderr=True).print(Text(f"error: {line}", style="red"), soft_wrap=True)
+def print_error(message: str, more: Iterable[str] = ()) -> None:
+    """Print `error: MESSAGE` in red on a line of the standard error, and more lines below it."""
+    err = _console(stderr=True)
+    err.print(Text(f"error: {' '.join(message.split())}", style="red"), soft_wrap=True)
+    for line in more:
+        err.print(Text(f"  {line}"), soft_wrap=True)
 
 
 def note(message: str) -> None:

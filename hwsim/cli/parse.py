@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from hwsim.errors import InputError
+
 Number = Fraction | float
 
 MAX_EXPONENT = 9999  # of a number that is typed: beyond every format, and still a small integer
@@ -20,7 +22,7 @@ def code(text: str, what: str = "a code") -> int:
     try:
         return int(text.strip(), 0)
     except ValueError:
-        raise ValueError(f"{what} must be an integer such as 56, 0x38 or 0b111000, not {text.strip()!r}") from None
+        raise InputError(f"{what} must be an integer such as 56, 0x38 or 0b111000, not {text.strip()!r}") from None
 
 
 def codes(text: str, what: str) -> list[int]:
@@ -44,7 +46,7 @@ def number(text: str, what: str = "a value") -> Number:
         return float(typed)
     exact = _exact(typed)
     if exact is None:
-        raise ValueError(f"{what} must be a number such as 1.5, -2e-3, 0x1.8p3, 1/3, inf or nan, not {typed!r}")
+        raise InputError(f"{what} must be a number such as 1.5, -2e-3, 0x1.8p3, 1/3, inf or nan, not {typed!r}")
     return -0.0 if exact == 0 and typed.startswith("-") else exact
 
 
@@ -55,7 +57,7 @@ def _exact(typed: str) -> Fraction | None:
     if _RATIO.fullmatch(typed):
         above, below = typed.split("/")
         if int(below) == 0:
-            raise ValueError(f"a fraction must not have the denominator 0: {typed!r}")
+            raise InputError(f"a fraction must not have the denominator 0: {typed!r}")
         return Fraction(int(above), int(below))
     match = _HEX.fullmatch(typed)
     if match is None or not (match[2] or match[3]):
@@ -70,4 +72,4 @@ def _check_exponent(exponent: str | None, typed: str) -> None:
     if exponent is not None and (
         len(exponent.lstrip("+-0")) > len(str(MAX_EXPONENT)) or abs(int(exponent)) > MAX_EXPONENT
     ):
-        raise ValueError(f"an exponent must be -{MAX_EXPONENT} to {MAX_EXPONENT}: {typed!r}")
+        raise InputError(f"an exponent must be -{MAX_EXPONENT} to {MAX_EXPONENT}: {typed!r}")

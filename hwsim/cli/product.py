@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError, InputTypeError
 from hwsim.formats.blocks import scale_shape
 from hwsim.formats.codes import Codes
 from hwsim.products import chosen, gemm
@@ -93,11 +94,11 @@ def check(given: Given) -> None:
     if given.c is None:
         return
     if unit.operands.addend is None:
-        raise ValueError(f"{given.c.name}: C must be left out, because {unit.name} has operands.addend none")
+        raise InputError(f"{given.c.name}: C must be left out, because {unit.name} has operands.addend none")
     check_broadcast(f"{given.c.name}: C", given.c.shape, shape)
     for factor in (given.a, given.b):
         if factor.rule is not None and multiplies(unit, get_rule(factor.rule)):
-            raise ValueError(
+            raise InputError(
                 f"--addend must be left out with {factor.rule}: {unit.name} would add it to the codes' products, "
                 "which the scales multiply afterwards"
             )
@@ -110,30 +111,30 @@ def _check_rule(unit: Unit, factor: GivenFactor) -> None:
     if name is None:
         rules = suited(unit, factor.key)
         hint = f"; --quantize RULE quantises it: {', '.join(rules)}" if rules else ""
-        raise TypeError(f"{stored.name}: {what} is {stored.kind}, not codes of {fmt.name}{hint}")
+        raise InputTypeError(f"{stored.name}: {what} is {stored.kind}, not codes of {fmt.name}{hint}")
     if stored.kind not in NUMBERS:
-        raise TypeError(
+        raise InputTypeError(
             f"{stored.name}: {what} must be one of {', '.join(sorted(NUMBERS))} to be quantised, not {stored.kind}"
         )
     rule = get_rule(name)
     if not suits(unit, factor.key, rule):
-        raise ValueError(f"{stored.name}: {refusal(unit, factor.key, name, rule)}")
+        raise InputError(f"{stored.name}: {refusal(unit, factor.key, name, rule)}")
     if factor.scale is not None:
-        raise ValueError(f"--scale-{factor.key} must be left out, because {name} finds the scales of {what}")
+        raise InputError(f"--scale-{factor.key} must be left out, because {name} finds the scales of {what}")
 
 
 def _check_scale(unit: Unit, factor: GivenFactor, batch: Shape) -> None:
     what, stored, scale = f"scale_{factor.key}", factor.stored, factor.scale
     if unit.scale is None:
         if scale is not None:
-            raise ValueError(f"{scale.name}: {what} must be left out, because {unit.name} has scale none")
+            raise InputError(f"{scale.name}: {what} must be left out, because {unit.name} has scale none")
         return
     of = unit.scale.of(factor.key)
     shape = scale_shape(stored.shape[-2], stored.shape[-1], of.block)
     if scale is not None:
         check_broadcast(f"{scale.name}: {what}", scale.shape, (*batch, *shape))
     elif factor.rule is None:
-        raise ValueError(
+        raise InputError(
             f"--scale-{factor.key} is missing: {unit.name} takes a scale in {of.format.name} for every block, "
             f"shape {shape}"
         )

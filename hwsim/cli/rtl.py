@@ -11,7 +11,7 @@ import typer
 
 from hwsim.cli.app import app
 from hwsim.cli.output import note
-from hwsim.errors import ToolMissing
+from hwsim.errors import InputError, ToolMissing
 from hwsim.files import replaced
 from hwsim.spec import load_unit, pipeline
 
@@ -41,7 +41,7 @@ def rtl(
     hwsim rtl hopper-wgmma-e4m3-f32 -o - | less
     """
     if assertions and output == "-":
-        raise ValueError("--assertions needs a file or a folder for --output, not -")
+        raise InputError("--assertions needs a file or a folder for --output, not -")
     specified = load_unit(unit)
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     _need_yosys()
@@ -83,7 +83,7 @@ def _target(output: str, top: str) -> Path:
         path.mkdir(parents=True, exist_ok=True)
         return path / f"{top}.v"
     if not path.parent.is_dir():
-        raise ValueError(f"--output must be in a folder that exists, not {output}")
+        raise InputError(f"--output must be in a folder that exists, not {output}")
     return path
 
 

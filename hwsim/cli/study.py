@@ -18,6 +18,7 @@ from hwsim.cli.progress import Progress
 from hwsim.cli.study_arguments import as_mapping
 from hwsim.cli.study_pareto import write_pareto
 from hwsim.cli.study_report import draw, show
+from hwsim.errors import InputError
 from hwsim.formats.catalog import nearest
 
 if TYPE_CHECKING:
@@ -113,18 +114,18 @@ def study(
     words = as_mapping(unit, grid, scaling, data, length, skip_invalid)
     given = sum((file is not None, preset is not None, bool(unit)))
     if given != 1 and not (pareto and not given):
-        raise ValueError("give one of STUDY.yaml, --preset NAME and --unit UNIT")
+        raise InputError("give one of STUDY.yaml, --preset NAME and --unit UNIT")
     if pareto and preset is not None:
-        raise ValueError("--pareto goes with STUDY.yaml or --unit, or with neither, not with --preset")
+        raise InputError("--pareto goes with STUDY.yaml or --unit, or with neither, not with --preset")
     if not pareto and (stages or fmax):
-        raise ValueError("--stages and --fmax go with --pareto")
+        raise InputError("--stages and --fmax go with --pareto")
     if output is None and not dry_run:
-        raise ValueError("--output is missing: the folder that results go to")
+        raise InputError("--output is missing: the folder that results go to")
     folder = output or Path()  # a dry run writes nothing
     runner = _runner(scheduler, workers)
     if preset is not None:
         if words or changes or dry_run:
-            raise ValueError("--preset goes without other options than --size, --workers, --scheduler and --overwrite")
+            raise InputError("--preset goes without other options than --size, --workers, --scheduler and --overwrite")
         sized = [] if size is PresetSize.QUICK else ["--size", size.value]
         command = shlex.join(["hwsim", "study", "--preset", preset, *sized, "-o", str(folder)])
         _run_preset(preset, size, folder, command, runner, overwrite)
@@ -139,7 +140,7 @@ def study(
         made = load_study({"study": "study", "data": ["normal"], **words, **changes})
     else:
         if any(key != "lengths" for key in words):
-            raise ValueError("--grid, --scaling, --data and --skip-invalid go with --unit; a file has its own")
+            raise InputError("--grid, --scaling, --data and --skip-invalid go with --unit; a file has its own")
         made = load_study(file, changes={**changes, **words})
     if dry_run:
         _plan(made)
@@ -200,7 +201,7 @@ def _run_preset(name: str, size: PresetSize, folder: Path, command: str, runner:
 
     if name not in PRESETS:
         said, known = nearest("preset", name, PRESETS), f"known: {', '.join(PRESETS)}"
-        raise ValueError(said if said.endswith(known) else f"{said}; {known}")
+        raise InputError(said if said.endswith(known) else f"{said}; {known}")
 
     def carried_out(made: Study) -> Results:
         return _carried_out(made, folder / "studies" / made.name, runner, overwrite, command)

@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from hwsim.errors import InputError
+
 RANGE = re.compile(r"(\d+):(\d+)(?::(\d+))?")
 
 
@@ -43,7 +45,7 @@ def _field(text: str) -> tuple[str, list[Any]]:
     """Parse FIELD=V,V,V."""
     field, equals, values = text.partition("=")
     if not equals or not values:
-        raise ValueError(f"--grid must be FIELD=V,V or FIELD=A:B, not {text!r}")
+        raise InputError(f"--grid must be FIELD=V,V or FIELD=A:B, not {text!r}")
     return field.strip(), list(_values(values, f"--grid {field}"))
 
 
@@ -53,10 +55,10 @@ def _values(text: str, what: str) -> Iterator[Any]:
         if span := RANGE.fullmatch(part.strip()):
             first, last, step = int(span[1]), int(span[2]), int(span[3] or 1)
             if last < first or step < 1:
-                raise ValueError(f"{what}: a range must go up, A:B or A:B:STEP, not {part!r}")
+                raise InputError(f"{what}: a range must go up, A:B or A:B:STEP, not {part!r}")
             yield from range(first, last + 1, step)
         elif not part.strip():
-            raise ValueError(f"{what} must be values with commas between them, not {text!r}")
+            raise InputError(f"{what} must be values with commas between them, not {text!r}")
         else:
             yield _value(part)
 
@@ -81,6 +83,6 @@ def _scaling(text: str) -> Any:
     for part in rest.split(","):
         key, equals, value = part.partition("=")
         if not equals:
-            raise ValueError(f"--scaling must be NAME or NAME:KEY=V,KEY=V, not {text!r}")
+            raise InputError(f"--scaling must be NAME or NAME:KEY=V,KEY=V, not {text!r}")
         entry[key.strip()] = _value(value)
     return entry

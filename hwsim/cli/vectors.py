@@ -13,6 +13,7 @@ import typer
 from hwsim.cli.app import app
 from hwsim.cli.output import note, print_table, say
 from hwsim.cli.progress import Progress
+from hwsim.errors import InputError
 from hwsim.spec import load_unit
 
 if TYPE_CHECKING:
@@ -76,9 +77,9 @@ def _formats(given: str | None) -> tuple[str, ...] | None:
     names = tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
     for name in names:
         if name not in FORMATS:
-            raise ValueError(f"--format must be of {', '.join(FORMATS)}, not {name!r}")
+            raise InputError(f"--format must be of {', '.join(FORMATS)}, not {name!r}")
     if "hex" not in names:
-        raise ValueError("--format must name hex, which the testbench and `hwsim check` read")
+        raise InputError("--format must name hex, which the testbench and `hwsim check` read")
     return names
 
 
@@ -88,7 +89,7 @@ def _stream(wanted: Wanted, formats: str | None, stages: bool) -> None:
     from hwsim.vectors.stream import stream
 
     if formats is not None or stages:
-        raise ValueError("--format and --stages go with a folder, not with -o -")
+        raise InputError("--format and --stages go with a folder, not with -o -")
     try:
         for text in stream(wanted.unit, made_batches(wanted)):
             sys.stdout.write(text)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from hwsim.cosim.ports import PortMap
+from hwsim.errors import InputError
 from hwsim.tb.job import (
     RESET,
     SEEN_MISUSE,
@@ -53,11 +54,11 @@ class BulkUnit:
         the input; -1 keeps what is there. words: uint32[beats, words], payloads, the low word first.
         """
         if words.shape[1:] != (self.ports.input.words,):
-            raise ValueError(f"words must have {self.ports.input.words} columns, not shape {words.shape}")
+            raise InputError(f"words must have {self.ports.input.words} columns, not shape {words.shape}")
         if len(offered) != len(drive):
-            raise ValueError(f"offered must have {len(drive)} cycles, as drive has, not {len(offered)}")
+            raise InputError(f"offered must have {len(drive)} cycles, as drive has, not {len(offered)}")
         if len(offered) and int(offered.max()) >= len(words):
-            raise ValueError(f"offered must name rows of words ({len(words)}), not {int(offered.max())}")
+            raise InputError(f"offered must name rows of words ({len(words)}), not {int(offered.max())}")
         drive = np.ascontiguousarray(drive, np.uint8)
         offered = np.ascontiguousarray(offered, np.int32)
         words = np.ascontiguousarray(words, np.uint32)

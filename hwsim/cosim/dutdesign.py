@@ -23,6 +23,7 @@ from hwsim.cosim.ports import PortMap, StreamPort
 from hwsim.cosim.suites import PAIRS, expected_codes
 from hwsim.cosim.traffic import BURST, Tagged, Traffic, draws, interleave
 from hwsim.cosim.wiring import Wiring, wiring
+from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, codes_of
 from hwsim.products import dot
 from hwsim.spec import Unit
@@ -51,7 +52,7 @@ class DutDesign(DotDesign):
         """Raise ValueError for arrays as ports on Icarus."""
         arrays = [port.name for port in self.module.ports if port.elements]
         if arrays and "icarus" in simulators:
-            raise ValueError(f"{self.dut.path}: Icarus takes no arrays as ports ({', '.join(arrays)}): --sim verilator")
+            raise InputError(f"{self.dut.path}: Icarus takes no arrays as ports ({', '.join(arrays)}): --sim verilator")
 
     def sources(self, simulator: str) -> HdlSources:
         """Bench, adapter and the user's files; Icarus has no assertions."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, model_validator
 
+from hwsim.errors import InputError
 from hwsim.formats.catalog import explain_invalid, looks_like_path
 from hwsim.formats.yamlfile import Document, RuleError, SpecError, read
 from hwsim.spec import Unit, load_unit
@@ -50,7 +51,7 @@ class PortPlace(DutPart):
     @model_validator(mode="after")
     def _one_form(self) -> PortPlace:
         if sum(form is not None for form in (self.port, self.ports, self.each)) != 1:
-            raise ValueError("must have one of port, ports and each")
+            raise InputError("must have one of port, ports and each")
         return self
 
 
@@ -93,11 +94,11 @@ class Protocol(DutPart):
             "combinational": set[str](),
         }[self.kind]
         for key in sorted(self.model_fields_set - {"kind"} - known):
-            raise ValueError(f"of kind {self.kind} has no {key}")
+            raise InputError(f"of kind {self.kind} has no {key}")
         needed = {"stream": ("input_valid", "output_valid"), "latency": ("cycles",), "combinational": ()}[self.kind]
         for key in needed:
             if getattr(self, key) is None:
-                raise ValueError(f"of kind {self.kind} needs {key}")
+                raise InputError(f"of kind {self.kind} needs {key}")
         return self
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pyslang
 
+from hwsim.errors import InputError
+
 MOST_NAMES = 12  # that an error lists
 
 
@@ -37,7 +39,7 @@ class Port:
         Raises ValueError for an index that the port does not have.
         """
         if not min(self.left, self.right) <= index <= max(self.left, self.right):
-            raise ValueError(f"has bits {self.left} to {self.right}, not {index}")
+            raise InputError(f"has bits {self.left} to {self.right}, not {index}")
         return abs(index - self.right)
 
 
@@ -71,7 +73,7 @@ def read_module(
     """
     for source in sources:
         if not source.is_file():
-            raise ValueError(f"{source}: cannot be read: no such file")
+            raise InputError(f"{source}: cannot be read: no such file")
     preprocessor = pyslang.parsing.PreprocessorOptions()
     preprocessor.predefines = [f"{name}={value}" for name, value in (defines or {}).items()]
     preprocessor.additionalIncludePaths = [str(folder) for folder in include]
@@ -89,12 +91,12 @@ def read_module(
     tops = list(compilation.getRoot().topInstances)
     if len(tops) != 1:
         found = ", ".join(sorted(instance.name for instance in tops)[:MOST_NAMES]) or "none"
-        raise ValueError(f"{sources[0]}: the sources must have one top module, not {found}; name it")
+        raise InputError(f"{sources[0]}: the sources must have one top module, not {found}; name it")
     body = tops[0].body
     known = {str(one.name) for one in body.parameters if not one.isLocalParam}
     for name in parameters or {}:
         if name not in known:
-            raise ValueError(f"{sources[0]}: {top} has parameters {', '.join(sorted(known)) or 'none'}, not {name}")
+            raise InputError(f"{sources[0]}: {top} has parameters {', '.join(sorted(known)) or 'none'}, not {name}")
     files = {Path(str(manager.getFullPath(buffer))).resolve() for buffer in manager.getAllBuffers()}
     return Module(
         name=str(tops[0].definition.name),
@@ -112,7 +114,7 @@ def _refuse_errors(compilation: Any, manager: Any, source: Path) -> None:
         if engine.getSeverity(diagnostic.code, diagnostic.location) in severe:
             file = manager.getFileName(diagnostic.location)
             where = f"{file}:{manager.getLineNumber(diagnostic.location)}" if file else str(source)
-            raise ValueError(f"{where}: {engine.formatMessage(diagnostic)}")
+            raise InputError(f"{where}: {engine.formatMessage(diagnostic)}")
 
 
 DIRECTIONS = {"In": "in", "Out": "out"}
@@ -127,7 +129,7 @@ def _port(port: Any) -> Port:
         step = 1 if last >= first else -1
         elements, kind = tuple(range(first, last + step, step)), kind.arrayElementType
     if not kind.isIntegral:
-        raise ValueError(f"port {port.name} must be bits, or one array of them, not {port.type}")
+        raise InputError(f"port {port.name} must be bits, or one array of them, not {port.type}")
     packed = getattr(kind, "range", None)  # of several packed dimensions the outermost, which counts no bits
     if packed is not None and packed.width == kind.bitWidth:
         return Port(str(port.name), direction, packed.left, packed.right, elements)

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from hwsim.errors import InputError
 from hwsim.files import replaced_folder
 
 MARK = "hwsim-cosim"
@@ -18,7 +19,7 @@ def results_folder(folder: Path) -> Iterator[Path]:
     Raises ValueError for a folder that holds something else than a run's results.
     """
     if folder.exists() and not (folder / MARK).exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{folder} holds something else than a run's results; name another folder")
+        raise InputError(f"{folder} holds something else than a run's results; name another folder")
     with replaced_folder(folder.resolve()) as scratch:
         (scratch / MARK).write_text("The results of `hwsim cosim`; the next run replaces them.\n")
         yield scratch

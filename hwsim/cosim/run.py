@@ -29,6 +29,7 @@ from hwsim.cosim.suites import Planner, expected_codes
 from hwsim.cosim.tables import TablesDesign
 from hwsim.cosim.tools import require
 from hwsim.cosim.unitdesign import UnitDesign
+from hwsim.errors import InputError
 from hwsim.report import Mismatch, Row, RunReport, write_reports
 from hwsim.spec import as_yaml
 from hwsim.tb.job import MISSING
@@ -138,9 +139,9 @@ def run(options: CosimOptions, watcher: Watcher | None = None) -> RunResult:
         if isinstance(design, DutDesign):
             design.check(options.simulators)
         if names.count(design.name) > 1:
-            raise ValueError(f"units must have names of their own, not {design.name} more than once")
+            raise InputError(f"units must have names of their own, not {design.name} more than once")
     if options.cases is not None and options.cases < 1:
-        raise ValueError(f"cases must be at least 1, not {options.cases}: a run of none proves nothing")
+        raise InputError(f"cases must be at least 1, not {options.cases}: a run of none proves nothing")
     with results_folder(options.folder) as folder:
         result = _Run(options, watcher or Silence(), folder).all()
         _write(options, result, folder)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from hwsim.errors import InputError
 from hwsim.formats import codec
 from hwsim.formats.kind import Kind
 from hwsim.formats.yamlfile import RuleError
@@ -21,7 +22,7 @@ def nan_codes(value: Any) -> Any:
     """NaN codes as a tuple."""
     if isinstance(value, (list, tuple)) and all(type(code) is int for code in value):
         return tuple(value)
-    raise ValueError("must be a list of codes")
+    raise InputError("must be a list of codes")
 
 
 class FormatBase(BaseModel):

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, Strict, ValidationError
 
+from hwsim.errors import InputError
 from hwsim.formats import Format, formats, get_format, parse
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -25,7 +26,7 @@ def reference(value: Any) -> Format:
         return value
     if isinstance(value, dict):
         return _written_out(value)
-    raise ValueError("must be the name of a format or the path of a format's file")
+    raise InputError("must be the name of a format or the path of a format's file")
 
 
 def _written_out(keys: dict[str, Any]) -> Format:
@@ -35,7 +36,7 @@ def _written_out(keys: dict[str, Any]) -> Format:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"][1:])
-        raise ValueError(f"must be a format: {key}{': ' if key else ''}{first['msg']}") from None
+        raise InputError(f"must be a format: {key}{': ' if key else ''}{first['msg']}") from None
 
 
 def as_written(fmt: Format) -> Any:

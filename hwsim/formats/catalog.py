@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from hwsim.errors import InputTypeError
 from hwsim.formats import p3109
 from hwsim.formats.format import Format, parse
 from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read
@@ -122,7 +123,7 @@ def get_format(name: str | Path | Format) -> Format:
     if isinstance(name, Format):
         return name
     if not isinstance(name, (str, Path)):
-        raise TypeError(f"name must be a format's name, a path or a format, not {type(name).__name__}")
+        raise InputTypeError(f"name must be a format's name, a path or a format, not {type(name).__name__}")
     if isinstance(name, Path) or looks_like_path(name):
         path = Path(name)
         document = read(path)

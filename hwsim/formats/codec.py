@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError, InputTypeError
 from hwsim.formats import fast
 from hwsim.formats.codes import Codes, codes_of, container_dtype, fits_single
 from hwsim.formats.kind import Kind
@@ -24,9 +25,9 @@ def decode(fmt: Kind, codes: Any, dtype: Any = np.float64) -> NDArray[Any]:
     """
     kind = np.dtype(dtype)
     if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise TypeError(f"dtype must be float32 or float64, not {kind.name}")
+        raise InputTypeError(f"dtype must be float32 or float64, not {kind.name}")
     if kind.itemsize == 4 and not fits_single(fmt):
-        raise ValueError(f"dtype must be float64 for {fmt.name}, which has values that float32 does not hold")
+        raise InputError(f"dtype must be float64 for {fmt.name}, which has values that float32 does not hold")
     checked = codes_of(fmt, codes)
     if fmt.container_bits > 16:
         return np.asarray(_wide(fmt, checked).astype(kind, copy=False))

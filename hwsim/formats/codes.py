@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError
 from hwsim.formats.kind import Fields, Kind
 from hwsim.formats.rounding import Ints
 
@@ -56,7 +57,7 @@ def codes_of(fmt: Kind, array: Any, what: str = "codes") -> Codes:
         low = (1 << fmt.padding) - 1
         wrong = ((codes & low) != 0) & (codes != fmt.canonical_nan)
         if wrong.any():
-            raise ValueError(
+            raise InputError(
                 f"{element(what, codes, wrong, hex)}: the low {fmt.padding} bits of a code of {fmt.name}, "
                 "in its container, must be zero"
             )
@@ -70,9 +71,9 @@ def unpack(fmt: Kind, code: int) -> Fields:
     Raises ValueError for a code out of range or with bits in its padding.
     """
     if not 0 <= code < 1 << fmt.container_bits:
-        raise ValueError(f"{code:#x} is no {fmt.name} code: they have {fmt.container_bits} bits")
+        raise InputError(f"{code:#x} is no {fmt.name} code: they have {fmt.container_bits} bits")
     if fmt.padding and code & ((1 << fmt.padding) - 1) and code != fmt.canonical_nan:
-        raise ValueError(f"{code:#x} is no {fmt.name} code: the low {fmt.padding} bits must be zero")
+        raise InputError(f"{code:#x} is no {fmt.name} code: the low {fmt.padding} bits must be zero")
     return fmt.fields(code >> fmt.padding)
 
 
@@ -131,5 +132,5 @@ def _from_integers(fmt: Kind, given: NDArray[Any], what: str) -> Codes:
     end = 1 << fmt.container_bits
     wrong = np.asarray((given < low) | (given >= end), dtype=bool)
     if wrong.any():
-        raise ValueError(f"{element(what, given, wrong)}: {fmt.name} codes are {low} to {end - 1}")
+        raise InputError(f"{element(what, given, wrong)}: {fmt.name} codes are {low} to {end - 1}")
     return (given.astype(np.int64) & (end - 1)).astype(dtype)

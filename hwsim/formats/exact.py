@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputTypeError
 from hwsim.formats.rounding import Bools, Ints
 
 # Exponents of zero, which is below every number, and of infinity, which is above.
@@ -61,7 +62,7 @@ def numbers_of(x: Any) -> NDArray[Any]:
         return given.astype(np.float64 if small else object)
     if given.dtype == object:
         return given
-    raise TypeError(f"x must hold real numbers of at most 64 bits, not {given.dtype.name}")
+    raise InputTypeError(f"x must hold real numbers of at most 64 bits, not {given.dtype.name}")
 
 
 def exact(given: NDArray[Any]) -> ExactNumbers:
@@ -95,7 +96,7 @@ def _parts(value: Any) -> tuple[bool, int, int, bool, bool]:
     if isinstance(value, numbers.Rational) and not isinstance(value, bool):
         return _ratio(int(value.numerator), int(value.denominator), value < 0)
     if not (isinstance(value, float) or (isinstance(value, np.generic) and is_float(value.dtype))):
-        raise TypeError(f"x must hold real numbers (floats, ints, Fractions), not {type(value).__name__}")
+        raise InputTypeError(f"x must hold real numbers (floats, ints, Fractions), not {type(value).__name__}")
     value = float(value)
     if math.isnan(value):
         return False, 0, ZERO_EXP, False, True

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 
+from hwsim.errors import InputError
 from hwsim.formats.base import FLOAT64_LEAST, FLOAT64_MOST, FormatBase, nan_codes
 from hwsim.formats.exact import ExactNumbers, scaled
 from hwsim.formats.kind import Class, Fields
@@ -39,7 +40,7 @@ def _nan_or_ieee(value: Any) -> Any:
     try:
         return value if value == "ieee" else nan_codes(value)
     except ValueError as error:
-        raise ValueError(f"must be ieee or {str(error).removeprefix('must be ')}") from None
+        raise InputError(f"must be ieee or {str(error).removeprefix('must be ')}") from None
 
 
 class FloatFormat(FormatBase):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError
 from hwsim.formats.codes import Codes, codes_of, container_dtype, element
 from hwsim.formats.exact import exact, numbers_of
 from hwsim.formats.kind import Kind
@@ -40,9 +41,9 @@ def choices(
     if rounding == STOCHASTIC:
         return Choices(checked_stochastic(fmt, random_bits, seed, counter), beyond, absent)
     if rounding not in list(Rounding):
-        raise ValueError(f"rounding must be one of {', '.join([*Rounding, STOCHASTIC])}, not {rounding!r}")
+        raise InputError(f"rounding must be one of {', '.join([*Rounding, STOCHASTIC])}, not {rounding!r}")
     if random_bits is not None or seed is not None or counter:
-        raise ValueError(f"random_bits, seed and counter are of rounding='{STOCHASTIC}', not of {str(rounding)!r}")
+        raise InputError(f"random_bits, seed and counter are of rounding='{STOCHASTIC}', not of {str(rounding)!r}")
     return Choices(Rounding(rounding), beyond, absent)
 
 
@@ -80,7 +81,7 @@ def codes_by(fmt: Kind, x: Any, how: Choices) -> Codes:
     if lacking.any():
         if how.missing is Missing.ERROR:
             others = " or ".join(f"missing={name.value!r}" for name in _missings(fmt)[1:])
-            raise ValueError(
+            raise InputError(
                 f"{element('x', given, lacking.reshape(given.shape))}, for which {fmt.name} has no code; "
                 f"{others} gives it one"
             )
@@ -102,8 +103,8 @@ def _choice(key: str, kind: type[_Choice], name: str, allowed: tuple[_Choice, ..
         return kind(name)
     names = [member.value for member in kind]
     if name not in names:
-        raise ValueError(f"{key} must be one of {', '.join(names)}, not {name!r}")
-    raise ValueError(f"{key} must be one of {', '.join(allowed)} for {fmt.name}, not {str(name)!r}")
+        raise InputError(f"{key} must be one of {', '.join(names)}, not {name!r}")
+    raise InputError(f"{key} must be one of {', '.join(allowed)} for {fmt.name}, not {str(name)!r}")
 
 
 @lru_cache(maxsize=64)

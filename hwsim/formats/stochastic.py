@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError, InputTypeError
 from hwsim.formats.kind import Kind
 from hwsim.formats.parameters import RandomWords
 from hwsim.formats.parts import split, worth
@@ -101,10 +102,10 @@ def most_random_bits(fmt: Kind) -> int:
 
 def _checked(key: str, value: int | None, least: int, most: int, where: str = "") -> int:
     if value is None:
-        raise ValueError(f"{key} must be given for rounding='{NAME}'")
+        raise InputError(f"{key} must be given for rounding='{NAME}'")
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{key} must be an integer, not {type(value).__name__}")
+        raise InputTypeError(f"{key} must be an integer, not {type(value).__name__}")
     if not least <= value <= most:
         shown = most if most < 1 << 32 else f"2^{most.bit_length()} - 1"
-        raise ValueError(f"{key} must be {least} to {shown}{where}, not {value}")
+        raise InputError(f"{key} must be {least} to {shown}{where}, not {value}")
     return int(value)

@@ -7,14 +7,16 @@ from typing import Any
 
 import yaml
 
+from hwsim.errors import InputError
+
 Location = tuple[str | int, ...]
 
 
-class SpecError(ValueError):
+class SpecError(InputError):
     """A specification that breaks a rule. The message names file, line, key, rule and value."""
 
 
-class RuleError(ValueError):
+class RuleError(InputError):
     """Raised for a value, or two keys together, that break a rule.
 
     where: the key's path, from the mapping that the rule applies to; empty for the value itself. rule: `must be ...`.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.compiled import compiled
+from hwsim.errors import InputError
 from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.formats.codes import Codes
 from hwsim.spec.keys import Number
@@ -22,7 +23,7 @@ FRACTION, EXPONENT = (1 << 52) - 1, 0x7FF << 52
 def decode_table(fmt: Format) -> Floats:
     """The value of every code of a format of at most 16 bits, padding counted. Read-only."""
     if fmt.container_bits > TABLE_BITS:
-        raise ValueError(f"{fmt.name} has codes of {fmt.container_bits} bits, more than {TABLE_BITS}")
+        raise InputError(f"{fmt.name} has codes of {fmt.container_bits} bits, more than {TABLE_BITS}")
     table = np.array(fmt.decode(np.arange(1 << fmt.container_bits)))
     table.setflags(write=False)
     return table

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, assert_never
 import numpy as np
 
 from hwsim.compiled import inlined
+from hwsim.errors import InputError
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.kernels.bits import binade, drop_bits, jam
 from hwsim.spec.keys import Number, Rounding
@@ -146,7 +147,7 @@ def _over(fmt: FloatFormat, overflow: Overflow | None, most: float) -> float:
         case "saturate":
             return most
         case "wrap":
-            raise ValueError(f"{fmt.name} is not a fixed format, and does not wrap")
+            raise InputError(f"{fmt.name} is not a fixed format, and does not wrap")
         case _:
             assert_never(overflow)
 

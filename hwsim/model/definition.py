@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import NamedTuple, assert_never
 
+from hwsim.errors import InputError
 from hwsim.formats import Class, FixedFormat, FloatFormat
 from hwsim.model.addition import combine_specials
 from hwsim.model.carried import (
@@ -104,14 +105,14 @@ class Definition:
     def promoter(self) -> Promoter:
         """How partial sums are promoted. Raises ValueError for a unit that does not promote."""
         if self._promoter is None:
-            raise ValueError(f"{self.unit.name} has no promotion")
+            raise InputError(f"{self.unit.name} has no promotion")
         return self._promoter
 
     @property
     def late(self) -> LateAddition:
         """How the addend is added late. Raises ValueError for a unit that does not add one late."""
         if self._late is None:
-            raise ValueError(f"{self.unit.name} adds no addend late")
+            raise InputError(f"{self.unit.name} adds no addend late")
         return self._late
 
     def product(self, a: int, b: int, scale_exp: int | None = 0) -> Term:
@@ -141,7 +142,7 @@ class Definition:
         Raises ValueError for a unit without a window.
         """
         if not isinstance(self.unit.sum, WindowSum):
-            raise ValueError(f"{self.unit.name} has no window: its method is {self.unit.sum.method}")
+            raise InputError(f"{self.unit.name} has no window: its method is {self.unit.sum.method}")
         return self.rounding.total(total, None if max_exp is None else max_exp - self.unit.sum.fraction_bits)
 
     def multiply(self, lanes: GroupOperands) -> tuple[list[int | None], tuple[Term, ...], tuple[Subgroup, ...]]:
@@ -272,7 +273,7 @@ class Definition:
             case ResultCode(code) | ExactSoFar(_, code) | PromotedRegister(code) | AddendToCome(code):
                 return code
             case FirstAddend():
-                raise ValueError("a sum of no products has no result")
+                raise InputError("a sum of no products has no result")
             case _:
                 assert_never(carried)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import NamedTuple, assert_never
 
+from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, Format
 from hwsim.model.addition import add, combine_specials, exact_sum, flushed_code
 from hwsim.model.method import ZeroSign, sum_zero_sign
@@ -159,7 +160,7 @@ def _zeros(unit: Unit) -> tuple[ZeroTerms, ZeroSign]:
         case AlignedSum() | EvenOddSum() as rule:
             return rule.zero_terms, rule.zero
         case SequentialSum() | PairwiseSum() | ExactSum() as rule:
-            raise ValueError(f"a late addend's window needs a window, which method {rule.method} has not")
+            raise InputError(f"a late addend's window needs a window, which method {rule.method} has not")
         case _:
             assert_never(unit.sum)
 

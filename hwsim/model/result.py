@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from hwsim.errors import InputError
 from hwsim.formats import Class, FixedFormat
 from hwsim.model.rounding import Rounded, flush, infinity_code, pack, round_fixed, round_to
 from hwsim.model.terms import Term
@@ -37,7 +38,7 @@ class ResultRounding:
         """The result of a sum that is NaN or infinite. Raises ValueError for a fixed format, which has neither."""
         fmt = self.rule.format
         if isinstance(fmt, FixedFormat):
-            raise ValueError(f"{fmt.name} has neither NaN nor infinity")
+            raise InputError(f"{fmt.name} has neither NaN nor infinity")
         if term.cls is Class.NAN:
             return Rounded(self.nan, None)
         return Rounded(infinity_code(fmt, term.sign, self.rule.overflow), None)

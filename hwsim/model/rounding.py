@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, assert_never
 
+from hwsim.errors import InputError
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.model.window import round_magnitude
 from hwsim.spec.keys import Rounding
@@ -117,7 +118,7 @@ def round_fixed(
             case "wrap":
                 value %= 2 * most
             case "infinity" | "nan":
-                raise ValueError(f"{fmt.name}, a fixed format, has no {overflow}")
+                raise InputError(f"{fmt.name}, a fixed format, has no {overflow}")
             case _:
                 assert_never(overflow)
     inexact = exceeds or (shift > 0 and kept << shift != sig)
@@ -141,7 +142,7 @@ def pack(fmt: FloatFormat, sign: int, magnitude: int) -> int:
 def nan_code(fmt: FloatFormat) -> int:
     """The container's code of a format's NaN. Raises ValueError for a format without one."""
     if fmt.canonical_nan is None:
-        raise ValueError(f"{fmt.name} has no NaN")
+        raise InputError(f"{fmt.name} has no NaN")
     return fmt.canonical_nan
 
 
@@ -154,10 +155,10 @@ def overflow_code(fmt: FloatFormat, sign: int, overflow: OverflowRule) -> int:
             return pack(fmt, sign, fmt.max_magnitude)
         case "infinity":
             if fmt.infinity_magnitude is None:
-                raise ValueError(f"{fmt.name} has no infinity")
+                raise InputError(f"{fmt.name} has no infinity")
             return pack(fmt, sign, fmt.infinity_magnitude)
         case "wrap":
-            raise ValueError(f"{fmt.name}, a float format, does not wrap")
+            raise InputError(f"{fmt.name}, a float format, does not wrap")
         case _:
             assert_never(overflow)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
+from hwsim.errors import InputError
 from hwsim.formats import Class, ExponentFormat, Fields, Format, unpack
 from hwsim.model.addition import combine_specials, exact_sum, zero_sign
 from hwsim.model.terms import Term, product
@@ -90,13 +91,13 @@ def group_scales(unit: Unit) -> ProductScales | SubgroupScales | None:
         case "product":
             if isinstance(a, ExponentFormat) and isinstance(b, ExponentFormat):
                 return ProductScales(a, b)
-            raise ValueError(f"scales of products must be powers of two, not {a.name} and {b.name}")
+            raise InputError(f"scales of products must be powers of two, not {a.name} and {b.name}")
         case "subgroup":
             match unit.sum:
                 case AlignedSum(subgroup=SubgroupRule(lanes=lanes)):
                     return SubgroupScales(lanes, a, b)
                 case _:
-                    raise ValueError(f"scales of subgroups need sum.subgroup, which {unit.name} has not")
+                    raise InputError(f"scales of subgroups need sum.subgroup, which {unit.name} has not")
         case "promotion":
             return None
         case _:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError, InputTypeError
 from hwsim.formats import Format, codes_of, container_dtype, get_format, own_dtype
 from hwsim.formats.codes import Codes
 
@@ -71,12 +72,12 @@ def read(name: str) -> StoredArray:
         return _tensor(name, path, member)
     array = _member(path, member) if ending == "npz" else _mapped(name, path, member)
     if array.dtype.kind == "V":
-        raise ValueError(
+        raise InputError(
             f"{name}: has elements of {array.dtype.itemsize} bytes without a type, as NumPy saves ml_dtypes arrays; "
             f"save them in a .safetensors file, or their bits as codes, array.view('uint{8 * array.dtype.itemsize}')"
         )
     if array.dtype.kind not in "iuf":
-        raise ValueError(f"{name}: must hold integers, which are codes, or floats, not {array.dtype.name}")
+        raise InputError(f"{name}: must hold integers, which are codes, or floats, not {array.dtype.name}")
     return StoredArray(name, array, array.dtype.name)
 
 
@@ -93,7 +94,7 @@ def names_a_file(name: str) -> bool:
 def _split(name: str) -> tuple[Path, str, str | None]:
     found = _NAMED.fullmatch(name)
     if found is None:
-        raise ValueError(
+        raise InputError(
             f"{name}: must be FILE.npy, FILE.npz, FILE.npz:NAME, FILE.safetensors or FILE.safetensors:NAME"
         )
     return Path(found[1]), found[2].lower(), found[3]
@@ -101,18 +102,18 @@ def _split(name: str) -> tuple[Path, str, str | None]:
 
 def _mapped(name: str, path: Path, member: str | None) -> NDArray[Any]:
     if member is not None:
-        raise ValueError(f"{name}: a .npy file holds one array; leave out :{member}")
+        raise InputError(f"{name}: a .npy file holds one array; leave out :{member}")
     try:
         return np.lib.format.open_memmap(path, mode="r")
     except ValueError as error:
-        raise ValueError(f"{path}: cannot be read as a .npy file: {error}") from None
+        raise InputError(f"{path}: cannot be read as a .npy file: {error}") from None
 
 
 def _member(path: Path, member: str | None) -> NDArray[Any]:
     try:
         archive = zipfile.ZipFile(path)
     except zipfile.BadZipFile as error:
-        raise ValueError(f"{path}: cannot be read as a .npz file: {error}") from None
+        raise InputError(f"{path}: cannot be read as a .npz file: {error}") from None
     with archive:
         entries = {entry.removesuffix(".npy"): entry for entry in archive.namelist()}
         chosen = _chosen(path, list(entries), member)
@@ -120,7 +121,7 @@ def _member(path: Path, member: str | None) -> NDArray[Any]:
             with archive.open(entries[chosen]) as file:
                 return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
         except (ValueError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path}: {chosen} cannot be read: {error}") from None
+            raise InputError(f"{path}: {chosen} cannot be read: {error}") from None
 
 
 def _tensor(name: str, path: Path, member: str | None) -> StoredArray:
@@ -133,10 +134,10 @@ def _tensor(name: str, path: Path, member: str | None) -> StoredArray:
             chosen = _chosen(path, names, member)
             shape, kind = tuple(file.get_slice(chosen).get_shape()), file.get_slice(chosen).get_dtype()
     except SafetensorError as error:
-        raise ValueError(f"{path}: cannot be read as a .safetensors file: {error}") from None
+        raise InputError(f"{path}: cannot be read as a .safetensors file: {error}") from None
     if kind not in TENSORS:
         packed = "; give one code a byte, in U8" if kind.startswith(("F4", "F6")) else ""
-        raise ValueError(f"{name}: a tensor must be one of {', '.join(TENSORS)}, not {kind}{packed}")
+        raise InputError(f"{name}: a tensor must be one of {', '.join(TENSORS)}, not {kind}{packed}")
     stored, known = TENSORS[kind]
     dtype = np.dtype(stored)
     with path.open("rb") as raw:
@@ -154,13 +155,13 @@ def _chosen(path: Path, names: Sequence[str], wanted: str | None) -> str:
     if wanted is None and len(names) == 1:
         return names[0]
     if not names:
-        raise ValueError(f"{path}: holds no array")
+        raise InputError(f"{path}: holds no array")
     listed = ", ".join(names[:FEW_NAMES]) + (f" and {len(names) - FEW_NAMES} more" if len(names) > FEW_NAMES else "")
     if wanted is None:
-        raise ValueError(f"{path}: holds {len(names)} arrays, name one, as {path}:{names[0]}: {listed}")
+        raise InputError(f"{path}: holds {len(names)} arrays, name one, as {path}:{names[0]}: {listed}")
     close = difflib.get_close_matches(wanted, names, n=3)
     hint = f"did you mean {', '.join(close)}?" if close and len(names) > FEW_NAMES else f"it holds {listed}"
-    raise ValueError(f"{path}: holds no {wanted!r}; {hint}")
+    raise InputError(f"{path}: holds no {wanted!r}; {hint}")
 
 
 def are_codes(fmt: Format, stored: StoredArray) -> bool:
@@ -176,7 +177,7 @@ def codes(fmt: Format, stored: StoredArray, what: str) -> Codes:
     label, array = f"{stored.name}: {what}", stored.array
     if not are_codes(fmt, stored):
         own = own_dtype(fmt)
-        raise TypeError(
+        raise InputTypeError(
             f"{label} must be integer {fmt.name} codes{f' or a {own} array' if own else ''}, not {stored.kind}"
         )
     if array.dtype.kind == "f":

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError, InputTypeError
 from hwsim.formats import container_dtype
 from hwsim.formats.codec import encode
 from hwsim.formats.codes import element
@@ -123,17 +124,17 @@ def _scales_and_tensor_scale(rule: Rule, amax: Floats) -> tuple[BlockScales, np.
 def _numbers(x: Any) -> NDArray[Any]:
     array = np.asarray(x)
     if array.dtype.name not in ("float32", "float64"):
-        raise TypeError(f"x must be a float32 or float64 array, not {array.dtype.name}")
+        raise InputTypeError(f"x must be a float32 or float64 array, not {array.dtype.name}")
     if array.ndim == 0:
-        raise ValueError("x must have at least one axis")
+        raise InputError("x must have at least one axis")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _axis(axis: Any, dimensions: int) -> int:
     if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
-        raise TypeError(f"axis must be an integer, not {type(axis).__name__}")
+        raise InputTypeError(f"axis must be an integer, not {type(axis).__name__}")
     if not -dimensions <= axis < dimensions:
-        raise ValueError(f"axis must be {-dimensions} to {dimensions - 1}, not {axis}")
+        raise InputError(f"axis must be {-dimensions} to {dimensions - 1}, not {axis}")
     return int(axis) % dimensions
 
 
@@ -148,7 +149,7 @@ def _largest(
     nan, infinite = np.isnan(x), np.isinf(x)
     for policy, wrong in ((rule.nan, nan), (rule.infinity, infinite)):
         if policy is Special.ERROR and wrong.any():
-            raise ValueError(f"{element('x', x, wrong)}, which the rule refuses")
+            raise InputError(f"{element('x', x, wrong)}, which the rule refuses")
     left_out = nan & (rule.nan is not Special.BLOCK) | infinite & (rule.infinity is not Special.BLOCK)
     with np.errstate(invalid="ignore"):
         amax = block_max(np.where(left_out, x.dtype.type(0), np.abs(x)), lengths).astype(np.float64)
@@ -159,15 +160,15 @@ def _callers_scales(rule: Rule, scale: Any, shape: tuple[int, ...]) -> NDArray[A
     """The caller's scales, checked, one a block."""
     given = np.asarray(scale)
     if given.dtype.kind not in "fiu" or given.dtype.itemsize > 8:
-        raise TypeError(f"scale must be real numbers, not {given.dtype.name}")
+        raise InputTypeError(f"scale must be real numbers, not {given.dtype.name}")
     values = given.astype(np.float64)
     if not (np.isfinite(values) & (values > 0)).all():
-        raise ValueError("scale must be finite numbers above 0")
+        raise InputError("scale must be finite numbers above 0")
     if rule.apply is not Apply.EXACT:
         with np.errstate(over="ignore", under="ignore"):
             single = values.astype(np.float32)
         if not is_f32(rule.scale_format) or (single != values).any():
-            raise ValueError(
+            raise InputError(
                 f"scale must be binary32 numbers under apply {rule.apply.value!r}, of a rule with scales in f32; "
                 "apply='exact' takes any"
             )
@@ -175,7 +176,7 @@ def _callers_scales(rule: Rule, scale: Any, shape: tuple[int, ...]) -> NDArray[A
     try:
         return np.array(np.broadcast_to(values, shape))
     except ValueError:
-        raise ValueError(f"scale must have the shape of the blocks, {shape}, not {given.shape}") from None
+        raise InputError(f"scale must have the shape of the blocks, {shape}, not {given.shape}") from None
 
 
 def _fill(result: Quantized, values: NDArray[Any], random: dict[str, Any], compiled: bool) -> None:

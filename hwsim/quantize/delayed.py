@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hwsim.errors import InputError
 from hwsim.formats import Format, get_format
 from hwsim.formats.codes import element
 from hwsim.quantize.convert import quantize
@@ -39,14 +40,14 @@ class DelayedScaling:
 
     def __post_init__(self) -> None:
         if type(self.length) is not int or self.length < 1:
-            raise ValueError(f"length must be at least 1, not {self.length!r}")
+            raise InputError(f"length must be at least 1, not {self.length!r}")
         if self.algorithm not in ("max", "most_recent"):
-            raise ValueError(f"algorithm must be max or most_recent, not {self.algorithm!r}")
+            raise InputError(f"algorithm must be max or most_recent, not {self.algorithm!r}")
         if type(self.margin) is not int:
-            raise ValueError(f"margin must be an integer, not {self.margin!r}")
+            raise InputError(f"margin must be an integer, not {self.margin!r}")
         history = self.history or (0.0,) * self.length
         if len(history) != self.length:
-            raise ValueError(f"history must have {self.length} magnitudes, not {len(history)}")
+            raise InputError(f"history must have {self.length} magnitudes, not {len(history)}")
         object.__setattr__(self, "history", tuple(float(np.float32(amax)) for amax in history))
 
     def quantize(self, x: Any) -> tuple[Quantized, DelayedScaling]:
@@ -61,7 +62,7 @@ class DelayedScaling:
         array = np.asarray(x)
         wrong = ~np.isfinite(array)
         if wrong.any():
-            raise ValueError(f"{element('x', array, wrong)}: x must be finite")
+            raise InputError(f"{element('x', array, wrong)}: x must be finite")
         amax = float(np.max(np.abs(array), initial=0.0))
         product = (array.astype(np.float32) * np.float32(self.factor)).astype(np.float32)
         codes = quantize(product, rule, scale=np.float32(1))
@@ -106,11 +107,11 @@ class LossScaling:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.scale) and self.scale > 0):
-            raise ValueError(f"scale must be a finite number above 0, not {self.scale}")
+            raise InputError(f"scale must be a finite number above 0, not {self.scale}")
         if not self.factor > 1:
-            raise ValueError(f"factor must be above 1, not {self.factor}")
+            raise InputError(f"factor must be above 1, not {self.factor}")
         if type(self.window) is not int or self.window < 1:
-            raise ValueError(f"window must be at least 1, not {self.window!r}")
+            raise InputError(f"window must be at least 1, not {self.window!r}")
 
     def update(self, overflow: bool) -> LossScaling:
         """The state after a step. overflow: whether a gradient was infinite or NaN; such a step is to be skipped."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputTypeError
 from hwsim.formats import Format, get_format
 
 Codes = NDArray[np.unsignedinteger[Any]]
@@ -24,7 +25,7 @@ def softmax_input(x: Any, fmt: str | Format = "hfp8-e4m3", axis: int = -1, round
     """
     array = np.asarray(x)
     if array.dtype != np.float32:
-        raise TypeError(f"x must be a float32 array, not {array.dtype.name}")
+        raise InputTypeError(f"x must be a float32 array, not {array.dtype.name}")
     with np.errstate(over="ignore"):
         return get_format(fmt).encode(array - array.max(axis=axis, keepdims=True), rounding=rounding)
 
@@ -38,7 +39,7 @@ def split_residual(
     """
     array = np.asarray(weight)
     if array.dtype != np.float32:
-        raise TypeError(f"weight must be a float32 array, not {array.dtype.name}")
+        raise InputTypeError(f"weight must be a float32 array, not {array.dtype.name}")
     narrow, wide = get_format(fmt), get_format(residual_fmt)
     codes = narrow.encode(array, rounding=rounding)
     with np.errstate(over="ignore", under="ignore"):
@@ -62,6 +63,6 @@ def update_residual(
     """
     step = np.asarray(change)
     if step.dtype != np.float32:
-        raise TypeError(f"change must be a float32 array, not {step.dtype.name}")
+        raise InputTypeError(f"change must be a float32 array, not {step.dtype.name}")
     whole = (get_format(fmt).decode(codes) + get_format(residual_fmt).decode(residual)).astype(np.float32)
     return split_residual(np.asarray(whole + step), fmt, residual_fmt, rounding)

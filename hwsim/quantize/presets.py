@@ -6,6 +6,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
+from hwsim.errors import InputTypeError
 from hwsim.formats import Format, get_format
 from hwsim.formats.catalog import nearest
 from hwsim.formats.yamlfile import SpecError
@@ -82,7 +83,7 @@ def get_rule(rule: str | Rule) -> Rule:
     if isinstance(rule, Rule):
         return rule
     if not isinstance(rule, str):
-        raise TypeError(f"rule must be a rule or the name of one, not {type(rule).__name__}")
+        raise InputTypeError(f"rule must be a rule or the name of one, not {type(rule).__name__}")
     known = rules()
     if rule not in known:
         raise SpecError(nearest("rule", rule, known))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputTypeError
 from hwsim.formats import Format
 from hwsim.quantize.rule import Rule, is_f32
 from hwsim.quantize.tiles import spread
@@ -52,7 +53,7 @@ class Quantized:
         """
         kind = np.dtype(dtype)
         if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
-            raise TypeError(f"dtype must be float32 or float64, not {kind.name}")
+            raise InputTypeError(f"dtype must be float32 or float64, not {kind.name}")
         with np.errstate(over="ignore", under="ignore"):
             scale = self.scale_values
             if self.tensor_scale is not None:
@@ -64,5 +65,5 @@ class Quantized:
 def dequantize(quantized: Quantized, dtype: Any = np.float64) -> NDArray[Any]:
     """The numbers that codes and scales stand for; see `Quantized.dequantize`."""
     if not isinstance(quantized, Quantized):
-        raise TypeError(f"quantized must be what hwsim.quantize returns, not {type(quantized).__name__}")
+        raise InputTypeError(f"quantized must be what hwsim.quantize returns, not {type(quantized).__name__}")
     return quantized.dequantize(dtype)

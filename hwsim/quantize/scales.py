@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError
 from hwsim.formats import container_dtype
 from hwsim.formats.exact import ExactNumbers, exact
 from hwsim.formats.rounding import Ints
@@ -79,7 +80,7 @@ def power_exponents(rule: Rule, amax: Floats) -> Ints:
                 ratio = single / largest if rule.select is Select.RCEIL else single * (np.float32(1) / largest)
             exp = _ceil(exact(ratio.astype(np.float64)))
         case Select.DIVIDE:
-            raise ValueError("select 'divide' gives no powers of two")
+            raise InputError("select 'divide' gives no powers of two")
         case _:
             assert_never(rule.select)
     return exp.reshape(amax.shape)

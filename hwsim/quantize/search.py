@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError, InputTypeError
 from hwsim.formats import FloatFormat
 from hwsim.formats.codes import element
 from hwsim.quantize.sums import Prefixes, prefixes, square_sum
@@ -44,7 +45,7 @@ def flexible_format(fraction_bits: int, bits: int = 8) -> FloatFormat:
     """
     exponent_bits = bits - 1 - fraction_bits
     if fraction_bits < 1 or exponent_bits < 1:
-        raise ValueError(f"fraction_bits must be 1 to {bits - 2}, not {fraction_bits}")
+        raise InputError(f"fraction_bits must be 1 to {bits - 2}, not {fraction_bits}")
     return FloatFormat(
         name=f"flexible-e{exponent_bits}m{fraction_bits}", exponent_bits=exponent_bits, fraction_bits=fraction_bits,
         bias=1 << exponent_bits - 1,
@@ -67,14 +68,14 @@ def search_format(x: Any, axis: int | None = None, fraction_bits: tuple[int, ...
     """
     array = np.asarray(x)
     if array.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise TypeError(f"x must be a float32 or float64 array, not {array.dtype.name}")
+        raise InputTypeError(f"x must be a float32 or float64 array, not {array.dtype.name}")
     if array.size == 0 or (wrong := ~np.isfinite(array)).any():
-        raise ValueError("x must not be empty" if array.size == 0 else f"{element('x', array, wrong)}, not finite")
+        raise InputError("x must not be empty" if array.size == 0 else f"{element('x', array, wrong)}, not finite")
     if axis is not None and not -array.ndim <= axis < array.ndim:
-        raise ValueError(f"axis must be {-array.ndim} to {array.ndim - 1}, not {axis}")
+        raise InputError(f"axis must be {-array.ndim} to {array.ndim - 1}, not {axis}")
     formats = [flexible_format(bits) for bits in fraction_bits]
     if not formats:
-        raise ValueError("fraction_bits must not be empty")
+        raise InputError("fraction_bits must not be empty")
     channels = array.reshape(1, -1) if axis is None else np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)
     results = [_channel(channel.astype(np.float64), formats) for channel in channels]
     errors = np.stack([errors for errors, _ in results], axis=-1)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError
 from hwsim.formats import Format, container_dtype
 from hwsim.formats.blocks import BlockScale, scale_shape
 from hwsim.formats.codes import Codes
@@ -144,7 +145,7 @@ class _Matrix:
                 part = part.astype(np.float32, copy=False)
         return part
 
-    def refused(self, part: NDArray[Any], at: At) -> ValueError:
+    def refused(self, part: NDArray[Any], at: At) -> InputError:
         """The error for a part's first number that is not finite."""
         where = np.argwhere(~np.isfinite(part))[0].tolist()
         cut = [index.start or 0 for index in at if isinstance(index, slice)]
@@ -154,7 +155,7 @@ class _Matrix:
         )
         value = numbers(self.stored.kind, self.stored.array[place])
         beyond = ", which binary32 does not hold" if np.isfinite(value) else ""
-        return ValueError(
+        return InputError(
             f"{self.stored.name}: {self.what}{list(place)} is {value}{beyond}; under --allow-nan the rule says what "
             "becomes of it"
         )

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError
+
 Lengths = tuple[int, ...]
 
 
@@ -21,7 +23,7 @@ def block_lengths(shape: tuple[int, ...], axis: int, block: tuple[int | None, in
     if across is not None and across > 1:
         last = len(shape) - 1
         if last < 1 or axis < last - 1:
-            raise ValueError(
+            raise InputError(
                 f"axis must be one of the last two of at least two for blocks of {across} rows, not {axis}"
             )
         lengths[2 * last - 1 - axis] = across

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from hwsim.cases.case import Case
+from hwsim.errors import InputError
 from hwsim.formats import Class, FloatFormat
 from hwsim.model.rounding import round_to
 from hwsim.model.terms import addend_term
@@ -47,7 +48,7 @@ class AddendRounded(Edit):
         """As in `Edit`."""
         own, fmt = unit.operands.addend, self.format
         if not isinstance(own, FloatFormat) or own.container_bits != fmt.container_bits:
-            raise ValueError(f"unit {unit.name}: {fmt.name} has another container than its addend")
+            raise InputError(f"unit {unit.name}: {fmt.name} has another container than its addend")
         term = addend_term(own, case.c)
         if term.cls is not Class.NORMAL:
             return case

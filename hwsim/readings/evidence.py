@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from hwsim.cases.case import Case
+from hwsim.errors import InputError
 from hwsim.formats import FloatFormat
 from hwsim.readings.answers import results
 from hwsim.readings.changes import Candidate
@@ -29,7 +30,7 @@ class Evidence:
 
     def __init__(self, unit: Unit, cases: Sequence[Case], codes: Sequence[int], whole: bool = False):
         if len(cases) != len(codes):
-            raise ValueError(f"results must be as many as cases ({len(cases)}), not {len(codes)}")
+            raise InputError(f"results must be as many as cases ({len(cases)}), not {len(codes)}")
         self.cases, self.codes, self.whole, self._same = cases, codes, whole, _same(unit)
 
     def mismatches(self, candidate: Candidate, at: Sequence[int]) -> list[Example]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from hwsim.errors import InputError
 from hwsim.report.explanation_json import ExplanationJson
 from hwsim.report.fit import Text, fit
 
@@ -86,9 +87,9 @@ class CountedBin(Record):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if (self.hits > 0) != (self.state == "hit"):
-            raise ValueError(f"bin {self.name} was hit {self.hits} times, so that it must not be {self.state}")
+            raise InputError(f"bin {self.name} was hit {self.hits} times, so that it must not be {self.state}")
         if self.state == "unreachable" and not self.reason:
-            raise ValueError(f"bin {self.name} is unreachable: reason must say why")
+            raise InputError(f"bin {self.name} is unreachable: reason must say why")
         return self
 
 
@@ -119,7 +120,7 @@ def _once(names: Iterable[Any], what: str) -> None:
     seen = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"{what} must have names of their own, not {name} more than once")
+            raise InputError(f"{what} must have names of their own, not {name} more than once")
         seen.add(name)
 
 
@@ -150,7 +151,7 @@ def coverage_groups(
         values = {"name": name, "hits": met, "state": state, "reason": reason, "place": (places or {}).get(name)}
         groups.setdefault(group, []).append(CountedBin.model_validate(values))
     if left:
-        raise ValueError(f"hits must be of bins that were planned, not of {sorted(left)[0]}")
+        raise InputError(f"hits must be of bins that were planned, not of {sorted(left)[0]}")
     return tuple(
         CoverageGroup(
             name=name,
@@ -266,9 +267,9 @@ class RunReport(Record):
         for row in self.rows:
             count = shown.pop(row.key, 0)
             if count > row.mismatches or (row.mismatches and not count):
-                raise ValueError(f"{' / '.join(row.key)} counts {row.mismatches} mismatches, of which {count} are told")
+                raise InputError(f"{' / '.join(row.key)} counts {row.mismatches} mismatches, of which {count} are told")
         if shown:
-            raise ValueError(f"a mismatch belongs to {' / '.join(min(shown))}, which is no row")
+            raise InputError(f"a mismatch belongs to {' / '.join(min(shown))}, which is no row")
         return self
 
     @property

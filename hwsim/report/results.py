@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hwsim.errors import InputError
 from hwsim.files import replaced
 from hwsim.report.record import SCHEMA, RunReport
 
@@ -27,9 +28,9 @@ def read_json(path: Path) -> RunReport:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path}: is no JSON: {error}") from None
+        raise InputError(f"{path}: is no JSON: {error}") from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise ValueError(f"{path}: schema must be {SCHEMA}, not {_shown(data)}")
+        raise InputError(f"{path}: schema must be {SCHEMA}, not {_shown(data)}")
     summary = data.pop("summary", None)
     del data["schema"]
     try:
@@ -37,11 +38,11 @@ def read_json(path: Path) -> RunReport:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"])) or "report"
-        raise ValueError(f"{path}: {key}: {first['msg']}") from None
+        raise InputError(f"{path}: {key}: {first['msg']}") from None
     for name, value in report.summary().items():
         if not isinstance(summary, dict) or summary.get(name) != value:
             said = summary.get(name) if isinstance(summary, dict) else summary
-            raise ValueError(f"{path}: summary.{name} must be {value!r}, as the rows say, not {said!r}")
+            raise InputError(f"{path}: summary.{name} must be {value!r}, as the rows say, not {said!r}")
     return report
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError
 from hwsim.formats import codes_of, container_dtype, own_dtype
 from hwsim.formats.blocks import one_code, per_term, scale_shape
 from hwsim.formats.codes import Codes
@@ -17,25 +18,25 @@ Shape = tuple[int, ...]
 Side = Literal["a", "b"]
 
 
-def shape_error(what: str, expected: str, shape: Shape) -> ValueError:
+def shape_error(what: str, expected: str, shape: Shape) -> InputError:
     """The error for an array of the wrong shape."""
-    return ValueError(f"{what} must have shape {expected}, not {shape}")
+    return InputError(f"{what} must have shape {expected}, not {shape}")
 
 
 def check_length(unit: Unit, k: int, where: str = "") -> None:
     """Raise ValueError for a number of products, K, that the unit does not take. where: the message's beginning."""
     if k < 1:
-        raise ValueError(f"{where}K, the number of products, must be at least 1, not 0")
+        raise InputError(f"{where}K, the number of products, must be at least 1, not 0")
     instruction = unit.instruction
     if instruction.chain is None and k > instruction.k:
-        raise ValueError(
+        raise InputError(
             f"{where}K, the number of products, must be at most instruction.k ({instruction.k}), because {unit.name} "
             f"has instruction.chain none, not {k}"
         )
     if unit.scale is not None:
         for side, length in (("a", unit.scale.length("a")), ("b", unit.scale.length("b"))):
             if k % length:
-                raise ValueError(
+                raise InputError(
                     f"{where}K, the number of products, must be a multiple of scale.{side}.block along K ({length}), "
                     f"not {k}"
                 )
@@ -70,7 +71,7 @@ def addends(unit: Unit, c: Any, shape: Shape, what: str) -> Codes:
 def addend_codes(unit: Unit, c: Any, what: str) -> Codes:
     """The codes of addends of any shape. Raises ValueError where the unit has none."""
     if unit.operands.addend is None:
-        raise ValueError(f"{what} must be None, because {unit.name} has operands.addend none")
+        raise InputError(f"{what} must be None, because {unit.name} has operands.addend none")
     return codes_of(unit.operands.addend, as_array(c), what)
 
 
@@ -78,13 +79,13 @@ def check_unscaled(unit: Unit, scale_a: Any, scale_b: Any) -> None:
     """Raise ValueError for scales of an unscaled unit."""
     for what, given in (("scale_a", scale_a), ("scale_b", scale_b)):
         if given is not None:
-            raise ValueError(f"{what} must be None, because {unit.name} has scale none")
+            raise InputError(f"{what} must be None, because {unit.name} has scale none")
 
 
 def scale_codes(unit: Unit, scale: Scale, side: Side, given: Any, shape: Shape) -> Codes:
     """The codes of an operand's shared scales. Raises ValueError for None, naming the shape that is expected."""
     if given is None:
-        raise ValueError(f"scale_{side} is missing: {unit.name} takes one scale for every block, shape {shape}")
+        raise InputError(f"scale_{side} is missing: {unit.name} takes one scale for every block, shape {shape}")
     return codes_of(scale.of(side).format, as_array(given), f"scale_{side}")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from hwsim.errors import InputTypeError
 from hwsim.formats.catalog import explain_invalid, looks_like_path, nearest
 from hwsim.formats.yamlfile import Document, Location, SpecError, read
 from hwsim.spec.unit import Unit
@@ -59,7 +60,7 @@ def load_unit(name: str | Path | Unit) -> Unit:
     if isinstance(name, Unit):
         return name
     if not isinstance(name, (str, Path)):
-        raise TypeError(f"unit must be a unit's name, a path or a unit, not {type(name).__name__}")
+        raise InputTypeError(f"unit must be a unit's name, a path or a unit, not {type(name).__name__}")
     if isinstance(name, Path) or looks_like_path(name):
         return _from(Path(name))
     if name not in _shipped():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from hwsim.errors import InputError
 from hwsim.spec.unit import Unit
 
 
@@ -68,7 +69,7 @@ class Pipeline(BaseModel):
     @model_validator(mode="after")
     def _has_an_output_register(self) -> Pipeline:
         if not self.cuts:
-            raise ValueError("cuts must hold the last step: the output is registered")
+            raise InputError("cuts must hold the last step: the output is registered")
         return self
 
 
@@ -86,8 +87,8 @@ def pipeline(unit: Unit, cuts: tuple[str, ...] | None = None, contexts: int | No
     if cuts is None and unit.promotion:
         chosen.add("round")
     if unknown := sorted(chosen - set(every)):
-        raise ValueError(f"cuts must be steps of {unit.name} ({', '.join(every)}), not {', '.join(unknown)}")
+        raise InputError(f"cuts must be steps of {unit.name} ({', '.join(every)}), not {', '.join(unknown)}")
     if contexts is not None and not 1 <= contexts <= MAX_CONTEXTS:
-        raise ValueError(f"contexts must be 1 to {MAX_CONTEXTS}, not {contexts}")
+        raise InputError(f"contexts must be 1 to {MAX_CONTEXTS}, not {contexts}")
     ordered = tuple(step for step in every if step in chosen)
     return Pipeline(cuts=ordered, contexts=len(ordered) if contexts is None else contexts)

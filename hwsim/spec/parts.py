@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError
 
+from hwsim.errors import InputError
 from hwsim.formats import FixedFormat
 from hwsim.formats.blocks import BlockScale
 from hwsim.spec.keys import (
@@ -83,7 +84,7 @@ def _order(value: Any) -> Any:
     try:
         return Order.model_validate(value)
     except ValidationError:
-        raise ValueError("must be sequential or {modulo: M, groups: [[...], ...]}, of integers") from None
+        raise InputError("must be sequential or {modulo: M, groups: [[...], ...]}, of integers") from None
 
 
 class Instruction(SpecPart):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hwsim.errors import InputError
 from hwsim.formats import ExponentFormat, FloatFormat
 from hwsim.spec.sums import ReadAlignedSum
 from hwsim.spec.unit import Unit
 
 
-class NotImplementedYet(ValueError):
+class NotImplementedYet(InputError):
     """Raised for a setting of a valid specification that this version of hwsim does not support."""
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hwsim.errors import InputError
 from hwsim.study.report.contents import Axis, Chart, Kind, Series, StudyReport, TextTable
 from hwsim.study.report.declared import line, table
 from hwsim.study.report.scales import short
@@ -65,7 +66,7 @@ def default_report(results: Results, command: str) -> StudyReport:
     """
     points, study = results.points, results.study
     if not points:
-        raise ValueError("a report has at least one point")
+        raise InputError("a report has at least one point")
     along = _along(points)
     drawn = _drawn(points, along)
     charts = [chart for measure in MEASURES if (chart := _chart(drawn, study.confidence, measure, along))]

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 import hwsim
+from hwsim.errors import InputError
 from hwsim.spec import as_yaml
 from hwsim.study.data import check, digest
 from hwsim.study.intervals import interval
@@ -67,7 +68,7 @@ def run(
     """
     made = points(study)
     if (many := len(made) * study.trials) > MOST_ROWS:
-        raise ValueError(f"study {study.name}: has {many:,} trials, the limit is {MOST_ROWS:,}")
+        raise InputError(f"study {study.name}: has {many:,} trials, the limit is {MOST_ROWS:,}")
     for data in study.data:
         check(data, study.lengths, study.rows, study.columns)
     store = Store(folder, identity(study))
@@ -99,9 +100,9 @@ def read_results(folder: Path) -> Results:
     try:
         table = arrow().parquet.read_table(path)
     except arrow().ArrowException as error:
-        raise ValueError(f"{path}: cannot be read as a Parquet file: {error}") from None
+        raise InputError(f"{path}: cannot be read as a Parquet file: {error}") from None
     if METADATA not in (table.schema.metadata or {}):
-        raise ValueError(f"{path}: holds no study's results")
+        raise InputError(f"{path}: holds no study's results")
     study = load_study(yaml.safe_load(table.schema.metadata[b"study"]), folder)
     return Results(study, table, _summary(study, points(study), table), _measures(table), folder)
 

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hwsim.errors import ToolMissing
+from hwsim.errors import InputError, ToolMissing
 from hwsim.files import replaced
 
 PARTS, IDENTITY, LOCK = ".parts", "study", "lock"
@@ -41,7 +41,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> Any:
     names = list(rows[0])
     for row in rows:
         if list(row) != names:
-            raise ValueError(f"rows must have the same columns, not {sorted(set(names) ^ set(row))} in some alone")
+            raise InputError(f"rows must have the same columns, not {sorted(set(names) ^ set(row))} in some alone")
     schema = pa.schema([(name, pa.int32() if name in ("point", "trial") else pa.float64()) for name in names])
     return pa.Table.from_pylist(rows, schema)
 
@@ -72,7 +72,7 @@ class Store:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise ValueError(f"{self.folder}: another process is writing a study's results here") from None
+                raise InputError(f"{self.folder}: another process is writing a study's results here") from None
             if self._held() not in (None, self.identity):
                 self._clear()
             with replaced(self.parts / IDENTITY) as file:
@@ -83,17 +83,17 @@ class Store:
 
     def _check(self, overwrite: bool) -> None:
         if self.folder.exists() and not self.folder.is_dir():
-            raise ValueError(f"{self.folder}: must be a folder, which results are written to; it is a file")
+            raise InputError(f"{self.folder}: must be a folder, which results are written to; it is a file")
         inside = set(os.listdir(self.folder)) if self.folder.exists() else set()
         held = self._held()
         if inside and (held is None or inside - OURS):
             other = sorted(inside - OURS) or sorted(inside)
-            raise ValueError(
+            raise InputError(
                 f"{self.folder}: holds {', '.join(other[:3])}{', ...' if len(other) > 3 else ''}, which are no study's "
                 "results; name a new folder"
             )
         if held not in (None, self.identity) and not overwrite:
-            raise ValueError(
+            raise InputError(
                 f"{self.folder}: holds the results of another study, or of this one before it was changed; name "
                 "another folder, or give --overwrite"
             )

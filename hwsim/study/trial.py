@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError
 from hwsim.products import FEW, chosen, gemm
 from hwsim.report.explained import explain
 from hwsim.spec import Unit
@@ -63,7 +64,7 @@ def _quantized(point: Point, a: NDArray[np.float32], b: NDArray[np.float32]) -> 
         of_a = apply(point.scaling.a, "a", point.unit, a)
         of_b = apply(point.scaling.b, "b", point.unit, b)
     except ValueError as error:
-        raise ValueError(f"{point.name}: {error}") from None
+        raise InputError(f"{point.name}: {error}") from None
     factors = [one.factor for one in (of_a, of_b) if one.factor is not None]
     # Two numbers of 24 bits: exact.
     factor = None if not factors else factors[0] if len(factors) == 1 else factors[0] * factors[1]

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from hwsim.errors import InputError
 from hwsim.vectors.stored import Stored
 
 COMMENTS = ("#", "//")
 UNKNOWN = frozenset("xXzZ?")
 
 
-class Malformed(ValueError):
+class Malformed(InputError):
     """A file of results cannot be read; says at which line."""
 
 
@@ -94,7 +95,7 @@ class Answers:
     def _hex(self, line: int, word: str) -> int:
         try:
             if word[:1] in "+-":
-                raise ValueError(word)
+                raise InputError(word)
             return int(word, 16)
         except ValueError:
             raise self._wrong(line, f"{word[:40]!r} is not hexadecimal") from None

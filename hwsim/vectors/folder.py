@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
+from hwsim.errors import InputError
 from hwsim.files import replaced
 
 MANIFEST = "manifest.yaml"
@@ -45,7 +46,7 @@ class Growing:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.close()
-            raise ValueError(f"another run is writing {self.target}") from None
+            raise InputError(f"another run is writing {self.target}") from None
         self.state = self._noted()
         return self
 
@@ -128,9 +129,9 @@ def _refuse_strangers(target: Path) -> None:
     if not target.exists():
         return
     if not target.is_dir():
-        raise ValueError(f"{target} is a file; a vector set is a folder")
+        raise InputError(f"{target} is a file; a vector set is a folder")
     if any(target.iterdir()) and not (target / MANIFEST).exists():
-        raise ValueError(f"{target} holds something else than a vector set; name another folder")
+        raise InputError(f"{target} holds something else than a vector set; name another folder")
 
 
 def hashed(path: Path) -> Any:

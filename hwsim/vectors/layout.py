@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.compiled import compiled
+from hwsim.errors import InputError
 
 WORD = 64
 
@@ -78,7 +79,7 @@ def layout(fields: Iterable[tuple[str, int, int, bool]]) -> Layout:
 def _put(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None:
     """Put values (lines, count) of at most 64 bits into their places; of signed ones the low bits."""
     if values.shape != (len(words), field.count):
-        raise ValueError(f"{field.name} takes {(len(words), field.count)} values, not {values.shape}")
+        raise InputError(f"{field.name} takes {(len(words), field.count)} values, not {values.shape}")
     values = np.ascontiguousarray(values)
     if field.offset % 8 == 0 and field.bits == 8 * values.dtype.itemsize and sys.byteorder == "little":
         first, size = field.offset // 8, field.bits * field.count // 8

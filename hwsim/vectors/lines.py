@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hwsim.cases.batch import Batch
 from hwsim.cases.case import Case, addend_mask, block_lengths
+from hwsim.errors import InputError
 from hwsim.formats import Class, Format
 from hwsim.formats.codes import Codes
 from hwsim.model.definition import Definition
@@ -157,12 +158,12 @@ def stage_layout(unit: Unit) -> Layout:
         case AlignedSum(subgroup=None, fraction_bits=bits):
             pass
         case _:
-            raise ValueError(
+            raise InputError(
                 f"stage values are those of one aligned window, and {unit.name} sums otherwise ({unit.sum.method}); "
                 "the partial results are in partial.hex"
             )
     if bits > MOST_WINDOW:
-        raise ValueError(f"stage values hold windows of up to {MOST_WINDOW} fraction bits, not {bits}")
+        raise InputError(f"stage values hold windows of up to {MOST_WINDOW} fraction bits, not {bits}")
     terms = unit.instruction.lanes + (unit.sum.addend == "aligned")
     fields = [
         ("special", 2, 1, False),

@@ -13,6 +13,7 @@ from typing import Any
 import hwsim
 from hwsim.cases.batch import Batch, batches
 from hwsim.cases.random_cases import MANY, random_batch, runs
+from hwsim.errors import InputError
 from hwsim.formats import tables
 from hwsim.kernels import AnyKernel
 from hwsim.kernels.tiles import threads
@@ -67,14 +68,14 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
     """
     unit = wanted.unit
     if wanted.cases is not None and wanted.cases < 1:
-        raise ValueError(f"cases must be at least 1, not {wanted.cases}: a set of none proves nothing")
+        raise InputError(f"cases must be at least 1, not {wanted.cases}: a set of none proves nothing")
     if wanted.stages:
         stage_layout(unit)
     planned = plan(unit, wanted.suite, wanted.seed, lambda what: progress(0, 0, f"solving for {what} cases"))
     total = number_of_cases(wanted, planned)
     formats = wanted.formats or (("hex",) if total > SMALL else tuple(FORMATS))
     if "npz" in formats and total > MOST_ARRAYS:
-        raise ValueError(f"an npz file holds up to {MOST_ARRAYS:,} cases, not {total:,}; ask for other formats")
+        raise InputError(f"an npz file holds up to {MOST_ARRAYS:,} cases, not {total:,}; ask for other formats")
     files = [name for each in formats for name in FORMATS[each]]
     files += [PARTIAL] * (total <= EXPLAINED) + [STAGES] * wanted.stages
     # A few cases do not wait for a kernel to be compiled.

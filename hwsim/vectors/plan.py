@@ -11,6 +11,7 @@ from hwsim.cases.captured import captured_cases
 from hwsim.cases.case import Case
 from hwsim.cases.matrices import GemmProblem, gemm_cases, gemm_problem
 from hwsim.cases.pairs import product_cases
+from hwsim.errors import InputError
 from hwsim.readings import Discrimination, discrimination
 from hwsim.spec import NotImplementedYet, Unit, implemented
 
@@ -69,12 +70,12 @@ def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None)
     if suite in SUITES:
         return _sequence(unit, seed, progress)
     if suite not in PARTS:
-        raise ValueError(f"unknown suite {suite!r}; there are {', '.join([*SUITES, *PARTS])}")
+        raise InputError(f"unknown suite {suite!r}; there are {', '.join([*SUITES, *PARTS])}")
     progress(suite)
     planned = _alone(unit, suite, seed, progress)
     for part in planned.parts:
         if part.why:
-            raise ValueError(f"{unit.name} has no suite {suite}: {part.why}")
+            raise InputError(f"{unit.name} has no suite {suite}: {part.why}")
     return planned
 
 
@@ -153,7 +154,7 @@ def _gemm(unit: Unit, problems: Sequence[GemmProblem]) -> SetPart:
 def _captured(unit: Unit) -> SetPlan:
     known = [(replace(case, id=f"captured/{case.id}"), code) for case, code in captured_cases(unit)]
     if not known:
-        raise ValueError(
+        raise InputError(
             f"no captured results of {unit.name} are at hand: HWSIM_SILICON names the folder that holds them"
         )
     part = SetPart("captured", [case for case, _ in known])

@@ -13,6 +13,7 @@ import numpy as np
 import yaml
 
 from hwsim.cases.case import Case
+from hwsim.errors import InputError
 from hwsim.spec import Unit
 from hwsim.vectors.block import TEXT
 from hwsim.vectors.folder import MANIFEST, hashed
@@ -81,7 +82,7 @@ class HexLines:
         self.path, self.layout, self.count = path, layout, count
         self.length = layout.digits + 1
         if path.stat().st_size != count * self.length:
-            raise ValueError(
+            raise InputError(
                 f"{path} must have {count} lines of {layout.digits} digits, which {path.stat().st_size} bytes are not"
             )
         with path.open("rb") as file:
@@ -102,19 +103,19 @@ def stored(folder: str | Path) -> Stored:
     """
     path = Path(folder)
     if not (path / MANIFEST).is_file():
-        raise ValueError(f"{path} holds no vector set: there is no {MANIFEST}")
+        raise InputError(f"{path} holds no vector set: there is no {MANIFEST}")
     try:
         manifest = yaml.safe_load((path / MANIFEST).read_text())
         version, files = manifest["version"], manifest["files"]
         if manifest["generator"] != "hwsim vectors":
             raise KeyError("generator")
     except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
-        raise ValueError(f"{path / MANIFEST} is not a manifest that `hwsim vectors` wrote") from None
+        raise InputError(f"{path / MANIFEST} is not a manifest that `hwsim vectors` wrote") from None
     if version != VERSION:
-        raise ValueError(f"{path / MANIFEST}: version must be {VERSION}, not {version}; make the set again")
+        raise InputError(f"{path / MANIFEST}: version must be {VERSION}, not {version}; make the set again")
     for name in (OPERANDS, EXPECTED):
         if not (path / name).is_file():
-            raise ValueError(f"{path / name} is missing")
+            raise InputError(f"{path / name} is missing")
         if hashed(path / name).hexdigest() != files[name]["sha256"]:
-            raise ValueError(f"{path / name} is not as it was written: its SHA-256 is not that of {MANIFEST}")
+            raise InputError(f"{path / name} is not as it was written: its SHA-256 is not that of {MANIFEST}")
     return Stored(path, manifest, Unit.model_validate(manifest["unit"]))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from hwsim.cases.batch import Batch, batches
 from hwsim.cases.case import Case
+from hwsim.errors import InputError
 from hwsim.kernels import AnyKernel
 from hwsim.spec import Unit
 from hwsim.vectors.answers import UNKNOWN, Malformed
@@ -71,7 +72,7 @@ def _unit(lines: Iterable[str]) -> tuple[Unit, Iterator[tuple[int, str]]]:
     try:
         word, _, text = line.removeprefix("# ").partition(" ")
         if word != "unit":
-            raise ValueError(word)
+            raise InputError(word)
         return Unit.model_validate(json.loads(text)), numbered
     except ValueError:
         raise Malformed(
@@ -99,5 +100,5 @@ def _result(unit: Unit, word: str) -> int | None:
         return None
     code = hexadecimal(bare)
     if code is None or code >> unit.output.container_bits:
-        raise ValueError(f"result must be {unit.output.container_bits} bits in hexadecimal, not {word[:24]!r}")
+        raise InputError(f"result must be {unit.output.container_bits} bits in hexadecimal, not {word[:24]!r}")
     return code

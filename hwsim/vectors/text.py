@@ -7,6 +7,7 @@ from typing import Any
 
 from hwsim.cases.batch import Batch
 from hwsim.cases.case import Case, block_lengths
+from hwsim.errors import InputError
 from hwsim.formats import Format
 from hwsim.formats.codes import Codes
 from hwsim.spec import Unit
@@ -67,14 +68,14 @@ def case_of_words(unit: Unit, words: list[str]) -> Case:
     codes = {name: _codes(fmt, word, name) for (name, fmt), word in zip(formats.items(), words[1:], strict=True)}
     terms = len(codes["a"])
     if terms % unit.instruction.fill:
-        raise ValueError(f"a must have a multiple of {unit.instruction.fill} codes, not {terms}")
+        raise InputError(f"a must have a multiple of {unit.instruction.fill} codes, not {terms}")
     counts = {"b": terms, "c": 1}
     if unit.scale is not None:
         sides = zip(("scale_a", "scale_b"), block_lengths(unit), strict=True)
         counts |= {name: -(-terms // length) for name, length in sides}
     for name, count in counts.items():
         if name in codes and len(codes[name]) != count:
-            raise ValueError(f"{name} must have {count} codes, not {len(codes[name])}")
+            raise InputError(f"{name} must have {count} codes, not {len(codes[name])}")
     scales = (codes.get(name, ()) for name in ("scale_a", "scale_b"))
     return Case(words[0], codes["a"], codes["b"], codes.get("c", (0,))[0], *scales)
 
@@ -83,12 +84,12 @@ def _codes(fmt: Format, word: str, what: str) -> tuple[int, ...]:
     """The codes of a word. Raises ValueError for what is no whole number of codes in hexadecimal."""
     size = _digits(fmt)
     if len(word) % size:
-        raise ValueError(f"{what} must be codes of {size} hexadecimal digits each, not {len(word)} digits")
+        raise InputError(f"{what} must be codes of {size} hexadecimal digits each, not {len(word)} digits")
     if hexadecimal(word) is None:
-        raise ValueError(f"{what} must be hexadecimal digits, not {word[:24]!r}")
+        raise InputError(f"{what} must be hexadecimal digits, not {word[:24]!r}")
     found = tuple(int(word[at : at + size], 16) for at in range(0, len(word), size))
     if max(found) >> fmt.container_bits:
-        raise ValueError(f"{what} holds {max(found):#x}, and codes of {fmt.name} have {fmt.container_bits} bits")
+        raise InputError(f"{what} holds {max(found):#x}, and codes of {fmt.name} have {fmt.container_bits} bits")
     return found
 
 

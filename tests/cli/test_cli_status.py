@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from cli.cli_run import Run, fails
 
 import hwsim
 from hwsim.cli.app import app
-from hwsim.errors import ToolMissing
+from hwsim.errors import InputError, InputTypeError, ToolMissing
 
 HOPPER = "hopper-wgmma-e4m3-f32"
 
@@ -80,7 +81,7 @@ def raising(error: BaseException) -> None:
     """Make `hwsim fail` raise it."""
 
     @app.command("fail", hidden=True)
-    def fail() -> None:
+    def fail(name: str = "") -> None:
         raise error
 
 
@@ -95,18 +96,12 @@ def failing() -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [
-        (ValueError("too\nlarge"), 2, "^error: too large$"),
-        (TypeError("no list"), 2, "^error: no list$"),
+        (InputError("too\nlarge"), 2, "^error: too large$"),
+        (InputTypeError("no list"), 2, "^error: no list$"),
         (hwsim.SpecError("a.yaml:1: wrong"), 2, "^error: a.yaml:1: wrong$"),
         (hwsim.NotImplementedYet("not yet"), 2, "^error: not yet$"),
         (FileNotFoundError(2, "No such file", "x.txt"), 2, "^error: x.txt: No such file$"),
         (ToolMissing("iverilog is missing: apt-get install iverilog"), 3, "apt-get install iverilog"),
-        (
-            RuntimeError("broken [bold]"),
-            70,
-            r"unexpected RuntimeError: broken \[bold\]; .* please report it, .* --debug",
-        ),
-        (KeyError("x"), 70, "unexpected KeyError: 'x'"),
         (KeyboardInterrupt(), 130, ""),
     ],
 )
@@ -119,8 +114,25 @@ def test_exit_statuses(run: Run, failing: Any, error: BaseException, status: int
         fails(done, message, status)
 
 
+@pytest.mark.parametrize(
+    "error", [ValueError("no shape"), TypeError("no list"), RuntimeError("broken [bold]"), KeyError("x"), OSError("?")]
+)
+def test_a_fault_of_ours_is_not_called_the_users(run: Run, failing: Any, error: Exception) -> None:
+    # Of the errors that a library or a slip raises, none is bad input, whatever its type.
+    failing(error)
+    done = run("fail", "--name", "a b")
+    assert done.status == 70
+    what, *more = done.err.splitlines()
+    assert re.match(rf"error: unexpected {type(error).__name__}: .* in \w+\.py:\d+ \(\w+\); .* defect of hwsim", what)
+    assert str(error) in what
+    assert more[0] == "  command:  hwsim fail --name 'a b'"
+    assert more[1].startswith(f"  hwsim {hwsim.__version__}, Python 3.")
+    assert "--debug" in more[2]
+    assert "Traceback" not in done.err
+
+
 def test_debug_adds_the_traceback(run: Run, failing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    failing(ValueError("here"))
+    failing(InputError("here"))
     for arguments in (["--debug", "fail"], ["fail", "--debug"]):
         done = run(*arguments)
         assert done.status == 2

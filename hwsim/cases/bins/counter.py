@@ -11,6 +11,7 @@ from hwsim.cases.bins.declare import CoverageBin, How
 from hwsim.cases.bins.plan import GROUPS, CoveragePlan
 from hwsim.cases.bins.sampled import sampled_case
 from hwsim.cases.case import Case, dot
+from hwsim.errors import InputError
 from hwsim.model.definition import Definition
 from hwsim.model.record import Explanation
 
@@ -81,7 +82,7 @@ class Counter:
         """
         index = self._index.get(name)
         if index is None or self.plan.bins[index].how == "model":
-            raise ValueError(f"{self.plan.unit.name} has no bin {name!r} that traces are counted in")
+            raise InputError(f"{self.plan.unit.name} has no bin {name!r} that traces are counted in")
         self._counts[index] += count
 
     @property
@@ -120,7 +121,7 @@ class Counter:
         Raises ValueError for another plan's.
         """
         if self.plan.bins != other.plan.bins:
-            raise ValueError(f"counts of {other.plan.unit.name} do not fit the bins of {self.plan.unit.name}")
+            raise InputError(f"counts of {other.plan.unit.name} do not fit the bins of {self.plan.unit.name}")
         self.cases += other.cases
         self._counts += other._counts
         self._parts += other._parts
@@ -138,7 +139,7 @@ class Counter:
         counter = cls(plan)
         counts, parts = state["counts"], state["parts"]
         if list(counts) != list(counter._index) or len(parts) != len(counter._parts):
-            raise ValueError(f"counts: must be those of the {len(plan.bins)} bins of {plan.unit.name}")
+            raise InputError(f"counts: must be those of the {len(plan.bins)} bins of {plan.unit.name}")
         counter.cases = int(state["cases"])
         counter._counts[:] = list(counts.values())
         counter._counts[counter._composed] = 0

@@ -9,6 +9,7 @@ from typing import Literal
 from hwsim.cases.bench import Bench
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.sampled import SampledCase, SampledGroup
+from hwsim.errors import InputError
 
 MARKS = ("+", "-")  # of a sign of 0 and of 1
 How = Literal["model", "trace"]
@@ -56,7 +57,7 @@ class Declared:
         Raises ValueError for a name that there is already.
         """
         if name in self._names:
-            raise ValueError(f"two bins are named {name!r}")
+            raise InputError(f"two bins are named {name!r}")
         self._names.add(name)
         self.bins.append(CoverageBin(group, name, unreachable, how, parts))
         return len(self.bins) - 1

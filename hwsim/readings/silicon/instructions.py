@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
+from hwsim.errors import InputError
 from hwsim.formats import Format, get_format
 from hwsim.spec import Unit
 
@@ -84,7 +85,7 @@ def instruction_of(unit: Unit, name: str | None = None) -> GpuInstruction:
     all instructions.
     """
     if name is not None and name not in INSTRUCTIONS:
-        raise ValueError(f"unknown instruction {name!r}; known: {', '.join(INSTRUCTIONS)}")
+        raise InputError(f"unknown instruction {name!r}; known: {', '.join(INSTRUCTIONS)}")
     candidates = [INSTRUCTIONS[name]] if name is not None else list(INSTRUCTIONS.values())
     family = "wgmma" if "wgmma" in unit.name else "mma"
     fitting = [each for each in candidates if _fits(each, unit) and (name is not None or each.family == family)]
@@ -92,7 +93,7 @@ def instruction_of(unit: Unit, name: str | None = None) -> GpuInstruction:
         return fitting[0]
     operands, names = unit.operands, ", ".join(each.name for each in candidates)
     wanted = f"{operands.a.name} x {operands.b.name} + {_name(operands.addend)}, k {unit.instruction.k}"
-    raise ValueError(f"unit {unit.name} ({wanted}) is none of the instructions that can be captured: {names}")
+    raise InputError(f"unit {unit.name} ({wanted}) is none of the instructions that can be captured: {names}")
 
 
 def _name(fmt: Format | None) -> str:

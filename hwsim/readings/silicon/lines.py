@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from hwsim.errors import InputError
+
 HEX = re.compile(r"[0-9a-f]*\Z")
 
 
@@ -21,9 +23,9 @@ class CheckedLines:
         # After the last line's end there is nothing, or a line that was cut off.
         self._rest = self._lines.pop()
 
-    def error(self, message: str) -> ValueError:
+    def error(self, message: str) -> InputError:
         """The error `FILE:LINE: MESSAGE`, for the line read last."""
-        return ValueError(f"{self.path}:{self.number_of}: {message}")
+        return InputError(f"{self.path}:{self.number_of}: {message}")
 
     def next(self, wanted: str) -> str:
         """Read the next line. Raises ValueError at the end of the file."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from hwsim.errors import InputError
 from hwsim.files import replaced
 from hwsim.readings.silicon.case import CaptureCase, CaseFile
 from hwsim.readings.silicon.instructions import INSTRUCTIONS, GpuInstruction
@@ -58,11 +59,11 @@ def store(folder: Path, cases: CaseFile, results: ResultFile, replace: bool = Fa
     manifest = _manifest(path) if (path / MANIFEST).exists() else {"instructions": {}}
     sections = [section for section in results.sections if not section.skipped]
     if not sections:
-        raise ValueError(f"no instruction was captured on {results.facts['gpu']}: nothing to import")
+        raise InputError(f"no instruction was captured on {results.facts['gpu']}: nothing to import")
     names = [section.section.instruction.name for section in sections]
     present = [name for name in names if name in manifest["instructions"]]
     if present and not replace:
-        raise ValueError(f"{path} holds results of {', '.join(present)} already; say --replace to take the new ones")
+        raise InputError(f"{path} holds results of {', '.join(present)} already; say --replace to take the new ones")
     for section in sections:
         name = section.section.instruction.name
         data = _packed(section)
@@ -109,10 +110,10 @@ def _packed(one: SectionResults) -> bytes:
 def _manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
     if not file.is_file():
-        raise ValueError(f"{path} holds no captured results: there is no {MANIFEST}")
+        raise InputError(f"{path} holds no captured results: there is no {MANIFEST}")
     loaded = yaml.safe_load(file.read_text())
     if not isinstance(loaded, dict) or not isinstance(loaded.get("instructions"), dict):
-        raise ValueError(f"{file} is no manifest of captured results")
+        raise InputError(f"{file} is no manifest of captured results")
     return loaded
 
 
@@ -129,7 +130,7 @@ def load(path: Path, only: Iterable[str] = ()) -> list[Captured]:
     missing = wanted - {captured.unit for captured in stored} - {captured.instruction.name for captured in stored}
     if missing:
         known = ", ".join(entry["unit"] for entry in entries.values())
-        raise ValueError(f"{path} has no results of {', '.join(sorted(missing))}; it has {known}")
+        raise InputError(f"{path} has no results of {', '.join(sorted(missing))}; it has {known}")
     return stored
 
 
@@ -137,7 +138,7 @@ def _load(path: Path, name: str, entry: dict[str, Any]) -> Captured:
     file = path / f"{name}.npz"
     data = file.read_bytes()
     if hashlib.sha256(data).hexdigest() != entry["sha256"]:
-        raise ValueError(f"{file} is not the file that was imported: its sha256 is not the manifest's")
+        raise InputError(f"{file} is not the file that was imported: its sha256 is not the manifest's")
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         tags = arrays["tags"].tolist()
         a, b, d = (arrays[key].tolist() for key in "abd")

@@ -11,6 +11,7 @@ from math import expm1, log1p, sqrt
 
 import numpy as np
 
+from hwsim.errors import InputError
 from hwsim.formats import ExponentFormat, Format
 from hwsim.spec import AlignedSum, EvenOddSum, Unit, implemented
 from hwsim.study.accuracy.exact import Array
@@ -43,7 +44,7 @@ def bounds(unit: Unit, length: int, lam: float = 3.0) -> Bounds:
     """
     implemented(unit).demand()
     if length < 1:
-        raise ValueError(f"length must be at least 1, not {length}")
+        raise InputError(f"length must be at least 1, not {length}")
     parts = lengths(unit, length)
     inner = of_group_sums(unit, parts)
     outer = of_promotion(unit.promotion, parts) if unit.promotion else []
@@ -107,7 +108,7 @@ def counted_magnitude(
     Rounded up, so that it is never below the exact sum. Raises ValueError where scales are missing.
     """
     if unit.scale is not None and (scales_a is None or scales_b is None):
-        raise ValueError(f"{unit.name}: scales must be given: the unit has scales")
+        raise InputError(f"{unit.name}: scales must be given: the unit has scales")
     counts_zeros = isinstance(unit.sum, AlignedSum | EvenOddSum) and unit.sum.zero_terms == "count"
     exponents = unit.scale is not None and unit.scale.at == "subgroup"
     sides = []

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError
 from hwsim.study.accuracy.transformations import fast_two_sum, split_product, two_sum
 
 Array = NDArray[np.float64]
@@ -48,7 +49,7 @@ def exact_product(a: Array, b: Array) -> DoubleDouble:
     """
     a, b = _operand(a, "a"), _operand(b, "b")
     if a.shape[1] != b.shape[0]:
-        raise ValueError(f"a and b must fit: a is {a.shape}, b is {b.shape}")
+        raise InputError(f"a and b must fit: a is {a.shape}, b is {b.shape}")
     rows, columns = _exponents(a, 1), _exponents(b, 0)
     span_a, span_b = _span(a, rows, 1), _span(b, columns, 0)
     if not (a.size and b.size and span_a and span_b):
@@ -59,7 +60,7 @@ def exact_product(a: Array, b: Array) -> DoubleDouble:
         scaled = _sliced(_normalised(a, rows), span_a, _normalised(b, columns), span_b)
         made = _scaled(scaled, rows + columns)
     if not np.isfinite(made.hi).all():
-        raise ValueError("the product of a and b must be below 2^1024, the range of float64")
+        raise InputError("the product of a and b must be below 2^1024, the range of float64")
     return made
 
 
@@ -89,7 +90,7 @@ def times(x: DoubleDouble, factor: Array) -> DoubleDouble:
     with np.errstate(over="ignore"):
         made = DoubleDouble(np.ldexp(hi, exponent + shift), np.ldexp(lo, exponent + shift))
     if not np.isfinite(made.hi).all():
-        raise ValueError("the product with a factor must be below 2^1024, the range of float64")
+        raise InputError("the product with a factor must be below 2^1024, the range of float64")
     return made
 
 
@@ -101,9 +102,9 @@ def magnitude(a: Array, b: Array) -> Array:
 def _operand(x: Array, name: str) -> Array:
     x = np.asarray(x, dtype=np.float64)
     if x.ndim != 2:
-        raise ValueError(f"{name} must be a matrix, not of shape {x.shape}")
+        raise InputError(f"{name} must be a matrix, not of shape {x.shape}")
     if not np.isfinite(x).all():
-        raise ValueError(f"{name} must be finite")
+        raise InputError(f"{name} must be finite")
     return x
 
 
@@ -152,7 +153,7 @@ def slice_widths(span_a: int, span_b: int, length: int) -> tuple[int, int]:
     """
     both = EXACT_BITS + 2 - (length - 1).bit_length()
     if both < 4:
-        raise ValueError(f"the length of a product must be below 2^51, not {length}")
+        raise InputError(f"the length of a product must be below 2^51, not {length}")
 
     def cost(width: int) -> tuple[int, int]:
         first, second = _count(span_a, width), _count(span_b, both - width)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hwsim import processes
+from hwsim.errors import InputError
 from hwsim.rtl.synthesis import NEXTPNR, STAGES, YOSYS, Area, FlatModule, FlowFailed, area, require, unit_parts
 from hwsim.spec import NotImplementedYet, Unit
 from hwsim.study.results import Progress, nothing
@@ -31,9 +32,9 @@ class SynthesisOptions:
 
     def __post_init__(self) -> None:
         if self.stages not in STAGES:
-            raise ValueError(f"stages must be one of {', '.join(STAGES)}, not {self.stages!r}")
+            raise InputError(f"stages must be one of {', '.join(STAGES)}, not {self.stages!r}")
         if self.fmax not in ("none", "front", "all"):
-            raise ValueError(f"fmax must be none, front or all, not {self.fmax!r}")
+            raise InputError(f"fmax must be none, front or all, not {self.fmax!r}")
 
 
 def areas(units: Sequence[Unit], options: SynthesisOptions, fmax: bool, progress: Progress = nothing) -> Areas:

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from hwsim.errors import InputError
 from hwsim.files import replaced
 from hwsim.study.area.areas import SynthesisOptions, areas
 from hwsim.study.area.report import pareto_report
@@ -25,7 +26,7 @@ Run = Callable[[Study, Path], Results]
 def default_study(changes: Mapping[str, Any] | None = None) -> Study:
     """The study in pareto.yaml. changes: keys that take the place of its own, all but its units."""
     if changes and "units" in changes:
-        raise ValueError("--grid, --scaling and --skip-invalid go with --unit")
+        raise InputError("--grid, --scaling and --skip-invalid go with --unit")
     return load_study(yaml.safe_load(files("hwsim.study.area").joinpath("pareto.yaml").read_text()), changes=changes)
 
 

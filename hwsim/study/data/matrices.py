@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, SerializeAsAny, model_validator
 
+from hwsim.errors import InputError
 from hwsim.formats.yamlfile import RuleError
 from hwsim.study.data.parameters import StudyModel
 from hwsim.study.data.sources import CorrelatedSource, Source
@@ -92,4 +93,4 @@ def digest(data: Data) -> str:
 def _check_sizes(**sizes: Any) -> None:
     for name, size in sizes.items():
         if size < 1:
-            raise ValueError(f"{name} must be at least 1, not {size}")
+            raise InputError(f"{name} must be at least 1, not {size}")

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from hwsim.errors import InputError
+
 EXTREME = 60  # scales are from 2^-60 to 2^60
 FREEDOMS = 100  # of Student's t; with more it is a normal distribution, nearly
 
@@ -20,26 +22,26 @@ class StudyModel(BaseModel):
 def _number(value: Any) -> Any:
     """A number, also where YAML reads it as a word (1e-3); truth values are refused."""
     if isinstance(value, bool):
-        raise ValueError("must be a number")
+        raise InputError("must be a number")
     if isinstance(value, str):
         try:
             return float(value)
         except ValueError:
-            raise ValueError("must be a number") from None
+            raise InputError("must be a number") from None
     return value
 
 
 def _whole(value: Any) -> Any:
     number = _number(value)
     if not isinstance(number, (int, float)) or not float(number).is_integer():
-        raise ValueError("must be a whole number")
+        raise InputError("must be a whole number")
     return int(number)
 
 
 def _must(holds: Callable[[float], bool], rule: str) -> AfterValidator:
     def check(value: float) -> float:
         if not holds(value):
-            raise ValueError(f"must be {rule}")
+            raise InputError(f"must be {rule}")
         return value
 
     return AfterValidator(check)

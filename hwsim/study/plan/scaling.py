@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError
 from hwsim.formats import ExponentFormat, FixedFormat, Format, container_dtype, get_format
 from hwsim.formats.blocks import BlockScale, one_code, scale_shape
 from hwsim.formats.catalog import nearest
@@ -201,7 +202,7 @@ def apply(side: SideScaling, which: str, unit: Unit, numbers: NDArray[np.float32
     operand = _made(side, which, unit, numbers)
     factor = 1.0 if operand.factor is None else operand.factor
     if not (np.isfinite(operand.values).all() and np.isfinite(factor).all()):
-        raise ValueError(
+        raise InputError(
             f"operands.{which}: a scale or a code of {side.rule.element.name} is not finite, which no exact product "
             "goes with; let the rule saturate"
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputTypeError
 from hwsim.formats import FloatFormat, Format, get_format
 from hwsim.quantize import Rule, get_rule, quantize
 
@@ -18,7 +19,7 @@ def float_format(name: str) -> FloatFormat:
     """A format of that name that hwsim ships. Raises TypeError for one that is no floating-point format."""
     fmt = get_format(name)
     if not isinstance(fmt, FloatFormat):
-        raise TypeError(f"{name} must be a floating-point format")
+        raise InputTypeError(f"{name} must be a floating-point format")
     return fmt
 
 

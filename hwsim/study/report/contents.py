@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from hwsim.errors import InputError
+
 Kind = Literal["lines", "points", "bars", "heatmap"]
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -30,13 +32,13 @@ class Axis:
     def __post_init__(self) -> None:
         _said("axis title", self.title)
         if self.log not in (None, 2, 10):
-            raise ValueError(f"axis {self.title!r}: log must be 2, 10 or None, not {self.log!r}")
+            raise InputError(f"axis {self.title!r}: log must be 2, 10 or None, not {self.log!r}")
         if self.log and self.zero:
-            raise ValueError(f"axis {self.title!r}: a logarithmic axis has no zero")
+            raise InputError(f"axis {self.title!r}: a logarithmic axis has no zero")
         if self.categories is not None:
             _coerce(self, "categories", str)
             if self.log or not self.categories or len(set(self.categories)) != len(self.categories):
-                raise ValueError(f"axis {self.title!r}: categories must be different words on an axis that is not log")
+                raise InputError(f"axis {self.title!r}: categories must be different words on an axis that is not log")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,16 +76,16 @@ class Series:
             if getattr(self, field) is not None:
                 _coerce(self, field, kind)
                 if len(getattr(self, field)) != len(self.x):
-                    raise ValueError(
+                    raise InputError(
                         f"series {self.label!r}: {field} has {len(getattr(self, field))} entries, x {len(self.x)}"
                     )
         if len({isinstance(one, str) for one in self.x}) > 1:
-            raise ValueError(f"series {self.label!r}: x must be all numbers or all words")
+            raise InputError(f"series {self.label!r}: x must be all numbers or all words")
         if (self.low is None) != (self.high is None):
-            raise ValueError(f"series {self.label!r}: low and high go together")
+            raise InputError(f"series {self.label!r}: low and high go together")
         for low, value, high in zip(self.low or (), self.y, self.high or (), strict=False):
             if low > high or value < low or value > high:  # never true of NaN
-                raise ValueError(f"series {self.label!r}: {value} is not between low {low} and high {high}")
+                raise InputError(f"series {self.label!r}: {value} is not between low {low} and high {high}")
 
     @property
     def worded(self) -> bool:
@@ -102,7 +104,7 @@ class Reference:
     def __post_init__(self) -> None:
         _said("reference label", self.label)
         if self.axis not in ("x", "y") or not math.isfinite(self.value):
-            raise ValueError(f"reference {self.label!r}: a finite value on x or y, not {self.value} on {self.axis!r}")
+            raise InputError(f"reference {self.label!r}: a finite value on x or y, not {self.value} on {self.axis!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +140,7 @@ class Chart:
         object.__setattr__(self, "references", tuple(self.references))
         for holds, rule in self._rules():
             if not holds:
-                raise ValueError(f"chart {self.name}: {rule}")
+                raise InputError(f"chart {self.name}: {rule}")
 
     def _rules(self) -> Iterable[tuple[bool, str]]:
         labels = [(one.panel, one.label) for one in self.series]
@@ -199,12 +201,12 @@ class TextTable:
         object.__setattr__(self, "rows", tuple(tuple(map(str, row)) for row in self.rows))
         object.__setattr__(self, "right", tuple(self.right))
         if not self.header:
-            raise ValueError(f"table {self.title!r}: a table has columns")
+            raise InputError(f"table {self.title!r}: a table has columns")
         for at, row in enumerate(self.rows):
             if len(row) != len(self.header):
-                raise ValueError(f"table {self.title!r}: row {at} has {len(row)} cells, the header {len(self.header)}")
+                raise InputError(f"table {self.title!r}: row {at} has {len(row)} cells, the header {len(self.header)}")
         if not set(self.right) <= set(range(len(self.header))):
-            raise ValueError(f"table {self.title!r}: right must name columns 0 to {len(self.header) - 1}")
+            raise InputError(f"table {self.title!r}: right must name columns 0 to {len(self.header) - 1}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,7 +237,7 @@ class StudyReport:
         object.__setattr__(self, "parts", tuple(made))
         names = [one.name for one in self.charts]
         if len(set(names)) != len(names):
-            raise ValueError(f"report {self.name}: two charts of one name among {', '.join(names)}")
+            raise InputError(f"report {self.name}: two charts of one name among {', '.join(names)}")
 
     @property
     def charts(self) -> tuple[Chart, ...]:
@@ -250,12 +252,12 @@ class StudyReport:
 
 def _said(what: str, text: str) -> None:
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"{what} must be words, not {text!r}")
+        raise InputError(f"{what} must be words, not {text!r}")
 
 
 def _file_name(what: str, name: str) -> None:
     if not NAME.fullmatch(name):
-        raise ValueError(f"{what} name must be letters, digits, dots, dashes and underscores, not {name!r}")
+        raise InputError(f"{what} name must be letters, digits, dots, dashes and underscores, not {name!r}")
 
 
 def _coerce(one: Any, field: str, kind: Callable[[Any], Any]) -> None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any
 
-from hwsim.errors import ToolMissing
+from hwsim.errors import InputError, ToolMissing
 from hwsim.study.data import Data, digest
 from hwsim.study.runners.local import ONE_THREAD, Rows, Runner, WorkersLost, cores
 from hwsim.study.task import Task, code
@@ -52,9 +52,9 @@ def _check(scheduler: str, workers: int | None) -> None:
             f"--scheduler needs Dask, and {error.name} is missing; install it with: pip install 'hwsim[distributed]'"
         ) from None
     if scheduler not in {"local", *QUEUES} and ":" not in scheduler:
-        raise ValueError(f"scheduler must be local, slurm, lsf or an address as tcp://HOST:8786, not {scheduler!r}")
+        raise InputError(f"scheduler must be local, slurm, lsf or an address as tcp://HOST:8786, not {scheduler!r}")
     if workers is not None and ":" in scheduler:
-        raise ValueError(f"workers must not be given for a running cluster; {scheduler} has its own")
+        raise InputError(f"workers must not be given for a running cluster; {scheduler} has its own")
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def _client(scheduler: str, workers: int | None) -> Iterator[Any]:
         try:
             client = held.enter_context(Client(address, timeout=JOIN_SECONDS, set_as_default=False))
         except OSError as error:
-            raise ValueError(f"{scheduler}: no Dask scheduler answers there: {error}") from None
+            raise InputError(f"{scheduler}: no Dask scheduler answers there: {error}") from None
         yield client
 
 
@@ -96,7 +96,7 @@ def _cluster(scheduler: str, workers: int | None) -> Any:
     try:
         cluster = getattr(dask_jobqueue, QUEUES[scheduler])()
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{scheduler}: Dask's configuration, jobqueue.{scheduler}, is not complete: {error}") from None
+        raise InputError(f"{scheduler}: Dask's configuration, jobqueue.{scheduler}, is not complete: {error}") from None
     cluster.scale(jobs=workers or 1)
     return cluster
 
