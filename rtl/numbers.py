@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from amaranth.hdl import Shape
+from amaranth.utils import bits_for
 
 from hwsim.formats import ExponentFormat, FloatFormat, Format
 from hwsim.spec import Unit, WindowSum
@@ -17,8 +18,11 @@ from .lost import lost_bits
 
 
 def signed_shape(low: int, high: int) -> Shape:
-    """The narrowest shape that holds low..high."""
-    return Shape.cast(range(low, high + 1))
+    """The narrowest shape that holds low..high, however far apart."""
+    # Not Shape.cast(range(...)), which needs a range of fewer than 2^63 integers.
+    signed = low < 0
+    width = max(bits_for(low, signed), bits_for(high, signed)) if low or high else 0
+    return Shape(width, signed)
 
 
 def as_float(fmt: Format) -> FloatFormat:

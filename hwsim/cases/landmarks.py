@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
+from hwsim.formats.codes import all_codes
 from hwsim.spec.keys import Number
 
 
@@ -17,7 +18,7 @@ def zeros(fmt: Format) -> list[int]:
 def nans(fmt: Format) -> list[int]:
     """NaN codes: all of a format that lists them; of the others signalling, quiet and canonical, in both signs."""
     if not isinstance(fmt, FloatFormat):
-        return [code << fmt.padding for code in range(1 << fmt.bits) if fmt.is_nan(code)] if fmt.has_nan else []
+        return [code for code in all_codes(fmt) if fmt.is_nan(code >> fmt.padding)] if fmt.has_nan else []
     if fmt.nan != "ieee":
         return [code << fmt.padding for code in fmt.nan]
     top, last = fmt.top_bexp << fmt.fraction_bits, (1 << fmt.fraction_bits) - 1

@@ -11,6 +11,7 @@ from hwsim.cases.batch import batches, expected
 from hwsim.cases.case import Case, block_lengths
 from hwsim.formats import Class, Format, unpack
 from hwsim.formats.blocks import one_code
+from hwsim.formats.codes import all_codes
 from hwsim.model.addition import exact_sum
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit
@@ -34,7 +35,7 @@ def pair_cases(unit: Unit, step: int = 1) -> Iterator[Case]:
 
 def _codes(fmt: Format) -> list[int]:
     step = 1 << max(0, fmt.bits - MOST_BITS)
-    return [code << fmt.padding for code in range(0, 1 << fmt.bits, step)]
+    return list(all_codes(fmt)[::step])
 
 
 def product_cases(unit: Unit, together: int = 4) -> list[Case]:

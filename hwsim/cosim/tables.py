@@ -13,6 +13,7 @@ from hwsim.cosim.design import AMARANTH, Design, Play, Suite
 from hwsim.formats import Class, ExponentFormat, FloatFormat, Format, get_format, unpack
 from hwsim.formats import Fields as Decoded
 from hwsim.formats import formats as catalogue
+from hwsim.formats.codes import all_codes, is_padded
 from hwsim.model.terms import product
 from hwsim.rtl import FormatBench, convert, decode_fields, port_names, product_fields
 from hwsim.spec import Unit
@@ -105,11 +106,12 @@ def product_table(pairs: Sequence[tuple[FloatFormat, FloatFormat]]) -> CodeTable
     a, b = np.divmod(np.arange(side * side), side)
     answers, layouts = [], []
     for one, other in pairs:
-        inside = (a < 1 << one.container_bits) & (b < 1 << other.container_bits)
         rows: list[Fields] = [{} for _ in range(side * side)]
-        of_one, of_other = ([unpack(fmt, code) for code in range(1 << fmt.container_bits)] for fmt in (one, other))
-        for row in np.flatnonzero(inside).tolist():
-            rows[row] = expected_product(one, other, of_one[row // side], of_other[row % side])
+        of_other = {code: unpack(other, code) for code in all_codes(other)}
+        for code in all_codes(one):
+            left = unpack(one, code)
+            for code_b, right in of_other.items():
+                rows[code * side + code_b] = expected_product(one, other, left, right)
         answers.append(rows)
         layouts.append(list(product_fields(one, other)))
     return _table(port_names((), pairs)[1], a, b, answers, layouts)
@@ -143,8 +145,11 @@ def _packed(fields: Fields, layout: Sequence[tuple[str, int]]) -> tuple[int, int
 def expected_decode(fmt: Decodable, code: int) -> Fields:
     """What a decoder must say of a code; fields that are left out may be anything.
 
-    A NaN's and an infinity's exponent and significand mean nothing.
+    A NaN's and an infinity's exponent and significand mean nothing; nor does anything of a word that is no code, since
+    its padding is not zero.
     """
+    if not is_padded(fmt, code):
+        return {}
     sign, exp, sig, cls = unpack(fmt, code)
     if isinstance(fmt, ExponentFormat):
         return {"nan": 1} if cls is Class.NAN else {"bexp": exp + fmt.bias, "nan": 0}

@@ -72,9 +72,19 @@ def unpack(fmt: Kind, code: int) -> Fields:
     """
     if not 0 <= code < 1 << fmt.container_bits:
         raise InputError(f"{code:#x} is no {fmt.name} code: they have {fmt.container_bits} bits")
-    if fmt.padding and code & ((1 << fmt.padding) - 1) and code != fmt.canonical_nan:
+    if not is_padded(fmt, code):
         raise InputError(f"{code:#x} is no {fmt.name} code: the low {fmt.padding} bits must be zero")
     return fmt.fields(code >> fmt.padding)
+
+
+def all_codes(fmt: Kind) -> range:
+    """Every code of a format, its padding zero."""
+    return range(0, 1 << fmt.container_bits, 1 << fmt.padding)
+
+
+def is_padded(fmt: Kind, code: int) -> bool:
+    """Whether the padding of a code is as it must be: zero, except in the canonical NaN."""
+    return code & ((1 << fmt.padding) - 1) == 0 or code == fmt.canonical_nan
 
 
 def order_key(fmt: Kind, codes: Any) -> Ints:

@@ -14,6 +14,7 @@ from hwsim.cases.landmarks import infinities, is_finite, nans, numbers, zeros
 from hwsim.cases.palette import EXHAUSTIVE_BITS
 from hwsim.cases.solver import Filling, Pair
 from hwsim.formats import Format
+from hwsim.formats.codes import all_codes
 from hwsim.model.terms import Term
 
 WORDS = ("add", "subtract")
@@ -163,7 +164,7 @@ def any_pair(bench: Bench) -> Pair:
 @lru_cache(maxsize=16)
 def finite(fmt: Format) -> tuple[int, ...]:
     """Every finite code of a narrow format."""
-    return tuple(code for code in range(1 << fmt.container_bits) if is_finite(fmt, code))
+    return tuple(code for code in all_codes(fmt) if is_finite(fmt, code))
 
 
 CONTENTS: dict[str, Content] = {

@@ -13,6 +13,7 @@ from hwsim.cases.landmarks import infinities, nans, negate, numbers, zeros
 from hwsim.cases.palette import EXHAUSTIVE_BITS
 from hwsim.cases.solver import Pair
 from hwsim.formats import Class, FixedFormat, FloatFormat, unpack
+from hwsim.formats.codes import all_codes
 from hwsim.spec.keys import Number
 
 SPECIAL = ("NaN", "Inf")
@@ -62,7 +63,7 @@ def classes(fmt: Number) -> dict[str, tuple[int, ...]]:
 
 def _codes(fmt: Number) -> list[int]:
     if fmt.bits <= EXHAUSTIVE_BITS:
-        return list(range(1 << fmt.bits))
+        return list(all_codes(fmt))
     plain = [code >> fmt.padding for code in (*zeros(fmt), *numbers(fmt).values(), *infinities(fmt))]
     if isinstance(fmt, FloatFormat):
         plain += [code | fmt.sign_bit for code in plain]
