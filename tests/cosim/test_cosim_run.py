@@ -233,6 +233,17 @@ def test_a_unit_with_cases_of_no_chain_and_of_one_lane(icarus: None, tmp_path: P
     assert {row.suite for row in report.rows if row.unit == "short"} >= {"GEMM 3 x 3 x 4"}
 
 
+@pytest.mark.simulator
+def test_codes_in_wider_containers_and_a_window_of_70_bits(icarus: None, tmp_path: Path) -> None:
+    # A window's integer is beyond 64 bits, and most words of a container are no codes.
+    padded = {"name": "padded", "kind": "float", "exponent_bits": 3, "fraction_bits": 2, "bias": 3, "container": 8}
+    padded |= {"nan": "ieee", "infinities": True}
+    wide = odd_unit("wide", (padded, "e2m1"), "f32", window(70), padded, 2)
+    report = small_run(tmp_path / "out", (wide, pipeline(wide)), simulators=("icarus",), tables=True)
+    assert report.passed
+    assert {row.suite for row in report.rows} >= {"codec tables", "products", "dot directed", "dot random"}
+
+
 # What is refused before anything is built.
 
 

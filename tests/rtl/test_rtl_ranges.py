@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from amaranth.hdl import Shape
 from built_presets import others_soaked
 from cosim.plays import bulk_outcomes, design_of, recorded
 from odd_units import unit
 
 from hwsim.cases.case import Case
-from hwsim.rtl.numbers import WindowRanges
+from hwsim.rtl.numbers import WindowRanges, signed_shape
 from hwsim.spec import Unit, pipeline
 
 SMALL_SCALED = unit("small-scaled")
@@ -61,3 +62,11 @@ def test_what_the_ranges_leave_out_is_not_missed(unit: Unit) -> None:
     built = pipeline(unit)
     (outcome,) = bulk_outcomes(design_of(unit, built), [recorded(unit, built, cases)])
     assert (outcome.count, outcome.results) == (0, len(cases))
+
+
+def test_a_shape_holds_a_range_of_any_length() -> None:
+    for low in range(-9, 10):
+        for high in range(low, 10):
+            assert signed_shape(low, high) == Shape.cast(range(low, high + 1))
+    assert signed_shape(-(1 << 300), (1 << 300) - 1) == Shape(301, signed=True)
+    assert signed_shape(0, 1 << 300) == Shape(301)
