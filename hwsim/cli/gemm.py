@@ -68,6 +68,9 @@ def gemm(
         raise InputError(f"--output must be a .npy file, not {output}")
     stored = read(a), read(b)
     c, *scales = (None if name is None else read(name) for name in (addend, scale_a, scale_b))
+    for array in (*stored, c, *scales):
+        if array is not None and output.exists() and output.samefile(array.path):
+            raise InputError(f"--output {output} is where {array.name} is read from: name another file")
     rules = _rules(specified, stored, quantize, quantize_b)
     of_a = GivenFactor("a", stored[0], scales[0], rules[0])
     given = Given(specified, of_a, GivenFactor("b", stored[1], scales[1], rules[1]), c)

@@ -54,6 +54,11 @@ class StoredArray(NamedTuple):
     kind: str
 
     @property
+    def path(self) -> Path:
+        """The file that holds it."""
+        return _split(self.name)[0]
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The array's shape."""
         return self.array.shape

@@ -119,6 +119,8 @@ def test_wrong_input(run: Run, files: Path, words: str, message: str) -> None:
         (f"{HOPPER} a.npy b.npy", r"Missing option '--output' / '-o'"),
         (f"{HOPPER} a.npy b.npy -o d.npz", r"--output must be a \.npy file, not d\.npz"),
         (f"{HOPPER} a.npy b.npy -o folder.npy", r"--output must be a \.npy file, not folder\.npy"),
+        (f"{HOPPER} a.npy b.npy -o a.npy", r"--output a\.npy is where a\.npy is read from: name another file"),
+        (f"{HOPPER} a.npy b.npy --addend c.npy -o ./c.npy", r"--output c\.npy is where c\.npy is read from"),
         (f"{HOPPER} a.npy b.npy -o a.npy/d.npy", r"a\.npy/d\.npy: (Not a directory|File exists)"),
         (f"{MX} a40.npy short.npy -o d.npy", r"a40\.npy: K, .*, must be a multiple of scale\.a\.block along K \(32\)"),
         ("rvbna-e4m3-f32-n16 a.npy b.npy -o d.npy", r"a\.npy: K, .*, must be at most instruction\.k \(16\)"),
@@ -150,9 +152,9 @@ def test_wrong_input(run: Run, files: Path, words: str, message: str) -> None:
 def test_wrong_usage(run: Run, files: Path, words: str, message: str) -> None:
     np.save("a16.npy", np.zeros((4, 16), np.uint8))
     np.save("b16.npy", np.zeros((16, 3), np.uint8))
-    before = set(files.iterdir())
+    before = {path: path.read_bytes() for path in files.iterdir() if path.is_file()}
     fails(run("gemm", *words.split()), message)
-    assert set(files.iterdir()) == before
+    assert {path: path.read_bytes() for path in files.iterdir() if path.is_file()} == before
 
 
 def test_blocks_of_b_are_named_as_they_lie(run: Run, here: Path) -> None:
