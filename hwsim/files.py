@@ -1,4 +1,4 @@
-"""Files and folders that are written completely or not at all."""
+"""Files: read with a bound, and written completely or not at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,34 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
+
+from hwsim.errors import InputError
+
+MOST_BYTES = 1 << 30  # of a file that is read whole
+MOST_LINE = 1 << 22  # characters of a line
+
+
+def contents(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The bytes of a file, which a person or a program gave.
+
+    Raises OSError, and InputError for a file of more than `most` bytes, or one without an end, such as a device.
+    """
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise InputError(f"{path}: must have at most {most:,} bytes; it has more")
+    return data
+
+
+def bounded_lines(file: TextIO, name: str) -> Iterator[str]:
+    """The lines of a text. Raises InputError for one that does not end within `MOST_LINE` characters."""
+    number = 0
+    while line := file.readline(MOST_LINE + 1):
+        number += 1
+        if len(line) > MOST_LINE:
+            raise InputError(f"{name}:{number}: a line must have at most {MOST_LINE:,} characters; this one has more")
+        yield line
 
 
 @contextlib.contextmanager

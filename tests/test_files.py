@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
 import pytest
 
-from hwsim.files import cache_folder, replaced, replaced_folder
+from hwsim.errors import InputError
+from hwsim.files import MOST_LINE, bounded_lines, cache_folder, contents, replaced, replaced_folder
 
 
 def test_where_results_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,3 +77,19 @@ def test_a_folder_that_another_process_has_made_stays(tmp_path: Path) -> None:
     fill(path, "second", keep=True)
     assert [entry.name for entry in path.iterdir()] == ["first"]
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/full"])
+def test_what_has_no_end_is_read_to_a_bound(device: str) -> None:
+    with pytest.raises(InputError, match=f"^{device}: must have at most 1,000 bytes; it has more$"):
+        contents(Path(device), 1000)
+    with open(device) as file, pytest.raises(InputError, match=f"^{device}:1: a line must have at most 4,194,304 char"):
+        list(bounded_lines(file, device))
+
+
+def test_what_is_as_long_as_may_be_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 1000)
+    assert contents(path, 1000) == b"x" * 1000
+    text = "a\n\n" + "x" * (MOST_LINE - 1) + "\nend"
+    assert list(bounded_lines(io.StringIO(text), "-")) == io.StringIO(text).readlines()

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hwsim.cli.app import app
 from hwsim.cli.output import note, say
 from hwsim.errors import InputError
+from hwsim.files import bounded_lines
 from hwsim.spec import Unit, load_unit, presets
 
 if TYPE_CHECKING:
@@ -98,13 +99,13 @@ def _file(folder: str, results: str) -> Findings:
 
 
 @contextmanager
-def _opened(results: str) -> Iterator[TextIO]:
+def _opened(results: str) -> Iterator[Iterator[str]]:
     if results == "-":
-        yield sys.stdin
+        yield bounded_lines(sys.stdin, "-")
         return
     try:
         with open(results, encoding="ascii") as file:
-            yield file
+            yield bounded_lines(file, results)
     except UnicodeDecodeError as error:
         raise InputError(f"{results} must be text: byte {error.start} is {error.object[error.start]:#04x}") from None
 

@@ -8,8 +8,12 @@ from typing import Any
 import yaml
 
 from hwsim.errors import InputError
+from hwsim.files import contents
 
 Location = tuple[str | int, ...]
+
+# Of files that people write; what is larger is a mistake, or made to do harm.
+MOST_BYTES, MOST_VALUES, MOST_DEPTH, MOST_DIGITS = 1 << 22, 100_000, 50, 4_000
 
 
 class SpecError(InputError):
@@ -51,9 +55,13 @@ def read(path: Path) -> Document:
     Raises SpecError for a file that cannot be read, is not YAML, repeats a key, or holds no mapping.
     """
     try:
-        node = _compose(path.read_text(encoding="utf-8"))
+        node = _compose(contents(path, MOST_BYTES).decode())
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    except InputError as error:
+        raise SpecError(str(error)) from None
+    except RecursionError:
+        raise SpecError(f"{path}:1: must not be nested more than {MOST_DEPTH} deep") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark else 1
@@ -61,11 +69,7 @@ def read(path: Path) -> Document:
     if not isinstance(node, yaml.MappingNode):
         raise SpecError(f"{path}:1: must be a YAML mapping of keys to values")
     lines: dict[Location, int] = {(): 1}
-    try:
-        data = _build(node, (), lines, path)
-    except RecursionError:
-        raise SpecError(f"{path}:1: holds an alias of something that it stands in") from None
-    return Document(path, data, lines)
+    return Document(path, _build(node, (), lines, path), lines)
 
 
 def _compose(text: str) -> yaml.Node | None:
@@ -78,7 +82,17 @@ def _compose(text: str) -> yaml.Node | None:
     return yaml.compose(text, Loader=yaml.SafeLoader)
 
 
-def _build(node: yaml.Node, at: Location, lines: dict[Location, int], path: Path) -> Any:
+def _build(
+    node: yaml.Node, at: Location, lines: dict[Location, int], path: Path, above: frozenset[yaml.Node] = frozenset()
+) -> Any:
+    """A node as plain data. above: the nodes that it stands in."""
+    line, inner = node.start_mark.line + 1, above | {node}
+    if node in above:
+        raise SpecError(f"{path}:{line}: holds an alias of something that it stands in")
+    if len(at) > MOST_DEPTH:
+        raise SpecError(f"{path}:{line}: must not be nested more than {MOST_DEPTH} deep")
+    if len(lines) > MOST_VALUES:
+        raise SpecError(f"{path}:{line}: must not hold more than {MOST_VALUES:,} values, those of aliases counted")
     if isinstance(node, yaml.MappingNode):
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
@@ -87,19 +101,28 @@ def _build(node: yaml.Node, at: Location, lines: dict[Location, int], path: Path
                 raise SpecError(f"{path}:{line}: a key must be a word, not a {key_node.id}")
             key = str(key_node.value)
             if key in mapping:
-                raise SpecError(f"{path}:{line}: {'.'.join(map(str, (*at, key)))} stands twice")
+                raise SpecError(f"{path}:{line}: {_dotted((*at, key))} stands twice")
             lines[(*at, key)] = line
-            mapping[key] = _build(value_node, (*at, key), lines, path)
+            mapping[key] = _build(value_node, (*at, key), lines, path, inner)
         return mapping
     if isinstance(node, yaml.SequenceNode):
         for index, child in enumerate(node.value):
             lines[(*at, index)] = child.start_mark.line + 1
-        return [_build(child, (*at, index), lines, path) for index, child in enumerate(node.value)]
+        return [_build(child, (*at, index), lines, path, inner) for index, child in enumerate(node.value)]
     constructor = yaml.SafeLoader("")
+    digits = len(node.value)
+    if node.tag.endswith((":int", ":float")) and digits > MOST_DIGITS:
+        raise SpecError(
+            f"{path}:{line}: {_dotted(at)}: must have at most {MOST_DIGITS:,} digits, not {digits:,}"
+        )
     try:
         return constructor.construct_object(node)
     except yaml.constructor.ConstructorError as error:
         problem = error.problem or "cannot be read"
     except (ValueError, LookupError, AttributeError) as error:  # a date that is none, !!bool and !!timestamp of a word
         problem = str(error) if isinstance(error, ValueError) else f"{node.value!r} is no {node.tag.rpartition(':')[2]}"
-    raise SpecError(f"{path}:{node.start_mark.line + 1}: {'.'.join(map(str, at))}: {problem}")
+    raise SpecError(f"{path}:{line}: {_dotted(at)}: {problem}")
+
+
+def _dotted(at: Location) -> str:
+    return ".".join(map(str, at))

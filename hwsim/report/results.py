@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from hwsim.errors import InputError
-from hwsim.files import replaced
+from hwsim.files import contents, replaced
 from hwsim.report.record import SCHEMA, RunReport
 
 
@@ -26,8 +26,8 @@ def read_json(path: Path) -> RunReport:
     Raises ValueError, naming the file and the key, for anything else, and for a summary that is not that of the rows.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        data = json.loads(contents(path))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{path}: is no JSON: {error}") from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise InputError(f"{path}: schema must be {SCHEMA}, not {_shown(data)}")

@@ -14,12 +14,15 @@ import yaml
 
 from hwsim.cases.case import Case
 from hwsim.errors import InputError
+from hwsim.files import contents
 from hwsim.spec import Unit
 from hwsim.vectors.block import TEXT
 from hwsim.vectors.folder import MANIFEST, hashed
 from hwsim.vectors.layout import Layout
 from hwsim.vectors.lines import EXPECTED, OPERANDS, case_of, operand_layout, result_layout
 from hwsim.vectors.manifest import VERSION
+
+MOST_MANIFEST = 1 << 22  # bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +108,11 @@ def stored(folder: str | Path) -> Stored:
     if not (path / MANIFEST).is_file():
         raise InputError(f"{path} holds no vector set: there is no {MANIFEST}")
     try:
-        manifest = yaml.safe_load((path / MANIFEST).read_text())
+        manifest = yaml.safe_load(contents(path / MANIFEST, MOST_MANIFEST))
         version, files = manifest["version"], manifest["files"]
         if manifest["generator"] != "hwsim vectors":
             raise KeyError("generator")
-    except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
+    except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError, RecursionError):
         raise InputError(f"{path / MANIFEST} is not a manifest that `hwsim vectors` wrote") from None
     if version != VERSION:
         raise InputError(f"{path / MANIFEST}: version must be {VERSION}, not {version}; make the set again")

@@ -100,6 +100,9 @@ def test_a_container_holds_the_code_in_its_high_bits(tmp_path):
         fmt.decode([0x7E01])
 
 
+# Ten lines that stand for 10^10 values.
+BOMB = "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 11))
+
 BROKEN = [  # text, what follows `FILE:`
     ("", "1: must be a YAML mapping of keys to values"),
     ("- 1\n", "1: must be a YAML mapping of keys to values"),
@@ -109,6 +112,11 @@ BROKEN = [  # text, what follows `FILE:`
     ("? [a, b]\n: 1\n", "1: a key must be a word, not a sequence"),
     ("kind: !mine float\n", "1: kind: could not determine a constructor for the tag '!mine'"),
     ("kind: &all [*all]\n", "1: holds an alias of something that it stands in"),
+    ("kind: " + "[" * 60 + "]" * 60, "1: must not be nested more than 50 deep"),
+    ("kind: " + "[" * 20_000 + "]" * 20_000, "1: must not be nested more than 50 deep"),
+    (BOMB, "1: must not hold more than 100,000 values, those of aliases counted"),
+    (f"bias: 0x{'f' * 5000}", "1: bias: must have at most 4,000 digits, not 5,002"),
+    ("# " + "x" * (1 << 22), " must have at most 4,194,304 bytes; it has more"),
     ("kind: float\nbias: 2020-13-45\n", "2: bias: month must be in 1..12"),
     ("kind: float\nsubnormals: !!bool maybe\n", "2: subnormals: 'maybe' is no bool"),
     ("exponent_bits: 4\n", "1: kind is missing; it must be float, fixed or exponent"),

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from hwsim.files import replaced
+from hwsim.files import contents, replaced
 from hwsim.readings.silicon.case import CaptureCase, CaseFile, Section
 from hwsim.readings.silicon.instructions import INSTRUCTIONS, GpuInstruction
 from hwsim.readings.silicon.lines import CheckedLines
@@ -50,7 +50,7 @@ def write_cases(path: Path, generator: str, seed: int, sections: Sequence[Sectio
 
 def read_cases(path: Path) -> CaseFile:
     """Read a case file. Raises ValueError, naming file and line, for a file that is malformed or not complete."""
-    data = path.read_bytes()
+    data = contents(path)
     lines = CheckedLines(path, data)
     lines.expect(HEAD, "this is no case file")
     generator = lines.field("generator")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hwsim.files import contents
 from hwsim.readings.silicon.case import CaseFile, Section
 from hwsim.readings.silicon.lines import CheckedLines
 
@@ -57,7 +58,7 @@ def read_results(path: Path, cases: CaseFile) -> ResultFile:
 
     Raises ValueError, naming file and line, for a file that is malformed, not complete, or of other cases.
     """
-    lines = CheckedLines(path, path.read_bytes())
+    lines = CheckedLines(path, contents(path))
     lines.expect(HEAD, "this is no result file")
     checksum = lines.field("cases")
     if checksum != cases.checksum:

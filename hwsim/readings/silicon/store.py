@@ -15,7 +15,7 @@ import numpy as np
 import yaml
 
 from hwsim.errors import InputError
-from hwsim.files import replaced
+from hwsim.files import contents, replaced
 from hwsim.readings.silicon.case import CaptureCase, CaseFile
 from hwsim.readings.silicon.instructions import INSTRUCTIONS, GpuInstruction
 from hwsim.readings.silicon.results import FACTS, ResultFile, SectionResults
@@ -111,7 +111,7 @@ def _manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
     if not file.is_file():
         raise InputError(f"{path} holds no captured results: there is no {MANIFEST}")
-    loaded = yaml.safe_load(file.read_text())
+    loaded = yaml.safe_load(contents(file))
     if not isinstance(loaded, dict) or not isinstance(loaded.get("instructions"), dict):
         raise InputError(f"{file} is no manifest of captured results")
     return loaded
@@ -136,7 +136,7 @@ def load(path: Path, only: Iterable[str] = ()) -> list[Captured]:
 
 def _load(path: Path, name: str, entry: dict[str, Any]) -> Captured:
     file = path / f"{name}.npz"
-    data = file.read_bytes()
+    data = contents(file)
     if hashlib.sha256(data).hexdigest() != entry["sha256"]:
         raise InputError(f"{file} is not the file that was imported: its sha256 is not the manifest's")
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
