@@ -112,9 +112,7 @@ def _build(
     constructor = yaml.SafeLoader("")
     digits = len(node.value)
     if node.tag.endswith((":int", ":float")) and digits > MOST_DIGITS:
-        raise SpecError(
-            f"{path}:{line}: {_dotted(at)}: must have at most {MOST_DIGITS:,} digits, not {digits:,}"
-        )
+        raise SpecError(f"{path}:{line}: {_dotted(at)}: must have at most {MOST_DIGITS:,} digits, not {digits:,}")
     try:
         return constructor.construct_object(node)
     except yaml.constructor.ConstructorError as error:
