@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from hwsim.cases.batch import Batch
-from hwsim.cases.case import Case, block_lengths
-from hwsim.cases.drawing import key_of
+from hwsim.cases.case import Case
+from hwsim.cases.drawing import Ints, key_of
+from hwsim.cases.kinds import DIRECTED, KINDS
 from hwsim.formats import container_dtype
-from hwsim.formats.codes import Codes
 from hwsim.spec import Unit, implemented
 
-KINDS = ("any", "near", "spread", "cancel", "sparse", "straddle", "addend", "special")
+if TYPE_CHECKING:
+    from hwsim.cases.random_loops import DrawnCases
+
 # Cases of one length: few at first, so that a short list has all lengths, and then many, which kernels like.
 FEW, MANY, FEW_UNTIL = 8, 1024, 1024
 
@@ -22,32 +24,27 @@ FEW, MANY, FEW_UNTIL = 8, 1024, 1024
 class Names(Sequence[str]):
     """`random/00000042-spread` and so on, made when they are asked for."""
 
-    def __init__(self, first: int, count: int):
-        self._range = range(first, first + count)
+    def __init__(self, numbers: range, kinds: Sequence[str], label: str):
+        self._numbers, self._kinds, self._label = numbers, kinds, label
 
     def __len__(self) -> int:
-        return len(self._range)
+        return len(self._numbers)
 
     @overload
     def __getitem__(self, index: int) -> str: ...
     @overload
     def __getitem__(self, index: slice) -> Names: ...
     def __getitem__(self, index: int | slice) -> str | Names:
-        found = self._range[index]
-        return Names(found.start, len(found)) if isinstance(found, range) else case_name(found)
-
-
-def case_name(number: int) -> str:
-    """The id of a random case."""
-    return f"random/{number:08}-{KINDS[number % len(KINDS)]}"
+        found = self._numbers[index]
+        if isinstance(found, range):
+            return Names(found, self._kinds, self._label)
+        return f"{self._label}/{found:08}-{self._kinds[found % len(self._kinds)]}"
 
 
 def random_cases(unit: Unit, count: int, seed: int) -> list[Case]:
     """`count` random cases; the first n of a longer list are those of a list of n.
 
-    Case i is of kind i % 8: any numbers, near one another, spread over the window, cancelling, few, straddling the
-    window's end, beside a large addend, or with zeros, NaNs and infinities. Most have one beat; the others up to
-    `most_beats`.
+    Case i is of kind i % 8 of `KINDS`. Most have one beat; the others up to `most_beats`.
     Raises NotImplementedYet for a unit that the model does not have.
     """
     implemented(unit).demand()
@@ -90,22 +87,46 @@ def run_beats(unit: Unit, first: int) -> int:
 
 def random_batch(unit: Unit, seed: int, first: int, count: int) -> Batch:
     """The cases of a run, or its first ones. first: as from `runs`."""
-    from hwsim.cases.random_loops import draw  # Numba takes a while, and some draw nothing
-
-    operands, terms = unit.operands, run_beats(unit, first) * unit.instruction.lanes
-    key = key_of(seed, unit.name, "random")
-    drawn = draw(unit, key, first, count, terms)
-    a, b = drawn.a.astype(container_dtype(operands.a)), drawn.b.astype(container_dtype(operands.b))
-    c = np.zeros(count, np.uint8) if operands.addend is None else drawn.c.astype(container_dtype(operands.addend))
-    return Batch(Names(first, count), a, b, c, *_scales(unit, key, first, terms, drawn.head))
+    terms = run_beats(unit, first) * unit.instruction.lanes
+    return draw(unit, key_of(seed, unit.name, "random"), first, count, terms)
 
 
-def _scales(unit: Unit, key: int, first: int, terms: int, head: Codes) -> tuple[Codes | None, Codes | None]:
-    """Codes (cases, blocks) of both sides."""
-    from hwsim.cases.random_loops import scale_codes
+def draw(
+    unit: Unit, key: int, first: int, count: int, terms: int, kinds: Sequence[str] = KINDS, label: str = "random"
+) -> Batch:
+    """Cases `first` to `first` + `count` - 1 of so many terms; case i is of kind i % len(kinds).
 
-    if unit.scale is None:
-        return None, None
-    formats, lengths = (unit.scale.a.format, unit.scale.b.format), block_lengths(unit)
-    a, b = (scale_codes(formats[side], key, first, side, head[:, side], -(-terms // lengths[side])) for side in (0, 1))
-    return a, b
+    key: of the seed and the unit; a case depends on it, on the unit, its number, its length and its kind alone.
+    kinds: of `KINDS` and `hwsim.cases.kinds.DIRECTED`. label: how the ids begin: `random/00000042-spread` and so on.
+    """
+    from hwsim.cases.random_loops import no_cases  # Numba takes a while, and some draw nothing
+
+    whole = no_cases(unit, count, terms)
+    for at, drawn in _drawn(unit, key, np.arange(first, first + count), terms, kinds):
+        for codes, new in zip(whole, drawn, strict=True):
+            codes[at] = new
+    operands, scale = unit.operands, unit.scale
+    return Batch(
+        Names(range(first, first + count), kinds, label),
+        whole.a.astype(container_dtype(operands.a)),
+        whole.b.astype(container_dtype(operands.b)),
+        np.zeros(count, np.uint8) if operands.addend is None else whole.c.astype(container_dtype(operands.addend)),
+        None if scale is None else whole.scale_a.astype(container_dtype(scale.a.format)),
+        None if scale is None else whole.scale_b.astype(container_dtype(scale.b.format)),
+    )
+
+
+def _drawn(unit: Unit, key: int, numbers: Ints, terms: int, kinds: Sequence[str]) -> Iterator[tuple[Ints, DrawnCases]]:
+    """The places of some of the cases, and what is drawn there."""
+    from hwsim.cases.random_loops import draw_general
+
+    general = np.array([KINDS.index(kind) if kind in KINDS else -1 for kind in kinds])[numbers % len(kinds)]
+    if (general >= 0).any():
+        at = np.flatnonzero(general >= 0)
+        yield at, draw_general(unit, key, numbers[at], general[at], terms)
+    for number, kind in enumerate(kinds):
+        if kind not in KINDS:
+            from hwsim.cases.directed_loops import draw_directed
+
+            at = np.flatnonzero(numbers % len(kinds) == number)
+            yield at, draw_directed(unit, key, numbers[at], DIRECTED[kind], terms)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.cases.case import block_lengths
 from hwsim.cases.landmarks import infinities, nans
 from hwsim.compiled import compiled, inlined
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
-from hwsim.formats.codes import Codes
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.rounding import Ints
 from hwsim.formats.threefry import threefry
 from hwsim.spec import Unit
@@ -19,7 +19,7 @@ from hwsim.spec.sums import AlignedSum, EvenOddSum
 
 U, S = np.uint32, np.int64
 
-# The kinds of hwsim.cases.random_cases.KINDS, which case i has in turn.
+# The kinds of hwsim.cases.kinds.KINDS, by number.
 ANY, NEAR, SPREAD, CANCEL, SPARSE, STRADDLE, ADDEND, SPECIAL = range(8)
 HEAD = 16  # counters of a case before those of its lanes
 SCALES = 1 << 20  # counters of a case from which its scales are drawn
@@ -28,12 +28,13 @@ WORD = (1 << 32) - 1
 
 
 class DrawnCases(NamedTuple):
-    """What is drawn of some cases: codes a, b (cases, K) and c (cases,); head: words (cases, 2) of their scales."""
+    """Codes of n cases: a, b (n, K), c (n,), and scale_a, scale_b (n, blocks), which have no blocks without scales."""
 
     a: Ints
     b: Ints
     c: Ints
-    head: NDArray[np.uint32]
+    scale_a: Ints
+    scale_b: Ints
 
 
 class Side(NamedTuple):
@@ -73,7 +74,7 @@ def below(word: Any, stop: Any) -> Any:
 
 
 @inlined
-def _code(side: Any, magnitude: Any, word: Any) -> Any:
+def code_of(side: Any, magnitude: Any, word: Any) -> Any:
     """The code so far from zero; its sign is the word's last bit."""
     if side.fixed:
         return (-magnitude if word & 1 else magnitude) & (2 * side.sign - 1)
@@ -93,17 +94,26 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
     return min(max(x, low), high)
 
 
-def draw(unit: Unit, key: int, first: int, count: int, terms: int) -> DrawnCases:
-    """The cases `first` and on, each of so many terms. key: of the unit and the seed."""
-    sides = (unit.operands.a, unit.operands.b, unit.operands.addend or unit.operands.a)
-    a, b = np.empty((2, count, terms), np.int64)
-    drawn = DrawnCases(a, b, np.empty(count, np.int64), np.empty((count, 2), np.uint32))
-    lanes, window = unit.instruction.lanes, _spread(unit)
-    _draw(key & WORD, key >> 32, first, lanes, window, *(side_of(fmt) for fmt in sides), *drawn)  # type: ignore[call-arg]
+def no_cases(unit: Unit, count: int, terms: int) -> DrawnCases:
+    """Room for cases of so many terms, all zero."""
+    blocks = [-(-terms // length) for length in block_lengths(unit)] if unit.scale else [0, 0]
+    shapes = [(count, terms), (count, terms), (count,), *((count, number) for number in blocks)]
+    return DrawnCases(*(np.zeros(shape, np.int64) for shape in shapes))
+
+
+def draw_general(unit: Unit, key: int, numbers: Ints, kinds: Ints, terms: int) -> DrawnCases:
+    """Cases of these numbers and kinds, each of so many terms. key: of the unit and the seed."""
+    operands, lanes, drawn = unit.operands, unit.instruction.lanes, no_cases(unit, len(numbers), terms)
+    sides = [side_of(fmt) for fmt in (operands.a, operands.b, operands.addend or operands.a)]
+    head = np.empty((len(numbers), 2), np.uint32)
+    _draw(key & WORD, key >> 32, numbers, kinds, lanes, spread_of(unit), *sides, *drawn[:3], head)  # type: ignore[call-arg]
+    if unit.scale is not None:
+        for side, fmt in enumerate((unit.scale.a.format, unit.scale.b.format)):
+            _draw_scales(fmt, key, numbers, side, head[:, side], drawn[3 + side])
     return drawn
 
 
-def _spread(unit: Unit) -> int:
+def spread_of(unit: Unit) -> int:
     """The places over which products are spread out: those of the window, or of the result where there is none."""
     match unit.sum:
         case AlignedSum(fraction_bits=bits) | EvenOddSum(fraction_bits=bits):
@@ -113,8 +123,11 @@ def _spread(unit: Unit) -> int:
 
 
 @lru_cache(maxsize=64)
-def side_of(fmt: FloatFormat | FixedFormat) -> Side:
-    """The numbers of a format."""
+def side_of(fmt: Format) -> Side:
+    """The numbers of a format. Of powers of two, each is a binade."""
+    if isinstance(fmt, ExponentFormat):
+        codes = np.arange(fmt.min_code, fmt.max_code + 1)
+        return Side(0, 0, 0, 0, 0, codes, codes, codes - fmt.bias, 0, len(codes) - 1, np.array(fmt.nan, np.int64))
     if isinstance(fmt, FixedFormat):
         sign = 1 << fmt.bits - 1
         first = [0, *(1 << k for k in range(fmt.bits - 1))]
@@ -137,13 +150,13 @@ def side_of(fmt: FloatFormat | FixedFormat) -> Side:
     return Side(fixed, sign, zero, padding, fraction_bits, firsts, lasts, exponents, *ends, codes)
 
 
-def scale_codes(fmt: Format, key: int, first: int, side: int, head: NDArray[np.uint32], blocks: int) -> Codes:
-    """Codes (cases, blocks) of scales: mostly near one another and near 1, at times anywhere, rarely NaN.
+def _draw_scales(fmt: Format, key: int, numbers: Ints, side: int, head: NDArray[np.uint32], out: Ints) -> None:
+    """Draw codes (cases, blocks) of scales: mostly near one another and near 1, at times anywhere, rarely NaN.
 
     head: a word for each case.
     """
-    words_of = np.empty((2, len(head), blocks), np.uint32)
-    _words_by_case(key & WORD, key >> 32, SCALES * (side + 1), first, *words_of)
+    words_of = np.empty((2, *out.shape), np.uint32)
+    _words_by_case(key & WORD, key >> 32, SCALES * (side + 1), numbers, *words_of)
     (x, y), top = words_of.astype(np.int64), head.astype(np.int64)[:, None]
     near = (top >> 8) % 21 - 10 + x % 7 - 3
     if isinstance(fmt, ExponentFormat):
@@ -159,21 +172,22 @@ def scale_codes(fmt: Format, key: int, first: int, side: int, head: NDArray[np.u
         raise TypeError(f"scales are floats or powers of two, not {fmt.name}")
     codes = np.where(top % 12 == 0, anywhere, around) << padding
     struck = (top % 16 == 5) & (y % 4 == 0) & bool(nan)
-    return np.where(struck, nan[-1] if nan else 0, codes).astype(container_dtype(fmt))
+    out[:] = np.where(struck, nan[-1] if nan else 0, codes)
 
 
 @compiled
-def _words_by_case(key: Any, other: Any, low: Any, first: Any, x_out: Any, y_out: Any) -> None:
-    """`words` for each case from `first` on, a row each."""
+def _words_by_case(key: Any, other: Any, low: Any, numbers: Any, x_out: Any, y_out: Any) -> None:
+    """`words` for each case, a row each."""
     for i in range(len(x_out)):
-        words(key, other, low, first + i, x_out[i], y_out[i])
+        words(key, other, low, numbers[i], x_out[i], y_out[i])
 
 
 @compiled
 def _draw(
     key: Any,
     other: Any,
-    number: Any,
+    numbers: Any,
+    kinds: Any,
     lanes: Any,
     window: Any,
     a: Any,
@@ -184,7 +198,7 @@ def _draw(
     out_c: Any,
     out_head: Any,
 ) -> None:
-    """Draw cases `number` and on.
+    """Draw cases of these numbers and kinds.
 
     key, other: the key's words. lanes: products of a group. window: places over which products are spread out.
     a, b, c: a Side each; of a unit without an addend any. out_a, out_b: codes (n, K). out_c: (n,). out_head: (n, 2),
@@ -194,9 +208,8 @@ def _draw(
     x, y = np.empty(HEAD + terms, np.uint32), np.empty(HEAD + terms, np.uint32)
     half, groups = lanes // 2, terms // lanes
     for i in range(out_a.shape[0]):
-        case = number + i
-        words(key, other, 0, case, x, y)
-        kind = case % 8
+        kind = kinds[i]
+        words(key, other, 0, numbers[i], x, y)
         wide = x[0] & 7 == 0
         low_a, high_a = (0, a.first.size - 1) if wide else (a.low, a.high)
         low_b, high_b = (0, b.first.size - 1) if wide else (b.low, b.high)
@@ -230,11 +243,11 @@ def _draw(
                     p, q = (p, S(0)) if u & 2 else (S(0), q)
                 elif kind == SPECIAL and u & 12 == 0:
                     p = S(0)
-            out_a[i, at], out_b[i, at] = _code(a, p, u), _code(b, q, v)
+            out_a[i, at], out_b[i, at] = code_of(a, p, u), code_of(b, q, v)
             if kind == CANCEL and half <= lane < 2 * half and not (u & 6 == 0 and t % 4 == 3):
                 # The product half a group before, of the other sign.
                 before = x[HEAD + t - half]
-                out_a[i, at] = _code(a, from_a + below(before, span_a), U(before ^ U(1)))
+                out_a[i, at] = code_of(a, from_a + below(before, span_a), U(before ^ U(1)))
                 out_b[i, at] = out_b[i, at - half if at - half >= start else at - half + lanes]
             elif p and q:
                 most = max(most, a.exps[_binade(a, p)] + b.exps[_binade(b, q)])
@@ -264,13 +277,13 @@ def _addend(c: Any, kind: Any, most: Any, window: Any, choice: Any, where: Any, 
     """The addend's code: mostly near the largest product."""
     pick = choice & 15
     if pick == 0 or c.first.size == 1:
-        return _code(c, S(0), choice >> 8)
+        return code_of(c, S(0), choice >> 8)
     if pick == 1:
-        return _code(c, _in(c, 0, 0 if choice & 256 else c.first.size - 1, word), sign)
+        return code_of(c, _in(c, 0, 0 if choice & 256 else c.first.size - 1, word), sign)
     if kind == SPECIAL and pick < 6 and c.specials.size:
         return c.specials[below(word, c.specials.size)]
     reach = window + 6
     above = below(where, reach) if kind == ADDEND else below(where, 2 * reach) - reach
     exp = (most if most > -1000000 else 0) + above
     binade = _clip(np.searchsorted(c.exps, exp, "right") - 1, 0, c.first.size - 1)
-    return _code(c, _in(c, binade, binade, word), sign)
+    return code_of(c, _in(c, binade, binade, word), sign)
