@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import gcd
+from math import gcd, lcm
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.case import Case
+from hwsim.cases.batch import Batch
+from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.drawing import key_of
+from hwsim.cases.random_cases import draw
 from hwsim.kernels import supports
 from hwsim.readings.answers import batch_results, by_model
 from hwsim.readings.proofs import normal_forms, why_equal
 from hwsim.readings.readings import READINGS, Reading, read_unit
 from hwsim.readings.search import PairSearch
-from hwsim.readings.stimuli import Stimuli
 from hwsim.spec import Unit
 
+# Kinds of cases around the rules in which readings differ.
+KINDS = ("edge", "ladder", "rounding", "opposite", "below", "few", "subnormal", "growth")
 QUOTA = 16  # cases on which a pair must differ
 LIMIT = 10_000_000  # cases after which a pair is undecided
 FIRST_CHUNK, CHUNK = 2048, 16384
@@ -102,14 +106,14 @@ class _Finder:
     """Draws cases, and keeps those that tell most pairs apart that still need cases."""
 
     def __init__(self, unit: Unit, readings: Sequence[Unit], seed: int, open_pairs: list[tuple[int, int]]):
-        self.unit, self.readings, self.stimuli = unit, readings, Stimuli(unit, seed)
+        self.unit, self.readings, self.seed = unit, readings, seed
         self.search = PairSearch(open_pairs, QUOTA)
         self.cases: list[Case] = []
         self.tried = 0
         # Each kept case with the results of the readings that were still asked.
         self._rows: list[tuple[Case, NDArray[np.int64]]] = []
         subgroup = unit.subgroup
-        parts = [length for length in self.stimuli.blocks if length] + ([subgroup.lanes] if subgroup else [])
+        parts = (block_lengths(unit) if unit.scale else ()) + ((subgroup.lanes,) if subgroup else ())
         self._turns = gcd(unit.instruction.lanes, *parts) if unit.instruction.order == "sequential" else 1
         self._fast = all(map(supports, readings))
 
@@ -118,7 +122,8 @@ class _Finder:
         for number, (first, size, length) in enumerate(self._chunks(limit if self._fast else min(limit, SLOW_LIMIT))):
             if not self.search.asked:
                 break
-            batch, codes = self.stimuli.batch(first, size, length), np.zeros((size, len(self.readings)), np.int64)
+            batch = stimuli(self.unit, self.seed, first, size, length)
+            codes = np.zeros((size, len(self.readings)), np.int64)
             for index in self.search.asked:
                 codes[:, index] = batch_results(self.readings[index], batch)
             for index in self.search.keep(codes):
@@ -132,7 +137,7 @@ class _Finder:
         self._turn()
 
     def _chunks(self, limit: int) -> Iterator[tuple[int, int, int]]:
-        first, number, lengths = 0, 0, self.stimuli.lengths
+        first, number, lengths = 0, 0, lengths_of(self.unit)
         while first < limit:
             most = (FIRST_CHUNK if number < 2 * len(lengths) else CHUNK) if self._fast else SLOW_CHUNK
             size = min(most, limit - first)
@@ -148,6 +153,22 @@ class _Finder:
                 for case, row in telling if search.need[index] > 0 else ():
                     self.cases.append(turned(case, places, self._turns))
                     search.need -= row[search.left] != row[search.right]
+
+
+def stimuli(unit: Unit, seed: int, first: int, count: int, length: int) -> Batch:
+    """Cases `first` to `first` + `count` - 1, of `length` terms."""
+    return draw(unit, key_of(seed, unit.name, "readings"), first, count, length, KINDS, "G13")
+
+
+def lengths_of(unit: Unit) -> tuple[int, ...]:
+    """Lengths of the cases, in turn: one instruction, and two where instructions chain.
+
+    With a promotion register at least two: its window adds the sum so far, which the first group lacks.
+    """
+    step = lcm(unit.instruction.k, *(block_lengths(unit) if unit.scale else ()))
+    if unit.promotion is not None:
+        return 2 * step, min(3, unit.promotion_beats or 3) * step
+    return (step, step, step, 2 * step) if unit.instruction.chain is not None else (step,)
 
 
 def turned(case: Case, places: int, among: int) -> Case:

@@ -22,7 +22,6 @@ from hwsim.readings import READINGS, Reading
 from hwsim.readings.answers import by_model
 from hwsim.readings.changes import changed
 from hwsim.readings.readings import read_unit
-from hwsim.readings.stimuli import Stimuli
 from hwsim.rtl.support import supports as supports_rtl
 from hwsim.spec import ReadAlignedSum, Support, Unit, load_unit
 
@@ -114,10 +113,3 @@ def test_no_file_says_a_reading(tmp_path_factory: pytest.TempPathFactory) -> Non
     )
     with pytest.raises(ValueError, match="leading"):
         load_unit(path)
-
-
-def test_a_case_depends_on_its_number_alone() -> None:
-    stimuli = Stimuli(load_unit(HOPPER), 1)
-    many, one = stimuli.batch(100, 50, 32), stimuli.batch(130, 1, 32)
-    assert many.case(30) == one.case(0)
-    assert Stimuli(load_unit(HOPPER), 2).batch(130, 1, 32).case(0) != one.case(0)

@@ -18,8 +18,8 @@ from hwsim.model.late import Added
 from hwsim.readings import READINGS, Reading, own_reading, supports
 from hwsim.readings.answers import by_model
 from hwsim.readings.changes import changed
+from hwsim.readings.discriminate import lengths_of, stimuli
 from hwsim.readings.readings import TO_SPEC, LostRule, read_unit, short_name
-from hwsim.readings.stimuli import Stimuli
 from hwsim.spec import Unit, load_unit
 
 HOPPER = "hopper-wgmma-e4m3-f32"
@@ -40,9 +40,10 @@ SIMPLE = [HOPPER, "mxfp8-e4m3-f32", "hopper-wgmma-e4m3-f16", "rvbna-e4m3-f32-n8"
 
 @cache
 def drawn(name: str, seed: int, count: int) -> list[Case]:
-    stimuli = Stimuli(load_unit(name), seed)
-    lengths = dict.fromkeys(stimuli.lengths)
-    return [case for at, length in enumerate(lengths) for case in stimuli.batch(at * count, count, length).cases()]
+    unit = load_unit(name)
+    lengths = dict.fromkeys(lengths_of(unit))
+    drawn = (stimuli(unit, seed, at * count, count, length) for at, length in enumerate(lengths))
+    return [case for batch in drawn for case in batch.cases()]
 
 
 @cache
