@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from hwsim.readings.answers import results
 from hwsim.readings.changes import Candidate, changed
 from hwsim.readings.silicon.case import CaptureCase, CaseFile, Section, as_case
 from hwsim.readings.silicon.casefile import read_cases, write_cases
-from hwsim.readings.silicon.instructions import INSTRUCTIONS, instruction_of
+from hwsim.readings.silicon.design import RANDOM, stimuli
+from hwsim.readings.silicon.instructions import instruction_of
 from hwsim.readings.silicon.results import FACTS, SectionResults, result_lines
-from hwsim.readings.silicon.stimuli import Mix, stimuli
 from hwsim.spec import Unit, load_unit
 
 WGMMA = "hopper-wgmma-e4m3-f32"
 FACTS_OF_H200 = dict(zip(FACTS, ("NVIDIA H200", "9.0", "580.1", "13.0", "13.0", "nvcc 13.0.88"), strict=True))
 
 
-def some_cases(instruction: str, count: int, seed: int = 1, **mix: Any) -> list[CaptureCase]:
-    drawn = stimuli(INSTRUCTIONS[instruction], Mix(**mix), "random", Random(seed))
-    return list(islice(drawn, count))
+def some_cases(
+    name: str, count: int, kinds: tuple[str, ...] = RANDOM, times: tuple[int, ...] = (1,)
+) -> list[CaptureCase]:
+    """Cases of a unit's instruction. times: over how many instructions they go, in turn."""
+    unit = load_unit(name)
+    drawn = [stimuli(instruction_of(unit), unit, 1, "random", kinds, (each,)) for each in times]
+    return [next(drawn[index % len(drawn)]) for index in range(count)]
 
 
 def section(unit: str = WGMMA, count: int = 12) -> Section:
     """A section with chained cases, and one whose addend is switched off where that can be."""
     instruction = instruction_of(load_unit(unit))
-    cases = some_cases(instruction.name, count, instructions=(1, 2))
+    cases = some_cases(unit, count, times=(1, 2))
     if instruction.switch:
         cases[0] = CaptureCase("off", cases[0].a, cases[0].b, None)
     return Section(instruction, unit, cases)

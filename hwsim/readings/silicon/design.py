@@ -4,33 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import combinations, count, cycle, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.drawing import Stream
+from hwsim.cases.drawing import key_of
+from hwsim.cases.random_cases import draw
 from hwsim.readings.answers import results
 from hwsim.readings.changes import Candidate
 from hwsim.readings.questions import QUESTIONS, Question
 from hwsim.readings.search import PairSearch
 from hwsim.readings.silicon.case import CaptureCase, Section, as_case
 from hwsim.readings.silicon.instructions import GpuInstruction
-from hwsim.readings.silicon.stimuli import MIXES, Mix, stimuli
-from hwsim.spec import Unit, WindowSum
+from hwsim.spec import Unit
 
 QUOTA = 24  # cases on which a pair of candidates differs, where there are so many; 16 are promised
 TRIES = 4000  # stimuli after which pairs that none told apart are given up
 MOST_TRIES = 40_000
 AT_ONCE = 64  # stimuli that are computed together
 
-# What fills a section up, and for what share.
-FILLERS: tuple[tuple[str, float, Mix], ...] = (
-    ("random", 0.5, Mix()),
-    ("far", 0.15, Mix(spread=48)),
-    ("cancelling", 0.15, Mix(cancel=0.6, spread=10, idle=0.1)),
-    ("chained", 0.1, Mix(instructions=(2, 4))),
-    ("dense", 0.1, Mix(idle=0.0, zeros=0.0, spread=12, addend="near")),
+Kinds = tuple[str, ...]
+# Kinds of cases on which the answers to each question differ, by its name.
+KINDS: dict[str, Kinds] = {
+    "window": ("tie", "tie", "tie", "edge", "ladder"),
+    "lost": ("tie", "tie", "tie", "edge", "ladder"),
+    "result": ("tie", "edge", "near"),
+    "groups": ("edge", "ladder", "spread"),
+    "chain": ("edge", "ladder", "spread"),
+    "conversion": ("subnormal", "edge"),
+    "subnormals": ("subnormal", "few"),
+    "addend": ("near", "addend", "edge"),
+    "addend-bits": ("addend", "below"),
+    "zero-terms": ("zeros",),
+    "floor": ("floor", "floor", "floor", "tiny"),
+    "zero-sum": ("empty", "cancel"),
+    "tiny": ("tiny", "vanishing", "empty"),
+    "overflow": ("overflow", "specials"),
+    "nan": ("specials",),
+    "special-codes": ("specials",),
+}
+# Over how many instructions cases go, in turn, where that is not one.
+TIMES = {"chain": (2, 4), "addend": (1, 1, 2)}
+RANDOM: Kinds = ("any", "near", "spread", "sparse", "straddle", "addend", "zeros", "rounding")
+
+# What fills a section up: for what share, kinds, and over how many instructions.
+FILLERS: tuple[tuple[str, float, Kinds, tuple[int, ...]], ...] = (
+    ("random", 0.5, RANDOM, (1,)),
+    ("far", 0.15, ("spread", "straddle", "edge"), (1,)),
+    ("cancelling", 0.15, ("cancel", "opposite"), (1,)),
+    ("chained", 0.1, RANDOM, (2, 4)),
+    ("dense", 0.1, ("near", "ladder", "growth"), (1,)),
 )
 OFF = 8  # every eighth filling case has its addend switched off, where the instruction can
 
@@ -52,8 +76,8 @@ class Designed:
     def alike(self) -> list[frozenset[str]]:
         """Sets of two or more candidates that no stimulus tells apart."""
         classes = [{index} for index in range(len(self.candidates))]
-        for (i, j), count in self.apart.items():
-            if not count:
+        for (i, j), differ in self.apart.items():
+            if not differ:
                 classes[i] |= classes[j]
                 for member in classes[i]:
                     classes[member] = classes[i]
@@ -63,7 +87,7 @@ class Designed:
     @property
     def least(self) -> int:
         """The fewest cases that tell any pair apart, of the pairs that are told apart."""
-        return min((count for count in self.apart.values() if count), default=0)
+        return min((differ for differ in self.apart.values() if differ), default=0)
 
 
 def design_rule(
@@ -78,8 +102,8 @@ def design_rule(
     among = rule.candidates(unit)
     pairs = list(combinations(range(len(among)), 2))
     search, kept, tried = PairSearch(pairs, quota), list[CaptureCase](), 0
-    rng = Stream(seed, instruction.name, unit.name, rule.name)
-    for case, codes in _answered(stimuli(instruction, MIXES[rule.name], rule.name, rng, edges(unit)), among):
+    drawn = stimuli(instruction, unit, seed, rule.name, KINDS[rule.name], TIMES.get(rule.name, (1,)))
+    for case, codes in _answered(drawn, among):
         wanted = search.need > 0 if tried < TRIES else (search.need > 0) & (search.need < quota)
         if not wanted.any():
             break
@@ -109,18 +133,23 @@ def _codes(among: Sequence[Candidate], cases: Sequence[CaptureCase]) -> NDArray[
     return np.array(columns, dtype=np.int64).reshape(len(among), len(cases)).T
 
 
-def edges(unit: Unit) -> tuple[int, int]:
-    """The distances, in binades, from the largest product down to half an ulp of the result and to the window's end."""
-    return unit.result.format.fraction_bits + 1, unit.sum.fraction_bits if isinstance(unit.sum, WindowSum) else 0
+def stimuli(
+    instruction: GpuInstruction, unit: Unit, seed: int, tag: str, kinds: Kinds, instructions: tuple[int, ...] = (1,)
+) -> Iterator[CaptureCase]:
+    """Cases of these kinds without end. instructions: over how many of them a case goes, in turn."""
+    key = key_of(seed, instruction.name, unit.name, tag)
+    for first, times in zip(count(0, AT_ONCE), cycle(instructions)):
+        for case in draw(unit, key, first, AT_ONCE, times * instruction.k, kinds).cases():
+            yield CaptureCase(tag, case.a, case.b, case.c)
 
 
-def fillers(instruction: GpuInstruction, unit: Unit, count: int, seed: int) -> Iterator[CaptureCase]:
-    """`count` cases that are designed for no rule."""
-    shares = [int(share * count) for _, share, _ in FILLERS]
-    shares[0] += count - sum(shares)
-    for (tag, _, mix), share in zip(FILLERS, shares, strict=True):
-        rng = Stream(seed, instruction.name, unit.name, tag)
-        for index, case in enumerate(islice(stimuli(instruction, mix, tag, rng, edges(unit)), share)):
+def fillers(instruction: GpuInstruction, unit: Unit, total: int, seed: int) -> Iterator[CaptureCase]:
+    """`total` cases that are designed for no rule."""
+    shares = [int(share * total) for _, share, _, _ in FILLERS]
+    shares[0] += total - sum(shares)
+    for (tag, _, kinds, instructions), share in zip(FILLERS, shares, strict=True):
+        drawn = stimuli(instruction, unit, seed, tag, kinds, instructions)
+        for index, case in enumerate(islice(drawn, share)):
             off = instruction.switch and index % OFF == 0
             yield CaptureCase(case.tag, case.a, case.b, None) if off else case
 
@@ -128,17 +157,17 @@ def fillers(instruction: GpuInstruction, unit: Unit, count: int, seed: int) -> I
 def design(
     instruction: GpuInstruction,
     unit: Unit,
-    count: int,
+    total: int,
     seed: int,
     rules: tuple[Question, ...] = QUESTIONS,
     quota: int = QUOTA,
     tick: Callable[[], None] = lambda: None,
 ) -> tuple[Section, list[Designed]]:
-    """At least `count` cases for an instruction: those designed for its rules, then `fillers`.
+    """At least `total` cases for an instruction: those designed for its rules, then `fillers`.
 
     tick: called now and then. The same cases for the same instruction, unit and seed.
     """
     designed = [design_rule(instruction, unit, rule, seed, quota, tick) for rule in rules]
     cases = [case for rule in designed for case in rule.cases]
-    cases += fillers(instruction, unit, max(0, count - len(cases)), seed)
+    cases += fillers(instruction, unit, max(0, total - len(cases)), seed)
     return Section(instruction, unit.name, cases), designed
