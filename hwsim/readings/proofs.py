@@ -156,6 +156,8 @@ def _exact_exponent(facts: Facts, reading: Reading) -> Step | None:
 def _exact_late(facts: Facts, reading: Reading) -> Step | None:
     if reading.lost != "exact" or not reading.late or reading.two or not facts.every_group:
         return None
+    if facts.zero != "positive" and facts.unit.result.rounding != "rd":
+        return None  # a late addend of -0 is added to +0, which is +0
     reason = "where nothing is lost and the sum is rounded once, it is the same whenever the addend comes"
     return Step(reading._replace(late=False), reason)
 

@@ -13,8 +13,9 @@ from computed_once import computed_once
 
 from hwsim.cases.batch import Batch
 from hwsim.model.definition import Definition
-from hwsim.readings import READINGS, own_reading, proofs
+from hwsim.readings import READINGS, Reading, own_reading, proofs
 from hwsim.readings.answers import batch_results
+from hwsim.readings.changes import changed
 from hwsim.readings.proofs import Facts, normal_forms, why_equal
 from hwsim.readings.readings import read_unit
 from hwsim.spec import Unit, load_unit
@@ -193,3 +194,14 @@ def test_groups_that_hand_on_their_sums_are_no_proof() -> None:
         "where nothing is lost and the sum is rounded once, it is the same whenever the addend comes"
     )
     assert own_reading(load_unit("hopper-wgmma-e4m3-f32")) == READINGS[0]
+
+
+@pytest.mark.parametrize("rounding", ["rne", "rd"])
+def test_a_sum_of_minus_zeros_shows_when_the_addend_comes(rounding: str) -> None:
+    """IEEE 754: -0 + -0 is -0, but +0 + -0 is +0, unless it is rounded down; and a late addend is added to +0."""
+    unit = changed(tiny("e2m1", "e4m4", 8, rounding, "e4m4"), {"sum": {"zero": "ieee"}})
+    aligned, late = Reading("exact"), Reading("exact", late=True)
+    batch = Batch(["-0"], np.array([[8, 8]]), np.array([[0, 0]]), np.array([1 << 8]))
+    answers = [int(batch_results(read_unit(unit, reading), batch)[0]) for reading in (aligned, late)]
+    assert answers == [1 << 8, 1 << 8 if rounding == "rd" else 0]
+    assert (why_equal(normal_forms(unit), aligned, late) is None) == (rounding != "rd")
