@@ -8,12 +8,12 @@ import numpy as np
 
 from hwsim.cases.case import block_lengths
 from hwsim.cases.kinds import ABOVE, ANY, ANYWHERE, LARGEST, LEAST, MOST, NEAR, POWER, SMALLEST, ZERO, CaseKind
-from hwsim.cases.random_loops import WORD, DrawnCases, Side, code_of, no_cases, side_of, spread_of
+from hwsim.cases.random_loops import WORD, DrawnCases, Side, code_of, no_cases, side_of
 from hwsim.compiled import compiled, inlined
 from hwsim.formats import Format
 from hwsim.formats.rounding import Ints
 from hwsim.formats.threefry import threefry
-from hwsim.spec import Unit
+from hwsim.spec import Unit, WindowSum
 
 U = np.uint32
 # A case's stream: its key's words, the counter's low one and the case's number; and the second word of the last pair.
@@ -59,7 +59,7 @@ def _rules(unit: Unit) -> Rules:
     return Rules(
         lanes=unit.instruction.lanes,
         subgroup=unit.subgroup.lanes if unit.subgroup else 0,
-        window=spread_of(unit),
+        window=unit.sum.fraction_bits if isinstance(unit.sum, WindowSum) else result.fraction_bits,
         bits=sum(fmt.fraction_bits for fmt in factors),
         precision=result.fraction_bits,
         least=int(a.exps[0] + b.exps[0]),
@@ -155,9 +155,10 @@ def _product(state: Any, rules: Any, a: Any, b: Any, exp: Any, shape: Any, subno
     of_a = low + _below(state, high - low + 1)
     if under:
         of_a = (low, high)[_next(state) % 2]
-    below = 0 if shape == POWER else 2 if under else _next(state) % 2
-    p = _factor(state, a, of_a, shape, below > 0 and of_a == a.exps[0])
-    return p, _factor(state, b, exp - of_a, shape, below > 0 and exp - of_a == b.exps[0])
+    # Which of the factors are subnormal, as far as they are at their least exponent.
+    which = 0 if shape == POWER else 1 + _next(state) % 3 if under else _next(state) % 4
+    p = _factor(state, a, of_a, shape, which & 1 == 1 and of_a == a.exps[0])
+    return p, _factor(state, b, exp - of_a, shape, which & 2 == 2 and exp - of_a == b.exps[0])
 
 
 @inlined

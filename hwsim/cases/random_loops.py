@@ -106,14 +106,14 @@ def draw_general(unit: Unit, key: int, numbers: Ints, kinds: Ints, terms: int) -
     operands, lanes, drawn = unit.operands, unit.instruction.lanes, no_cases(unit, len(numbers), terms)
     sides = [side_of(fmt) for fmt in (operands.a, operands.b, operands.addend or operands.a)]
     head = np.empty((len(numbers), 2), np.uint32)
-    _draw(key & WORD, key >> 32, numbers, kinds, lanes, spread_of(unit), *sides, *drawn[:3], head)  # type: ignore[call-arg]
+    _draw(key & WORD, key >> 32, numbers, kinds, lanes, _spread(unit), *sides, *drawn[:3], head)  # type: ignore[call-arg]
     if unit.scale is not None:
         for side, fmt in enumerate((unit.scale.a.format, unit.scale.b.format)):
             _draw_scales(fmt, key, numbers, side, head[:, side], drawn[3 + side])
     return drawn
 
 
-def spread_of(unit: Unit) -> int:
+def _spread(unit: Unit) -> int:
     """The places over which products are spread out: those of the window, or of the result where there is none."""
     match unit.sum:
         case AlignedSum(fraction_bits=bits) | EvenOddSum(fraction_bits=bits):
