@@ -52,7 +52,8 @@ def root(
     hwsim capture --help                            ask a real GPU what it returns
 
     \b
-    Exit status: 0 all is well; 1 a mismatch; 2 bad usage or input; 3 a tool is missing; 130 interrupted.
+    Exit status: 0 all is well; 1 a mismatch; 2 bad usage or input; 3 a tool is missing; 70 a defect
+    of hwsim; 130 interrupted.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -119,6 +119,8 @@ def study(
         raise InputError("--pareto goes with STUDY.yaml or --unit, or with neither, not with --preset")
     if not pareto and (stages or fmax):
         raise InputError("--stages and --fmax go with --pareto")
+    if preset is not None:
+        _check_preset(preset)
     if output is None and not dry_run:
         raise InputError("--output is missing: the folder that results go to")
     folder = output or Path()  # a dry run writes nothing
@@ -196,12 +198,16 @@ def _carried_out(study: Study, folder: Path, runner: Runner, overwrite: bool, co
         raise typer.Exit(MISMATCH) from None
 
 
-def _run_preset(name: str, size: PresetSize, folder: Path, command: str, runner: Runner, overwrite: bool) -> None:
-    from hwsim.study.presets import PRESETS, Context
+def _check_preset(name: str) -> None:
+    from hwsim.study.presets import PRESETS
 
     if name not in PRESETS:
         said, known = nearest("preset", name, PRESETS), f"known: {', '.join(PRESETS)}"
         raise InputError(said if said.endswith(known) else f"{said}; {known}")
+
+
+def _run_preset(name: str, size: PresetSize, folder: Path, command: str, runner: Runner, overwrite: bool) -> None:
+    from hwsim.study.presets import PRESETS, Context
 
     def carried_out(made: Study) -> Results:
         return _carried_out(made, folder / "studies" / made.name, runner, overwrite, command)

@@ -16,7 +16,8 @@ from hwsim.formats import p3109
 from hwsim.formats.format import Format, parse
 from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read
 
-MOST_NAMES = 60  # that an error lists
+LISTED = ("unit", "format")  # by commands of their own
+MOST_NAMES = 60  # of those, that an error lists
 CATALOG = Path(__file__).with_name("formats.yaml")
 
 
@@ -29,7 +30,8 @@ def nearest(kind: str, name: str, known: Iterable[str]) -> str:
     """`unknown format 'e4m4': did you mean e4m3, e3m4?`"""
     names = list(known)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
-    every = f"known: {', '.join(names)}" if len(names) <= MOST_NAMES else f"`hwsim {kind}s` lists all {len(names)}"
+    listed = f"`hwsim {kind}s` lists all {len(names)}" if kind in LISTED and len(names) > MOST_NAMES else ""
+    every = listed or f"known: {', '.join(names)}"
     hint = f"did you mean {', '.join(close)}?" if close else every
     return f"unknown {kind} {name!r}: {hint}"
 

@@ -86,6 +86,8 @@ WRONG: dict[str, list[str]] = {
     "error: --output is missing": ["--unit", HOPPER],
     "error: --grid must be FIELD=V,V or FIELD=A:B, not 'lanes'": ["--unit", HOPPER, "--grid", "lanes", "-o", "o"],
     "error: --grid lanes: a range must go up": ["--unit", HOPPER, "--grid", "lanes=8:4", "-o", "o"],
+    "unknown field of a unit 'zzzz': known: method, accumulator": ["--unit", HOPPER, "--grid", "zzzz=8", "-o", "o"],
+    "error: unknown preset 'x'": ["--preset", "x"],
     "units.0.grid.lane: unknown field of a unit 'lane'": ["--unit", HOPPER, "--grid", "lane=8", "-o", "o"],
     "units.0.unit: unknown unit 'hoper-wgmma-e4m3-f32': did": ["--unit", "hoper-wgmma-e4m3-f32", "-o", "o"],
     "units.0.scaling: unknown scaling 'tensr': did you mean": ["--unit", HOPPER, "--scaling", "tensr", "-o", "o"],
