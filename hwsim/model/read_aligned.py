@@ -22,6 +22,9 @@ class ReadAligned(SumMethod):
     def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
         """The sum in the window, with what the group starts from; where a term is special, max_exp alone."""
         rule = self.rule
+        if rule.starts_late and not rule.unrounded:
+            # The products' sum is rounded first, and may become an infinity, which what the group starts from meets.
+            special = combine_specials(terms)
         if rule.leading:
             terms = [renormalised(term) for term in terms]
         inside = terms if addend is None or rule.starts_late else (*terms, addend)

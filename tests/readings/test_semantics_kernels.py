@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from built_presets import others_soaked
 from computed_once import computed_once
+from odd_units import unit as odd_unit
 from readings.test_semantics_readings import directed_cases, drawn
 
 from hwsim.c.support import supports as supports_c
@@ -19,7 +20,7 @@ from hwsim.kernels.tiles import multiply_pairs
 from hwsim.model.clock.support import supports as supports_clock
 from hwsim.model.support import supports as supports_model
 from hwsim.readings import READINGS, Reading
-from hwsim.readings.answers import by_model
+from hwsim.readings.answers import batch_results, by_model
 from hwsim.readings.changes import changed
 from hwsim.readings.readings import read_unit
 from hwsim.rtl.support import supports as supports_rtl
@@ -113,3 +114,14 @@ def test_no_file_says_a_reading(tmp_path_factory: pytest.TempPathFactory) -> Non
     )
     with pytest.raises(ValueError, match="leading"):
         load_unit(path)
+
+
+def test_an_infinity_by_rounding_meets_the_one_that_a_group_starts_from() -> None:
+    # The first group of five is rounded to minus infinity, and the second one's products to plus infinity.
+    unit = odd_unit("promoted-f16")
+    a = (126, 248, 250, 120, 212, 247, 248, 0, 120, 254)
+    b = (244, 248, 125, 191, 103, 115, 64, 128, 114, 248)
+    [batch] = batches(unit, [Case("infinities", a, b, 0)])
+    for reading in READINGS:
+        read = read_unit(unit, reading)
+        assert batch_results(read, batch).tolist() == by_model(read, [Case("infinities", a, b, 0)])
