@@ -310,9 +310,3 @@ def test_help_teaches_by_example(run: Run) -> None:
     for word in ("NUMBA_NUM_THREADS", "RNE", "--allow-nan", "--quantize-b", "safetensors"):
         assert word in out
     assert "\n  gemm " in run("--help").out
-
-
-def test_the_result_may_replace_an_operand(run: Run, here: Path, rng: np.random.Generator) -> None:
-    a = finite(rng, (32, 32))
-    np.save("d.npy", a)
-    same_bits(product_of(run, HOPPER, "d.npy", "d.npy"), hwsim.gemm(HOPPER, a, a))
