@@ -5,13 +5,14 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.compiler_lock import global_compiler_lock
 
 from hwsim.files import cache_folder
@@ -26,11 +27,63 @@ IMPORT = re.compile(
 
 def compiled(function: Function) -> Function:
     """Compile a function when it is first called, in one process while others wait, and keep the code on disk."""
-    with _kept_in(code_folder(function.__module__)):
-        dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-    dispatcher.compile = _one_at_a_time(dispatcher)
+    dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    keep(dispatcher, code_folder(function.__module__))
+    if dispatcher.stats.cache_path:
+        dispatcher.compile = _one_at_a_time(dispatcher)
     result: Function = dispatcher
     return result
+
+
+def keep(dispatcher: Any, folder: Path) -> None:
+    """Keep a function's code in a folder, whose name says all that it depends on, or where Numba was told to.
+
+    Where nothing can be written, every process compiles.
+    """
+    dispatcher.py_func.kept_in = str(folder)
+    with suppress(RuntimeError):
+        dispatcher._cache = (FunctionCache if numba.config.CACHE_DIR else _ContentCache)(dispatcher.py_func)
+
+
+class _ContentLocator(_CacheLocator):  # type: ignore[misc]
+    """Where a function's code is kept: in the folder that `keep` was given.
+
+    Numba's own locators name the folder of the source too: another installation of the same code would compile again.
+    """
+
+    def __init__(self, function: Callable[..., Any]):
+        self.path: str = function.kept_in  # type: ignore[attr-defined]
+        self.line = function.__code__.co_firstlineno
+
+    def get_cache_path(self) -> str:
+        """The folder."""
+        return self.path
+
+    def get_source_stamp(self) -> str:
+        """What the source is known by, beside the folder: nothing."""
+        return ""
+
+    def get_disambiguator(self) -> str:
+        """What tells functions of one name apart."""
+        return str(self.line)
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], _file: str) -> _ContentLocator | None:
+        """The locator, where its folder can be written to."""
+        locator = cls(py_func)
+        try:
+            locator.ensure_cache_path()
+        except OSError:
+            return None
+        return locator
+
+
+class _ContentCacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_ContentLocator,)
+
+
+class _ContentCache(FunctionCache):  # type: ignore[misc]
+    _impl_class = _ContentCacheImpl
 
 
 def inlined(function: Function) -> Function:
@@ -56,17 +109,6 @@ def _one_at_a_time(dispatcher: Any) -> Callable[[Any], Any]:
             return compile_or_load(signature)
 
     return compile_alone
-
-
-@contextmanager
-def _kept_in(folder: Path) -> Iterator[None]:
-    """Let Numba keep code in a folder, unless its configuration names one."""
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = before or str(folder)
-    try:
-        yield
-    finally:
-        numba.config.CACHE_DIR = before
 
 
 @cache

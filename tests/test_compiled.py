@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -101,7 +102,9 @@ def file_of(module: str) -> Path:
 
 # What a process compiled itself, of what is kept on disk.
 COMPILING = """
+import os
 import sys
+import hwsim
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 from hwsim.formats import get_format
@@ -112,16 +115,23 @@ every = {
     for name, module in [*sys.modules.items()] if name.startswith("hwsim.")
     for function in vars(module).values() if isinstance(function, Dispatcher)
 }
+assert hwsim.__file__.startswith(os.getcwd())
 for (module, name), stats in every.items():
     if stats.cache_path and stats.cache_misses:
         print(f"{module}.{name}")
 """
 
 
-def test_of_several_processes_one_compiles(tmp_path: Path) -> None:
-    environment = {**os.environ, "HWSIM_CACHE": str(tmp_path)}
-    command = [sys.executable, "-c", COMPILING]
-    processes = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+def test_of_several_processes_and_installations_one_compiles(tmp_path: Path) -> None:
+    environment = {**os.environ, "HWSIM_CACHE": str(tmp_path / "cache")}
+    processes = []
+    for name in "abc":
+        folder = tmp_path / name
+        # Files of another date in another place.
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT, folder / "hwsim", ignore=ignored, copy_function=shutil.copyfile)
+        command = [sys.executable, "-c", COMPILING]
+        processes.append(subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True))
     names = [name for process in processes for name in process.communicate()[0].split()]
     assert names and len(set(names)) == len(names)
     assert [process.returncode for process in processes] == [0, 0, 0]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numba
 
-from hwsim.compiled import _kept_in, code_folder
+from hwsim.compiled import code_folder, keep
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -21,8 +21,9 @@ def loop(module: str) -> Callable[[Function], Function]:
     def decorate(function: Function) -> Function:
         own = hashlib.sha256(Path(inspect.getfile(function)).read_bytes()).hexdigest()[:16]
         folder = code_folder(module)
-        with _kept_in(folder.with_name(f"{folder.name}-{own}")):
-            dispatcher: Function = numba.njit(cache=True, error_model="numpy")(function)
-        return dispatcher
+        dispatcher: Any = numba.njit(error_model="numpy")(function)
+        keep(dispatcher, folder.with_name(f"{folder.name}-{own}"))
+        kept: Function = dispatcher
+        return kept
 
     return decorate
