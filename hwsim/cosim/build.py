@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TextIO
@@ -128,20 +129,24 @@ class _Compiler:
     def flags(self) -> list[str]:
         """Those that precompiled headers and what includes them must share."""
         traced = [f"-DVM_TRACE={int(self.trace)}", "-DVM_COVERAGE=0", "-DVM_TRACE_FST=0"]
-        include = self.tool.root / "include"
-        return ["-std=gnu++17", "-fPIC", OPTIMIZE, *traced, f"-I{include}", f"-I{include / 'vltstd'}"]
+        return ["-std=gnu++17", "-fPIC", OPTIMIZE, *traced]
 
     def compile(self, source: Path, output: Path, log: Path, *flags: str) -> None:
         """One source to an object file, or a header to a precompiled one."""
-        _run(["g++", *self.flags, *flags, str(source), "-o", str(output)], log, {}, output.parent)
+        include = self.tool.root / "include"
+        places = [f"-I{include}", f"-I{include / 'vltstd'}"]
+        _run(["g++", *self.flags, *places, *flags, str(source), "-o", str(output)], log, {}, output.parent)
 
     @property
     def _runtime_objects(self) -> list[str]:
         return [f"{name}.o" for name in RUNTIME if self.trace or "vcd" not in name]
 
     def runtime(self) -> Path:
-        """The folder of Verilator's own C++ and of its precompiled headers, made once for all designs."""
-        key = _key("runtime", str(self.tool.root), _version(self.tool), HEADERS, *self.flags)
+        """The folder of Verilator's own C++ and of its precompiled headers.
+
+        Made once for all designs, and for every installation of the same Verilator.
+        """
+        key = _key("runtime", _content(self.tool.root / "include"), HEADERS, *self.flags)
 
         def make(into: Path, log: Path) -> None:
             header = into / "headers.h"
@@ -172,6 +177,15 @@ class _Compiler:
         _run(["g++", "-o", str(into / name), str(objects), *own, *linked, "-lpthread"], log, {}, into)
         for leftover in {*into.glob("*.o"), *into.glob("Vtop*")}:
             leftover.unlink()
+
+
+@cache
+def _content(folder: Path) -> str:
+    """A digest of the C++ files in a folder."""
+    digest = hashlib.sha256()
+    for path in sorted([*folder.glob("*.h"), *folder.glob("*.cpp"), *folder.glob("vltstd/*")]):
+        digest.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _version(tool: Verilator) -> str:
