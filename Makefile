@@ -21,7 +21,7 @@ setup: $(READY)  ## set up: a virtual environment in .venv, and the simulators
 
 $(READY): pyproject.toml setup.py .ci/system-packages
 	@PYTHON=$(PYTHON) sh .ci/system-packages
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python || $(PYTHON) -m venv --upgrade-deps $(VENV)
 	@echo "installing hwsim and its dependencies into $(VENV)"
 	@# Modules are compiled when they are imported: most never are, and to compile all takes as long as to install them.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,synthesis,cuda,study,distributed,models]'

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +46,7 @@ class FormatBase(BaseModel):
         """Width of a stored code: 32 for tf32 and e8m13, else `bits`."""
         return self.bits
 
-    @property
+    @cached_property
     def padding(self) -> int:
         """Low bits of the container that are always zero."""
         return self.container_bits - self.bits
@@ -118,6 +120,13 @@ class FormatBase(BaseModel):
         """The codes of numbers, each rounded once; see `hwsim.formats.codec.encode`."""
         random: dict[str, Any] = {"random_bits": random_bits, "seed": seed, "counter": counter}
         return codec.encode(self, x, rounding, overflow, missing, **random)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with other keys, unchecked; what was derived from the old ones is derived anew."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in vars(copied).keys() - type(self).model_fields.keys():
+            del vars(copied)[name]
+        return copied
 
     @model_validator(mode="after")
     def _at_most_32_bits(self) -> FormatBase:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -70,17 +71,17 @@ class FloatFormat(FormatBase):
     signed_zero: bool = True
     signed: bool = True
 
-    @property
+    @cached_property
     def bits(self) -> int:
         """Bits that carry information."""
         return self.signed + self.exponent_bits + self.fraction_bits
 
-    @property
+    @cached_property
     def container_bits(self) -> int:
         """Width of a stored code: 32 for tf32 and e8m13, else `bits`."""
         return self.container or self.bits
 
-    @property
+    @cached_property
     def emin(self) -> int:
         """Exponent of the smallest normal number, and of every subnormal."""
         return self.least_bexp - self.bias
@@ -90,12 +91,12 @@ class FloatFormat(FormatBase):
         """Least biased exponent that a finite number counts with: 1 where there are subnormals, else 0."""
         return 1 if self.subnormals else 0
 
-    @property
+    @cached_property
     def top_bexp(self) -> int:
         """The largest biased exponent field."""
         return (1 << self.exponent_bits) - 1
 
-    @property
+    @cached_property
     def infinity_magnitude(self) -> int | None:
         """The magnitude bits of infinity, or None."""
         if not self.infinities:
@@ -110,7 +111,7 @@ class FloatFormat(FormatBase):
             magnitude -= 1
         return magnitude
 
-    @property
+    @cached_property
     def max_magnitude(self) -> int:
         """The magnitude bits of the largest finite number."""
         return self._last_magnitude if self.infinity_magnitude is None else self.infinity_magnitude - 1
@@ -133,7 +134,7 @@ class FloatFormat(FormatBase):
         nan = self.nan if self.nan == "ieee" else tuple(sorted(self.nan))
         return _DTYPES.get((self.signed, self.container_bits, self.exponent_bits, self.bias, nan))
 
-    @property
+    @cached_property
     def sign_bit(self) -> int:
         """Weight of the sign in a code of `bits` bits."""
         return 1 << (self.exponent_bits + self.fraction_bits)
@@ -143,7 +144,7 @@ class FloatFormat(FormatBase):
         """Whether any code is NaN."""
         return self.nan != ()
 
-    @property
+    @cached_property
     def canonical_nan(self) -> int | None:
         """The container's code of the NaN that operations return, or None.
 

@@ -318,4 +318,4 @@ class Definition:
 
 def _taken(codes: Sequence[int], indices: Sequence[int]) -> tuple[int, ...]:
     """The codes of one group; none of no codes."""
-    return tuple(codes[i] for i in indices) if codes else ()
+    return tuple(map(codes.__getitem__, indices)) if codes else ()

@@ -20,11 +20,13 @@ class ResultRounding:
     def total(self, total: int, unit_exp: int | None, sign: int = 0) -> Rounded:
         """total * 2^unit_exp, rounded. sign: of a sum of zero; unit_exp None is one too."""
         rule, fmt = self.rule, self.rule.format
-        if total == 0 or unit_exp is None:
-            return Rounded(0 if isinstance(fmt, FixedFormat) else pack(fmt, sign & fmt.signed_zero, 0), None)
         negative = int(total < 0)
         if isinstance(fmt, FixedFormat):
+            if total == 0 or unit_exp is None:
+                return Rounded(0, None)
             return round_fixed(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow)
+        if total == 0 or unit_exp is None:
+            return Rounded(pack(fmt, sign & fmt.signed_zero, 0), None)
         rounded = round_to(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow, rule.tiny)
         return flush(fmt, rounded, rule.tiny) if rule.subnormals == "flush" else rounded
 

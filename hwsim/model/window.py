@@ -67,7 +67,7 @@ def cut_magnitude(sig: int, shift: int, sign: int, lost: Lost) -> int:
     """
     match lost:
         case "truncate":
-            return round_magnitude(sig, shift, sign, "rz")
+            return sig >> shift if shift > 0 else sig << -shift
         case "floor":
             return round_magnitude(sig, shift, sign, "rd")
         case "jam":

@@ -278,7 +278,7 @@ MUTANTS = {
     "saturate for NaN": ("e4m3-nan", patched("round_to", overflow_as("saturate"))),
     "NaN for saturate": ("e4m3-saturate", patched("round_to", overflow_as("nan"))),
     "tiny results lose their sign": (MX, patched("round_to", tiny_as("positive"))),
-    "another NaN": (HOPPER, lambda patch: patch.setattr(FloatFormat, "canonical_nan", 0x7FC00000)),
+    "another NaN": (HOPPER, lambda patch: patch.setattr(FloatFormat, "canonical_nan", property(lambda _: 0x7FC00000))),
     "promotion towards zero": (DEEPSEEK, patched("add", add_as("rz"))),
     "promotion to nearest for down": ("promoted-rd", patched("add", add_as("rne"))),
     "no promotion of the tail": (DEEPSEEK, method("_step_promoted", no_tail)),
