@@ -12,14 +12,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from llvmlite import ir
+from numba.core import cgutils, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
+from numba.extending import intrinsic
 
 from hwsim.files import cache_folder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 ROOT = Path(__file__).parent
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(hwsim[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+(hwsim[^\n]*))", re.MULTILINE
 )
@@ -27,22 +32,82 @@ IMPORT = re.compile(
 
 def compiled(function: Function) -> Function:
     """Compile a function when it is first called, in one process while others wait, and keep the code on disk."""
-    dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
-    keep(dispatcher, code_folder(function.__module__))
-    if dispatcher.stats.cache_path:
-        dispatcher.compile = _one_at_a_time(dispatcher)
+    dispatcher: Any = numba.njit(**OPTIONS)(function)
+    keep(dispatcher, function, code_folder(function.__module__))
     result: Function = dispatcher
     return result
 
 
-def keep(dispatcher: Any, folder: Path) -> None:
+def keep(compiler: Any, function: Callable[..., Any], folder: Path) -> None:
     """Keep a function's code in a folder, whose name says all that it depends on, or where Numba was told to.
 
-    Where nothing can be written, every process compiles.
+    compiler: what compiles it, of Numba's. Where nothing can be written, every process compiles.
     """
-    dispatcher.py_func.kept_in = str(folder)
+    function.kept_in = str(folder)  # type: ignore[attr-defined]
     with suppress(RuntimeError):
-        dispatcher._cache = (FunctionCache if numba.config.CACHE_DIR else _ContentCache)(dispatcher.py_func)
+        compiler._cache = (FunctionCache if numba.config.CACHE_DIR else _ContentCache)(function)
+        compiler.compile = _one_at_a_time(compiler.compile, function, Path(compiler._cache.cache_path))
+
+
+def inlined(function: Function) -> Function:
+    """Compile a function as a part of its callers."""
+    dispatcher: Function = numba.njit(forceinline=True, **OPTIONS)(function)
+    return dispatcher
+
+
+class Callback:
+    """Compiled code that other compiled functions `call`: they are compiled once for any such code.
+
+    What compiled code calls by name becomes a part of it instead. function: of so many int64, numbers and addresses
+    (`row_at`), returning nothing.
+    """
+
+    def __init__(self, function: Callable[..., None], arguments: int):
+        self._code: Any = CFunc(function, ((types.int64,) * arguments, types.none), {}, {**OPTIONS, "nopython": True})
+        keep(self._code, function, code_folder(function.__module__))
+        self._code.compile()
+
+    @property
+    def address(self) -> int:
+        """Where the code is, while this object is."""
+        address: int = self._code.address
+        return address
+
+    def assembly(self) -> str:
+        """The code, for the processor that it was compiled for."""
+        text: str = self._code._library.get_asm_str()
+        return text
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def call(_typing: Any, address: Any, arguments: Any) -> Any:
+    """Call a callback at its address, with a tuple of its arguments."""
+
+    def codegen(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        given = zip(cgutils.unpack_tuple(builder, values[1]), arguments.types, strict=True)
+        words = [context.cast(builder, value, kind, types.int64) for value, kind in given]
+        function = ir.FunctionType(context.get_value_type(types.none), [word.type for word in words])
+        builder.call(builder.inttoptr(values[0], function.as_pointer()), words)
+        return context.get_dummy_value()
+
+    return types.none(address, arguments), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _pointer(_typing: Any, address: Any, kind: Any) -> Any:
+    """An address as a pointer to numbers of a kind."""
+    pointer = types.CPointer(kind.dtype)  # type: ignore[attr-defined]
+
+    def codegen(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        return builder.inttoptr(values[0], context.get_value_type(pointer))
+
+    return pointer(types.int64, kind), codegen
+
+
+@inlined
+def row_at(address: int, length: int, kind: Any) -> Any:
+    """An array of so many numbers of a kind, where they are."""
+    return numba.carray(_pointer(address, kind), (length,))
 
 
 class _ContentLocator(_CacheLocator):  # type: ignore[misc]
@@ -86,27 +151,22 @@ class _ContentCache(FunctionCache):  # type: ignore[misc]
     _impl_class = _ContentCacheImpl
 
 
-def inlined(function: Function) -> Function:
-    """Compile a function as a part of its callers."""
-    dispatcher: Function = numba.njit(forceinline=True, nogil=True, error_model="numpy")(function)
-    return dispatcher
-
-
-def _one_at_a_time(dispatcher: Any) -> Callable[[Any], Any]:
-    """A dispatcher's `compile` under a lock: of several processes, one compiles, and the others load its code.
+def _one_at_a_time(
+    compile_or_load: Callable[..., Any], function: Callable[..., Any], folder: Path
+) -> Callable[..., Any]:
+    """What compiles a function, under a lock: of several processes, one compiles, and the others load its code.
 
     Numba's own lock is taken first, as it is when compiling a function requires another: so threads cannot deadlock.
     Nor can processes, because functions do not call one another in circles.
     """
-    compile_or_load, folder = dispatcher.compile, Path(dispatcher.stats.cache_path)
-    name = f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}.lock"
+    name = f"{function.__module__}.{function.__qualname__}.lock"
 
-    def compile_alone(signature: Any) -> Any:
+    def compile_alone(*signature: Any) -> Any:
         with global_compiler_lock, ExitStack() as held:
             with suppress(OSError):  # where there is nowhere to lock, each compiles
                 folder.mkdir(parents=True, exist_ok=True)
                 fcntl.flock(held.enter_context((folder / name).open("a")), fcntl.LOCK_EX)
-            return compile_or_load(signature)
+            return compile_or_load(*signature)
 
     return compile_alone
 

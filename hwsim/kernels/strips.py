@@ -5,6 +5,8 @@ the register of promotions and late additions. It is written as loops over a str
 float64, or in float32 where that suffices (`_finish_single`). Groups with a NaN or an infinity are rare, and are
 computed product by product (`_one_by_one`). Rows are the inner loop, so that a group of B stays in the processor's
 cache while all rows pass it.
+
+What differs from unit to unit, `sums_of` and `finish_of`, is compiled by itself, and `run` once for all of it.
 """
 
 from __future__ import annotations
@@ -16,13 +18,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.compiled import compiled, inlined
+from hwsim.compiled import Callback, call, compiled, inlined, row_at
 from hwsim.kernels.chain import ADDED_LATE, PLAIN, ChainNumbers, GroupRules, committed
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.floats import RoundingTarget, add_odd, fma_odd, round_in, round_to, settled
 from hwsim.kernels.group import NAN_EXP, GroupTerms, Lanes, group_sum, power
 from hwsim.kernels.integers import Int32s, Int64s, int32, int64
-from hwsim.kernels.lanes import COLUMNS, NO_EXP, group
+from hwsim.kernels.lanes import COLUMNS, NO_EXP, VECTOR, group
 from hwsim.kernels.lost import FLOOR, JAM
 from hwsim.kernels.packed import WindowOperand
 from hwsim.kernels.windows import WITHOUT
@@ -44,7 +46,15 @@ class Packing(NamedTuple):
     mask: int
 
 
-VectorRun = Callable[[Packing, GroupRules, Int64s, WindowOperand, WindowOperand, Floats, Int32s], None]
+class Addresses(NamedTuple):
+    """Of the code that sums groups, of that which finishes the sums, and of their rounding's target, in float64."""
+
+    sums: int
+    finish: int
+    target: int
+
+
+VectorRun = Callable[[Addresses, Packing, GroupRules, Int64s, WindowOperand, WindowOperand, Floats, Int32s], None]
 
 
 @inlined
@@ -165,24 +175,66 @@ def _commit(
 
 
 @lru_cache(maxsize=64)
-def vector_run(quads: int, lane_bits: int, exp_bits: int, lost: int, mode: int, single: bool) -> VectorRun:
-    """`run` for one kind of `lanes.group`, and for the mode of the result's rounding.
+def sums_of(quads: int, lane_bits: int, exp_bits: int, lost: int) -> Callback:
+    """`lanes.group` of one kind, for every tile of a strip.
 
-    single: sums are finished in binary32, by `_finish_single`.
+    Its arguments: the tiles, the bytes from one to the next, and those of `group`.
     """
+
+    def sums(
+        tiles: int, b_step: int, b_at: int, a_at: int, addend_at: int, out_at: int, negative_at: int, exp_at: int,
+        deeper: int,
+    ) -> None:  # fmt: skip
+        for t in range(tiles):
+            group(
+                quads, lane_bits, exp_bits, lost, b_at + t * b_step, a_at, addend_at + VECTOR * t, out_at + VECTOR * t,
+                negative_at + VECTOR * t, exp_at + VECTOR * t, deeper,
+            )  # fmt: skip
+
+    return Callback(sums, 9)
+
+
+@lru_cache(maxsize=64)
+def finish_of(lane_bits: int, lost: int, mode: int, single: bool) -> Callback:
+    """`_finish` for one kind of lanes, and for the mode of the result's rounding. single: of sums in float32.
+
+    Its arguments: the addresses of those of `_finish`, of WIDE columns; addend; base; the target's, in float64.
+    """
+    carrier = np.float32 if single else np.float64
+
+    def finish(
+        partial: int, shifts: int, sums: int, negatives: int, tops: int, addend: int, base: int, target: int
+    ) -> None:
+        t = row_at(target, 15, np.float64)
+        rounding = RoundingTarget(
+            t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], int64(t[12]), int64(t[13]),
+            int64(t[14]),
+        )  # fmt: skip
+        _finish(
+            row_at(partial, WIDE, carrier), row_at(shifts, WIDE, np.int64), row_at(sums, WIDE, np.int32),
+            row_at(negatives, WIDE, np.int32), row_at(tops, WIDE, np.int32), lane_bits, lost, addend, base, rounding,
+            mode,
+        )  # fmt: skip
+
+    return Callback(finish, 8)
+
+
+@lru_cache(maxsize=2)
+def vector_run(single: bool) -> VectorRun:
+    """`run`, of partial sums in float64, or `single`: in binary32, where `_finish_single` finishes the usual ones."""
     carrier = np.float32 if single else np.float64
 
     @compiled
     def run(
-        packing: Packing, rules: GroupRules, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats,
-        room: Int32s,
+        code: Addresses, packing: Packing, rules: GroupRules, places: Int64s, a: WindowOperand, b: WindowOperand,
+        values: Floats, room: Int32s,
     ) -> None:  # fmt: skip
         """Every element of a part of a matrix product.
 
         room: int32[4 * WIDE], where a vector may begin, scratch. Other arguments: as for `chain.run_scalar`; the words
         of b are (K, n), its scales (blocks, n).
         """
-        rule, chain, result, target = rules.window, rules.chain, rules.result, rules.register
+        rule, chain, target = rules.window, rules.chain, rules.register
         scales, blocks = rules.scales, rules.blocks
         m, n, count, lanes = values.shape[0], values.shape[1], places.shape[0], rule.lanes
         exps, tops, sums, negatives = room[:WIDE], room[WIDE : 2 * WIDE], room[2 * WIDE : 3 * WIDE], room[3 * WIDE :]
@@ -227,16 +279,13 @@ def vector_run(quads: int, lane_bits: int, exp_bits: int, lost: int, mode: int, 
                     if rule.floor != NO_EXP:
                         for j in range(WIDE):
                             exps[j] = max(exps[j], np.int32(rule.floor - packing.least - shifts[j]))
-                    strange = False
-                    for t in range(tiles):
-                        tile = first // COLUMNS + t
-                        group(
-                            quads, lane_bits, exp_bits, lost, b_at + (g * across + tile) * packing.b_bytes,
-                            a_at + (g * m + i) * packing.a_bytes, exps_at + 64 * t, sums_at + 64 * t,
-                            negatives_at + 64 * t, tops_at + 64 * t, packing.deeper,
-                        )  # fmt: skip
+                    b_group = b_at + (g * across + first // COLUMNS) * packing.b_bytes
+                    a_group = a_at + (g * m + i) * packing.a_bytes
+                    rows_at = b_group, a_group, exps_at, sums_at, negatives_at, tops_at
+                    call(code.sums, (tiles, packing.b_bytes, *rows_at, packing.deeper))
+                    strange = not usual
+                    for tile in range(first // COLUMNS, first // COLUMNS + tiles):
                         strange = strange or b.special[g, tile] != 0
-                    strange = strange or not usual
                     if strange:
                         for lane in range(lanes):
                             one.a[lane] = a.words[i, places[g, lane]]
@@ -246,9 +295,8 @@ def vector_run(quads: int, lane_bits: int, exp_bits: int, lost: int, mode: int, 
                     elif single and _usual(tops, low, high):
                         _finish_single(state, sums, tops, rule.addend, base, low, packing.mask)
                     else:
-                        _finish(
-                            state, shifts, sums, negatives, tops, lane_bits, lost, rule.addend, base, result, mode
-                        )  # fmt: skip
+                        rows_of = state.ctypes.data, shifts.ctypes.data, sums_at, negatives_at, tops_at
+                        call(code.finish, (*rows_of, rule.addend, base, code.target))
                 if chain.kind != PLAIN and (g % chain.every == chain.every - 1 or g == count - 1):
                     at = (g - g % chain.every) * lanes
                     for i in range(m):

@@ -26,7 +26,7 @@ from hwsim.kernels.integers import Int64s
 from hwsim.kernels.kernel import Rows
 from hwsim.kernels.order import lane_indices
 from hwsim.kernels.packed import NOT_PACKED, WindowOperand, aligned_bytes, pack_columns, pack_rows
-from hwsim.kernels.strips import WIDE, Packing, vector_run
+from hwsim.kernels.strips import WIDE, Addresses, Packing, finish_of, sums_of, vector_run
 from hwsim.kernels.targets import register_target, result_target
 from hwsim.kernels.values import OperandName
 from hwsim.kernels.vectors import Vectors
@@ -106,8 +106,11 @@ class WindowKernel:
             v = self.vectors
             packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, sum(self.least), self.mask)
             room = aligned_bytes(4 * 4 * WIDE).view(np.int32)
-            run = vector_run(*v.layout, v.lost, self.rules.result.mode, self.mask != 0)
-            run(packing, self.rules, indices, a, b, values, room)
+            single, target = self.mask != 0, np.array(self.rules.result)
+            sums = sums_of(*v.layout, v.lost)
+            finish = finish_of(v.layout.lane_bits, v.lost, self.rules.result.mode, single)
+            code = Addresses(sums.address, finish.address, target.ctypes.data)
+            vector_run(single)(code, packing, self.rules, indices, a, b, values, room)
         codes_of(values, self.unit.output, out, self.unit.nan)
 
     def pairs(self, a: Rows, b: Rows, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:

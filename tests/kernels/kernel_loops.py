@@ -22,7 +22,7 @@ def loop(module: str) -> Callable[[Function], Function]:
         own = hashlib.sha256(Path(inspect.getfile(function)).read_bytes()).hexdigest()[:16]
         folder = code_folder(module)
         dispatcher: Any = numba.njit(error_model="numpy")(function)
-        keep(dispatcher, folder.with_name(f"{folder.name}-{own}"))
+        keep(dispatcher, function, folder.with_name(f"{folder.name}-{own}"))
         kept: Function = dispatcher
         return kept
 

@@ -32,7 +32,7 @@ TESTS = Path(__file__).parents[1]
 PROGRAM = """
 import sys
 from kernels.window_cases import check, kernels, operands
-from hwsim.kernels.strips import vector_run
+from hwsim.kernels.strips import sums_of
 from hwsim.spec import load_unit
 count = 0
 for name in sys.argv[1:]:
@@ -40,8 +40,7 @@ for name in sys.argv[1:]:
     made = kernels(unit)[1:]
     count += sum(check(made, unit, given, what) for what, given in operands(unit, 3))
     v = made[0].vectors
-    compiled = vector_run(*v.layout, v.lost, made[0].rules.result.mode, made[0].mask != 0)
-    code = "".join(compiled.inspect_asm().values())
+    code = sums_of(*v.layout, v.lost).assembly()
     print(code.count("%zmm"), code.count("%ymm"), code.count("%xmm"))
 print(count)
 """
