@@ -25,7 +25,7 @@ from hwsim.files import cache_folder, replaced_folder
 BULK = Path(__file__).with_name("bulk.cpp")
 RUNTIME = ("verilated", "verilated_vpi", "verilated_dpi", "verilated_threads", "verilated_vcd_c")
 # -O1 compiles the model three times faster than -O2, and what it makes runs as fast (benchmarks/).
-OPTIMIZE = "-O1"
+FLAGS = ["-std=gnu++17", "-fPIC", "-O1", "-DVM_COVERAGE=0", "-DVM_TRACE_FST=0"]
 TIMESCALE = "1ns/1ps"
 # What Verilator's C++ and the drivers include; a design's own part compiles in a third of the time without it.
 HEADERS = "".join(f'#include "{name}"\n' for name in ("verilated.h", "verilated_vpi.h", "svdpi.h"))
@@ -128,53 +128,55 @@ class _Compiler:
     @property
     def flags(self) -> list[str]:
         """Those that precompiled headers and what includes them must share."""
-        traced = [f"-DVM_TRACE={int(self.trace)}", "-DVM_COVERAGE=0", "-DVM_TRACE_FST=0"]
-        return ["-std=gnu++17", "-fPIC", OPTIMIZE, *traced]
+        return [*FLAGS, f"-DVM_TRACE={int(self.trace)}"]
 
     def compile(self, source: Path, output: Path, log: Path, *flags: str) -> None:
         """One source to an object file, or a header to a precompiled one."""
         include = self.tool.root / "include"
         places = [f"-I{include}", f"-I{include / 'vltstd'}"]
-        _run(["g++", *self.flags, *places, *flags, str(source), "-o", str(output)], log, {}, output.parent)
+        _run(["g++", *places, *flags, str(source), "-o", str(output)], log, {}, output.parent)
 
-    @property
-    def _runtime_objects(self) -> list[str]:
-        return [f"{name}.o" for name in RUNTIME if self.trace or "vcd" not in name]
+    def objects(self) -> list[Path]:
+        """Verilator's own C++, compiled once for all designs, and for every installation of the same Verilator."""
+        with ThreadPoolExecutor(2) as pool:
+            return list(pool.map(self._object, [name for name in RUNTIME if self.trace or "vcd" not in name]))
 
-    def runtime(self) -> Path:
-        """The folder of Verilator's own C++ and of its precompiled headers.
+    def _object(self, name: str) -> Path:
+        source, flags = self.tool.root / "include" / f"{name}.cpp", [*FLAGS, "-c"]  # VM_TRACE changes none of them
 
-        Made once for all designs, and for every installation of the same Verilator.
-        """
-        key = _key("runtime", _content(self.tool.root / "include"), HEADERS, *self.flags)
+        def make(into: Path, log: Path) -> None:
+            self.compile(source, into / f"{name}.o", log, *flags)
+
+        return _cached(self._key(name, *flags), make) / f"{name}.o"
+
+    def headers(self) -> Path:
+        """The headers that a design's part includes; their precompiled form lies beside them."""
+        flags = [*self.flags, "-x", "c++-header"]
 
         def make(into: Path, log: Path) -> None:
             header = into / "headers.h"
             header.write_text(HEADERS)
-            with ThreadPoolExecutor(2) as pool:
-                jobs = [pool.submit(self.compile, header, into / "headers.h.gch", log, "-x", "c++-header")]
-                for name in self._runtime_objects:
-                    source = self.tool.root / "include" / Path(name).with_suffix(".cpp")
-                    jobs.append(pool.submit(self.compile, source, into / name, log, "-c"))
-            for job in jobs:
-                job.result()
+            self.compile(header, into / "headers.h.gch", log, *flags)
 
-        return _cached(key, make)
+        return _cached(self._key(HEADERS, *flags), make) / "headers.h"
+
+    def _key(self, *parts: str) -> str:
+        return _key("runtime", _content(self.tool.root / "include"), *parts)
 
     def link(self, into: Path, driver: Path, log: Path, name: str, compiled: list[str], linked: list[str]) -> None:
         """All that Verilator wrote into a folder, and what drives it, to a program or a library of that name.
 
         compiled, linked: flags of the two steps.
         """
-        runtime = self.runtime()
+        runtime, headers = self.objects(), self.headers()
         # All in one: the compiler would spend most of its time on the headers that each of them includes.
         whole = into / "Vtop_all.cpp"
         sources = [*sorted(path.name for path in into.glob("Vtop*.cpp")), driver]
         whole.write_text("".join(f'#include "{source}"\n' for source in sources))
         objects = into / "Vtop_all.o"
-        self.compile(whole, objects, log, "-include", str(runtime / "headers.h"), f"-I{into}", *compiled, "-c")
-        own = [str(runtime / part) for part in self._runtime_objects]
-        _run(["g++", "-o", str(into / name), str(objects), *own, *linked, "-lpthread"], log, {}, into)
+        included = ["-include", str(headers), f"-I{into}"]
+        self.compile(whole, objects, log, *self.flags, *included, *compiled, "-c")
+        _run(["g++", "-o", str(into / name), str(objects), *map(str, runtime), *linked, "-lpthread"], log, {}, into)
         for leftover in {*into.glob("*.o"), *into.glob("Vtop*")}:
             leftover.unlink()
 
@@ -218,7 +220,7 @@ def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:
     """The program that Verilator makes of a design, for cocotb. Raises ToolMissing or BuildFailed."""
     tool = find_verilator()
     libs = str(cocotb_tools.config.libs_dir)
-    key = _key("cocotb", _version(tool), *hdl.key, *hdl.public, OPTIMIZE, str(trace), version("cocotb"), libs)
+    key = _key("cocotb", _version(tool), *hdl.key, *hdl.public, *FLAGS, str(trace), version("cocotb"), libs)
 
     def make(into: Path, log: Path) -> None:
         control = into / "public.vlt"
@@ -240,7 +242,7 @@ def bulk_build(verilog: str, ports: PortMap) -> Path:
     """The shared library that Verilator makes of a unit, for the bulk driver. Raises ToolMissing or BuildFailed."""
     tool = find_verilator()
     defines = _defines(ports)
-    key = _key("bulk", _version(tool), verilog, ports.top, *defines, BULK.read_text(), OPTIMIZE)
+    key = _key("bulk", _version(tool), verilog, ports.top, *defines, BULK.read_text(), *FLAGS)
 
     def make(into: Path, log: Path) -> None:
         _verilate(tool, ports.top, verilog, into, log, [])

@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 from llvmlite.binding import get_host_cpu_features
-from odd_units import FOR_SCALARS, FOR_VECTORS, units_of
-
-UNITS = units_of({**FOR_VECTORS, **FOR_SCALARS})
 
 HOST = get_host_cpu_features()
 PROCESSORS = [
@@ -31,10 +28,11 @@ TESTS = Path(__file__).parents[1]
 # Units of 16-bit and of 32-bit lanes, with exponents of 8 and of 16 bits, and operands as other tests have them.
 PROGRAM = """
 import sys
+from odd_units import FOR_SCALARS, FOR_VECTORS, units_of
 from kernels.window_cases import check, kernels, operands
 from hwsim.kernels.strips import sums_of
 from hwsim.spec import load_unit
-count = 0
+UNITS, count = units_of({**FOR_VECTORS, **FOR_SCALARS}), 0
 for name in sys.argv[1:]:
     unit = UNITS.get(name) or load_unit(name)
     made = kernels(unit)[1:]
