@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import hashlib
 import os
 import signal
 import subprocess
+import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TextIO
 
 
 class Stopped(Exception):
@@ -63,6 +67,35 @@ def pause(seconds: float) -> None:
     """Wait so long. Raises Stopped after `stop`, at once."""
     if _stopped.wait(seconds):
         raise Stopped
+
+
+@contextlib.contextmanager
+def alone(work: str) -> Iterator[None]:
+    """Held by one thread of one process at a time for each piece of work. Raises Stopped where the run is stopped."""
+    path = _lock_file(work)
+    while True:
+        with path.open("a") as lock:
+            if _is_held(lock, path):
+                try:
+                    yield
+                finally:
+                    path.unlink(missing_ok=True)
+                return
+        pause(0.05)
+
+
+def _lock_file(work: str) -> Path:
+    digest = hashlib.sha256(work.encode()).hexdigest()[:24]
+    return Path(tempfile.gettempdir()) / f"hwsim-{os.getuid()}-{digest}.lock"
+
+
+def _is_held(lock: TextIO, path: Path) -> bool:
+    """Whether a lock is this thread's now, and its file still the one that others look for."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(lock.fileno()), path.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
 
 
 def stop() -> None:

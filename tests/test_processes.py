@@ -82,3 +82,28 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def test_who_waits_for_work_of_another_can_be_stopped() -> None:
+    try:
+        with processes.alone("work"), ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(processes.alone("work").__enter__)
+            processes.stop()
+            with pytest.raises(processes.Stopped):
+                waiting.result()
+    finally:
+        processes.start()
+    with processes.alone("work"):
+        pass
+
+
+def test_who_waited_for_a_lock_that_is_gone_does_not_hold_it() -> None:
+    # Its file is removed when it is let go: another that comes now makes a new one.
+    with processes.alone("some work"):
+        path = processes._lock_file("some work")
+        waited = path.open("a")
+    with waited:
+        assert not processes._is_held(waited, path)
+        with processes.alone("some work"):
+            assert not processes._is_held(waited, path)
+    assert not path.exists()

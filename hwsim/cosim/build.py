@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import os
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TextIO
 
 import cocotb_tools.config
 
@@ -77,39 +73,11 @@ def _cached(key: str, make: Callable[[Path, Path], None]) -> Path:
     """The folder of a build, made whole or not at all; who wants what another thread or process makes waits for it."""
     folder = cache_folder() / key
     if not folder.is_dir():
-        with _alone(folder):
+        with processes.alone(str(folder)):
             if not folder.is_dir():
                 with replaced_folder(folder, keep=True) as scratch:
                     make(scratch, scratch / "build.log")
     return folder
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Held by one thread of one process at a time for each folder. Raises Stopped where the run is stopped."""
-    path = _lock_file(folder)
-    while True:
-        with path.open("a") as lock:
-            if _is_held(lock, path):
-                try:
-                    yield
-                finally:
-                    path.unlink(missing_ok=True)
-                return
-        processes.pause(0.05)
-
-
-def _lock_file(folder: Path) -> Path:
-    return Path(tempfile.gettempdir()) / f"hwsim-{os.getuid()}-{_key(str(folder))}.lock"
-
-
-def _is_held(lock: TextIO, path: Path) -> bool:
-    """Whether a lock is this thread's now, and its file still the one that others look for."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(lock.fileno()), path.stat())
-    except (BlockingIOError, FileNotFoundError):
-        return False
 
 
 def _run(command: list[str], log: Path, environment: dict[str, str], cwd: Path) -> None:

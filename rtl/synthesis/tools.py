@@ -6,13 +6,16 @@ import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from hwsim import processes
 from hwsim.errors import ToolMissing
 
 LAST_LINES = 12
+LONGEST_COMPILING = 1800.0  # seconds; a minute of two cores is usual
 
 
 class FlowFailed(RuntimeError):
@@ -49,6 +52,18 @@ def run_tool(tool: Tool, arguments: list[str], folder: Path, seconds: float) -> 
     Raises ToolMissing, FlowFailed, and Stopped after `hwsim.processes.stop`.
     """
     require(tool)
+    _first_run(tool)
+    return _run(tool, arguments, folder, seconds)
+
+
+@cache
+def _first_run(tool: Tool) -> None:
+    """Run a tool for nothing: its first run compiles it, and so would each of those that begin meanwhile."""
+    with processes.alone(tool.package), tempfile.TemporaryDirectory() as folder:
+        _run(tool, ["-V"], Path(folder), LONGEST_COMPILING)
+
+
+def _run(tool: Tool, arguments: list[str], folder: Path, seconds: float) -> str:
     log = folder / f"{tool.package}.log"
     start = f"import sys; from {tool.module} import {tool.function} as run; sys.exit(run(sys.argv[1:]))"
     try:

@@ -12,7 +12,6 @@ import pytest
 from odd_units import unit
 
 from hwsim import processes
-from hwsim.cosim import build
 from hwsim.cosim.bench import PUBLIC, TOP, bench
 from hwsim.cosim.build import BuildFailed, HdlSources, bulk_build, icarus_build, verilator_build
 from hwsim.cosim.ports import PortMap, port_map
@@ -131,19 +130,6 @@ def test_what_several_want_at_once_is_built_once(
     assert len(builds) == len(list(cache.iterdir())) == len(commands) == 1
 
 
-def test_who_waits_for_a_build_can_be_stopped(cache: Path) -> None:
-    try:
-        with build._alone(cache), ThreadPoolExecutor(1) as pool:
-            waiting = pool.submit(build._alone(cache).__enter__)
-            processes.stop()
-            with pytest.raises(processes.Stopped):
-                waiting.result()
-    finally:
-        processes.start()
-    with build._alone(cache):
-        pass
-
-
 def executables(folder: Path, *names: str) -> None:
     for name in names:
         (folder / name).write_text("#!/bin/sh\n")
@@ -168,15 +154,3 @@ def test_a_missing_tool_is_named_with_what_installs_it(tmp_path: Path, monkeypat
     monkeypatch.setenv("VERILATOR_ROOT", "/somewhere")
     assert find_verilator().program == str(tmp_path / "verilator")
     assert find_verilator().environment == {"VERILATOR_ROOT": "/somewhere"}
-
-
-def test_who_waited_for_a_lock_that_is_gone_does_not_hold_it(tmp_path: Path) -> None:
-    # Its file is removed when it is let go: another that comes now makes a new one.
-    with build._alone(tmp_path):
-        path = build._lock_file(tmp_path)
-        waited = path.open("a")
-    with waited:
-        assert not build._is_held(waited, path)
-        with build._alone(tmp_path):
-            assert not build._is_held(waited, path)
-    assert not path.exists()

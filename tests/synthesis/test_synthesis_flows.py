@@ -11,7 +11,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -36,7 +38,7 @@ from hwsim.rtl.synthesis import (
     stage_cuts,
     yosys,
 )
-from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS
+from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS, Tool, run_tool
 from hwsim.spec import Unit, load_unit, pipeline
 
 SMALL_SCALED = unit("small-scaled")
@@ -206,3 +208,25 @@ def test_the_hopper_datapath_is_small() -> None:
     assert 8_000 < made.gates <= 12_500
     # The total, and what the window and the products need.
     assert 900 < made.flipflops < 1_200
+
+
+def test_a_tool_is_compiled_by_its_first_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[list[str]] = []
+
+    def run(command: list[str], log: Path, *_: Any) -> int:
+        begun.append(command[3:])
+        if begun == [["-V"]]:
+            time.sleep(0.1)
+            assert begun == [["-V"]]  # the others wait for it
+        log.touch()
+        return 0
+
+    monkeypatch.setattr(processes, "run", run)
+    tool = Tool("any", "json", "loads")
+    with ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(run_tool, tool, ["x"], tmp_path, 60) for _ in range(3)]:
+            done.result()
+    assert begun.count(["x"]) == 3
+    begun.clear()
+    run_tool(tool, ["again"], tmp_path, 60)
+    assert begun == [["again"]]
