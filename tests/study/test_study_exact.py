@@ -96,6 +96,17 @@ def test_any_numbers(data: st.DataObject, m: int, k: int, n: int) -> None:
         assert missing <= max(abs(number) / 2**105, Fraction(1, 2**1075))
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("low", [2.0**-80, -(2.0**-80)])
+@pytest.mark.parametrize("number", [2.0**54 + 4, 2.0**54 + 8])
+def test_what_even_the_second_number_lost_decides_a_tie(number: float, low: float, sign: float) -> None:
+    a, b = sign * np.array([[number, 2.0, low]]), np.ones((3, 1))
+    made = exact_product(a, b)
+    exact = sum(map(Fraction, a[0]))
+    assert made.hi[0, 0] == float(exact)
+    assert rational(made, (0, 0)) == exact - Fraction(sign * low)
+
+
 def test_a_range_beyond_slices_goes_through_integers() -> None:
     stream = Stream(3, "range")
     a, b = wide(stream, (2, 9), 53, 450), wide(stream, (9, 2), 53, 40)

@@ -238,7 +238,11 @@ def _from_digits(totals: NDArray[np.int64], lowest: int) -> DoubleDouble:
     # No digit is beyond half of the next one's unit, so that a leading digit outweighs all below it: nothing cancels.
     hi, errors = _summed(parts)
     lo, rest = _summed(errors)
-    return DoubleDouble(*fast_two_sum(hi, lo + sum(rest)))
+    low, lost = two_sum(lo, sum(rest, np.zeros_like(lo)))
+    hi, lo = fast_two_sum(hi, low)
+    # Where lo is half an ulp, what it lost decides which neighbour is the nearest.
+    nearest = np.where(lost == 0, hi, hi + np.nextafter(lo, np.copysign(np.inf, lost)))
+    return DoubleDouble(nearest, (hi - nearest) + lo)
 
 
 def _summed(parts: list[Array]) -> tuple[Array, list[Array]]:
