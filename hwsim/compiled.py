@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import pickle
 import re
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 import numba
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
@@ -24,6 +25,7 @@ from hwsim.files import cache_folder
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 ROOT = Path(__file__).parent
+DIGEST_BYTES = hashlib.sha256().digest_size
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(hwsim[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+(hwsim[^\n]*))", re.MULTILINE
@@ -147,8 +149,58 @@ class _ContentCacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (_ContentLocator,)
 
 
+class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
+    """An index and files of code, each after a digest of what it holds and is for: a damaged one is as good as none.
+
+    So is one of another function or version of Numba. Where nothing can be written, code is used and not kept.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        with suppress(OSError):
+            super().save(key, (key, data))
+
+    def load(self, key: Any) -> Any:
+        found = super().load(key)
+        # Once an index is lost, files that it named hold the code for other arguments.
+        return found[1] if found is not None and found[0] == key else None
+
+    def _load_index(self) -> dict[Any, str]:
+        content = self._intact(self._index_path)
+        return {} if content is None else pickle.loads(content)
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        self._write(self._index_path, self._dump(overloads))
+
+    def _load_data(self, name: str) -> Any:
+        content = self._intact(self._data_path(name))
+        return None if content is None else pickle.loads(content)
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(self._data_path(name), self._dump(data))
+
+    def _write(self, path: str, content: bytes) -> None:
+        with self._open_for_write(path) as file:
+            file.write(self._digest(content) + content)
+
+    def _intact(self, path: str) -> bytes | None:
+        """What a file holds, unless it is damaged or not there."""
+        try:
+            kept = Path(path).read_bytes()
+        except OSError:
+            return None
+        digest = self._digest(kept[DIGEST_BYTES:])
+        return kept[DIGEST_BYTES:] if kept.startswith(digest) else None
+
+    def _digest(self, content: bytes) -> bytes:
+        return hashlib.sha256(f"{self._version}\0{self._index_name}\0".encode() + content).digest()
+
+
 class _ContentCache(FunctionCache):  # type: ignore[misc]
     _impl_class = _ContentCacheImpl
+
+    def __init__(self, function: Callable[..., Any]):
+        super().__init__(function)
+        self._cache_file = _CheckedFiles(self._cache_path, self._impl.filename_base, "")
 
 
 def _one_at_a_time(

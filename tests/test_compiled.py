@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import errno
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NoReturn
 
+import numba
 import pytest
 
-from hwsim.compiled import ROOT, code_folder, imported_modules, reachable_modules
+from hwsim.compiled import ROOT, _CheckedFiles, code_folder, imported_modules, keep, reachable_modules
 
 FILES = {
     "hwsim/__init__.py": "",
@@ -135,3 +139,52 @@ def test_of_several_processes_and_installations_one_compiles(tmp_path: Path) -> 
     names = [name for process in processes for name in process.communicate()[0].split()]
     assert names and len(set(names)) == len(names)
     assert [process.returncode for process in processes] == [0, 0, 0]
+
+
+def twice(x):
+    return 2 * x
+
+
+def thrice(x):
+    return 3 * x
+
+
+def kept(function: Callable[[int], int], folder: Path) -> Any:
+    """A function that was compiled, or loaded, and the number of times that it was loaded."""
+    dispatcher = numba.njit(function)
+    keep(dispatcher, function, folder)
+    assert dispatcher(7) == function(7)
+    return sum(dispatcher.stats.cache_hits.values())
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda content: b"",
+    "cut short": lambda content: content[: len(content) // 2],
+    "a bit turned over": lambda content: content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
+    "something else": lambda content: b"\x80\x04K\x01.",
+}
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_code_is_compiled_again(tmp_path: Path, suffix: str, damage: str) -> None:
+    assert [kept(twice, tmp_path) for _ in range(2)] == [0, 1]
+    (file,) = tmp_path.glob(f"*.{suffix}")
+    file.write_bytes(DAMAGES[damage](file.read_bytes()))
+    assert [kept(twice, tmp_path) for _ in range(2)] == [0, 1]
+
+
+def test_another_function_s_code_is_compiled_again(tmp_path: Path) -> None:
+    for function in (twice, thrice):
+        kept(function, tmp_path / function.__name__)
+    (of_twice,), (of_thrice,) = (list((tmp_path / name).glob("*.nbc")) for name in ("twice", "thrice"))
+    of_twice.write_bytes(of_thrice.read_bytes())
+    assert [kept(twice, tmp_path / "twice") for _ in range(2)] == [0, 1]
+
+
+def test_code_that_cannot_be_kept_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(_CheckedFiles, "_open_for_write", full)
+    assert [kept(twice, tmp_path) for _ in range(2)] == [0, 0]
