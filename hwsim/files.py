@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
 import secrets
 import shutil
@@ -14,6 +16,7 @@ from hwsim.errors import InputError
 
 MOST_BYTES = 1 << 30  # of a file that is read whole
 MOST_LINE = 1 << 22  # characters of a line
+SEAL = ".sealed"
 
 
 def contents(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -80,6 +83,26 @@ def replaced_folder(path: Path, keep: bool = False) -> Iterator[Path]:
 def _beside(path: Path) -> Path:
     """An unused name in the same folder."""
     return path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+
+
+def seal(folder: Path) -> None:
+    """Write down what every file in a folder holds, for `is_sealed`."""
+    digests = {str(path.relative_to(folder)): _digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+    (folder / SEAL).write_text(json.dumps(digests, indent=1))
+
+
+def is_sealed(folder: Path) -> bool:
+    """Whether files are as they were sealed. What has come since does not matter."""
+    try:
+        digests = json.loads((folder / SEAL).read_bytes())
+        return all(_digest(folder / name) == digest for name, digest in digests.items())
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def cache_folder() -> Path:

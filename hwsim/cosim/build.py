@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import cocotb_tools.config
 from hwsim import processes
 from hwsim.cosim.ports import PortMap
 from hwsim.cosim.tools import Verilator, find_icarus, find_verilator
-from hwsim.files import cache_folder, replaced_folder
+from hwsim.files import cache_folder, is_sealed, replaced_folder, seal
 
 BULK = Path(__file__).with_name("bulk.cpp")
 RUNTIME = ("verilated", "verilated_vpi", "verilated_dpi", "verilated_threads", "verilated_vcd_c")
@@ -70,13 +71,18 @@ def _key(*parts: str) -> str:
 
 
 def _cached(key: str, make: Callable[[Path, Path], None]) -> Path:
-    """The folder of a build, made whole or not at all; who wants what another thread or process makes waits for it."""
+    """The folder of a build, made whole or not at all; who wants what another thread or process makes waits for it.
+
+    One that was damaged since is made again.
+    """
     folder = cache_folder() / key
-    if not folder.is_dir():
+    if not is_sealed(folder):
         with processes.alone(str(folder)):
-            if not folder.is_dir():
+            if not is_sealed(folder):
+                shutil.rmtree(folder, ignore_errors=True)
                 with replaced_folder(folder, keep=True) as scratch:
                     make(scratch, scratch / "build.log")
+                    seal(scratch)
     return folder
 
 

@@ -31,7 +31,8 @@ def kept(
     with tempfile.TemporaryDirectory(prefix="hwsim-synthesis-") as folder:
         figures = make(Path(folder))
     with replaced(path) as file:
-        file.write(json.dumps({"tools": versions, "figures": asdict(figures)}, indent=1).encode())
+        content = {"tools": versions, "figures": asdict(figures), "sha256": _digest(asdict(figures))}
+        file.write(json.dumps(content, indent=1).encode())
     return figures
 
 
@@ -51,7 +52,12 @@ def _path(kind: str, parts: Sequence[str]) -> Path:
 
 def _read(kind: type[Figures], path: Path) -> Figures | None:
     try:
-        figures: Figures = kind(**json.loads(path.read_bytes())["figures"])
+        content = json.loads(path.read_bytes())
+        figures: Figures = kind(**content["figures"])
+        return figures if content["sha256"] == _digest(content["figures"]) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return figures
+
+
+def _digest(figures: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(figures).encode()).hexdigest()

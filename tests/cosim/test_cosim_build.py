@@ -17,6 +17,7 @@ from hwsim.cosim.build import BuildFailed, HdlSources, bulk_build, icarus_build,
 from hwsim.cosim.ports import PortMap, port_map
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import ToolMissing
+from hwsim.files import is_sealed
 from hwsim.rtl import verilog
 from hwsim.spec import pipeline
 
@@ -62,6 +63,18 @@ def test_a_second_build_runs_no_compiler(icarus: None, text: str, cache: Path, c
     assert icarus_build(unit_design(text, PORTS)) == first
     assert (len(commands), first.stat().st_mtime_ns) == (1, stamp)
     assert first.is_relative_to(cache)
+
+
+@pytest.mark.parametrize("content", [b"", b"half of it"])
+@pytest.mark.parametrize("name", ["sim.vvp", ".sealed"])
+def test_a_damaged_build_is_made_again(
+    icarus: None, text: str, cache: Path, commands: list[list[str]], name: str, content: bytes
+) -> None:
+    built = icarus_build(unit_design(text, PORTS))
+    built.with_name(name).write_bytes(content)
+    assert icarus_build(unit_design(text, PORTS)) == built
+    assert built.read_text().startswith("#! ") and is_sealed(built.parent)
+    assert (len(commands), len(list(cache.iterdir()))) == (2, 1)
 
 
 def test_verilators_builds_are_kept_too(verilator: None, text: str, commands: list[list[str]]) -> None:

@@ -56,6 +56,14 @@ def test_a_spoiled_file_is_made_anew(cache: Path, content: bytes) -> None:
     assert kept(Generic, ["pytest"], PARTS, maker).gates == 2
 
 
+def test_a_changed_figure_is_made_anew(cache: Path) -> None:
+    maker = Maker()
+    kept(Generic, ["pytest"], PARTS, maker)
+    (path,) = cache.iterdir()
+    path.write_text(path.read_text().replace('"gates": 1', '"gates": 9'))
+    assert kept(Generic, ["pytest"], PARTS, maker).gates == 2
+
+
 def test_a_failure_is_not_kept(cache: Path) -> None:
     def fail(folder: Path) -> Generic:
         raise OSError
