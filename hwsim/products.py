@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from hwsim.formats.codes import Codes
 from hwsim.kernels import AnyKernel, kernel_of, supports
 from hwsim.kernels.tiles import ProductOperands, Progress, multiply, multiply_pairs
 from hwsim.model.arrays import definition_of
-from hwsim.spec import Unit, load_unit
+from hwsim.spec import Unit, UnitLike, load_unit
 from hwsim.spec.arguments import (
     Shape,
     addend_codes,
@@ -61,12 +60,10 @@ def chosen(unit: Unit, products: int, k: int) -> AnyKernel | None:
     return kernel if _asked[unit] > SOME else kernel.general
 
 
-def dot(
-    unit: Unit | str | Path, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None
-) -> NDArray[Any]:
+def dot(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None) -> NDArray[Any]:
     """The dot products of n pairs of rows: a[i] . b[i] + c[i], as the unit returns them.
 
-    unit: a unit, a preset's name or the path of a unit's file.
+    unit: a unit, a preset's name, the path of a unit's file, or its keys.
     a, b: (n, K) codes of the unit's factors, or floats of the format's own dtype, which are taken by their bits. K at
     least 1, and a multiple of the scales' blocks; it is filled with zero terms up to whole groups, or whole
     instructions (docs/arithmetic.md).
@@ -97,7 +94,7 @@ def dot_codes(unit: Unit, a: Codes, b: Codes, c: Codes, scales: tuple[Codes, Cod
 
 
 def gemm(
-    unit: Unit | str | Path,
+    unit: UnitLike,
     A: Any,
     B: Any,
     C: Any = None,
@@ -108,7 +105,7 @@ def gemm(
 ) -> NDArray[Any]:
     """A @ B + C, every element as the unit returns it.
 
-    unit: a unit, a preset's name or the path of a unit's file.
+    unit: a unit, a preset's name, the path of a unit's file, or its keys.
     A: (M, K) and B: (K, N) codes of the unit's factors, or floats of the format's own dtype, taken by their bits; K
     as for `hwsim.dot`. C: (M, N) codes, or floats, of `operands.addend`; None is +0.
     scale_a: (M / block rows, K / block columns), scale_b: (K / block rows, N / block columns) codes of the shared

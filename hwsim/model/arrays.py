@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from hwsim.formats import container_dtype
 from hwsim.model.definition import Definition
-from hwsim.spec import Unit, load_unit
+from hwsim.spec import Unit, UnitLike, load_unit
 from hwsim.spec.arguments import addends, dot_scales, factors, pad, result_array
 
 
@@ -21,9 +20,7 @@ def definition_of(unit: Unit) -> Definition:
     return Definition(unit)
 
 
-def dot(
-    unit: Unit | str | Path, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None
-) -> NDArray[Any]:
+def dot(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None) -> NDArray[Any]:
     """The dot products of n pairs of rows, as `hwsim.dot` takes and returns them."""
     unit = load_unit(unit)
     definition, fill = definition_of(unit), unit.instruction.fill

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from hwsim.model.arrays import definition_of
 from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
 from hwsim.report.sentences import text
-from hwsim.spec import Unit, load_unit
+from hwsim.spec import UnitLike, load_unit
 from hwsim.spec.arguments import addends, dot_scales, factors, pad, shape_error
 
 
@@ -94,9 +93,7 @@ class Explained(Explanation):
         return text(self)
 
 
-def explain(
-    unit: Unit | str | Path, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None
-) -> Explained:
+def explain(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None) -> Explained:
     """One dot product with every stage's integers; `print` it to read it.
 
     a, b: (K,) codes or floats, as `dot` takes them. c: a scalar. scale_a, scale_b: (K / block,) codes.

@@ -1,6 +1,6 @@
 """Unit specifications: what a unit returns (`Unit`) and how hardware builds it (`Pipeline`)."""
 
-from hwsim.spec.catalog import as_yaml, load_unit, presets
+from hwsim.spec.catalog import UnitLike, as_yaml, load_unit, presets
 from hwsim.spec.implementation import Pipeline, pipeline, steps
 from hwsim.spec.keys import Lost, Rounding
 from hwsim.spec.sums import (
@@ -36,6 +36,7 @@ __all__ = [
     "Sum",
     "Support",
     "Unit",
+    "UnitLike",
     "WindowSum",
     "as_yaml",
     "described",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 from pydantic import ValidationError
@@ -12,9 +14,13 @@ from pydantic import ValidationError
 from hwsim.errors import InputTypeError
 from hwsim.formats.catalog import explain_invalid, looks_like_path, nearest
 from hwsim.formats.yamlfile import Document, Location, SpecError, read
+from hwsim.spec.fields import checked
 from hwsim.spec.unit import Unit
 
 PRESETS = Path(__file__).with_name("units")
+
+# What names a unit, for `load_unit`.
+UnitLike: TypeAlias = Unit | str | Path | Mapping[str, Any]
 
 
 def presets() -> list[str]:
@@ -49,18 +55,20 @@ def _merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def load_unit(name: str | Path | Unit) -> Unit:
-    """The unit of a name, or in a YAML file.
+def load_unit(name: UnitLike) -> Unit:
+    """The unit of a name, in a YAML file, or of keys as a file has them.
 
-    name: a name that `hwsim units` lists, a path to a YAML file (docs/units.md), or a unit. A file may name formats
-    of its own by paths that start where the file is.
-    Raises SpecError (a ValueError) for an unknown name, naming the nearest, and for a file that breaks a rule,
-    naming file, line, key, rule and value; TypeError for what is none of the three.
+    name: a name that `hwsim units` lists, a path to a YAML file (docs/units.md), a mapping of keys, or a unit. A file
+    may name formats of its own by paths that start where the file is.
+    Raises SpecError (a ValueError) for an unknown name, naming the nearest, and for keys that break a rule, naming
+    file, line, key, rule and value; TypeError for what is none of the four.
     """
     if isinstance(name, Unit):
         return name
+    if isinstance(name, Mapping):
+        return checked(Unit, copy.deepcopy(dict(name)))
     if not isinstance(name, (str, Path)):
-        raise InputTypeError(f"unit must be a unit's name, a path or a unit, not {type(name).__name__}")
+        raise InputTypeError(f"unit must be a unit's name, a path, keys or a unit, not {type(name).__name__}")
     if isinstance(name, Path) or looks_like_path(name):
         return _from(Path(name))
     if name not in _shipped():

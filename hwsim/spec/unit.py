@@ -6,10 +6,12 @@ docs/arithmetic.md.
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 from pydantic import model_validator
 
+from hwsim.spec.fields import vary
 from hwsim.spec.parts import UnitKeys
 from hwsim.spec.rules import check
 
@@ -21,3 +23,13 @@ class Unit(UnitKeys):
     def _rules(self) -> Self:
         check(self)
         return self
+
+    def replace(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Self:
+        """This unit with other keys, checked as a file's are.
+
+        changes, fields: from a key's path in the unit's file (`sum.fraction_bits`) or a short name (`fraction_bits`,
+        `lost`, `result`, `rounding`, `a`, `b`, `method`, `accumulator`, `lanes`, `interval`) to its value there. The
+        unit's name says what is other.
+        Raises SpecError for what is no key, naming the nearest, and for a value that breaks a rule.
+        """
+        return vary(self, {**(changes or {}), **fields})

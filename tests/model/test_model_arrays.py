@@ -33,7 +33,7 @@ def test_a_unit_is_named_loaded_or_in_a_file(tmp_path: Path) -> None:
     file.write_text(as_yaml(hwsim.load_unit(HOPPER)))
     for given in (hwsim.load_unit(HOPPER), file, str(file)):
         assert same(hwsim.dot(given, A, B, C), WANT)
-    with pytest.raises(TypeError, match=r"unit must be a unit's name, a path or a unit, not int"):
+    with pytest.raises(TypeError, match=r"unit must be a unit's name, a path, keys or a unit, not int"):
         hwsim.dot(3, A, B)  # type: ignore[arg-type]
     with pytest.raises(hwsim.SpecError, match=r"did you mean hopper-wgmma-e4m3-f32"):
         hwsim.dot("hopper-wgmma-e4m3", A, B)

@@ -8,8 +8,8 @@ from study.study_cases import HOPPER, study
 
 from hwsim.formats.yamlfile import SpecError
 from hwsim.spec import load_unit, presets
+from hwsim.spec.fields import fields, vary
 from hwsim.study.plan import grid
-from hwsim.study.plan.fields import fields, vary
 from hwsim.study.plan.grid import points
 
 

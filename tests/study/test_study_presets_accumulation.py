@@ -13,9 +13,9 @@ import pytest
 from study.preset_runs import preset_run, table
 
 from hwsim.spec import load_unit
+from hwsim.spec.fields import vary
 from hwsim.study.accuracy.exact import DoubleDouble
 from hwsim.study.data import draw, parse_data
-from hwsim.study.plan.fields import vary
 from hwsim.study.presets import deepseek_2pct, generations, snr_vector_length, truncation
 from hwsim.study.presets.preset import Records, load_page
 from hwsim.study.report import markdown

@@ -14,10 +14,10 @@ import numpy as np
 
 import hwsim
 from hwsim.files import replaced
-from hwsim.spec import Unit, as_yaml, load_unit
+from hwsim.spec import Unit, as_yaml, implemented, load_unit
+from hwsim.spec.fields import vary
 from hwsim.study.network.product import Array, Matmul, Where, exact
 from hwsim.study.network.unit_products import Accumulated, ProductErrors, UnitProducts
-from hwsim.study.plan.fields import vary
 from hwsim.study.plan.scaling import scaling_name
 
 KINDS = ("quantization", "accumulation", "total")
@@ -42,7 +42,9 @@ class Entry:
     @property
     def specified(self) -> Unit:
         """The unit, with its changes. Raises SpecError for unknown names and for changes that do not go together."""
-        return vary(load_unit(self.unit), self.changes)
+        unit = vary(load_unit(self.unit), self.changes)
+        implemented(unit).demand()
+        return unit
 
     @property
     def scaling(self) -> str:

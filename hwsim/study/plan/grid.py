@@ -11,8 +11,8 @@ from typing import Any
 from hwsim.formats.yamlfile import SpecError
 from hwsim.spec import Unit, implemented
 from hwsim.spec.arguments import check_length
+from hwsim.spec.fields import text, vary
 from hwsim.study.data import Data
-from hwsim.study.plan.fields import text, vary
 from hwsim.study.plan.scaling import Scaling, resolve, scaling_name
 from hwsim.study.plan.study import Study, UnitEntry
 

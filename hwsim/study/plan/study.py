@@ -14,9 +14,9 @@ from hwsim.formats.catalog import explain_invalid, looks_like_path, nearest
 from hwsim.formats.yamlfile import Document, Location, SpecError, read
 from hwsim.spec import Unit, as_yaml, load_unit
 from hwsim.spec.catalog import written_out
+from hwsim.spec.fields import check_field, locations, text
 from hwsim.study.data import Data, parse_data
 from hwsim.study.data.parameters import StudyModel
-from hwsim.study.plan.fields import check_field, locations, text
 from hwsim.study.plan.scaling import check_scaling, default_scaling
 
 Positive = Annotated[int, Strict(), Field(ge=1)]
@@ -32,7 +32,7 @@ def _listed(value: Any) -> Any:
 class UnitEntry(StudyModel):
     """An entry of `units`: a unit, and what is varied.
 
-    grid: from a field (`hwsim.study.plan.fields`) to the values that it takes. scaling: entries as `scaling.resolve`
+    grid: from a field (`hwsim.spec.fields`) to the values that it takes. scaling: entries as `scaling.resolve`
     takes them, each of which is tried. invalid: whether a combination that breaks a rule is an error or left out.
     """
 

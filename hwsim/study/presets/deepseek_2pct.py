@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hwsim.spec import load_unit
+from hwsim.spec.fields import vary
 from hwsim.study.accuracy.bounds import bounds
-from hwsim.study.plan.fields import vary
 from hwsim.study.presets.preset import Context, Page, Records, load_page
 from hwsim.study.presets.truncation import expected_shrink, sampled_products, share_of_signs
 from hwsim.study.report.contents import StudyReport

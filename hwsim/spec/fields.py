@@ -1,4 +1,4 @@
-"""The fields of a unit that a grid varies, by short names and by their paths in the unit's file."""
+"""The fields of a unit that can be changed, by short names and by their paths in the unit's file."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from hwsim.formats.catalog import explain_invalid, nearest
 from hwsim.formats.yamlfile import Document, Location, SpecError
-from hwsim.spec import Unit, implemented
 from hwsim.spec.keys import SpecPart
-from hwsim.spec.parts import Scale
-from hwsim.study.plan.methods import change_method
+from hwsim.spec.method_change import change_method
+from hwsim.spec.parts import Scale, UnitKeys
+
+AnyUnit = TypeVar("AnyUnit", bound=UnitKeys)
 
 Keys = tuple[str, ...]
 
@@ -40,7 +41,7 @@ BINARY32 = 23
 NARROW = re.compile(r"e8m([1-9]|1\d|2[0-2])")
 
 
-def vary(unit: Unit, changes: Mapping[str, Any]) -> Unit:
+def vary(unit: AnyUnit, changes: Mapping[str, Any]) -> AnyUnit:
     """The unit with fields changed.
 
     changes: from a field's short name, or its path with dots (`late.rounding`), to its value as a unit's file has it.
@@ -55,13 +56,16 @@ def vary(unit: Unit, changes: Mapping[str, Any]) -> Unit:
     said = ", ".join(f"{field}={text(value)}" for field, value in changes.items())
     data |= {"unit": f"{unit.name}-{_slug(said)}", "summary": f"{unit.name} with {said}", "evidence": "designed"}
     data["source"] = [unit.name]
+    return checked(type(unit), data)
+
+
+def checked(kind: type[AnyUnit], data: dict[str, Any]) -> AnyUnit:
+    """A unit of keys that no file holds. Raises SpecError, naming key, rule and value."""
     try:
-        made = Unit.model_validate(data)
+        return kind.model_validate(data)
     except ValidationError as error:
         told = str(explain_invalid(error, Document(_NOWHERE, data, dict.fromkeys(locations(data), 1))))
         raise SpecError(told.removeprefix(f"{_NOWHERE}:1: ")) from None
-    implemented(made).demand()
-    return made
 
 
 def _worded(data: Any) -> Any:
@@ -87,8 +91,8 @@ def check_field(field: str) -> None:
 
 @cache
 def fields() -> tuple[str, ...]:
-    """The names of all fields that a grid may vary."""
-    paths = dict.fromkeys(".".join(path) for path in _paths(Unit) if path[0] not in SAYINGS)
+    """The names of all fields."""
+    paths = dict.fromkeys(".".join(path) for path in _paths(UnitKeys) if path[0] not in SAYINGS)
     return (*ORDER, *SHORT, *paths)
 
 
