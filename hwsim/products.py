@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError
 from hwsim.formats import codes_of, container_dtype
 from hwsim.formats.blocks import per_term
 from hwsim.formats.codes import Codes
 from hwsim.kernels import AnyKernel, kernel_of, supports
 from hwsim.kernels.tiles import ProductOperands, Progress, multiply, multiply_pairs
 from hwsim.model.arrays import definition_of
+from hwsim.quantize import Quantized
 from hwsim.spec import Unit, UnitLike, load_unit
 from hwsim.spec.arguments import (
     Shape,
+    Side,
     addend_codes,
     addends,
     as_array,
@@ -107,7 +110,8 @@ def gemm(
 
     unit: a unit, a preset's name, the path of a unit's file, or its keys.
     A: (M, K) and B: (K, N) codes of the unit's factors, or floats of the format's own dtype, taken by their bits; K
-    as for `hwsim.dot`. C: (M, N) codes, or floats, of `operands.addend`; None is +0.
+    as for `hwsim.dot`; or what `hwsim.quantize` made of them, with their scales. C: (M, N) codes, or floats, of
+    `operands.addend`; None is +0.
     scale_a: (M / block rows, K / block columns), scale_b: (K / block rows, N / block columns) codes of the shared
     scales, M and N divided upwards; None for an unscaled unit.
     All may have more axes before these, which are broadcast as `numpy.matmul` does. Any strides; arrays of other
@@ -117,6 +121,8 @@ def gemm(
     Raises as `hwsim.dot` does.
     """
     unit = load_unit(unit)
+    A, scale_a = _taken_apart(unit, "a", A, scale_a)
+    B, scale_b = _taken_apart(unit, "b", B, scale_b)
     a = codes_of(unit.operands.a, as_array(A), "A")
     b = codes_of(unit.operands.b, as_array(B), "B")
     shape = matrix_shape(unit, a.shape, b.shape)
@@ -134,6 +140,31 @@ def gemm(
         else:
             multiply(kernel, operands, results[at], progress or _no_progress)
     return result_array(unit, results)
+
+
+def _taken_apart(unit: Unit, side: Side, given: Any, scales: Any) -> tuple[Any, Any]:
+    """Codes and scales of a quantised operand; any other as it is. Raises ValueError for what the unit refuses."""
+    if not isinstance(given, Quantized):
+        return given, scales
+    what, fmt = side.upper(), unit.operands.a if side == "a" else unit.operands.b
+    if given.element != fmt:
+        raise InputError(f"{what} is quantised to {given.element.name}; {unit.name} takes {fmt.name}")
+    if scales is not None:
+        raise InputError(f"scale_{side} must be None, because {what} is quantised and has its own")
+    if given.tensor_scale is not None or unit.scale is None:
+        scaled = "scales" if given.tensor_scale is None else "a scale of the whole tensor"
+        raise InputError(
+            f"{what} has {scaled}, which {unit.name} does not take; pass {what}.codes, and multiply the result by what "
+            "they are worth"
+        )
+    taken = unit.scale.of(side)
+    if (given.scale_format, given.block[-2:]) != (taken.format, taken.block):
+        made = "real numbers" if given.scale_format is None else given.scale_format.name
+        raise InputError(
+            f"{what} has scales of {made} for blocks of {list(given.block[-2:])}; {unit.name} takes "
+            f"{taken.format.name} for blocks of {list(taken.block)}"
+        )
+    return given.codes, given.scales
 
 
 def products(a: Shape, b: Shape) -> int:
