@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError
+from hwsim.errors import InputError, InputTypeError
 from hwsim.formats.kind import Fields, Kind
 from hwsim.formats.rounding import Ints
 
@@ -64,6 +64,12 @@ def codes_of(fmt: Kind, array: Any, what: str = "codes") -> Codes:
     return codes
 
 
+def refuse_masked(array: Any, what: str) -> None:
+    """Raise TypeError for a masked array: nothing here knows what its hidden elements would be."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise InputTypeError(f"{what} must not be a masked array; fill it first, as with {what}.filled(0)")
+
+
 def unpack(fmt: Kind, code: int) -> Fields:
     """A code's fields, by the definition of the format.
 
@@ -114,6 +120,7 @@ def _no_codes(fmt: Kind, what: str, kind: str) -> TypeError:
 
 def _array_of(fmt: Kind, array: Any, what: str) -> NDArray[Any]:
     """The argument as an array; Python integers as an object array, so that none is cut."""
+    refuse_masked(array, what)
     if isinstance(array, np.ndarray) or hasattr(array, "__array__"):
         given = np.asarray(array)
     else:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hwsim.errors import InputError, InputTypeError
 from hwsim.formats import container_dtype
 from hwsim.formats.codec import encode
-from hwsim.formats.codes import element
+from hwsim.formats.codes import element, refuse_masked
 from hwsim.formats.reference import encode_reference
 from hwsim.quantize import fast
 from hwsim.quantize.division import Floats, quotient, shifted
@@ -23,6 +23,11 @@ from hwsim.quantize.tiles import Lengths, block_lengths, block_max, blocks_shape
 
 CHUNK = 1 << 15  # elements encoded at a time: what the codec makes of them stays in the cache
 SINGLE_MIN_NORMAL = 2.0**-126
+# dtypes of NumPy and of ml_dtypes whose numbers binary32 has.
+NARROW = (
+    "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3",
+    "float8_e3m4", "float8_e4m3b11fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn",
+)  # fmt: skip
 
 
 def quantize(
@@ -38,7 +43,8 @@ def quantize(
 ) -> Quantized:
     """Codes and scales of real numbers.
 
-    x: float32 or float64 array of any shape with at least one axis, or (nested) sequences of Python floats.
+    x: array of float64, float32, float16, or of bfloat16 or FP8 of ml_dtypes, of any shape with at least one axis; or
+    (nested) sequences of Python floats.
     rule: the name of a rule (`from hwsim.quantize import rules` lists them), or a `Rule`.
     axis: the axis that blocks run along: K, which is -1 of A (M, K) and 0 of B (K, N).
     scale: scales to use in place of the rule's, which elements are divided by: real numbers above 0, one or one a
@@ -122,9 +128,13 @@ def _scales_and_tensor_scale(rule: Rule, amax: Floats) -> tuple[BlockScales, np.
 
 
 def _numbers(x: Any) -> NDArray[Any]:
+    refuse_masked(x, "x")
     array = np.asarray(x)
+    if array.dtype.name in NARROW:
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            array = array.astype(np.float32)  # which holds every one of their numbers
     if array.dtype.name not in ("float32", "float64"):
-        raise InputTypeError(f"x must be a float32 or float64 array, not {array.dtype.name}")
+        raise InputTypeError(f"x must be floats of 64, 32 or 16 bits, bfloat16 or FP8, not {array.dtype.name}")
     if array.ndim == 0:
         raise InputError("x must have at least one axis")
     return array.astype(array.dtype.newbyteorder("="), copy=False)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from quantize.quantize_witness import numbers
 
 import hwsim
 from hwsim.quantize import Rule, get_rule, rules
+from hwsim.quantize.convert import NARROW
 
 
 def test_the_package_is_called_as_its_function() -> None:
@@ -96,8 +98,13 @@ def test_directed_rounding_of_what_is_below_every_float64_under_its_scale() -> N
 @pytest.mark.parametrize(
     ("arguments", "options", "kind", "message"),
     [
-        ((np.ones(3, np.float16), "mxfp8-e4m3"), {}, TypeError, "x must be a float32 or float64 array, not float16"),
-        ((np.ones(3, np.int64), "mxfp8-e4m3"), {}, TypeError, "x must be a float32 or float64 array, not int64"),
+        ((np.ones(3, np.int64), "mxfp8-e4m3"), {}, TypeError, "x must be floats of 64, 32 or 16 bits, .* not int64"),
+        (
+            (np.ma.ones(3), "mxfp8-e4m3"),
+            {},
+            TypeError,
+            r"x must not be a masked array; fill it first, as with x.filled",
+        ),
         ((np.float32(1), "mxfp8-e4m3"), {}, ValueError, "x must have at least one axis"),
         ((np.ones(3), "mxfp8-e4m3", 1), {}, ValueError, "axis must be -1 to 0, not 1"),
         ((np.ones(3), "mxfp8-e4m3", 0.0), {}, TypeError, "axis must be an integer, not float"),
@@ -137,3 +144,17 @@ def test_a_rule_prints_as_its_constructor_and_is_data() -> None:
     assert rule == Rule(element="e2m1", scale_format="e8m0", source=rule.source)  # type: ignore[arg-type]
     assert rule.replace(block=(1, 16)).block == (1, 16) and rule.block == (1, 32)
     assert Fraction(rule.largest) == numbers("e2m1")[-1]
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_narrow_floats_are_the_numbers_that_they_are(dtype: str) -> None:
+    kind = np.dtype(dtype) if dtype == "float16" else np.dtype(getattr(ml_dtypes, dtype))
+    count = 1 << 8 * kind.itemsize
+    codes = np.arange(count if kind.itemsize > 1 else min(count, 1 << ml_dtypes.finfo(kind).bits))
+    x = codes.astype(f"uint{8 * kind.itemsize}").view(kind)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        values = x.astype(np.float64)
+    x, values = x[np.isfinite(values)], values[np.isfinite(values)]
+    made, wanted = hwsim.quantize(x, "mxfp8-e4m3"), hwsim.quantize(values, "mxfp8-e4m3")
+    assert np.array_equal(made.codes, wanted.codes) and np.array_equal(made.scales, wanted.scales)
+    assert made.codes.any()
