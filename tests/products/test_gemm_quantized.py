@@ -54,3 +54,8 @@ def test_blocks_of_the_other_axis_are_refused(pair: tuple[Quantized, Quantized])
         ValueError, match=r"B has scales of e8m0 for blocks of \[1, 32\]; .* takes e8m0 for .*\[32, 1\]"
     ):
         hwsim.gemm(MX, pair[0], hwsim.quantize(W.T, "mxfp8-e4m3"))
+
+
+def test_masked_codes_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"A must not be a masked array; fill it first, as with A.filled\(0\)"):
+        hwsim.gemm("hopper-wgmma-e4m3-f32", np.ma.ones((2, 2), np.uint8), np.ones((2, 2), np.uint8))
