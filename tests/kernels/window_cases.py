@@ -301,8 +301,7 @@ def code_pairs(unit: Unit, lane: int) -> Product:
     every = [np.arange(1 << side.bits) for side in (unit.operands.a, unit.operands.b)]
     a, b = np.zeros((len(every[0]), k), np.uint8), np.zeros((k, len(every[1])), np.uint8)
     beside = (lane + 1) % k
-    a[:, beside] = landmarks.numbers(unit.operands.a)["first-normal"]
-    b[beside] = landmarks.numbers(unit.operands.b)["first-normal"]
+    a[:, beside], b[beside] = (smallest_normal(side) for side in (unit.operands.a, unit.operands.b))
     a[:, lane], b[lane] = every
     shape = len(a), b.shape[1]
     fmt = unit.operands.addend
@@ -344,6 +343,12 @@ class Rows(NamedTuple):
     scale_b: Codes | None
 
 
+def smallest_normal(fmt: Any) -> int:
+    """Its code; the least number of a fixed format, which has no exponents."""
+    named = landmarks.numbers(fmt)
+    return named.get("first-normal") or named["least"]
+
+
 def directed_rows(unit: Unit, seed: int) -> Iterator[Rows]:
     """The unit's directed cases by their lengths; those of `plain` where it has none of its own."""
     try:
@@ -362,9 +367,14 @@ def directed_rows(unit: Unit, seed: int) -> Iterator[Rows]:
             for side in ("a", "b")
         )
         if own and unit.scale is not None:
-            yield Rows(
-                a, b, c, *(np.array([getattr(case, side) for case in listed]) for side in ("scale_a", "scale_b"))
+            # Zero terms that fill an instruction have scales too, those of the blocks before them.
+            lengths = [a.shape[1] // unit.scale.length(side) for side in ("a", "b")]
+            given = [np.array([getattr(case, side) for case in listed]) for side in ("scale_a", "scale_b")]
+            filled = (
+                np.pad(one, ((0, 0), (0, most - one.shape[1])), mode="edge")
+                for one, most in zip(given, lengths, strict=True)
             )
+            yield Rows(a, b, c, *filled)
         else:
             scale_a, scale_b = scales(unit, n, n, a.shape[1], rng)
             yield Rows(a, b, c, scale_a, None if scale_b is None else scale_b.T)
