@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import pickle
-import re
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import cache
@@ -21,15 +20,12 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
 from hwsim.files import cache_folder
+from hwsim.sources import PACKAGE, digest_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-ROOT = Path(__file__).parent
 DIGEST_BYTES = hashlib.sha256().digest_size
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(hwsim[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+(hwsim[^\n]*))", re.MULTILINE
-)
 
 
 def compiled(function: Function) -> Function:
@@ -224,42 +220,10 @@ def _one_at_a_time(
 
 
 @cache
-def code_folder(module: str, root: Path = ROOT) -> Path:
+def code_folder(module: str, root: Path = PACKAGE) -> Path:
     """The folder of a module's compiled code, named by the content of the module and of all modules that it may call.
 
     Numba itself checks only whether a function's own file has changed, not the files of functions that it calls.
     module: under `hwsim`, whose folder is `root`.
     """
-    content = hashlib.sha256()
-    for name in sorted(reachable_modules(module, root)):
-        content.update(f"{name}\0".encode() + hashlib.sha256(_file(name, root).read_bytes()).digest())
-    return cache_folder() / "kernels" / f"{module}-{content.hexdigest()[:16]}"
-
-
-def reachable_modules(module: str, root: Path = ROOT) -> set[str]:
-    """A module and all modules of this package that it imports, directly or not, by their import statements.
-
-    Every compiled module imports this one, so that a change here compiles all of them again.
-    """
-    reached, left = set[str](), [module]
-    while left:
-        name = left.pop()
-        if name not in reached:
-            reached.add(name)
-            left += imported_modules(name, root)
-    return reached
-
-
-@cache
-def imported_modules(module: str, root: Path = ROOT) -> frozenset[str]:
-    """The modules of this package that a module imports, within functions and for types too."""
-    names: set[str] = set()
-    for package, members, modules in IMPORT.findall(_file(module, root).read_text(encoding="utf-8")):
-        names |= {package, *(f"{package}.{member}" for member in re.findall(r"\w+", members))} if package else set()
-        names |= set(re.findall(r"hwsim[\w.]*", modules))
-    return frozenset(name for name in names if _file(name, root).is_file())
-
-
-def _file(module: str, root: Path) -> Path:
-    path = root.joinpath(*module.split(".")[1:])
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return cache_folder() / "kernels" / f"{module}-{digest_of(module, root)[:16]}"

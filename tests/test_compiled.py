@@ -9,13 +9,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numba
 import pytest
 
-from hwsim.compiled import ROOT, _CheckedFiles, code_folder, imported_modules, keep, reachable_modules
+from hwsim.compiled import _CheckedFiles, code_folder, keep
+from hwsim.sources import PACKAGE as ROOT
+from hwsim.sources import imported_modules, reachable_modules
 
 FILES = {
     "hwsim/__init__.py": "",
@@ -79,28 +82,33 @@ def test_what_the_quantisers_loops_call_is_reached() -> None:
 
 
 def test_the_imports_are_those_that_python_sees() -> None:
-    files = sorted(ROOT.rglob("*.py"))
+    files = [(path, ROOT.parent) for path in sorted(ROOT.rglob("*.py"))]
+    for beside in ("rtl", "tb"):
+        folder = Path(str(find_spec(f"hwsim.{beside}").origin)).parent  # type: ignore[union-attr]
+        files += [(path, folder.parent) for path in sorted(folder.rglob("*.py"))]
     assert len(files) > 200
-    for path in files:
-        parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    for path, above in files:
+        parts = path.relative_to(above).with_suffix("").parts
+        parts = parts if above == ROOT.parent and parts[0] == "hwsim" else ("hwsim", *parts)
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        assert imported_modules(name) == imports(path), name
+        assert imported_modules(name) == imports(path, ".".join(parts[:-1])), name
 
 
-def imports(path: Path) -> set[str]:
+def imports(path: Path, inside: str) -> set[str]:
     """The modules of hwsim that a file imports, by Python's own parser."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0 and node.module
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            module = resolve_name("." * node.level + (node.module or ""), inside) if node.level else str(node.module)
+            names |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
     return {name for name in names if name.split(".")[0] == "hwsim" and file_of(name).is_file()}
 
 
 def file_of(module: str) -> Path:
-    path = ROOT.joinpath(*module.split(".")[1:])
+    parts = module.split(".")[1:]
+    path = (ROOT.parent if parts[:1] in (["rtl"], ["tb"]) else ROOT).joinpath(*parts)
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 

@@ -13,13 +13,14 @@ import yaml
 
 import hwsim
 from hwsim.errors import InputError
+from hwsim.sources import identity as code_identity
 from hwsim.spec import as_yaml
 from hwsim.study.data import check, digest
 from hwsim.study.intervals import interval
 from hwsim.study.plan.grid import Point, points
 from hwsim.study.plan.study import Study, load_study, spell
 from hwsim.study.runners.local import Rows, Runner, local
-from hwsim.study.store import METADATA, RESULTS, Store, arrow
+from hwsim.study.store import BY, METADATA, RESULTS, Store, arrow
 from hwsim.study.task import Task, tasks
 
 # What was done, of how much, and what is being done: products, as a bar shows them.
@@ -62,7 +63,7 @@ def run(
     """The results of a study, which are written to a folder: results.parquet, summary.parquet, study.yaml.
 
     runner: of the tasks; this machine's cores unless given. An earlier run that was interrupted is taken up where it
-    stopped, and one that ended is read. The bytes of the results depend on the study and the version of hwsim alone.
+    stopped, and one that ended is read. The bytes of the results depend on the study and the code of hwsim alone.
     overwrite: take the place of another study's results.
     Raises ValueError for a study that is wrong, before anything runs, and for a folder that holds something else.
     """
@@ -76,6 +77,7 @@ def run(
         if store.finished:
             found = read_results(folder)
             found.resumed = found.rows.num_rows
+            store.complete(_summary_table(study, found), study.as_yaml())
             return found
         parts, resumed = _run(study, tasks(study, made), store, runner or local(), progress)
         table = _described(study, made, parts)
@@ -85,11 +87,11 @@ def run(
 
 
 def identity(study: Study) -> str:
-    """A digest of what a study's results depend on: what it says, its units and its data, and the version of hwsim."""
+    """Digests of what a study's results depend on: what it says, its units and its data; and the code of hwsim."""
     said = {key: value for key, value in study.written.items() if key != "data"}
     units = [as_yaml(entry.unit) for entry in study.units]
-    text = json.dumps([hwsim.__version__, said, units, [digest(data) for data in study.data]], default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    text = json.dumps([said, units, [digest(data) for data in study.data]], default=str)
+    return f"{hashlib.sha256(text.encode()).hexdigest()}{BY}{code_identity(__name__)}"
 
 
 def read_results(folder: Path) -> Results:

@@ -19,6 +19,7 @@ RESULTS, SUMMARY, STUDY = "results.parquet", "summary.parquet", "study.yaml"
 # What a study's folder holds; `report.html` and `figures` are drawn from the results.
 OURS = {PARTS, RESULTS, SUMMARY, STUDY, "report.html", "figures"}
 METADATA = b"hwsim.study"
+BY = " by "  # between the identity of a study and that of the code
 
 
 @cache
@@ -53,7 +54,7 @@ def write_table(table: Any, path: Path) -> None:
 
 
 class Store:
-    """A study's folder. identity: a digest of the study, which everything in the folder must be of."""
+    """A study's folder. identity: of the study BY the code, which everything in the folder must be of."""
 
     def __init__(self, folder: Path, identity: str):
         self.folder, self.identity = folder, identity
@@ -63,7 +64,7 @@ class Store:
     def claimed(self, overwrite: bool) -> Iterator[None]:
         """Hold the folder for this process alone.
 
-        overwrite: take the place of another study's results. Raises ValueError for a folder that holds those without,
+        overwrite: take the place of other results. Raises ValueError for a folder that holds those without,
         that holds files of other kinds, or that another process is writing; OSError where nothing can be written.
         """
         self._check(overwrite)
@@ -85,18 +86,20 @@ class Store:
         if self.folder.exists() and not self.folder.is_dir():
             raise InputError(f"{self.folder}: must be a folder, which results are written to; it is a file")
         inside = set(os.listdir(self.folder)) if self.folder.exists() else set()
-        held = self._held()
-        if inside and (held is None or inside - OURS):
+        held, damaged = self._held(), not is_readable(self.folder / RESULTS)
+        if inside - OURS or (inside and held is None and not damaged):
             other = sorted(inside - OURS) or sorted(inside)
             raise InputError(
                 f"{self.folder}: holds {', '.join(other[:3])}{', ...' if len(other) > 3 else ''}, which are no study's "
                 "results; name a new folder"
             )
-        if held not in (None, self.identity) and not overwrite:
-            raise InputError(
-                f"{self.folder}: holds the results of another study, or of this one before it was changed; name "
-                "another folder, or give --overwrite"
-            )
+        if (damaged or held not in (None, self.identity)) and not overwrite:
+            holds = "the results of another study, or of this one before it was changed"
+            if damaged:
+                holds = f"{RESULTS}, which is damaged"
+            elif held is not None and held.partition(BY)[0] == self.identity.partition(BY)[0]:
+                holds = "results of this study that other code of hwsim made"
+            raise InputError(f"{self.folder}: holds {holds}; name another folder, or give --overwrite")
 
     def _held(self) -> str | None:
         """The identity of what the folder holds; None where it holds nothing that says so."""
@@ -134,10 +137,22 @@ class Store:
 
     def finish(self, results: Any, summary: Any, study: str) -> None:
         """Write what a study ends with, the results last: they say that the study has ended."""
+        self.complete(summary, study)
+        write_table(results, self.folder / RESULTS)
+
+    def complete(self, summary: Any, study: str) -> None:
+        """Write what follows from the results."""
         with replaced(self.folder / STUDY) as file:
             file.write(study.encode())
         write_table(summary, self.folder / SUMMARY)
-        write_table(results, self.folder / RESULTS)
+
+
+def is_readable(path: Path) -> bool:
+    """Whether a file is a whole Parquet file, or not there."""
+    try:
+        return not path.exists() or arrow().parquet.read_schema(path) is not None
+    except arrow().ArrowException:
+        return False
 
 
 def identity_of(path: Path) -> str | None:

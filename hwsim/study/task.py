@@ -6,16 +6,15 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import groupby
-from pathlib import Path
 
-import hwsim
+from hwsim.sources import identity
 from hwsim.spec import as_yaml
 from hwsim.study.data import Data, digest
 from hwsim.study.plan import Study
 from hwsim.study.plan.grid import Point, points
 
+CODE = "hwsim.study.trial"  # what makes the rows of a task
 # What a task should cost, in products of a kernel, about half a second of a core; and what it may, rather than have
 # the data of a trial drawn, and their exact product made, by another task too. A study has at least so many tasks.
 WORK, MOST_WORK, MANY = 1 << 28, 1 << 31, 16
@@ -54,10 +53,10 @@ class Task:
 
     @property
     def key(self) -> str:
-        """A digest of all that the rows depend on, the version and the code of hwsim included."""
+        """A digest of all that the rows depend on, the code of hwsim included."""
         sizes = (self.length, self.seed, self.rows, self.columns, self.explained, list(self.trials))
         told = [(one.index, as_yaml(one.unit), repr(one.scaling)) for one in self.points]
-        text = json.dumps([hwsim.__version__, code(), self.data.name, self.content, sizes, told])
+        text = json.dumps([identity(CODE), self.data.name, self.content, sizes, told])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -107,13 +106,3 @@ def _cut(trials: int, alike: list[Point], cost: int, drawn: int) -> Iterator[tup
     for first in range(0, trials, together):
         for start in range(0, len(alike), few):
             yield tuple(range(first, min(first + together, trials))), tuple(alike[start : start + few])
-
-
-@cache
-def code() -> str:
-    """A digest of the package's own files: parts that other code made are not taken."""
-    root = Path(hwsim.__file__).parent
-    content = hashlib.sha256()
-    for path in sorted((*root.rglob("*.py"), *root.rglob("*.yaml"))):
-        content.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    return content.hexdigest()

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import hwsim
 from hwsim.cases.batch import Batch, batches
 from hwsim.cases.random_cases import MANY, random_batch, runs
 from hwsim.errors import InputError
@@ -18,11 +17,12 @@ from hwsim.formats import tables
 from hwsim.kernels import AnyKernel
 from hwsim.kernels.tiles import threads
 from hwsim.products import kernel_for
+from hwsim.sources import identity
 from hwsim.spec import as_yaml
 from hwsim.vectors.block import JSON, TEXT, Block, computed_block, explained_block
 from hwsim.vectors.folder import Growing
 from hwsim.vectors.lines import EXPECTED, OPERANDS, PARTIAL, STAGES, stage_layout
-from hwsim.vectors.manifest import VERSION, Counts, manifest, used_formats
+from hwsim.vectors.manifest import Counts, manifest, used_formats
 from hwsim.vectors.npzfiles import ARRAYS, MOST_ARRAYS, case_arrays, npz, problem_arrays
 from hwsim.vectors.plan import SUITES, SetPlan, Wanted, plan
 from hwsim.vectors.systemverilog import bench_texts
@@ -117,7 +117,7 @@ def made_batches(wanted: Wanted) -> Iterator[Batch]:
 def _key(wanted: Wanted, total: int, files: Sequence[str]) -> dict[str, Any]:
     unit = wanted.unit.model_dump(mode="json")
     key = {"unit": unit, "suite": wanted.suite, "seed": wanted.seed, "cases": total, "files": list(files)}
-    return {**key, "hwsim": hwsim.__version__, "version": VERSION}
+    return {**key, "code": identity(__name__)}
 
 
 def _blocks(

@@ -14,6 +14,7 @@ from hwsim.cases.bins.counter import Counter as Coverage
 from hwsim.cases.bins.plan import plan as coverage_plan
 from hwsim.formats import Format
 from hwsim.readings import Discrimination
+from hwsim.sources import identity
 from hwsim.spec import NotImplementedYet, Unit
 from hwsim.vectors.block import Block
 from hwsim.vectors.layout import Layout
@@ -81,6 +82,7 @@ def manifest(wanted: Wanted, counts: Counts, digests: Mapping[str, str], files: 
     data = {
         "generator": "hwsim vectors",
         "hwsim": hwsim.__version__,
+        "code": identity("hwsim.vectors.make"),
         "version": VERSION,
         "suite": wanted.suite,
         "seed": wanted.seed,

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from hwsim.sources import identity
 from hwsim.study.plan import load_study
 from hwsim.study.results import run
 from hwsim.study.runners import distributed as on_many
 from hwsim.study.runners.distributed import OtherCode, on_dask
 from hwsim.study.runners.local import WorkersLost, local
-from hwsim.study.task import Task, code, tasks
+from hwsim.study.task import CODE, Task, tasks
 
 distributed: Any = pytest.importorskip("distributed", reason="Dask is the extra `distributed`")
 
@@ -80,11 +81,11 @@ def test_a_study_is_the_same_bytes(cluster: Any, small: list[Task], tmp_path: Pa
 
 
 def test_a_worker_with_other_code_or_other_numbers_is_refused(small: list[Task]) -> None:
-    assert on_many._execute(small[0], code())
+    assert on_many._execute(small[0], identity(CODE))
     with pytest.raises(OtherCode, match="another hwsim"):
         on_many._execute(small[0], "0")
     with pytest.raises(OtherCode, match=r"data normal: .* other numbers"):
-        on_many._execute(replace(small[0], content="0"), code())
+        on_many._execute(replace(small[0], content="0"), identity(CODE))
 
 
 @pytest.mark.soak

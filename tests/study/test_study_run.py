@@ -287,8 +287,36 @@ def test_parts_are_of_one_study_alone(change: str) -> None:
 
 def test_parts_of_other_code_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     before = tasks(study())[0].key
-    monkeypatch.setattr("hwsim.study.task.code", lambda: "changed")
+    monkeypatch.setattr("hwsim.study.task.identity", lambda _: "changed")
     assert tasks(study())[0].key != before
+
+
+def test_results_that_other_code_made_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A version may stay the same while the code changes.
+    first = run(study(**SHORT), tmp_path, alone)
+    monkeypatch.setattr("hwsim.study.results.code_identity", lambda _: "changed")
+    with pytest.raises(ValueError, match=r"holds results of this study that other code of hwsim made; .*--overwrite"):
+        run(study(**SHORT), tmp_path, alone)
+    again = run(study(**SHORT), tmp_path, alone, overwrite=True)
+    assert again.rows.equals(first.rows) and not again.finished_before
+
+
+def test_what_follows_from_the_results_is_written_again(tmp_path: Path) -> None:
+    run(study(**SHORT), tmp_path, alone)
+    kept = {name: (tmp_path / name).read_bytes() for name in ("summary.parquet", "study.yaml")}
+    (tmp_path / "summary.parquet").write_bytes(b"")
+    (tmp_path / "study.yaml").unlink()
+    assert run(study(**SHORT), tmp_path, alone).finished_before
+    assert kept == {name: (tmp_path / name).read_bytes() for name in kept}
+
+
+def test_damaged_results_are_named_and_replaced_when_asked(tmp_path: Path) -> None:
+    first = content(run(study(**SHORT), tmp_path, alone))
+    results = tmp_path / "results.parquet"
+    results.write_bytes(results.read_bytes()[:100])
+    with pytest.raises(ValueError, match=r"holds results.parquet, which is damaged; .*--overwrite"):
+        run(study(**SHORT), tmp_path, alone)
+    assert content(run(study(**SHORT), tmp_path, alone, overwrite=True)) == first
 
 
 def test_another_studys_folder_is_refused_and_replaced_when_asked(tmp_path: Path) -> None:

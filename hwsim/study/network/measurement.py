@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-import hwsim
 from hwsim.files import replaced
+from hwsim.sources import identity
 from hwsim.spec import Unit, as_yaml, implemented, load_unit
 from hwsim.spec.fields import vary
 from hwsim.study.network.product import Array, Matmul, Where, exact
@@ -22,7 +22,6 @@ from hwsim.study.plan.scaling import scaling_name
 
 KINDS = ("quantization", "accumulation", "total")
 PARTS = ".parts"
-VERSION = 1  # of what is measured
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ def kept(entry: Entry, network: Network, folder: Path) -> Measured:
 
 
 def _key(entry: Entry, network: Network) -> str:
-    of = [VERSION, hwsim.__version__, as_yaml(entry.specified), entry.activations, entry.weights, network.digest]
+    of = [identity(__name__), as_yaml(entry.specified), entry.activations, entry.weights, network.digest]
     return hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()
 
 

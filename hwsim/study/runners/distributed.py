@@ -8,9 +8,10 @@ from functools import cache
 from typing import Any
 
 from hwsim.errors import InputError, ToolMissing
+from hwsim.sources import identity
 from hwsim.study.data import Data, digest
 from hwsim.study.runners.local import ONE_THREAD, Rows, Runner, WorkersLost, cores
-from hwsim.study.task import Task, code
+from hwsim.study.task import CODE, Task
 from hwsim.study.trial import execute
 
 # Clusters of a batch system, and their classes in dask_jobqueue.
@@ -106,7 +107,7 @@ def _run(client: Any, tasks: list[Task], done: Callable[[Task, Rows], None]) -> 
     from distributed import KilledWorker, as_completed
 
     client.wait_for_workers(1, timeout=None)
-    mine, waiting, left = code(), {}, iter(tasks)
+    mine, waiting, left = identity(CODE), {}, iter(tasks)
     ended = as_completed(loop=client.loop)
 
     def hand_over(count: int) -> None:
@@ -134,7 +135,7 @@ def _run(client: Any, tasks: list[Task], done: Callable[[Task, Rows], None]) -> 
 
 def _execute(task: Task, wanted: str) -> Rows:
     """On a worker: the rows of a task, if it is sure to make the same of them."""
-    if code() != wanted:
+    if identity(CODE) != wanted:
         raise OtherCode("a Dask worker has another hwsim than this one; install the same on all machines")
     if _content(task.data) != task.content:
         raise OtherCode(f"data {task.data.name}: a Dask worker finds other numbers in its files than this machine")

@@ -1,0 +1,67 @@
+"""What the code that computes is known by: its content. A version may stay the same while the code changes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from importlib.util import resolve_name
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent
+IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+((?:hwsim|\.)[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+(hwsim[^\n]*))",
+    re.MULTILINE,
+)
+
+
+@cache
+def identity(module: str) -> str:
+    """32 hexadecimal digits that stand for what a module computes: its code, and the units and formats of hwsim.
+
+    Results that have other digits were made by other code, and may differ.
+    """
+    content = hashlib.sha256(digest_of(module).encode())
+    for path in sorted(PACKAGE.rglob("*.yaml")):
+        content.update(f"{path.relative_to(PACKAGE)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return content.hexdigest()[:32]
+
+
+@cache
+def digest_of(module: str, root: Path = PACKAGE) -> str:
+    """A digest of the files of a module and of all modules that it may call. root: the folder of `hwsim`."""
+    content = hashlib.sha256()
+    for name in sorted(reachable_modules(module, root)):
+        content.update(f"{name}\0".encode() + hashlib.sha256(_file(name, root).read_bytes()).digest())
+    return content.hexdigest()
+
+
+def reachable_modules(module: str, root: Path = PACKAGE) -> set[str]:
+    """A module and all modules of this package that it imports, directly or not, by their import statements."""
+    reached, left = set[str](), [module]
+    while left:
+        name = left.pop()
+        if name not in reached:
+            reached.add(name)
+            left += imported_modules(name, root)
+    return reached
+
+
+@cache
+def imported_modules(module: str, root: Path = PACKAGE) -> frozenset[str]:
+    """The modules of this package that a module imports, within functions and for types too."""
+    names: set[str] = set()
+    path = _file(module, root)
+    inside = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for given, members, modules in IMPORT.findall(path.read_text(encoding="utf-8")):
+        package = resolve_name(given, inside) if given.startswith(".") else given
+        names |= {package, *(f"{package}.{member}" for member in re.findall(r"\w+", members))} if package else set()
+        names |= set(re.findall(r"hwsim[\w.]*", modules))
+    return frozenset(name for name in names if _file(name, root).is_file())
+
+
+def _file(module: str, root: Path) -> Path:
+    """A module's file. `rtl` and `tb` are beside `hwsim` until they are installed."""
+    parts = module.split(".")[1:]
+    path = (root.parent if parts[:1] in (["rtl"], ["tb"]) and not (root / parts[0]).is_dir() else root).joinpath(*parts)
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
