@@ -37,9 +37,9 @@ def test_random_operands_give_the_witness_bits(name: str) -> None:
 def test_the_random_operands_reach_what_they_are_meant_to() -> None:
     # A suite of zeros and NaNs would agree with anything.
     for name in NAMES:
-        results = run(name, list(cases(name, COUNT, SEED)))
+        results = run(name, list(cases(name, 4 * COUNT, SEED)))  # a share of so many is not of chance
         finite = np.isfinite(unit(name).output.decode(np.array(results)))
-        assert len(set(results)) > COUNT // 5, name
+        assert len(set(results[:COUNT])) > COUNT // 5, name
         assert finite.mean() > 0.3, name
 
 
