@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from hwsim.errors import InputError
+from hwsim.leftovers import removed_with_us
 
 MOST_BYTES = 1 << 30  # of a file that is read whole
 MOST_LINE = 1 << 22  # characters of a line
@@ -53,13 +54,14 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = _beside(path)
-    try:
-        with scratch.open("xb") as file:
-            yield file
-        scratch.replace(path)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
+    with removed_with_us(scratch):
+        try:
+            with scratch.open("xb") as file:
+                yield file
+            scratch.replace(path)
+        except BaseException:
+            scratch.unlink(missing_ok=True)
+            raise
 
 
 @contextlib.contextmanager
@@ -69,15 +71,16 @@ def replaced_folder(path: Path, keep: bool = False) -> Iterator[Path]:
     keep: leave a `path` that another process has made in the meantime.
     """
     scratch = _beside(path)
-    scratch.mkdir(parents=True)
-    try:
-        yield scratch
-        if path.exists() and not keep:
-            shutil.rmtree(path)
-        with contextlib.suppress(OSError) if keep else contextlib.nullcontext():
-            scratch.rename(path)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with removed_with_us(scratch):
+        try:
+            scratch.mkdir(parents=True)
+            yield scratch
+            if path.exists() and not keep:
+                shutil.rmtree(path)
+            with contextlib.suppress(OSError) if keep else contextlib.nullcontext():
+                scratch.rename(path)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _beside(path: Path) -> Path:

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from hwsim.leftovers import ended_with_us
+
 
 class Stopped(Exception):
     """Raised where the run was stopped while a child process worked."""
@@ -50,17 +52,24 @@ def run(
             )
             _running.add(child)
         try:
-            status = child.wait(seconds)
-        except BaseException:
-            _end(child)
-            child.wait()
-            raise
+            with ended_with_us(child.pid):
+                status = _waited(child, seconds)
         finally:
             with _lock:
                 _running.discard(child)
     if _stopped.is_set():
         raise Stopped
     return status
+
+
+def _waited(child: subprocess.Popen[bytes], seconds: float | None) -> int:
+    """The exit status of a child, which ends where waiting does."""
+    try:
+        return child.wait(seconds)
+    except BaseException:
+        _end(child)
+        child.wait()
+        raise
 
 
 def pause(seconds: float) -> None:

@@ -8,7 +8,7 @@ from .dot_unit import DotUnit, beat_layout, result_port_layout
 from .format_bench import FormatBench, decode_fields, port_names, product_fields
 from .stochastic import StochasticConvert, StochasticRound, Threefry
 from .support import supports
-from .verilog import convert, field_table, top_name, verilog
+from .verilog import convert, cost, field_table, top_name, verilog
 
 __all__ = [
     "DotUnit",
@@ -18,6 +18,7 @@ __all__ = [
     "Threefry",
     "beat_layout",
     "convert",
+    "cost",
     "datapath",
     "decode_fields",
     "field_table",

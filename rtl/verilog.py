@@ -10,6 +10,7 @@ from amaranth.hdl import Shape
 from amaranth.lib.data import ArrayLayout, StructLayout
 from amaranth.lib.wiring import Component
 
+from hwsim.resources import MIB, Cost
 from hwsim.spec import Pipeline, Unit, as_yaml
 
 from .dot_unit import DotUnit, beat_layout, result_port_layout
@@ -35,6 +36,13 @@ write_verilog -sv -noattr -norename
 
 # Equal parts of a concatenation, side by side: short to write as a repetition, and fast to simulate.
 REPEATED = re.compile(r"(?<=[{,] )([^,{}]+)((?:, \1)+)(?=,| })")
+
+
+def cost(unit: Unit) -> Cost:
+    """What it takes to write a unit's Verilog, as measured with e5m2 products and 64 to 1,024 lanes."""
+    lanes = unit.instruction.lanes
+    memory, seconds = 200 * MIB + lanes * 3 * MIB / 2, lanes * 0.07
+    return Cost(f"the Verilog of {lanes:,} lanes", memory, seconds, "a unit of fewer lanes takes less")
 
 
 def top_name(unit: Unit) -> str:

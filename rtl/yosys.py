@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import importlib.resources
-import tempfile
 from functools import cache
-from pathlib import Path
 
 import wasmtime
+
+from hwsim.leftovers import scratch_folder
 
 
 def run_yosys(script: str) -> str:
     """What a script of Yosys' commands writes to the standard output. Raises RuntimeError with what Yosys said."""
     engine, program = _program()
-    with tempfile.TemporaryDirectory(prefix="hwsim-") as name:
-        folder = Path(name)
+    with scratch_folder() as folder:
         (folder / "script").write_text(script, encoding="utf-8")
         system = wasmtime.WasiConfig()
         system.argv = ["yosys", "-q", "-"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +11,8 @@ import typer
 
 from hwsim.cli.app import app
 from hwsim.cli.interrupt import interruptible
-from hwsim.cli.output import say
-from hwsim.cli.product import Given, GivenFactor, check, product, write
+from hwsim.cli.output import announce, say
+from hwsim.cli.product import Given, GivenFactor, check, cost, product, write
 from hwsim.cli.progress import Progress
 from hwsim.errors import InputError
 from hwsim.files import replaced
@@ -19,6 +20,7 @@ from hwsim.model.arrays import definition_of
 from hwsim.quantize import get_rule
 from hwsim.quantize.arrayfiles import StoredArray, are_codes, read
 from hwsim.quantize.tensors import multiplies
+from hwsim.resources import demand_disk
 from hwsim.spec import Unit, load_unit
 
 FILE = "FILE.npy, FILE.npz[:NAME] or FILE.safetensors[:NAME]"
@@ -75,10 +77,12 @@ def gemm(
     of_a = GivenFactor("a", stored[0], scales[0], rules[0])
     given = Given(specified, of_a, GivenFactor("b", stored[1], scales[1], rules[1]), c)
     check(given)
+    announce(cost(given))
     with interruptible(), Progress("reading", products=True) as bar:
         ready = product(given, allow_nan)
         by = "the model, element by element" if ready.by_model else "compiled code"
         bar.plan(ready.products, "multiplying")
+        demand_disk(output, math.prod(ready.shape) * ready.dtype.itemsize)
         started = time.monotonic()
         try:
             with replaced(output) as file:

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hwsim.resources import Cost
+
 UNLIMITED = 10_000  # columns of an output that is a file or a pipe
 
 
@@ -54,6 +56,12 @@ def print_error(message: str, more: Iterable[str] = ()) -> None:
     err.print(Text(f"error: {' '.join(message.split())}", style="red"), soft_wrap=True)
     for line in more:
         err.print(Text(f"  {line}"), soft_wrap=True)
+
+
+def announce(cost: Cost) -> None:
+    """Print what work takes, where it takes long. Raises InputError where there is not enough memory for it."""
+    if said := cost.demand():
+        note(said)
 
 
 def note(message: str) -> None:

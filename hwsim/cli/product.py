@@ -12,15 +12,20 @@ from numpy.typing import NDArray
 from hwsim.errors import InputError, InputTypeError
 from hwsim.formats.blocks import scale_shape
 from hwsim.formats.codes import Codes
+from hwsim.kernels import supports
+from hwsim.kernels.tiles import threads
 from hwsim.products import chosen, gemm
 from hwsim.quantize import get_rule
 from hwsim.quantize.arrayfiles import NUMBERS, StoredArray, are_codes, codes
 from hwsim.quantize.tensors import MatrixOperand, multiplies, quantized, refusal, suited, suits
+from hwsim.resources import Cost
 from hwsim.spec import Unit
 from hwsim.spec.arguments import Shape, check_broadcast, matrix_shape, result_dtype
 
 # The size of a part of the result: bytes, and at least so many rows, because each part prepares B again.
 PART, ROWS = 1 << 24, 1024
+# Products a second, of a core where they are compiled.
+BY_MODEL, COMPILED = 3e5, 1e9
 
 
 class GivenFactor(NamedTuple):
@@ -147,6 +152,16 @@ def product(given: Given, allow_nan: bool) -> MatrixProduct:
     if given.c is not None and unit.operands.addend is not None:
         c = codes(unit.operands.addend, given.c, "C")
     return MatrixProduct(unit, a, b, c, given.shape)
+
+
+def cost(given: Given) -> Cost:
+    """What a product takes: the codes of both factors in memory, and the time of compiled code, or of the model."""
+    unit, m_n = given.unit, given.shape
+    k = int(given.a.stored.shape[-1])
+    products = math.prod(m_n) * k
+    memory = 2 * sum(factor.stored.array.size for factor in (given.a, given.b)) + PART
+    rate = COMPILED * threads() if supports(unit) else BY_MODEL
+    return Cost(f"a product of {' x '.join(map(str, m_n))} with K {k:,}", memory, products / rate)
 
 
 def _operand(unit: Unit, factor: GivenFactor, allow_nan: bool) -> MatrixOperand:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from hwsim.cli.app import app
-from hwsim.cli.output import note
+from hwsim.cli.output import announce, note
 from hwsim.errors import InputError, ToolMissing
 from hwsim.files import replaced
 from hwsim.spec import load_unit, pipeline
@@ -46,9 +46,10 @@ def rtl(
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     _need_yosys()
     # Amaranth takes a while to import, which the other commands need not wait for.
-    from hwsim.rtl import supports, top_name, verilog
+    from hwsim.rtl import cost, supports, top_name, verilog
 
     supports(specified).demand()
+    announce(cost(specified))
     built = pipeline(specified, chosen, contexts)
     top = top_name(specified)
     target = None if output == "-" else _target(output, top)

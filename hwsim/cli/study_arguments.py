@@ -10,7 +10,8 @@ import yaml
 
 from hwsim.errors import InputError
 
-RANGE = re.compile(r"(\d+):(\d+)(?::(\d+))?")
+RANGE = re.compile(r"(\d{1,18}):(\d{1,18})(?::(\d{1,18}))?")
+MOST_VALUES = 10_000  # of a range
 
 
 def as_mapping(
@@ -56,6 +57,8 @@ def _values(text: str, what: str) -> Iterator[Any]:
             first, last, step = int(span[1]), int(span[2]), int(span[3] or 1)
             if last < first or step < 1:
                 raise InputError(f"{what}: a range must go up, A:B or A:B:STEP, not {part!r}")
+            if (count := (last - first) // step + 1) > MOST_VALUES:
+                raise InputError(f"{what}: a range must have at most {MOST_VALUES:,} values; {part!r} has {count:,}")
             yield from range(first, last + 1, step)
         elif not part.strip():
             raise InputError(f"{what} must be values with commas between them, not {text!r}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hwsim.cli.app import app
-from hwsim.cli.output import note, print_table, say
+from hwsim.cli.output import announce, note, print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.errors import InputError
 from hwsim.spec import load_unit
@@ -56,10 +56,11 @@ def vectors(
     nothing in DIR; the same command goes on where it stopped.
     """
     from hwsim.vectors.make import make
-    from hwsim.vectors.plan import Wanted
+    from hwsim.vectors.plan import Wanted, cost
 
     specified = load_unit(unit)
     wanted = Wanted(specified, suite, seed, cases, _formats(formats), stages)
+    announce(cost(wanted))
     if output == "-":
         _stream(wanted, formats, stages)
         return

@@ -50,7 +50,7 @@ def as_written(fmt: Format) -> Any:
 FormatField = Annotated[Format, PlainValidator(reference), PlainSerializer(as_written)]
 
 
-Size = Annotated[int, Strict(), Field(ge=1)]
+Size = Annotated[int, Strict(), Field(ge=1, le=1 << 20)]
 
 
 class BlockScale(BaseModel):

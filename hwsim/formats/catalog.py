@@ -92,6 +92,8 @@ def _rule(kind: str, message: str) -> str:
         return "is missing"
     if kind == "extra_forbidden":
         return "is not a key here"
+    if kind in ("model_type", "dict_type"):
+        return "must be a mapping of keys to values"
     for said, rule in (("Input should be ", "must be "), ("Value error, ", ""), ("String should ", "must ")):
         if message.startswith(said):
             return rule + message[len(said) :]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,17 @@ from hwsim.errors import InputError, InputTypeError
 from hwsim.formats import Format, codes_of, container_dtype, get_format, own_dtype
 from hwsim.formats.codes import Codes
 
+# What NumPy and zipfile raise of files that are not what they seem.
+UNREADABLE = (
+    ValueError,
+    EOFError,
+    TypeError,
+    SyntaxError,
+    OverflowError,
+    NotImplementedError,
+    zlib.error,
+    zipfile.BadZipFile,
+)
 PART = 1 << 22  # bytes that are converted at a time
 FEW_NAMES = 12  # of members, that an error lists
 
@@ -109,8 +121,10 @@ def _mapped(name: str, path: Path, member: str | None) -> NDArray[Any]:
     if member is not None:
         raise InputError(f"{name}: a .npy file holds one array; leave out :{member}")
     try:
+        with path.open("rb") as file:
+            _check_header(file, path.stat().st_size)
         return np.lib.format.open_memmap(path, mode="r")
-    except ValueError as error:
+    except UNREADABLE as error:
         raise InputError(f"{path}: cannot be read as a .npy file: {error}") from None
 
 
@@ -123,10 +137,27 @@ def _member(path: Path, member: str | None) -> NDArray[Any]:
         entries = {entry.removesuffix(".npy"): entry for entry in archive.namelist()}
         chosen = _chosen(path, list(entries), member)
         try:
-            with archive.open(entries[chosen]) as file:
+            entry = archive.getinfo(entries[chosen])
+            with archive.open(entry) as file:
+                _check_header(file, entry.file_size)
+            with archive.open(entry) as file:
                 return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-        except (ValueError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+        except UNREADABLE as error:
             raise InputError(f"{path}: {chosen} cannot be read: {error}") from None
+
+
+def _check_header(file: IO[bytes], size: int) -> None:
+    """Raise ValueError where a .npy file of so many bytes does not hold the array that its header promises.
+
+    NumPy believes a header, and asks for as much memory as it says.
+    """
+    major, _ = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    if (promised := math.prod(shape) * dtype.itemsize) > (there := size - file.tell()):
+        raise ValueError(f"its header promises {promised:,} bytes of {dtype}, shape {shape}; it has {there:,}")
 
 
 def _tensor(name: str, path: Path, member: str | None) -> StoredArray:

@@ -13,7 +13,8 @@ from hwsim.formats.yamlfile import RuleError
 Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]
 Lost = Literal["truncate", "floor", "jam", "rne", "rna", "ones-complement"]
 LOST: tuple[Lost, ...] = get_args(Lost)
-Positive = Annotated[int, Strict(), Field(ge=1)]
+# Far more than any unit has, and few enough for every vector set, study and export.
+Positive = Annotated[int, Strict(), Field(ge=1, le=1 << 16)]
 Bits = Annotated[int, Strict(), Field(ge=0, le=256)]
 Whole = Annotated[int, Strict()]
 Flag = Annotated[bool, Strict()]

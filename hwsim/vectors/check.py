@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from hwsim.cases.bins.plan import GROUPS, labels
 from hwsim.formats import Class, unpack
@@ -18,7 +17,7 @@ SAMPLE = 2_000  # right results of which some stand beside the wrong ones
 
 def check(known: Stored, lines: Iterable[str], where: str) -> Findings:
     """Compare results with a set. where: the file of results. Raises Malformed for lines that cannot be read."""
-    found = Findings(known.unit, str(known.manifest["suite"]), where, known.cases, int(known.manifest["seed"]))
+    found = Findings(known.unit, known.manifest.suite, where, known.cases, known.manifest.seed)
     answers, order, right, line = Answers(known, where), _Order(known), list[Answer](), 0
     step = max(1, known.cases // SAMPLE)
     for answer in answers.read(lines):
@@ -97,16 +96,16 @@ class _Order:
 
 def _coverage(known: Stored) -> tuple[CoverageGroup, ...]:
     """The set's coverage, by its manifest."""
-    held: dict[str, Any] | None = known.manifest.get("coverage")
-    if not held:
+    held = known.manifest.coverage
+    if held is None:
         return ()
     planned: list[tuple[str, str, bool | None, str]] = []
     hits: dict[str, int] = {}
     for group in GROUPS:
-        for name, count in held["bins"].get(group, {}).items():
+        for name, count in held.bins.get(group, {}).items():
             planned.append((group, name, None, ""))
             hits[name] = count
-        for reason, names in held["unreachable"].get(group, {}).items():
+        for reason, names in held.unreachable.get(group, {}).items():
             planned += [(group, name, False, reason) for name in names]
     said = labels(name for _, name, _, _ in planned)
     return coverage_groups(planned, hits, unit=known.unit.name, **said)

@@ -24,7 +24,7 @@ from hwsim.vectors.folder import Growing
 from hwsim.vectors.lines import EXPECTED, OPERANDS, PARTIAL, STAGES, stage_layout
 from hwsim.vectors.manifest import Counts, manifest, used_formats
 from hwsim.vectors.npzfiles import ARRAYS, MOST_ARRAYS, case_arrays, npz, problem_arrays
-from hwsim.vectors.plan import SUITES, SetPlan, Wanted, plan
+from hwsim.vectors.plan import SUITES, SetPlan, Wanted, cost, plan
 from hwsim.vectors.systemverilog import bench_texts
 from hwsim.vectors.text import header
 
@@ -71,6 +71,7 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
         raise InputError(f"cases must be at least 1, not {wanted.cases}: a set of none proves nothing")
     if wanted.stages:
         stage_layout(unit)
+    cost(wanted).demand()
     planned = plan(unit, wanted.suite, wanted.seed, lambda what: progress(0, 0, f"solving for {what} cases"))
     total = number_of_cases(wanted, planned)
     formats = wanted.formats or (("hex",) if total > SMALL else tuple(FORMATS))

@@ -13,6 +13,7 @@ from hwsim.cases.matrices import GemmProblem, gemm_cases, gemm_problem
 from hwsim.cases.pairs import product_cases
 from hwsim.errors import InputError
 from hwsim.readings import Discrimination, discrimination
+from hwsim.resources import KIB, MIB, Cost
 from hwsim.spec import NotImplementedYet, Unit, implemented
 
 SUITES = {"smoke": 1_000, "standard": 50_000, "soak": 1_000_000}
@@ -59,6 +60,16 @@ class SetPlan:
     problems: tuple[GemmProblem, ...] = ()
     told: Discrimination | None = None
     expected: dict[str, int] | None = None
+
+
+def cost(wanted: Wanted) -> Cost:
+    """What the plan of a set takes, as measured with units of 16 to 1,024 lanes and K up to 1,024."""
+    lanes, k = wanted.unit.instruction.lanes, wanted.unit.instruction.k
+    # Directed cases are about every lane, and as long as an instruction.
+    directed = wanted.suite in SUITES or wanted.suite in ("coverage", "discrimination")
+    memory, seconds = (20 * KIB * lanes * k, 5e-4 * lanes * k) if directed else (2 * KIB * lanes**2, 1e-4 * lanes**2)
+    instead = "--suite random takes less, and so does a unit of fewer lanes" if directed else ""
+    return Cost(f"suite {wanted.suite} of {lanes:,} lanes and k {k:,}", 300 * MIB + memory, 15 + seconds, instead)
 
 
 def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None) -> SetPlan:

@@ -3,40 +3,83 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hwsim.cases.case import Case
 from hwsim.errors import InputError
-from hwsim.files import contents
+from hwsim.formats.catalog import explain_invalid
+from hwsim.formats.yamlfile import read
 from hwsim.spec import Unit
+from hwsim.spec.catalog import written_out
 from hwsim.vectors.block import TEXT
 from hwsim.vectors.folder import MANIFEST, hashed
 from hwsim.vectors.layout import Layout
 from hwsim.vectors.lines import EXPECTED, OPERANDS, case_of, operand_layout, result_layout
 from hwsim.vectors.manifest import VERSION
 
-MOST_MANIFEST = 1 << 22  # bytes
+
+class _Read(BaseModel):
+    """Keys that are read; others are left as they are."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+
+class StoredFile(_Read):
+    """A file of a set."""
+
+    sha256: str
+
+
+class StoredGroup(_Read):
+    """How many bins of a group of coverage the cases hit."""
+
+    bins: int
+    reachable: int
+    hit: int
+
+
+class StoredCoverage(_Read):
+    """What the cases cover."""
+
+    cases: int
+    groups: dict[str, StoredGroup]
+    missed: list[str]
+    unreachable: dict[str, dict[str, list[str]]]
+    bins: dict[str, dict[str, int]]
+
+
+class StoredManifest(_Read):
+    """What manifest.yaml holds, as far as sets are read by it."""
+
+    generator: Literal["hwsim vectors"]
+    suite: str
+    seed: int
+    cases: int = Field(ge=1)
+    lines: int = Field(ge=1)
+    files: dict[str, StoredFile]
+    coverage: StoredCoverage | None = None
+    unit: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A set in a folder. manifest: what manifest.yaml holds."""
+    """A set in a folder."""
 
     folder: Path
-    manifest: Mapping[str, Any]
+    manifest: StoredManifest
     unit: Unit
 
     @property
     def cases(self) -> int:
         """How many cases there are."""
-        return int(self.manifest["cases"])
+        return self.manifest.cases
 
     @cached_property
     def expected(self) -> HexLines:
@@ -46,7 +89,7 @@ class Stored:
     @cached_property
     def operands(self) -> HexLines:
         """The lines of operands.hex."""
-        return HexLines(self.folder / OPERANDS, operand_layout(self.unit), int(self.manifest["lines"]))
+        return HexLines(self.folder / OPERANDS, operand_layout(self.unit), self.manifest.lines)
 
     @cached_property
     def names(self) -> Sequence[str] | None:
@@ -107,18 +150,21 @@ def stored(folder: str | Path) -> Stored:
     path = Path(folder)
     if not (path / MANIFEST).is_file():
         raise InputError(f"{path} holds no vector set: there is no {MANIFEST}")
-    try:
-        manifest = yaml.safe_load(contents(path / MANIFEST, MOST_MANIFEST))
-        version, files = manifest["version"], manifest["files"]
-        if manifest["generator"] != "hwsim vectors":
-            raise KeyError("generator")
-    except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError, RecursionError):
-        raise InputError(f"{path / MANIFEST} is not a manifest that `hwsim vectors` wrote") from None
-    if version != VERSION:
+    document = read(path / MANIFEST)
+    if document.data.get("generator") != "hwsim vectors":
+        raise InputError(f"{path / MANIFEST} is not a manifest that `hwsim vectors` wrote")
+    if (version := document.data.get("version")) != VERSION:
         raise InputError(f"{path / MANIFEST}: version must be {VERSION}, not {version}; make the set again")
+    try:
+        manifest = StoredManifest.model_validate(document.data)
+    except ValidationError as error:
+        raise explain_invalid(error, document) from None
+    unit = written_out(manifest.unit, document, ("unit",))
     for name in (OPERANDS, EXPECTED):
+        if name not in manifest.files:
+            raise InputError(f"{document.where(('files',))}: files must name {name}")
         if not (path / name).is_file():
             raise InputError(f"{path / name} is missing")
-        if hashed(path / name).hexdigest() != files[name]["sha256"]:
+        if hashed(path / name).hexdigest() != manifest.files[name].sha256:
             raise InputError(f"{path / name} is not as it was written: its SHA-256 is not that of {MANIFEST}")
-    return Stored(path, manifest, Unit.model_validate(manifest["unit"]))
+    return Stored(path, manifest, unit)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hwsim.files import cache_folder, replaced
+from hwsim.leftovers import scratch_folder
 
 Figures = TypeVar("Figures", bound=Any)  # a dataclass of numbers
 
@@ -28,8 +28,8 @@ def kept(
     earlier = _read(kind, path)
     if earlier is not None:
         return earlier
-    with tempfile.TemporaryDirectory(prefix="hwsim-synthesis-") as folder:
-        figures = make(Path(folder))
+    with scratch_folder() as folder:
+        figures = make(folder)
     with replaced(path) as file:
         content = {"tools": versions, "figures": asdict(figures), "sha256": _digest(asdict(figures))}
         file.write(json.dumps(content, indent=1).encode())

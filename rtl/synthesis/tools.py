@@ -6,13 +6,13 @@ import importlib.util
 import os
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from hwsim import processes
 from hwsim.errors import ToolMissing
+from hwsim.leftovers import scratch_folder
 
 LAST_LINES = 12
 LONGEST_COMPILING = 1800.0  # seconds; a minute of two cores is usual
@@ -62,8 +62,8 @@ def first_run(tool: Tool) -> None:
 
     One that writes what it compiled, where another reads it, can end the other.
     """
-    with processes.alone(tool.package), tempfile.TemporaryDirectory() as folder:
-        _run(tool, ["-V"], Path(folder), LONGEST_COMPILING)
+    with processes.alone(tool.package), scratch_folder() as folder:
+        _run(tool, ["-V"], folder, LONGEST_COMPILING)
 
 
 def _run(tool: Tool, arguments: list[str], folder: Path, seconds: float) -> str:

@@ -144,7 +144,7 @@ def test_what_is_no_set_is_refused(tmp_path, tiny_set):
     text = manifest.read_text()
     for broken, message in (
         ("just: this", "is not a manifest that `hwsim vectors` wrote"),
-        ("[", "is not a manifest"),
+        ("[", "not YAML"),
         (text.replace("version: 4", "version: 99"), "version must be 4, not 99; make the set again"),
     ):
         manifest.write_text(broken)

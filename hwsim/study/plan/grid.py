@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hwsim.formats.yamlfile import SpecError
+from hwsim.resources import Cost
 from hwsim.spec import Unit, implemented
 from hwsim.spec.arguments import check_length
 from hwsim.spec.fields import text, vary
@@ -86,6 +87,7 @@ def _check_memory(study: Study) -> None:
             f"takes about {needed / 2**30:,.1f} GiB, the limit is {MOST_BYTES >> 30} GiB; take fewer rows and columns, "
             "and more trials"
         )
+    Cost(f"study {study.name}: a trial", needed, instead="take fewer rows and columns, and more trials").demand()
 
 
 def _units(study: Study, at: int, entry: UnitEntry) -> Iterator[tuple[str, Unit, Scaling, dict[str, str]]]:
