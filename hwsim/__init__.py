@@ -7,7 +7,6 @@ array([3.], dtype=float32)
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from hwsim.report.explained import Explained, explain
     from hwsim.spec import NotImplementedYet, load_unit
 
-__version__ = version("hwsim")
+    __version__: str
 
 __all__ = [
     "Explained",
@@ -54,7 +53,10 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """A public name, or a package: `hwsim.quantize` can be called, too."""
-    if name in _HOMES:
+    value: Any
+    if name == "__version__":
+        value = import_module("importlib.metadata").version("hwsim")
+    elif name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
     elif find_spec(f"{__name__}.{name}"):
         value = import_module(f"{__name__}.{name}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+INTERRUPTED = 130  # the exit status of a run that Ctrl-C ended
+
 
 class ToolMissing(RuntimeError):
     """Raised where a program that hwsim runs is not installed. The message holds the command that installs it."""

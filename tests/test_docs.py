@@ -42,7 +42,8 @@ from silicon.capture_program import environment as capture_environment
 from silicon.capture_program import quick_compiler
 from verilated import environment, put_runtime
 
-from hwsim.cli import app, main
+from hwsim.cli import main
+from hwsim.cli.commands import app
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.tools import find_verilator

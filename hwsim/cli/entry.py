@@ -14,20 +14,19 @@ from pathlib import Path
 import typer
 
 import hwsim
-from hwsim.cli.app import app
+from hwsim.cli.commands import app
 from hwsim.cli.output import print_error
-from hwsim.errors import InputError, ToolMissing
+from hwsim.errors import INTERRUPTED, InputError, ToolMissing
 
 PACKAGE = Path(hwsim.__file__).resolve().parent
 SOURCES = (PACKAGE, PACKAGE.parent / "rtl", PACKAGE.parent / "tb")
-BAD_INPUT, TOOL_MISSING, UNEXPECTED, INTERRUPTED = 2, 3, 70, 130
+BAD_INPUT, TOOL_MISSING, UNEXPECTED = 2, 3, 70
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run hwsim with these arguments (the process's own, unless given). Returns the exit status."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    debug = "--debug" in arguments or os.environ.get("HWSIM_DEBUG") == "1"
-    arguments = [argument for argument in arguments if argument != "--debug"]
+def run(given: Sequence[str]) -> int:
+    """Run hwsim with these arguments. Returns the exit status."""
+    debug = "--debug" in given or os.environ.get("HWSIM_DEBUG") == "1"
+    arguments = [argument for argument in given if argument != "--debug"]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -42,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exc()
         return _report(error, arguments)
+    if status == INTERRUPTED:  # what typer makes of KeyboardInterrupt
+        print_error("interrupted")
     return status if isinstance(status, int) else 0
 
 

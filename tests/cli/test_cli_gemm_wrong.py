@@ -191,7 +191,7 @@ def test_an_interrupt_leaves_what_was_there(long: list[str], here: Path, number:
     process.send_signal(number)
     out, err = process.communicate(timeout=LIMIT)
     assert (process.returncode, out) == (130, b"")
-    assert err == b"note: a product of 3000 x 64 with K 64 takes about 41 seconds\n"
+    assert err == b"note: a product of 3000 x 64 with K 64 takes about 41 seconds\nerror: interrupted\n"
     assert sorted(path.name for path in here.iterdir()) == ["a.npy", "b.npy", "d.npy", "wide.yaml"]
     assert Path("d.npy").read_bytes() == before
 
