@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import shlex
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -95,7 +93,6 @@ def cosim(
     asked = partial(CosimOptions, simulators=simulators, seed=drawn, cases=cases, waves=waves, folder=output, case=case)
     if dut is None:
         options = asked(designs=ours(units or DEFAULT_UNITS, cuts, contexts))
-        options = replace(options, command=again(units, sim, drawn, cases, cuts, contexts))
         what, status = "specifications and cases", MISMATCH
         refused = "a simulator refused the design: this is a defect of hwsim, please report it with the lines above"
     else:
@@ -196,21 +193,3 @@ def ranges(unit: Unit) -> str:
         )
     )
     return f"overflow of a result: {overflow}; underflow: {underflow}"
-
-
-def again(
-    units: Sequence[str] | None,
-    sim: Simulators,
-    seed: int,
-    cases: int | None,
-    cuts: str | None,
-    contexts: int | None,
-) -> str:
-    """The command that repeats the run."""
-    words = ["hwsim", "cosim", *(units or ())]
-    if sim is not Simulators.BOTH:
-        words += ["--sim", sim.value]
-    words += ["--seed", str(seed)]
-    for name, value in (("cases", cases), ("cuts", cuts), ("contexts", contexts)):
-        words += [f"--{name}", str(value)] if value is not None else []
-    return shlex.join(words)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +19,7 @@ from hwsim import processes
 from hwsim.cosim.ports import PortMap
 from hwsim.cosim.tools import Verilator, find_icarus, find_verilator
 from hwsim.files import cache_folder, is_sealed, replaced_folder, seal
+from hwsim.leftovers import scratch_folder
 
 BULK = Path(__file__).with_name("bulk.cpp")
 RUNTIME = ("verilated", "verilated_vpi", "verilated_dpi", "verilated_threads", "verilated_vcd_c")
@@ -26,6 +28,9 @@ FLAGS = ["-std=gnu++17", "-fPIC", "-O1", "-DVM_COVERAGE=0", "-DVM_TRACE_FST=0"]
 TIMESCALE = "1ns/1ps"
 # What Verilator's C++ and the drivers include; a design's own part compiles in a third of the time without it.
 HEADERS = "".join(f'#include "{name}"\n' for name in ("verilated.h", "verilated_vpi.h", "svdpi.h"))
+
+
+ODD = set('$"\\')  # what paths must not hold for simulators
 
 
 class BuildFailed(RuntimeError):
@@ -61,6 +66,33 @@ class HdlSources:
     def arguments(self) -> list[str]:
         """What both simulators are told of a user's files."""
         return [*(f"-I{folder}" for folder in self.include), *(f"-D{define}" for define in self.defines)]
+
+    @contextmanager
+    def plainly_named(self) -> Iterator[HdlSources]:
+        """The same by paths that simulators take: Verilator expands `$`, and Icarus ends a name at a quote.
+
+        Their messages have the paths that the user gave.
+        """
+        with scratch_folder() as folder:
+            links: dict[Path, Path] = {}
+
+            def plain(path: Path) -> Path:
+                if not ODD & set(str(path)):
+                    return path
+                place = path if ODD & set(path.name) or path.is_dir() else path.parent
+                if place not in links:
+                    links[place] = folder / f"{len(links)}{'' if place.is_dir() else place.suffix}"
+                    links[place].symlink_to(place)
+                return links[place] if place == path else links[place] / path.name
+
+            files, include = (tuple(map(plain, paths)) for paths in (self.files, self.include))
+            try:
+                yield replace(self, files=files, include=include)
+            except BuildFailed as error:
+                said = str(error)
+                for place, link in links.items():
+                    said = said.replace(str(link), str(place))
+                raise BuildFailed(said) from None
 
 
 def _key(*parts: str) -> str:
@@ -201,10 +233,10 @@ def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:
         lines = [f'public_flat_rw -module "{hdl.top}" -var "{name}"' for name in hdl.public]
         control.write_text("\n".join(["`verilator_config", *lines, ""]))
         # Delays in a user's files are for other testbenches.
-        own = [*hdl.arguments, "--no-timing", *map(str, hdl.files)] if hdl.files else []
-        own += ["--assert"] if hdl.assertions else []
-        traced = ["--trace"] if trace else []
-        _verilate(tool, hdl.top, hdl.verilog, into, log, ["--vpi", str(control), *traced, *own])
+        options = ["--vpi", control.name, *(["--trace"] if trace else []), *(["--assert"] if hdl.assertions else [])]
+        with hdl.plainly_named() as named:
+            own = [*named.arguments, "--no-timing", *map(str, named.files)] if hdl.files else []
+            _verilate(tool, hdl.top, hdl.verilog, into, log, [*options, *own])
         main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
         linked = [f"-Wl,-rpath,{libs}", f"-L{libs}", "-lcocotbvpi_verilator"]
         _Compiler(tool, trace).link(into, main, log, "sim", [], linked)
@@ -233,7 +265,7 @@ def _verilate(tool: Verilator, top: str, verilog: str, into: Path, log: Path, op
         tool.program,
         "-cc",
         "-Mdir",
-        str(into),
+        ".",
         "--prefix",
         "Vtop",
         "--top-module",
@@ -244,7 +276,7 @@ def _verilate(tool: Verilator, top: str, verilog: str, into: Path, log: Path, op
         TIMESCALE,
         "-Wno-fatal",
         *options,
-        str(source),
+        source.name,
     ]
     _run(command, log, tool.environment, into)
 
@@ -267,12 +299,14 @@ def icarus_build(hdl: HdlSources, *, trace: bool = False) -> Path:
         source, timescale = into / f"{hdl.top}.sv", into / "timescale.f"
         source.write_text(hdl.verilog)
         timescale.write_text(f"+timescale+{TIMESCALE}\n")
-        roots, sources = ["-s", hdl.top, *hdl.arguments], [*map(str, hdl.files), str(source)]
+        roots, sources = ["-s", hdl.top], [source.name]
         if trace:
             dump = into / "hwsim_dump.v"
             dump.write_text(DUMP.format(top=hdl.top))
             roots += ["-s", "hwsim_dump"]
-            sources.append(str(dump))
-        _run([compiler, "-g2012", "-f", str(timescale), *roots, "-o", str(into / "sim.vvp"), *sources], log, {}, into)
+            sources.append(dump.name)
+        with hdl.plainly_named() as named:
+            options = ["-g2012", "-f", timescale.name, *roots, *named.arguments, "-o", "sim.vvp"]
+            _run([compiler, *options, *map(str, named.files), *sources], log, {}, into)
 
     return _cached(key, make) / "sim.vvp"

@@ -37,6 +37,9 @@ from hwsim.tb.job import MISSING
 WORKERS = 2
 
 
+FOLDER = Path("build/cosim")  # where results go unless said
+
+
 @dataclass(frozen=True)
 class CosimOptions:
     """What to run.
@@ -44,7 +47,7 @@ class CosimOptions:
     cases: random cases of a suite, or None for the usual number. folder: where results are written.
     bulk: whether our own RTL is put through the bulk driver too, on Verilator. case: a case file, which a user's
     design is put through instead of its suites. minimize: whether a case on which a user's design fails is made
-    simpler, explained and named. command: what runs it again; made of all this unless given.
+    simpler, explained and named.
     """
 
     designs: tuple[Design, ...]
@@ -52,17 +55,16 @@ class CosimOptions:
     seed: int = 1
     cases: int | None = None
     waves: bool = False
-    folder: Path = Path("build/cosim")
+    folder: Path = FOLDER
     bulk: bool = True
     case: Path | None = None
     minimize: bool = True
-    command: str = ""
 
     @property
     def whole(self) -> str:
         """The command that runs all of it again."""
         dots = [design for design in self.designs if isinstance(design, DotDesign)]
-        return self.command or self.again(dots or self.designs, self.simulators)
+        return self.again(dots or self.designs, self.simulators)
 
     def again(self, designs: Sequence[Design], simulators: Sequence[str]) -> str:
         """The command that runs the same again for some designs."""
@@ -71,10 +73,12 @@ class CosimOptions:
             names += [word for word in design.words if word not in names]
             ends = list(design.ends)
         words = ["hwsim", "cosim", *names, *(["--sim", *simulators] if len(simulators) == 1 else [])]
+        into = ["-o", str(self.folder)] if self.folder != FOLDER else []
+        into += ["--waves"] if self.waves else []
         if self.case is not None:
-            return shlex.join([*words, "--case", str(self.case)])
+            return shlex.join([*words, "--case", str(self.case), *into])
         count = ["--cases", str(self.cases)] if self.cases is not None else []
-        return shlex.join([*words, "--seed", str(self.seed), *count, *ends])
+        return shlex.join([*words, "--seed", str(self.seed), *count, *ends, *into])
 
 
 class Watcher(Protocol):

@@ -122,7 +122,7 @@ def test_a_fault_is_reported_by_every_driver(tmp_path: Path) -> None:
     failures = junit(tmp_path / "out")
     saved, page = read_json(tmp_path / "out" / "results.json"), (tmp_path / "out" / "report.html").read_text()
     assert saved.rows == tuple(report.rows)
-    assert saved.command == f"hwsim cosim tiny --seed {SEED} --cases {CASES}"
+    assert saved.command == f"hwsim cosim tiny --seed {SEED} --cases {CASES} -o {tmp_path / 'out'}"
     directed = [row for row in report.rows if row.suite == "dot directed"]
     assert [row.driver for row in directed] == ["verilator", "icarus"]
     assert {row.driver for row in report.rows if not row.passed} == {"verilator", "icarus", "verilator, bulk"}
@@ -134,7 +134,8 @@ def test_a_fault_is_reported_by_every_driver(tmp_path: Path) -> None:
         assert told_lines[0].startswith(f"tiny · {row.driver} · dot directed · case ")
         for words in ("  a  [", "  b  [", "  c  0x", ", got 0x", "first differing stage: decode", f"seed {SEED}"):
             assert words in text
-        assert told_lines[-1] == f"  again: hwsim cosim tiny --sim {row.driver} --seed {SEED} --cases {CASES}"
+        into = f"-o {tmp_path / 'out'}"
+        assert told_lines[-1] == f"  again: hwsim cosim tiny --sim {row.driver} --seed {SEED} --cases {CASES} {into}"
         failure = failures[f"tiny.{row.driver}/dot directed"]
         assert failure.get("message").startswith(f"{row.mismatches} mismatches; ")
         assert failure.text == text
@@ -169,7 +170,8 @@ def test_the_command_in_a_report_is_the_one_to_run_again(tmp_path: Path) -> None
     # The stages are right, and what leaves is not.
     assert any("first differing stage: control" in line for line in lines(report, first))
     assert lines(report, first)[-1] == (
-        f"  again: hwsim cosim 'my units/tiny.yaml' --sim icarus --seed {SEED} --cuts sum,round --contexts 3"
+        f"  again: hwsim cosim 'my units/tiny.yaml' --sim icarus --seed {SEED} --cuts sum,round --contexts 3 "
+        f"-o {tmp_path / 'out'} --waves"
     )
     (wave,) = [line for line in lines(report, first) if "waveform" in line]
     assert wave == f"  seed {SEED}; waveform: {tmp_path / 'out' / 'tiny-icarus' / 'dump.vcd'}"

@@ -267,3 +267,12 @@ def test_sources_that_a_simulator_refuses_are_the_users(
     assert status == 2
     assert "a simulator refused the design" in printed.err
     assert "m.sv" in printed.out
+
+
+@pytest.mark.parametrize("sim", ["icarus", "verilator"])
+def test_folders_may_have_any_names(request: pytest.FixtureRequest, few: None, tmp_path: Path, sim: str) -> None:
+    request.getfixturevalue(sim)
+    folder = tmp_path / "a $HOME, 'b' \"c\" (d); ü\\ #%20 ~"
+    folder.mkdir()
+    options = ["--sim", sim, "--seed", "1", "--cases", "60", "-o", str(folder / "run")]
+    assert main(["cosim", "--dut", str(our_file(folder)), *options]) == 0
