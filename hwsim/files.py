@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -16,8 +17,10 @@ from hwsim.errors import InputError
 from hwsim.leftovers import removed_with_us
 
 MOST_BYTES = 1 << 30  # of a file that is read whole
+LEAST_FREE = 1 << 22  # bytes of a disk that is not full
 MOST_LINE = 1 << 22  # characters of a line
 SEAL = ".sealed"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 def contents(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -43,18 +46,29 @@ def bounded_lines(file: TextIO, name: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Errors of the system name a file, or the folder that it is in: a full disk's name none, others a scratch file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None or error.errno in NO_ROOM:
+            error.filename, error.filename2 = str(path), None
+        raise
+
+
+@contextlib.contextmanager
 def replaced(path: Path) -> Iterator[BinaryIO]:
     """A file that replaces `path` once it is completely written, and is removed otherwise.
 
     Devices and pipes are written to directly.
     """
     if path.exists() and not path.is_file():
-        with path.open("wb") as file:
+        with naming(path), path.open("wb") as file:
             yield file
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = _beside(path)
-    with removed_with_us(scratch):
+    with removed_with_us(scratch), naming(path):
         try:
             with scratch.open("xb") as file:
                 yield file
@@ -71,7 +85,7 @@ def replaced_folder(path: Path, keep: bool = False) -> Iterator[Path]:
     keep: leave a `path` that another process has made in the meantime.
     """
     scratch = _beside(path)
-    with removed_with_us(scratch):
+    with removed_with_us(scratch), naming(path):
         try:
             scratch.mkdir(parents=True)
             yield scratch
@@ -106,6 +120,12 @@ def is_sealed(folder: Path) -> bool:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def takes_files(folder: Path) -> bool:
+    """Whether files can be written into a folder, which need not be there yet: its disk has room, and it may be."""
+    there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK) and shutil.disk_usage(there).free > LEAST_FREE
 
 
 def cache_folder() -> Path:

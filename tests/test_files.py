@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from hwsim.errors import InputError
-from hwsim.files import MOST_LINE, bounded_lines, cache_folder, contents, replaced, replaced_folder
+from hwsim.files import MOST_LINE, bounded_lines, cache_folder, contents, replaced, replaced_folder, takes_files
 
 
 def test_where_results_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,3 +95,22 @@ def test_what_is_as_long_as_may_be_is_read(tmp_path: Path) -> None:
     assert contents(path, 1000) == b"x" * 1000
     text = "a\n\n" + "x" * (MOST_LINE - 1) + "\nend"
     assert list(bounded_lines(io.StringIO(text), "-")) == io.StringIO(text).readlines()
+
+
+def full(*_: object) -> NoReturn:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_is_said_of_the_file_that_was_asked_for(tmp_path: Path) -> None:
+    for make in (replaced, replaced_folder):
+        with pytest.raises(OSError, match="No space left") as said, make(tmp_path / "wanted"):
+            full()
+        assert said.value.filename == str(tmp_path / "wanted") and not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_or_a_folder_that_is_none_takes_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert takes_files(tmp_path / "not" / "there" / "yet")
+    (tmp_path / "file").write_text("")
+    assert not takes_files(tmp_path / "file") and not takes_files(tmp_path / "file" / "inside")
+    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 1000}))
+    assert not takes_files(tmp_path)

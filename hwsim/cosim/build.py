@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
@@ -18,7 +19,7 @@ import cocotb_tools.config
 from hwsim import processes
 from hwsim.cosim.ports import PortMap
 from hwsim.cosim.tools import Verilator, find_icarus, find_verilator
-from hwsim.files import cache_folder, is_sealed, replaced_folder, seal
+from hwsim.files import cache_folder, is_sealed, replaced_folder, seal, takes_files
 from hwsim.leftovers import scratch_folder
 
 BULK = Path(__file__).with_name("bulk.cpp")
@@ -105,9 +106,25 @@ def _key(*parts: str) -> str:
 def _cached(key: str, make: Callable[[Path, Path], None]) -> Path:
     """The folder of a build, made whole or not at all; who wants what another thread or process makes waits for it.
 
-    One that was damaged since is made again.
+    One that was damaged since is made again. Where the cache takes no files, builds are kept while this process runs.
     """
-    folder = cache_folder() / key
+    try:
+        return _made(cache_folder() / key, make)
+    except (OSError, BuildFailed):
+        if takes_files(cache_folder()):
+            raise
+        return _made(_spare() / key, make)
+
+
+@cache
+def _spare() -> Path:
+    """A folder that is removed when this process ends."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(scratch_folder())
+
+
+def _made(folder: Path, make: Callable[[Path, Path], None]) -> Path:
     if not is_sealed(folder):
         with processes.alone(str(folder)):
             if not is_sealed(folder):

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from hwsim.errors import InputError
-from hwsim.files import replaced
+from hwsim.files import naming, replaced
 
 MANIFEST = "manifest.yaml"
 PROGRESS = "progress.json"
@@ -54,7 +54,8 @@ class Growing:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for file in self._files.values():
-            file.close()
+            with contextlib.suppress(OSError):  # what finds no room has been said
+                file.close()
         self._lock.close()
 
     def _noted(self) -> dict[str, Any] | None:
@@ -84,14 +85,16 @@ class Growing:
         for name, data in files.items():
             if name not in self._files:
                 self._files[name], self._hashes[name] = (self.folder / name).open("wb"), hashlib.sha256()
-            self._files[name].write(data)
+            with naming(self.target / name):
+                self._files[name].write(data)
             self._hashes[name].update(data)
 
     def note(self, **state: Any) -> None:
         """Remember how far the files are."""
         sizes = {}
         for name, file in self._files.items():
-            file.flush()
+            with naming(self.target / name):
+                file.flush()
             sizes[name] = file.tell()
         data = json.dumps({**state, "key": self.key, "sizes": sizes})
         with replaced(self.folder / PROGRESS) as scratch:
@@ -101,7 +104,8 @@ class Growing:
         """A file that is written at once. name: may hold folders."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        with naming(self.target / name):
+            path.write_bytes(data)
         self._hashes[name] = hashlib.sha256(data)
 
     def digests(self) -> dict[str, str]:
@@ -110,9 +114,11 @@ class Growing:
 
     def finish(self, manifest: bytes) -> None:
         """Write the manifest, which says that all is there, and put the folder in its place."""
-        for file in self._files.values():
-            file.close()
-        (self.folder / MANIFEST).write_bytes(manifest)
+        for name, file in self._files.items():
+            with naming(self.target / name):
+                file.close()
+        with naming(self.target / MANIFEST):
+            (self.folder / MANIFEST).write_bytes(manifest)
         for name in (PROGRESS, ".lock"):
             (self.folder / name).unlink(missing_ok=True)
         if self.target.exists():

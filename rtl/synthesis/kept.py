@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -30,7 +31,7 @@ def kept(
         return earlier
     with scratch_folder() as folder:
         figures = make(folder)
-    with replaced(path) as file:
+    with suppress(OSError), replaced(path) as file:  # a cache that takes no files keeps none
         content = {"tools": versions, "figures": asdict(figures), "sha256": _digest(asdict(figures))}
         file.write(json.dumps(content, indent=1).encode())
     return figures

@@ -167,3 +167,21 @@ def test_a_missing_tool_is_named_with_what_installs_it(tmp_path: Path, monkeypat
     monkeypatch.setenv("VERILATOR_ROOT", "/somewhere")
     assert find_verilator().program == str(tmp_path / "verilator")
     assert find_verilator().environment == {"VERILATOR_ROOT": "/somewhere"}
+
+
+def test_where_the_cache_takes_no_files_a_build_is_kept_for_the_process(
+    icarus: None, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HWSIM_CACHE", str(tmp_path / "file"))
+    made = icarus_build(unit_design(text, PORTS))
+    assert made.is_file() and made == icarus_build(unit_design(text, PORTS))
+    assert (tmp_path / "file").read_text() == ""
+
+
+def test_a_design_that_is_refused_is_not_built_elsewhere(
+    icarus: None, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hwsim.cosim.build._spare", lambda: pytest.fail("built elsewhere"))
+    with pytest.raises(BuildFailed):
+        icarus_build(HdlSources(TOP, "module what is this;", PUBLIC))
