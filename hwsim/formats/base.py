@@ -14,6 +14,7 @@ from hwsim.errors import InputError
 from hwsim.formats import codec
 from hwsim.formats.kind import Kind
 from hwsim.formats.yamlfile import RuleError
+from hwsim.markup import facts, titled
 
 # Every value must be a float64, because that is what `decode` returns.
 FLOAT64_LEAST, FLOAT64_MOST = -1074, 1023
@@ -85,6 +86,22 @@ class FormatBase(BaseModel):
     def largest(self: Kind) -> float:
         """The largest number."""
         return float(codec.decode(self, self.max_code))
+
+    def _repr_html_(self: Kind) -> str:
+        """What a notebook shows."""
+        padded = f" of a container of {self.container_bits}" if self.padding else ""
+        nan = self.canonical_nan
+        rows = (
+            ("bits", f"{self.bits}{padded}"),
+            ("precision", f"{self.precision} bits"),
+            ("largest", f"{self.largest:g}"),
+            ("multiples of", f"2^{self.quantum_exp}"),
+            ("normal numbers from", "" if self.twos_complement or self.powers_of_two else f"2^{self.emin}"),
+            ("infinities", "yes" if self.infinities else "none"),
+            ("NaN", "none" if not self.has_nan else "yes" if nan is None else f"{nan:#x}"),
+            ("negative zero", "yes" if self.signed_zero else "none"),
+        )
+        return titled(self.name, self.summary, facts(rows))
 
     @property
     def min_code(self) -> int:

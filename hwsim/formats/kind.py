@@ -49,6 +49,10 @@ class Kind(Protocol):
         """The format's name."""
 
     @property
+    def summary(self) -> str:
+        """What it is, in a line."""
+
+    @property
     def bits(self) -> int:
         """Bits that carry information."""
 

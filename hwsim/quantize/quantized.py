@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from hwsim.errors import InputTypeError
 from hwsim.formats import Format
+from hwsim.markup import columns, facts, titled
 from hwsim.quantize.rule import Rule, is_f32
 from hwsim.quantize.tiles import spread
+
+FEW = 6  # rows and columns that a notebook shows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,6 +39,24 @@ class Quantized:
     axis: int
     tensor_scale: np.float32 | None
     rule: Rule
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what it is of, and its first numbers."""
+        of_scales = "real numbers" if self.scale_format is None else self.scale_format.name
+        rows = (
+            ("shape", " x ".join(map(str, self.codes.shape))),
+            ("codes", self.element.name),
+            ("scales", f"{of_scales}, one for a block of {' x '.join(map(str, self.block))}"),
+            ("scale of the tensor", "" if self.tensor_scale is None else f"{self.tensor_scale:g}"),
+            ("quantised along", f"axis {self.axis}"),
+        )
+        first = self.dequantize()[(0,) * (self.codes.ndim - 2)] if self.codes.ndim > 1 and self.codes.size else None
+        shown = () if first is None else first[:FEW, :FEW].tolist()
+        numbers = [[f"[{i}]", *(f"{x:.4g}" for x in row)] for i, row in enumerate(shown)]
+        head = ["", *(f"[{j}]" for j in range(len(numbers[0]) - 1))] if numbers else [""]
+        return titled(
+            "Quantized", "its first numbers, with their scales" if numbers else "", facts(rows), columns(head, numbers)
+        )
 
     @property
     def scale_values(self) -> NDArray[np.float64]:

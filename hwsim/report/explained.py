@@ -10,7 +10,8 @@ import numpy as np
 from hwsim.model.arrays import definition_of
 from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
-from hwsim.report.sentences import text
+from hwsim.report.explanation_json import explanation
+from hwsim.report.sentences import result_text, text, title
 from hwsim.spec import UnitLike, load_unit
 from hwsim.spec.arguments import addends, dot_scales, factors, pad, shape_error
 
@@ -91,6 +92,15 @@ class Explained(Explanation):
 
     def __str__(self) -> str:
         return text(self)
+
+    def __repr__(self) -> str:
+        return f"<Explained {title(self)}; {result_text(self)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first groups, their windows drawn."""
+        from hwsim.report.notebook import notebook_html  # templates take a while to import
+
+        return notebook_html(explanation(self))
 
 
 def explain(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None) -> Explained:

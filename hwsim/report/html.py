@@ -30,6 +30,11 @@ def policy(style: str, script: str, *more: str) -> str:
     )
 
 
+def page_style() -> str:
+    """The style of every page: colours, for light and dark, the page, and pictures of windows."""
+    return read("colours.css") + read("report.css") + read("picture.css")
+
+
 def read(name: str) -> str:
     """A file beside the templates."""
     return (TEMPLATES / name).read_text(encoding="utf-8")

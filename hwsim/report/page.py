@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from hwsim.files import replaced
 from hwsim.report.drawing import coverage_bar, pair_table, window_drawing
-from hwsim.report.html import TEMPLATES, environment, policy, read
+from hwsim.report.html import TEMPLATES, environment, page_style, policy, read
 from hwsim.report.record import STATES, CountedBin, CoverageGroup, RunReport
 from hwsim.report.text import failure_lines
 
@@ -29,7 +29,7 @@ def write_html(path: Path, report: RunReport) -> None:
 
 def html(report: RunReport) -> str:
     """The page as text. Whatever names are, they are shown, and never become markup."""
-    style, script = read("report.css"), read("copy.js") + read("report.js")
+    style, script = page_style(), read("copy.js") + read("report.js")
     return _page().render(
         report=report,
         summary=report.summary(),

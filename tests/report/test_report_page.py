@@ -159,7 +159,7 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_can_be_read(scheme: str) -> None:
     assert round(contrast("#ffffff", "#000000")) == 21
-    style = (page.TEMPLATES / "report.css").read_text()
+    style = (page.TEMPLATES / "colours.css").read_text()
     found = re.findall(r":root \{([^}]*)\}", style)
     colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", found[0 if scheme == "light" else 1]))
     backs = "page card code window below maximum kept negative sum result"

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 import hwsim
 from hwsim.files import replaced
-from hwsim.report.html import environment, policy, read
+from hwsim.report.html import environment, page_style, policy, read
 from hwsim.study.report.charts import note, rendered, specification
 from hwsim.study.report.contents import Chart, StudyReport, TextTable
 from hwsim.study.report.libraries import library
@@ -37,7 +37,7 @@ def write_page(report: StudyReport, path: Path) -> None:
 def html(report: StudyReport) -> str:
     """The page as text. Whatever names are, they are shown, and never become markup."""
     specs = {chart.name: specification(chart, framed=False) for chart in report.charts}
-    style = read("report.css") + (HERE / "page.css").read_text(encoding="utf-8")
+    style = page_style() + (HERE / "page.css").read_text(encoding="utf-8")
     script = _bundle((HERE / "page.js").read_text(encoding="utf-8") + read("copy.js"))
     return (
         environment(HERE)
