@@ -17,17 +17,20 @@ if TYPE_CHECKING:
     from hwsim.quantize import Quantized, dequantize, quantize
     from hwsim.report.explained import Explained, explain
     from hwsim.spec import NotImplementedYet, load_unit
+    from hwsim.study.product_error import ProductError, error
 
     __version__: str
 
 __all__ = [
     "Explained",
     "NotImplementedYet",
+    "ProductError",
     "Quantized",
     "SpecError",
     "__version__",
     "dequantize",
     "dot",
+    "error",
     "explain",
     "gemm",
     "get_format",
@@ -40,10 +43,12 @@ __all__ = [
 _HOMES = {
     "Explained": "hwsim.report.explained",
     "NotImplementedYet": "hwsim.spec",
+    "ProductError": "hwsim.study.product_error",
     "Quantized": "hwsim.quantize",
     "SpecError": "hwsim.formats.yamlfile",
     "dequantize": "hwsim.quantize",
     "dot": "hwsim.products",
+    "error": "hwsim.study.product_error",
     "explain": "hwsim.report.explained",
     "gemm": "hwsim.products",
     "get_format": "hwsim.formats",

@@ -80,7 +80,7 @@ def quantize_reference(
 
 
 def _quantize(x: Any, chosen: Rule, axis: int, scale: Any, random: dict[str, Any], compiled: bool) -> Quantized:
-    array = _numbers(x)
+    array = real_numbers(x)
     along = _axis(axis, array.ndim)
     lengths = block_lengths(array.shape, along, chosen.block)
     if chosen.apply is not Apply.EXACT and array.dtype != np.float32:
@@ -127,16 +127,17 @@ def _scales_and_tensor_scale(rule: Rule, amax: Floats) -> tuple[BlockScales, np.
     return scales_of(rule, amax, factor), g if rule.tensor_scale is not TensorScale.NONE else None
 
 
-def _numbers(x: Any) -> NDArray[Any]:
-    refuse_masked(x, "x")
+def real_numbers(x: Any, what: str = "x") -> NDArray[Any]:
+    """Real numbers as float32 or float64, exactly. Raises TypeError for others, ValueError for one number."""
+    refuse_masked(x, what)
     array = np.asarray(x)
     if array.dtype.name in NARROW:
         with np.errstate(invalid="ignore"):  # a signalling NaN
             array = array.astype(np.float32)  # which holds every one of their numbers
     if array.dtype.name not in ("float32", "float64"):
-        raise InputTypeError(f"x must be floats of 64, 32 or 16 bits, bfloat16 or FP8, not {array.dtype.name}")
+        raise InputTypeError(f"{what} must be floats of 64, 32 or 16 bits, bfloat16 or FP8, not {array.dtype.name}")
     if array.ndim == 0:
-        raise InputError("x must have at least one axis")
+        raise InputError(f"{what} must have at least one axis")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 

@@ -17,7 +17,7 @@ from hwsim.study.accuracy.measures import TrialOutcome, trial_measures
 from hwsim.study.accuracy.swamped import swamped_terms
 from hwsim.study.data import draw
 from hwsim.study.plan.grid import Point
-from hwsim.study.plan.scaling import QuantizedFactor, apply
+from hwsim.study.plan.scaling import QuantizedFactor, Scaling, apply
 from hwsim.study.task import Task
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,7 @@ class Disagreement(Exception):
     """A compiled kernel and the definition return different results."""
 
 
-class _Quantized(NamedTuple):
+class QuantizedProduct(NamedTuple):
     """The quantised factors of all units of the same formats and scaling, and their exact product."""
 
     a: QuantizedFactor
@@ -51,7 +51,7 @@ def rows(task: Task) -> Iterator[Row]:
     for trial in task.trials:
         drawn = draw(task.data, task.seed, trial, task.length, task.rows, task.columns)
         numbers = exact_product(drawn.a.astype(np.float64), drawn.b.astype(np.float64))
-        known: dict[Any, _Quantized] = {}
+        known: dict[Any, QuantizedProduct] = {}
         for point in task.points:
             key = point.scaling.a, point.scaling.b, point.unit.scale
             if key not in known:
@@ -59,29 +59,38 @@ def rows(task: Task) -> Iterator[Row]:
             yield {"point": point.index, "trial": trial, **_measured(task, point, known[key], numbers)}
 
 
-def _quantized(point: Point, a: NDArray[np.float32], b: NDArray[np.float32]) -> _Quantized:
+def _quantized(point: Point, a: NDArray[np.float32], b: NDArray[np.float32]) -> QuantizedProduct:
     try:
-        of_a = apply(point.scaling.a, "a", point.unit, a)
-        of_b = apply(point.scaling.b, "b", point.unit, b)
+        return quantized_product(point.unit, point.scaling, a, b)
     except ValueError as error:
         raise InputError(f"{point.name}: {error}") from None
+
+
+def quantized_product(unit: Unit, scaling: Scaling, a: NDArray[Any], b: NDArray[Any]) -> QuantizedProduct:
+    """The factors (M, K) and (K, N) of a product, quantised, and their exact product. Raises as `apply` does."""
+    of_a, of_b = apply(scaling.a, "a", unit, a), apply(scaling.b, "b", unit, b)
     factors = [one.factor for one in (of_a, of_b) if one.factor is not None]
     # Two numbers of 24 bits: exact.
     factor = None if not factors else factors[0] if len(factors) == 1 else factors[0] * factors[1]
     values = of_a.values, of_b.values
-    return _Quantized(of_a, of_b, exact_product(*values), magnitude(*values), factor)
+    return QuantizedProduct(of_a, of_b, exact_product(*values), magnitude(*values), factor)
 
 
-def _measured(task: Task, point: Point, made: _Quantized, numbers: DoubleDouble) -> dict[str, float]:
-    unit, a, b = point.unit, made.a, made.b
+def _measured(task: Task, point: Point, made: QuantizedProduct, numbers: DoubleDouble) -> dict[str, float]:
     if task.compiled:
-        chosen(unit, FEW + 1, task.length)  # from now on its kernel computes small products too
-    returned = gemm(unit, a.codes, b.codes, None, a.scales, b.scales)
-    outcome = TrialOutcome(
+        chosen(point.unit, FEW + 1, task.length)  # from now on its kernel computes small products too
+    returned = gemm(point.unit, made.a.codes, made.b.codes, None, made.a.scales, made.b.scales)
+    outcome = trial_outcome(point.unit, made, numbers, returned)
+    return {**trial_measures(outcome), **_explained(task, point, made, returned)}
+
+
+def trial_outcome(unit: Unit, made: QuantizedProduct, numbers: DoubleDouble, returned: NDArray[Any]) -> TrialOutcome:
+    """What a unit returned beside what it should have. numbers: the exact product before quantisation."""
+    a, b = made.a, made.b
+    return TrialOutcome(
         unit=unit, returned=as_numbers(unit, returned), quantized=made.product, numbers=numbers, factor=made.factor,
         magnitude=made.magnitude, values_a=a.elements, values_b=b.elements, scales_a=a.each, scales_b=b.each,
     )  # fmt: skip
-    return {**trial_measures(outcome), **_explained(task, point, made, returned)}
 
 
 def as_numbers(unit: Unit, results: NDArray[Any]) -> Floats:
@@ -89,7 +98,7 @@ def as_numbers(unit: Unit, results: NDArray[Any]) -> Floats:
     return results.astype(np.float64) if results.dtype.kind == "f" else unit.output.decode(results)
 
 
-def _explained(task: Task, point: Point, made: _Quantized, returned: NDArray[Any]) -> dict[str, float]:
+def _explained(task: Task, point: Point, made: QuantizedProduct, returned: NDArray[Any]) -> dict[str, float]:
     """Compare the trial's first results with the definition, and count their swamped terms."""
     unit, count = point.unit, task.explained
     if not count:

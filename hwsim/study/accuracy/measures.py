@@ -77,6 +77,13 @@ def trial_measures(outcome: TrialOutcome) -> dict[str, float]:
     return measured | _beside_bounds(outcome, finite)
 
 
+def errors_by_kind(outcome: TrialOutcome) -> dict[str, tuple[Array, float]]:
+    """The signed errors of each kind, one for each finite result, and their signal-to-noise ratio in decibels."""
+    kinds = _kinds(outcome, np.isfinite(outcome.returned))
+    snr = {kind: _energies(np.abs(one.error), np.abs(one.reference))["snr_db"] for kind, one in kinds.items()}
+    return {kind: (one.error, snr[kind]) for kind, one in kinds.items()}
+
+
 def measure(
     returned: DoubleDouble, reference: DoubleDouble, magnitude: Array, fmt: Format | None = None
 ) -> dict[str, float]:
