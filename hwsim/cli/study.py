@@ -17,6 +17,7 @@ from hwsim.cli.output import note, print_error, print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.cli.study_arguments import as_mapping
 from hwsim.cli.study_pareto import write_pareto
+from hwsim.cli.study_product import write_product_errors
 from hwsim.cli.study_report import draw, show
 from hwsim.errors import InputError
 from hwsim.formats.catalog import nearest
@@ -65,6 +66,10 @@ def study(
         list[str] | None,
         typer.Option(metavar="NAME", help="A distribution or a tensor's file; NAME:KEY=V,...; several times."),
     ] = None,
+    a: Annotated[
+        str | None, typer.Option("--a", metavar="FILE", help="With --b: one product, A (M, K) of numbers in a file.")
+    ] = None,
+    b: Annotated[str | None, typer.Option("--b", metavar="FILE", help="B (K, N), in the same way.")] = None,
     length: Annotated[str | None, typer.Option(metavar="K,K", help="Lengths of the dot products.")] = None,
     trials: Annotated[int | None, typer.Option(help="Matrix products at each point.")] = None,
     rows: Annotated[int | None, typer.Option(help="Rows of A.")] = None,
@@ -99,6 +104,7 @@ def study(
     hwsim study --unit mxfp8-e4m3-f32 --unit mxfp4-e2m1-f32 --scaling block --data weights.npz:w -o formats/
     hwsim study study.yaml --trials 32 --seed 2 -o again/                with some of its keys changed
     hwsim study study.yaml --dry-run                                     what would be run
+    hwsim study --a acts.npy --b weights.npy --unit mxfp8-e4m3-f32       one product of your own, in a line
     hwsim study --pareto -o pareto/                                      error against gates, of Hopper's accumulator
 
     \b
@@ -111,6 +117,15 @@ def study(
     """
     sizes = {"trials": trials, "rows": rows, "columns": columns, "seed": seed, "explained": explained}
     changes: dict[str, Any] = {key: value for key, value in sizes.items() if value is not None}
+    if a is not None or b is not None:
+        others = {**changes, "grid": grid, "data": data, "length": length, "preset": preset, "STUDY.yaml": file}
+        others |= {"pareto": pareto, "dry-run": dry_run, "scheduler": scheduler}
+        if said := [name for name, value in others.items() if value]:
+            raise InputError(f"--a and --b go with --unit, --scaling and --output alone, not with {said[0]}")
+        if a is None or b is None:
+            raise InputError("--a and --b go together: the two matrices of one product")
+        write_product_errors(a, b, unit or (), scaling or (), output)
+        return
     words = as_mapping(unit, grid, scaling, data, length, skip_invalid)
     given = sum((file is not None, preset is not None, bool(unit)))
     if given != 1 and not (pareto and not given):

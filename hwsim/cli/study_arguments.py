@@ -28,7 +28,7 @@ def as_mapping(
     if grid:
         varied["grid"] = dict(_field(text) for text in grid)
     if scaling:
-        varied["scaling"] = [_scaling(text) for text in scaling]
+        varied["scaling"] = [as_scaling(text) for text in scaling]
     if skip_invalid:
         varied["invalid"] = "skip"
     if units:
@@ -74,11 +74,11 @@ def _value(text: str) -> Any:
         return text
 
 
-def _scaling(text: str) -> Any:
+def as_scaling(text: str) -> Any:
     """Parse NAME or NAME:KEY=V,KEY=V, or two of these with a slash between them, for A and for B."""
     if "/" in text:
         a, _, b = text.partition("/")
-        return {"a": _scaling(a), "b": _scaling(b)}
+        return {"a": as_scaling(a), "b": as_scaling(b)}
     name, colon, rest = text.partition(":")
     if not colon:
         return name.strip()

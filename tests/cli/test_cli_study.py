@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from patience import LIMIT, wait_until
 
+import hwsim
 from hwsim.cli import main
 from hwsim.study import trial
 from hwsim.study.report import charts
@@ -273,3 +274,50 @@ def test_a_preset_is_given_its_means_and_its_report_is_shown(
     assert "All points" in printed and "o/report.html" in printed
     assert printed.splitlines()[-1] == "again: hwsim study --preset tiny-one --size tiny -o o"
     assert Path("o/studies/tiny/results.parquet").is_file()
+
+
+@pytest.fixture
+def matrices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    drawn = np.random.default_rng(3)
+    np.save("a.npy", drawn.normal(size=(4, 64)).astype(np.float32))
+    np.save("b.npy", drawn.normal(size=(64, 4)).astype(np.float16))
+
+
+def test_the_error_of_ones_own_product(matrices: None, capsys: pytest.CaptureFixture[str]) -> None:
+    units = ["--unit", "hopper-wgmma-e4m3-f32", "--unit", "ada-mma-e5m2-f32"]
+    given = ["--a", "a.npy", "--b", "b.npy", *units, "--scaling", "direct", "--scaling", "tensor"]
+    assert main(["study", *given, "-o", "out"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5 and lines[-1] == "out/error.html: the same, drawn"
+    wanted = [
+        str(hwsim.error(unit, np.load("a.npy"), np.load("b.npy"), scaling))
+        for unit in ("hopper-wgmma-e4m3-f32", "ada-mma-e5m2-f32")
+        for scaling in ("direct", "tensor")
+    ]
+    assert lines[:4] == wanted
+    assert Path("out/error.html").read_text().count("<svg") == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--a", "a.npy"], "--a and --b go together"),
+        (["--a", "a.npy", "--b", "b.npy"], "--unit is missing"),
+        (["--a", "a.npy", "--b", "b.npy", "--unit", "x", "--trials", "3"], "not with trials"),
+        (["--a", "a.npy", "--b", "c.npy", "--unit", "int8-i32"], "--b c.npy: must hold numbers"),
+        (["--a", "a.npy", "--b", "v.npy", "--unit", "int8-i32"], "--b v.npy: must hold a matrix"),
+        (["--a", "n.npy", "--b", "b.npy", "--unit", "int8-i32"], "--a n.npy: must hold finite numbers; 1 are not"),
+        (["--a", "a.npy", "--b", "b.npy", "--unit", "no-unit"], "unknown unit 'no-unit'"),
+        (["--a", "none.npy", "--b", "b.npy", "--unit", "int8-i32"], "none.npy: No such file"),
+    ],
+)
+def test_a_product_that_cannot_be_measured(
+    matrices: None, given: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save("c.npy", np.zeros((64, 4), np.uint8))
+    np.save("v.npy", np.zeros(64, np.float32))
+    np.save("n.npy", np.where(np.arange(256).reshape(4, 64) == 5, np.nan, 1.0))
+    assert main(["study", *given]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
