@@ -45,6 +45,15 @@ def bounded_lines(file: TextIO, name: str) -> Iterator[str]:
         yield line
 
 
+def ascii_lines(lines: Iterator[str], name: str) -> Iterator[str]:
+    """Lines that were read with `surrogateescape`. Raises InputError for bytes that are no text."""
+    for number, line in enumerate(lines, 1):
+        if not line.isascii():
+            byte = next(ord(one) & 0xFF for one in line if not one.isascii())
+            raise InputError(f"{name} must be text: line {number} has the byte {byte:#04x}")
+        yield line
+
+
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
     """Errors of the system name a file, or the folder that it is in: a full disk's name none, others a scratch file."""

@@ -14,7 +14,7 @@ import typer
 from hwsim.cli.app import app
 from hwsim.cli.output import note, say
 from hwsim.errors import InputError
-from hwsim.files import bounded_lines
+from hwsim.files import ascii_lines, bounded_lines
 from hwsim.spec import Unit, load_unit, presets
 
 if TYPE_CHECKING:
@@ -101,13 +101,12 @@ def _file(folder: str, results: str) -> Findings:
 @contextmanager
 def _opened(results: str) -> Iterator[Iterator[str]]:
     if results == "-":
+        if sys.stdin is None:
+            raise InputError("-: the standard input is closed; name a file of results")
         yield bounded_lines(sys.stdin, "-")
         return
-    try:
-        with open(results, encoding="ascii") as file:
-            yield bounded_lines(file, results)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{results} must be text: byte {error.start} is {error.object[error.start]:#04x}") from None
+    with open(results, encoding="ascii", errors="surrogateescape") as file:
+        yield ascii_lines(bounded_lines(file, results), results)
 
 
 def _print_findings(findings: Findings, explanations: list[Consistent]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import shlex
@@ -21,6 +22,10 @@ from hwsim.errors import INTERRUPTED, InputError, ToolMissing
 PACKAGE = Path(hwsim.__file__).resolve().parent
 SOURCES = (PACKAGE, PACKAGE.parent / "rtl", PACKAGE.parent / "tb")
 BAD_INPUT, TOOL_MISSING, UNEXPECTED = 2, 3, 70
+# What a full disk, a full memory or a broken device makes of any file or stream.
+OF_THE_MACHINE = {
+    errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EROFS, errno.EFBIG,
+}  # fmt: skip
 
 
 def run(given: Sequence[str]) -> int:
@@ -28,9 +33,10 @@ def run(given: Sequence[str]) -> int:
     debug = "--debug" in given or os.environ.get("HWSIM_DEBUG") == "1"
     arguments = [argument for argument in given if argument != "--debug"]
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if stream is not None and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
+        _check_streams()
         status = app(arguments, prog_name="hwsim", standalone_mode=False)
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else int(error.code is not None)
@@ -46,6 +52,16 @@ def run(given: Sequence[str]) -> int:
     return status if isinstance(status, int) else 0
 
 
+def _check_streams() -> None:
+    """Let a process without an output write to nothing, and refuse what Numba would stop at in words of its own."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (as long as the process)
+    threads = os.environ.get("NUMBA_NUM_THREADS")
+    if threads is not None and not (threads.isdecimal() and int(threads) > 0):
+        raise InputError(f"NUMBA_NUM_THREADS must be the number of threads, at least 1, not {threads!r}")
+
+
 def _report(error: Exception, arguments: Sequence[str]) -> int:
     """Print an error: one line of what the user can mend, or a report of a defect. Returns the exit status."""
     if isinstance(error, ToolMissing):
@@ -57,8 +73,9 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
         hint = f" (see {context.command_path} --help)" if context else ""
         print_error(f"{error.format_message().rstrip('.')}{hint}")
         return BAD_INPUT
-    if isinstance(error, OSError) and error.filename:
-        print_error(f"{error.filename}: {error.strerror}")
+    if isinstance(error, OSError) and (error.filename is not None or error.errno in OF_THE_MACHINE):
+        where = "" if error.filename is None else f"{error.filename or repr('')}: "
+        print_error(f"{where}{error.strerror}")
         return BAD_INPUT
     if isinstance(error, InputError):
         print_error(str(error))

@@ -22,6 +22,7 @@ from hwsim.report.picture import EMPTY, BitRow, Picture
 from hwsim.report.sentences import CellTable, group_blocks, group_title, result_text, title
 from hwsim.spec import Unit, load_unit
 
+MOST_PRODUCTS = 1_000_000
 CODES = "Codes, with commas between them."
 VALUES = "Numbers, with commas between them; rounded to the format, ties to even."
 
@@ -38,7 +39,9 @@ def explain(
     scale_a: Annotated[str | None, typer.Option("--scale-a", help="Codes of a's shared scales, one a block.")] = None,
     scale_b: Annotated[str | None, typer.Option("--scale-b", help="Codes of b's shared scales, one a block.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="A random example, where no operands are given.")] = None,
-    products: Annotated[int | None, typer.Option(min=1, help="Its products; one group or instruction of them.")] = None,
+    products: Annotated[
+        int | None, typer.Option(min=1, max=MOST_PRODUCTS, help="Its products; one group or instruction of them.")
+    ] = None,
     group: Annotated[int | None, typer.Option(min=0, help="Show this group only.")] = None,
 ) -> None:
     """Explain one dot product, stage by stage: operands, products, the window as bits, sum and result.

@@ -9,6 +9,7 @@ from hwsim.errors import InputError
 
 Number = Fraction | float
 
+MOST_CHARACTERS = 4_000  # of a number that is typed
 MAX_EXPONENT = 9999  # of a number that is typed: beyond every format, and still a small integer
 
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e([+-]?\d+))?", re.ASCII | re.IGNORECASE)
@@ -19,6 +20,8 @@ _SPECIAL = re.compile(r"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
 
 def code(text: str, what: str = "a code") -> int:
     """A code: decimal, 0x..., 0o... or 0b.... Raises ValueError."""
+    if len(text.strip()) > MOST_CHARACTERS:
+        raise InputError(f"{what} must have at most {MOST_CHARACTERS:,} digits, not {len(text.strip()):,}")
     try:
         return int(text.strip(), 0)
     except ValueError:
@@ -42,6 +45,8 @@ def number(text: str, what: str = "a value") -> Number:
     Raises ValueError.
     """
     typed = text.strip()
+    if len(typed) > MOST_CHARACTERS:
+        raise InputError(f"{what} must have at most {MOST_CHARACTERS:,} digits, not {len(typed):,}")
     if _SPECIAL.fullmatch(typed):
         return float(typed)
     exact = _exact(typed)

@@ -53,6 +53,8 @@ def rtl(
     built = pipeline(specified, chosen, contexts)
     top = top_name(specified)
     target = None if output == "-" else _target(output, top)
+    if target is not None and target.exists() and Path(unit).exists() and target.samefile(unit):
+        raise InputError(f"--output {output} is where the unit is read from: name another file")
     try:
         text = verilog(specified, built)
     except (TypeError, ValueError) as error:  # what was typed has been checked

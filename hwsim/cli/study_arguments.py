@@ -70,7 +70,7 @@ def _value(text: str) -> Any:
     """Parse a word or a number."""
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError):  # a number of too many digits, a date that is none
         return text
 
 

@@ -13,6 +13,7 @@ from hwsim.formats.catalog import explain_invalid, looks_like_path
 from hwsim.formats.yamlfile import Document, RuleError, SpecError, read
 from hwsim.spec import Unit, load_unit
 
+MOST_CYCLES = 4096  # of a latency
 Positive = Annotated[int, Strict(), Field(ge=1)]
 Whole = Annotated[int, Strict(), Field(ge=0)]
 Parameter = Annotated[int, Strict()] | str
@@ -79,7 +80,7 @@ class Protocol(DutPart):
     """
 
     kind: Literal["stream", "latency", "combinational"]
-    cycles: Whole | None = None
+    cycles: Annotated[Whole, Field(le=MOST_CYCLES)] | None = None
     input_valid: Name | None = None
     input_ready: Name | None = None
     output_valid: Name | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,10 @@ MOST_BYTES, MOST_VALUES, MOST_DEPTH, MOST_DIGITS = 1 << 22, 100_000, 50, 4_000
 
 class SpecError(InputError):
     """A specification that breaks a rule. The message names file, line, key, rule and value."""
+
+
+SHALLOW = 4_000  # characters, which cannot be nested too deep for a processor's stack
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # what no file name and no UTF-8 text can hold
 
 
 class RuleError(InputError):
@@ -76,10 +81,21 @@ def _compose(text: str) -> yaml.Node | None:
     """The document's node, by libyaml where PyYAML has it: ten times as fast. Errors are in PyYAML's better words."""
     if yaml.__with_libyaml__:
         try:
+            if len(text) > SHALLOW:
+                _check_depth(text)
             return yaml.compose(text, Loader=yaml.CSafeLoader)
         except (yaml.YAMLError, UnicodeError):
             pass
     return yaml.compose(text, Loader=yaml.SafeLoader)
+
+
+def _check_depth(text: str) -> None:
+    """Raise RecursionError where a document is too deep for libyaml, which composes it on the processor's stack."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MOST_DEPTH + 1:
+            raise RecursionError
 
 
 def _build(
@@ -114,7 +130,10 @@ def _build(
     if node.tag.endswith((":int", ":float")) and digits > MOST_DIGITS:
         raise SpecError(f"{path}:{line}: {_dotted(at)}: must have at most {MOST_DIGITS:,} digits, not {digits:,}")
     try:
-        return constructor.construct_object(node)
+        made = constructor.construct_object(node)
+        if isinstance(made, str) and UNWRITABLE.search(made):
+            raise ValueError("must not hold NUL or half a surrogate pair")
+        return made
     except yaml.constructor.ConstructorError as error:
         problem = error.problem or "cannot be read"
     except (ValueError, LookupError, AttributeError) as error:  # a date that is none, !!bool and !!timestamp of a word

@@ -6,6 +6,7 @@ import difflib
 import json
 import math
 import re
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from hwsim.errors import InputError, InputTypeError
 from hwsim.formats import Format, codes_of, container_dtype, get_format, own_dtype
 from hwsim.formats.codes import Codes
+from hwsim.resources import Cost
 
 # What NumPy and zipfile raise of files that are not what they seem.
 UNREADABLE = (
@@ -26,7 +28,9 @@ UNREADABLE = (
     TypeError,
     SyntaxError,
     OverflowError,
-    NotImplementedError,
+    RuntimeError,
+    OSError,
+    tokenize.TokenError,
     zlib.error,
     zipfile.BadZipFile,
 )
@@ -138,10 +142,13 @@ def _member(path: Path, member: str | None) -> NDArray[Any]:
         chosen = _chosen(path, list(entries), member)
         try:
             entry = archive.getinfo(entries[chosen])
+            Cost(f"{path}: {chosen}", entry.file_size).demand()
             with archive.open(entry) as file:
                 _check_header(file, entry.file_size)
             with archive.open(entry) as file:
                 return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+        except InputError:
+            raise
         except UNREADABLE as error:
             raise InputError(f"{path}: {chosen} cannot be read: {error}") from None
 

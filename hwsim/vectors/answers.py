@@ -9,6 +9,7 @@ from typing import NamedTuple
 from hwsim.errors import InputError
 from hwsim.vectors.stored import Stored
 
+MOST_DIGITS = 20  # of a case's number
 COMMENTS = ("#", "//")
 UNKNOWN = frozenset("xXzZ?")
 
@@ -70,7 +71,7 @@ class Answers:
 
     def _case(self, line: int, word: str) -> int:
         if word.isdecimal():
-            return int(word)
+            return int(word) if len(word) < MOST_DIGITS else self.known.cases
         if self._places is None:
             raise self._wrong(line, f"{word!r} is no number, and the set has no cases.txt that would know the name")
         if word not in self._places:

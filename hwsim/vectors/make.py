@@ -17,11 +17,12 @@ from hwsim.formats import tables
 from hwsim.kernels import AnyKernel
 from hwsim.kernels.tiles import threads
 from hwsim.products import kernel_for
+from hwsim.resources import demand_disk
 from hwsim.sources import identity
 from hwsim.spec import as_yaml
 from hwsim.vectors.block import JSON, TEXT, Block, computed_block, explained_block
 from hwsim.vectors.folder import Growing
-from hwsim.vectors.lines import EXPECTED, OPERANDS, PARTIAL, STAGES, stage_layout
+from hwsim.vectors.lines import EXPECTED, OPERANDS, PARTIAL, STAGES, operand_layout, result_layout, stage_layout
 from hwsim.vectors.manifest import Counts, manifest, used_formats
 from hwsim.vectors.npzfiles import ARRAYS, MOST_ARRAYS, case_arrays, npz, problem_arrays
 from hwsim.vectors.plan import SUITES, SetPlan, Wanted, cost, plan
@@ -31,6 +32,7 @@ from hwsim.vectors.text import header
 EXPLAINED = 50_000  # cases of a set that the definition explains; the kernel computes those that follow
 NOTED = 64  # blocks after which progress is noted
 FORMATS = {"hex": (OPERANDS, EXPECTED), "text": (TEXT,), "json": (JSON,), "npz": (ARRAYS,)}
+MOST_CASES = 10**12
 SMALL = 100_000  # up to so many cases, all formats are written unless said
 UNIT = "unit.yaml"  # the specification once more, as a file that commands take
 
@@ -74,6 +76,10 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
     cost(wanted).demand()
     planned = plan(unit, wanted.suite, wanted.seed, lambda what: progress(0, 0, f"solving for {what} cases"))
     total = number_of_cases(wanted, planned)
+    if total > MOST_CASES:
+        raise InputError(f"--cases must be at most {MOST_CASES:,}, not {total:,}")
+    digits = operand_layout(unit).digits + result_layout(unit).digits + 2
+    demand_disk(folder / OPERANDS, total * digits)
     formats = wanted.formats or (("hex",) if total > SMALL else tuple(FORMATS))
     if "npz" in formats and total > MOST_ARRAYS:
         raise InputError(f"an npz file holds up to {MOST_ARRAYS:,} cases, not {total:,}; ask for other formats")

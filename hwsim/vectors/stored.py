@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hwsim.cases.case import Case
 from hwsim.errors import InputError
+from hwsim.files import ascii_lines, bounded_lines
 from hwsim.formats.catalog import explain_invalid
 from hwsim.formats.yamlfile import read
 from hwsim.spec import Unit
@@ -97,8 +98,12 @@ class Stored:
         path = self.folder / TEXT
         if not path.exists():
             return None
-        with path.open() as file:
-            return [line.partition(" ")[0] for line in file if not line.startswith("#")]
+        with path.open(encoding="ascii", errors="surrogateescape") as file:
+            lines = ascii_lines(bounded_lines(file, str(path)), str(path))
+            names = [line.partition(" ")[0].strip() for line in lines if not line.startswith("#")]
+        if len(names) != self.cases:
+            raise InputError(f"{path} must name {self.cases:,} cases, not {len(names):,}; make the set again")
+        return names
 
     def name(self, case: int) -> str:
         """The name of a case, or its number."""
@@ -132,6 +137,9 @@ class HexLines:
                 f"{path} must have {count} lines of {layout.digits} digits, which {path.stat().st_size} bytes are not"
             )
         with path.open("rb") as file:
+            data = file.read()
+            if data.translate(None, b"0123456789abcdefABCDEF\n") or data.count(b"\n") != count:
+                raise InputError(f"{path} must have lines of hexadecimal digits alone; make the set again")
             self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def __getitem__(self, line: int) -> bytes:
@@ -167,4 +175,6 @@ def stored(folder: str | Path) -> Stored:
             raise InputError(f"{path / name} is missing")
         if hashed(path / name).hexdigest() != manifest.files[name].sha256:
             raise InputError(f"{path / name} is not as it was written: its SHA-256 is not that of {MANIFEST}")
-    return Stored(path, manifest, unit)
+    found = Stored(path, manifest, unit)
+    assert found.expected.count and found.operands.count  # their sizes are checked
+    return found

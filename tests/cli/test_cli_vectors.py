@@ -124,7 +124,7 @@ def test_what_is_wrong_is_said_in_a_line(run, unit, arguments, message):
 def test_results_that_are_no_text_are_refused(run, unit):
     run("vectors", unit, "-o", "set", "--suite", "random", "--cases", "10")
     Path("results.bin").write_bytes(b"\x80\x01")
-    fails(run("check", "set", "results.bin"), r"results.bin must be text: byte 0 is 0x80")
+    fails(run("check", "set", "results.bin"), r"results.bin must be text: line 1 has the byte 0x80")
     Path("results.hex").write_text("12\nfoo\n")
     fails(run("check", "set", "results.hex"), r"results.hex:2: 'foo' is not hexadecimal")
     fails(run("check", "set", "nothing"), "nothing: No such file")

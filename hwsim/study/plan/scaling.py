@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -137,7 +138,7 @@ def _parts(entry: Any) -> tuple[str, dict[str, Any], float | None]:
         raise SpecError(nearest("scaling", name, [*OWN, *rules()]))
     scale = given.pop("scale", None)
     if scale is not None:
-        if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not 0 < scale < math.inf:
+        if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not 0 < scale <= sys.float_info.max:
             raise SpecError(f"scale must be a number above 0, not {scale!r}")
         if name == "block":
             raise SpecError("scale must be left out of scaling block, which finds a scale for each block")
