@@ -321,3 +321,15 @@ def test_a_product_that_cannot_be_measured(
     assert main(["study", *given]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
+
+
+def test_charts_that_find_no_room_end_no_study(tmp_path: Path) -> None:
+    # Batch systems limit addresses; what runs JavaScript ends the process where it gets too few.
+    given = f"{sys.executable} -m hwsim study --unit int8-i32 --length 32 --trials 2 --rows 2 --columns 2 -o s"
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -v 4000000; exec {given}"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3 and done.stderr.startswith("error: charts need more address space"), done
+    assert "results.parquet, summary.parquet" in done.stdout and (tmp_path / "s" / "results.parquet").exists()
+    assert subprocess.run(given.split(), cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    assert (tmp_path / "s" / "report.html").exists()

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import resource
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hwsim.errors import ToolMissing
 from hwsim.files import replaced
 from hwsim.study.report.channels import Panel, Spec
 from hwsim.study.report.contents import Chart, StudyReport
@@ -155,9 +160,33 @@ def svg(chart: Chart) -> str:
     return rendered(specification(chart))
 
 
+def _drawing() -> Any:
+    """vl-convert. Raises ToolMissing where it is not installed, or the process's limits leave it no room."""
+    drawing = library("vl_convert")
+    if not _has_room():
+        raise ToolMissing(
+            "charts need more address space than `ulimit -v` leaves; the results are kept: the same command without it "
+            "draws them, and --no-report leaves them out"
+        )
+    return drawing
+
+
+@cache
+def _has_room() -> bool:
+    """Whether vl-convert has enough addresses.
+
+    It runs JavaScript, which reserves gigabytes and ends the process where it gets none: under a limit, as batch
+    systems set it, another process tries first.
+    """
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return True
+    trial = [sys.executable, "-c", "import vl_convert; vl_convert.vegalite_to_svg({'mark': 'point', 'data': {}})"]
+    return not subprocess.run(trial, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
+
+
 def rendered(spec: Spec) -> str:
     """A Vega-Lite specification as SVG, made without reading anything from outside."""
-    text = library("vl_convert").vegalite_to_svg(json.dumps(spec), vl_version=VERSION, allowed_base_urls=[])
+    text = _drawing().vegalite_to_svg(json.dumps(spec), vl_version=VERSION, allowed_base_urls=[])
     # Vega numbers what it names over all pictures of a process: here each picture is numbered for itself.
     numbers: dict[str, str] = {}
     named = re.compile(r'(?<= id=")(clip|gradient_)\d+(?=")|(?<="url\(#)(clip|gradient_)\d+(?=\)")')
@@ -166,7 +195,7 @@ def rendered(spec: Spec) -> str:
 
 def png(picture: str) -> bytes:
     """An SVG as PNG, at two pixels a unit."""
-    return bytes(library("vl_convert").svg_to_png(picture, scale=PIXELS, ppi=72))
+    return bytes(_drawing().svg_to_png(picture, scale=PIXELS, ppi=72))
 
 
 def write_charts(report: StudyReport, folder: Path) -> list[Path]:
