@@ -32,6 +32,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 import typer.main
 import yaml
@@ -139,6 +140,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         name = re.match(r"// (\S+\.s?v)\n", block.text)
         assert name, f"{block.page}:{block.line}: a verilog block names its file first"
         (tmp_path / name[1]).write_text(block.text)
+    for name, shape in (("acts.npy", (4, 64)), ("weights.npy", (64, 4))):  # a reader's own
+        np.save(tmp_path / name, np.random.default_rng(1).normal(size=shape).astype(np.float32))
     monkeypatch.chdir(tmp_path)
     for variable in ("HWSIM_DEBUG", "COLUMNS", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
