@@ -204,6 +204,9 @@ def load_dut(path: str | Path) -> Dut:
     for index, source in enumerate(sources):
         if not source.is_file():
             raise SpecError(f"{document.where(('sources', index))}: sources.{index} is no file: {source}")
+    for index, folder in enumerate(file.include):
+        if not (here / folder).is_dir():
+            raise SpecError(f"{document.where(('include', index))}: include.{index} is no folder: {here / folder}")
     include = tuple((here / folder).resolve() for folder in file.include) or tuple(
         dict.fromkeys(source.parent for source in sources)
     )

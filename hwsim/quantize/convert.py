@@ -130,7 +130,10 @@ def _scales_and_tensor_scale(rule: Rule, amax: Floats) -> tuple[BlockScales, np.
 def real_numbers(x: Any, what: str = "x") -> NDArray[Any]:
     """Real numbers as float32 or float64, exactly. Raises TypeError for others, ValueError for one number."""
     refuse_masked(x, what)
-    array = np.asarray(x)
+    try:
+        array = np.asarray(x)
+    except ValueError as error:  # rows of other lengths
+        raise InputError(f"{what} must be an array: {error}") from None
     if array.dtype.name in NARROW:
         with np.errstate(invalid="ignore"):  # a signalling NaN
             array = array.astype(np.float32)  # which holds every one of their numbers

@@ -158,3 +158,8 @@ def test_narrow_floats_are_the_numbers_that_they_are(dtype: str) -> None:
     made, wanted = hwsim.quantize(x, "mxfp8-e4m3"), hwsim.quantize(values, "mxfp8-e4m3")
     assert np.array_equal(made.codes, wanted.codes) and np.array_equal(made.scales, wanted.scales)
     assert made.codes.any()
+
+
+def test_rows_of_other_lengths_are_refused_in_words() -> None:
+    with pytest.raises(hwsim.errors.InputError, match=r"x must be an array: "):
+        hwsim.quantize([[1.0], [1.0, 2.0]], "mxfp8-e4m3")
