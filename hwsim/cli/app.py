@@ -50,6 +50,7 @@ def root(
     hwsim check v/ results.txt                      what a device answered, and what would explain it
     hwsim dut-init TOP.v                            a first DUT.yaml, for cosim --dut: your own RTL
     hwsim capture --help                            ask a real GPU what it returns
+    hwsim verilator --lint-only my_unit.v           the Verilator that hwsim found
 
     \b
     Exit status: 0 all is well; 1 a mismatch; 2 bad usage or input; 3 a tool is missing; 70 a defect

@@ -1,9 +1,24 @@
 """The commands. Each is a module that adds itself to `hwsim.cli.app.app`, and is imported here."""
 
-from hwsim.cli import capture, check, codec, cosim, dut, explain, export, formats, gemm, rtl, study, units, vectors
+from hwsim.cli import (
+    capture,
+    check,
+    codec,
+    cosim,
+    dut,
+    explain,
+    export,
+    formats,
+    gemm,
+    rtl,
+    study,
+    units,
+    vectors,
+    verilator,
+)
 from hwsim.cli.app import app
 
 __all__ = [
     "app", "capture", "check", "codec", "cosim", "dut", "explain", "export", "formats", "gemm", "rtl",
-    "study", "units", "vectors",
+    "study", "units", "vectors", "verilator",
 ]  # fmt: skip

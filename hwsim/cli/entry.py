@@ -26,12 +26,14 @@ BAD_INPUT, TOOL_MISSING, UNEXPECTED = 2, 3, 70
 OF_THE_MACHINE = {
     errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EROFS, errno.EFBIG,
 }  # fmt: skip
+PASSING = {"verilator"}  # commands whose arguments are another program's
 
 
 def run(given: Sequence[str]) -> int:
     """Run hwsim with these arguments. Returns the exit status."""
-    debug = "--debug" in given or os.environ.get("HWSIM_DEBUG") == "1"
-    arguments = [argument for argument in given if argument != "--debug"]
+    own, passed = _split(given)
+    debug = "--debug" in own or os.environ.get("HWSIM_DEBUG") == "1"
+    arguments = [*(argument for argument in own if argument != "--debug"), *passed]
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -60,6 +62,14 @@ def _check_streams() -> None:
     threads = os.environ.get("NUMBA_NUM_THREADS")
     if threads is not None and not (threads.isdecimal() and int(threads) > 0):
         raise InputError(f"NUMBA_NUM_THREADS must be the number of threads, at least 1, not {threads!r}")
+
+
+def _split(given: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments of hwsim, and those that a command passes on to another program, which may mean others by them."""
+    command = next((at for at, argument in enumerate(given) if not argument.startswith("-")), len(given))
+    if command < len(given) and given[command] in PASSING:
+        return list(given[: command + 1]), ["--", *given[command + 1 :]]
+    return list(given), []
 
 
 def _report(error: Exception, arguments: Sequence[str]) -> int:
