@@ -11,7 +11,6 @@ import hwsim
 # Rich's markup in help texts would reflow the examples.
 app = typer.Typer(
     name="hwsim",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

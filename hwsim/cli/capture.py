@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import hwsim
+from hwsim.cli import complete
 from hwsim.cli.app import app
 from hwsim.cli.output import note, print_table, say
 from hwsim.cli.progress import Progress
@@ -43,7 +44,10 @@ app.add_typer(capture)
 
 @capture.command()
 def cases(
-    units: Annotated[list[str], typer.Argument(metavar="UNIT...", help="Units, or paths of YAML files.")],
+    units: Annotated[
+        list[str],
+        typer.Argument(metavar="UNIT...", help="Units, or paths of YAML files.", autocompletion=complete.units),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The case file.")],
     count: Annotated[
         int, typer.Option("--cases", min=1, help="At least so many for each instruction; designed ones are all there.")
@@ -151,7 +155,10 @@ def import_(
 def judge(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="One GPU's folder: vectors/silicon/GPU.")],
     units: Annotated[
-        list[str] | None, typer.Argument(metavar="[UNIT]...", help="Units, or paths of YAML files; all unless given.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[UNIT]...", help="Units, or paths of YAML files; all unless given.", autocompletion=complete.units
+        ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show the candidates that are refuted, too.")] = False,
 ) -> None:

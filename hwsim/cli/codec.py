@@ -9,16 +9,15 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from hwsim.cli import parse
+from hwsim.cli import complete, parse
 from hwsim.cli.app import app
+from hwsim.cli.complete import FormatName
 from hwsim.cli.output import print_table
-from hwsim.formats import Missing, Overflow, Rounding, codes_of, get_format, unpack
+from hwsim.formats import Missing, Overflow, codes_of, get_format, unpack
 from hwsim.report.rows import code_text, number_text
 
 # Numbers may be negative, and must not be taken for options.
 NEGATIVE = {"ignore_unknown_options": True}
-
-FormatName = Annotated[str, typer.Argument(metavar="FORMAT", help="A format's name, or the path of its YAML file.")]
 
 
 @app.command(context_settings=NEGATIVE)
@@ -53,10 +52,16 @@ def encode(
     values: Annotated[
         list[str], typer.Argument(metavar="VALUE...", help="1.5, -2e-3, 0x1.8p3, 1/3, inf, nan; rounded once.")
     ],
-    rounding: Annotated[str, typer.Option(help=", ".join([*Rounding, "stochastic"]))] = "rne",
-    overflow: Annotated[str, typer.Option(help=", ".join(Overflow))] = "saturate",
+    rounding: Annotated[
+        str, typer.Option(help=", ".join(complete.roundings()), autocompletion=complete.roundings)
+    ] = "rne",
+    overflow: Annotated[str, typer.Option(help=", ".join(Overflow), autocompletion=complete.overflows)] = "saturate",
     missing: Annotated[
-        str, typer.Option(help=f"What a number becomes that the format has no code for: {', '.join(Missing)}")
+        str,
+        typer.Option(
+            help=f"What a number becomes that the format has no code for: {', '.join(Missing)}",
+            autocompletion=complete.missing,
+        ),
     ] = "error",
     random_bits: Annotated[int | None, typer.Option(help="Of stochastic: random bits below the last place.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of stochastic: 64 bits that say which random numbers.")] = None,

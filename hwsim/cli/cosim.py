@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hwsim.cli import complete
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
 from hwsim.cli.runs import played
@@ -41,7 +42,11 @@ class Simulators(StrEnum):
 def cosim(
     units: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[UNIT]...", help="Units, or paths of YAML files; three presets unless given."),
+        typer.Argument(
+            metavar="[UNIT]...",
+            help="Units, or paths of YAML files; three presets unless given.",
+            autocompletion=complete.units,
+        ),
     ] = None,
     sim: Annotated[Simulators, typer.Option(help="The simulators to run on.")] = Simulators.BOTH,
     seed: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hwsim.cli import complete
 from hwsim.cli.app import app
 from hwsim.cli.output import note, say
 from hwsim.errors import InputError
@@ -17,7 +18,9 @@ def dut_init(
     source: Annotated[Path, typer.Argument(metavar="TOP.v", help="The file with the top module.")],
     more: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Files that it needs.")] = None,
     top: Annotated[str | None, typer.Option(help="The top module, where the files have several.")] = None,
-    unit: Annotated[str | None, typer.Option(help="The unit that it claims to be, to guess with.")] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="The unit that it claims to be, to guess with.", autocompletion=complete.units)
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="TOP.yaml beside the source unless given.")
     ] = None,

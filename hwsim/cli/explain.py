@@ -12,6 +12,7 @@ from rich.text import Text
 from hwsim.cases.drawing import Stream, normals
 from hwsim.cli import parse
 from hwsim.cli.app import app
+from hwsim.cli.complete import UnitName
 from hwsim.cli.output import note, print_table, say
 from hwsim.errors import InputError
 from hwsim.formats import ExponentFormat, Format
@@ -29,7 +30,7 @@ VALUES = "Numbers, with commas between them; rounded to the format, ties to even
 
 @app.command()
 def explain(
-    unit: Annotated[str, typer.Argument(metavar="UNIT", help="A unit, or the path of its YAML file.")],
+    unit: UnitName,
     a: Annotated[str | None, typer.Option("--a", help=CODES)] = None,
     b: Annotated[str | None, typer.Option("--b", help=CODES)] = None,
     c: Annotated[str | None, typer.Option("--c", help="The addend's code; +0 unless given.")] = None,

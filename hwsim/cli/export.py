@@ -9,6 +9,7 @@ import typer
 
 import hwsim
 from hwsim.cli.app import app
+from hwsim.cli.complete import UnitName
 from hwsim.cli.output import say
 from hwsim.errors import InputError
 from hwsim.files import replaced
@@ -17,7 +18,7 @@ from hwsim.spec import load_unit
 
 @app.command("export-c")
 def export_c(
-    unit: Annotated[str, typer.Argument(metavar="UNIT", help="A unit, or the path of its YAML file.")],
+    unit: UnitName,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="A folder; made where it is missing.")],
 ) -> None:
     """Write a unit in C, bit for bit what hwsim returns; the same bytes from the same specification.

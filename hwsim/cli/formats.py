@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from hwsim.cli import complete
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, get_format
@@ -25,7 +26,10 @@ UNDERFLOW = {
 @app.command()
 def formats(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="A format, or the path of its YAML file.")
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="A format, or the path of its YAML file.", autocompletion=complete.formats
+        ),
     ] = None,
 ) -> None:
     """List the formats, or show one: its fields, its range, its NaNs and, up to 8 bits, every code.

@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
+from hwsim.cli import complete
 from hwsim.cli.app import app
+from hwsim.cli.complete import UnitName
 from hwsim.cli.interrupt import interruptible
 from hwsim.cli.output import announce, say
 from hwsim.cli.product import Given, GivenFactor, check, cost, product, write
@@ -28,7 +30,7 @@ FILE = "FILE.npy, FILE.npz[:NAME] or FILE.safetensors[:NAME]"
 
 @app.command()
 def gemm(
-    unit: Annotated[str, typer.Argument(metavar="UNIT", help="A unit, or the path of its YAML file.")],
+    unit: UnitName,
     a: Annotated[str, typer.Argument(metavar="A", help=f"(..., M, K): {FILE}.")],
     b: Annotated[str, typer.Argument(metavar="B", help="(..., K, N), in the same way.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="D.npy", help="Where the result goes.")],
@@ -40,9 +42,17 @@ def gemm(
     ] = None,
     scale_b: Annotated[str | None, typer.Option(metavar="FILE", help="Those of B.")] = None,
     quantize: Annotated[
-        str | None, typer.Option(metavar="RULE", help="How floats become codes and scales: a rule of hwsim.quantize.")
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="How floats become codes and scales: a rule of hwsim.quantize.",
+            autocompletion=complete.rules,
+        ),
     ] = None,
-    quantize_b: Annotated[str | None, typer.Option(metavar="RULE", help="The same of B, where it is another.")] = None,
+    quantize_b: Annotated[
+        str | None,
+        typer.Option(metavar="RULE", help="The same of B, where it is another.", autocompletion=complete.rules),
+    ] = None,
     allow_nan: Annotated[
         bool, typer.Option("--allow-nan", help="Quantise NaNs and infinities as the rule says; else they are refused.")
     ] = False,

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from hwsim.cli.app import app
+from hwsim.cli.complete import UnitName
 from hwsim.cli.output import announce, note
 from hwsim.errors import InputError, ToolMissing
 from hwsim.files import replaced
@@ -18,7 +19,7 @@ from hwsim.spec import load_unit, pipeline
 
 @app.command()
 def rtl(
-    unit: Annotated[str, typer.Argument(metavar="UNIT", help="A unit, or the path of its YAML file.")],
+    unit: UnitName,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="A file, a folder (TOP.v in it), or - for the output.")
     ],

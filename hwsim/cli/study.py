@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from hwsim.cli import complete
 from hwsim.cli.app import app
 from hwsim.cli.interrupt import interruptible
 from hwsim.cli.output import note, print_error, print_table, say
@@ -46,13 +47,21 @@ def study(
     file: Annotated[Path | None, typer.Argument(metavar="[STUDY.yaml]", help="A study; docs/study.md.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where results go.")] = None,
     preset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A study that a paper made; an unknown name lists them.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A study that a paper made; an unknown name lists them.",
+            autocompletion=complete.studies,
+        ),
     ] = None,
     size: Annotated[
         PresetSize, typer.Option(help="Of a preset: seconds, minutes, or as long as it takes.")
     ] = PresetSize.QUICK,
     unit: Annotated[
-        list[str] | None, typer.Option(metavar="UNIT", help="A unit, or the path of its file; several times.")
+        list[str] | None,
+        typer.Option(
+            metavar="UNIT", help="A unit, or the path of its file; several times.", autocompletion=complete.units
+        ),
     ] = None,
     grid: Annotated[
         list[str] | None,
@@ -60,11 +69,19 @@ def study(
     ] = None,
     scaling: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="direct, tensor, channel, block or a rule; NAME:KEY=V,...; several times."),
+        typer.Option(
+            metavar="NAME",
+            help="direct, tensor, channel, block or a rule; NAME:KEY=V,...; several times.",
+            autocompletion=complete.scalings,
+        ),
     ] = None,
     data: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A distribution or a tensor's file; NAME:KEY=V,...; several times."),
+        typer.Option(
+            metavar="NAME",
+            help="A distribution or a tensor's file; NAME:KEY=V,...; several times.",
+            autocompletion=complete.distributions,
+        ),
     ] = None,
     a: Annotated[
         str | None, typer.Option("--a", metavar="FILE", help="With --b: one product, A (M, K) of numbers in a file.")

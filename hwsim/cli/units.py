@@ -7,6 +7,7 @@ from typing import Annotated, assert_never
 
 import typer
 
+from hwsim.cli import complete
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
 from hwsim.spec import (
@@ -34,7 +35,10 @@ from hwsim.spec.parts import Instruction
 
 @app.command()
 def units(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A unit, or the path of its YAML file.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="A unit, or the path of its YAML file.", autocompletion=complete.units),
+    ] = None,
     keys: Annotated[bool, typer.Option("--keys", help="List the keys of a unit file and their values.")] = False,
 ) -> None:
     """List the units, or show one: its specification, and how to read it.

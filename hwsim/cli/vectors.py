@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hwsim.cli import complete
 from hwsim.cli.app import app
+from hwsim.cli.complete import UnitName
 from hwsim.cli.output import announce, note, print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.errors import InputError
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
 
 @app.command()
 def vectors(
-    unit: Annotated[str, typer.Argument(metavar="UNIT", help="A unit, or the path of its YAML file.")],
+    unit: UnitName,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="The folder to write, or - for lines on the output.")
     ],
-    suite: Annotated[str, typer.Option(metavar="SUITE", help="What is in the set; see below.")] = "smoke",
+    suite: Annotated[
+        str, typer.Option(metavar="SUITE", help="What is in the set; see below.", autocompletion=complete.suites)
+    ] = "smoke",
     cases: Annotated[int | None, typer.Option(min=1, help="How many cases, instead of the suite's number.")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of everything random.")] = 1,
     stages: Annotated[
