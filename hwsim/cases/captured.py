@@ -1,20 +1,17 @@
 """Cases captured from real GPUs (Khattak and Mikaitis, MATLAB-tensor-core), with the GPU's results.
 
-The data is not part of hwsim: a folder with `captured.npz` is named by the caller, or by HWSIM_SILICON.
+The data is not part of hwsim: `hwsim.cases.capturedfile` says where it is looked for.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 
+from hwsim.cases.capturedfile import silicon
 from hwsim.cases.case import Case
 from hwsim.spec import Unit
-
-VARIABLE = "HWSIM_SILICON"
-FILE = "captured.npz"
 
 HALF = (("f16", "f32"), ("bf16", "f32"), ("tf32", "f32"), ("f16", "f16"))
 FP8 = ("e4m3", "e5m2")
@@ -35,13 +32,6 @@ CAPTURES: dict[str, tuple[tuple[str, ...], str, str]] = {
     for instruction, (gpus, formats) in _CAPTURED.items()
     for factors, result in formats
 }
-
-
-def silicon(folder: str | Path | None = None) -> Path | None:
-    """The file of captured results in a folder, or in that which HWSIM_SILICON names; None where there is none."""
-    named = folder if folder is not None else os.environ.get(VARIABLE)
-    path = Path(named) / FILE if named else None
-    return path if path is not None and path.is_file() else None
 
 
 def captured_cases(unit: Unit, folder: str | Path | None = None) -> list[tuple[Case, int]]:
