@@ -5,6 +5,7 @@ from hwsim.cli import (
     check,
     codec,
     cosim,
+    doctor,
     dut,
     explain,
     export,
@@ -19,6 +20,6 @@ from hwsim.cli import (
 from hwsim.cli.app import app
 
 __all__ = [
-    "app", "capture", "check", "codec", "cosim", "dut", "explain", "export", "formats", "gemm", "rtl",
+    "app", "capture", "check", "codec", "cosim", "doctor", "dut", "explain", "export", "formats", "gemm", "rtl",
     "study", "units", "vectors", "verilator",
 ]  # fmt: skip

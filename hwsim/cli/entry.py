@@ -10,12 +10,13 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import typer
 
 import hwsim
-from hwsim.cli.commands import app
+from hwsim.cli.app import app
 from hwsim.cli.output import print_error
 from hwsim.errors import INTERRUPTED, InputError, ToolMissing
 
@@ -26,12 +27,15 @@ BAD_INPUT, TOOL_MISSING, UNEXPECTED = 2, 3, 70
 OF_THE_MACHINE = {
     errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EROFS, errno.EFBIG,
 }  # fmt: skip
-PASSING = {"verilator"}  # commands whose arguments are another program's
+PASSING = {"verilator"}  # commands whose arguments another program takes as they are, those that hwsim knows too
+ALONE = {"doctor", "verilator"}  # commands that run where packages that others import are broken
 
 
 def run(given: Sequence[str]) -> int:
     """Run hwsim with these arguments. Returns the exit status."""
-    own, passed = _split(given)
+    at = next((at for at, argument in enumerate(given) if not argument.startswith("-")), len(given))
+    command = given[at] if at < len(given) else ""
+    own, passed = (given[: at + 1], ["--", *given[at + 1 :]]) if command in PASSING else (given, [])
     debug = "--debug" in own or os.environ.get("HWSIM_DEBUG") == "1"
     arguments = [*(argument for argument in own if argument != "--debug"), *passed]
     for stream in (sys.stdout, sys.stderr):
@@ -39,6 +43,7 @@ def run(given: Sequence[str]) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         _check_streams()
+        _load(command)
         status = app(arguments, prog_name="hwsim", standalone_mode=False)
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else int(error.code is not None)
@@ -55,21 +60,21 @@ def run(given: Sequence[str]) -> int:
 
 
 def _check_streams() -> None:
-    """Let a process without an output write to nothing, and refuse what Numba would stop at in words of its own."""
+    """Let a process without an output write to nothing."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (as long as the process)
+
+
+def _load(command: str) -> None:
+    """Import a command, and refuse what Numba would stop at in words of its own, where it is used."""
+    if command in ALONE:
+        import_module(f"hwsim.cli.{command}")
+        return
     threads = os.environ.get("NUMBA_NUM_THREADS")
     if threads is not None and not (threads.isdecimal() and int(threads) > 0):
         raise InputError(f"NUMBA_NUM_THREADS must be the number of threads, at least 1, not {threads!r}")
-
-
-def _split(given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The arguments of hwsim, and those that a command passes on to another program, which may mean others by them."""
-    command = next((at for at, argument in enumerate(given) if not argument.startswith("-")), len(given))
-    if command < len(given) and given[command] in PASSING:
-        return list(given[: command + 1]), ["--", *given[command + 1 :]]
-    return list(given), []
+    import_module("hwsim.cli.commands")
 
 
 def _report(error: Exception, arguments: Sequence[str]) -> int:

