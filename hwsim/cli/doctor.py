@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from hwsim.cli.app import app
+from hwsim.cli.examination import SIMULATORS, Examined, Finding, State, examine
 from hwsim.cli.output import print_table, say
-from hwsim.doctor import SIMULATORS, Examined, Finding, State, examine
 
 NO_SIMULATOR = 3
 

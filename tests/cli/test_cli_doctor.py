@@ -14,8 +14,8 @@ import pytest
 from cli.cli_run import Run
 from patience import LIMIT, wait_until
 
-from hwsim.doctor import Examined, Finding, State
-from hwsim.doctor.finding import Use
+from hwsim.cli.examination import Examined, Finding, State
+from hwsim.cli.examination.finding import Use
 
 FINE = Finding("vvp", Use.ICARUS, State.OK, "12.0", "/usr/bin/vvp")
 BAD = Finding("g++", Use.VERILATOR, State.MISSING, why="not on PATH", get="apt-get install g++")
@@ -66,8 +66,8 @@ def test_json_has_the_same(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 # Where nothing hangs, all the time that a busy machine takes.
 PATIENT = f"""
-import sys, hwsim.cli, hwsim.doctor.listen
-hwsim.doctor.listen.LIMIT = {LIMIT}
+import sys, hwsim.cli, hwsim.cli.examination.listen
+hwsim.cli.examination.listen.LIMIT = {LIMIT}
 status = hwsim.cli.main(sys.argv[1:])
 assert "numpy" not in sys.modules, "it imports what it looks at"
 sys.exit(status)

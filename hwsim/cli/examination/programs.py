@@ -11,10 +11,10 @@ import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from hwsim.cli.examination.finding import Broken, Found, Probe, Use
+from hwsim.cli.examination.listen import VERSION, said, version_said
+from hwsim.cli.examination.packages import pip_install
 from hwsim.cosim.tools import located_verilator
-from hwsim.doctor.finding import Broken, Found, Probe, Use
-from hwsim.doctor.listen import VERSION, said, version_said
-from hwsim.doctor.packages import pip_install
 from hwsim.errors import ToolMissing
 
 LEAST_VERILATOR = 5

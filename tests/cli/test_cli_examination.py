@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from patience import LIMIT, wait_until
 
+from hwsim.cli.examination import Finding, State, examine, listen, machine, packages, programs
+from hwsim.cli.examination.examine import Examined
+from hwsim.cli.examination.finding import MOST_LETTERS, Found, Probe, Use
 from hwsim.cosim.tools import Verilator
-from hwsim.doctor import Finding, State, examine, listen, machine, packages, programs
-from hwsim.doctor.examine import Examined
-from hwsim.doctor.finding import MOST_LETTERS, Found, Probe, Use
 from hwsim.errors import ToolMissing
 
 ROOT = Path(__file__).parents[2]

@@ -8,16 +8,18 @@ import re
 import select
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 
-from hwsim.doctor.finding import Broken
+from hwsim.cli.examination.finding import Broken
 from hwsim.leftovers import ended_with_us
 
 LIMIT = 15.0  # seconds; a busy machine, or one that reads packages from a network, is done sooner
 MOST_BYTES = 1 << 16
 VERSION = r"(\d+(?:\.\d+)+)"
 _running: set[int] = set()
+_stopped = threading.Event()
 
 
 def said(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
@@ -64,6 +66,8 @@ def _heard(child: subprocess.Popen[bytes]) -> tuple[bytes, int | None]:
     output, heard, status = child.stdout, b"", None
     assert output is not None
     _running.add(child.pid)
+    if _stopped.is_set():  # between its start and now
+        _end(child.pid)
     try:
         while len(heard) <= MOST_BYTES and select.select([output], [], [], max(0.0, end - time.monotonic()))[0]:
             part = os.read(output.fileno(), MOST_BYTES)
@@ -81,9 +85,15 @@ def _heard(child: subprocess.Popen[bytes]) -> tuple[bytes, int | None]:
 
 
 def stop() -> None:
-    """End every program that is being heard, for who does not wait any longer."""
+    """End every program that is being heard, or would be, for who does not wait any longer."""
+    _stopped.set()
     for group in tuple(_running):
         _end(group)
+
+
+def start() -> None:
+    """Forget an earlier `stop`."""
+    _stopped.clear()
 
 
 def _end(group: int) -> None:

@@ -10,8 +10,8 @@ from importlib import metadata
 from pathlib import Path
 
 import hwsim
-from hwsim.doctor.finding import Broken, Found, Probe, Use
-from hwsim.doctor.listen import said
+from hwsim.cli.examination.finding import Broken, Found, Probe, Use
+from hwsim.cli.examination.listen import said
 from hwsim.errors import ToolMissing
 
 EXTRAS = {

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hwsim.cases.capturedfile import FILE, VARIABLE, silicon
-from hwsim.doctor.finding import Broken, Found, Probe, Use
+from hwsim.cli.examination.finding import Broken, Found, Probe, Use
 from hwsim.errors import ToolMissing
 from hwsim.files import cache_folder, takes_files
 from hwsim.resources import free_memory, size

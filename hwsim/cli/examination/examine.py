@@ -5,9 +5,9 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from hwsim.doctor import machine, packages, programs
-from hwsim.doctor.finding import Finding, Probe, State, Use
-from hwsim.doctor.listen import stop
+from hwsim.cli.examination import machine, packages, programs
+from hwsim.cli.examination.finding import Finding, Probe, State, Use
+from hwsim.cli.examination.listen import start, stop
 
 SIMULATORS = {"verilator": Use.VERILATOR, "icarus": Use.ICARUS}
 ALWAYS = (Use.HWSIM, Use.COSIM)
@@ -36,6 +36,7 @@ def examine() -> Examined:
     """Look for all that hwsim can use. Raises nothing, whatever is broken, but KeyboardInterrupt at once."""
     probes = [programs.interpreter(), *packages.probes(), *programs.probes(), *machine.probes()]
     probes.sort(key=lambda probe: list(Use).index(probe.use))
+    start()
     with ThreadPoolExecutor(len(probes)) as pool:
         try:
             return Examined(tuple(pool.map(Probe.finding, probes)))
