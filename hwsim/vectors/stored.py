@@ -25,6 +25,8 @@ from hwsim.vectors.layout import Layout
 from hwsim.vectors.lines import EXPECTED, OPERANDS, case_of, operand_layout, result_layout
 from hwsim.vectors.manifest import VERSION
 
+CHECKED = 1 << 16  # lines that are read at once
+
 
 class _Read(BaseModel):
     """Keys that are read; others are left as they are."""
@@ -137,10 +139,19 @@ class HexLines:
                 f"{path} must have {count} lines of {layout.digits} digits, which {path.stat().st_size} bytes are not"
             )
         with path.open("rb") as file:
-            data = file.read()
-            if data.translate(None, b"0123456789abcdefABCDEF\n") or data.count(b"\n") != count:
-                raise InputError(f"{path} must have lines of hexadecimal digits alone; make the set again")
             self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def check(self) -> None:
+        """Raise ValueError where a line is not of hexadecimal digits alone."""
+        for first in range(0, self.count, CHECKED):
+            lines = self._data[first * self.length : (first + CHECKED) * self.length]
+            ends = lines[self.length - 1 :: self.length]
+            if (
+                lines.translate(None, b"0123456789abcdefABCDEF\n")
+                or ends.strip(b"\n")
+                or lines.count(b"\n") != len(ends)
+            ):
+                raise InputError(f"{self.path} must have lines of hexadecimal digits alone; make the set again")
 
     def __getitem__(self, line: int) -> bytes:
         return self._data[line * self.length : line * self.length + self.layout.digits]
@@ -176,5 +187,6 @@ def stored(folder: str | Path) -> Stored:
         if hashed(path / name).hexdigest() != manifest.files[name].sha256:
             raise InputError(f"{path / name} is not as it was written: its SHA-256 is not that of {MANIFEST}")
     found = Stored(path, manifest, unit)
-    assert found.expected.count and found.operands.count  # their sizes are checked
+    for lines in (found.expected, found.operands):
+        lines.check()
     return found
