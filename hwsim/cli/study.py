@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -31,6 +31,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MISMATCH = 1
 MOST_LINES = 200  # of a table
+# Of a study's table in a terminal, and their heads.
+MEASURES = {
+    "accumulation_snr_db": "accumulation SNR dB",
+    "accumulation_relative_mean": "relative mean",
+    "accumulation_relative_max": "max",
+    "accumulation_bias": "bias",
+    "swamped": "swamped %",
+    "quantization_snr_db": "quantisation SNR dB",
+    "total_snr_db": "total SNR dB",
+}
 
 
 class PresetSize(StrEnum):
@@ -125,8 +135,8 @@ def study(
     hwsim study --pareto -o pareto/                                      error against gates, of Hopper's accumulator
 
     \b
-    accumulation: what the unit returned against the exact product of its operands. quantization: that product against
-    the exact product of the numbers. total: both. +- is the confidence interval of the mean over trials.
+    accumulation: what the unit returned against the exact product of its operands. quantisation: that product against
+    the exact product of the numbers. total: both. ± is the confidence interval of the mean over trials.
     DIR gets results.parquet (a row for each point and trial), summary.parquet (a row a point), study.yaml, report.html
     and figures. A run that was interrupted goes on where it stopped, by the same command; its bytes are those of a run
     that ran through.
@@ -289,8 +299,7 @@ def _plan(study: Study) -> None:
 
 def _tell(results: Results, folder: Path, seconds: float) -> None:
     """Print the table of a study, and the files that were written."""
-    heads = ["label", "data", "K", "accumulation SNR dB", "relative mean", "max", "bias", "swamped %"]
-    heads += ["quantization SNR dB", "total SNR dB"]
+    heads = ["label", "data", "K", *MEASURES.values()]
     print_table(heads, map(_cells, results.points[:MOST_LINES]), right=range(2, len(heads)))
     if len(results.points) > MOST_LINES:
         say(f"... and {len(results.points) - MOST_LINES:,} more in summary.parquet")
@@ -309,30 +318,18 @@ def _cells(row: dict[str, Any]) -> list[str]:
         row["label"],
         row["data"],
         f"{row['length']:,}",
-        _decibels(row, "accumulation_snr_db"),
-        _small(row, "accumulation_relative_mean"),
-        _small(row, "accumulation_relative_max"),
-        _small(row, "accumulation_bias", "+"),
-        _number(row, "swamped", lambda x: f"{100 * x:.2f}"),
-        _decibels(row, "quantization_snr_db"),
-        _decibels(row, "total_snr_db"),
+        *(_measured(row, name) for name in MEASURES),
     ]
 
 
-def _number(row: dict[str, Any], name: str, shown: Callable[[float], str]) -> str:
-    """The mean of a measure +- half its confidence interval; `-` where nothing was measured."""
-    mean, half = row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2
-    if mean != mean:
+def _measured(row: dict[str, Any], name: str) -> str:
+    from hwsim.study.findings import measured
+
+    if row[name] != row[name]:
         return "-"
-    return shown(mean) if half != half else f"{shown(mean)} ± {shown(half).lstrip('+')}"
-
-
-def _decibels(row: dict[str, Any], name: str) -> str:
-    return "exact" if row[name] == float("inf") else _number(row, name, lambda x: f"{x:.1f}")
-
-
-def _small(row: dict[str, Any], name: str, sign: str = "") -> str:
-    return _number(row, name, lambda x: f"{x:{sign}.1e}" if x else "0")
+    if row[name] == float("inf") and name.endswith("_db"):
+        return "exact"
+    return measured(row, name, 100.0 if name == "swamped" else 1.0)
 
 
 # The options that say what is studied, and not by what means.

@@ -30,7 +30,7 @@ def show(report: StudyReport) -> None:
     from hwsim.study.report import TextTable
 
     say(report.title, style="bold")
-    for paragraph in report.summary:
+    for paragraph in filter(None, (report.verdict, *report.summary)):
         say(paragraph)
     for part in report.parts:
         if isinstance(part, TextTable):

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hwsim.errors import InputError
+from hwsim.study.findings import Point, findings, measured, number, said_once, several
 from hwsim.study.report.contents import Axis, Chart, Kind, Series, StudyReport, TextTable
-from hwsim.study.report.declared import line, table
-from hwsim.study.report.scales import short
+from hwsim.study.report.declared import line, said, table
+from hwsim.study.report.marks import MOST_BANDS
 from hwsim.study.results import Results
 
 # Measures that are drawn, if the study has them: the axis's title, its logarithm, and what is said of it.
@@ -28,6 +29,9 @@ BOUNDS = {
     "bound_worst": ("accumulation_normalized_max", "worst case"),
     "bound_probabilistic": ("accumulation_normalized_max", "probabilistic"),
 }
+# Two charts that show the same curves, within so many dB: one of them is enough, and says so.
+SAME = 0.1
+TWINS = {"quantization_snr_db": "total_snr_db", "accumulation_snr_db": "total_snr_db"}
 TABLED = (
     ("total_snr_db", "Total SNR (dB)"),
     ("quantization_snr_db", "Quantisation SNR (dB)"),
@@ -39,14 +43,20 @@ TABLED = (
     ("nonfinite", "Results not finite"),
 )
 MOST_SERIES = 16  # in a panel: with more of them a chart says nothing
-Point = Mapping[str, Any]
+UNNAMED = "study"  # of a study that the command line alone says
+TITLES = {"length": "Length K (products)"}
+LOGARITHMIC = {True: 4, False: 16}  # the largest value over the least from which a length's axis, and a field's, is so
+KINDS = (
+    "Quantisation: the exact product of the codes against that of the numbers. Accumulation: what the unit returned"
+    " against the exact product of the codes. Total: both."
+)
 
 
 class Along(NamedTuple):
     """The axis that charts are drawn along.
 
-    key: of points. title: in words. kind: lines where it has numbers, points where it has words, in the study's order,
-    and bars where it has units. log: of numbers. categories: the words.
+    key: of points. title: in words. kind: lines where it has numbers, points where it has words, in the study's order.
+    log: of numbers. categories: the words.
     """
 
     key: str
@@ -60,9 +70,8 @@ def default_report(results: Results, command: str) -> StudyReport:
     """The report of any study: each measure along what the study varies, with confidence intervals and bounds.
 
     command : the line that ran it.
-    The x axis is the length where the study has several, else the field of its grid with most values that are numbers,
-    else its units, as bars. Sources of data are panels (colours of bars), whatever
-    else is varied is a series. Raises ValueError for no point.
+    The x axis is what has most values: the length, a field of the grid, or the units; what has numbers goes before
+    what has words. Sources of data are panels, whatever else is varied is a series. Raises ValueError for no point.
     """
     points, study = results.points, results.study
     if not points:
@@ -70,46 +79,56 @@ def default_report(results: Results, command: str) -> StudyReport:
     along = _along(points)
     drawn = _drawn(points, along)
     charts = [chart for measure in MEASURES if (chart := _chart(drawn, study.confidence, measure, along))]
-    trials = f", {_several(study.trials, 'trial', 'trials')} of each"
+    trials = f", {several(study.trials, 'trial', 'trials')} of each"
     different = {key: len({point[key] for point in points}) for key in ("label", "data", "length")}
     summary = [
-        f"{_several(len(points), 'point', 'points')}: {_several(different['label'], 'unit', 'units')} on"
-        f" {_several(different['data'], 'source of data', 'sources of data')} at"
-        f" {_several(different['length'], 'length', 'lengths')}{trials}."
+        f"{several(len(points), 'point', 'points')}: {several(different['label'], 'unit', 'units')} on"
+        f" {several(different['data'], 'source of data', 'sources of data')} at"
+        f" {several(different['length'], 'length', 'lengths')}{trials}. {KINDS}"
     ]
     if (many := len({one["without"] for one in drawn})) > MOST_SERIES:
         summary.append(
             f"Of {many} units and scalings each chart shows the {MOST_SERIES} that do best in it; the table has all."
         )
+    found = findings(points)
     return StudyReport(
         name=study.name,
-        title=study.title or study.name,
+        title=study.title or (study.name if study.name != UNNAMED else _title(points)),
         command=command,
+        verdict=found.verdict,
+        key=found.key,
         summary=tuple(summary),
-        parts=(*charts, _table(points)),
+        parts=(found.table, *charts, _table(points)),
     )
 
 
-def _several(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
+def _title(points: Sequence[Point]) -> str:
+    """What a study that has no name is of."""
+    units = list(dict.fromkeys(str(point.get("axis.unit", point["unit"])) for point in points))
+    lengths = sorted({point["length"] for point in points})
+    fields = [key for key in points[0] if key.startswith("axis.") and key != "axis.unit"]
+    varied = [key.removeprefix("axis.") for key in fields if len({str(point.get(key)) for point in points}) > 1]
+    of = units[0] if len(units) == 1 else several(len(units), "unit", "units")
+    at = f"K = {lengths[0]:,}" + (f" to {lengths[-1]:,}" if len(lengths) > 1 else "")
+    return f"Error of {of}{' by ' + ' and '.join(varied) if varied else ''}, {at}"
 
 
 def _along(points: Sequence[Point]) -> Along:
-    lengths = {point["length"] for point in points}
-    if len(lengths) > 1:
-        return Along("length", "Length K (products)", log=2 if max(lengths) >= 4 * min(lengths) else None)
-    fields = [key for key in points[0] if key.startswith("axis.")]
-    words = {key: list(dict.fromkeys(str(point.get(key)) for point in points)) for key in fields}
+    fields = [key for key in points[0] if key.startswith("axis.") and key != "axis.unit"]
+    words = {key: list(dict.fromkeys(str(point.get(key)) for point in points)) for key in ("length", *fields)}
     # A field that is not given counts as `none` of it, which is a word: the axis has categories, as the study has them.
-    suited = [key for key in fields if all(one == "none" or _is_number(one) for one in words[key])]
-    best = max(suited, key=lambda key: len(words[key]), default=None)
-    if best is None or len(words[best]) < 2:
-        return Along("label", "Unit", "bars")
-    title = best.removeprefix("axis.")
-    if "none" in words[best]:
+    suited = [key for key in words if all(one == "none" or _is_number(one) for one in words[key])]
+    best = max(suited, key=lambda key: len(words[key]))
+    if len(words[best]) < 2:
+        best = max(words, key=lambda key: len(words[key]))
+    if len(words[best]) < 2:
+        return Along("label", "Unit", "points", categories=tuple(dict.fromkeys(str(one["label"]) for one in points)))
+    title = TITLES.get(best, best.removeprefix("axis."))
+    if best not in suited or "none" in words[best]:
         return Along(best, title, "points", categories=tuple(words[best]))
     values = sorted(map(float, words[best]))
-    return Along(best, title, log=2 if values[0] > 0 and values[-1] >= 16 * values[0] else None)
+    steep = values[0] > 0 and values[-1] >= LOGARITHMIC[best == "length"] * values[0]
+    return Along(best, title, log=2 if steep else None)
 
 
 def _is_number(word: str) -> bool:
@@ -123,21 +142,23 @@ def _is_number(word: str) -> bool:
 def _drawn(points: Sequence[Point], along: Along) -> list[Point]:
     """The points along the axis, with what is drawn of each.
 
-    x: its place. without: its unit and scaling, less the field that the axis shows. series: those of lines, the data of
-    bars. panel: the data of lines, where there are several.
+    x: its place. without: its unit, scaling and length, less what the axis shows. series: that, and where units are the
+    axis the data. panel: the data, where there are several and units are not the axis.
     """
-    panels = along.kind != "bars" and len({point["data"] for point in points}) > 1
+    of_units = along.key == "label"
+    panels = not of_units and len({point["data"] for point in points}) > 1
+    length = along.key != "length" and len({point["length"] for point in points}) > 1
+    names = [_without(point, along) for point in points]
+    label = said_once([{"label": name} for name in names])
     made: list[Point] = []
-    for point in points:
+    for point, name in zip(points, names, strict=True):
+        parts = [label({"label": name})] if len(set(names)) > 1 or not length else []
+        without = ", ".join([*parts, *([f"K = {point['length']:,}"] if length else [])])
         x = point[along.key]
-        without = str(point["label"])
-        if along.key.startswith("axis."):
-            field = re.escape(f"{along.key.removeprefix('axis.')}={x}")
-            without = re.sub(rf"(^| ){field}(?=[ ,]|$)", "", without).strip() or str(point["unit"])
         look = {
             "x": float(x) if along.kind == "lines" else str(x),
             "without": without,
-            "series": str(point["data"]) if along.kind == "bars" else without,
+            "series": str(point["data"]) if of_units else without,
             "panel": str(point["data"]) if panels else "",
             "note": f"{point['label']}, {point['data']}, K = {point['length']}",
         }
@@ -145,28 +166,42 @@ def _drawn(points: Sequence[Point], along: Along) -> list[Point]:
     return made
 
 
+def _without(point: Point, along: Along) -> str:
+    """A point's unit and scaling, less the field that the axis shows."""
+    label = str(point["label"])
+    if not along.key.startswith("axis."):
+        return label
+    field = re.escape(f"{along.key.removeprefix('axis.')}={point[along.key]}")
+    return re.sub(rf"(^| ){field}(?=[ ,]|$)", "", label).strip() or str(point["unit"])
+
+
 def _chart(drawn: Sequence[Point], confidence: float, measure: str, along: Along) -> Chart | None:
     heading, title, log = MEASURES[measure]
-    values = [_value(one, measure) for one in drawn]
+    values = [number(one, measure) for one in drawn]
     if not any(map(math.isfinite, values)) or (log and not any(value > 0 for value in values)):
+        return None
+    if (twin := TWINS.get(measure)) and _same(drawn, measure, twin):
         return None
     by_series: dict[tuple[str, str], list[Point]] = {}
     best = _best(drawn, measure, log is None)
     for one in drawn:
         if one["without"] in best:
             by_series.setdefault((one["panel"], one["series"]), []).append(one)
-    if along.kind != "bars":
-        words = along.categories
-        for found in by_series.values():
-            found.sort(key=lambda one: words.index(one["x"]) if words else one["x"])
+    words = along.categories
+    for found in by_series.values():
+        found.sort(key=lambda one: words.index(one["x"]) if words else one["x"])
     series = [_series(label, found, measure, panel=panel) for (panel, label), found in by_series.items()]
     caption = "Mean over trials"
     if any(one.low for one in series):
-        band = "band" if along.kind == "lines" else "thin line"
+        banded = along.kind == "lines" and len({one.label for one in series}) <= MOST_BANDS
+        band = "band" if banded else "thin line"
         caption += f"; the {band} is its {100 * confidence:g} % confidence interval"
-    theory = [] if along.kind == "bars" else _theory(by_series, measure)
+    theory = [] if along.key == "label" else _theory(by_series, measure)
     if theory:
         caption += f". {'Strokes' if along.categories else 'Dashed'}: what theory bounds it by"
+    alike = [MEASURES[one][0].lower() for one, twin in TWINS.items() if twin == measure and _same(drawn, one, twin)]
+    if alike:
+        caption += f". The {' and the '.join(alike)} is the same within {SAME} dB, and is not drawn"
     return Chart(
         name=measure.replace("_", "-"),
         title=heading,
@@ -178,11 +213,17 @@ def _chart(drawn: Sequence[Point], confidence: float, measure: str, along: Along
     )
 
 
+def _same(drawn: Sequence[Point], measure: str, twin: str) -> bool:
+    """Whether two measures, in dB, are the same at every point."""
+    pairs = [(number(one, measure), number(one, twin)) for one in drawn]
+    return all(a == b or abs(a - b) < SAME or (math.isnan(a) and math.isnan(b)) for a, b in pairs)
+
+
 def _best(drawn: Sequence[Point], measure: str, large: bool) -> set[str]:
     """The units that are drawn: all, or the best where there are too many."""
     values: dict[str, list[float]] = {}
     for one in drawn:
-        value = _value(one, measure)
+        value = number(one, measure)
         values.setdefault(one["without"], []).extend([value] if math.isfinite(value) else [])
     if len(values) <= MOST_SERIES:
         return set(values)
@@ -201,16 +242,10 @@ def _series(label: str, points: Sequence[Point], measure: str, **look: Any) -> S
     ends = {"y": measure, "low": f"{measure}_low", "high": f"{measure}_high"}
     shown = [
         {"x": one["x"], "notes": "" if look.get("dashed") else one["note"]}
-        | {key: _value(one, name) for key, name in ends.items()}
+        | {key: number(one, name) for key, name in ends.items()}
         for one in points
     ]
     return line(label, shown, **look)
-
-
-def _value(point: Point, name: str) -> float:
-    """NaN where there is none."""
-    value = point.get(name)
-    return math.nan if value is None else float(value)
 
 
 def _theory(by_series: Mapping[tuple[str, str], list[Point]], measure: str) -> list[Series]:
@@ -221,22 +256,24 @@ def _theory(by_series: Mapping[tuple[str, str], list[Point]], measure: str) -> l
         _series(f"{label}: {words}", points, bound, panel=panel, dashed=True, like=label)
         for bound, (of, words) in shown
         for (panel, label), points in by_series.items()
-        if of == measure and any(math.isfinite(_value(point, bound)) for point in points)
+        if of == measure and any(math.isfinite(number(point, bound)) for point in points)
     ]
 
 
 def _table(points: Sequence[Point]) -> TextTable:
-    def cell(point: Point, measure: str) -> str:
-        value, low, high = (_value(point, f"{measure}{end}") for end in ("", "_low", "_high"))
-        half = (high - low) / 2
-        return short(value) + (f" ± {short(half)}" if math.isfinite(half) and half > 0 else "")
-
+    """All points. What is the same for all of them is said in the caption and has no column."""
     shown = {key: title for key, title in TABLED if any(point.get(key) is not None for point in points)}
+    # A unit's label says its scaling where it has several.
+    words = {"Unit": "{label}", "Scaling": "{scaling}", "Data": "{data}", "K": "{length:,}"}
+    told = {head: list(dict.fromkeys(said(cell, point) for point in points)) for head, cell in words.items()}
+    same = [f"{head}: {values[0]}" for head, values in told.items() if len(values) == 1 and head != "Unit"]
+    label = said_once(points)
+    made = [{**point, "label": label(point), **{key: measured(point, key) for key in shown}} for point in points]
     declared = {
         "table": "All points",
-        # A unit's label says its scaling where it has several.
-        "rows": {"Unit": "{label}", "Scaling": "{scaling}", "Data": "{data}"},
-        "columns": [("K", "{length}"), *((title, f"{{{key}}}") for key, title in shown.items())],
-        "caption": "Means over trials, and half the width of their confidence intervals.",
+        "rows": {head: cell for head, cell in words.items() if head == "Unit" or len(told[head]) > 1},
+        "columns": [(title, f"{{{key}}}") for key, title in shown.items()],
+        "left": ["Data", "Scaling"],
+        "caption": ". ".join([*same, "Means over trials, and half the width of their confidence intervals."]),
     }
-    return table(declared, [{**point, **{key: cell(point, key) for key in shown}} for point in points], {})
+    return table(declared, made, {})

@@ -23,6 +23,8 @@ from hwsim.study.trial import quantized_product, trial_outcome
 
 Floats = NDArray[np.float64]
 
+SPELT = {"quantization": "quantisation"}  # a measure's name, as pages spell it
+
 
 @dataclass(frozen=True)
 class KindOfError:
@@ -79,17 +81,17 @@ class ProductError:
         return f"; {self.nonfinite:,} results are not finite" if self.nonfinite else ""
 
     def __str__(self) -> str:
-        kinds = f"total {self.total}; quantization {self.quantization}; accumulation {self.accumulation}"
+        kinds = f"total {self.total}; quantisation {self.quantization}; accumulation {self.accumulation}"
         return f"{self.title}: {kinds}; the product's rms is {self.size:.3g}{self.left_out}"
 
     def _repr_html_(self) -> str:
         rows = [
-            [kind, f"{one.snr_db:.1f}", f"{one.largest:.3g}", f"{one.mean:.3g}"]
+            [SPELT.get(kind, kind), f"{one.snr_db:.1f}", f"{one.largest:.3g}", f"{one.mean:.3g}"]
             for kind in KINDS
             for one in [getattr(self, kind)]
         ]
         table = columns(["error of", "SNR dB", "largest", "mean"], rows)
-        series = {kind: np.abs(getattr(self, kind).errors) for kind in KINDS}
+        series = {SPELT.get(kind, kind): np.abs(getattr(self, kind).errors) for kind in KINDS}
         said = f"the product's rms is {self.size:.3g}{self.left_out}; below, the errors' magnitudes by powers of two"
         return titled(self.title, said, table, drawing_html(histogram(series)))
 

@@ -13,9 +13,11 @@ import yaml
 
 import hwsim
 from hwsim.errors import InputError
+from hwsim.markup import columns, facts, titled
 from hwsim.sources import identity as code_identity
 from hwsim.spec import as_yaml
 from hwsim.study.data import check, digest
+from hwsim.study.findings import findings, several
 from hwsim.study.intervals import interval
 from hwsim.study.plan.grid import Point, points
 from hwsim.study.plan.study import Study, load_study, spell
@@ -46,6 +48,18 @@ class Results:
     measures: tuple[str, ...]
     folder: Path | None = None
     resumed: int = 0
+
+    def _repr_html_(self) -> str:
+        found, study = findings(self.points), self.study
+        title = study.title or study.name
+        told = f"{several(len(self.points), 'point', 'points')}, {several(study.trials, 'trial', 'trials')} of each"
+        verdict = facts([("found", found.verdict), *((one.what, f"{one.value} {one.of}".strip()) for one in found.key)])
+        return titled(
+            title,
+            f"{told}; {found.table.title}: {found.table.caption}",
+            verdict,
+            columns(found.table.header, found.table.rows),
+        )
 
     @property
     def finished_before(self) -> bool:

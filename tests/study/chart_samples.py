@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from hwsim.study.report import Axis, Chart, Reference, Series, StudyReport, TextTable
+from hwsim.study.report import Axis, Chart, KeyNumber, Reference, Series, StudyReport, TextTable
 
 COMMAND = "hwsim study --unit hopper-wgmma-e4m3-f32 --grid interval=none,128 --length 512 -o out"
 NASTY = "<script>alert(1)</script>{{ 7*7 }}&amp;\"'</style>"
@@ -53,11 +53,11 @@ def points() -> Chart:
     )  # fmt: skip
 
 
-def bars() -> Chart:
+def worded() -> Chart:
     series = tuple(Series(label=f"unit {at}", x=WORDS, y=(at + 1, at + 2.5, at + 4), low=(at + 0.5,) * 3,
                           high=(at + 5,) * 3) for at in range(3))  # fmt: skip
     x, y = Axis(title="Data"), Axis(title="SNR (dB)")
-    return Chart(name="bars", title="SNR by data", kind="bars", command=COMMAND, x=x, y=y, series=series)
+    return Chart(name="worded", title="SNR by data", kind="points", command=COMMAND, x=x, y=y, series=series)
 
 
 def heatmap() -> Chart:
@@ -75,12 +75,12 @@ def nasty() -> Chart:
         Series(label="__proto__", x=("b",), y=(3,)),
     )
     return Chart(
-        name="nasty", title=NASTY, kind="bars", caption=NASTY, command=NASTY, x=Axis(title=NASTY),
+        name="nasty", title=NASTY, kind="points", caption=NASTY, command=NASTY, x=Axis(title=NASTY),
         y=Axis(title=NASTY), series=series, references=(Reference(value=2, label=NASTY),),
     )  # fmt: skip
 
 
-CHARTS = {make.__name__: make for make in (lines, panels, many, points, bars, heatmap, nasty)}
+CHARTS = {make.__name__: make for make in (lines, panels, many, points, worded, heatmap, nasty)}
 
 
 def table() -> TextTable:
@@ -93,15 +93,19 @@ def table() -> TextTable:
 def report() -> StudyReport:
     return StudyReport(
         name="sample", title="Accumulator width", command=COMMAND, summary=("How many bits?", "Thirteen."),
-        parts=(lines(), table(), bars(), heatmap()), sources=("DeepSeek-V3 technical report",),
+        verdict="Thirteen bits are enough.",
+        key=(KeyNumber(what="Largest error", value="0.5", of="FP32"), KeyNumber(what="Points", value="3")),
+        parts=(table(), lines(), worded(), replace(heatmap(), command="hwsim study others.yaml")),
+        sources=("DeepSeek-V3 technical report",),
     )  # fmt: skip
 
 
 def nasty_report() -> StudyReport:
     words = TextTable(title=NASTY, header=(NASTY, "n"), rows=((NASTY, "1"), ("a", "2")), caption=NASTY)
     return StudyReport(
-        name="nasty", title=NASTY, command=NASTY, summary=(NASTY,), parts=(nasty(), words), sources=(NASTY,)
-    )
+        name="nasty", title=NASTY, command=NASTY, verdict=NASTY, key=(KeyNumber(what=NASTY, value=NASTY, of=NASTY),),
+        summary=(NASTY,), parts=(nasty(), words), sources=(NASTY,),
+    )  # fmt: skip
 
 
 @dataclass

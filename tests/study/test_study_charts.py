@@ -69,7 +69,7 @@ def drawn(name: str, framed: bool = True) -> dict[str, Any]:
     return spec
 
 
-MARKS = {"lines": ("line",), "points": ("point",), "bars": ("bar",), "heatmap": ("rect",)}
+MARKS = {"lines": ("line",), "points": ("point",), "heatmap": ("rect",)}
 
 
 def check(chart: Chart, spec: dict[str, Any]) -> None:
@@ -119,7 +119,7 @@ def test_it_is_what_vega_lite_allows(name: str) -> None:
 
 
 def test_what_vega_lite_does_not_allow_is_caught() -> None:
-    spec = drawn("bars") | {"padding": "wide"}
+    spec = drawn("worded") | {"padding": "wide"}
     with pytest.raises(jsonschema.ValidationError, match="'wide' is not of type 'number'"):
         altair.VConcatChart.from_dict(spec)
 
@@ -199,7 +199,7 @@ def test_a_picture_is_well_formed_and_says_everything(name: str) -> None:
     assert chart.command.replace(" ", "") in said.replace(" ", "")
     for one in chart.series:
         assert all(name in said for name in one.names or ())
-        assert chart.kind not in ("bars", "heatmap") or all(str(x) in said for x in one.x)
+        assert not chart.words_of_x or all(str(x) in said for x in one.x)
     # Nothing of a name is markup, and nothing is fetched.
     assert "<script" not in picture and "<image" not in picture and "@import" not in picture
     root = ET.fromstring(picture)
@@ -208,8 +208,8 @@ def test_a_picture_is_well_formed_and_says_everything(name: str) -> None:
 
 def test_the_same_chart_is_the_same_picture() -> None:
     # The heatmap has a gradient, which Vega numbers over all pictures of a process.
-    first = {name: rendered(drawn(name)) for name in ("heatmap", "bars")}
-    assert {name: svg(CHARTS[name]()) for name in ("bars", "heatmap")} == first
+    first = {name: rendered(drawn(name)) for name in ("heatmap", "worded")}
+    assert {name: svg(CHARTS[name]()) for name in ("worded", "heatmap")} == first
     assert specification(panels(), framed=False) == drawn("panels", framed=False)
 
 
@@ -295,7 +295,7 @@ def test_a_front_is_a_step_line_through_its_points() -> None:
 def test_files_are_written_with_their_sizes(tmp_path: Path) -> None:
     paths = write_charts(report(), tmp_path)
     assert [str(path.relative_to(tmp_path)) for path in paths] == [
-        f"figures/{name}.{ending}" for name in ("lines", "bars", "heatmap") for ending in ("svg", "png")
+        f"figures/{name}.{ending}" for name in ("lines", "worded", "heatmap") for ending in ("svg", "png")
     ]
     for one, picture in zip(paths[::2], paths[1::2], strict=True):
         root = ET.fromstring(one.read_text(encoding="utf-8"))

@@ -24,12 +24,13 @@ def test_by_length_each_source_is_a_panel_and_each_unit_a_series() -> None:
     assert (chart.kind, chart.x.log, chart.panels, chart.command) == ("lines", 2, ("normal", "outliers"), COMMAND)
     drawn = {(one.panel, one.label): one for one in chart.series}
     for point in results.points:
-        series = drawn[point["data"], point["label"]]
+        label = point["label"].removeprefix("Hopper ")  # what all of them begin with is not said
+        series = drawn[point["data"], label]
         at = series.x.index(point["length"])
         assert series.y[at] == point["accumulation_normalized_max"] and series.low is not None
         assert series.low[at] == point["accumulation_normalized_max_low"]
-        theory = drawn[point["data"], f"{point['label']}: worst case"]
-        assert theory.dashed and theory.like == point["label"] and theory.y[at] == point["bound_worst"]
+        theory = drawn[point["data"], f"{label}: worst case"]
+        assert theory.dashed and theory.like == label and theory.y[at] == point["bound_worst"]
     assert len(drawn) == 8 and "90 % confidence" in chart.caption
 
 
@@ -60,24 +61,33 @@ def test_a_field_that_is_none_somewhere_has_points_in_the_order_of_the_study_and
         assert {mark for _, mark, _, _ in layers(specification(one))} == {"point", "rule"}
 
 
-def test_where_nothing_varies_units_are_bars() -> None:
+def test_where_nothing_varies_units_are_points_side_by_side_by_data() -> None:
     chart = charted(found(lengths=(512,), bits=1), "total-snr-db")
     assert (chart.kind, chart.labels, chart.words_of_x) == (
-        "bars", ("normal", "outliers"), ("Hopper fraction_bits=9, direct",)
+        "points", ("normal", "outliers"), ("Hopper fraction_bits=9, direct",)
     )  # fmt: skip
+    encodings = [encoding for _, mark, encoding, _ in layers(specification(chart)) if mark == "point"]
+    assert [one["xOffset"]["scale"]["domain"] for one in encodings] == [["normal", "outliers"]]
 
 
 def test_the_table_has_every_point() -> None:
     results = found(bits=20)
     report = default_report(results, COMMAND)
-    (table,) = report.tables
-    assert [row[:4] for row in table.rows] == [
-        (one["label"], one["scaling"], one["data"], str(one["length"])) for one in results.points
+    first, table = report.tables
+    # What is the same everywhere is said once.
+    assert table.header[:3] == ("Unit", "Data", "K") and table.caption.startswith("Scaling: direct. ")
+    assert [row[:3] for row in table.rows] == [
+        (one["label"].removeprefix("Hopper "), one["data"], f"{one['length']:,}") for one in results.points
     ]
-    assert table.rows[0][4:] == ("60 ± 7.5", "3e-3 ± 3.7e-4", "0")
+    assert table.rows[0][3:] == ("60 ± 8", "(3.0 ± 0.4)e-3", "0")
+    assert len(first.rows) == 12 and first.title == "At K = 4,096"
+    assert first.rows[0][0] == "fraction_bits=28, direct on normal" and "12 of 40" in first.caption
     # Twenty units are too many for a chart: the best are drawn, and it is said.
+    for point in results.points:
+        del point["axis.fraction_bits"]
+    report = default_report(results, COMMAND)
     best = charted(results, "accumulation-normalized-max")
-    assert best.labels == tuple(f"Hopper fraction_bits={bits}, direct" for bits in range(13, 29))
+    assert best.labels == tuple(f"fraction_bits={bits}, direct" for bits in range(13, 29))
     assert any("the 16 that do best" in one for one in report.summary)
 
 

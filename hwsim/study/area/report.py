@@ -10,7 +10,7 @@ from hwsim.rtl.synthesis import STAGES, Area
 from hwsim.study.area.references import ReferenceUnit, references
 from hwsim.study.area.sized_points import SizedPoint
 from hwsim.study.plan import Study
-from hwsim.study.report import Axis, Chart, Reference, Series, StudyReport, TextTable
+from hwsim.study.report import Axis, Chart, KeyNumber, Reference, Series, StudyReport, TextTable
 from hwsim.study.report.declared import said, table
 
 FRONT = "Pareto front"
@@ -28,15 +28,48 @@ def pareto_report(study: Study, placed: Sequence[SizedPoint], measure: str, stag
     """One figure of error by gates, one of speed by gates, and the tables of both. measure: of KINDS."""
     sized = [place for place in placed if isinstance(place.area, Area)]
     charts = [_errors(sized, measure), _speed(sized)] if sized else []
-    tables = [_units(placed, measure), _references(), *_refused(placed)]
     return StudyReport(
         name="pareto",
         title=study.title or f"Accuracy against area: {study.name}",
         command=command,
+        verdict=_verdict(sized, measure),
+        key=_key(sized),
         summary=(_counted(stages), _measured(study, measure)),
-        parts=(*charts, *tables),
+        parts=(_units(placed, measure), *charts, _references(), *_refused(placed)),
         sources=(f"Units of others: {references().source}.",),
     )
+
+
+def _verdict(sized: Sequence[SizedPoint], measure: str) -> str:
+    """The smallest and the most accurate unit of the front, on the first of the data."""
+    if not sized:
+        return "No unit has an area."
+    panel, inside = next(iter(_panels(sized).items()))
+    best, varied = sorted((one for one in inside if one.on_front), key=_gates), _varied(sized)
+    if not best:
+        return f"On {panel} no unit is on the front of gates and error."
+
+    def told(place: SizedPoint) -> str:
+        snr = said("{x:decibels}", {"x": place.row[f"{measure}_snr_db"]})
+        return f"{_long(place, varied)} ({_gates(place):,.0f} gates per lane, SNR {snr} dB)"
+
+    more = f" to {told(best[-1])}" if len(best) > 1 else ""
+    return f"On {panel}, {len(best)} of {len(inside)} units are on the front of gates and error: {told(best[0])}{more}."
+
+
+def _key(sized: Sequence[SizedPoint]) -> tuple[KeyNumber, ...]:
+    if not sized:
+        return ()
+    ends = [f"{choose(map(_gates, sized)):,.0f}" for choose in (min, max)]
+    units = {place.point.unit for place in sized}
+    return (
+        KeyNumber(what="Units with an area", value=f"{len(units):,}"),
+        KeyNumber(what="Gates per lane", value=" to ".join(dict.fromkeys(ends))),
+    )
+
+
+def _gates(place: SizedPoint) -> float:
+    return place.gates_per_lane
 
 
 def _counted(stages: str) -> str:

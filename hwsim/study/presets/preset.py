@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 import yaml
 
 from hwsim.study.plan import Study, load_study, points
-from hwsim.study.report.contents import StudyReport
-from hwsim.study.report.declared import Record, part, said
+from hwsim.study.report.contents import KeyNumber, StudyReport
+from hwsim.study.report.declared import Record, part, pick, said
 from hwsim.study.results import Results
 
 Size = Literal["tiny", "quick", "full"]
@@ -45,7 +45,8 @@ class Page:
     """A preset's file, of one size: where it has {tiny: ..., quick: ..., full: ...}, the value of that.
 
     given: what its module takes from it, and its texts too. The file's other keys are `title`, `summary`, `sources`,
-    `studies`, and `parts`, as `hwsim.study.report.declared` has them.
+    `studies`, and `parts`, as `hwsim.study.report.declared` has them; `picks`, names of records of the tables;
+    `verdict`, what was found, and `key`, the numbers that the page opens with: these name picks, as {best[snr]:.1f}.
     """
 
     name: str
@@ -62,11 +63,14 @@ class Page:
 
     def report(self, context: Context, tables: Mapping[str, Sequence[Record]], **words: Any) -> StudyReport:
         """The report. words: what its texts say besides `given`."""
-        words = {**self.given, **words}
+        picks = {name: pick(one, tables) for name, one in self.data["picks"].items()}
+        words = {**self.given, **words, **picks}
         return StudyReport(
             name=self.name,
             title=said(self.data["title"], words),
             command=context.command,
+            verdict=said(self.data["verdict"], words),
+            key=tuple(KeyNumber(**{name: said(text, words) for name, text in one.items()}) for one in self.data["key"]),
             summary=tuple(said(text, words) for text in self.data["summary"]),
             parts=tuple(part(one, tables, words) for one in self.data["parts"]),
             sources=tuple(self.data["sources"]),

@@ -32,6 +32,7 @@ class Panel:
     chart, name : of which chart it is, and its title. places : its points. looks : of each label.
     x : a scale, or the words of an axis of categories. y : a scale; of a heatmap the scale of its values.
     size : of the frame, in pixels. left, under : whether the axes' titles stand here. picks : a legend that is clicked.
+    groups : labels of series that are drawn on one another.
     """
 
     chart: Chart
@@ -45,18 +46,19 @@ class Panel:
     under: bool
     picks: bool
     legend: Spec
+    groups: list[list[str]]
 
     @property
     def drawn(self) -> set[str]:
         """The labels that have a point here."""
         return {self.chart.series[one.series].label for one in self.places}
 
-    def x_channel(self) -> Spec:
-        """The x axis."""
+    def x_channel(self, field: str = "x") -> Spec:
+        """The x axis, for a field of the rows where it has numbers."""
         title = self.chart.x.title if self.under else None
         if not isinstance(self.x, tuple):
             axis: Spec = {"title": title, "values": self.x.ticks, "labelExpr": self.x.label}
-            return quantity("x", scale=self.x.specification(), axis=axis)
+            return quantity(field, scale=self.x.specification(), axis=axis)
         room = self.size[0] / max(1, len(self.x))
         lines = {word: broken(word, room - 8, 12) for word in self.x}
         steep = any(width(line, 12) > room - 6 for found in lines.values() for line in found)
@@ -69,7 +71,8 @@ class Panel:
             "labelAlign": "right" if steep else "center",
             "labelExpr": "datum.label" if steep else f"{json.dumps(lines)}[datum.label]",
         }
-        space = {"paddingInner": 0.2, "paddingOuter": 0.1} if self.chart.kind == "bars" else {}
+        # Points that stand beside one another are nearer to each other than to the next word's.
+        space = {"paddingInner": 0.4, "paddingOuter": 0.2} if self.side_by_side() else {}
         return categorical("x", sort=list(self.x), scale={"domain": list(self.x), **space}, axis=axis)
 
     def y_channel(self, field: str = "y") -> Spec:
@@ -77,6 +80,22 @@ class Panel:
         title = self.chart.y.title if self.left else None
         axis = {"title": title, "values": self.y.ticks, "labelExpr": self.y.label}
         return quantity(field, scale=self.y.specification(), axis=axis)
+
+    def rank(self, label: str) -> int:
+        """How many series of this panel are drawn on this one and would hide it: it is drawn wider than they."""
+        group = next((group for group in self.groups if label in group), [label])
+        return len(group) - 1 - group.index(label)
+
+    def side_by_side(self) -> Spec:
+        """Of points at words: the channel that sets those of the series beside one another; else nothing."""
+        slots = list(dict.fromkeys(self.slot(label) for label in self.looks if label in self.drawn))
+        if self.chart.kind != "points" or not isinstance(self.x, tuple) or len(slots) < 2:
+            return {}
+        return {"xOffset": categorical("slot", sort=slots, scale={"domain": slots, "padding": 0.5})}
+
+    def slot(self, label: str) -> str:
+        """The series beside which a label's points stand: theory where what it is like was measured."""
+        return next((one.like for one in self.chart.series if one.label == label and one.like), label)
 
     def tooltip(self, rows: Rows) -> list[Spec]:
         """What is said of a point under the pointer."""

@@ -14,32 +14,31 @@ from typing import Any
 from hwsim.errors import ToolMissing
 from hwsim.files import replaced
 from hwsim.study.report.channels import Panel, Spec
+from hwsim.study.report.coinciding import coinciding, told
 from hwsim.study.report.contents import Chart, StudyReport
-from hwsim.study.report.labels import LETTERS, width, wrapped
+from hwsim.study.report.labels import wrapped
+from hwsim.study.report.layout import WIDTHS, layout
 from hwsim.study.report.libraries import library
 from hwsim.study.report.marks import layers
 from hwsim.study.report.palette import MONO, QUIET, config, looks
-from hwsim.study.report.scales import AxisScale, missing, places, scale, short
+from hwsim.study.report.scales import AxisScale, PlottedPoint, missing, places, scale
 
 VERSION = "v6.4"  # of Vega-Lite
 SCHEMA = f"https://vega.github.io/schema/vega-lite/{VERSION}.1.json"
 PIXELS = 2  # of a PNG, for each unit of the SVG
 FOLDER = "figures"
-# Width and height of a panel, by how many stand side by side.
-SIZES = {1: (640, 380), 2: (400, 300), 3: (300, 250), 4: (240, 210)}
 
 
-def specification(chart: Chart, framed: bool = True) -> Spec:
+def specification(chart: Chart, framed: bool = True, wide: int | None = None) -> Spec:
     """A chart as a Vega-Lite specification, which holds all its data.
 
     framed : with title, caption and command, as a picture needs them; without, for a page that says them itself, with
-    a legend whose entries are clicked to pick series.
+    a legend whose entries are clicked to pick series. wide : in pixels, about; as a picture is unless given.
     """
     drawn, _ = places(chart)
-    columns = min(chart.columns or _columns(len(chart.panels)), len(chart.panels))
-    size = _size(chart, columns)
+    laid = layout(chart, wide)
     x, y = _scales(chart, drawn)
-    legend, found = _legend(chart, columns * size[0]), looks(chart)
+    found, groups = looks(chart), coinciding(chart, drawn, y)
     several = len(chart.panels) > 1
     views = [
         layers(
@@ -50,25 +49,42 @@ def specification(chart: Chart, framed: bool = True) -> Spec:
                 looks=found,
                 x=x,
                 y=y,
-                size=size,
-                left=at % columns == 0,
-                under=at + columns >= len(chart.panels),
-                picks=not framed and bool(legend),
-                legend=legend,
+                size=laid.size,
+                left=at % laid.columns == 0,
+                under=at + laid.columns >= len(chart.panels),
+                picks=not framed and bool(laid.legend),
+                legend=laid.legend,
+                groups=groups.get(name, []),
             ),
             f"panel_{at}" if several else "panel",
         )
         for at, name in enumerate(chart.panels)
     ]
-    whole: Spec = {"concat": views, "columns": columns} if several else {"hconcat": views}
+    whole: Spec = {"concat": views, "columns": laid.columns} if several else {"hconcat": views}
     shared = {"color": "shared", "shape": "shared", "strokeDash": "shared", "xOffset": "independent"}
     whole["resolve"] = {"scale": shared}
     if framed:
-        whole = _framed(whole, chart, columns * size[0] + (columns - 1) * 40)
-    elif legend:
+        whole = _framed(whole, chart, laid.total + (laid.columns - 1) * 40)
+    elif laid.legend:
         picked = {"name": "picked", "select": {"type": "point", "fields": ["series"]}, "bind": "legend"}
         whole["params"] = [picked | {"views": [view["layer"][0]["name"] for view in views]}]
     return {"$schema": SCHEMA, "config": config(), "padding": 10, "datasets": _datasets(views), **whole}
+
+
+def of_widths(chart: Chart) -> dict[str, Any]:
+    """A chart for a page: its specification, without a frame, for each of WIDTHS, and the data of all of them."""
+    data: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    views: dict[int, Spec] = {}
+    for wide in WIDTHS:
+        spec = specification(chart, framed=False, wide=wide)
+        own = {old: names.setdefault(json.dumps(rows), f"rows-{len(names)}") for old, rows in spec["datasets"].items()}
+        data |= {own[old]: rows for old, rows in spec.pop("datasets").items()}
+        for view in spec.get("concat") or spec["hconcat"]:
+            for layer in view["layer"]:
+                layer["data"] = {"name": own[layer["data"]["name"]]}
+        views[wide] = spec
+    return {"data": data, "views": views}
 
 
 def _datasets(views: list[Spec]) -> dict[str, Any]:
@@ -82,32 +98,13 @@ def _datasets(views: list[Spec]) -> dict[str, Any]:
     return data
 
 
-def _columns(panels: int) -> int:
-    return panels if panels <= 3 else 2 if panels == 4 else 3 if panels <= 9 else 4
-
-
-def _size(chart: Chart, columns: int) -> tuple[int, int]:
-    wide, high = SIZES[min(columns, 4)]
-    if chart.kind == "heatmap":
-        rows = max(sum(one.panel == name for one in chart.series) for name in chart.panels)
-        cell = max(width(short(value), LETTERS) for one in chart.series for value in one.y) + 12
-        return max(160, round(max(40, cell)) * len(chart.words_of_x)), max(80, 28 * rows)
-    if chart.kind == "bars":
-        # A bar is from 7 to about 70 pixels wide.
-        bars = len(chart.labels) * max(1, len(chart.words_of_x))
-        return max(min(wide, 90 * bars), 240, round(9.5 * bars)), high
-    return max(wide, 24 * len(chart.words_of_x)), high
-
-
-def _scales(chart: Chart, drawn: list[Any]) -> tuple[AxisScale | tuple[str, ...], AxisScale]:
+def _scales(chart: Chart, drawn: list[PlottedPoint]) -> tuple[AxisScale | tuple[str, ...], AxisScale]:
     """The axes that all panels share."""
     along = {axis: [one.value for one in chart.references if one.axis == axis] for axis in ("x", "y")}
-    values = [value for one in drawn for value in (one.y, one.low, one.high)] + along["y"]
+    values = [value for one in drawn for value in (one.y, *_ends(chart, drawn, one))] + along["y"]
     if chart.kind == "heatmap" and chart.value:
         return chart.words_of_x, scale(chart.value, values, margin=0.0)
-    if chart.kind == "bars" and not chart.y.log:
-        values.append(0.0)
-    y = scale(chart.y, values, margin=0.05, floor=chart.kind == "bars")
+    y = scale(chart.y, values, margin=0.05)
     if chart.words_of_x:
         return chart.words_of_x, y
     places_x = [float(one.x) for one in drawn]
@@ -115,22 +112,28 @@ def _scales(chart: Chart, drawn: list[Any]) -> tuple[AxisScale | tuple[str, ...]
     return scale(chart.x, places_x + along["x"], margin=0.08 if chart.kind == "points" else 0.03, few=places_x), y
 
 
-def _legend(chart: Chart, total: int) -> dict[str, Any]:
-    """Where the legend stands: right, or below where its words are long; none for a single series."""
-    if chart.kind == "heatmap" or (len(chart.labels) == 1 and chart.panels == ("",)):
-        return {}
-    longest = max(width(label, 12) for label in chart.labels)
-    if longest <= 210 and len(chart.labels) <= 18 and len(chart.panels) == 1:
-        return {"title": None, "orient": "right", "offset": 14}
-    if longest <= 150 and len(chart.labels) <= 12 and len(chart.panels) <= 2:
-        return {"title": None, "orient": "right", "offset": 14}
-    columns = max(1, min(len(chart.labels), int(total / (longest + 48))))
-    return {"title": None, "orient": "bottom", "columns": columns, "offset": 14}
+def _ends(chart: Chart, drawn: list[PlottedPoint], one: PlottedPoint) -> tuple[float, float]:
+    """What an axis shows of an interval: on a logarithmic one no more than a decade beyond all values.
+
+    An interval that reaches zero has no lower end there, and would take the whole chart.
+    """
+    if not chart.y.log:
+        return one.low, one.high
+    least, most = min(other.y for other in drawn), max(other.y for other in drawn)
+    return max(one.low, least / 10), min(one.high, most * 10)
 
 
 def note(chart: Chart) -> str:
-    """How many points a chart cannot draw, and why, in words; empty where it draws all."""
-    return missing(places(chart)[1], "Without colour" if chart.kind == "heatmap" else "Not drawn")
+    """What a chart cannot show, in words: points without a place, ends of intervals, series on one another."""
+    drawn, gone = places(chart)
+    _, y = _scales(chart, drawn)
+    cut = any(one.low < y.low or one.high > y.high for one in drawn)
+    said = [
+        missing(gone, "Without colour" if chart.kind == "heatmap" else "Not drawn"),
+        "Intervals that leave the axis are cut." if cut else "",
+        told(coinciding(chart, drawn, y)),
+    ]
+    return " ".join(filter(None, said))
 
 
 def _framed(whole: Spec, chart: Chart, wide: int) -> Spec:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from hwsim.errors import InputError
 
-Kind = Literal["lines", "points", "bars", "heatmap"]
+Kind = Literal["lines", "points", "heatmap"]
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -21,7 +21,7 @@ class Axis:
     title : what is measured, with its unit: "Length K (products)", "SNR (dB)", "Relative error".
     log : the base of a logarithmic axis, 2 or 10; None is linear. What is not above zero has no place on it.
     categories : the order of an axis of words; without it, words come in the order in which series name them.
-    zero : a linear axis that starts at zero (that of bars always does).
+    zero : a linear axis that starts at zero.
     """
 
     title: str
@@ -48,7 +48,7 @@ class Series:
     label : its name in the legend; of a heatmap, its row. The same label in two panels has the same colour.
     x : places: numbers, or words for an axis of categories.
     y : values, one for each place.
-    low, high : a confidence interval of each value: a band of lines, an error bar of bars and points.
+    low, high : a confidence interval of each value: a band of lines, or a thin line.
     dashed : theory rather than measurement: a dashed line without markers (lines), or a short stroke (points).
     panel : charts of the same panel are drawn together; panels stand side by side and share their axes.
     notes : what a tooltip says of each point, besides its numbers.
@@ -116,7 +116,7 @@ class Chart:
     x, y : axes. Of a heatmap, x are columns and y titles its rows, which are series.
     value : what a heatmap's cells hold: the title of its colours, log for colours by the logarithm.
     series, references : what is drawn, in the order of the legend.
-    kind : lines (with bands), points (scatter), bars (grouped, with error bars) or heatmap (values in cells).
+    kind : lines (with bands; x are numbers), points (of words side by side), or heatmap (values in cells).
     command : the command that makes the figure, printed small below it.
     columns : how many panels stand side by side; None chooses.
     """
@@ -151,7 +151,8 @@ class Chart:
         yield twice is None, f"two series of a panel are called {twice and twice[1]!r}"
         yield len({one.worded for one in places}) < 2, "series with words and with numbers on the x axis"
         words = bool(places) and places[0].worded
-        yield words or not places or self.kind not in ("bars", "heatmap"), f"{self.kind} have words on the x axis"
+        yield words or not places or self.kind != "heatmap", "a heatmap has words on the x axis"
+        yield not (words and self.kind == "lines"), "lines join numbers: words on the x axis have points"
         yield not (words and any(one.front for one in places)), "a front has numbers on the x axis"
         yield not (words and self.x.log), "an x axis of words is not logarithmic"
         yield words or self.x.categories is None or not places, "an x axis with categories has words"
@@ -210,16 +211,31 @@ class TextTable:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KeyNumber:
+    """A number that a page opens with. what : is measured, in a few words. value : with its unit. of : what has it."""
+
+    what: str
+    value: str
+    of: str = ""
+
+    def __post_init__(self) -> None:
+        _said("key number", self.what)
+        _said(f"value of {self.what!r}", self.value)
+
+
+@dataclass(frozen=True, kw_only=True)
 class StudyReport:
-    """A page: paragraphs of plain text, then charts and tables in their order.
+    """A page: what was found and its key numbers, paragraphs of plain text, then charts and tables in their order.
 
     name : of its files. command : what makes the page again, and each of its charts unless that says another.
-    sources : papers and documents, one a line, plain text.
+    verdict : what was found, in a sentence or two. sources : papers and documents, one a line, plain text.
     """
 
     name: str
     title: str
     command: str
+    verdict: str = ""
+    key: tuple[KeyNumber, ...] = ()
     summary: tuple[str, ...] = ()
     parts: tuple[Chart | TextTable, ...] = ()
     sources: tuple[str, ...] = ()
@@ -227,7 +243,7 @@ class StudyReport:
     def __post_init__(self) -> None:
         _file_name("report", self.name)
         _said(f"report {self.name}: title", self.title)
-        for field in ("summary", "parts", "sources"):
+        for field in ("key", "summary", "parts", "sources"):
             if isinstance(getattr(self, field), str):
                 raise TypeError(f"report {self.name}: {field} is a tuple, not one string")
             object.__setattr__(self, field, tuple(getattr(self, field)))

@@ -53,10 +53,28 @@ def part(declared: Declared, tables: Mapping[str, Sequence[Record]], words: Reco
     declared: `from`, the table of its records, and `where`, from fields to the values that they may have; the keys of
     `chart` or `table` besides. words: what its title and its caption say, besides the fields of the first record.
     """
-    where = declared.get("where", {})
-    records = [one for one in tables[declared["from"]] if all(one[key] in some for key, some in where.items())]
+    records = _chosen(declared, tables)
     words = {**(records[0] if records else {}), **words}
     return chart(declared, records, words) if "chart" in declared else table(declared, records, words)
+
+
+def pick(declared: Declared, tables: Mapping[str, Sequence[Record]]) -> Record:
+    """One record: the first of those that `from` and `where` leave, or that with the `most` or `least` of a field.
+
+    Values that are not numbers count for nothing. Raises ValueError where none is left.
+    """
+    records = _chosen(declared, tables)
+    for key, best in (("most", max), ("least", min)):
+        if field := declared.get(key):
+            return best((one for one in records if not math.isnan(one[field])), key=lambda one: float(one[field]))
+    if not records:
+        raise ValueError(f"no record of {declared}")
+    return records[0]
+
+
+def _chosen(declared: Declared, tables: Mapping[str, Sequence[Record]]) -> list[Record]:
+    where = declared.get("where", {})
+    return [one for one in tables[declared["from"]] if all(one[key] in some for key, some in where.items())]
 
 
 def chart(declared: Declared, records: Sequence[Record], words: Record) -> Chart:

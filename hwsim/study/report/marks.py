@@ -10,6 +10,7 @@ from hwsim.study.report.labels import LETTERS, Box, label_positions, width
 from hwsim.study.report.palette import INK, NOTHING, PAPER, QUIET
 from hwsim.study.report.scales import short
 
+MOST_BANDS = 3
 LABEL = {"field": "label", "type": "nominal"}
 
 
@@ -20,8 +21,6 @@ def layers(panel: Panel, name: str) -> Spec:
             parts = _lines(panel)
         case "points":
             parts = _points(panel)
-        case "bars":
-            parts = _bars(panel)
         case "heatmap":
             parts = _heatmap(panel)
     parts[0] |= {"name": name}
@@ -52,31 +51,60 @@ def _theory(panel: Panel, rows: Rows) -> tuple[Rows, Rows]:
 
 
 def _lines(panel: Panel) -> list[Spec]:
-    rows = _rows(panel)
+    rows = [row | _sizes(panel, row["series"]) for row in _rows(panel)]
     measured, theory = _theory(panel, rows)
     x, y, colour, tooltip = panel.x_channel(), panel.y_channel(), panel.colour(), panel.tooltip(rows)
     at = {"x": x, "y": y}
-    banded = {panel.chart.series[one.series].label for one in panel.places if one.low != one.high}
-    parts = []
-    if banded:
-        faint = panel.opacity(0.16 if len(banded) <= 8 else 0.09)
-        band = {"x": x, "y": panel.y_channel("low"), "y2": {"field": "high"}, "color": colour, "opacity": faint}
-        parts.append(_layer([row for row in rows if row["series"] in banded], "area", band))
+    parts = _intervals(panel, rows, at | {"color": colour})
     dashed = [row | {"dash": panel.looks[row["series"]].dash} for row in rows]
-    line = at | {"color": colour, "strokeDash": panel.dash(), "opacity": panel.opacity(1)}
-    parts.append(_layer(dashed, "line", line, strokeWidth=2))
+    line = at | {"color": colour, "strokeDash": panel.dash(), "opacity": panel.opacity(1), "strokeWidth": _own("wide")}
+    parts.append(_layer(dashed, "line", line))
     dots = at | {"color": colour, "shape": panel.shape(), "opacity": panel.opacity(1), "tooltip": tooltip}
-    parts.append(_layer(measured, "point", dots, filled=True, size=48, opacity=1))
+    parts.append(_layer(measured, "point", dots | {"size": _own("large")}, filled=True, opacity=1))
     if theory:
         # Theory has no markers: something to point at for its tooltip.
         parts.append(_layer(theory, "circle", at | {"tooltip": tooltip}, size=80, opacity=0))
     return parts
 
 
+def _own(field: str) -> Spec:
+    """A channel whose numbers are pixels."""
+    return quantity(field, scale=None, legend=None)
+
+
+def _sizes(panel: Panel, label: str) -> dict[str, float]:
+    """How wide a series' line is and how large its markers: it is seen on both sides of others that lie on it."""
+    rank = min(panel.rank(label), 5)
+    return {"wide": 2 + 3 * rank, "large": 48 * (1 + rank) ** 1.5}
+
+
+def _intervals(panel: Panel, rows: Rows, at: Spec) -> list[Spec]:
+    """Confidence intervals of lines: bands of up to three series, and thin lines of more, whose bands would mix."""
+    found = [row for row in rows if row["low"] != row["high"]]
+    banded = list(dict.fromkeys(row["series"] for row in found))
+    if not banded:
+        return []
+    ends = at | {"y": panel.y_channel("low"), "y2": {"field": "high"}}
+    if len(banded) <= MOST_BANDS:
+        whole = [row for row in rows if row["series"] in banded]
+        return [_layer(whole, "area", ends | {"opacity": panel.opacity(0.16)}, clip=True)]
+    if isinstance(panel.x, tuple):
+        return [_layer(found, "rule", ends | {"opacity": panel.opacity(0.7)}, strokeWidth=1.3, clip=True)]
+    # Those of one place stand beside one another.
+    apart = [row | {"aside": panel.x.moved(row["x"], _aside(banded, row["series"]) / panel.size[0])} for row in found]
+    ends |= {"x": panel.x_channel("aside"), "opacity": panel.opacity(0.7)}
+    return [_layer(apart, "rule", ends, strokeWidth=1.3, clip=True)]
+
+
+def _aside(labels: list[str], label: str) -> float:
+    """Pixels from the place of a point to its interval's line."""
+    return (labels.index(label) - (len(labels) - 1) / 2) * min(2.5, 20 / len(labels))
+
+
 def _points(panel: Panel) -> list[Spec]:
-    rows = _rows(panel)
+    rows = [row | _sizes(panel, row["series"]) | {"slot": panel.slot(row["series"])} for row in _rows(panel)]
     measured, theory = _theory(panel, rows)
-    at = {"x": panel.x_channel(), "y": panel.y_channel(), "color": panel.colour()}
+    at = {"x": panel.x_channel(), "y": panel.y_channel(), "color": panel.colour(), **panel.side_by_side()}
     fronts = {one.label for one in panel.chart.series if one.front and one.panel == panel.name}
     intervals = [row for row in rows if row["low"] != row["high"]]
     parts = []
@@ -86,10 +114,11 @@ def _points(panel: Panel) -> list[Spec]:
         parts.append(_layer(steps, "line", step, interpolate="step-after", strokeWidth=1.5, opacity=0.8))
     if intervals:
         rule = at | {"y": panel.y_channel("low"), "y2": {"field": "high"}, "opacity": panel.opacity(0.8)}
-        parts.append(_layer(intervals, "rule", rule, strokeWidth=1.3))
+        parts.append(_layer(intervals, "rule", rule, strokeWidth=1.3, clip=True))
     dots = at | {"shape": panel.shape(), "opacity": panel.opacity(1), "tooltip": panel.tooltip(rows)}
     if measured or not theory:
-        parts.append(_layer(measured, "point", dots, filled=True, size=70, opacity=1))
+        large = [row | {"large": 1.5 * row["large"]} for row in measured]
+        parts.append(_layer(large, "point", dots | {"size": _own("large")}, filled=True, opacity=1))
     if theory:
         parts.append(_layer(theory, "point", dots, filled=False, size=500, opacity=1))
     return parts + _names(panel)
@@ -145,24 +174,6 @@ def _obstacles(panel: Panel) -> list[Box]:
     return boxes
 
 
-def _bars(panel: Panel) -> list[Spec]:
-    # A bar starts at zero, or where the axis does if it has no zero.
-    floor = panel.y.low if panel.y.log else 0.0
-    rows = [row | {"floor": floor} for row in _rows(panel)]
-    here = [label for label in panel.looks if label in panel.drawn]
-    side = categorical("series", sort=here, scale={"domain": here, "paddingInner": 0.08})
-    at = {"x": panel.x_channel(), "xOffset": side}
-    look = {"color": panel.colour(), "opacity": panel.opacity(1), "tooltip": panel.tooltip(rows)}
-    parts = [_layer(rows, "bar", at | {"y": panel.y_channel(), "y2": {"field": "floor"}} | look)]
-    errors = [row for row in rows if row["low"] != row["high"]]
-    if errors:
-        ends = at | {"y": panel.y_channel("low"), "y2": {"field": "high"}}
-        parts.append(_layer(errors, "rule", ends, color=INK, strokeWidth=1.5))
-    if not panel.y.log:
-        parts.append(_layer([{"y": 0}], "rule", {"y": panel.y_channel()}, color=QUIET))
-    return parts
-
-
 def _heatmap(panel: Panel) -> list[Spec]:
     chart = panel.chart
     rows: Rows = []
@@ -178,7 +189,8 @@ def _heatmap(panel: Panel) -> list[Spec]:
     axis = {"title": chart.y.title if panel.left else None, "grid": False}
     cell = {"x": panel.x_channel(), "y": categorical("series", sort=order, scale={"domain": order}, axis=axis)}
     title = chart.value.title if chart.value else ""
-    legend = {"title": title, "values": panel.y.ticks, "labelExpr": panel.y.label, "gradientLength": 180}
+    long = max(80, min(180, panel.size[1]))
+    legend = {"title": title, "values": panel.y.ticks, "labelExpr": panel.y.label, "gradientLength": long}
     colour = quantity("y", scale=panel.y.specification() | {"scheme": "viridis"}, legend=legend)
     tooltip = [categorical("series", title=chart.y.title), categorical("x", title=chart.x.title)]
     tooltip.append(quantity("y", title=title, format=".5~g"))

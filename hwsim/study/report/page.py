@@ -16,12 +16,13 @@ from markupsafe import Markup
 import hwsim
 from hwsim.files import replaced
 from hwsim.report.html import environment, page_style, policy, read
-from hwsim.study.report.charts import note, rendered, specification
+from hwsim.study.report.charts import note, of_widths, rendered
 from hwsim.study.report.contents import Chart, StudyReport, TextTable
 from hwsim.study.report.libraries import library
 from hwsim.study.report.palette import DARK
 
 HERE = Path(__file__).parent
+PICTURE = 720  # the width of a chart without JavaScript: one of WIDTHS
 
 
 def write_page(report: StudyReport, path: Path) -> None:
@@ -36,7 +37,7 @@ def write_page(report: StudyReport, path: Path) -> None:
 
 def html(report: StudyReport) -> str:
     """The page as text. Whatever names are, they are shown, and never become markup."""
-    specs = {chart.name: specification(chart, framed=False) for chart in report.charts}
+    specs = {chart.name: of_widths(chart) for chart in report.charts}
     style = page_style() + (HERE / "page.css").read_text(encoding="utf-8")
     script = _bundle((HERE / "page.js").read_text(encoding="utf-8") + read("copy.js"))
     return (
@@ -45,7 +46,10 @@ def html(report: StudyReport) -> str:
         .render(
             report=report,
             version=hwsim.__version__,
-            pictures={name: _data_address(rendered(spec)) for name, spec in specs.items()},
+            pictures={
+                name: _data_address(rendered(one["views"][PICTURE] | {"datasets": one["data"]}))
+                for name, one in specs.items()
+            },
             numbers={chart.name: numbers(chart) for chart in report.charts},
             notes={chart.name: note(chart) for chart in report.charts},
             is_chart=lambda part: isinstance(part, Chart),

@@ -20,7 +20,6 @@ DASHES = ([6, 4], [2, 3], [10, 3, 2, 3], [10, 5], [4, 2, 1, 2], [1, 2])
 SOLID = [1, 0]
 # Lines of a second and a third round through the colours: nearly solid, unlike those of theory.
 ROUNDS = (SOLID, [16, 2], [16, 2, 4, 2])
-GREY = "#7f8790"  # for black where error bars are
 
 # The same chart on a dark card: colours that are replaced, each by one that is as easily told apart there.
 DARK = {
@@ -34,7 +33,6 @@ DARK = {
     "#009e73": "#1fc296",
     "#cc79a7": "#dc96bd",
     "#000000": "#f4f4f4",
-    GREY: "#98a1ab",
     "#e69f00": "#f0b429",
     "#56b4e9": "#9ad6f7",
     "#9b8f00": "#d3c840",
@@ -55,18 +53,17 @@ def looks(chart: Chart) -> dict[str, Look]:
     Colours go round; a second round has other shapes. Theory is dashed, in the colour of the series that it is like.
     """
     found: dict[str, Look] = {}
-    colours = [GREY if one == "#000000" and chart.kind == "bars" else one for one in COLOURS]
     first = {one.label: one for one in reversed(chart.series)}
     theory = [label for label in chart.labels if first[label].dashed]
     measured = [label for label in chart.labels if not first[label].dashed]
     for at, label in enumerate(measured):
         around, colour = divmod(at, len(COLOURS))
-        found[label] = Look(colours[colour], ROUNDS[min(around, 2)], SHAPES[(at + around) % len(SHAPES)])
+        found[label] = Look(COLOURS[colour], ROUNDS[min(around, 2)], SHAPES[(at + around) % len(SHAPES)])
     for at, label in enumerate(theory):
         around, colour = divmod(at + len(measured), len(COLOURS))
         like = found.get(first[label].like)
         # Of one colour the first theory is dashed, the next dotted, and so on.
-        own = like.colour if like else colours[colour]
+        own = like.colour if like else COLOURS[colour]
         before = sum(found[other].colour == own for other in theory[:at])
         found[label] = Look(own, DASHES[before % len(DASHES)], "stroke")
     # What was measured may share a colour too: it keeps a shape of its own.

@@ -79,18 +79,21 @@ class AxisScale:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
+    def moved(self, value: float, by: float) -> float:
+        """The value that stands so far from another, as a share of the axis."""
+        if self.log:
+            return value * float((self.high / self.low) ** by)
+        return value + by * (self.high - self.low)
+
     def specification(self) -> dict[str, Any]:
         """The scale in Vega-Lite's words."""
         kind = {"type": "log", "base": self.log} if self.log else {"type": "linear", "zero": False}
         return {**kind, "domain": [self.low, self.high], "nice": False}
 
 
-def scale(
-    axis: Axis, values: Sequence[float], margin: float = 0.04, few: Sequence[float] = (), floor: bool = False
-) -> AxisScale:
+def scale(axis: Axis, values: Sequence[float], margin: float = 0.04, few: Sequence[float] = ()) -> AxisScale:
     """The axis that shows all values, with a margin that begins at zero where the axis does.
 
-    floor : of bars, which stand on zero.
     few : the places that data have, which are labelled each where they are few and stand apart.
     """
     shown = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
@@ -101,16 +104,12 @@ def scale(
         low, high = (low / axis.log, high * axis.log) if low == high else (low, high)
         over = (high / low) ** margin
         ends = low / over, high * over
-        if floor:
-            # The lowest bar, too, has a height: it stands on a whole power that is well below it.
-            ends = float(axis.log) ** math.floor(math.log(low / 1.5, axis.log)), ends[1]
         ticks = _apart(few, ends, axis.log) or _powers(*ends, axis.log)
         return AxisScale(*ends, axis.log, ticks, _power_label(ticks, axis.log))
     if low == high:
         low, high = low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2
     over = (high - low) * margin
-    at_zero = axis.zero or floor
-    ends = (low if at_zero and low == 0 else low - over), (high if at_zero and high == 0 else high + over)
+    ends = (low if axis.zero and low == 0 else low - over), (high if axis.zero and high == 0 else high + over)
     ticks = _apart(few, ends, None) or _steps(*ends)
     return AxisScale(*ends, None, ticks, _number_label(ticks))
 
@@ -169,3 +168,22 @@ def short(value: float) -> str:
         digits, power = f"{value:.1e}".split("e")
         text = f"{digits.removesuffix('.0')}e{int(power)}"
     return text.replace("-", "−", 1) if value < 0 else text
+
+
+def spread(value: float, half: float) -> str:
+    """A number and half the width of its interval, to as many digits as the interval tells: 81.0 ± 0.4, (2 ± 3)e-4.
+
+    The half is rounded to one digit, or to two where these are below 36. Without one the number is short.
+    """
+    if not (math.isfinite(value) and math.isfinite(half) and half > abs(value) * 1e-6):
+        return short(value)
+    largest = max(abs(value), half)
+    power = 0 if 0.01 <= largest < 1e5 else math.floor(math.log10(largest))
+    value, half = value / 10.0**power, half / 10.0**power
+    digits = -math.floor(math.log10(half))
+    if half * 10.0**digits < 3.55:
+        digits += 1
+    digits = max(0, digits)
+    # What rounds to zero has no sign.
+    text = f"{round(value, digits) + 0.0:.{digits}f} ± {half:.{digits}f}".replace("-", "−", 1)
+    return f"({text})e{power}" if power else text
