@@ -298,11 +298,14 @@ def _plan(study: Study) -> None:
 
 
 def _tell(results: Results, folder: Path, seconds: float) -> None:
-    """Print the table of a study, and the files that were written."""
+    """Print the table of a study, what it found, and the files that were written."""
+    from hwsim.study.findings import findings
+
     heads = ["label", "data", "K", *MEASURES.values()]
     print_table(heads, map(_cells, results.points[:MOST_LINES]), right=range(2, len(heads)))
     if len(results.points) > MOST_LINES:
         say(f"... and {len(results.points) - MOST_LINES:,} more in summary.parquet")
+    say(findings(results.points).verdict)
     study, rows = results.study, results.rows.num_rows
     taken = f"in {seconds:,.1f} s"
     if results.finished_before:

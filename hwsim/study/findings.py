@@ -12,7 +12,7 @@ from hwsim.study.report.scales import spread
 
 Point = Mapping[str, Any]
 TOTAL, ALONE, SUMMED = "total_snr_db", "quantization_snr_db", "accumulation_snr_db"
-WORDS = {TOTAL: "total SNR", ALONE: "SNR of quantisation", SUMMED: "SNR of accumulation"}
+WORDS = {TOTAL: "a total SNR", SUMMED: "an SNR of accumulation"}
 TELLING = 0.05  # dB: less is no difference that anyone sees
 MOST_ROWS = 12
 TABLED = {
@@ -104,11 +104,11 @@ def _verdict(order: Sequence[Point], named: Callable[[Point], str], measure: str
     if not known:
         return f"{at} nothing has an SNR: {_not_finite(order) or 'no result was measured'}."
     best, worst = known[0], known[-1]
-    told = f"{at} {named(best)} has a {WORDS[measure]} of {_decibels(best, measure)}"
+    told = f"{at} {named(best)} has {WORDS[measure]} of {_decibels(best, measure)}"
     if len(known) > 1:
         ends = number(best, measure), number(worst, measure)
         if ends[0] == ends[1] or ends[0] - ends[1] < TELLING:
-            told = f"{at} all {len(known)} have a {WORDS[measure]} of {_decibels(best, measure)}"
+            told = f"{at} all {len(known)} have {WORDS[measure]} of {_decibels(best, measure)}"
         else:
             told += f", the best of {len(known)}; {named(worst)} has the worst, {_decibels(worst, measure)}"
     return ". ".join(filter(None, [told, _cost(best, worst, named), _not_finite(order)])) + "."
@@ -119,7 +119,9 @@ def _cost(best: Point, worst: Point, named: Callable[[Point], str]) -> str:
     costs = {named(one): _lost(one) for one in (best, worst)}
     if any(math.isnan(cost) for cost in costs.values()):
         return ""
-    shown = [_tenths(cost) + (f" ({name})" if len(costs) > 1 else "") for name, cost in costs.items()]
+    told = {name: _tenths(cost) for name, cost in costs.items()}
+    alike = len(set(told.values())) == 1
+    shown = [next(iter(told.values()))] if alike else [f"{cost} ({name})" for name, cost in told.items()]
     return f"Of what quantisation leaves, accumulation costs {' and '.join(shown)}"
 
 

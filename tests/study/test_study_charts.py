@@ -17,11 +17,11 @@ import altair
 import jsonschema
 import pytest
 from PIL import Image
-from study.chart_samples import CHARTS, NASTY, lines, panels, report
+from study.chart_samples import CHARTS, NASTY, grown, lines, panels, report
 
 from hwsim.errors import ToolMissing
 from hwsim.study.report import Axis, Chart, Reference, Series, specification, svg, write_charts
-from hwsim.study.report.charts import note, rendered
+from hwsim.study.report.charts import note, of_widths, rendered
 from hwsim.study.report.labels import Box, label_positions, width
 from hwsim.study.report.scales import scale
 
@@ -320,3 +320,56 @@ def test_a_long_reference_at_the_right_end_stays_inside() -> None:
                if layer["mark"]["type"] == "text"}  # fmt: skip
     assert text == ("right", True)
     assert NASTY in words(rendered(drawn("nasty")))
+
+
+def straight(label: str, *y: float, **more: Any) -> Series:
+    return Series(label=label, x=tuple(range(1, len(y) + 1)), y=y, **more)
+
+
+def test_series_drawn_on_one_another_are_wider_below_and_named() -> None:
+    series = (straight("a", 1, 2, 3), straight("b", 1, 2, 3.001), straight("c", 1, 2, 9), straight("d", 1, 2, 3))
+    chart = Chart(name="c", title="t", x=Axis(title="x"), y=Axis(title="y"), series=series)
+    assert note(chart) == "Drawn on one another: a, b and d."
+    spec = specification(chart)
+    wide = {row["series"]: row["wide"] for _, mark, _, rows in layers(spec) if mark == "line" for row in rows}
+    assert wide == {"a": 8, "b": 5, "d": 2, "c": 2}
+    assert all(encoding["strokeWidth"]["field"] == "wide" for _, mark, encoding, _ in layers(spec) if mark == "line")
+    # Panels that show the same are named together; what is apart is not said.
+    two = replace(chart, series=tuple(replace(one, panel=panel) for panel in ("p", "q") for one in series[:2]))
+    assert note(two) == "Drawn on one another: a and b (p, q)."
+    assert note(replace(chart, series=(straight("a", 1, 2), straight("b", 2, 1)))) == ""
+
+
+def test_many_intervals_are_thin_lines_beside_one_another() -> None:
+    few = tuple(grown(f"s{at}", 1e-4 * 2**at) for at in range(3))
+    many = (*few, grown("s3", 1e-3))
+    chart = Chart(name="c", title="t", x=Axis(title="x", log=2), y=Axis(title="y", log=10), series=few)
+    assert {mark for _, mark, _, _ in layers(specification(chart))} == {"area", "line", "point"}
+    spec = specification(replace(chart, series=many))
+    (rules,) = [(encoding, rows) for _, mark, encoding, rows in layers(spec) if mark == "rule"]
+    places = [row["aside"] for row in rules[1] if row["x"] == 1024]
+    assert rules[0]["x"]["field"] == "aside" and len(set(places)) == 4
+    assert all(0.95 < place / 1024 < 1.05 for place in places)
+
+
+def test_an_interval_that_reaches_zero_leaves_a_logarithmic_axis_to_the_values() -> None:
+    series = straight("a", 1e-3, 2e-3, low=(-1.0, 1e-9), high=(1e-2, 5.0))
+    chart = Chart(name="c", title="t", x=Axis(title="x"), y=Axis(title="y", log=10), series=(series,))
+    (low, high) = next(
+        enc["y"]["scale"]["domain"] for _, mark, enc, _ in layers(specification(chart)) if mark == "line"
+    )
+    assert 5e-5 < low < 1e-3 and 2e-3 < high < 4e-2
+    assert "Intervals that leave the axis are cut." in note(chart)
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_of_a_page_every_width_shows_the_same(name: str) -> None:
+    made = of_widths(CHARTS[name]())
+    assert list(made["views"]) == [320, 480, 720, 1120]
+    for spec in made["views"].values():
+        check(CHARTS[name](), spec | {"datasets": made["data"]})
+    widths = [
+        ET.fromstring(rendered(made["views"][wide] | {"datasets": made["data"]})).attrib["width"]
+        for wide in (320, 1120)
+    ]
+    assert float(widths[0]) < 520 and 1000 < float(widths[1]) < 1250

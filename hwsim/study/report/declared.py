@@ -64,12 +64,12 @@ def pick(declared: Declared, tables: Mapping[str, Sequence[Record]]) -> Record:
     Values that are not numbers count for nothing. Raises ValueError where none is left.
     """
     records = _chosen(declared, tables)
-    for key, best in (("most", max), ("least", min)):
-        if field := declared.get(key):
-            return best((one for one in records if not math.isnan(one[field])), key=lambda one: float(one[field]))
+    field = declared.get("most") or declared.get("least")
+    if field:
+        records = sorted((one for one in records if not math.isnan(one[field])), key=lambda one: float(one[field]))
     if not records:
         raise ValueError(f"no record of {declared}")
-    return records[0]
+    return records[-1 if "most" in declared else 0]
 
 
 def _chosen(declared: Declared, tables: Mapping[str, Sequence[Record]]) -> list[Record]:
