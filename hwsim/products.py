@@ -24,7 +24,6 @@ from hwsim.spec.arguments import (
     Side,
     addend_codes,
     addends,
-    as_array,
     block_scales,
     check_broadcast,
     check_unscaled,
@@ -123,8 +122,8 @@ def gemm(
     unit = load_unit(unit)
     A, scale_a = _taken_apart(unit, "a", A, scale_a)
     B, scale_b = _taken_apart(unit, "b", B, scale_b)
-    a = codes_of(unit.operands.a, as_array(A), "A")
-    b = codes_of(unit.operands.b, as_array(B), "B")
+    a = codes_of(unit.operands.a, A, "A")
+    b = codes_of(unit.operands.b, B, "B")
     shape = matrix_shape(unit, a.shape, b.shape)
     batch, k = shape[:-2], a.shape[-1]
     c = None if C is None else _broadcast("C", addend_codes(unit, C, "C"), shape)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hwsim.errors import InputError, InputTypeError
 from hwsim.formats.kind import Fields, Kind
 from hwsim.formats.rounding import Ints
+from hwsim.tensors import as_bits, as_numbers, is_tensor
 
 Codes = NDArray[np.unsignedinteger[Any]]
 
@@ -39,13 +40,17 @@ def codes_of(fmt: Kind, array: Any, what: str = "codes") -> Codes:
     """Codes as the container's unsigned dtype (`container_dtype`), in the argument's shape.
 
     array: integers (any dtype, Python ints, nested sequences of ints) are codes as stored in the container; those of
-    a fixed format may be negative, as two's complement. Floats of the format's own dtype (`own_dtype`) are taken by
-    their bits. The result may share the argument's memory.
+    a fixed format may be negative, as two's complement. Floats of the format's own dtype (`own_dtype`), PyTorch's too,
+    are taken by their bits. The result may share the argument's memory.
     what: the argument's name in messages.
     Raises TypeError for any other dtype; ValueError for a code out of range or with bits in its padding (tf32 and
     e8m13: the low 13 and 10 bits, which are zero except in the canonical NaN).
     """
-    given = _array_of(fmt, array, what)
+    if is_tensor(array):
+        array, kind = as_bits(array, what)
+        if kind and kind != own_dtype(fmt):
+            raise _no_codes(fmt, what, kind)
+    given = _array_of(fmt, as_numbers(array, what), what)
     if given.dtype.kind in "iuO":
         codes = _from_integers(fmt, given, what)
     elif given.dtype.name == own_dtype(fmt):

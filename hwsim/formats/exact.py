@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hwsim.errors import InputTypeError
 from hwsim.formats.rounding import Bools, Ints
+from hwsim.tensors import as_numbers
 
 # Exponents of zero, which is below every number, and of infinity, which is above.
 ZERO_EXP, INFINITY_EXP = -(1 << 20), 1 << 20
@@ -44,10 +45,11 @@ def scaled(sig: Ints | int, exp: Ints | int) -> NDArray[np.float64]:
 def numbers_of(x: Any) -> NDArray[Any]:
     """x as a float64 or object array of its shape, with every value kept.
 
-    x: an array of float16, float32, float64, of an ml_dtypes float, or of integers; a Python number; a Fraction; or
-    (nested) sequences or an object array of those.
+    x: an array of float16, float32, float64, of an ml_dtypes float, or of integers; a tensor of PyTorch; a Python
+    number; a Fraction; or (nested) sequences or an object array of those.
     Raises TypeError for what is no real number: booleans, complex numbers, strings, longer floats, ragged lists.
     """
+    x = as_numbers(x, "x")
     if not (isinstance(x, np.ndarray) or hasattr(x, "__array__")):
         given = np.array(x, dtype=object)
         return (

@@ -20,6 +20,7 @@ from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale, is_f3
 from hwsim.quantize.scales import SINGLE_MAX, BlockScales, Singles, scales_of, tensor_scale
 from hwsim.quantize.special import infinity_codes, nan_code
 from hwsim.quantize.tiles import Lengths, block_lengths, block_max, blocks_shape, spread
+from hwsim.tensors import as_numbers
 
 CHUNK = 1 << 15  # elements encoded at a time: what the codec makes of them stays in the cache
 SINGLE_MIN_NORMAL = 2.0**-126
@@ -43,8 +44,8 @@ def quantize(
 ) -> Quantized:
     """Codes and scales of real numbers.
 
-    x: array of float64, float32, float16, or of bfloat16 or FP8 of ml_dtypes, of any shape with at least one axis; or
-    (nested) sequences of Python floats.
+    x: array of float64, float32, float16, or of bfloat16 or FP8 of ml_dtypes, of any shape with at least one axis; a
+    tensor of PyTorch of these, whose gradients are not followed; or (nested) sequences of Python floats.
     rule: the name of a rule (`from hwsim.quantize import rules` lists them), or a `Rule`.
     axis: the axis that blocks run along: K, which is -1 of A (M, K) and 0 of B (K, N).
     scale: scales to use in place of the rule's, which elements are divided by: real numbers above 0, one or one a
@@ -130,8 +131,9 @@ def _scales_and_tensor_scale(rule: Rule, amax: Floats) -> tuple[BlockScales, np.
 def real_numbers(x: Any, what: str = "x") -> NDArray[Any]:
     """Real numbers as float32 or float64, exactly. Raises TypeError for others, ValueError for one number."""
     refuse_masked(x, what)
+    given = as_numbers(x, what)
     try:
-        array = np.asarray(x)
+        array = np.asarray(given)
     except ValueError as error:  # rows of other lengths
         raise InputError(f"{what} must be an array: {error}") from None
     if array.dtype.name in NARROW:
@@ -172,7 +174,7 @@ def _largest(
 
 def _callers_scales(rule: Rule, scale: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     """The caller's scales, checked, one a block."""
-    given = np.asarray(scale)
+    given = np.asarray(as_numbers(scale, "scale"))
     if given.dtype.kind not in "fiu" or given.dtype.itemsize > 8:
         raise InputTypeError(f"scale must be real numbers, not {given.dtype.name}")
     values = given.astype(np.float64)

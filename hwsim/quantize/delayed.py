@@ -15,6 +15,7 @@ from hwsim.formats.codes import element
 from hwsim.quantize.convert import quantize
 from hwsim.quantize.quantized import Quantized
 from hwsim.quantize.rule import Apply, Rule, Select, Special
+from hwsim.tensors import as_numbers
 
 SINGLE_MAX = float(np.finfo(np.float32).max)
 
@@ -59,7 +60,7 @@ class DelayedScaling:
             element=self.format, scale_format=get_format("f32"), block=(None, None), select=Select.DIVIDE,
             apply=Apply.DIVIDE, nan=Special.ERROR, infinity=Special.ERROR, zero_scale=1.0,
         )  # fmt: skip
-        array = np.asarray(x)
+        array = np.asarray(as_numbers(x, "x"))
         wrong = ~np.isfinite(array)
         if wrong.any():
             raise InputError(f"{element('x', array, wrong)}: x must be finite")
@@ -127,4 +128,4 @@ class LossScaling:
 
 def overflowed(*gradients: Any) -> bool:
     """Whether any number of any array is infinite or NaN."""
-    return any(not np.isfinite(np.asarray(gradient)).all() for gradient in gradients)
+    return any(not np.isfinite(np.asarray(as_numbers(gradient, "gradients"))).all() for gradient in gradients)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hwsim.errors import InputTypeError
 from hwsim.formats import Format, get_format
+from hwsim.tensors import as_numbers
 
 Codes = NDArray[np.unsignedinteger[Any]]
 
@@ -23,7 +24,7 @@ def softmax_input(x: Any, fmt: str | Format = "hfp8-e4m3", axis: int = -1, round
     If they were quantised before the subtraction, large elements would lose their differences.
     Raises TypeError for another dtype.
     """
-    array = np.asarray(x)
+    array = np.asarray(as_numbers(x, "x"))
     if array.dtype != np.float32:
         raise InputTypeError(f"x must be a float32 array, not {array.dtype.name}")
     with np.errstate(over="ignore"):
@@ -37,7 +38,7 @@ def split_residual(
 
     weight: float32 array, finite. Both saturate. Raises TypeError for another dtype.
     """
-    array = np.asarray(weight)
+    array = np.asarray(as_numbers(weight, "weight"))
     if array.dtype != np.float32:
         raise InputTypeError(f"weight must be a float32 array, not {array.dtype.name}")
     narrow, wide = get_format(fmt), get_format(residual_fmt)
@@ -61,7 +62,7 @@ def update_residual(
     Changes smaller than half an ulp of a weight gather in the residual until they move it.
     Raises TypeError for another dtype of change.
     """
-    step = np.asarray(change)
+    step = np.asarray(as_numbers(change, "change"))
     if step.dtype != np.float32:
         raise InputTypeError(f"change must be a float32 array, not {step.dtype.name}")
     whole = (get_format(fmt).decode(codes) + get_format(residual_fmt).decode(residual)).astype(np.float32)

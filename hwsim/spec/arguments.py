@@ -44,8 +44,8 @@ def check_length(unit: Unit, k: int, where: str = "") -> None:
 
 def factors(unit: Unit, a: Any, b: Any, axes: tuple[str, ...]) -> tuple[Codes, Codes]:
     """The codes of a and b, both with these axes; the last is K."""
-    codes_a = codes_of(unit.operands.a, as_array(a), "a")
-    codes_b = codes_of(unit.operands.b, as_array(b), "b")
+    codes_a = codes_of(unit.operands.a, a, "a")
+    codes_b = codes_of(unit.operands.b, b, "b")
     if codes_a.ndim != len(axes):
         raise shape_error("a", f"({', '.join(axes)}{',' * (len(axes) == 1)})", codes_a.shape)
     if codes_b.shape != codes_a.shape:
@@ -72,7 +72,7 @@ def addend_codes(unit: Unit, c: Any, what: str) -> Codes:
     """The codes of addends of any shape. Raises ValueError where the unit has none."""
     if unit.operands.addend is None:
         raise InputError(f"{what} must be None, because {unit.name} has operands.addend none")
-    return codes_of(unit.operands.addend, as_array(c), what)
+    return codes_of(unit.operands.addend, c, what)
 
 
 def check_unscaled(unit: Unit, scale_a: Any, scale_b: Any) -> None:
@@ -86,7 +86,7 @@ def scale_codes(unit: Unit, scale: Scale, side: Side, given: Any, shape: Shape) 
     """The codes of an operand's shared scales. Raises ValueError for None, naming the shape that is expected."""
     if given is None:
         raise InputError(f"scale_{side} is missing: {unit.name} takes one scale for every block, shape {shape}")
-    return codes_of(scale.of(side).format, as_array(given), f"scale_{side}")
+    return codes_of(scale.of(side).format, given, f"scale_{side}")
 
 
 def block_scales(unit: Unit, scale_a: Any, scale_b: Any, n: int, k: int) -> tuple[Codes, Codes] | None:
@@ -155,13 +155,6 @@ def check_broadcast(what: str, shape: Shape, wanted: Shape) -> None:
         fits = False
     if not fits:
         raise shape_error(what, str(wanted), shape)
-
-
-def as_array(given: Any) -> Any:
-    """An argument, converted through DLPack where it has no other conversion to an array."""
-    if hasattr(given, "__dlpack__") and not hasattr(given, "__array__"):
-        return np.from_dlpack(given)
-    return given
 
 
 def result_dtype(unit: Unit) -> np.dtype[Any]:
