@@ -288,6 +288,10 @@ def test_a_front_is_a_step_line_through_its_points() -> None:
     spec = drawn("points")
     (front,) = [(encoding, rows) for _, mark, encoding, rows in layers(spec) if mark == "line"]
     assert [row["series"] for row in front[1]] == ["Front"] * 3
+    # Its markers are below those of the points that it goes through, and smaller.
+    (dots,) = [rows for _, mark, _, rows in layers(spec) if mark == "point"]
+    assert [row["series"] for row in dots] == ["Front"] * 3 + ["Others"] * 2
+    assert max(row["large"] for row in dots[:3]) < min(row["large"] for row in dots[3:])
     assert [layer["mark"]["interpolate"] for layer in spec["vconcat"][0]["hconcat"][0]["layer"]
             if layer["mark"]["type"] == "line"] == ["step-after"]  # fmt: skip
 
