@@ -140,8 +140,12 @@ class Rule:
     def replace(self, **changes: Any) -> Rule:
         """The rule with some fields changed. Raises SpecError for an unknown field, naming the nearest."""
         known = [field.name for field in dataclasses.fields(self)]
-        for key in changes:
+        for key, value in changes.items():
             if key not in known:
+                # A value says best which field was meant: `mode="ceil"` is `select`.
+                meant = [name for name, words in _WORDS.items() if isinstance(value, str) and value in words]
+                if meant:
+                    raise SpecError(f"unknown field of a rule {key!r}: did you mean {', '.join(meant)}?")
                 raise SpecError(nearest("field of a rule", key, known))
         return dataclasses.replace(self, **changes)
 
@@ -159,6 +163,16 @@ class Rule:
     def fraction_bits(self) -> int:
         """Bits below the leading one of the largest element."""
         return self.element.precision - 1
+
+
+# Fields that take words, and these.
+_WORDS = {
+    "select": [*Select],
+    "apply": [*Apply],
+    "nan": [*Special],
+    "infinity": [*Special],
+    "tensor_scale": [*TensorScale],
+}
 
 
 def is_f32(fmt: Format) -> bool:

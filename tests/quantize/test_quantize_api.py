@@ -110,6 +110,12 @@ def test_directed_rounding_of_what_is_below_every_float64_under_its_scale() -> N
         ((np.ones(3), "mxfp8-e4m3", 0.0), {}, TypeError, "axis must be an integer, not float"),
         ((np.ones(3), "mxfp8-e4m4"), {}, ValueError, "unknown rule 'mxfp8-e4m4': did you mean mxfp8-e4m3, mxfp8-e5m2"),
         ((np.ones(3), 8), {}, TypeError, "rule must be a rule or the name of one, not int"),
+        (
+            (np.ones(3), "mxfp8-e4m3"),
+            {"mode": "ceil"},
+            ValueError,
+            "unknown field of a rule 'mode': did you mean select",
+        ),
         ((np.ones(3), "mxfp8-e4m3"), {"blocks": 3}, ValueError, "unknown field of a rule 'blocks': did you mean block"),
         ((np.ones(3), "mxfp8-e4m3"), {"block": (1, 0)}, ValueError, "block must be two numbers of at least 1"),
         ((np.ones(3), "mxfp8-e4m3"), {"block": 32}, ValueError, "block must be two numbers of at least 1"),
