@@ -1,4 +1,7 @@
-"""Which packages there are: those in hwsim/, and rtl/ and tb/, which are installed as hwsim.rtl and hwsim.tb."""
+"""Which packages there are: those in hwsim/, and rtl/, tb/, docs/ and capture/, which are installed inside hwsim.
+
+docs/ and capture/ hold no Python; hwsim/pages.py finds them.
+"""
 
 from setuptools import find_packages, setup
 
@@ -6,5 +9,8 @@ setup(
     packages=[
         *find_packages(include=["hwsim", "hwsim.*"]),
         *(f"hwsim.{name}" for name in find_packages(include=["rtl", "rtl.*", "tb", "tb.*"])),
+        "hwsim.docs",
+        "hwsim.docs.studies",
+        "hwsim.capture",
     ]
 )

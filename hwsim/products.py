@@ -68,7 +68,7 @@ def dot(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scal
     unit: a unit, a preset's name, the path of a unit's file, or its keys.
     a, b: (n, K) codes of the unit's factors, or floats of the format's own dtype, which are taken by their bits. K at
     least 1, and a multiple of the scales' blocks; it is filled with zero terms up to whole groups, or whole
-    instructions (docs/arithmetic.md).
+    instructions (`hwsim docs arithmetic`).
     c: (n,) codes, or floats, of `operands.addend`; None is +0.
     scale_a, scale_b: (n, K / block) codes of the shared scales, block being that along K; None for an unscaled unit.
     Returns (n,) float32 or float16 with exact bits, where the result stands in a binary32 or binary16 container

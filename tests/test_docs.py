@@ -206,11 +206,11 @@ def test_capturing_goes_as_it_is_shown(
         missing("no g++: the capture program cannot be built")
     variables = capture_environment(CXX=quick_compiler(tmp_path_factory.mktemp("compiler"), str(compiler)))
     steps = [command for command in commands("hwsim", "capture/run") if command.where.startswith("silicon.md")]
-    assert [command.words[:2] for command in steps[:2]] == [("hwsim", "capture"), ("capture/run", "cases.txt")]
+    assert [command.words[1] for command in steps[:3]] == ["capture", "capture", "cases.txt"]
     for command in steps:
         words = [word.replace("h200", "stand-in-no-gpu") for word in command.words[1:]]
         if command.words[0] == "capture/run":
-            done = run_tool(["sh", str(ROOT / command.words[0]), "--standin", *words], files, **variables)
+            done = run_tool([command.words[0], "--standin", *words], files, **variables)
             assert done.returncode == 0, done.stderr
             continue
         few = ["--cases", "800"] if words[1] == "cases" else []

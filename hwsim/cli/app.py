@@ -49,6 +49,7 @@ def root(
     hwsim check v/ results.txt                      what a device answered, and what would explain it
     hwsim dut-init TOP.v                            a first DUT.yaml, for cosim --dut: your own RTL
     hwsim capture --help                            ask a real GPU what it returns
+    hwsim docs dut                                  a page of the documentation; without a name, a list
     hwsim doctor                                    what hwsim can use on this machine, and how to get the rest
     hwsim verilator --lint-only my_unit.v           the Verilator that hwsim found
 

@@ -33,6 +33,7 @@ capture = typer.Typer(
 
     \b
     hwsim capture cases hopper-wgmma-e4m3-f32 -o cases.txt    designed cases, to take to the GPU machine
+    hwsim capture kit capture                                 the program that runs them there, as a folder
     capture/run cases.txt results.txt                         there: nvcc, this folder and the file are all it needs
     hwsim capture import cases.txt results.txt                keep the results in vectors/silicon/GPU
     hwsim capture judge vectors/silicon/h200                  which candidates of each rule they leave
@@ -94,7 +95,7 @@ def cases(
     checksum = write_cases(output, f"hwsim {hwsim.__version__}", seed, sections)
     total = sum(len(section.cases) for section in sections)
     say(f"{output}: {total:,} cases of {len(sections)} instructions, seed {seed}, checksum {checksum}")
-    say(f"on the GPU machine: capture/run {output.name} results.txt")
+    say(f"on the GPU machine: capture/run {output.name} results.txt (hwsim capture kit capture writes the program)")
 
 
 def _show_design(section: Section, designed: list[Designed]) -> None:
@@ -116,6 +117,35 @@ def _show_design(section: Section, designed: list[Designed]) -> None:
             candidates = ", ".join(candidate.name for candidate in rule.candidates if candidate.name in names)
             say(f"{rule.rule.name}: not told apart in {rule.tried:,} tries: {candidates}")
     say()
+
+
+@capture.command()
+def kit(
+    output: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The program's folder; made where it is missing.")
+    ] = Path("capture"),
+) -> None:
+    """Write the program that runs cases on a GPU: its sources, and `run`, which builds and starts it.
+
+    \b
+    hwsim capture kit capture
+
+    The GPU machine needs this folder and nvcc, not hwsim. DIR/README.md describes the program and its files.
+    """
+    from hwsim.files import replaced
+    from hwsim.pages import kit as files
+
+    content = files()
+    for name, data in content.items():
+        path = output / name
+        if path.exists() and (not path.is_file() or path.read_bytes() != data):
+            raise InputError(f"{path} is there already and is another; name another folder")
+    for name, data in content.items():
+        if not (output / name).exists():
+            with replaced(output / name) as file:
+                file.write(data)
+    (output / "run").chmod(0o755)
+    say(f"{output}: {len(content)} files; on the GPU machine: {output / 'run'} CASES RESULTS")
 
 
 @capture.command("import")

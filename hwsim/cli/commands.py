@@ -5,6 +5,7 @@ from hwsim.cli import (
     check,
     codec,
     cosim,
+    docs,
     doctor,
     dut,
     explain,
@@ -20,6 +21,6 @@ from hwsim.cli import (
 from hwsim.cli.app import app
 
 __all__ = [
-    "app", "capture", "check", "codec", "cosim", "doctor", "dut", "explain", "export", "formats", "gemm", "rtl",
+    "app", "capture", "check", "codec", "cosim", "docs", "doctor", "dut", "explain", "export", "formats", "gemm", "rtl",
     "study", "units", "vectors", "verilator",
 ]  # fmt: skip

@@ -27,6 +27,13 @@ def formats(incomplete: str) -> list[str]:
     return _or_file(list(shipped()), incomplete)
 
 
+def pages() -> list[str]:
+    """Pages of the documentation."""
+    from hwsim.pages import pages as shipped
+
+    return list(shipped())
+
+
 def rules() -> list[str]:
     """Rules of quantisation."""
     from hwsim.quantize import rules as shipped

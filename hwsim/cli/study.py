@@ -54,7 +54,7 @@ class PresetSize(StrEnum):
 @app.command()
 def study(
     context: typer.Context,
-    file: Annotated[Path | None, typer.Argument(metavar="[STUDY.yaml]", help="A study; docs/study.md.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="[STUDY.yaml]", help="A study (hwsim docs study).")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where results go.")] = None,
     preset: Annotated[
         str | None,

@@ -188,7 +188,7 @@ class Dut:
 
 
 def load_dut(path: str | Path) -> Dut:
-    """A user's design, from its YAML file (docs/dut.md). Paths in the file start where the file is.
+    """A user's design, from its YAML file (`hwsim docs dut`). Paths in the file start where the file is.
 
     Raises SpecError for a file that breaks a rule, naming file, line, key, rule and value.
     """

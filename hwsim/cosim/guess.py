@@ -149,7 +149,7 @@ def _lines(
         return f"  {UNKNOWN} {why}"
 
     module = made.module
-    yield f"# {module.name}, as its ports look. Lines marked `{UNKNOWN}` are guesses to be answered; see docs/dut.md."
+    yield f"# {module.name}, as its ports look. Lines marked `{UNKNOWN}` are guesses to be answered: `hwsim docs dut`."
     shown = unit if unit is None or specified is None or "/" not in unit else os.path.relpath(unit, folder)
     yield f"unit: {shown or 'hopper-wgmma-e4m3-f32'}" + ("" if shown else asked("unit", "what it claims to be"))
     yield f"sources: [{', '.join(os.path.relpath(source, folder) for source in sources)}]"

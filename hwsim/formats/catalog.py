@@ -120,7 +120,7 @@ def get_format(name: str | Path | Format) -> Format:
     """The format of a name, or in a YAML file.
 
     name: a name that `hwsim formats` lists; one of IEEE P3109, as binary8p3se; a path to a YAML file with the keys of
-    docs/formats.md; or a format.
+    `hwsim docs formats`; or a format.
     Raises SpecError (a ValueError) for an unknown name, naming the nearest, and for a file that breaks a rule;
     TypeError for what is none of the three.
     """

@@ -58,8 +58,8 @@ def _merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 def load_unit(name: UnitLike) -> Unit:
     """The unit of a name, in a YAML file, or of keys as a file has them.
 
-    name: a name that `hwsim units` lists, a path to a YAML file (docs/units.md), a mapping of keys, or a unit. A file
-    may name formats of its own by paths that start where the file is.
+    name: a name that `hwsim units` lists, a path to a YAML file (`hwsim docs units`), a mapping of keys, or a unit. A
+    file may name formats of its own by paths that start where the file is.
     Raises SpecError (a ValueError) for an unknown name, naming the nearest, and for keys that break a rule, naming
     file, line, key, rule and value; TypeError for what is none of the four.
     """

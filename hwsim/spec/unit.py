@@ -1,7 +1,7 @@
 """The specification of the results of a dot-product unit, bit for bit, with its rules checked.
 
 Registers and cycles are in `hwsim.spec.implementation.Pipeline`. The arithmetic that these settings choose is in
-docs/arithmetic.md.
+`hwsim docs arithmetic`.
 """
 
 from __future__ import annotations

@@ -22,9 +22,7 @@ from hwsim.vectors.lines import column_formats, layouts, lines_of
 from hwsim.vectors.plan import SetPlan, Wanted
 
 VERSION = 4  # of the sequence of cases, and of what the files hold and how
-NOTE = (
-    "# Written by `hwsim vectors`; docs/vectors.md says what the files hold. `hwsim check` compares results with it.\n"
-)
+NOTE = "# By `hwsim vectors`; `hwsim docs vectors` says what the files hold. `hwsim check` compares results with it.\n"
 
 
 class Counts:

@@ -33,7 +33,7 @@ class Use(StrEnum):
     DISTRIBUTED = "study --scheduler"
     MODELS = "study of real models"
     AREA = "study --pareto"
-    CAPTURE = "capture/run"
+    CAPTURE = "capture kit"
     CAPTURED = "cosim, suite captured"
     SPEED = "speed"
 

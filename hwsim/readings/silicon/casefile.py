@@ -1,4 +1,4 @@
-"""Case files: text that the capture program reads. Docs: capture/README.md."""
+"""Case files: text that the capture program reads. `hwsim docs capture` describes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Result files: text that the capture program writes. Docs: capture/README.md."""
+"""Result files: text that the capture program writes. `hwsim docs capture` describes them."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from hwsim.readings.silicon.instructions import INSTRUCTIONS, GpuInstruction
 from hwsim.readings.silicon.results import FACTS, ResultFile, SectionResults
 
 MANIFEST = "manifest.yaml"
-NOTE = "# Written by `hwsim capture import`: what a GPU returned. docs/silicon.md says how to read it.\n"
+NOTE = "# Written by `hwsim capture import`: what a GPU returned. `hwsim docs silicon` says how to read it.\n"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Bounds on the accumulation error of a unit, by what its stages may lose (hwsim/study/accuracy/roundings.py).
 
 Worst case: every loss is as large as it can be, and all add up. Probabilistic: losses are independent and of mean zero
-(Higham and Mary 2019, SIAM Journal on Scientific Computing 41(5)). docs/study-measures.md derives both.
+(Higham and Mary 2019, SIAM Journal on Scientific Computing 41(5)). `hwsim docs study-measures` derives both.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `accumulation` is what the unit returned less the exact product of the quantised operands, `quantization` that product
 less the exact product of the numbers before quantisation, `total` what the unit returned less the latter.
-docs/study-measures.md has the formulas.
+`hwsim docs study-measures` has the formulas.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class Errors(NamedTuple):
 
 
 def trial_measures(outcome: TrialOutcome) -> dict[str, float]:
-    """All measures of a trial, by name; docs/study-measures.md. Results that are not finite are counted and left out.
+    """All measures of a trial, by name; `hwsim docs study-measures`. Results that are not finite are counted, and left
+    out.
 
     NaN stands where nothing is left to measure, or 0 / 0: an SNR without a signal and without an error.
     """

@@ -1,7 +1,7 @@
 """How often each stage of a unit rounds a sum, and how much of it each rounding can lose.
 
-Each stage is a list of losses, from which hwsim/study/accuracy/bounds.py makes bounds. docs/study-measures.md has the
-reasons.
+Each stage is a list of losses, from which hwsim/study/accuracy/bounds.py makes bounds. `hwsim docs study-measures` has
+the reasons.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ KINDS = "distribution, tensor, or a and b"
 
 
 def parse_data(entry: Entry, folder: Path) -> Data:
-    """The data that an entry describes; docs/study-data.md has all forms.
+    """The data that an entry describes; `hwsim docs study-data` has all forms.
 
     entry: a distribution's name or a tensor's file, with or without parameters, `outliers:factor=100`; the same as a
     mapping; or a mapping with `a` and `b`, which are one of these each. A mapping may give a `name`; else it is the
