@@ -10,7 +10,7 @@ import typer
 
 from hwsim.cli import complete
 from hwsim.cli.app import app
-from hwsim.cli.output import console, print_table, say
+from hwsim.cli.output import console, is_terminal, print_table, say
 from hwsim.pages import page, pages, title
 
 
@@ -38,7 +38,7 @@ def docs(
     file = page(name)
     if path:
         say(str(file))
-    elif console().is_terminal:
+    elif is_terminal(console()):
         from rich.markdown import Markdown
 
         os.environ.setdefault("LESS", "FRX")  # less shows colours, and a page that is no longer than the screen at once

@@ -22,9 +22,14 @@ def console() -> Console:
 
 def _console(stderr: bool) -> Console:
     plain = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    if plain.is_terminal or os.environ.get("COLUMNS"):
+    if is_terminal(plain) or os.environ.get("COLUMNS"):
         return plain
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=UNLIMITED)
+
+
+def is_terminal(of: Console) -> bool:
+    """Whether somebody looks at it. Notebooks and build servers set FORCE_COLOR, which asks for colours alone."""
+    return of.file.isatty()
 
 
 def say(text: str | Text = "", style: str | None = None) -> None:

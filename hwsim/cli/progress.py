@@ -19,6 +19,8 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 from rich.text import Text
 
+from hwsim.cli.output import is_terminal
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -45,7 +47,7 @@ class Progress:
         if products:
             counted = [TaskProgressColumn(), _Rate(), TimeRemainingColumn()]
         columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), *counted]
-        self.bar = Bar(*columns, console=self.console, transient=True, disable=not self.console.is_terminal)
+        self.bar = Bar(*columns, console=self.console, transient=True, disable=not is_terminal(self.console))
         self.task = self.bar.add_task(what, total=total)
 
     def __enter__(self) -> Progress:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
+from hwsim.cli.output import print_table
 from hwsim.cli.progress import Progress
 
 
@@ -20,6 +23,18 @@ def test_nothing_is_drawn_where_there_is_no_terminal(capsys: pytest.CaptureFixtu
     assert capsys.readouterr() == ("", "")
 
 
+def test_colours_that_are_asked_for_make_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A notebook's cells have FORCE_COLOR, and keep whatever is written.
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    with Progress("work", 4) as bar:
+        bar.advance()
+    print_table(["", ""], [["x", "a long line " * 20]])
+    assert capsys.readouterr() == ("x  " + ("a long line " * 20).rstrip() + "\n", "")
+
+
 def test_steps_are_lines_where_they_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress("work", lines=True) as bar:
         bar.plan(2)
@@ -34,6 +49,7 @@ def test_a_terminal_shows_what_is_done_of_how_much(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with Progress("reading", products=products) as bar:
         bar.plan(8, "multiplying")
         bar.advance(2)
