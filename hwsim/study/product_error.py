@@ -51,7 +51,7 @@ class KindOfError:
         return f"{snr}, at most {self.largest:.3g}, mean {self.mean:.3g}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProductError:
     """The error of a matrix product: `print` it for a line; a notebook draws it.
 
@@ -79,6 +79,9 @@ class ProductError:
     def left_out(self) -> str:
         """What nothing is said of."""
         return f"; {self.nonfinite:,} results are not finite" if self.nonfinite else ""
+
+    def __repr__(self) -> str:
+        return f"<ProductError {self}>"
 
     def __str__(self) -> str:
         kinds = f"total {self.total}; quantisation {self.quantization}; accumulation {self.accumulation}"

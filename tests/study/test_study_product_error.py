@@ -52,6 +52,7 @@ def test_errors_are_those_of_rationals(name: str, rule: str | None) -> None:
     signal = np.sqrt(np.mean([float(x) ** 2 for row in numbers for x in row]))
     assert found.size == pytest.approx(signal)
     assert found.total.snr_db == pytest.approx(20 * np.log10(signal / np.sqrt(np.mean(found.total.errors**2))))
+    assert repr(found) == f"<ProductError {found}>"
     assert str(found).count("\n") == 0 and f"SNR {found.total.snr_db:.1f} dB" in str(found)
 
 
