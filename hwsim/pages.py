@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 from hwsim.errors import InputError
@@ -31,6 +30,8 @@ def page(name: str) -> Path:
     every = pages()
     plain = name.removeprefix("docs/").removesuffix(".md")
     if plain not in every:
+        import difflib
+
         close = difflib.get_close_matches(plain, every, n=1)
         hint = f", did you mean {close[0]}?" if close else ""
         raise InputError(f"no page {name!r}{hint} (hwsim docs lists them)")
