@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -210,3 +211,15 @@ def test_ctrl_c_before_the_command_is_known_is_status_130() -> None:
 def test_the_lists_do_not_import_amaranth() -> None:
     code = "import sys, hwsim.cli; hwsim.cli.main(['units']); sys.exit('amaranth' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_is_collected_as_before_a_command(enabled: bool, run: Run) -> None:
+    # It is not while commands are imported.
+    if not enabled:
+        gc.disable()
+    try:
+        assert run("--version").status == 0
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable()
