@@ -74,7 +74,7 @@ def test_an_error_has_its_histogram() -> None:
     error = hwsim.error("hopper-wgmma-e4m3-f32", NORMAL[0], NORMAL[1].T)
     text = shown(error)
     assert text.startswith("hopper-wgmma-e4m3-f32, scaling direct: 40 x 64 by 64 x 40 the product's rms is ")
-    assert f"quantization {error.quantization.snr_db:.1f} {error.quantization.largest:.3g}" in text
+    assert f"quantisation {error.quantization.snr_db:.1f} {error.quantization.largest:.3g}" in text
 
 
 def test_a_histogram_counts_every_magnitude_once() -> None:

@@ -34,6 +34,7 @@ class Use(StrEnum):
     MODELS = "study of real models"
     AREA = "study --pareto"
     CAPTURE = "capture kit"
+    NOTEBOOKS = "notebooks"
     CAPTURED = "cosim, suite captured"
     SPEED = "speed"
 

