@@ -18,7 +18,7 @@ from hwsim.files import ascii_lines, bounded_lines
 from hwsim.spec import Unit, load_unit, presets
 
 if TYPE_CHECKING:
-    from hwsim.readings import Consistent
+    from hwsim.report import RunReport
     from hwsim.vectors.findings import Findings
 
 MISMATCH = 1
@@ -50,27 +50,17 @@ def check(
     comment lines on, and writes its result behind what it was given.
     Exit status: 0 all equal; 1 a wrong result, or fewer than there are cases; 2 a file that cannot be read.
     """
-    again = shlex.join(["hwsim", "check", folder, results])
+    from hwsim.report import write_reports
+
+    again = shlex.join(["hwsim", "check", folder, results, *(["--report", str(report)] if report is not None else [])])
     findings = _pipe(results) if folder == "-" else _file(folder, results)
-    explanations = findings.explanations()
-    mismatches = findings.mismatches(again, _unit_argument(findings.unit, folder), explanations)
-    _print_findings(findings, explanations)
-    if mismatches:
-        from hwsim.report import mismatch_lines
-
-        for mismatch in mismatches[:SHOWN]:
-            say()
-            say(f"{mismatch.where}: case {mismatch.case}", style="red")
-            # The semantics that explain all mismatches are printed above.
-            say("\n".join(mismatch_lines(mismatch.changed(semantics=()))))
-            say(f"  every stage: {mismatch.explain}")
+    found = findings.report(again, _unit_argument(findings.unit, folder))
+    _show(found)
     if report is not None:
-        from hwsim.report import write_reports
-
         report.mkdir(parents=True, exist_ok=True)
-        write_reports(report, findings.report(again, mismatches))
+        write_reports(report, found)
         note(f"report: {report / 'report.html'}")
-    if not findings.row.passed:
+    if not found.passed:
         raise typer.Exit(MISMATCH)
 
 
@@ -109,19 +99,20 @@ def _opened(results: str) -> Iterator[Iterator[str]]:
         yield ascii_lines(bounded_lines(file, results), results)
 
 
-def _print_findings(findings: Findings, explanations: list[Consistent]) -> None:
-    row = findings.row
-    compared = f"{findings.compared:,} of {findings.planned:,} results compared"
+def _show(report: RunReport) -> None:
+    """Print what a check found, as its record has it."""
+    from hwsim.report import cause_lines, counted, mismatch_lines
+
+    (row,) = report.rows
+    compared = f"{row.compared:,} of {counted(row.planned, 'result')} compared, {row.suite} of {row.unit}"
     if row.passed:
-        say(f"all equal: {compared}, {findings.suite} of {findings.unit.name}")
+        say(f"all equal: {compared}")
         return
-    say(f"{findings.wrong:,} wrong: {compared}, {findings.suite} of {findings.unit.name}", style="red")
-    for hint in findings.hints:
-        say(f"  {hint}")
-    if explanations and explanations[0].everything:
-        say("consistent with: " + "; or ".join(explanation.name for explanation in explanations[:4]))
-        say(f"  {explanations[0].description}")
-    elif explanations:
-        say("no known semantics explains all; the nearest:")
-        for explanation in explanations:
-            say(f"  {explanation}")
+    say(f"{row.mismatches:,} wrong: {compared}", style="red")
+    for line in (*(f"  {hint}" for hint in row.notes), *cause_lines(report.causes)):
+        say(line)
+    for mismatch in report.mismatches[:SHOWN]:
+        say()
+        say(f"{mismatch.where}: case {mismatch.case}", style="red")
+        say("\n".join(mismatch_lines(mismatch)))
+        say(f"  every stage: {mismatch.explain}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import partial
@@ -21,8 +20,8 @@ from hwsim.spec import Unit, load_unit, pipeline
 
 if TYPE_CHECKING:
     from hwsim.cosim.design import Design
-    from hwsim.cosim.run import CosimOptions, RunResult
-    from hwsim.report import Row
+    from hwsim.cosim.run import CosimOptions
+    from hwsim.report import Row, RunReport
 
 MISMATCH, BAD_INPUT = 1, 2
 MOST_REPORTS = 3
@@ -104,10 +103,9 @@ def cosim(
         options = asked(designs=theirs(dut, assertions))
         what, status = "elaboration and cases", BAD_INPUT
         refused = f"{dut}: a simulator refused the design, with the lines above"
-    started = time.monotonic()
-    result = played(what, partial(run, options), refused, status)
-    show(options, result, started)
-    if not result.passed:
+    report = played(what, partial(run, options), refused, status)
+    show(options, report)
+    if not report.passed:
         raise typer.Exit(MISMATCH)
 
 
@@ -130,38 +128,46 @@ def theirs(path: Path, assertions: bool) -> tuple[Design, ...]:
     return (dut_design(load_dut(path), assertions, str(path)),)
 
 
-def show(options: CosimOptions, result: RunResult, started: float) -> None:
-    """Print the results of a run. started: on the monotonic clock."""
-    from hwsim.report import failure_lines
+def show(options: CosimOptions, report: RunReport) -> None:
+    """Print a run's record."""
+    from hwsim.report import counted, failure_lines
+    from hwsim.report.text import explained_lines, minimal_lines
 
     heads = ["unit", "suite", "simulator", "cases", "mismatches", "cycles", "cases/s", ""]
-    print_table(heads, [_cells(row) for row in result.rows], right=[3, 4, 5, 6])
-    for row in [row for row in result.rows if not row.passed][:MOST_REPORTS]:
+    print_table(heads, [_cells(row) for row in report.rows], right=[3, 4, 5, 6])
+    for row in report.failed[:MOST_REPORTS]:
         say()
-        say("MISMATCH " + "\n".join(failure_lines(row, result.of(row))), style="red")
-    if result.story:
+        say("MISMATCH " + "\n".join(failure_lines(row, report.of(row))), style="red")
+    if options.case is not None and report.mismatches:
+        say("\n".join(explained_lines(report.mismatches[0])))
+    if report.minimal is not None:
         say()
-        say("\n".join(result.story))
+        say("\n".join(minimal_lines(report.minimal, report.causes)))
     say()
-    for line in [*result.notes, *_covered(options, result)]:
+    for line in [*map(str, report.left_out), *report.notes, *_covered(options, report)]:
         say(line)
-    say(verdict(result.rows, started, options.seed))
+    figures = report.figures
+    compared = f"{counted(figures.compared, 'comparison')} in {report.seconds:.0f} s"
+    missing = f", {figures.not_compared:,} that were planned did not come" if figures.not_compared else ""
+    say(f"{report.verdict}: {compared}{missing}, seed {report.seed}")
     output, logs = options.folder, "logs and waveforms" if options.waves else "logs"
     say(f"report: {output / 'report.html'}; the same as JSON: {output / 'results.json'}")
     say(f"JUnit XML: {output / 'results.xml'}; {logs}: {output}/")
-    say(f"again: {options.whole}")
+    say(f"again: {report.command}")
 
 
-def _covered(options: CosimOptions, result: RunResult) -> Iterator[str]:
+def _covered(options: CosimOptions, report: RunReport) -> Iterator[str]:
     """Lines about our units' overflow, and about the coverage of every design."""
     from hwsim.cosim.unitdesign import UnitDesign
 
-    covered = {coverage.unit: coverage for coverage in result.coverage}
+    covered = report.covered_units
     for design in options.designs:
         if isinstance(design, UnitDesign):
             yield f"{design.name}: {ranges(design.unit)}"
         if design.name in covered:
-            yield f"{design.name}: {covered[design.name].line}"
+            bins = covered[design.name]
+            rest = "; the others by name in report.html" if bins.missed or bins.open else ""
+            yield f"{design.name}: coverage: {bins}{rest}"
 
 
 def _cells(row: Row) -> list[str]:
@@ -175,14 +181,6 @@ def _cells(row: Row) -> list[str]:
         f"{row.rate:,.0f}",
         "ok" if row.passed else "FAILED",
     ]
-
-
-def verdict(rows: Sequence[Row], started: float, seed: int) -> str:
-    """The outcome of a run, in a line. started: on the monotonic clock."""
-    failed = sum(not row.passed for row in rows)
-    total = sum(row.compared for row in rows)
-    outcome = f"{failed} of {len(rows)} suites failed" if failed else "all equal"
-    return f"{outcome}: {total:,} comparisons in {time.monotonic() - started:.0f} s, seed {seed}"
 
 
 def ranges(unit: Unit) -> str:

@@ -13,7 +13,7 @@ from hwsim.cases.case import Case
 from hwsim.cosim.design import DotDesign, Played, Tick
 from hwsim.cosim.interface import port_counts
 from hwsim.cosim.suites import takes
-from hwsim.report import CoverageGroup, coverage_groups
+from hwsim.report import CoverageGroup, counted, coverage_groups
 from hwsim.spec import NotImplementedYet
 
 Compared = tuple[str, Sequence[Case]]  # a suite's name, and the cases of it that were compared
@@ -32,27 +32,15 @@ class UnitCoverage:
     compared: int
     contradicted: tuple[str, ...] = ()
 
-    def count(self, state: str) -> int:
-        """Bins in a state."""
-        return sum(group.count(state) for group in self.groups)
-
-    @property
-    def line(self) -> str:
-        """`1,929 of 1,982 reachable bins hit`, and where the others are."""
-        hit, missed, unknown = (self.count(state) for state in ("hit", "missed", "open"))
-        words = f"coverage: {hit:,} of {hit + missed:,} reachable bins hit"
-        words += f", {unknown:,} open" if unknown else ""
-        return words + ("; the rest in report.html" if missed or unknown else "")
-
     @property
     def notes(self) -> list[str]:
         """What was sampled; proofs that turned out wrong."""
-        few = (
-            f"{self.sampled:,} of {self.compared:,} different cases that were compared are counted: all of the suites "
+        whole = f"of {counted(self.compared, 'different case')} that came back, all are counted"
+        some = (
+            f"of {counted(self.compared, 'different case')} that came back, {self.sampled:,} are counted: all of the "
+            "suites dot directed and handshake and reset, and of each other suite some, evenly chosen"
         )
-        few += "dot directed and handshake and reset, and of each other suite some, evenly chosen"
-        every = f"all {self.compared:,} different cases that were compared are counted"
-        lines = [f"coverage of {self.unit}: {every if self.sampled == self.compared else few}"]
+        lines = [f"coverage of {self.unit}: {whole if self.sampled == self.compared else some}"]
         return lines + [f"{self.unit}: {name} was hit, and is said to be unreachable" for name in self.contradicted]
 
 
@@ -104,7 +92,7 @@ def unit_coverage(
     shown = planned(bins, hits.keys() | reached(design, known))
     return UnitCoverage(
         design.name,
-        coverage_groups(shown, hits, unit=design.name, **labels(one.name for one in bins)),
+        coverage_groups(shown, hits, unit=design.name, **labels(unit, (one.name for one in bins))),
         counter.cases,
         len(first) + sum(map(len, others)),
         tuple(one.name for one in bins if not one.reachable and one.name in hits),

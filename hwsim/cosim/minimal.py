@@ -19,31 +19,31 @@ from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.play import play_simulated
 from hwsim.cosim.shrink import Shrinker, Shrunk
 from hwsim.cosim.simulate import command
-from hwsim.cosim.story import MINIMAL, minimal_mismatch, naming, story
+from hwsim.cosim.story import MINIMAL, minimal_mismatch
 from hwsim.cosim.suites import PAIRS, expected_codes
 from hwsim.readings import Consistent, consistent
-from hwsim.report import Mismatch
+from hwsim.report import KnownCause, Mismatch, counted
+from hwsim.report.text import minimal_lines
 
 MOST_NAMED = 2000  # right results, and wrong ones, that a reading must explain
 MOST_NAMES = 3
 NO_MINIMAL = (
-    "no minimal case: none of {count:,} failing cases fails alone, after a reset and without back-pressure; see "
+    "no minimal case: none of {count} fails alone, after a reset and without back-pressure; see "
     "registers, contexts and handshake"
 )
 
 
 @dataclass(frozen=True)
-class MinimalCase:
-    """The simplest failing case.
+class Minimized:
+    """What came of looking for the simplest failing case.
 
-    shrunk: None where no failing case fails alone. story: for a reader. named: the readings that explain every result
-    that came. mismatch: as a report has it.
+    mismatch: it, as a report has it; None where no failing case fails alone, as a note says, or where none was looked
+    for. causes: what would explain the results.
     """
 
-    shrunk: Shrunk | None
-    story: list[str]
-    named: tuple[str, ...] = ()
     mismatch: Mismatch | None = None
+    causes: tuple[KnownCause, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,22 +60,23 @@ class Minimizer:
     folder: Path
     final: Path
 
-    def minimize(self, played: Sequence[Played]) -> MinimalCase | None:
-        """The simplest failing case; None where no case fails."""
+    def minimize(self, played: Sequence[Played]) -> Minimized:
+        """The simplest failing case, and what would explain the results."""
         failing = [case for one in played for case in _failing(one)]
         if not failing:
-            return None
+            return Minimized()
         shrunk = Shrinker(self.design, self._answers).shrink(failing)
         if shrunk is None:
-            return MinimalCase(None, [NO_MINIMAL.format(count=len(failing))])
-        found = self._named(played)
-        names = naming(found)
+            return Minimized(notes=(NO_MINIMAL.format(count=counted(len(failing), "failing case")),))
+        causes = tuple(
+            KnownCause(name=one.name, description=one.description, right=one.right, of=one.of)
+            for one in self._named(played)
+        )
         files, again = self._kept(shrunk)
-        mismatch = minimal_mismatch(self.design, self.simulator, shrunk, names, files, again)
-        kept = [f"{what}: {path}" for what, path in files.items()]
-        lines = [*story(self.design.unit, shrunk), *names, *kept, f"again: {again}"]
-        (self.folder / MINIMAL / "story.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return MinimalCase(shrunk, lines, tuple(one.name for one in found if one.everything), mismatch)
+        mismatch = minimal_mismatch(self.design, self.simulator, shrunk, files, again)
+        text = "\n".join(minimal_lines(mismatch, causes))
+        (self.folder / MINIMAL / "story.txt").write_text(f"{text}\n", encoding="utf-8")
+        return Minimized(mismatch, causes)
 
     def _play(self, simulator: str, suite: Suite, job: Path, *, trace: bool) -> Played:
         # Without assertions: one that fails would end the simulation of all candidates.

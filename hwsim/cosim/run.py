@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,20 +20,18 @@ from hwsim.cosim.coverage import UnitCoverage, design_coverage
 from hwsim.cosim.design import Design, DotDesign, Play, Played, Suite
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.folder import results_folder
-from hwsim.cosim.minimal import MinimalCase, Minimizer
+from hwsim.cosim.minimal import Minimized, Minimizer
 from hwsim.cosim.play import BULK, play_in_bulk, play_simulated
 from hwsim.cosim.report import judge
-from hwsim.cosim.shrink import Shrunk
 from hwsim.cosim.simulate import command
-from hwsim.cosim.story import SUITE, story
-from hwsim.cosim.suites import Planner, expected_codes
+from hwsim.cosim.story import meant
+from hwsim.cosim.suites import Planner
 from hwsim.cosim.tables import TablesDesign
 from hwsim.cosim.tools import require
 from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.errors import InputError
-from hwsim.report import Mismatch, Row, RunReport, write_reports
+from hwsim.report import LeftOut, Mismatch, Row, RunReport, write_reports
 from hwsim.spec import as_yaml
-from hwsim.tb.job import MISSING
 
 WORKERS = 2
 
@@ -102,40 +101,25 @@ class Silence(Watcher):
 
 
 @dataclass
-class RunResult:
-    """What came of a run.
-
-    mismatches: the first ones of every row that has some. coverage: of each unit that has a plan.
-    notes: cases and suites that were left out, and why. minimal: of a user's design that failed.
-    """
+class _Found:
+    """What a run found so far. notes: what else is to be said. coverage: of each unit that has a plan."""
 
     rows: list[Row] = field(default_factory=list)
     mismatches: list[Mismatch] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
     coverage: list[UnitCoverage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    minimal: MinimalCase | None = None
-
-    @property
-    def passed(self) -> bool:
-        """Whether there was something to run, and all of it passed."""
-        return bool(self.rows) and all(row.passed for row in self.rows)
-
-    @property
-    def story(self) -> list[str]:
-        """Of the minimal case, for a reader."""
-        return self.minimal.story if self.minimal else []
-
-    def of(self, row: Row) -> list[Mismatch]:
-        """The mismatches of a row that are reported."""
-        return [mismatch for mismatch in self.mismatches if mismatch.key == row.key]
+    minimal: Minimized = field(default_factory=Minimized)
 
 
-def run(options: CosimOptions, watcher: Watcher | None = None) -> RunResult:
+def run(options: CosimOptions, watcher: Watcher | None = None) -> RunReport:
     """Run everything, or stop everything: when this returns or raises, no simulator runs and no file is half written.
 
+    Returns the run's record, which is written to the folder in all its forms.
     Raises ToolMissing for a simulator that is missing, BuildFailed for a design that a simulator refuses, and
     ValueError for two designs of one name, for arrays as ports on Icarus, and for a folder that holds something else.
     """
+    started = time.monotonic()
     for simulator in options.simulators:
         require(simulator)
     names = [design.name for design in options.designs]
@@ -147,33 +131,29 @@ def run(options: CosimOptions, watcher: Watcher | None = None) -> RunResult:
     if options.cases is not None and options.cases < 1:
         raise InputError(f"cases must be at least 1, not {options.cases}: a run of none proves nothing")
     with results_folder(options.folder) as folder:
-        result = _Run(options, watcher or Silence(), folder).all()
-        _write(options, result, folder)
-    return result
+        found = _Run(options, watcher or Silence(), folder).all()
+        report = _report(options, found, time.monotonic() - started)
+        write_reports(folder, report)
+    return report
 
 
-def _write(options: CosimOptions, result: RunResult, folder: Path) -> None:
-    """The reports; the minimal case is a suite of its own, the first one."""
-    rows, mismatches = result.rows, result.mismatches
-    found = result.minimal.mismatch if result.minimal else None
-    if found is not None:
-        row = Row(unit=found.unit, suite=SUITE, driver=found.driver, planned=1, compared=1, mismatches=1)
-        rows, mismatches = [row, *rows], [found, *mismatches]
+def _report(options: CosimOptions, found: _Found, seconds: float) -> RunReport:
     dots = [design for design in options.designs if isinstance(design, DotDesign)]
-    theirs = " --dut" if any(isinstance(design, DutDesign) for design in dots) else ""
-    title = f"hwsim cosim{theirs}: {', '.join(design.title for design in dots)}"
-    report = RunReport(
-        title=title,
+    return RunReport(
+        title=f"Co-simulation of {', '.join(design.title for design in dots)}",
         command=options.whole,
         version=version("hwsim"),
         seed=options.seed,
+        seconds=round(seconds, 1),
         units=tuple(yaml.safe_load(as_yaml(design.unit)) for design in dots),
-        rows=tuple(rows),
-        coverage=tuple(group for one in result.coverage for group in one.groups),
-        mismatches=tuple(mismatches),
-        notes=(*result.notes, *(note for one in result.coverage for note in one.notes)),
+        rows=tuple(found.rows),
+        left_out=tuple(found.left_out),
+        coverage=tuple(group for one in found.coverage for group in one.groups),
+        mismatches=tuple(found.mismatches),
+        minimal=found.minimal.mismatch,
+        causes=found.minimal.causes,
+        notes=(*found.notes, *found.minimal.notes, *(note for one in found.coverage for note in one.notes)),
     )
-    write_reports(folder, report)
 
 
 @dataclass(frozen=True)
@@ -181,9 +161,9 @@ class _Run:
     options: CosimOptions
     watcher: Watcher
     folder: Path
-    result: RunResult = field(default_factory=RunResult)
+    found: _Found = field(default_factory=_Found)
 
-    def all(self) -> RunResult:
+    def all(self) -> _Found:
         """Every design on every simulator; of a user's design that fails, the simplest case."""
         processes.start()
         pool = ThreadPoolExecutor(WORKERS)
@@ -194,7 +174,7 @@ class _Run:
                 # Meanwhile the simulators are at work on the next design.
                 if isinstance(design, DotDesign) and self.options.case is None:
                     found = design_coverage(design, self.options.seed, played, self.watcher.tick)
-                    self.result.coverage += [found] if found else []
+                    self.found.coverage += [found] if found else []
                 if isinstance(design, DutDesign):
                     self._minimize(design, played)
         except BaseException:
@@ -202,7 +182,7 @@ class _Run:
             raise
         finally:
             pool.shutdown(cancel_futures=True)
-        return self.result
+        return self.found
 
     def _submit(self, pool: ThreadPoolExecutor) -> Iterator[tuple[Design, list[Future[list[Played]]]]]:
         """The simulations of each design; all builds are at work before the first suite is planned."""
@@ -231,8 +211,9 @@ class _Run:
             suite = Suite("case", (load_case(options.case, design),))
             return [design.play(suite, Stream(options.seed, "case"), tick)]
         if isinstance(design, DotDesign):
-            plays, notes = Planner(design, options.seed).plan(driver, options.cases, tick)
-            self.result.notes.extend(notes)
+            plays, left_out = Planner(design, options.seed).plan(driver, options.cases, tick)
+            self.found.left_out.extend(left_out)
+            self.found.notes.extend(design.notes(driver))
             return plays
         return design.plays if isinstance(design, TablesDesign) else []
 
@@ -266,23 +247,19 @@ class _Run:
                 waves = options.folder / one.folder.name / "dump.vcd"
             again = options.again([design], [one.driver.split(",")[0]])
             row, mismatches = judge(design, one, waves, options.seed, again)
-            self.result.rows.append(row)
-            self.result.mismatches.extend(mismatches)
+            self.found.rows.append(row)
+            self.found.mismatches.extend(mismatches)
 
     def _minimize(self, design: DutDesign, played: Sequence[Played]) -> None:
         """The simplest case of the first simulator that failed, or the case of a case file as it is."""
         options = self.options
-        failed = next((row.driver for row in self.result.rows if not row.passed), None)
+        failed = next((row.driver for row in self.found.rows if not row.passed), None)
         if failed is None:
             return
         there = [one for one in played if one.driver == failed]
         if options.case is not None:
-            ((case,), (code,)) = there[0].suite.cases, there[0].codes.tolist()
-            (expected,) = expected_codes(design.unit, [case])
-            if code != MISSING:
-                shrunk = Shrunk(case, expected, code, 1, 1)
-                self.result.minimal = MinimalCase(shrunk, story(design.unit, shrunk)[1:])
+            self.found.mismatches = [meant(design.unit, there[0], one) for one in self.found.mismatches]
         elif options.minimize:
             traced = "icarus" if "icarus" in options.simulators else failed
             minimizer = Minimizer(design, failed, traced, options.seed, self.folder, options.folder)
-            self.result.minimal = minimizer.minimize(there)
+            self.found.minimal = minimizer.minimize(there)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 
+from hwsim.cosim.design import Played
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.shrink import Shrunk
 from hwsim.formats import Class, Format, unpack
-from hwsim.readings import Consistent
-from hwsim.report import File, Mismatch
-from hwsim.report.cases import case_operands, explain_command, explained_case, wrong_result
+from hwsim.report import CodeReading, File, Mismatch, counted
+from hwsim.report.cases import explain_command, explained_case, wrong_result
 from hwsim.report.explained import Explained
-from hwsim.report.reading import reading, ulps
-from hwsim.report.text import operand_line
 from hwsim.spec import Unit
 from hwsim.tb.job import UNKNOWN
 
@@ -21,45 +18,37 @@ SUITE = "minimal case"
 MINIMAL = "minimal"  # the folder of its files
 
 
-def minimal_mismatch(
-    design: DutDesign, simulator: str, shrunk: Shrunk, names: Sequence[str], files: dict[str, str], again: str
-) -> Mismatch:
-    """The minimal case. names: what explains the results. files: what was kept of it, and where."""
+def minimal_mismatch(design: DutDesign, simulator: str, shrunk: Shrunk, files: dict[str, str], again: str) -> Mismatch:
+    """The minimal case. files: what was kept of it, and where."""
+    unit, case, got = design.unit, shrunk.case, shrunk.got
+    tried = f"the simplest of {counted(shrunk.tried, 'case')} tried in {counted(shrunk.rounds, 'simulation')}"
     mismatch = wrong_result(
-        design.unit,
-        shrunk.case,
+        unit,
+        case,
         shrunk.expected,
-        shrunk.got if shrunk.got >= 0 else None,
-        got_words(design.unit.output, shrunk),
+        got if got >= 0 else CodeReading(code=no_code(got), value=""),
         suite=SUITE,
         driver=simulator,
-        where=f"the simplest of {shrunk.tried:,} cases tried in {shrunk.rounds} simulations",
-        semantics=tuple(line.strip() for line in names[1:]),
+        meaning=interpretation(explained_case(unit, case), got),
+        where=tried,
         files=tuple(File(what=what, path=path) for what, path in files.items()),
         again=again,
-        explain=explain_command(design.unit, design.called, shrunk.case),
+        explain=explain_command(unit, design.called, case),
     )
     return mismatch.changed(unit=design.name)
 
 
-def story(unit: Unit, found: Shrunk) -> list[str]:
-    """The minimal case, for a reader: operands, expected and got, the model's stages, and the design's sum."""
-    case = found.case
-    lines = [f"MINIMAL CASE, of {found.tried:,} tried in {found.rounds} simulations"]
-    lines += [operand_line(operand) for operand in case_operands(unit, case)]
-    lines.append(f"  expected {reading(unit.output, found.expected)}, got {got_words(unit.output, found)}")
-    explained = explained_case(unit, case)
-    lines += ["", *str(explained).splitlines()]
-    meant = interpretation(explained, found.got)
-    return [*lines, "", *([f"the design's result: {meant}"] if meant else [])]
+def meant(unit: Unit, played: Played, mismatch: Mismatch) -> Mismatch:
+    """A mismatch of a suite of one case, and what sum its result stands for."""
+    (case,), (code,) = played.suite.cases, played.codes.tolist()
+    if mismatch.what != "result" or mismatch.key != (mismatch.unit, played.driver, played.suite.name):
+        return mismatch
+    return mismatch.changed(meaning=interpretation(explained_case(unit, case), code))
 
 
-def got_words(fmt: Format, found: Shrunk) -> str:
-    """What a design returned, in words."""
-    if found.got >= 0:
-        distance = ulps(fmt, found.got, found.expected)
-        return f"{reading(fmt, found.got)}" + ("" if distance is None else f", {distance:+d} ulp of {fmt.name}")
-    return "an unknown (X or Z) bit" if found.got == UNKNOWN else "no result that the handshake allows"
+def no_code(got: int) -> str:
+    """What came where there is no code."""
+    return "an unknown (X or Z) bit" if got == UNKNOWN else "no result that the handshake allows"
 
 
 def value(fmt: Format, code: int) -> Fraction | None:
@@ -86,12 +75,3 @@ def interpretation(explained: Explained, got: int) -> str:
     sign = "" if total < group.total else "+"
     there = f"a sum of {digits} * 2^{exponent}, where the model has {group.total}"
     return f"{there}: {sign}{apart} in the window's last place"
-
-
-def naming(found: Sequence[Consistent]) -> list[str]:
-    """The explanations for a reader."""
-    if not found:
-        return []
-    whole = all(one.everything for one in found)
-    head = "every result is explained by:" if whole else "nothing known explains every result; the nearest:"
-    return [head, *(f"  {one}: {one.description}" for one in found)]

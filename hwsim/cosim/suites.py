@@ -23,6 +23,7 @@ from hwsim.formats import codes_of
 from hwsim.formats.blocks import one_code
 from hwsim.model import Definition
 from hwsim.products import gemm
+from hwsim.report import LeftOut, counted
 from hwsim.spec import NotImplementedYet, Unit
 
 
@@ -42,6 +43,7 @@ SIZES = {
     "verilator": DriverSize(random=3000, gemm=(32, 32, 512), captured=4000),
     "icarus": DriverSize(random=300, gemm=(6, 6, 512), captured=200),
 }
+HANDSHAKE = "handshake and reset"
 PAIRS = "code pairs through every lane"
 PAIR_STEP = {"verilator": 1, "icarus": 16}  # on cocotb every so many-th pair of codes
 ALL_PAIRS = 1 << 16
@@ -119,21 +121,21 @@ class Planner:
         """What a suite draws from."""
         return Stream(self.seed, self.design.unit.name, "cosim", name)
 
-    def plan(self, driver: str, count: int | None, tick: Tick) -> tuple[list[Play], list[str]]:
-        """The suites of a driver, as the testbench plays them, and notes of what is left out.
+    def plan(self, driver: str, count: int | None, tick: Tick) -> tuple[list[Play], list[LeftOut]]:
+        """The suites of a driver, as the testbench plays them, and what is left out.
 
         count: random cases of a suite, or None for the usual number.
         """
         design, self.skipped = self.design, []
         suites = list(self.bulk(count) if driver == BULK else self.simulated(driver, count))
         plays = [design.play(suite, self.stream(suite.name), tick) for suite in suites]
-        lines = [
-            f"{suite.name} on {driver}: {some:,} cases left out, which take {reason}"
+        part = [
+            LeftOut(unit=design.name, suite=suite.name, driver=driver, cases=some, reason=f"they take {reason}")
             for suite in suites
             for reason, some in suite.left_out
         ]
-        lines += [f"{name} on {driver}: left out, because {reason}" for name, reason in self.skipped]
-        return plays, lines + design.notes(driver)
+        whole = [LeftOut(unit=design.name, suite=name, driver=driver, reason=why) for name, why in self.skipped]
+        return plays, part + whole
 
     def simulated(self, simulator: str, count: int | None) -> Iterator[Suite]:
         """What cocotb plays."""
@@ -147,7 +149,9 @@ class Planner:
         busy = "dot random, gaps and back-pressure"
         yield from self._taken(busy, lambda: drawn()[count // 2 :], BUSY, shuffled=True)
         if design.reset:
-            yield from self._taken("handshake and reset", lambda: self._handshake(drawn()), BUSY, resets=True)
+            yield from self._taken(HANDSHAKE, lambda: self._handshake(drawn()), BUSY, resets=True)
+        else:
+            self.skipped.append((HANDSHAKE, "the design has no reset"))
         yield from self.gemm(size.gemm)
         yield from self.captured(size.captured)
         if not design.cycles:
@@ -195,7 +199,9 @@ class Planner:
         taken = Filter(self.design)
         kept = list(taken.take(suite.cases))
         if not kept:
-            why = "; ".join(f"{count:,} take {reason}" for reason, count in sorted(taken.reasons.items()))
+            why = "; ".join(
+                f"{counted(count, 'case')} that would take {reason}" for reason, count in sorted(taken.reasons.items())
+            )
             self.skipped.append((suite.name, why or "there are no such cases of this unit"))
         parts = list(fitting(kept, lambda item: len(item[1].a) // self.design.products, most))
         for number, part in enumerate(parts):

@@ -18,7 +18,7 @@ from hwsim.readings.changes import Candidate, Changes, among
 from hwsim.readings.edits import NO_EDIT, AddendDropped, BitFault, BitValue, Edit, LaneDropped
 from hwsim.readings.proofs import normal_forms
 from hwsim.readings.questions import QUESTIONS
-from hwsim.readings.readings import READINGS, Reading, describe, own_reading, read_unit, short_name
+from hwsim.readings.readings import READINGS, Reading, described, own_reading, read_unit, short_name
 from hwsim.spec import AlignedSum, Unit
 
 
@@ -79,7 +79,7 @@ def _readings(unit: Unit) -> Iterator[Semantic]:
         listed.add(forms[reading].reading)
         name = short_name(unit, reading)
         on = partial(_read, name, reading)
-        yield Semantic(name, describe(reading), on(unit), on, changes=name.count(", ") + 1)
+        yield Semantic(name, described(unit, reading), on(unit), on, changes=name.count(", ") + 1)
 
 
 def _read(name: str, reading: Reading, unit: Unit) -> Candidate:

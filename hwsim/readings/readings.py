@@ -141,11 +141,11 @@ def short_name(unit: Unit, reading: Reading) -> str:
         return "as specified"
     every = zip(reading, own, reading.name.split(", "), strict=True)
     words = [word for answer, specified, word in every if answer != specified]
-    return ", ".join(words) or reading.name
+    return (", ".join(words) or reading.name).replace("addend", start_of(unit) or "addend")
 
 
-def describe(reading: Reading) -> str:
-    """A reading as a sentence."""
+def described(unit: Unit, reading: Reading) -> str:
+    """A reading of a unit as a sentence, which speaks of an addend, or a sum so far, only where the unit has one."""
     term = {
         "truncate": "bits of a term below the window are cut off its magnitude",
         "floor": "bits of a term below the window are rounded down, towards minus infinity",
@@ -154,10 +154,20 @@ def describe(reading: Reading) -> str:
         "exact": "no bits of a term are lost",
     }[reading.lost]
     exponent = "renormalised products set max_exp" if reading.leading else "factors' exponents set max_exp"
-    if reading.late:
-        addend = "the addend is added to the products' sum, " + ("rounded before" if reading.two else "not rounded yet")
-    else:
-        addend = "the addend is aligned with the products" + (
-            "; the sum is cut to 1 + fraction_bits bits before it is rounded" if reading.two else ""
-        )
-    return f"{term}; {exponent}; {addend}"
+    what = start_of(unit)
+    parts = [term, exponent]
+    if what and reading.late:
+        when = "rounded before" if reading.two else "not rounded yet"
+        parts.append(f"the {what} is added to the products' sum, {when}")
+    elif what:
+        parts.append(f"the {what} is aligned with the products")
+    if reading.two and not reading.late:
+        parts.append("the sum is cut to 1 + fraction_bits bits before it is rounded")
+    return "; ".join(parts)
+
+
+def start_of(unit: Unit) -> str:
+    """What a group's products are added to, in words; empty where there is nothing but them."""
+    if unit.operands.addend is not None:
+        return "addend"
+    return "sum so far" if unit.instruction.chain or unit.instruction.k > unit.instruction.lanes else ""

@@ -4,43 +4,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hwsim.report.bins import BinCounts, CountedBin, CoverageGroup, coverage_groups
     from hwsim.report.explanation_json import ExplanationJson, explanation
+    from hwsim.report.frozen import counted
     from hwsim.report.junit import write_junit
     from hwsim.report.page import write_html
-    from hwsim.report.record import (
-        CodeReading,
-        CountedBin,
-        CoverageGroup,
-        File,
-        Mismatch,
-        Operand,
-        Row,
-        RunReport,
-        coverage_groups,
-    )
+    from hwsim.report.record import CodeReading, File, KnownCause, LeftOut, Mismatch, Operand, Row, RunReport
     from hwsim.report.results import json_schema, read_json, write_json
-    from hwsim.report.text import failure_lines, mismatch_lines
+    from hwsim.report.text import cause_lines, failure_lines, mismatch_lines
     from hwsim.report.writing import NAMES, write_reports
 
 # Where the names are that this package has. They are imported when they are asked for: `import hwsim`, which has
 # `explain` from a module here, does not wait for what writes reports.
 _MODULES = {
+    "bins": ("BinCounts", "CountedBin", "CoverageGroup", "coverage_groups"),
     "explanation_json": ("ExplanationJson", "explanation"),
+    "frozen": ("counted",),
     "junit": ("write_junit",),
     "page": ("write_html",),
-    "record": (
-        "CodeReading",
-        "CountedBin",
-        "CoverageGroup",
-        "File",
-        "Mismatch",
-        "Operand",
-        "Row",
-        "RunReport",
-        "coverage_groups",
-    ),
+    "record": ("CodeReading", "File", "KnownCause", "LeftOut", "Mismatch", "Operand", "Row", "RunReport"),
     "results": ("json_schema", "read_json", "write_json"),
-    "text": ("failure_lines", "mismatch_lines"),
+    "text": ("cause_lines", "failure_lines", "mismatch_lines"),
     "writing": ("NAMES", "write_reports"),
 }
 
@@ -54,15 +38,20 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "NAMES",
+    "BinCounts",
     "CodeReading",
     "CountedBin",
     "CoverageGroup",
     "ExplanationJson",
     "File",
+    "KnownCause",
+    "LeftOut",
     "Mismatch",
     "Operand",
     "Row",
     "RunReport",
+    "cause_lines",
+    "counted",
     "coverage_groups",
     "explanation",
     "failure_lines",

@@ -51,23 +51,19 @@ def _codes(codes: Sequence[int]) -> str:
     return ",".join(map(hex, codes))
 
 
-def wrong_result(unit: Unit, case: Case, expected: int, got: int | None, text: str = "", **said: Any) -> Mismatch:
-    """A result that is not the expected one. got: None where bits of it are unknown, and `text` is what was said.
+def wrong_result(unit: Unit, case: Case, expected: int, got: int | CodeReading, **said: Any) -> Mismatch:
+    """A result that is not the expected one. got: a code, or in words why there is none.
 
     said: other fields of Mismatch, its suite and driver among them.
     """
-    if got is None:
-        returned, distance = CodeReading(code=text or "unknown", value="unknown bits"), None
-    else:
-        returned, distance = reading(unit.output, got), ulps(unit.output, got, expected)
     return Mismatch(
         unit=unit.name,
         case=case.id,
         operands=case_operands(unit, case),
         format=unit.output.name,
         expected=reading(unit.output, expected),
-        got=returned,
-        ulp=distance,
+        got=got if isinstance(got, CodeReading) else reading(unit.output, got),
+        ulp=None if isinstance(got, CodeReading) else ulps(unit.output, got, expected),
         explanation=case_explanation(unit, case),
         **said,
     )

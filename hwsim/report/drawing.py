@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hwsim.report.bins import STATES, CoverageGroup
+from hwsim.report.frozen import counted
 from hwsim.report.picture import EMPTY, BitRow, Picture
-from hwsim.report.record import STATES, CoverageGroup
 
 CELL, ROW, HEAD = 12, 20, 34
 GLYPH = 7.3  # a character of the labels, which are 12 pixels high
@@ -141,7 +142,7 @@ BAR_WIDTH, BAR_HEIGHT = 240.0, 14.0
 
 def coverage_bar(group: CoverageGroup) -> Drawing:
     """How many bins are in each state: a bar in as many parts, none that is there too thin to be seen."""
-    counts = {state: group.count(state) for state in STATES}
+    counts = dict(zip(STATES, group.counts, strict=True))
     least = 2.0
     there = sum(count > 0 for count in counts.values())
     scale = (BAR_WIDTH - least * there) / len(group.bins)
@@ -152,7 +153,9 @@ def coverage_bar(group: CoverageGroup) -> Drawing:
             bars.append(Bar(round(x, 2), 0, round(length, 2), BAR_HEIGHT, state, f"{state}: {count}"))
             x += length
     said = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    return Drawing(BAR_WIDTH, BAR_HEIGHT, f"{group.name}: {said}, of {len(group.bins)} bins", tuple(bars), ())
+    return Drawing(
+        BAR_WIDTH, BAR_HEIGHT, f"{group.name}: {said}, of {counted(len(group.bins), 'bin')}", tuple(bars), ()
+    )
 
 
 SQUARE, EVERY = 12, 4
@@ -172,7 +175,7 @@ def pair_table(group: CoverageGroup) -> Drawing | None:
         level = sum(bin.hits >= least for least in LEVELS)
         kind = f"cell {f'hit{level}' if bin.state == 'hit' else bin.state}"
         x, y = left + across[place[1]] * SQUARE, top + down[place[0]] * SQUARE
-        said = f"{bin.hits} hits" if bin.hits else bin.state
+        said = counted(bin.hits, "hit") if bin.hits else bin.state
         bars.append(Bar(x, y, SQUARE - 1, SQUARE - 1, kind, f"{bin.name}: {said}"))
     words = [Words(f"{left - 6:g}", top + row * SQUARE + 9.5, label, "tick", "end") for label, row in _ticks(down)]
     words += [

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hwsim.model.record import Explanation
 from hwsim.report.fit import Text
+from hwsim.report.frozen import counted
 from hwsim.report.picture import Picture, picture
 from hwsim.report.sentences import group_lines, group_title, result_text, title
 
@@ -40,7 +41,7 @@ class ExplanationJson(BaseModel):
         for group in self.groups:
             lines += ["", group.title, *group.lines]
         if self.left_out:
-            lines += ["", f"{self.left_out} more groups are left out"]
+            lines += ["", f"{counted(self.left_out, 'more group')} left out"]
         return [*lines, "", self.result]
 
 

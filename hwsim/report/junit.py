@@ -1,4 +1,4 @@
-"""JUnit XML, as CI systems read it: a test case a suite."""
+"""JUnit XML, as CI systems read it: a test case a suite, a skipped one for each suite that was left out."""
 
 from __future__ import annotations
 
@@ -8,37 +8,48 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement
 
 from hwsim.files import replaced
-from hwsim.report.record import Row, RunReport
-from hwsim.report.text import failure_lines
+from hwsim.report.record import LeftOut, Row, RunReport
+from hwsim.report.text import cause_lines, failure_lines, minimal_lines
 
 
 def write_junit(path: Path, report: RunReport) -> None:
     """Every suite of a run as JUnit XML, a `testsuite` for each unit and driver.
 
-    A failure's text is the report of the first mismatch; the model's explanation of it is the test case's output.
+    A failure's text is the report of the first mismatch, and what would explain it; the model's explanation of it is
+    the test case's output. The minimal case is the output of the testsuite that it is of.
     """
-    root = Element("testsuites", {"name": report.title, **_counts(report.rows)})
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str], tuple[list[Row], list[LeftOut]]] = {}
     for row in report.rows:
-        groups.setdefault((row.unit, row.driver), []).append(row)
-    for (unit, driver), members in groups.items():
-        suite = SubElement(root, "testsuite", {"name": f"{unit}.{driver}", **_counts(members)})
+        groups.setdefault((row.unit, row.driver), ([], []))[0].append(row)
+    for one in report.left_out:
+        if not one.cases:
+            groups.setdefault((one.unit, one.driver), ([], []))[1].append(one)
+    skipped = [one for _, left_out in groups.values() for one in left_out]
+    root = Element("testsuites", {"name": report.title, **_counts(report.rows, skipped)})
+    for (unit, driver), (rows, left_out) in groups.items():
+        name = f"{unit}.{driver}"
+        suite = SubElement(root, "testsuite", {"name": name, **_counts(rows, left_out)})
         properties = SubElement(suite, "properties")
-        for name, value in _properties(report):
-            SubElement(properties, "property", name=name, value=value)
-        for row in members:
+        for key, value in _properties(report):
+            SubElement(properties, "property", name=key, value=value)
+        for row in rows:
             _case(suite, report, row)
+        for one in left_out:
+            case = SubElement(suite, "testcase", classname=name, name=one.suite, time="0.000")
+            SubElement(case, "skipped", message=one.what)
+        if report.minimal is not None and (report.minimal.unit, report.minimal.driver) == (unit, driver):
+            SubElement(suite, "system-out").text = "\n".join(minimal_lines(report.minimal, report.causes))
     ElementTree.indent(root)
     with replaced(path) as file:
         ElementTree.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
 
 
-def _counts(rows: Sequence[Row]) -> dict[str, str]:
+def _counts(rows: Sequence[Row], left_out: Sequence[LeftOut]) -> dict[str, str]:
     return {
-        "tests": str(len(rows)),
+        "tests": str(len(rows) + len(left_out)),
         "failures": str(sum(not row.passed for row in rows)),
         "errors": "0",
-        "skipped": "0",
+        "skipped": str(len(left_out)),
         "time": f"{sum(row.seconds for row in rows):.3f}",
     }
 
@@ -53,11 +64,12 @@ def _properties(report: RunReport) -> Iterable[tuple[str, str]]:
 def _case(suite: Element, report: RunReport, row: Row) -> None:
     name = f"{row.unit}.{row.driver}"
     case = SubElement(suite, "testcase", classname=name, name=row.suite, time=f"{row.seconds:.3f}")
-    if row.passed:
-        return
-    mismatches = report.of(row)
-    kind = "mismatch" if row.mismatches else "incomplete"
-    SubElement(case, "failure", message=row.verdict, type=kind).text = "\n".join(failure_lines(row, mismatches))
-    shown = mismatches[0].explanation if mismatches else None
-    if shown is not None:
-        SubElement(case, "system-out").text = "\n".join(shown.lines)
+    mismatches, out = report.of(row), [one.what for one in report.not_given(row)]
+    if not row.passed:
+        kind = "mismatch" if row.mismatches else "incomplete"
+        lines = [*failure_lines(row, mismatches), *(cause_lines(report.causes) if row.mismatches else [])]
+        SubElement(case, "failure", message=row.verdict, type=kind).text = "\n".join(lines)
+        shown = mismatches[0].explanation if mismatches else None
+        out += shown.lines if shown is not None else []
+    if out:
+        SubElement(case, "system-out").text = "\n".join(out)

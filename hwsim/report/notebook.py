@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from hwsim.report.drawing import Drawing, window_drawing
 from hwsim.report.explanation_json import ExplanationJson
+from hwsim.report.frozen import counted
 from hwsim.report.html import TEMPLATES, environment, read
 
 
@@ -35,4 +36,5 @@ def _style() -> Markup:
 def _template(name: str) -> Template:
     page = environment(TEMPLATES)
     page.globals["window"] = window_drawing
+    page.filters["counted"] = counted
     return page.get_template(name)

@@ -12,11 +12,14 @@ import yaml
 from jinja2 import Template
 from markupsafe import Markup
 
+from hwsim.cases.bins.meanings import case_meaning
 from hwsim.files import replaced
+from hwsim.report.bins import STATES, CountedBin, CoverageGroup
 from hwsim.report.drawing import coverage_bar, pair_table, window_drawing
+from hwsim.report.frozen import counted
 from hwsim.report.html import TEMPLATES, environment, page_style, policy, read
-from hwsim.report.record import STATES, CountedBin, CoverageGroup, RunReport
-from hwsim.report.text import failure_lines
+from hwsim.report.record import RunReport
+from hwsim.report.text import cause_head, failure_lines
 
 FEW = 60  # names that are listed without being folded
 
@@ -32,7 +35,7 @@ def html(report: RunReport) -> str:
     style, script = page_style(), read("copy.js") + read("report.js")
     return _page().render(
         report=report,
-        summary=report.summary(),
+        figures=report.figures,
         # These two are ours: no escape. The page allows itself nothing but them, by their hashes.
         style=Markup(style),
         script=Markup(script),
@@ -43,12 +46,20 @@ def html(report: RunReport) -> str:
 @cache
 def _page() -> Template:
     page = environment(TEMPLATES)
-    page.filters |= {"commas": lambda number: f"{number:,}", "yaml": _yaml, "percent": _percent}
+    page.filters |= {
+        "commas": lambda number: f"{number:,}",
+        "yaml": _yaml,
+        "percent": _percent,
+        "counted": counted,
+        "capital": _capital,
+    }
     page.globals |= {
         "bar": coverage_bar,
         "pairs": pair_table,
         "window": window_drawing,
         "failure": failure_lines,
+        "cause_head": cause_head,
+        "case_meaning": case_meaning,
         "by_reason": _by_reason,
         "has_details": _has_details,
         "STATES": STATES,
@@ -59,6 +70,11 @@ def _page() -> Template:
 
 def _yaml(data: dict[str, Any]) -> str:
     return str(yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=100, allow_unicode=True))
+
+
+def _capital(sentence: str) -> str:
+    """A sentence with its first letter in upper case, and the others as they are."""
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _percent(part: int, whole: int) -> str:

@@ -1,35 +1,28 @@
-"""What was compared and what came of it, as plain data: rows, coverage, mismatches.
+"""What was compared and what came of it, as plain data: rows, coverage, mismatches, what was left out.
 
-Every text is made fit for XML, HTML and JSON where it enters, and what contradicts itself is refused there: a row that
-counts mismatches of which none is told, a mismatch of no row, a bin that was hit though it cannot be.
+It is the one record of a run: the terminal, the page, JSON and JUnit XML show what is here, and count nothing of their
+own. Every text is made fit for XML, HTML and JSON where it enters, and what contradicts itself is refused there: a row
+that compared more than was planned, or that counts mismatches of which none is told; a mismatch of no row, a minimal
+case of what passed, a suite that ran and was left out, explanations of more results than were compared, a bin that was
+hit though it cannot be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, NamedTuple, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from hwsim.errors import InputError
+from hwsim.report.bins import STATES, BinCounts, CoverageGroup, bin_counts
 from hwsim.report.explanation_json import ExplanationJson
 from hwsim.report.fit import Text, fit
+from hwsim.report.frozen import Count, Record, counted, named_once
 
-SCHEMA = "hwsim-report/1"
+SCHEMA = "hwsim-report/2"
 
-Count = Annotated[int, Field(ge=0)]
 Specification = Annotated[dict[str, Any], BeforeValidator(fit)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class Record(BaseModel):
-    """Frozen, and with no other keys than those named."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    def changed(self, **changes: Any) -> Self:
-        """The same with other values, which are checked as the first ones were."""
-        return type(self).model_validate(dict(self) | changes)
 
 
 class Row(Record):
@@ -49,6 +42,12 @@ class Row(Record):
     seconds: Seconds = 0.0
     notes: tuple[Text, ...] = ()
 
+    @model_validator(mode="after")
+    def _no_more_than_planned(self) -> Self:
+        if self.compared > self.planned:
+            raise InputError(f"{' / '.join(self.key)} compared {self.compared} results of {self.planned}")
+        return self
+
     @property
     def passed(self) -> bool:
         """Whether everything that was planned was compared, and agreed."""
@@ -67,101 +66,53 @@ class Row(Record):
     @property
     def verdict(self) -> str:
         """What came of it, in a line."""
-        return f"{self.mismatches} mismatches; {self.compared} of {self.planned} compared"
+        return f"{counted(self.mismatches, 'mismatch')}; {self.compared:,} of {self.planned:,} compared"
 
 
-class CountedBin(Record):
-    """Something that a run should have met.
+class LeftOut(Record):
+    """What a suite left out. cases: how many of a suite that ran; 0 where the whole suite was left out."""
 
-    state: `hit`; `missed`, though it can be met; `unreachable`, and reason says why; `open`, not met, and nobody has
-    shown whether it can be. place: the labels of a row and a column, where bins are the cells of a table (pairs of
-    lanes).
-    """
+    unit: Text
+    suite: Text
+    driver: Text
+    cases: Count = 0
+    reason: Text = Field(min_length=1)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The row that it belongs to, or that there is none of."""
+        return self.unit, self.driver, self.suite
+
+    @property
+    def what(self) -> str:
+        """`12 cases left out: an addend other than +0`, or `left out: ...` of a whole suite."""
+        return f"{counted(self.cases, 'case') + ' ' if self.cases else ''}left out: {self.reason}"
+
+    def __str__(self) -> str:
+        return f"{self.unit}: {self.suite} on {self.driver}: {self.what}"
+
+
+class KnownCause(Record):
+    """Something known that explains results. right: how many it explains, of those that it was tried on."""
 
     name: Text
-    hits: Count = 0
-    state: Literal["hit", "missed", "unreachable", "open"]
-    reason: Text = ""
-    place: tuple[Text, Text] | None = None
+    description: Text
+    right: Count
+    of: Annotated[int, Field(ge=1)]
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if (self.hits > 0) != (self.state == "hit"):
-            raise InputError(f"bin {self.name} was hit {self.hits} times, so that it must not be {self.state}")
-        if self.state == "unreachable" and not self.reason:
-            raise InputError(f"bin {self.name} is unreachable: reason must say why")
+    def _no_more_than_tried(self) -> Self:
+        if self.right > self.of:
+            raise InputError(f"{self.name} explains {self.right} results of {self.of}")
         return self
 
+    @property
+    def everything(self) -> bool:
+        """Whether it explains all of them."""
+        return self.right == self.of
 
-class CoverageGroup(Record):
-    """Bins of one kind. unit: whose, where a report is of several. axes: what the places' rows and columns are."""
-
-    name: Text
-    title: Text = ""
-    unit: Text = ""
-    axes: tuple[Text, Text] = ("row", "column")
-    bins: tuple[CountedBin, ...] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _named_once(self) -> Self:
-        _once((bin.name for bin in self.bins), f"bins of {self.name}")
-        return self
-
-    def count(self, state: str) -> int:
-        """Bins in a state."""
-        return sum(bin.state == state for bin in self.bins)
-
-    def of(self, state: str) -> tuple[CountedBin, ...]:
-        """The bins in a state, in order."""
-        return tuple(bin for bin in self.bins if bin.state == state)
-
-
-def _once(names: Iterable[Any], what: str) -> None:
-    seen = set()
-    for name in names:
-        if name in seen:
-            raise InputError(f"{what} must have names of their own, not {name} more than once")
-        seen.add(name)
-
-
-Planned = tuple[str, str, bool | None, str]
-
-
-def coverage_groups(
-    planned: Iterable[Planned],
-    hits: Mapping[str, int],
-    *,
-    unit: str = "",
-    titles: Mapping[str, str] | None = None,
-    places: Mapping[str, tuple[str, str]] | None = None,
-    axes: Mapping[str, tuple[str, str]] | None = None,
-) -> tuple[CoverageGroup, ...]:
-    """A plan and what was counted, as groups in the plan's order.
-
-    planned: group, name, reachable (None: not shown either way) and reason. hits: by name; a name without hits was not
-    met. titles, axes: by group. places: by name. Raises ValueError for hits of a bin that was not planned, or that was
-    said to be unreachable.
-    """
-    groups: dict[str, list[CountedBin]] = {}
-    states = {True: "missed", False: "unreachable", None: "open"}
-    left = dict(hits)
-    for group, name, reachable, reason in planned:
-        met = left.pop(name, 0)
-        state = "hit" if met and reachable is not False else states[reachable]
-        values = {"name": name, "hits": met, "state": state, "reason": reason, "place": (places or {}).get(name)}
-        groups.setdefault(group, []).append(CountedBin.model_validate(values))
-    if left:
-        raise InputError(f"hits must be of bins that were planned, not of {sorted(left)[0]}")
-    return tuple(
-        CoverageGroup(
-            name=name,
-            title=(titles or {}).get(name, ""),
-            unit=unit,
-            axes=(axes or {}).get(name, ("row", "column")),
-            bins=tuple(bins),
-        )
-        for name, bins in groups.items()
-    )
+    def __str__(self) -> str:
+        return f"{self.name}: {self.description if self.everything else f'{self.right:,} of {self.of:,}'}"
 
 
 class Element(Record):
@@ -204,7 +155,7 @@ class Mismatch(Record):
 
     what: `result`, or which signal. expected, got: of `result`, in format. ulp: got less expected, in numbers of the
     format; None where that has no meaning. stage: the first that differs, in words; group: the sum in which it does.
-    where: when it was. explanation: the model's, of the case. semantics: what would explain it, a sentence each.
+    meaning: what sum the result stands for. where: when it was. explanation: the model's, of the case.
     again, explain: the commands that run it again and that show every stage.
     """
 
@@ -221,9 +172,9 @@ class Mismatch(Record):
     context: Text = ""
     stage: Text = ""
     group: Count | None = None
+    meaning: Text = ""
     where: Text = ""
     explanation: ExplanationJson | None = None
-    semantics: tuple[Text, ...] = ()
     files: tuple[File, ...] = ()
     notes: tuple[Text, ...] = ()
     again: Text = ""
@@ -243,24 +194,48 @@ class Mismatch(Record):
 class RunReport(Record):
     """A run.
 
-    command: what runs it again. units: the full specifications. seed: None where nothing is random.
-    mismatches: of every row that has some, at least the first.
+    command: what runs it again. units: the full specifications. seed: None where nothing is random. seconds: from its
+    start to its report; 0 where nobody looked at the clock. left_out: what drivers were not given, and why.
+    mismatches: of every row that has some, at least the first. minimal: the simplest case that fails, which was looked
+    for after the suites, and is none of them. causes: what would explain the results, all of them or, best first, some.
     """
 
     title: Text
     command: Text
     version: Text
     seed: int | None = None
+    seconds: Seconds = 0.0
     units: tuple[Specification, ...] = ()
     rows: tuple[Row, ...]
+    left_out: tuple[LeftOut, ...] = ()
     coverage: tuple[CoverageGroup, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
+    minimal: Mismatch | None = None
+    causes: tuple[KnownCause, ...] = ()
     notes: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _once((" / ".join(row.key) for row in self.rows), "rows")
-        _once((f"{group.unit} {group.name}".strip() for group in self.coverage), "coverage groups")
+        named_once((" / ".join(row.key) for row in self.rows), "rows")
+        named_once((f"{group.unit} {group.name}".strip() for group in self.coverage), "coverage groups")
+        self._mismatches_are_of_rows()
+        rows = {row.key for row in self.rows}
+        for one in self.left_out:
+            if (one.key in rows) != (one.cases > 0):
+                rule = "ran, so that so many of its cases must be left out" if one.key in rows else "did not run at all"
+                raise InputError(f"{' / '.join(one.key)} {rule}, not {one.cases}")
+        failed = {(row.unit, row.driver) for row in self.failed}
+        if self.minimal is not None and (self.minimal.unit, self.minimal.driver) not in failed:
+            raise InputError(
+                f"the minimal case is of {self.minimal.unit} on {self.minimal.driver}, where nothing failed"
+            )
+        compared = sum(row.compared for row in self.rows)
+        for cause in self.causes:
+            if self.passed or cause.of > compared:
+                raise InputError(f"{cause.name} explains some of {cause.of} results, but {compared} were compared")
+        return self
+
+    def _mismatches_are_of_rows(self) -> None:
         shown: dict[tuple[str, str, str], int] = {}
         for mismatch in self.mismatches:
             shown[mismatch.key] = shown.get(mismatch.key, 0) + 1
@@ -270,7 +245,6 @@ class RunReport(Record):
                 raise InputError(f"{' / '.join(row.key)} counts {row.mismatches} mismatches, of which {count} are told")
         if shown:
             raise InputError(f"a mismatch belongs to {' / '.join(min(shown))}, which is no row")
-        return self
 
     @property
     def passed(self) -> bool:
@@ -287,25 +261,76 @@ class RunReport(Record):
         """What came of it, in some words."""
         if not self.rows:
             return "nothing was compared"
-        return f"{len(self.failed)} of {len(self.rows)} suites failed" if self.failed else "all equal"
+        return f"{len(self.failed)} of {counted(len(self.rows), 'suite')} failed" if self.failed else "all equal"
+
+    @property
+    def figures(self) -> RunFigures:
+        """The run in figures."""
+        whole = [one for one in self.left_out if not one.cases]
+        return RunFigures(
+            passed=self.passed,
+            verdict=self.verdict,
+            suites=len(self.rows),
+            suites_passed=len(self.rows) - len(self.failed),
+            suites_left_out=len(whole),
+            planned=sum(row.planned for row in self.rows),
+            compared=sum(row.compared for row in self.rows),
+            cases_left_out=sum(one.cases for one in self.left_out),
+            mismatches=sum(row.mismatches for row in self.rows),
+            bins=bin_counts(self.coverage),
+        )
 
     def summary(self) -> dict[str, int | bool | str]:
-        """The run in figures: what a machine looks at first."""
-        bins = [bin for group in self.coverage for bin in group.bins]
+        """The figures by name: what a machine looks at first."""
+        figures = self.figures._asdict()
+        bins: BinCounts = figures.pop("bins")
         return {
-            "passed": self.passed,
-            "verdict": self.verdict,
-            "suites": len(self.rows),
-            "suites_passed": len(self.rows) - len(self.failed),
-            "planned": sum(row.planned for row in self.rows),
-            "compared": sum(row.compared for row in self.rows),
-            "mismatches": sum(row.mismatches for row in self.rows),
-            **{f"bins_{state}": sum(bin.state == state for bin in bins) for state in STATES},
+            **figures,
+            "not_compared": self.figures.not_compared,
+            "bins_reachable": bins.reachable,
+            **{f"bins_{state}": count for state, count in zip(STATES, bins, strict=True)},
         }
 
     def of(self, row: Row) -> tuple[Mismatch, ...]:
         """The mismatches of a row that are told."""
         return tuple(mismatch for mismatch in self.mismatches if mismatch.key == row.key)
 
+    def not_given(self, row: Row) -> tuple[LeftOut, ...]:
+        """What of a row's suite was left out."""
+        return tuple(one for one in self.left_out if one.key == row.key)
 
-STATES = ("hit", "missed", "open", "unreachable")
+    @property
+    def pictured(self) -> bool:
+        """Whether a mismatch has a picture of its window."""
+        shown = [mismatch.explanation for mismatch in self.mismatches if mismatch.explanation]
+        return any(group.window for explanation in shown for group in explanation.groups)
+
+    @property
+    def covered_units(self) -> dict[str, BinCounts]:
+        """The bins of each unit that has some."""
+        units = dict.fromkeys(group.unit for group in self.coverage)
+        return {unit: bin_counts(group for group in self.coverage if group.unit == unit) for unit in units}
+
+
+class RunFigures(NamedTuple):
+    """A run in figures.
+
+    suites_left_out: whole suites that did not run. planned, compared, mismatches: of all suites. cases_left_out: of
+    the suites that ran, cases that were not planned.
+    """
+
+    passed: bool
+    verdict: str
+    suites: int
+    suites_passed: int
+    suites_left_out: int
+    planned: int
+    compared: int
+    cases_left_out: int
+    mismatches: int
+    bins: BinCounts
+
+    @property
+    def not_compared(self) -> int:
+        """Results that were planned and did not come."""
+        return self.planned - self.compared

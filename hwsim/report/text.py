@@ -1,10 +1,12 @@
-"""A mismatch, and a row that failed, as lines for a terminal and for JUnit XML."""
+"""A mismatch, a row that failed, a minimal case and known causes, as lines for a terminal and for JUnit XML."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hwsim.report.record import Mismatch, Operand, Row
+from hwsim.cases.bins.meanings import case_meaning
+from hwsim.report.frozen import counted
+from hwsim.report.record import KnownCause, Mismatch, Operand, Row
 
 MOST_LINES = 15
 MOST_OPERANDS = 6
@@ -18,7 +20,7 @@ def operand_line(operand: Operand) -> str:
     parts = [f"[{element.index}] {text}" for element, text in zip(operand.elements, shown, strict=False)]
     more = len(operand.elements) - len(parts)
     listed = ", ".join(parts) or "all zero"
-    return f"  {operand.name}  {listed}{f' and {more} more' if more else ''}; {operand.length} elements"
+    return f"  {operand.name}  {listed}{f' and {more} more' if more else ''}; {counted(operand.length, 'element')}"
 
 
 def mismatch_lines(mismatch: Mismatch) -> list[str]:
@@ -30,7 +32,40 @@ def mismatch_lines(mismatch: Mismatch) -> list[str]:
     lines.append(f"  {what}expected {mismatch.expected}, got {mismatch.got}{distance}{context}")
     if mismatch.stage:
         lines.append(f"  first differing stage: {mismatch.stage}")
-    return [*lines, *(f"  it would be explained by: {sentence}" for sentence in mismatch.semantics[:2])]
+    return lines
+
+
+def explained_lines(mismatch: Mismatch) -> list[str]:
+    """Every stage of a mismatch's case, and what sum its result stands for."""
+    stages = ["", *mismatch.explanation.lines, ""] if mismatch.explanation else []
+    return [*stages, *([f"the design's result: {mismatch.meaning}"] if mismatch.meaning else [])]
+
+
+def minimal_lines(minimal: Mismatch, causes: Sequence[KnownCause]) -> list[str]:
+    """The simplest case that fails, whole: operands, stages, what would explain it, its files and its command."""
+    lines = [
+        f"MINIMAL CASE, {minimal.where}",
+        *mismatch_lines(minimal),
+        *explained_lines(minimal),
+        *cause_lines(causes),
+    ]
+    files = [f"{file.what}: {file.path}" for file in minimal.files]
+    return [*lines, *files, *([f"again: {minimal.again}"] if minimal.again else [])]
+
+
+def cause_head(causes: Sequence[KnownCause]) -> str:
+    """What the list of known causes is: explanations of everything, or the nearest; empty where there are none."""
+    if not causes:
+        return ""
+    tried = f"({causes[0].of:,} were tried)"
+    if all(cause.everything for cause in causes):
+        return f"every result is explained by {tried}:"
+    return f"nothing known explains every result {tried}; the nearest:"
+
+
+def cause_lines(causes: Sequence[KnownCause]) -> list[str]:
+    """What would explain the results, the best first; no lines where nothing known was looked for."""
+    return [*([cause_head(causes)] if causes else []), *(f"  {cause}" for cause in causes)]
 
 
 def failure_lines(row: Row, mismatches: Sequence[Mismatch]) -> list[str]:
@@ -40,11 +75,13 @@ def failure_lines(row: Row, mismatches: Sequence[Mismatch]) -> list[str]:
         first = mismatches[0]
         at = f"{first.where}; " if first.where else ""
         head += f" · case {first.case}" if first.case else ""
-        lines = [head, *mismatch_lines(first), f"  {at}{row.mismatches} mismatches in this suite"]
+        meaning = case_meaning(first.case)
+        lines = [head, *([f"  this case: {meaning}"] if meaning else []), *mismatch_lines(first)]
+        lines.append(f"  {at}{counted(row.mismatches, 'mismatch')} in this suite")
         said = "; ".join([*first.notes, *(f"{file.what}: {file.path}" for file in first.files)])
         end = [*([said] if said else []), *([f"again: {first.again}"] if first.again else [])]
     else:
-        lines, end = [head, f"  {row.compared} of {row.planned} results compared"], []
+        lines, end = [head, f"  {row.compared:,} of {counted(row.planned, 'result')} compared"], []
     # The last lines say how to go on: they stay, whatever else must go.
     end = [f"  {line}" for line in [*row.notes, *end]]
     return [*lines[: max(2, MOST_LINES - len(end))], *end][:MOST_LINES]

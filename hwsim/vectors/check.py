@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hwsim.cases.bins.plan import GROUPS, labels
 from hwsim.formats import Class, unpack
-from hwsim.report import CoverageGroup, coverage_groups
+from hwsim.report import CoverageGroup, counted, coverage_groups
 from hwsim.spec import Unit
 from hwsim.vectors.answers import Answer, Answers
 from hwsim.vectors.findings import Findings, Wrong
@@ -34,8 +34,8 @@ def check(known: Stored, lines: Iterable[str], where: str) -> Findings:
         found.right = [(known.case(one.case), int(known.expected[one.case], 16)) for one in right]
     if found.compared < known.cases:
         found.hints.append(
-            f"{known.cases - found.compared:,} results are missing; the first is that of "
-            f"{known.name(answers.seen.index(0))}; the last one is at line {line}"
+            f"missing: {counted(known.cases - found.compared, 'result')}, the first of them that of "
+            f"{known.name(answers.seen.index(0))}; the last one that came is at line {line}"
         )
     found.hints += order.hints()
     found.coverage = _coverage(known)
@@ -88,7 +88,7 @@ class _Order:
             return [f"the results are the expected ones in another order; the first out of place is at line {line}"]
         said = {1: "the next case's: one is missing before line", -1: "the case before's: one is doubled before line"}
         return [
-            f"{count} of {self.wrong} wrong results are {said[shift]} {self.first.line + 1}, it seems"
+            f"{count:,} of {counted(self.wrong, 'wrong result')} are {said[shift]} {self.first.line + 1}, it seems"
             for shift, count in self.shifts.items()
             if count * 10 >= self.wrong * 9 and self.wrong >= self.FEW
         ]
@@ -107,5 +107,5 @@ def _coverage(known: Stored) -> tuple[CoverageGroup, ...]:
             hits[name] = count
         for reason, names in held.unreachable.get(group, {}).items():
             planned += [(group, name, False, reason) for name in names]
-    said = labels(name for _, name, _, _ in planned)
+    said = labels(known.unit, (name for _, name, _, _ in planned))
     return coverage_groups(planned, hits, unit=known.unit.name, **said)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import NamedTuple
 
 from hwsim.cases.case import Case
 from hwsim.readings import Consistent, consistent
-from hwsim.report import CoverageGroup, Mismatch, Row, RunReport
+from hwsim.report import CodeReading, CoverageGroup, KnownCause, Mismatch, Row, RunReport
 from hwsim.report.cases import explain_command, wrong_result
 from hwsim.spec import Unit
 
@@ -73,42 +72,36 @@ class Findings:
         pairs = [*known, *self.right[:: max(1, len(self.right) // EXPLAINED)][:EXPLAINED]]
         return consistent(self.unit, [case for case, _ in pairs], [code for _, code in pairs], range(len(known)))
 
-    def mismatches(self, again: str, called: str, found: Sequence[Consistent]) -> list[Mismatch]:
+    def mismatches(self, again: str, called: str) -> list[Mismatch]:
         """The first wrong results. again: the command that compares again. called: what names the unit in a command."""
-        said = tuple(sentence(one) for one in found)
         return [
             wrong_result(
                 self.unit,
                 one.case,
                 one.expected,
-                one.got,
-                one.text,
+                CodeReading(code=one.text or "unknown", value="unknown bits") if one.got is None else one.got,
                 suite=self.suite,
                 driver=self.driver,
                 where=one.place,
-                semantics=said,
                 again=again,
                 explain=explain_command(self.unit, called, one.case),
             )
             for one in self.first[:TOLD]
         ]
 
-    def report(self, again: str, mismatches: Sequence[Mismatch]) -> RunReport:
-        """All of it."""
+    def report(self, again: str, called: str) -> RunReport:
+        """All of it. again: the command that compares again. called: what names the unit in a command."""
         return RunReport(
-            title=f"hwsim check: {self.driver} against {self.suite} of {self.unit.name}",
+            title=f"Check of the results in {self.driver}: {self.suite} of {self.unit.name}",
             command=again,
             version=version("hwsim"),
             seed=self.seed,
             units=(self.unit.model_dump(mode="json", exclude_unset=True),),
             rows=(self.row,),
             coverage=self.coverage,
-            mismatches=tuple(mismatches),
+            mismatches=tuple(self.mismatches(again, called)),
+            causes=tuple(
+                KnownCause(name=one.name, description=one.description, right=one.right, of=one.of)
+                for one in self.explanations()
+            ),
         )
-
-
-def sentence(one: Consistent) -> str:
-    """`lost bits floored (explains 512 of 520 ...)`: an explanation, and how much it explains."""
-    if one.everything:
-        return f"{one.name}: {one.description}"
-    return f"{one.name}: explains {one.right:,} of {one.of:,} results"

@@ -8,7 +8,18 @@ from typing import Any
 import yaml
 
 import hwsim
-from hwsim.report import CountedBin, CoverageGroup, File, Mismatch, Row, RunReport, coverage_groups, explanation
+from hwsim.report import (
+    CountedBin,
+    CoverageGroup,
+    File,
+    KnownCause,
+    LeftOut,
+    Mismatch,
+    Row,
+    RunReport,
+    coverage_groups,
+    explanation,
+)
 from hwsim.report.explained import Explained
 from hwsim.report.reading import operand, reading, scalar, ulps
 from hwsim.spec import as_yaml, load_unit
@@ -64,7 +75,6 @@ def mismatch(**changes: Any) -> Mismatch:
         "group": 0,
         "where": "at cycle 27, result 21 of 3074",
         "explanation": explanation(explained(), 0),
-        "semantics": ("floor for truncate: 341 of 341 mismatches",),
         "files": (File(what="waveform", path="build/cosim/x-icarus/dump.vcd"),),
         "notes": ("seed 1",),
         "again": "hwsim cosim hopper-wgmma-e4m3-f32 --sim icarus --seed 1",
@@ -98,6 +108,16 @@ def coverage() -> tuple[CoverageGroup, ...]:
     return coverage_groups(planned, hits, titles=titles, places=places, axes=axes)
 
 
+CAUSE = KnownCause(name="lost bits floored", description="bits below the window are rounded down", right=900, of=900)
+WHOLE = LeftOut(unit=HOPPER.name, suite="GEMM 4 x 4 x 64", driver="icarus", reason="there is no time for it")
+PART = LeftOut(unit=HOPPER.name, suite="dot directed", driver="icarus", cases=1, reason="it takes more than one beat")
+
+
+def minimal() -> Mismatch:
+    """The simplest case that fails."""
+    return mismatch(suite="minimal case", case="smaller", meaning="a sum of 3 * 2^-5", where="the simplest of 2 cases")
+
+
 def report(**changes: Any) -> RunReport:
     """A run with a mismatch, a suite that ended early, and coverage."""
     made: dict[str, Any] = {
@@ -110,20 +130,24 @@ def report(**changes: Any) -> RunReport:
         "coverage": coverage(),
         "mismatches": (mismatch(),),
         "notes": ("a note",),
+        "causes": (CAUSE,),
+        "minimal": minimal(),
+        "left_out": (PART, WHOLE),
+        "seconds": 12.5,
     }
     return RunReport(**(made | changes))
 
 
 def good() -> RunReport:
     """A run that is all equal."""
-    return report(rows=(PASSED,), mismatches=(), coverage=(), units=(), notes=())
+    return report(rows=(PASSED,), mismatches=(), coverage=(), units=(), notes=(), causes=(), minimal=None, left_out=())
 
 
 def nasty() -> RunReport:
     """Markup, controls and templates wherever a text can stand."""
     names = {"unit": NASTY, "suite": NASTY, "driver": NASTY}
     told = mismatch(
-        **names, case=NASTY, stage=NASTY, semantics=(NASTY,), files=(File(what=NASTY, path=NASTY),), notes=(NASTY,),
+        **names, case=NASTY, stage=NASTY, meaning=NASTY, files=(File(what=NASTY, path=NASTY),), notes=(NASTY,),
         again=NASTY, explain=NASTY, where=NASTY, context=NASTY, what=NASTY, format=NASTY,
     )  # fmt: skip
     row = FAILED.model_copy(update={**names, "notes": ()})
@@ -131,6 +155,7 @@ def nasty() -> RunReport:
     group = CoverageGroup(
         name=NASTY,
         title=NASTY,
+        meaning=NASTY,
         unit=NASTY,
         axes=(NASTY, NASTY),
         bins=(
@@ -142,4 +167,6 @@ def nasty() -> RunReport:
     return RunReport(
         title=NASTY, command=NASTY, version=NASTY, units=({"unit": NASTY, "summary": NASTY, NASTY: NASTY},),
         rows=(Row(**row.model_dump()), ended), mismatches=(told,), coverage=(group,), notes=(NASTY,),
+        causes=(KnownCause(name=NASTY, description=NASTY, right=1, of=2),), minimal=told.changed(suite=NASTY + "m"),
+        left_out=(LeftOut(unit=NASTY, suite=NASTY + "w", driver=NASTY, reason=NASTY),),
     )  # fmt: skip

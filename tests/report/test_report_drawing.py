@@ -12,7 +12,7 @@ from report.report_samples import coverage
 import hwsim
 from hwsim.formats import Class
 from hwsim.model.record import Group
-from hwsim.report import CountedBin, CoverageGroup
+from hwsim.report import CountedBin, CoverageGroup, counted
 from hwsim.report.drawing import CELL, GAP, HEAD, ROW, Drawing, coverage_bar, pair_table, window_drawing
 from hwsim.report.picture import Picture, picture
 from hwsim.spec import load_unit
@@ -147,4 +147,4 @@ def test_pairs_stand_in_their_rows_and_columns() -> None:
         if bar is not missed:
             level = {0: 1, 1: 2, 2: 2, 3: 2, 4: 2, 5: 3}[rows.index(bar.y)]
             assert bar.kind == f"cell hit{level}"
-            assert bar.title.endswith(f": {3 * rows.index(bar.y) + 1} hits")
+            assert bar.title.endswith(f": {counted(3 * rows.index(bar.y) + 1, 'hit')}")

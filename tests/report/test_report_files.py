@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from junitparser import JUnitXml
+from junitparser import JUnitXml, Skipped
 from report.report_samples import FAILED, NASTY, good, mismatch, nasty, report
 
 import hwsim.report as reports
-from hwsim.report import RunReport, failure_lines, junit, read_json, write_json, write_junit, write_reports
+from hwsim.report import RunReport, cause_lines, failure_lines, junit, read_json, write_json, write_junit, write_reports
 from hwsim.report.fit import fit
 from hwsim.report.record import SCHEMA
+from hwsim.report.text import minimal_lines
 
 REPORTS = {"good": good, "failed": report, "nasty": nasty}
 
@@ -26,14 +27,24 @@ def check_junit(path: Path, told: RunReport) -> None:
     """What a CI system reads is what the report says."""
     read = JUnitXml.fromfile(str(path))
     assert read.name == told.title
-    assert (read.tests, read.failures, read.errors) == (len(told.rows), len(told.failed), 0)
+    whole = [one for one in told.left_out if not one.cases]
+    figures = len(told.rows) + len(whole), len(told.failed), 0, len(whole)
+    assert (read.tests, read.failures, read.errors, read.skipped) == figures
     assert math.isclose(read.time, sum(row.seconds for row in told.rows), abs_tol=1e-3)
     rows = {(f"{row.unit}.{row.driver}", row.suite): row for row in told.rows}
-    cases = [(suite, case) for suite in read for case in suite]
+    every = [(suite, case) for suite in read for case in suite]
+    cases = [(suite, case) for suite, case in every if not any(isinstance(one, Skipped) for one in case.result)]
     assert [(case.classname, case.name) for _, case in cases] == list(rows)
+    left = [(case.name, case.result[0].message) for pair in every if pair not in cases for case in pair[1:]]
+    assert left == [(one.suite, one.what) for one in whole]
     for suite in read:
         members = [row for (name, _), row in rows.items() if name == suite.name]
-        assert (suite.tests, suite.failures) == (len(members), sum(not row.passed for row in members))
+        skipped = sum(f"{one.unit}.{one.driver}" == suite.name for one in whole)
+        assert (suite.tests - skipped, suite.skipped) == (len(members), skipped)
+        assert suite.failures == sum(not row.passed for row in members)
+        of_minimal = told.minimal is not None and suite.name == f"{told.minimal.unit}.{told.minimal.driver}"
+        out = suite._elem.findtext("system-out") or ""
+        assert out == ("\n".join(minimal_lines(told.minimal, told.causes)) if of_minimal and told.minimal else "")
         properties = {one.name: one.value for one in suite.properties()}
         assert properties == {"hwsim": told.version, "again": told.command} | (
             {} if told.seed is None else {"seed": str(told.seed)}
@@ -42,11 +53,16 @@ def check_junit(path: Path, told: RunReport) -> None:
         row = rows[case.classname, case.name]
         assert len(case.result) == (not row.passed)
         for failure in case.result:
-            assert failure.message == f"{row.mismatches} mismatches; {row.compared} of {row.planned} compared"
+            assert failure.message == f"{row.mismatches:,} mismatches; {row.compared:,} of {row.planned:,} compared"
             assert failure.type == ("mismatch" if row.mismatches else "incomplete")
-            assert failure.text == "\n".join(failure_lines(row, told.of(row)))
+            causes = cause_lines(told.causes) if row.mismatches else []
+            assert failure.text == "\n".join([*failure_lines(row, told.of(row)), *causes])
         of = told.of(row)
-        assert (case.system_out or "") == ("\n".join(of[0].explanation.lines) if of and of[0].explanation else "")
+        out = [
+            *(one.what for one in told.not_given(row)),
+            *(of[0].explanation.lines if of and of[0].explanation else []),
+        ]
+        assert (case.system_out or "") == "\n".join(out)
 
 
 @pytest.mark.quick
@@ -68,11 +84,13 @@ def dropped_failure(text: str) -> str:
         dropped_failure,
         lambda text: 'failures="1"'.join(text.rsplit('failures="2"', 1)),
         lambda text: text.replace('failures="2"', 'failures="1"', 1),
-        lambda text: text.replace("341 mismatches; 3074 of", "340 mismatches; 3074 of"),
+        lambda text: text.replace("341 mismatches; 3,074 of", "340 mismatches; 3,074 of"),
         lambda text: text.replace("got 0x44280000", "got 0x4427f800"),
         lambda text: text.replace('name="dot directed"', 'name="dot random"'),
         lambda text: text.replace('type="incomplete"', 'type="mismatch"'),
         lambda text: text.replace("<system-out>", "<system-out>-"),
+        lambda text: text.replace('skipped="1"', 'skipped="0"', 1),
+        lambda text: text.replace("MINIMAL CASE", "A CASE"),
     ],
 )
 def test_junit_xml_that_lies_is_caught(lie: Callable[[str], str], tmp_path: Path) -> None:
@@ -87,7 +105,7 @@ def test_junit_xml_that_lies_is_caught(lie: Callable[[str], str], tmp_path: Path
 
 def test_a_writer_that_counts_wrongly_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = junit._counts
-    monkeypatch.setattr(junit, "_counts", lambda rows: right(rows) | {"failures": "0"})
+    monkeypatch.setattr(junit, "_counts", lambda rows, left_out: right(rows, left_out) | {"failures": "0"})
     write_junit(tmp_path / "results.xml", report())
     with pytest.raises(AssertionError):
         check_junit(tmp_path / "results.xml", report())
@@ -100,12 +118,14 @@ def test_json_is_read_back_as_it_was(name: str, tmp_path: Path) -> None:
     write_json(path, told)
     assert read_json(path) == told
     data = json.loads(path.read_text())
-    assert data["schema"] == SCHEMA == "hwsim-report/1"
+    assert data["schema"] == SCHEMA == "hwsim-report/2"
     # The figures, counted here by hand.
     figures = data["summary"]
     assert figures["passed"] is (name == "good")
     assert figures["mismatches"] == sum(row["mismatches"] for row in data["rows"])
     states = [bin["state"] for group in data["coverage"] for bin in group["bins"]]
+    assert figures["bins_reachable"] == states.count("hit") + states.count("missed")
+    assert figures["not_compared"] == sum(row["planned"] - row["compared"] for row in data["rows"])
     for state in ("hit", "missed", "open", "unreachable"):
         assert figures[f"bins_{state}"] == states.count(state)
     # Twice the same bytes.
@@ -131,9 +151,9 @@ def changed(change: Callable[[Any], Any], path: Path) -> None:
         (lambda data: data["rows"].pop(2), r"summary\.verdict must be '1 of 2 suites failed'"),
         (lambda data: data["summary"].update(passed=True), r"summary\.passed must be False, as the rows say, not True"),
         (lambda data: data.pop("summary"), r"summary\.passed must be False, as the rows say, not None"),
-        (lambda data: data["coverage"][0]["bins"][0].update(state="missed"), r"summary\.bins_missed"),
+        (lambda data: data["coverage"][0]["bins"][0].update(state="missed"), r"summary\.bins_reachable"),
         (lambda data: data["coverage"][0]["bins"][8].update(hits=0), "was hit 0 times, so that it must not be hit"),
-        (lambda data: data.update(schema="hwsim-report/2"), "schema must be hwsim-report/1, not 'hwsim-report/2'"),
+        (lambda data: data.update(schema="hwsim-report/1"), "schema must be hwsim-report/2, not 'hwsim-report/1'"),
         (lambda data: data.update(extra=1), "extra: Extra inputs are not permitted"),
         (lambda data: data["rows"][0].pop("planned"), r"rows\.0\.planned: Field required"),
     ],
@@ -164,7 +184,9 @@ def test_all_three_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_a_name_stays_what_it_is_in_xml(tmp_path: Path) -> None:
-    write_junit(tmp_path / "results.xml", report(rows=(FAILED,), mismatches=(mismatch(case=NASTY),)))
+    write_junit(
+        tmp_path / "results.xml", report(rows=(FAILED,), mismatches=(mismatch(case=NASTY),), minimal=None, left_out=())
+    )
     (suite,) = JUnitXml.fromfile(str(tmp_path / "results.xml"))
     (case,) = suite
     assert f"case {fit(NASTY)}" in case.result[0].text.splitlines()[0]

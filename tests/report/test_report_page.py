@@ -52,6 +52,9 @@ def check_page(text: str, told: Any) -> None:
         drawn = [svg for svg in article.iter(f"{SVG}svg") if svg.get("class") == "picture"]
         assert len(drawn) == sum(group.window is not None for group in one.explanation.groups)
         assert " ".join(one.explanation.groups[0].lines[-1].split()) in inside
+    for cause in told.causes:
+        assert " ".join(cause.description.split()) in said and f"{cause.of:,}" in said
+        assert said.count(" ".join(cause.description.split())) == 1 or cause.description == cause.name
     for group in told.coverage:
         for bin in group.bins:
             assert (" ".join(bin.name.split()) in said) or bin.state == "hit"
@@ -116,7 +119,7 @@ def test_the_page_asks_for_nothing_and_allows_itself_nothing() -> None:
     text = html(report())
     assert not re.search(r"https?:|//[a-z]|@import|url\(|<link|<iframe|<img|\bsrc=", text)
     assert set(re.findall(r'href="([^"]*)"', text)) <= {
-        "#suites", "#mismatches", "#coverage", "#units", "#again", "#group-1", "#group-2"
+        "#causes", "#minimal", "#suites", "#mismatches", "#coverage", "#units", "#again", "#group-1", "#group-2"
     }  # fmt: skip
     (policy,) = [one.get("content") for one in parsed(text).iter(f"{SPACE}meta") if one.get("http-equiv")]
     assert policy.startswith("default-src 'none'; style-src 'sha256-") and "unsafe" not in policy
@@ -187,7 +190,7 @@ def test_a_long_list_is_folded_and_a_short_one_is_not() -> None:
 
 
 def test_a_mismatch_without_a_case_or_a_picture_is_told_too() -> None:
-    bare = mismatch(explanation=None, operands=(), case="", format="", ulp=None, semantics=(), files=(), notes=())
-    text = html(report(mismatches=(bare,)))
+    bare = mismatch(explanation=None, operands=(), case="", format="", ulp=None, files=(), notes=())
+    text = html(report(mismatches=(bare,), minimal=None))
     assert "no case" in text and '<svg class="picture"' not in text
     parsed(text)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from report.report_samples import FAILED, NASTY, PASSED, SHORT, explained, good, mismatch, report
+from report.report_samples import CAUSE, FAILED, NASTY, PART, PASSED, SHORT, WHOLE, explained, good, mismatch, report
 
 import hwsim
 from hwsim.formats import get_format
-from hwsim.report import CountedBin, CoverageGroup, Row, coverage_groups, explanation, failure_lines
+from hwsim.report import CountedBin, CoverageGroup, Row, counted, coverage_groups, explanation, failure_lines
 from hwsim.report.fit import fit
 from hwsim.report.page import _percent
 from hwsim.report.reading import reading, ulps
@@ -22,7 +22,7 @@ from hwsim.spec import load_unit
 
 @pytest.mark.parametrize(
     ("planned", "compared", "mismatches", "passed"),
-    [(2, 2, 0, True), (0, 0, 0, False), (2, 1, 0, False), (2, 2, 1, False), (1, 2, 0, False)],
+    [(2, 2, 0, True), (0, 0, 0, False), (2, 1, 0, False), (2, 2, 1, False)],
 )
 def test_a_row_passes_only_where_all_was_compared_and_equal(
     planned: int, compared: int, mismatches: int, passed: bool
@@ -31,10 +31,35 @@ def test_a_row_passes_only_where_all_was_compared_and_equal(
     assert row.passed is passed
 
 
+def test_a_row_that_compared_more_than_was_planned_is_refused() -> None:
+    with pytest.raises(ValidationError, match="u / d / s compared 2 results of 1"):
+        Row(unit="u", suite="s", driver="d", planned=1, compared=2, mismatches=0)
+
+
+def test_a_count_agrees_with_its_noun() -> None:
+    said = [counted(1, "mismatch"), counted(0, "mismatch"), counted(1200, "case"), counted(1, "bin"), counted(2, "box")]
+    assert said == ["1 mismatch", "0 mismatches", "1,200 cases", "1 bin", "2 boxes"]
+    row = Row(unit="u", suite="s", driver="d", planned=1, compared=1, mismatches=1)
+    assert row.verdict == "1 mismatch; 1 of 1 compared"
+    assert "1 mismatch in this suite" in failure_lines(row, [mismatch()])[-3]
+    assert failure_lines(row.changed(planned=1, compared=0), [])[1] == "  0 of 1 result compared"
+
+
+def test_the_figures_are_those_of_the_rows_and_bins() -> None:
+    figures, summary = report().figures, report().summary()
+    assert (figures.suites, figures.suites_passed, figures.suites_left_out) == (3, 1, 1)
+    assert (figures.planned, figures.compared, figures.not_compared) == (16 + 3074 + 56, 16 + 3074 + 12, 44)
+    assert (figures.mismatches, figures.cases_left_out) == (341, 1)
+    # By hand: 31 bins hit of 34 that are known to be reachable, one open, eight proved unreachable.
+    assert tuple(figures.bins) == (31, 3, 1, 8) and figures.bins.reachable == 34
+    assert str(figures.bins) == "31 of 34 reachable bins hit, 1 open, 8 unreachable"
+    assert summary["bins_reachable"] == 34 and summary["not_compared"] == 44
+
+
 def test_a_report_passes_only_where_every_row_does() -> None:
     assert good().passed and good().verdict == "all equal"
     assert not report().passed and report().verdict == "2 of 3 suites failed"
-    empty = report(rows=(), mismatches=())
+    empty = good().changed(rows=())
     assert not empty.passed and empty.verdict == "nothing was compared"
 
 
@@ -50,11 +75,22 @@ def test_a_report_passes_only_where_every_row_does() -> None:
         ({"rows": ({**PASSED.model_dump(), "seconds": float("nan")},)}, "finite"),
         ({"rows": ({**PASSED.model_dump(), "compared": -1},)}, "greater than or equal to 0"),
         ({"verdict": "all equal"}, "Extra inputs"),
+        ({"minimal": mismatch(driver="verilator")}, "the minimal case is of .* on verilator, where nothing failed"),
+        ({"minimal": mismatch(unit=PASSED.unit)}, "the minimal case is of all formats on icarus, where nothing failed"),
+        ({"left_out": (WHOLE.changed(suite="dot directed"),)}, "dot directed ran, so that .* must be left out, not 0"),
+        ({"left_out": (PART.changed(suite="GEMM"),)}, "GEMM did not run at all, not 1"),
+        ({"causes": (CAUSE.changed(of=5000),)}, "explains some of 5000 results, but 3102 were compared"),
+        ({"rows": (PASSED,), "mismatches": (), "minimal": None, "left_out": ()}, "lost bits floored explains some"),
     ],
 )
 def test_a_report_that_contradicts_itself_is_refused(changes: dict[str, Any], rule: str) -> None:
     with pytest.raises(ValidationError, match=rule):
         report(**changes)
+
+
+def test_a_cause_that_explains_more_than_it_was_tried_on_is_refused() -> None:
+    with pytest.raises(ValidationError, match="lost bits floored explains 901 results of 900"):
+        CAUSE.changed(right=901)
 
 
 @pytest.mark.parametrize(
@@ -104,12 +140,12 @@ def test_a_failure_fits_its_lines() -> None:
     lines = failure_lines(FAILED, [mismatch()])
     assert lines == [
         "hopper-wgmma-e4m3-f32 · icarus · dot directed · case distance/d08-exact-sub",
+        "  this case: directed: two products that many places apart (d), with or without lost bits",
         "  a  [0] 0x7e (448), [1] 0xb9 (-1.125), [2] 0x05 (0.009765625); 32 elements",
         "  b  [0] 0x3c (1.5), [1] 0x39 (1.125), [2] 0x4d (6.5); 32 elements",
         "  c  0x3f8ccccd (1.10000002)",
         "  expected 0x4427f800 (671.875), got 0x44280000 (672), +2 ulp of e8m13",
         "  first differing stage: align, beat 0, lane 1: expected -40, got -41",
-        "  it would be explained by: floor for truncate: 341 of 341 mismatches",
         "  at cycle 27, result 21 of 3074; 341 mismatches in this suite",
         "  seed 1; waveform: build/cosim/x-icarus/dump.vcd",
         "  again: hwsim cosim hopper-wgmma-e4m3-f32 --sim icarus --seed 1",
@@ -130,7 +166,7 @@ def test_an_explanation_is_what_the_model_says() -> None:
     assert len(long.groups) == 8
     kept = explanation(long, 6)
     assert [group.index for group in kept.groups] == [0, 1, 2, 6] and kept.left_out == 4
-    assert "4 more groups are left out" in kept.lines
+    assert "4 more groups left out" in kept.lines
     assert [group.index for group in explanation(long).groups] == [0, 1, 2, 3]
     assert [group.index for group in explanation(long, 1).groups] == [0, 1, 2]
     # A sum without a window has its stages as text.

@@ -24,6 +24,7 @@ from hwsim.cases.bins import (
 )
 from hwsim.cases.bins.declare import CaseSampler, CoverageBin, Declared, GroupSampler, PartSampler
 from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.meanings import group_meaning
 from hwsim.spec import Unit
 from hwsim.spec.implementation import pipeline
 
@@ -79,18 +80,24 @@ def plan(unit: Unit) -> CoveragePlan:
 class Labels(TypedDict):
     """What a report says of groups and bins beside their names.
 
-    titles, axes: by group; axes are what the rows and columns of places are. places: by the bin's name.
+    titles, meanings, axes: by group; axes are what the rows and columns of places are. places: by the bin's name.
     """
 
     titles: Mapping[str, str]
+    meanings: Mapping[str, str]
     places: Mapping[str, tuple[str, str]]
     axes: Mapping[str, tuple[str, str]]
 
 
-def labels(names: Iterable[str]) -> Labels:
+def labels(unit: Unit, names: Iterable[str]) -> Labels:
     """The labels of the bins of these names, and of all groups."""
     pairs = {name: LANES.fullmatch(name) for name in names}
-    return Labels(titles=GROUPS, places={name: (one[1], one[2]) for name, one in pairs.items() if one}, axes=AXES)
+    return Labels(
+        titles=GROUPS,
+        meanings={group: group_meaning(unit, group) for group in GROUPS},
+        places={name: (one[1], one[2]) for name, one in pairs.items() if one},
+        axes=AXES,
+    )
 
 
 def planned(bins: Iterable[CoverageBin], reached: Container[str]) -> list[tuple[str, str, bool | None, str]]:

@@ -107,7 +107,8 @@ def _growth(facts: UnitFacts, out: Declared) -> None:
     for kind in ("without", "with") if facts.addends else ("without",):
         for sign in (0, 1):
             for growth in range(facts.grown(sign, addend=kind == "with") + 1):
-                name = f"leading one {growth} above max_exp, {MARKS[sign]}, {kind} an addend"
+                beside = f", {kind} an addend" if facts.addends else ""
+                name = f"leading one {growth} above max_exp, {MARKS[sign]}{beside}"
                 at[kind, growth, sign] = out.bin("G6", name)
     window = facts.window
 
