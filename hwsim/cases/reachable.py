@@ -20,6 +20,7 @@ from hwsim.model.terms import Term, addend_term
 from hwsim.model.window import align
 from hwsim.spec import Unit
 from hwsim.spec.registers import embeds
+from hwsim.words import counted
 
 MOST_BEATS = 4096  # of a witness by a chain
 
@@ -89,12 +90,12 @@ def _chained_overflow(bench: Bench, magnitude: int) -> tuple[bool, str, Case | N
         largest = [_largest(bench, sign, fmt, exp) for sign in (0, 1)]
         if any(one.overflow for one in largest):
             witness = _chained_witness(bench, min(beats, MOST_BEATS))
-            return True, f"overflow: not excluded after {beat + 1} beats", witness
+            return True, f"overflow: not excluded after {counted(beat + 1, 'beat')}", witness
         grown = max(magnitude, *(one.magnitude for one in largest))
         if grown >> fmt.fraction_bits == magnitude >> fmt.fraction_bits:
             return False, f"overflow: {_bound(bench, largest)}, however many beats there are", None
         magnitude = grown
-    return False, f"overflow: {_bound(bench, largest)}, after all {beats} beats", None
+    return False, f"overflow: {_bound(bench, largest)}, after all {counted(beats, 'beat')}", None
 
 
 def _chained_witness(bench: Bench, beats: int) -> Case | None:

@@ -13,8 +13,9 @@ from hwsim.cases.case import Case
 from hwsim.cosim.design import DotDesign, Played, Tick
 from hwsim.cosim.interface import port_counts
 from hwsim.cosim.suites import takes
-from hwsim.report import CoverageGroup, counted, coverage_groups
+from hwsim.report import CoverageGroup, coverage_groups
 from hwsim.spec import NotImplementedYet
+from hwsim.words import counted
 
 Compared = tuple[str, Sequence[Case]]  # a suite's name, and the cases of it that were compared
 

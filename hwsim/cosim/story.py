@@ -8,11 +8,12 @@ from hwsim.cosim.design import Played
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.shrink import Shrunk
 from hwsim.formats import Class, Format, unpack
-from hwsim.report import CodeReading, File, Mismatch, counted
+from hwsim.report import CodeReading, File, Mismatch
 from hwsim.report.cases import explain_command, explained_case, wrong_result
 from hwsim.report.explained import Explained
 from hwsim.spec import Unit
 from hwsim.tb.job import UNKNOWN
+from hwsim.words import counted
 
 SUITE = "minimal case"
 MINIMAL = "minimal"  # the folder of its files

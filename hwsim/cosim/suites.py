@@ -23,8 +23,9 @@ from hwsim.formats import codes_of
 from hwsim.formats.blocks import one_code
 from hwsim.model import Definition
 from hwsim.products import gemm
-from hwsim.report import LeftOut, counted
+from hwsim.report import LeftOut
 from hwsim.spec import NotImplementedYet, Unit
+from hwsim.words import counted
 
 
 @dataclass(frozen=True)

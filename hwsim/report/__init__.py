@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hwsim.report.bins import BinCounts, CountedBin, CoverageGroup, coverage_groups
     from hwsim.report.explanation_json import ExplanationJson, explanation
-    from hwsim.report.frozen import counted
     from hwsim.report.junit import write_junit
     from hwsim.report.page import write_html
     from hwsim.report.record import CodeReading, File, KnownCause, LeftOut, Mismatch, Operand, Row, RunReport
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 _MODULES = {
     "bins": ("BinCounts", "CountedBin", "CoverageGroup", "coverage_groups"),
     "explanation_json": ("ExplanationJson", "explanation"),
-    "frozen": ("counted",),
     "junit": ("write_junit",),
     "page": ("write_html",),
     "record": ("CodeReading", "File", "KnownCause", "LeftOut", "Mismatch", "Operand", "Row", "RunReport"),
@@ -51,7 +49,6 @@ __all__ = [
     "Row",
     "RunReport",
     "cause_lines",
-    "counted",
     "coverage_groups",
     "explanation",
     "failure_lines",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hwsim.report.bins import STATES, CoverageGroup
-from hwsim.report.frozen import counted
 from hwsim.report.picture import EMPTY, BitRow, Picture
+from hwsim.words import counted
 
 CELL, ROW, HEAD = 12, 20, 34
 GLYPH = 7.3  # a character of the labels, which are 12 pixels high

@@ -6,9 +6,9 @@ from pydantic import BaseModel, ConfigDict
 
 from hwsim.model.record import Explanation
 from hwsim.report.fit import Text
-from hwsim.report.frozen import counted
 from hwsim.report.picture import Picture, picture
 from hwsim.report.sentences import group_lines, group_title, result_text, title
+from hwsim.words import counted
 
 MOST_GROUPS = 4
 

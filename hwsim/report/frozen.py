@@ -1,4 +1,4 @@
-"""What all parts of a report have in common, and how counts are said."""
+"""What all parts of a report have in common."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from hwsim.errors import InputError
 
 Count = Annotated[int, Field(ge=0)]
-HISSING = ("s", "x", "ch", "sh")  # ends of words whose plural ends in -es
 
 
 class Record(BaseModel):
@@ -21,11 +20,6 @@ class Record(BaseModel):
     def changed(self, **changes: Any) -> Self:
         """The same with other values, which are checked as the first ones were."""
         return type(self).model_validate(dict(self) | changes)
-
-
-def counted(count: int, one: str) -> str:
-    """A count and what is counted: `1 mismatch`, `1,200 mismatches`, `0 cases`. one: the last word in the singular."""
-    return f"{count:,} {one if count == 1 else one + ('es' if one.endswith(HISSING) else 's')}"
 
 
 def named_once(names: Iterable[Any], what: str) -> None:

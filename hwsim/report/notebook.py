@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from hwsim.report.drawing import Drawing, window_drawing
 from hwsim.report.explanation_json import ExplanationJson
-from hwsim.report.frozen import counted
 from hwsim.report.html import TEMPLATES, environment, read
+from hwsim.words import counted
 
 
 def notebook_html(shown: ExplanationJson) -> str:

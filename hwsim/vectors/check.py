@@ -6,11 +6,12 @@ from collections.abc import Iterable
 
 from hwsim.cases.bins.plan import GROUPS, labels
 from hwsim.formats import Class, unpack
-from hwsim.report import CoverageGroup, counted, coverage_groups
+from hwsim.report import CoverageGroup, coverage_groups
 from hwsim.spec import Unit
 from hwsim.vectors.answers import Answer, Answers
 from hwsim.vectors.findings import Findings, Wrong
 from hwsim.vectors.stored import Stored
+from hwsim.words import counted
 
 SAMPLE = 2_000  # right results of which some stand beside the wrong ones
 

@@ -8,6 +8,7 @@ from math import floor
 from hwsim.cases.case import Case
 from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
+from hwsim.words import counted
 
 GROUPS = {"G2", "G3", "G4", "G5", "G6", "G7"}
 # Bins that the oracle says nothing of: what classes of factors and zero products do.
@@ -22,6 +23,12 @@ ELSEWHERE += (
 
 def power(exp: int) -> Fraction:
     return Fraction(2) ** exp
+
+
+def can_have_addend(unit: Unit) -> bool:
+    """Whether a group's products can have an addend beside them: the unit's own, or the sum of the groups before."""
+    given = unit.operands.addend is not None and unit.late is None
+    return given or unit.instruction.chain is not None or unit.instruction.k > unit.instruction.lanes
 
 
 def leading(value: Fraction) -> int:
@@ -154,7 +161,7 @@ def _lost(terms, addend, lanes, bits, window, has_addend):
     for term in terms:
         if 0 < term.places < bits + 2:
             which = kind(term.lost, term.places)
-            found.add(f"d={term.d}, {term.places} bits of a {sign(term.value)} product lost: {which}")
+            found.add(f"d={term.d}, {counted(term.places, 'bit')} of a {sign(term.value)} product lost: {which}")
     if addend and 0 < addend.places <= addend.bits:
         found.add(f"bits of a {sign(addend.value)} addend lost: {kind(addend.lost, addend.places)}")
     losing = [term for term in [*terms, *([addend] if addend else [])] if term.lost]
@@ -197,7 +204,8 @@ def _sums(unit, every, terms, addend, top):
     if place < 0:
         found.add(f"leading one {-place} below max_exp, {sign(total)}, {'bits lost' if lost else 'exact'}")
     else:
-        found.add(f"leading one {place} above max_exp, {sign(total)}, {'with' if addend else 'without'} an addend")
+        beside = f", {'with' if addend else 'without'} an addend" if can_have_addend(unit) else ""
+        found.add(f"leading one {place} above max_exp, {sign(total)}{beside}")
     value = abs(total) * power(top - window)
     normal = leading(value) >= fmt.emin
     scaled = value / power(max(leading(value), fmt.emin) - fmt.fraction_bits)
@@ -205,11 +213,11 @@ def _sums(unit, every, terms, addend, top):
     guard, sticky = floor(rest), rest - floor(rest)
     found.add(f"{sign(total)}, last {kept & 1}, guard {guard}, sticky {int(sticky > 0)}")
     if normal:
-        found.add(f"result ends in {leading(Fraction(kept & -kept))} zeros")
+        found.add(f"result ends in {counted(leading(Fraction(kept & -kept)), 'zero')}")
         if kept == (2 << fmt.fraction_bits) - 1:
             found.add(f"{sign(total)} all ones, guard {guard}")
         cut = max(leading(value), fmt.emin) - fmt.fraction_bits - (top - window)
         if sticky and sticky.numerator == 1 and cut <= 12:
             bit = cut - 1 - (sticky.denominator.bit_length() - 1)
-            found.add(f"{cut} places cut off, sticky from place {bit} alone, guard {guard}")
+            found.add(f"{counted(cut, 'place')} cut off, sticky from place {bit} alone, guard {guard}")
     return found

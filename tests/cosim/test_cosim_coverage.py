@@ -17,17 +17,18 @@ from odd_units import IN_RTL, odd_unit, unit, units_of, window
 from hwsim.cases.bins import counter as functional
 from hwsim.cases.bins.covering import covered, covering, directed
 from hwsim.cases.bins.declare import CoverageBin
-from hwsim.cases.bins.interface import interface_bins
+from hwsim.cases.bins.interface import interface_bins, reset_with
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim import coverage
-from hwsim.cosim.coverage import Compared, UnitCoverage, unit_coverage
+from hwsim.cosim.coverage import Compared, unit_coverage
 from hwsim.cosim.design import Play, Played, Suite, in_step
 from hwsim.cosim.interface import port_counts
 from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.model.clock import Beat, PipelinedUnit
-from hwsim.report import read_json
+from hwsim.report import CoverageGroup, read_json
+from hwsim.report.bins import bin_counts
 from hwsim.spec import Pipeline, Unit, pipeline, steps
 from hwsim.tb.job import (
     READY,
@@ -102,10 +103,10 @@ COUNTED = {
     "a bubble at stage 2, beats in the other stages": 2,
     "back-pressure with every stage full": 1,
     "a result that waits while nothing follows": 1,
-    "reset with 1 beats in flight": 1,
+    "reset with 1 beat in flight": 1,
     "reset with 2 beats in flight": 1,
     "reset while a result waits": 1,
-    "1 contexts open": 7,
+    "1 context open": 7,
     "2 contexts open": 1,
     "ready without valid": 9,
     "a beat that waits for its context": 1,
@@ -121,7 +122,7 @@ def test_every_bin_is_counted_where_it_happens() -> None:
     assert {one.name for one in interface_bins(TINY, two)} == set(COUNTED)
     # What comes after the first cycles does not count.
     full = "back-pressure with every stage full"
-    first = {"ready without valid": 2, "1 contexts open": 2, "beats back to back": 1, full: 1}
+    first = {"ready without valid": 2, "1 context open": 2, "beats back to back": 1, full: 1}
     assert dict(interface_counts(BY_HAND, 2, 4)) == first
 
 
@@ -141,7 +142,7 @@ MUTANTS = {
     ),
     "no reset in flight": (
         lambda play: with_trace(play, drive=np.where(driven(play) & RESET, 0, driven(play))),
-        {"reset with 1 beats in flight", "reset with 2 beats in flight", "reset while a result waits"},
+        {"reset with 1 beat in flight", "reset with 2 beats in flight", "reset while a result waits"},
     ),
     "never ready": (
         lambda play: with_trace(play, drive=driven(play) & (VALID | RESET)),
@@ -208,7 +209,7 @@ def test_stages_are_as_full_as_the_model_says(name: str) -> None:
         model.tick(play.beats[offered] if offered >= 0 else None, bool(drive & READY))
     counts = interface_counts(play, built.latency)
     assert counts["back-pressure with every stage full"] == full > 0
-    assert {stage: counts[f"reset with {stage} beats in flight"] for stage in range(1, built.latency + 1)} == {
+    assert {stage: counts[reset_with(stage)] for stage in range(1, built.latency + 1)} == {
         stage: lost[stage] for stage in range(1, built.latency + 1)
     }
 
@@ -230,8 +231,8 @@ def test_cycles_count_as_long_as_a_device_is_in_step() -> None:
     assert in_step(SuiteOutcome("never ended")) == 0
 
 
-def states(found: UnitCoverage) -> dict[str, tuple[int, str]]:
-    return {one.name: (one.hits, one.state) for group in found.groups for one in group.bins}
+def states(groups: Sequence[CoverageGroup]) -> dict[str, tuple[int, str]]:
+    return {one.name: (one.hits, one.state) for group in groups for one in group.bins}
 
 
 class Stranger(UnitDesign):
@@ -252,9 +253,9 @@ def counted(unit: Unit, cases: Sequence[Case]) -> dict[str, int]:
     return counter.counts
 
 
-def agrees(found: UnitCoverage, unit: Unit, cases: Sequence[Case]) -> None:
+def agrees(groups: Sequence[CoverageGroup], unit: Unit, cases: Sequence[Case]) -> None:
     counts = counted(unit, cases)
-    shown = {name: hits for name, (hits, _) in states(found).items()}
+    shown = {name: hits for name, (hits, _) in states(groups).items()}
     model = {one.name for one in plan(unit).bins if one.how == "model"}
     assert {name: shown[name] for name in model} == {name: counts[name] for name in model}
 
@@ -262,20 +263,21 @@ def agrees(found: UnitCoverage, unit: Unit, cases: Sequence[Case]) -> None:
 def test_few_cases_show_what_they_miss() -> None:
     few = directed(TINY, 1)[:3]
     found = unit_coverage(device(), 1, [("dot directed", few)], Counter())
-    agrees(found, TINY, few)
+    agrees(found.groups, TINY, few)
     assert found.sampled == found.compared == 3
     known = covered(TINY, 1).counter.counts
-    for name, (hits, state) in states(found).items():
+    for name, (hits, state) in states(found.groups).items():
         if state == "missed":
             assert not hits
             assert known[name] or name in {one.name for one in device().interface}
-    assert found.count("missed") > 100 > found.count("hit") > 0
-    assert found.line.startswith(f"coverage: {found.count('hit')} of ")
-    assert found.line.endswith("; the rest in report.html")
+    bins = bin_counts(found.groups)
+    assert bins.missed > 100 > bins.hit > 0
+    assert str(bins).startswith(f"{bins.hit} of {bins.hit + bins.missed:,} reachable bins hit")
     # Of a device that does not take them, nobody knows what it could reach.
     unknown = unit_coverage(device(Stranger, chains=False), 1, [("dot directed", few)], Counter())
-    assert (unknown.count("missed"), unknown.count("hit")) == (0, found.count("hit"))
-    assert unknown.count("open") == found.count("missed") + found.count("open")
+    never = bin_counts(unknown.groups)
+    assert (never.missed, never.hit) == (0, bins.hit)
+    assert never.open == bins.missed + bins.open
 
 
 @pytest.mark.parametrize("unit", [TINY, TINY_PROMOTED], ids=lambda unit: unit.name)
@@ -294,9 +296,8 @@ def test_covering_cases_count_as_if_each_were_sampled() -> None:
         ("dot directed", cases[:99]),
     ]
     found = unit_coverage(device(), 1, suites, Counter({one.name: 1 for one in device().interface}))
-    agrees(found, TINY, [*cases, *more])
-    assert found.count("missed") == 0
-    assert "open" in found.line or found.line.endswith("bins hit")
+    agrees(found.groups, TINY, [*cases, *more])
+    assert bin_counts(found.groups).missed == 0
 
 
 def test_of_many_cases_some_of_each_suite_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,13 +308,13 @@ def test_of_many_cases_some_of_each_suite_are_sampled(monkeypatch: pytest.Monkey
     beats = [len(case.a) // TINY.instruction.lanes for case in (*one[50:], *other)]
     assert sum(beats) > 400
     assert 50 + 10 < found.sampled <= 50 + 40
-    assert f"{found.sampled} of {found.compared} different cases" in found.notes[0]
+    assert f"of {found.compared} different cases that came back, {found.sampled} are counted" in found.notes[0]
 
 
 def test_a_proof_that_is_wrong_is_said_and_ends_nothing() -> None:
     wrong = CoverageBin("G12", "misuse", "nobody would", how="trace")
     found = unit_coverage(device(interface=(wrong,)), 1, [("dot directed", directed(TINY, 1)[:3])], {"misuse": 2})
-    assert states(found)["misuse"] == (2, "hit")
+    assert states(found.groups)["misuse"] == (2, "hit")
     assert found.notes[1:] == ["tiny: misuse was hit, and is said to be unreachable"]
 
 
@@ -321,15 +322,13 @@ def test_a_proof_that_is_wrong_is_said_and_ends_nothing() -> None:
 def test_a_runs_report_holds_what_its_cases_did(icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shrink(monkeypatch)
     report = small_run(tmp_path / "out", simulators=("icarus",))
-    (found,) = report.coverage
     built = pipeline(TINY)
     played = planned(TINY, "icarus", CASES, SEED)
-    agrees(found, TINY, [play.suite.cases[owner] for play in played for owner in play.owners])
+    agrees(report.coverage, TINY, [play.suite.cases[owner] for play in played for owner in play.owners])
     traffic = sum((interface_counts(play, built.latency) for play in played), Counter[str]())
-    shown = {name: hits for name, (hits, _) in states(found).items()}
+    shown = {name: hits for name, (hits, _) in states(report.coverage).items()}
     assert {name: hits for name, hits in shown.items() if name in traffic} == traffic
-    assert found.count("missed") > 0
-    saved = read_json(tmp_path / "out" / "results.json")
-    assert saved.coverage == found.groups
-    assert saved.notes == tuple(found.notes)
+    assert report.covered_units["tiny"].missed > 0
+    assert read_json(tmp_path / "out" / "results.json") == report
+    assert report.notes[0].startswith("coverage of tiny: of ")
     assert 'id="coverage"' in (tmp_path / "out" / "report.html").read_text()

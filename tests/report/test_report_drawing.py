@@ -12,10 +12,11 @@ from report.report_samples import coverage
 import hwsim
 from hwsim.formats import Class
 from hwsim.model.record import Group
-from hwsim.report import CountedBin, CoverageGroup, counted
+from hwsim.report import CountedBin, CoverageGroup
 from hwsim.report.drawing import CELL, GAP, HEAD, ROW, Drawing, coverage_bar, pair_table, window_drawing
 from hwsim.report.picture import Picture, picture
 from hwsim.spec import load_unit
+from hwsim.words import counted
 
 
 def read(drawn: Drawing, shown: Picture) -> list[tuple[Fraction, Fraction]]:

@@ -66,10 +66,12 @@ def test_missing_results_are_a_failure_that_says_which(tiny_set):
     found = verdict(tiny_set, codes[:150])
     assert (found.row.passed, found.wrong, found.compared) == (False, 0, 150)
     first = stored(tiny_set).name(150)
-    said = f"50 results are missing; the first is that of {first}; the last one is at line 150"
+    said = f"missing: 50 results, the first of them that of {first}; the last one that came is at line 150"
     assert found.hints == [said]
     some = [f"{number} {code}" for number, code in enumerate(codes) if number != 42]
-    assert f"the first is that of {stored(tiny_set).name(42)};" in verdict(tiny_set, some).hints[0]
+    assert (
+        f"missing: 1 result, the first of them that of {stored(tiny_set).name(42)};" in verdict(tiny_set, some).hints[0]
+    )
     assert not verdict(tiny_set, []).row.passed
 
 

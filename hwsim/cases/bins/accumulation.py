@@ -16,6 +16,7 @@ from hwsim.cases.solver import Filling, Pair
 from hwsim.formats import Format
 from hwsim.formats.codes import all_codes
 from hwsim.model.terms import Term
+from hwsim.words import counted
 
 WORDS = ("add", "subtract")
 LONG = 128  # beats
@@ -72,8 +73,8 @@ def _kept(term: Term, below: int) -> int:
 def _chains(facts: UnitFacts, out: Declared) -> None:
     most = facts.bench.beats
     lengths = sorted({1, 2, 3, facts.lanes, LONG})
-    why = f"the unit sums at most {most} beats"
-    at = {n: out.bin("G11", f"chain of {n} beats", why if n > most else None) for n in lengths}
+    why = f"the unit sums at most {counted(most, 'beat')}"
+    at = {n: out.bin("G11", f"chain of {counted(n, 'beat')}", why if n > most else None) for n in lengths}
     single = why if most < 2 else None
     if single is None and not facts.bench.partials:
         single = "the partial sum starts again with every beat"
@@ -111,8 +112,12 @@ def _chains(facts: UnitFacts, out: Declared) -> None:
 def _three(facts: UnitFacts) -> str | None:
     restart = facts.unit.restart
     if facts.bench.beats < 3:
-        return f"the unit sums at most {facts.bench.beats} beats"
-    return f"the partial sum starts again after {restart} beats" if restart is not None and restart < 3 else None
+        return f"the unit sums at most {counted(facts.bench.beats, 'beat')}"
+    return (
+        f"the partial sum starts again after {counted(restart, 'beat')}"
+        if restart is not None and restart < 3
+        else None
+    )
 
 
 def same(bench: Bench, n: int) -> list[Filling]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hwsim.cases.bins.declare import CoverageBin, Declared
 from hwsim.spec import Pipeline, Unit
+from hwsim.words import counted
 
 BACK_TO_BACK, ONE_IDLE = "beats back to back", "one cycle without a beat"
 FULL_STANDSTILL, LONELY_RESULT = "back-pressure with every stage full", "a result that waits while nothing follows"
@@ -18,12 +19,12 @@ def bubble(stage: int) -> str:
 
 def reset_with(beats: int) -> str:
     """The bin of a reset that loses so many beats."""
-    return f"reset with {beats} beats in flight"
+    return f"reset with {counted(beats, 'beat')} in flight"
 
 
 def contexts_open(count: int) -> str:
     """The bin of so many sums open at once."""
-    return f"{count} contexts open"
+    return counted(count, "context", "open")
 
 
 def declare(unit: Unit, pipeline: Pipeline, out: Declared) -> None:

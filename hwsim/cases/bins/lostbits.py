@@ -14,6 +14,7 @@ from hwsim.cases.landmarks import distinct, factors_ending
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import SignPair, Solution, Solutions
 from hwsim.formats import FloatFormat
+from hwsim.words import counted
 
 MOST_DEPTH = 40  # places below the window that have a bin each
 KINDS = ("zero", "one last bit", "below half", "half", "above half", "all ones")
@@ -52,16 +53,15 @@ def _fields(facts: UnitFacts, out: Declared) -> None:
     for places in range(max(1, facts.bits - facts.window), facts.width):
         d = places + facts.window - facts.bits
         sigs, mask = facts.sigs(d, True), (1 << places) - 1
+        ends = counted(places, "bit")
         for word in kinds(places):
             why = facts.lowered(d)
             if why is None and sigs is not None and not any(kind(sig & mask, places) == word for sig in sigs):
-                why = (
-                    f"no product of {facts.names} that can be {d} below ends in such {places} bits: all are enumerated"
-                )
+                why = f"no product of {facts.names} that can be {d} below ends in such {ends}: all are enumerated"
             if why is None and facts.never_ends(places, word):
-                why = f"no significands of {facts.names} make a product that ends in such {places} bits: all enumerated"
+                why = f"no significands of {facts.names} make a product that ends in such {ends}: all enumerated"
             for sign in (0, 1):
-                name = f"d={d}, {places} bits of a {MARKS[sign]} product lost: {word}"
+                name = f"d={d}, {ends} of a {MARKS[sign]} product lost: {word}"
                 at[places, word, sign] = out.bin("G4", name, why)
     addend = {
         (word, sign): out.bin("G4", f"bits of a {MARKS[sign]} addend lost: {word}")

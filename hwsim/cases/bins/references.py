@@ -13,6 +13,7 @@ from hwsim.cases.palette import Product
 from hwsim.cases.solver import Addend
 from hwsim.formats import Class
 from hwsim.spec.keys import Number
+from hwsim.words import counted
 
 
 def declare(facts: UnitFacts, out: Declared) -> None:
@@ -29,7 +30,7 @@ def _subnormal(facts: UnitFacts, out: Declared) -> None:
     for side, fmt in enumerate(facts.factors):
         if fmt.subnormals:
             for zeros in range(1, fmt.precision):
-                name = f"max_exp by a subnormal {'ab'[side]} of {zeros} leading zeros, beside another term"
+                name = f"max_exp by a subnormal {'ab'[side]} of {counted(zeros, 'leading zero')}, beside another term"
                 at[side, zeros] = out.bin("G3", name, facts.together)
     if {side for side, _ in at} == {0, 1}:
         both = out.bin("G3", "max_exp by a subnormal times a subnormal, beside another term", facts.together)

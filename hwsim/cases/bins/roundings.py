@@ -12,6 +12,7 @@ from hwsim.cases.landmarks import distinct, exact_code
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Pair
 from hwsim.formats import FloatFormat, unpack
+from hwsim.words import counted
 
 MOST_CUT = 12  # up to so many places cut off, each sticky place of each has a bin
 FEW = 8  # exponents of products up to which each is tried as the largest
@@ -54,11 +55,11 @@ def _rounding(facts: UnitFacts, out: Declared) -> None:
         for sign in (0, 1)
         for guard in (0, 1)
     }
-    runs = [out.bin("G7", f"result ends in {zeros} zeros") for zeros in range(fraction + 1)]
+    runs = [out.bin("G7", f"result ends in {counted(zeros, 'zero')}") for zeros in range(fraction + 1)]
     cuts = min(max(facts.most_cut, 0), MOST_CUT)
     single = {
         (cut, place, guard): out.bin(
-            "G7", f"{cut} places cut off, sticky from place {place} alone, guard {guard}", _exact(facts)
+            "G7", f"{counted(cut, 'place')} cut off, sticky from place {place} alone, guard {guard}", _exact(facts)
         )
         for cut in range(2, cuts + 1)
         for place in range(cut - 1)

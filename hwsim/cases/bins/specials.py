@@ -129,11 +129,11 @@ def _no_nan_addend(facts: UnitFacts) -> str | None:
 def _zeros(facts: UnitFacts, out: Declared) -> None:
     """Sums of zeros, by the signs of the products and of the addend; exact zeros of other terms are in G5."""
     fmt = facts.unit.operands.addend if facts.bench.addend_format is None else facts.bench.addend_format
-    addends = {0: "+0"}
+    addends, named = {0: "+0"}, facts.addends
     if facts.bench.addend_format is not None and fmt is not None and len(zeros(fmt)) > 1:
         addends[1] = "-0"
     at = {
-        (kind, c): out.bin("G10", f"zero products, {kind}, addend {word}", _no_zeros(facts, kind))
+        (kind, c): out.bin("G10", f"zero products, {kind}{f', addend {word}' if named else ''}", _no_zeros(facts, kind))
         for kind in ("all +", "all -", "both signs")
         for c, word in addends.items()
     }
