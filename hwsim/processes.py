@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import math
 import os
 import signal
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
@@ -19,6 +21,13 @@ from hwsim.leftovers import ended_with_us
 
 class Stopped(Exception):
     """Raised where the run was stopped while a child process worked."""
+
+
+class Silent(Exception):
+    """Raised where a child process was ended because it made no progress for so long."""
+
+
+POLL = 0.25  # seconds between two looks at a child that must make progress
 
 
 _running: set[subprocess.Popen[bytes]] = set()
@@ -32,10 +41,15 @@ def run(
     environment: Mapping[str, str],
     cwd: Path | None = None,
     seconds: float | None = None,
+    progress: Path | None = None,
+    silence: float = math.inf,
 ) -> int:
     """Run a command and append its output to `log`. Returns its exit status.
 
-    Raises Stopped after `stop`, and subprocess.TimeoutExpired when it takes longer than `seconds`.
+    progress: a file that the command writes to while it makes progress, as it may write to its log.
+
+    Raises Stopped after `stop`, subprocess.TimeoutExpired when it takes longer than `seconds`, and Silent when it wrote
+    to neither for `silence` seconds; it is ended then.
     """
     with log.open("ab") as output:
         with _lock:
@@ -53,7 +67,7 @@ def run(
             _running.add(child)
         try:
             with ended_with_us(child.pid):
-                status = _waited(child, seconds)
+                status = _waited(child, seconds, (log, *([progress] if progress else [])), silence)
         finally:
             with _lock:
                 _running.discard(child)
@@ -62,14 +76,35 @@ def run(
     return status
 
 
-def _waited(child: subprocess.Popen[bytes], seconds: float | None) -> int:
+def _waited(child: subprocess.Popen[bytes], seconds: float | None, watched: Sequence[Path], silence: float) -> int:
     """The exit status of a child, which ends where waiting does."""
     try:
-        return child.wait(seconds)
+        return child.wait(seconds) if math.isinf(silence) else _while_it_speaks(child, watched, silence)
     except BaseException:
         _end(child)
         child.wait()
         raise
+
+
+def _while_it_speaks(child: subprocess.Popen[bytes], watched: Sequence[Path], silence: float) -> int:
+    """The exit status of a child that goes on writing to a file."""
+    said, silent, before = _written(watched), 0.0, time.monotonic()
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return child.wait(POLL)
+        now = time.monotonic()
+        # A machine that does not let this process look does not let the child work either: that time does not count.
+        silent, before = silent + min(now - before, 4 * POLL), now
+        if (written := _written(watched)) != said:
+            said, silent = written, 0.0
+        elif silent > silence:
+            raise Silent
+
+
+def _written(watched: Sequence[Path]) -> list[tuple[int, int]]:
+    """When the files were written last, and how long they are."""
+    states = [path.stat() if path.exists() else None for path in watched]
+    return [(state.st_mtime_ns, state.st_size) if state else (0, 0) for state in states]
 
 
 def pause(seconds: float) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge
 
+from hwsim.tb.heartbeat import Heartbeat
 from hwsim.tb.job import (
     CONTEXT,
     INDEX,
@@ -69,7 +70,7 @@ class Scoreboard:
         self.timing += 1
 
 
-async def play_trace(dut: Any, script: Script, trace: Trace, outcome: SuiteOutcome) -> None:
+async def play_trace(dut: Any, script: Script, trace: Trace, outcome: SuiteOutcome, beat: Heartbeat) -> None:
     """Play a suite, from reset to the last result."""
     scoreboard = Scoreboard(dut, script, outcome)
     look, drive_port, seen_port = scoreboard.look, dut.drive, dut.seen
@@ -88,5 +89,6 @@ async def play_trace(dut: Any, script: Script, trace: Trace, outcome: SuiteOutco
             if scoreboard.timing >= MOST_TIMING_MISMATCHES:
                 break
         await edge
+        beat(cycle)
     outcome.cycles = cycle + 1
     clock.stop()

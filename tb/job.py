@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 FOLDER = "HWSIM_JOB"
+PROGRESS = "progress"  # the file that says how far a simulation is
 MOST_MISMATCHES = 64
 
 # Bits of the bench's `drive`: the input is valid, the output is ready, reset. The payload's index stands above.
@@ -135,8 +136,9 @@ class Script:
 class PortMismatch:
     """Something that was not as promised.
 
-    kind: `ready`, `valid`, `misuse` (another bit), `result` (another value), `unknown` (an X or Z), `hang`, `dropped`,
-    `changed`, `unasked`, `latency`; of a code table, the port.
+    kind: `ready`, `valid`, `misuse` (another bit), `result` (another value), `unknown` (an X or Z), `refused` (a beat
+    that was never taken), `hang` (results that never came), `dropped`, `changed`, `unasked`, `latency`; of a code
+    table, the port.
     cycle: where. index: the number of the result that was due. got, expected: codes, or bits; and contexts.
     """
 
@@ -193,6 +195,15 @@ def read_script(folder: Path, index: int, name: str) -> Script:
         data = {key: saved[key] if saved[key].ndim else saved[key].item() for key in saved.files}
     kind, first, results = data.pop("kind"), data.pop("first"), data.pop("results")
     return Script(name, PROMISES[kind](**data), results=results, first=first)
+
+
+def read_progress(folder: Path) -> tuple[str, int] | None:
+    """The suite that a simulation was in, and the cycles of it that had ended; None if it never came so far."""
+    try:
+        cycle, _, name = (folder / PROGRESS).read_text(encoding="utf-8").strip().partition(" ")
+    except FileNotFoundError:
+        return None
+    return (name, int(cycle)) if cycle.isdecimal() else None
 
 
 def write_outcome(folder: Path, index: int, outcome: SuiteOutcome) -> None:

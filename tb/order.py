@@ -14,6 +14,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge
 
 from hwsim.tb.cycles import PERIOD_NS
+from hwsim.tb.heartbeat import Heartbeat
 from hwsim.tb.job import (
     CONTEXT,
     INDEX,
@@ -44,7 +45,8 @@ class LostStep(Exception):
 class Player:
     """Plays one script into the bench."""
 
-    def __init__(self, dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome):
+    def __init__(self, dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome, beat: Heartbeat):
+        self.beat = beat
         self.dut, self.order, self.outcome, self.first = dut, order, outcome, script.first
         self.results: list[list[int]] = script.results.tolist()
         self.codes = [MISSING] * len(self.results)
@@ -54,7 +56,7 @@ class Player:
         self.traffic = bytearray()  # a byte a cycle: bits of `drive`, and above them those of `seen`
         self.due: deque[tuple[int, int]] = deque()  # results asked for, and the count in which they are due
         self.held: tuple[int, int] | None = None
-        self.standing = self.counts = False
+        self.standing = self.counts = self.late = False
         self.edge, self.quiet = RisingEdge(dut.clk), ReadOnly()
 
     def note(self, kind: str, got: int, expected: int) -> None:
@@ -65,7 +67,7 @@ class Player:
     async def reset(self) -> None:
         """Hold reset; what was asked for is forgotten."""
         self.due.clear()
-        self.held, self.standing, self.start = None, False, self.at
+        self.held, self.standing, self.late, self.start = None, False, False, self.at
         for _ in range(self.order.reset_cycles):
             self.dut.drive.value = RESET
             self.traffic.append(RESET)
@@ -93,10 +95,11 @@ class Player:
         self._output(seen, bool(take))
         self.count += take
         if self.silent > self.order.patience:
-            self.note("hang", len(self.due), 0)
+            self.note("hang" if self.due else "refused", len(self.due), 0)
             raise LostStep
         await self.edge
         self.cycle += 1
+        self.beat(self.cycle)
 
     def _accepted(self) -> None:
         self.silent = 0
@@ -112,8 +115,9 @@ class Player:
                 self.note("dropped", 0, 1)
                 raise LostStep
             if latency >= 0 and self.due and self.due[0][1] <= self.count:
-                self.note("latency", -1, latency)
-                raise LostStep
+                self.late = True  # when it comes after all says by how much
+                if self.count - self.due[0][1] > self.order.patience:
+                    self._never_came()
             return
         if not self.due:
             self.note("unasked", 1, 0)
@@ -133,6 +137,10 @@ class Player:
         self._compare(index, got)
         self.outcome.results += self.counts
         self.due.popleft()
+
+    def _never_came(self) -> None:
+        self.note("latency", MISSING, self.order.latency)
+        raise LostStep
 
     def _compare(self, index: int, got: tuple[int, int]) -> None:
         context, code, any_nan = self.results[index]
@@ -165,6 +173,8 @@ class Player:
             await self.step(end)
         for _ in range(self.order.settle + max(self.order.latency, 0) if reset < 0 else reset):
             await self.step(end)
+        if self.late:
+            self._never_came()
 
     def _give_up(self, end: int) -> None:
         """Go on with the next segment; every result of this one is lost."""
@@ -174,9 +184,11 @@ class Player:
         self.at, self.closed = end, asked
 
 
-async def play_order(dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome) -> tuple[list[int], bytes]:
+async def play_order(
+    dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome, beat: Heartbeat
+) -> tuple[list[int], bytes]:
     """Play a suite; every result that came, and what happened at the ports."""
-    player = Player(dut, script, order, outcome)
+    player = Player(dut, script, order, outcome, beat)
     dut.drive.value = RESET
     clock = Clock(dut.clk, PERIOD_NS, "ns")
     clock.start(start_high=False)

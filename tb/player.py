@@ -10,6 +10,7 @@ from typing import Any, assert_never
 import cocotb
 
 from hwsim.tb.cycles import play_trace
+from hwsim.tb.heartbeat import Heartbeat
 from hwsim.tb.job import (
     FOLDER,
     BeatOrder,
@@ -31,16 +32,17 @@ def make_test(folder: Path, index: int, name: str) -> Any:
     """A cocotb test that plays one suite of a job and writes its outcome."""
 
     async def suite(dut: Any) -> None:
+        beat = Heartbeat(folder, name)
         script, outcome = read_script(folder, index, name), SuiteOutcome(name)
         started = time.perf_counter()
         try:
             match script.promise:
                 case Trace() as trace:
-                    await play_trace(dut, script, trace, outcome)
+                    await play_trace(dut, script, trace, outcome, beat)
                 case BeatOrder() as order:
-                    write_answers(folder, index, *await play_order(dut, script, order, outcome))
+                    write_answers(folder, index, *await play_order(dut, script, order, outcome, beat))
                 case CodeTable() as table:
-                    await play_table(dut, table, outcome)
+                    await play_table(dut, table, outcome, beat)
                 case _:
                     assert_never(script.promise)
         finally:

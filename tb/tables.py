@@ -6,10 +6,11 @@ from typing import Any
 
 from cocotb.triggers import Timer
 
+from hwsim.tb.heartbeat import Heartbeat
 from hwsim.tb.job import CodeTable, PortMismatch, SuiteOutcome
 
 
-async def play_table(dut: Any, table: CodeTable, outcome: SuiteOutcome) -> None:
+async def play_table(dut: Any, table: CodeTable, outcome: SuiteOutcome, beat: Heartbeat) -> None:
     """Drive every row's codes, and compare every port's answer where its mask says so."""
     ports = table.ports.tolist()
     handles = [getattr(dut, port) for port in ports]
@@ -18,6 +19,7 @@ async def play_table(dut: Any, table: CodeTable, outcome: SuiteOutcome) -> None:
     for row, (code_a, code_b, expected, masks) in enumerate(rows):
         a.value, b.value = code_a, code_b
         await settle
+        beat(row)
         for index, (handle, want, mask) in enumerate(zip(handles, expected, masks, strict=True)):
             if mask:
                 got = int(handle.value)

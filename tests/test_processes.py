@@ -107,3 +107,31 @@ def test_who_waited_for_a_lock_that_is_gone_does_not_hold_it() -> None:
         with processes.alone("some work"):
             assert not processes._is_held(waited, path)
     assert not path.exists()
+
+
+def test_a_process_that_writes_nothing_for_so_long_is_ended_with_those_that_it_started(tmp_path: Path) -> None:
+    script, pids = family(tmp_path)
+    with pytest.raises(processes.Silent):
+        processes.run(("sh", "-c", script), tmp_path / "log", os.environ, tmp_path, silence=3)
+    for pid in pids.read_text().split() if pids.exists() else []:
+        assert within_deadline(lambda pid=pid: not alive(int(pid)))
+
+
+@pytest.mark.parametrize("writes", [0, 5])
+def test_only_time_in_which_nothing_is_written_counts(
+    writes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A clock that jumps by hours at every look: a machine that stood still counts as four looks' time, a second.
+    looks = iter(range(10**6))
+    monkeypatch.setattr(processes.time, "monotonic", lambda: next(looks) * 3600.0)
+    monkeypatch.setattr(processes, "POLL", 0.25)
+    asked = []
+    monkeypatch.setattr(processes, "_written", lambda watched: asked.append(1) or [(min(len(asked), writes + 1), 0)])
+    with pytest.raises(processes.Silent):
+        processes.run(("sleep", "600"), tmp_path / "log", os.environ, tmp_path, silence=2.5)
+    # Before the start; once for each writing; and three seconds in which nothing comes.
+    assert len(asked) == 1 + writes + 3
+
+
+def test_a_process_that_ends_says_its_status_though_it_is_watched(tmp_path: Path) -> None:
+    assert processes.run(("sh", "-c", "exit 5"), tmp_path / "log", os.environ, tmp_path, silence=600) == 5

@@ -17,6 +17,7 @@ from hwsim.cli.output import print_table, say
 from hwsim.cli.runs import played
 from hwsim.errors import InputError
 from hwsim.spec import Unit, load_unit, pipeline
+from hwsim.words import counted
 
 if TYPE_CHECKING:
     from hwsim.cosim.design import Design
@@ -69,6 +70,12 @@ def cosim(
     assertions: Annotated[
         bool, typer.Option("--assertions", help="With --dut: check assertions on Verilator, the ports' and your own.")
     ] = False,
+    stuck_after: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="SECONDS", help="End a simulator in which no clock cycle ends for so long; 120 unless given."
+        ),
+    ] = None,
 ) -> None:
     """Show that the model and the RTL agree: bit for bit, and cycle for cycle.
 
@@ -83,6 +90,9 @@ def cosim(
     \b
     Suites: every code of every format, every product, directed and random dot products under gaps and
     back-pressure, resets in flight, a matrix product, and what GPUs returned (HWSIM_SILICON names the folder).
+    Names: DIR/report.html says what the cases that it shows are and what coverage bins are; a case `distance/...` is
+    directed at something, `G5/...` at a bin of coverage group G5, `random/00000007-near` is random, of kind `near`.
+    A simulator in which no clock cycle ends for --stuck-after seconds is ended, and its suites have failed.
     Exit status: 0 all equal; 1 a mismatch, or fewer cases than planned; 2 bad input; 3 a simulator is missing.
     """
     from hwsim.cosim.run import CosimOptions, run
@@ -94,7 +104,16 @@ def cosim(
             raise InputError("--dut goes without units, --cuts and --contexts: its file says what it claims to be")
     elif case is not None or assertions:
         raise InputError("--case and --assertions go with --dut")
-    asked = partial(CosimOptions, simulators=simulators, seed=drawn, cases=cases, waves=waves, folder=output, case=case)
+    asked = partial(
+        CosimOptions,
+        simulators=simulators,
+        seed=drawn,
+        cases=cases,
+        waves=waves,
+        folder=output,
+        case=case,
+        stuck_after=stuck_after,
+    )
     if dut is None:
         options = asked(designs=ours(units or DEFAULT_UNITS, cuts, contexts))
         what, status = "specifications and cases", MISMATCH
@@ -130,7 +149,7 @@ def theirs(path: Path, assertions: bool) -> tuple[Design, ...]:
 
 def show(options: CosimOptions, report: RunReport) -> None:
     """Print a run's record."""
-    from hwsim.report import counted, failure_lines
+    from hwsim.report import failure_lines
     from hwsim.report.text import explained_lines, minimal_lines
 
     heads = ["unit", "suite", "simulator", "cases", "mismatches", "cycles", "cases/s", ""]

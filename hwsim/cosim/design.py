@@ -30,6 +30,7 @@ from hwsim.tb.job import MISSING, RESET, SEEN, SEEN_READY, VALID, BeatOrder, Cod
 Tick = Callable[[], None]
 Cycle = tuple[int, Beat | None, int]  # bits of `drive`, the beat at the input, bits of `seen`
 PORTS = (1 << SEEN) - 1
+STUCK_AFTER = 120.0  # seconds
 AMARANTH = threading.Lock()  # which elaborates and simulates in one thread at a time
 
 
@@ -74,7 +75,8 @@ class Played:
     """What came of a suite on a driver.
 
     folder: where its log and its waveform are. codes: int64[cases], the result of each, UNKNOWN, MISSING or LOST;
-    traffic: uint8[cycles], as hwsim.tb.job has it. Both are empty where every cycle was promised.
+    traffic: uint8[cycles], as hwsim.tb.job has it. Both are empty where every cycle was promised. stuck: why its
+    simulator was ended before it, or in it; empty where it was not.
     """
 
     play: Play
@@ -83,6 +85,7 @@ class Played:
     folder: Path
     codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     traffic: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
+    stuck: str = ""
 
     @property
     def suite(self) -> Suite:
@@ -130,7 +133,8 @@ class Design(ABC):
 
     name: what rows and reports call it. folder: what the folders of its simulations are called; suites: what its
     suites are called in the progress. words: what names it on a command line; ends: what ends that line.
-    width: bits of the bench's payloads.
+    width: bits of the bench's payloads. stuck_after: seconds without the end of a cycle after which a simulator is
+    ended.
     """
 
     name: str
@@ -139,6 +143,7 @@ class Design(ABC):
     ends: tuple[str, ...] = ()
     suites: str = "suites"
     width: int = 0
+    stuck_after: float = STUCK_AFTER
 
     @abstractmethod
     def sources(self, simulator: str) -> HdlSources:

@@ -16,7 +16,7 @@ from hwsim.cosim.adapter import ADAPTER, adapter
 from hwsim.cosim.assertions import checks
 from hwsim.cosim.bench import PUBLIC, TOP, bench
 from hwsim.cosim.build import HdlSources
-from hwsim.cosim.design import DotDesign, Play, Suite, Tick
+from hwsim.cosim.design import STUCK_AFTER, DotDesign, Play, Suite, Tick
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module, read_module
 from hwsim.cosim.ports import PortMap, StreamPort
@@ -25,6 +25,7 @@ from hwsim.cosim.traffic import BURST, Tagged, Traffic, draws, interleave
 from hwsim.cosim.wiring import Wiring, wiring
 from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, codes_of
+from hwsim.formats.catalog import looks_like_path
 from hwsim.products import dot
 from hwsim.spec import Unit
 from hwsim.tb.job import BeatOrder, Script
@@ -166,8 +167,9 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
         words=("--dut", called or str(dut.path)),
         ends=("--assertions",) if assertions else (),
         width=wired.input_width,
+        stuck_after=STUCK_AFTER if file.stuck_after is None else file.stuck_after,
         unit=dut.unit,
-        called=file.unit,
+        called=str(dut.path.parent / file.unit) if looks_like_path(file.unit) else file.unit,
         title=f"{file.top}, a design of your own, as {dut.unit.name}",
         ports=ports,
         products=dut.products,

@@ -127,7 +127,8 @@ class DutFile(DutPart):
 
     products: those of one beat; unless given, a group of the unit's (an instruction, where only
     those are whole). contexts: sums that can be open at once.
-    constants: other inputs, and what they are held at.
+    constants: other inputs, and what they are held at. stuck_after: seconds; a simulator in which no cycle ends for so
+    long is ended.
     """
 
     unit: str
@@ -142,6 +143,7 @@ class DutFile(DutPart):
     products: Positive | None = None
     contexts: Annotated[int, Strict(), Field(ge=1, le=256)] = 1
     constants: dict[Name, Annotated[int, Strict()]] = {}
+    stuck_after: Positive | None = None
     ports: Ports
 
     @model_validator(mode="after")

@@ -12,18 +12,19 @@ import numpy as np
 
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.bench import DEPTH, TOP
+from hwsim.cosim.bench import DEPTH
 from hwsim.cosim.casefile import write_case
 from hwsim.cosim.design import Played, Suite
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.play import play_simulated
 from hwsim.cosim.shrink import Shrinker, Shrunk
-from hwsim.cosim.simulate import command
+from hwsim.cosim.simulate import SimulatorStuck, command
 from hwsim.cosim.story import MINIMAL, minimal_mismatch
 from hwsim.cosim.suites import PAIRS, expected_codes
 from hwsim.readings import Consistent, consistent
-from hwsim.report import KnownCause, Mismatch, counted
+from hwsim.report import KnownCause, Mismatch
 from hwsim.report.text import minimal_lines
+from hwsim.words import counted
 
 MOST_NAMED = 2000  # right results, and wrong ones, that a reading must explain
 MOST_NAMES = 3
@@ -51,6 +52,7 @@ class Minimizer:
     """Finds the simplest failing case on one simulator.
 
     folder: where results are made; final: where they will be. traced: the simulator that records its waveform.
+    stuck_after: seconds without the end of a cycle after which a simulator is ended.
     """
 
     design: DutDesign
@@ -59,12 +61,19 @@ class Minimizer:
     seed: int
     folder: Path
     final: Path
+    stuck_after: float
 
     def minimize(self, played: Sequence[Played]) -> Minimized:
         """The simplest failing case, and what would explain the results."""
         failing = [case for one in played for case in _failing(one)]
         if not failing:
             return Minimized()
+        try:
+            return self._minimized(failing, played)
+        except SimulatorStuck as error:
+            return Minimized(notes=(f"no minimal case: {error}",))
+
+    def _minimized(self, failing: Sequence[Case], played: Sequence[Played]) -> Minimized:
         shrunk = Shrinker(self.design, self._answers).shrink(failing)
         if shrunk is None:
             return Minimized(notes=(NO_MINIMAL.format(count=counted(len(failing), "failing case")),))
@@ -83,7 +92,9 @@ class Minimizer:
         design = replace(self.design, assertions=False)
         program = command(simulator, design.sources(simulator), trace=trace)
         play = design.play(suite, Stream(self.seed, "minimal"), lambda: None)
-        (played,) = play_simulated(simulator, program, TOP, design.width, [play], job, self.seed)
+        (played,) = play_simulated(simulator, program, design, [play], job, self.seed, self.stuck_after)
+        if played.stuck:
+            raise SimulatorStuck(played.stuck)
         return played
 
     def _answers(self, cases: Sequence[Case]) -> np.ndarray:
@@ -98,8 +109,10 @@ class Minimizer:
             # Codes that are expected of them are compared later.
             suite = Suite("answers", some, (0,) * len(some), isolated=True)
             job = self.folder / ".shrinking"
-            codes.append(self._play(self.simulator, suite, job, trace=False).codes)
-            shutil.rmtree(job)
+            try:
+                codes.append(self._play(self.simulator, suite, job, trace=False).codes)
+            finally:
+                shutil.rmtree(job, ignore_errors=True)
         return np.concatenate(codes)
 
     def _named(self, played: Sequence[Played]) -> list[Consistent]:
@@ -123,9 +136,11 @@ class Minimizer:
         folder, final = self.folder / MINIMAL, self.final / MINIMAL
         path = write_case(folder, self.design, shrunk.case, shrunk.got if shrunk.got >= 0 else None)
         job = self.folder / ".tracing"
-        self._play(self.traced, Suite("case", (shrunk.case,), (shrunk.expected,)), job, trace=True)
-        shutil.move(job / "dump.vcd", folder / "dump.vcd")
-        shutil.rmtree(job)
+        try:
+            self._play(self.traced, Suite("case", (shrunk.case,), (shrunk.expected,)), job, trace=True)
+            shutil.move(job / "dump.vcd", folder / "dump.vcd")
+        finally:
+            shutil.rmtree(job, ignore_errors=True)
         words = ["hwsim", "cosim", *self.design.words, "--sim", self.simulator]
         files = {"operands": "operands.hex", "expected": "expected.hex", "waveform": "dump.vcd"}
         again = shlex.join([*words, "--case", str(final / path.name), "-o", f"{self.final}-case"])

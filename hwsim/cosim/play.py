@@ -10,40 +10,60 @@ import numpy as np
 
 from hwsim.cosim.bench import fitting
 from hwsim.cosim.bulk import BulkUnit, compare
-from hwsim.cosim.design import Play, Played
+from hwsim.cosim.design import Design, Play, Played
 from hwsim.cosim.ports import PortMap, words_of
-from hwsim.cosim.simulate import simulate
+from hwsim.cosim.simulate import SimulatorStuck, simulate
 from hwsim.tb.job import MISSING, BeatOrder, SuiteOutcome, Trace, read_answers, read_outcome, write_job
 
 BULK = "verilator, bulk"
 
 
 def play_simulated(
-    simulator: str, program: list[str], top: str, width: int, plays: Sequence[Play], folder: Path, seed: int
+    simulator: str,
+    program: list[str],
+    design: Design,
+    plays: Sequence[Play],
+    folder: Path,
+    seed: int,
+    stuck_after: float,
 ) -> list[Played]:
     """Play suites under cocotb, in as many simulations as the bench's memory asks for.
 
-    program: what simulates the design; top: its top module; width: of the bench's payloads.
-    folder: of the first simulation; the others' stand beside it.
+    program: what simulates the design. folder: of the first simulation; the others' stand beside it. stuck_after:
+    seconds without the end of a cycle after which a simulator is ended; suites that it did not finish, and those that
+    it had not begun, are `stuck`.
     """
-    played = []
+    played, stuck = list[Played](), ""
+    top, width = design.sources(simulator).top, design.width
     for number, part in enumerate(fitting(plays, lambda play: len(play.beats), len(plays))):
         job = folder.with_name(f"{folder.name}-{number}") if number else folder
         arguments = write_job(job, [play.script for play in part], width)
-        simulate(simulator, [*program, *arguments], top, job, seed)
+        try:
+            if not stuck:
+                simulate(simulator, [*program, *arguments], top, job, seed, stuck_after)
+        except SimulatorStuck as error:
+            stuck = str(error)
         (job / "payloads.hex").unlink()
-        played += [_played(play, simulator, job, index) for index, play in enumerate(part)]
+        played += [_played(play, simulator, job, index, stuck) for index, play in enumerate(part)]
     return played
 
 
-def _played(play: Play, simulator: str, job: Path, index: int) -> Played:
-    outcome = read_outcome(job, index) or SuiteOutcome(play.suite.name)
+def _played(play: Play, simulator: str, job: Path, index: int, stuck: str) -> Played:
+    outcome = read_outcome(job, index)
+    if outcome is None:
+        return Played(play, simulator, SuiteOutcome(play.suite.name), job, _no_codes(play), stuck=stuck)
     if not isinstance(play.script.promise, BeatOrder):
         return Played(play, simulator, outcome, job)
     answers, traffic = read_answers(job, index)
-    codes = np.full(len(play.suite.cases), MISSING, np.int64)
+    codes = _no_codes(play)
     codes[list(play.owners[: len(answers)])] = answers
     return Played(play, simulator, outcome, job, codes, traffic)
+
+
+def _no_codes(play: Play) -> np.ndarray:
+    """The results of a suite before any came."""
+    ordered = isinstance(play.script.promise, BeatOrder)
+    return np.full(len(play.suite.cases) if ordered else 0, MISSING, np.int64)
 
 
 def play_in_bulk(library: Path, ports: PortMap, plays: Sequence[Play], folder: Path) -> list[Played]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from hwsim.cosim.advice import remedy, waited
 from hwsim.cosim.design import Design, DotDesign, Played
+from hwsim.cosim.dutdesign import DutDesign
+from hwsim.formats import Format
 from hwsim.report import CodeReading, File, Mismatch, Row
 from hwsim.report.cases import case_explanation, case_operands, explain_command
 from hwsim.report.reading import reading, ulps
-from hwsim.tb.job import CodeTable, PortMismatch
+from hwsim.tb.job import BeatOrder, CodeTable, PortMismatch
 
 MOST_TOLD = 3  # mismatches of a suite that are reported, each of another case
 
@@ -18,6 +21,7 @@ KINDS = {
     "valid": "output valid",
     "misuse": "misuse",
     "unknown": "an unknown (X or Z) output bit",
+    "refused": "a beat that was never taken",
     "hang": "results that never came",
     "dropped": "output valid, before the result was taken",
     "changed": "a result that changed before it was taken",
@@ -51,8 +55,10 @@ def judge(design: Design, played: Played, waves: Path | str, seed: int, again: s
         for mismatch in _told(design, row, played)
     ]
     if not told:
-        end = assertions_in(played.folder) or log_end(played.folder)
-        notes = (*row.notes, "the end of the simulation's log:", *end, note, f"again: {again}")
+        end = assertions_in(played.folder) or errors_in(played.folder) or log_end(played.folder)
+        why = ("the simulator was ended, as a note below says",) if played.stuck else ()
+        log = ("the end of the simulation's log:", *end) if end else ()
+        notes = (*row.notes, *why, *log, note, f"again: {again}")
         row = row.changed(notes=notes)
     return row, told
 
@@ -69,6 +75,10 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
         result = mismatch.kind == "result"
         wrong_context = result and mismatch.got_context != mismatch.expected_context
         output = design.unit.output
+        promise = played.play.script.promise
+        words = waited(promise, mismatch) if isinstance(promise, BeatOrder) else None
+        expected, got = words or (_said(output, mismatch, mismatch.expected), _said(output, mismatch, mismatch.got))
+        look = remedy(design, mismatch) if isinstance(design, DutDesign) else ""
         explained = case if result else None
         yield Mismatch(
             unit=row.unit,
@@ -78,11 +88,12 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
             operands=case_operands(design.unit, case) if case else (),
             what="result" if result else KINDS[mismatch.kind],
             format=output.name if result else "",
-            expected=reading(output, mismatch.expected) if result else _bit(mismatch.expected),
-            got=reading(output, mismatch.got) if result else _bit(mismatch.got),
+            expected=expected,
+            got=got,
             ulp=ulps(output, mismatch.got, mismatch.expected) if result else None,
             context=f"context {mismatch.expected_context}, got {mismatch.got_context}" if wrong_context else "",
             stage=stage,
+            remedy=look,
             group=group,
             where=f"at cycle {mismatch.cycle}, result {mismatch.index} of {row.planned}",
             explanation=case_explanation(design.unit, explained, group) if explained else None,
@@ -90,8 +101,9 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
         )
 
 
-def _bit(value: int) -> CodeReading:
-    return CodeReading(code=str(value), value="")
+def _said(output: Format, mismatch: PortMismatch, value: int) -> CodeReading:
+    """A result, or another signal's value."""
+    return reading(output, value) if mismatch.kind == "result" else CodeReading(code=str(value), value="")
 
 
 def code_mismatch(row: Row, mismatch: PortMismatch) -> Mismatch:
@@ -122,6 +134,16 @@ def _log(folder: Path) -> list[str]:
 def log_end(folder: Path) -> list[str]:
     """The end of a simulation's log."""
     return _log(folder)[-8:]
+
+
+def errors_in(folder: Path) -> list[str]:
+    """What a simulator called an error, and what may be done."""
+    errors = [f"  {line}" for line in _log(folder) if line.startswith(("%Error", "ERROR"))]
+    unsettled = any("did not converge" in line for line in errors)
+    return [
+        *errors[:6],
+        *(["signals of the design never settle: a loop of them needs a register"] if unsettled else []),
+    ]
 
 
 def assertions_in(folder: Path) -> list[str]:

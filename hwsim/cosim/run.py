@@ -15,6 +15,7 @@ import yaml
 
 from hwsim import processes
 from hwsim.cases.drawing import Stream
+from hwsim.cosim.advice import shifted_latency
 from hwsim.cosim.casefile import load_case
 from hwsim.cosim.coverage import UnitCoverage, design_coverage
 from hwsim.cosim.design import Design, DotDesign, Play, Played, Suite
@@ -32,6 +33,7 @@ from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.errors import InputError
 from hwsim.report import LeftOut, Mismatch, Row, RunReport, write_reports
 from hwsim.spec import as_yaml
+from hwsim.words import counted
 
 WORKERS = 2
 
@@ -46,7 +48,8 @@ class CosimOptions:
     cases: random cases of a suite, or None for the usual number. folder: where results are written.
     bulk: whether our own RTL is put through the bulk driver too, on Verilator. case: a case file, which a user's
     design is put through instead of its suites. minimize: whether a case on which a user's design fails is made
-    simpler, explained and named.
+    simpler, explained and named. stuck_after: seconds without the end of a cycle after which a simulator is ended; as
+    the design says unless given.
     """
 
     designs: tuple[Design, ...]
@@ -58,6 +61,7 @@ class CosimOptions:
     bulk: bool = True
     case: Path | None = None
     minimize: bool = True
+    stuck_after: float | None = None
 
     @property
     def whole(self) -> str:
@@ -74,6 +78,7 @@ class CosimOptions:
         words = ["hwsim", "cosim", *names, *(["--sim", *simulators] if len(simulators) == 1 else [])]
         into = ["-o", str(self.folder)] if self.folder != FOLDER else []
         into += ["--waves"] if self.waves else []
+        into += ["--stuck-after", f"{self.stuck_after:g}"] if self.stuck_after is not None else []
         if self.case is not None:
             return shlex.join([*words, "--case", str(self.case), *into])
         count = ["--cases", str(self.cases)] if self.cases is not None else []
@@ -226,8 +231,8 @@ class _Run:
         self, design: Design, simulator: str, plays: Sequence[Play], program: Future[list[str]]
     ) -> list[Played]:
         folder, seed = self.folder / f"{design.folder}-{simulator}", self.options.seed
-        top = design.sources(simulator).top
-        played = play_simulated(simulator, program.result(), top, design.width, plays, folder, seed)
+        limit = design.stuck_after if self.options.stuck_after is None else self.options.stuck_after
+        played = play_simulated(simulator, program.result(), design, plays, folder, seed, limit)
         self.watcher.step(f"{design.folder}: {design.suites} on {simulator}")
         return played
 
@@ -248,6 +253,8 @@ class _Run:
             again = options.again([design], [one.driver.split(",")[0]])
             row, mismatches = judge(design, one, waves, options.seed, again)
             self.found.rows.append(row)
+            if one.stuck and (note := f"{design.name}: {one.stuck}") not in self.found.notes:
+                self.found.notes.append(note)
             self.found.mismatches.extend(mismatches)
 
     def _minimize(self, design: DutDesign, played: Sequence[Played]) -> None:
@@ -259,7 +266,15 @@ class _Run:
         there = [one for one in played if one.driver == failed]
         if options.case is not None:
             self.found.mismatches = [meant(design.unit, there[0], one) for one in self.found.mismatches]
+        elif (cycles := shifted_latency(design, there)) is not None:
+            # Every case is answered with another's result: none of them says anything of the arithmetic.
+            said = design.dut.file.protocol.cycles
+            self.found.notes.append(
+                f"{design.name}: wrong results are those of other beats: its latency seems to be "
+                f"{counted(cycles, 'cycle')}, not {said}; where that is right, write protocol.cycles: {cycles}"
+            )
         elif options.minimize:
             traced = "icarus" if "icarus" in options.simulators else failed
-            minimizer = Minimizer(design, failed, traced, options.seed, self.folder, options.folder)
+            limit = design.stuck_after if options.stuck_after is None else options.stuck_after
+            minimizer = Minimizer(design, failed, traced, options.seed, self.folder, options.folder, limit)
             self.found.minimal = minimizer.minimize(there)

@@ -11,7 +11,8 @@ import find_libpython
 
 from hwsim import processes
 from hwsim.cosim.build import HdlSources, icarus_build, verilator_build
-from hwsim.tb.job import FOLDER
+from hwsim.tb.job import FOLDER, PROGRESS, read_progress
+from hwsim.words import counted
 
 TESTBENCH = "hwsim.tb.player"
 
@@ -47,12 +48,39 @@ def command(simulator: str, hdl: HdlSources, *, trace: bool) -> list[str]:
     return ["vvp", "-m", cocotb_tools.config.lib_entry("vpi", "icarus"), str(compiled), *([] if trace else ["-none"])]
 
 
-def simulate(simulator: str, program: list[str], top: str, job: Path, seed: int) -> int:
+class SimulatorStuck(Exception):
+    """Raised where a simulator was ended because no cycle ended for so long. The message says what to do."""
+
+
+def simulate(simulator: str, program: list[str], top: str, job: Path, seed: int, stuck_after: float) -> int:
     """Run the testbench on a job that was written; the simulator's exit status.
 
     Leaves results.xml (JUnit), simulation.log and, where it was built with a trace, dump.vcd in the job's folder.
+    Raises SimulatorStuck where no cycle ended for `stuck_after` seconds, after the simulator was ended.
     """
     variables = environment(top, job, seed)
     if simulator == "verilator":
         variables["COCOTB_TRUST_INERTIAL_WRITES"] = "1"
-    return processes.run(program, job / "simulation.log", variables, cwd=job)
+    progress = job / PROGRESS
+    try:
+        return processes.run(
+            program, job / "simulation.log", variables, cwd=job, progress=progress, silence=stuck_after
+        )
+    except processes.Silent:
+        raise SimulatorStuck(_stuck(simulator, read_progress(job), stuck_after)) from None
+    finally:
+        progress.unlink(missing_ok=True)
+
+
+def _stuck(simulator: str, reached: tuple[str, int] | None, seconds: float) -> str:
+    """What was waited for, and what to do."""
+    name, cycles = reached or ("", 0)
+    where = f"in suite {name}, " if name else ""
+    none = f"after {counted(cycles, 'cycle')}, no" if cycles else "not one"
+    ended = f"{where}{none} cycle ended for {seconds:g} s"
+    delays = ", and delays count for nothing on Verilator" if simulator == "verilator" else ""
+    return (
+        f"{simulator} was ended: {ended}. A loop without a delay never lets one end (initial forever, while, a signal "
+        f"that inverts itself{delays}): give it a clock edge, or an end. A design that is only slow needs more time: "
+        f"--stuck-after {2 * seconds:g}, or stuck_after: {2 * seconds:g} in the design's file"
+    )

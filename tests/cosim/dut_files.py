@@ -10,7 +10,8 @@ import yaml
 
 from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.dutfile import load_dut
-from hwsim.cosim.run import CosimOptions, RunResult, run
+from hwsim.cosim.run import CosimOptions, run
+from hwsim.report import RunReport
 
 DESIGNS = Path(__file__).with_name("designs")
 SEED = 1
@@ -41,7 +42,7 @@ def play(
     assertions: bool = False,
     minimize: bool = False,
     **changes: Any,
-) -> RunResult:
+) -> RunReport:
     """A run with few random cases."""
     made = replace(design(folder, name, **changes), assertions=assertions)
     return run(CosimOptions((made,), (simulator,), SEED, 60, folder=folder / "run", minimize=minimize))

@@ -15,11 +15,11 @@ from odd_units import unit
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case
 from hwsim.cosim import suites, tables
-from hwsim.cosim.run import CosimOptions, RunResult, run
+from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.tables import tables_design
 from hwsim.cosim.unitdesign import unit_design
 from hwsim.formats import get_format
-from hwsim.report import Row, failure_lines
+from hwsim.report import Row, RunReport, failure_lines
 from hwsim.spec import Pipeline, Unit, pipeline
 
 TINY = unit("tiny")
@@ -60,11 +60,11 @@ def options(
     return CosimOptions(**{"designs": tuple(designs), "seed": SEED, "cases": CASES, "folder": folder, **more})
 
 
-def small_run(folder: Path, *units: tuple[Unit, Pipeline], **more: Any) -> RunResult:
+def small_run(folder: Path, *units: tuple[Unit, Pipeline], **more: Any) -> RunReport:
     return run(options(folder, *units, **more))
 
 
-def lines(result: RunResult, row: Row) -> list[str]:
+def lines(result: RunReport, row: Row) -> list[str]:
     """What is said of a row that failed."""
     return [] if row.passed else failure_lines(row, result.of(row))
 

@@ -16,13 +16,13 @@ from odd_units import odd_unit, unit, window
 from hwsim.cosim import bench, play, run, simulate, unitdesign
 from hwsim.cosim.build import BuildFailed
 from hwsim.cosim.report import MOST_TOLD
-from hwsim.cosim.run import RunResult
 from hwsim.errors import ToolMissing
-from hwsim.report import NAMES, Row, read_json
+from hwsim.report import NAMES, CodeReading, Mismatch, Row, RunReport, read_json
 from hwsim.report.text import MOST_LINES
 from hwsim.rtl import verilog
 from hwsim.spec import NotImplementedYet, load_unit, pipeline
 from hwsim.tb.job import SuiteOutcome, read_outcome
+from hwsim.words import counted
 
 TINY = unit("tiny")
 
@@ -121,7 +121,7 @@ def test_a_fault_is_reported_by_every_driver(tmp_path: Path) -> None:
     assert not report.passed
     failures = junit(tmp_path / "out")
     saved, page = read_json(tmp_path / "out" / "results.json"), (tmp_path / "out" / "report.html").read_text()
-    assert saved.rows == tuple(report.rows)
+    assert saved == report
     assert saved.command == f"hwsim cosim tiny --seed {SEED} --cases {CASES} -o {tmp_path / 'out'}"
     directed = [row for row in report.rows if row.suite == "dot directed"]
     assert [row.driver for row in directed] == ["verilator", "icarus"]
@@ -137,7 +137,7 @@ def test_a_fault_is_reported_by_every_driver(tmp_path: Path) -> None:
         into = f"-o {tmp_path / 'out'}"
         assert told_lines[-1] == f"  again: hwsim cosim tiny --sim {row.driver} --seed {SEED} --cases {CASES} {into}"
         failure = failures[f"tiny.{row.driver}/dot directed"]
-        assert failure.get("message").startswith(f"{row.mismatches} mismatches; ")
+        assert failure.get("message").startswith(f"{counted(row.mismatches, 'mismatch')}; ")
         assert failure.text == text
         # The same in the JSON and on the page, and the model's explanation of the case.
         told = saved.of(row)
@@ -199,7 +199,7 @@ def test_fewer_results_than_planned_are_a_failure(
     assert not report.passed
     (failed,) = [row for row in report.rows if not row.passed]
     assert (failed.suite, failed.mismatches, failed.planned - failed.compared) == ("dot random", 0, missing)
-    assert f"{failed.compared} of {failed.planned} results compared" in lines(report, failed)[1]
+    assert f"{failed.compared} of {counted(failed.planned, 'result')} compared" in lines(report, failed)[1]
     assert len(lines(report, failed)) <= MOST_LINES
     assert sum(failure is not None for failure in junit(tmp_path / "out").values()) == 1
 
@@ -219,11 +219,25 @@ def row(planned: int = 1, compared: int = 1, mismatches: int = 0, suite: str = "
     return Row(unit="tiny", suite=suite, driver="none", planned=planned, compared=compared, mismatches=mismatches)
 
 
+def reported(*rows: Row) -> RunReport:
+    told = [
+        Mismatch(
+            **dict(zip(("unit", "driver", "suite"), one.key, strict=True)),
+            case="case",
+            expected=CodeReading(code="0", value=""),
+            got=CodeReading(code="1", value=""),
+        )
+        for one in rows
+        if one.mismatches
+    ]
+    return RunReport(title="a run", command="make", version="1", rows=rows, mismatches=tuple(told))
+
+
 def test_no_rows_are_no_success() -> None:
-    assert not RunResult([]).passed
-    assert RunResult([row()]).passed
+    assert not reported().passed
+    assert reported(row()).passed
     for failed in (row(0, 0), row(2, 1), row(2, 2, 1)):
-        assert not RunResult([row(), failed]).passed
+        assert not reported(row(), failed.changed(suite="other")).passed
 
 
 @pytest.mark.simulator
@@ -303,7 +317,7 @@ def quick(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str = "suite") ->
     """A run that is over at once."""
     with monkeypatch.context() as patched:
         patched.setattr(run, "require", lambda _: None)
-        patched.setattr(run._Run, "all", lambda self: RunResult([row(suite=name)]))
+        patched.setattr(run._Run, "all", lambda self: run._Found([row(suite=name)]))
         assert run.run(options(folder)).passed
 
 
@@ -337,7 +351,7 @@ def test_a_run_that_fails_leaves_the_earlier_results(
 ) -> None:
     quick(tmp_path / "out", monkeypatch)
 
-    def fails(_: Any) -> RunResult:
+    def fails(_: Any) -> None:
         raise error
 
     monkeypatch.setattr(run, "require", lambda _: None)

@@ -19,8 +19,8 @@ from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.ports import port_map
 from hwsim.cosim.report import KINDS
-from hwsim.cosim.run import RunResult
 from hwsim.cosim.suites import expected_codes
+from hwsim.report import RunReport
 from hwsim.rtl import verilog
 from hwsim.spec import Unit, as_yaml, pipeline
 
@@ -48,7 +48,7 @@ OURS = Unit.model_validate(
 )
 
 
-def suites(report: RunResult) -> set[str]:
+def suites(report: RunReport) -> set[str]:
     return {re.sub(r" \d+ x .*", "", row.suite) for row in report.rows}
 
 
@@ -60,10 +60,10 @@ def test_a_right_design_passes_on_icarus(
         request.getfixturevalue("few")
     report = play(tmp_path, name)
     assert report.passed
-    assert not report.story
+    assert report.minimal is None and not report.causes
     assert suites(report) == ALWAYS | {"GEMM"} | ({"handshake and reset"} if name == "stream" else set())
-    assert [note for note in report.notes if "no reset" in note] == (
-        [] if name == "stream" else ["handshake and reset on icarus: left out, because there is no reset"]
+    assert [str(one) for one in report.left_out if not one.cases] == (
+        [] if name == "stream" else [f"dot4_{name}: handshake and reset on icarus: left out: the design has no reset"]
     )
     directed = next(row for row in report.rows if row.suite == "dot directed")
     assert directed.planned > (1000 if name == "stream" else 200)
@@ -95,7 +95,7 @@ def test_a_published_mistake_is_found_shrunk_and_named(
     arguments = ["cosim", "--dut", str(path), "--sim", "icarus", "--seed", str(SEED), "--cases", "60", "-o", str(out)]
     assert main(arguments) == 1
     printed = capsys.readouterr().out
-    assert f"every result is explained by:\n  {semantics}: " in printed
+    assert re.search(rf"every result is explained by \([\d,]+ were tried\):\n  {semantics}: ", printed)
     minimal = printed.split("MINIMAL CASE")[1]
     assert re.search(r"where the model has -?\d+: [+-][\d.]+ in the window's last place", minimal)
     assert "window 2^" in minimal
@@ -186,7 +186,7 @@ def test_a_result_in_another_cycle_is_a_mismatch(icarus: None, few: None, tmp_pa
 
 @pytest.mark.parametrize(
     ("fault", "kind"),
-    [(0, None), (1, "dropped"), (2, "changed"), (3, "result"), (4, "hang"), (5, "unknown")],
+    [(0, None), (1, "dropped"), (2, "changed"), (3, "result"), (4, "hang"), (5, "unknown"), (6, "refused")],
 )
 def test_a_broken_handshake_is_found(icarus: None, few: None, tmp_path: Path, fault: int, kind: str | None) -> None:
     report = play(tmp_path, "faulty", parameters={"FAULT": fault})
@@ -219,12 +219,11 @@ def test_cases_that_are_left_out_are_said(icarus: None, few: None, tmp_path: Pat
     places = {"a": {"port": "operands[0:31]", "lane0": "high"}, "b": {"port": "operands[32:63]", "lane0": "high"}}
     report = play(tmp_path, "comb", ports={**places, "result": "y"}, constants={"addend": 0})
     assert report.passed
-    (long,) = [note for note in report.notes if re.match("dot random on icarus: .* more than one beat", note)]
-    (added,) = [note for note in report.notes if re.match("dot random on icarus: .* an addend other than", note)]
-    left = [int(re.search(r"([\d,]+) cases left out", note)[1]) for note in (long, added)]  # type: ignore[index]
     row = next(row for row in report.rows if row.suite == "dot random")
-    assert row.planned + sum(left) == 30
-    assert "which take an addend other than +0" in "\n".join(row.notes)
+    left = {one.reason: one.cases for one in report.not_given(row)}
+    assert left.keys() == {"they take more than one beat", "they take an addend other than +0"}
+    assert row.planned + sum(left.values()) == 30
+    assert report.figures.cases_left_out == sum(one.cases for one in report.left_out) > 30 - row.planned
 
 
 ARRAYS = """module m (

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from built_presets import BUILDABLE, DISTINCT
 
-from hwsim.cosim.run import CosimOptions, RunResult, run
+from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.unitdesign import unit_design
-from hwsim.report import failure_lines
+from hwsim.report import RunReport, failure_lines
 from hwsim.spec import load_unit, pipeline
 
 pytestmark = [pytest.mark.soak, pytest.mark.simulator]
@@ -20,7 +20,7 @@ SEEDS = (101, 202)
 FEW = 250
 
 
-def agrees(result: RunResult) -> None:
+def agrees(result: RunReport) -> None:
     failed = [row for row in result.rows if not row.passed]
     assert result.passed, "\n".join(line for row in failed for line in failure_lines(row, result.of(row)))
 

@@ -2,6 +2,7 @@
 //
 // FAULT = 1: valid falls under back-pressure. 2: the payload changes under back-pressure. 3: a result for every beat,
 // closed or not. 4: no result at all. 5: a bit of the result that nothing drives.
+// 6: no beat is ever taken.
 module faulty_stream #(parameter FAULT = 0) (
   input             clk,
   input             rst,
@@ -19,7 +20,7 @@ module faulty_stream #(parameter FAULT = 0) (
   reg               full, stalled;
   wire signed [15:0] product = $signed(a) * $signed(b);
   wire               take = in_valid && in_ready;
-  assign in_ready  = !full || out_ready;
+  assign in_ready  = FAULT != 6 && (!full || out_ready);
   assign out_valid = full && !(FAULT == 1 && stalled) && FAULT != 4;
   wire             floating;
   assign d = FAULT == 2 && stalled ? ~sum : FAULT == 5 ? {floating, sum[30:0]} : sum;
