@@ -16,6 +16,7 @@ from hwsim.cli.output import note, say
 from hwsim.errors import InputError
 from hwsim.files import ascii_lines, bounded_lines
 from hwsim.spec import Unit, load_unit, presets
+from hwsim.words import counted
 
 if TYPE_CHECKING:
     from hwsim.report import RunReport
@@ -48,6 +49,8 @@ def check(
     \b
     Results are hexadecimal; what follows # or // is left out, and an X is a wrong result. In a pipe, a device passes
     comment lines on, and writes its result behind what it was given.
+    Below the name of a wrong case stands what it is: `G13/...` are cases that tell readings of the specification apart,
+    `G1/...` to `G11/...` those of coverage groups, `random/...` random ones (docs/coverage.md).
     Exit status: 0 all equal; 1 a wrong result, or fewer than there are cases; 2 a file that cannot be read.
     """
     from hwsim.report import write_reports
@@ -101,7 +104,8 @@ def _opened(results: str) -> Iterator[Iterator[str]]:
 
 def _show(report: RunReport) -> None:
     """Print what a check found, as its record has it."""
-    from hwsim.report import cause_lines, counted, mismatch_lines
+    from hwsim.cases.bins.meanings import case_meaning
+    from hwsim.report import cause_lines, mismatch_lines
 
     (row,) = report.rows
     compared = f"{row.compared:,} of {counted(row.planned, 'result')} compared, {row.suite} of {row.unit}"
@@ -114,5 +118,7 @@ def _show(report: RunReport) -> None:
     for mismatch in report.mismatches[:SHOWN]:
         say()
         say(f"{mismatch.where}: case {mismatch.case}", style="red")
+        if meaning := case_meaning(mismatch.case):
+            say(f"  this case: {meaning}")
         say("\n".join(mismatch_lines(mismatch)))
         say(f"  every stage: {mismatch.explain}")

@@ -5,10 +5,10 @@ Each has a name for reports, such as `lost bits floored`, and returns results fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import get_args
+from typing import Any, get_args
 
 from hwsim.cases.case import Case
 from hwsim.formats import FloatFormat
@@ -103,8 +103,17 @@ def _changed(unit: Unit, name: str, changes: Changes) -> Semantic | None:
     candidate = on(unit)
     if candidate is None:
         return None
-    keys = "; ".join(f"{key}: {value}" for key, value in changes.items())
+    keys = ", ".join(_settings(changes))
     return Semantic(name, f"the specification with {keys}", candidate, on, specified=candidate.edit == NO_EDIT)
+
+
+def _settings(changes: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Changes as a file's keys and values: `sum.lost: floor`."""
+    for key, value in changes.items():
+        if isinstance(value, Mapping):
+            yield from _settings(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}: {'none' if value is None else value}"
 
 
 def _candidate(unit: Unit, name: str, changes: Changes, base: Unit) -> Candidate | None:

@@ -16,10 +16,10 @@ from hwsim.cases.bins.meanings import case_meaning
 from hwsim.files import replaced
 from hwsim.report.bins import STATES, CountedBin, CoverageGroup
 from hwsim.report.drawing import coverage_bar, pair_table, window_drawing
-from hwsim.report.frozen import counted
 from hwsim.report.html import TEMPLATES, environment, page_style, policy, read
 from hwsim.report.record import RunReport
 from hwsim.report.text import cause_head, failure_lines
+from hwsim.words import counted
 
 FEW = 60  # names that are listed without being folded
 

@@ -17,7 +17,8 @@ from hwsim.errors import InputError
 from hwsim.report.bins import STATES, BinCounts, CoverageGroup, bin_counts
 from hwsim.report.explanation_json import ExplanationJson
 from hwsim.report.fit import Text, fit
-from hwsim.report.frozen import Count, Record, counted, named_once
+from hwsim.report.frozen import Count, Record, named_once
+from hwsim.words import counted
 
 SCHEMA = "hwsim-report/2"
 
@@ -155,7 +156,8 @@ class Mismatch(Record):
 
     what: `result`, or which signal. expected, got: of `result`, in format. ulp: got less expected, in numbers of the
     format; None where that has no meaning. stage: the first that differs, in words; group: the sum in which it does.
-    meaning: what sum the result stands for. where: when it was. explanation: the model's, of the case.
+    meaning: what sum the result stands for. remedy: what to look at, or to do. where: when it was. explanation: the
+    model's, of the case.
     again, explain: the commands that run it again and that show every stage.
     """
 
@@ -173,6 +175,7 @@ class Mismatch(Record):
     stage: Text = ""
     group: Count | None = None
     meaning: Text = ""
+    remedy: Text = ""
     where: Text = ""
     explanation: ExplanationJson | None = None
     files: tuple[File, ...] = ()

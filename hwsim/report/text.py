@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hwsim.cases.bins.meanings import case_meaning
-from hwsim.report.frozen import counted
 from hwsim.report.record import KnownCause, Mismatch, Operand, Row
+from hwsim.words import counted
 
 MOST_LINES = 15
 MOST_OPERANDS = 6
@@ -32,6 +32,8 @@ def mismatch_lines(mismatch: Mismatch) -> list[str]:
     lines.append(f"  {what}expected {mismatch.expected}, got {mismatch.got}{distance}{context}")
     if mismatch.stage:
         lines.append(f"  first differing stage: {mismatch.stage}")
+    if mismatch.remedy:
+        lines.append(f"  what to do: {mismatch.remedy}")
     return lines
 
 

@@ -14,6 +14,7 @@ from hwsim.spec import Unit
 
 EXPLAINED = 400  # wrong results that are kept, for explanations to be tried on; as many right ones beside them
 TOLD = 10  # wrong results that are reported
+CAUSES = 4  # explanations that are reported
 
 
 class Wrong(NamedTuple):
@@ -102,6 +103,6 @@ class Findings:
             mismatches=tuple(self.mismatches(again, called)),
             causes=tuple(
                 KnownCause(name=one.name, description=one.description, right=one.right, of=one.of)
-                for one in self.explanations()
+                for one in self.explanations()[:CAUSES]
             ),
         )

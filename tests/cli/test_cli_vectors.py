@@ -1,6 +1,7 @@
 """`hwsim vectors` and `hwsim check`, as they are typed."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,16 +66,16 @@ def test_a_wrong_reading_is_named(run, unit, changes, named):
     Path("results.txt").write_text("\n".join(answered("set", **changes)))
     done = run("check", "set", "results.txt", "--report", "found")
     assert done.status == 1
-    first, consistent = done.out.splitlines()[:2]
+    first, explained, cause = done.out.splitlines()[:3]
     assert first.endswith("wrong: 1,000 of 1,000 results compared, smoke of tiny-e2m1-f16")
-    assert consistent.startswith("consistent with: ")
-    assert named in consistent
+    assert re.fullmatch(r"every result is explained by \([\d,]+ were tried\):", explained)
+    assert cause.startswith(f"  {named}: ")
     assert "expected 0x" in done.out
     explain = next(line for line in done.out.splitlines() if "every stage: hwsim explain set/unit.yaml" in line)
     assert run(*explain.split()[3:]).status == 0
     report = json.loads(Path("found/results.json").read_text())
     assert report["summary"]["mismatches"] == int(first.split()[0])
-    assert any(named in said for said in report["mismatches"][0]["semantics"])
+    assert report["causes"][0]["name"] == named
     assert report["summary"]["bins_hit"] > 100
     assert "<html" in Path("found/report.html").read_text()
 
@@ -85,7 +86,7 @@ def test_results_that_nothing_explains_are_said_to_be_that(run, unit):
     Path("results.hex").write_text("\n".join(f"{code ^ (number * 7 & 0xFF):04x}" for number, code in enumerate(codes)))
     done = run("check", "set", "results.hex")
     assert done.status == 1
-    assert "no known semantics explains all; the nearest:" in done.out
+    assert "nothing known explains every result (300 were tried); the nearest:" in done.out
 
 
 def test_missing_results_are_a_failure(run, unit):
@@ -94,8 +95,8 @@ def test_missing_results_are_a_failure(run, unit):
     done = run("check", "set", "results.hex")
     assert done.status == 1
     assert "0 wrong: 200 of 300 results compared" in done.out
-    assert "100 results are missing; the first is that of" in done.out
-    assert "the last one is at line 200" in done.out
+    assert "missing: 100 results, the first of them that of" in done.out
+    assert "the last one that came is at line 200" in done.out
 
 
 @pytest.mark.parametrize(

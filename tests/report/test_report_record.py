@@ -11,13 +11,14 @@ from report.report_samples import CAUSE, FAILED, NASTY, PART, PASSED, SHORT, WHO
 
 import hwsim
 from hwsim.formats import get_format
-from hwsim.report import CountedBin, CoverageGroup, Row, counted, coverage_groups, explanation, failure_lines
+from hwsim.report import CountedBin, CoverageGroup, Row, coverage_groups, explanation, failure_lines
 from hwsim.report.fit import fit
 from hwsim.report.page import _percent
 from hwsim.report.reading import reading, ulps
 from hwsim.report.sentences import text
 from hwsim.report.text import MOST_LINES
 from hwsim.spec import load_unit
+from hwsim.words import counted
 
 
 @pytest.mark.parametrize(
