@@ -9,6 +9,7 @@ from typing import Any
 
 from hwsim.study.report.contents import KeyNumber, TextTable
 from hwsim.study.report.scales import spread
+from hwsim.words import counted
 
 Point = Mapping[str, Any]
 TOTAL, ALONE, SUMMED = "total_snr_db", "quantization_snr_db", "accumulation_snr_db"
@@ -21,11 +22,6 @@ TABLED = {
     SUMMED: "Accumulation SNR (dB)",
     "accumulation_relative_mean": "Relative error of accumulation (mean)",
 }
-
-
-def several(count: int, one: str, many: str) -> str:
-    """A count and what is counted: 1 trial, 2 trials, 1,000 trials."""
-    return f"{count:,} {one if count == 1 else many}"
 
 
 def number(point: Point, name: str) -> float:
@@ -142,7 +138,7 @@ def _decibels(point: Point, measure: str) -> str:
 
 def _not_finite(points: Sequence[Point]) -> str:
     found = [point for point in points if number(point, "nonfinite") > 0]
-    return f"Some results of {several(len(found), 'point', 'points')} are not finite" if found else ""
+    return f"Some results of {counted(len(found), 'point')} are not finite" if found else ""
 
 
 def _key(order: Sequence[Point], named: Callable[[Point], str], points: int) -> tuple[KeyNumber, ...]:
@@ -163,9 +159,9 @@ def _key(order: Sequence[Point], named: Callable[[Point], str], points: int) -> 
         made.append(KeyNumber(what="Quantisation alone", value=f"{' to '.join(ends)} dB"))
     finite = sum(number(point, "nonfinite") > 0 for point in order)
     if finite:
-        made.append(KeyNumber(what="Not finite", value=several(finite, "point", "points"), of="have such results"))
+        made.append(KeyNumber(what="Not finite", value=counted(finite, "point"), of="have such results"))
     trials = {point["trials"] for point in order if "trials" in point}
-    of = f"{several(trials.pop(), 'trial', 'trials')} of each" if len(trials) == 1 else ""
+    of = f"{counted(trials.pop(), 'trial')} of each" if len(trials) == 1 else ""
     made.append(KeyNumber(what="Points", value=f"{points:,}", of=of))
     return tuple(made)
 

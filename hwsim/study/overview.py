@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hwsim.errors import InputError
-from hwsim.study.findings import Point, findings, measured, number, said_once, several
+from hwsim.study.findings import Point, findings, measured, number, said_once
 from hwsim.study.report.contents import Axis, Chart, Kind, Series, StudyReport, TextTable
 from hwsim.study.report.declared import line, said, table
 from hwsim.study.report.marks import MOST_BANDS
 from hwsim.study.results import Results
+from hwsim.words import counted
 
 # Measures that are drawn, if the study has them: the axis's title, its logarithm, and what is said of it.
 MEASURES: dict[str, tuple[str, str, int | None]] = {
@@ -79,12 +80,12 @@ def default_report(results: Results, command: str) -> StudyReport:
     along = _along(points)
     drawn = _drawn(points, along)
     charts = [chart for measure in MEASURES if (chart := _chart(drawn, study.confidence, measure, along))]
-    trials = f", {several(study.trials, 'trial', 'trials')} of each"
+    trials = f", {counted(study.trials, 'trial')} of each"
     different = {key: len({point[key] for point in points}) for key in ("label", "data", "length")}
     summary = [
-        f"{several(len(points), 'point', 'points')}: {several(different['label'], 'unit', 'units')} on"
-        f" {several(different['data'], 'source of data', 'sources of data')} at"
-        f" {several(different['length'], 'length', 'lengths')}{trials}. {KINDS}"
+        f"{counted(len(points), 'point')}: {counted(different['label'], 'unit')} on"
+        f" {counted(different['data'], 'source', 'of data')} at"
+        f" {counted(different['length'], 'length')}{trials}. {KINDS}"
     ]
     if (many := len({one["without"] for one in drawn})) > MOST_SERIES:
         summary.append(
@@ -108,7 +109,7 @@ def _title(points: Sequence[Point]) -> str:
     lengths = sorted({point["length"] for point in points})
     fields = [key for key in points[0] if key.startswith("axis.") and key != "axis.unit"]
     varied = [key.removeprefix("axis.") for key in fields if len({str(point.get(key)) for point in points}) > 1]
-    of = units[0] if len(units) == 1 else several(len(units), "unit", "units")
+    of = units[0] if len(units) == 1 else counted(len(units), "unit")
     at = f"K = {lengths[0]:,}" + (f" to {lengths[-1]:,}" if len(lengths) > 1 else "")
     return f"Error of {of}{' by ' + ' and '.join(varied) if varied else ''}, {at}"
 

@@ -17,13 +17,14 @@ from hwsim.markup import columns, facts, titled
 from hwsim.sources import identity as code_identity
 from hwsim.spec import as_yaml
 from hwsim.study.data import check, digest
-from hwsim.study.findings import findings, several
+from hwsim.study.findings import findings
 from hwsim.study.intervals import interval
 from hwsim.study.plan.grid import Point, points
 from hwsim.study.plan.study import Study, load_study, spell
 from hwsim.study.runners.local import Rows, Runner, local
 from hwsim.study.store import BY, METADATA, RESULTS, Store, arrow
 from hwsim.study.task import Task, tasks
+from hwsim.words import counted
 
 # What was done, of how much, and what is being done: products, as a bar shows them.
 Progress = Callable[[int, int, str], None]
@@ -52,7 +53,7 @@ class Results:
     def _repr_html_(self) -> str:
         found, study = findings(self.points), self.study
         title = study.title or study.name
-        told = f"{several(len(self.points), 'point', 'points')}, {several(study.trials, 'trial', 'trials')} of each"
+        told = f"{counted(len(self.points), 'point')}, {counted(study.trials, 'trial')} of each"
         verdict = facts([("found", found.verdict), *((one.what, f"{one.value} {one.of}".strip()) for one in found.key)])
         return titled(
             title,
