@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MISMATCH = 1
 SHOWN = 3  # mismatches that are printed
+PIPED = "The results came through a pipe: to run it again, write what gives them before the command."
 
 
 @app.command()
@@ -58,6 +59,8 @@ def check(
     again = shlex.join(["hwsim", "check", folder, results, *(["--report", str(report)] if report is not None else [])])
     findings = _pipe(results) if folder == "-" else _file(folder, results)
     found = findings.report(again, _unit_argument(findings.unit, folder))
+    if "-" in (folder, results):
+        found = found.changed(notes=(*found.notes, PIPED))
     _show(found)
     if report is not None:
         report.mkdir(parents=True, exist_ok=True)

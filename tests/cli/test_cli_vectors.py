@@ -145,8 +145,11 @@ def test_a_pipe_from_end_to_end(here, unit):
         [*hwsim, "vectors", unit, "-o", "-", "--suite", "random", "--cases", "50"], capture_output=True, check=True
     )
     back = subprocess.run([sys.executable, "-c", DEVICE], input=made.stdout, capture_output=True, check=True)
-    done = subprocess.run([*hwsim, "check", "-", "-"], input=back.stdout, capture_output=True, check=False)
+    check = [*hwsim, "check", "-", "-", "--report", "found"]
+    done = subprocess.run(check, input=back.stdout, capture_output=True, check=False)
     assert done.returncode == 1
+    # The command on the page needs what came through the pipe, and the page says so.
+    assert "The results came through a pipe" in Path("found/report.html").read_text()
     assert b"50 of 50 results compared" in done.stdout
     early = subprocess.Popen(
         [*hwsim, "vectors", unit, "-o", "-", "--suite", "random", "--cases", "5000"],
