@@ -158,7 +158,7 @@ class Browser:
         """What a script in the page says, whatever the page allows itself."""
         done = self.call("Runtime.evaluate", expression=script, returnByValue=True)
         assert "exceptionDetails" not in done, done
-        return done["result"]["value"]
+        return done["result"].get("value")
 
     def picture(self, height: int | None = None) -> Image.Image:
         """The window's picture; of the whole page, where a height is given."""
