@@ -13,7 +13,7 @@ from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import expected_codes, fill
 from hwsim.cosim.traffic import tag
 from hwsim.formats import Format
-from hwsim.formats.catalog import explain_invalid
+from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import SpecError, read
 
 Codes = tuple[Annotated[int, Strict(), Field(ge=0)], ...]

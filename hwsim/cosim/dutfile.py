@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, model_validator
 
 from hwsim.errors import InputError
-from hwsim.formats.catalog import explain_invalid, looks_like_path
+from hwsim.formats.catalog import looks_like_path
+from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import Document, RuleError, SpecError, read
 from hwsim.spec import Unit, load_unit
 

@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 
 from hwsim.errors import InputError
 from hwsim.formats import Format, formats, get_format, parse
+from hwsim.formats.invalid import broken_rule
+from hwsim.formats.yamlfile import RuleError
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -35,8 +37,9 @@ def _written_out(keys: dict[str, Any]) -> Format:
         return parse(keys)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"][1:])
-        raise InputError(f"must be a format: {key}{': ' if key else ''}{first['msg']}") from None
+        inside, rule = broken_rule(first)
+        where = (*first["loc"][1:], *inside)  # without the kind, by which pydantic chose
+        raise RuleError(".".join(map(str, where)), f"must be a format: {rule}" if not where else rule) from None
 
 
 def as_written(fmt: Format) -> Any:

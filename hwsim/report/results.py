@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from hwsim.errors import InputError
 from hwsim.files import contents, replaced
+from hwsim.formats.invalid import broken_rule, shown
 from hwsim.report.record import SCHEMA, RunReport
 
 
@@ -37,17 +38,17 @@ def read_json(path: Path) -> RunReport:
         report = RunReport.model_validate_json(json.dumps(data))
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(map(str, first["loc"])) or "report"
-        raise InputError(f"{path}: {key}: {first['msg']}") from None
+        inside, rule = broken_rule(first)
+        raise InputError(f"{path}: {'.'.join(map(str, (*first['loc'], *inside))) or 'report'} {rule}") from None
     for name, value in report.summary().items():
         if not isinstance(summary, dict) or summary.get(name) != value:
             said = summary.get(name) if isinstance(summary, dict) else summary
-            raise InputError(f"{path}: summary.{name} must be {value!r}, as the rows say, not {said!r}")
+            raise InputError(f"{path}: summary.{name} must be {value!r}, as the rows say, not {shown(said)}")
     return report
 
 
 def _shown(data: Any) -> str:
-    return repr(data.get("schema")) if isinstance(data, dict) else f"a {type(data).__name__}"
+    return shown(data.get("schema")) if isinstance(data, dict) else f"a {type(data).__name__}"
 
 
 def json_schema() -> dict[str, Any]:

@@ -12,7 +12,8 @@ import yaml
 from pydantic import ValidationError
 
 from hwsim.errors import InputTypeError
-from hwsim.formats.catalog import explain_invalid, looks_like_path, nearest
+from hwsim.formats.catalog import looks_like_path, nearest
+from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import Document, Location, SpecError, read
 from hwsim.spec.fields import checked
 from hwsim.spec.unit import Unit

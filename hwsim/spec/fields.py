@@ -11,7 +11,8 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from hwsim.formats.catalog import explain_invalid, nearest
+from hwsim.formats.catalog import nearest
+from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import Document, Location, SpecError
 from hwsim.spec.keys import SpecPart
 from hwsim.spec.method_change import change_method

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hwsim.cases.case import Case
 from hwsim.errors import InputError
 from hwsim.files import ascii_lines, bounded_lines
-from hwsim.formats.catalog import explain_invalid
+from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import read
 from hwsim.spec import Unit
 from hwsim.spec.catalog import written_out

@@ -120,7 +120,7 @@ def no_unit(manifest: dict[str, Any]) -> None:
     [
         (without_operands, r"files must name operands.hex"),
         (a_number_for_a_group, r"coverage.groups.G1 must be a mapping of keys to values, not 5"),
-        (a_word_for_cases, r"cases must be a valid integer, not 'many'"),
+        (a_word_for_cases, r"cases must be an integer, not 'many'"),
         (no_unit, r"unit is missing"),
     ],
 )

@@ -154,8 +154,8 @@ def changed(change: Callable[[Any], Any], path: Path) -> None:
         (lambda data: data["coverage"][0]["bins"][0].update(state="missed"), r"summary\.bins_reachable"),
         (lambda data: data["coverage"][0]["bins"][8].update(hits=0), "was hit 0 times, so that it must not be hit"),
         (lambda data: data.update(schema="hwsim-report/1"), "schema must be hwsim-report/2, not 'hwsim-report/1'"),
-        (lambda data: data.update(extra=1), "extra: Extra inputs are not permitted"),
-        (lambda data: data["rows"][0].pop("planned"), r"rows\.0\.planned: Field required"),
+        (lambda data: data.update(extra=1), "extra is not a key here"),
+        (lambda data: data["rows"][0].pop("planned"), r"rows\.0\.planned is missing"),
     ],
 )
 def test_json_that_contradicts_itself_is_refused(change: Callable[[Any], Any], message: str, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hwsim.formats.invalid import broken_rule
 from hwsim.formats.yamlfile import RuleError
 from hwsim.quantize.arrayfiles import names_a_file
 from hwsim.study.data.matrices import SIDES, Data
@@ -45,7 +46,7 @@ def parse_data(entry: Entry, folder: Path) -> Data:
     try:
         return Data(name=label if name is None else name, a=found[0], b=found[1])
     except ValidationError as error:
-        raise _explained(error, Data, ()) from None
+        raise _explained(error, ()) from None
 
 
 def _both(source: Source) -> list[Source]:
@@ -97,7 +98,7 @@ def _source(fields: dict[str, Any], side: str | None, folder: Path | None) -> So
     try:
         return kind(**fields)
     except ValidationError as error:
-        raise _explained(error, kind, at) from None
+        raise _explained(error, at) from None
 
 
 def _check_keys(fields: Iterable[str], known: Iterable[str], what: str, at: tuple[str, ...]) -> None:
@@ -113,17 +114,11 @@ def _meant(name: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]}?" if close else f"known: {', '.join(names)}"
 
 
-def _explained(error: ValidationError, kind: type, at: tuple[str, ...]) -> RuleError:
+def _explained(error: ValidationError, at: tuple[str, ...]) -> RuleError:
     """The first error of a validation, with its key."""
     first = error.errors()[0]
-    cause = first.get("ctx", {}).get("error")
-    if isinstance(cause, RuleError):
-        return RuleError(".".join((*at, *map(str, cause.where))), str(cause).partition(" ")[2])
-    message = str(cause) if cause is not None else re.sub("^(Input|String) should", "must", first["msg"])
-    if first["type"].startswith("bool"):
-        message = "must be true or false"
-    key = ".".join((*at, *map(str, first["loc"]))) or "data"
-    return RuleError(key, f"{message}, not {first['input']!r}")
+    inside, rule = broken_rule(first)
+    return RuleError(".".join(map(str, (*at, *first["loc"], *inside))) or "data", rule)
 
 
 def _label(source: Source) -> str:

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, Field, Strict, ValidationError
 
-from hwsim.formats.catalog import explain_invalid, looks_like_path, nearest
+from hwsim.formats.catalog import looks_like_path, nearest
+from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import Document, Location, SpecError, read
 from hwsim.spec import Unit, as_yaml, load_unit
 from hwsim.spec.catalog import written_out

@@ -83,8 +83,8 @@ def test_every_distribution_has_defaults() -> None:
         ({"distribution": "normal", "mean": "inf"}, "mean must be a finite number, not 'inf'"),
         ({"distribution": "normal", "mean": True}, "mean must be a number, not True"),
         ({"distribution": "normal", "mean": "much"}, "mean must be a number, not 'much'"),
-        ({"distribution": "normal", "mean": None}, "mean must be a valid number, not None"),
-        ({"distribution": "normal", "mean": [1]}, "mean must be a valid number, not [1]"),
+        ({"distribution": "normal", "mean": None}, "mean must be a number, not None"),
+        ({"distribution": "normal", "mean": [1]}, "mean must be a number, not [1]"),
         ("uniform:low=3", "high must be greater than low (3), not 1"),
         ("student-t:freedom=2.5", "freedom must be a whole number, not '2.5'"),
         ("student-t:freedom=inf", "freedom must be a whole number, not 'inf'"),
@@ -122,7 +122,7 @@ def test_every_distribution_has_defaults() -> None:
         (3, "data must be a name or a mapping, not 3"),
         (None, "data must be a name or a mapping, not None"),
         ({"distribution": "normal", "name": ""}, "name must have at least 1 character, not ''"),
-        ({"distribution": "normal", "name": 5}, "name must be a valid string, not 5"),
+        ({"distribution": "normal", "name": 5}, "name must be text, not 5"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_in_a_line(entry: Any, message: str) -> None:
