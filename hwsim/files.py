@@ -28,11 +28,22 @@ def contents(path: Path, most: int = MOST_BYTES) -> bytes:
 
     Raises OSError, and InputError for a file of more than `most` bytes, or one without an end, such as a device.
     """
-    with path.open("rb") as file:
+    with named(path).open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
         raise InputError(f"{path}: must have at most {most:,} bytes; it has more")
     return data
+
+
+def named(path: Path) -> Path:
+    """A path that can be a file's. Raises InputError for a name that no file has, with a NUL in it."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise InputError(f"{str(path)!r} is the name of no file: it has half a surrogate pair") from None
+    if "\0" in str(path):
+        raise InputError(f"{str(path)!r} is the name of no file: it has a NUL")
+    return path
 
 
 def bounded_lines(file: TextIO, name: str) -> Iterator[str]:
@@ -55,13 +66,35 @@ def ascii_lines(lines: Iterator[str], name: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Errors of the system name a file, or the folder that it is in: a full disk's name none, others a scratch file."""
+def naming(path: Path, scratch: Path | None = None) -> Iterator[None]:
+    """Errors of the system name a file, or the folder that it is in: a full disk's name none, others a scratch file.
+
+    scratch: the file or folder that is to take the place of `path`.
+    """
     try:
         yield
     except OSError as error:
-        if error.filename is None or error.errno in NO_ROOM:
-            error.filename, error.filename2 = str(path), None
+        found = Path(str(error.filename))
+        of_scratch = scratch is not None and found.is_relative_to(scratch)
+        if error.filename is None or error.errno in NO_ROOM or of_scratch:
+            inside = found.relative_to(scratch) if of_scratch and scratch is not None else ""
+            error.filename = str(path / inside)
+            if error.filename2 is not None:
+                del error.filename2
+        raise
+
+
+@contextlib.contextmanager
+def folder_of(path: Path) -> Iterator[None]:
+    """The folder that a path is in is made where it is missing, and removed again where nothing comes into it."""
+    missing = [folder for folder in path.parents if not folder.exists()]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for folder in missing:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
         raise
 
 
@@ -75,9 +108,8 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
         with naming(path), path.open("wb") as file:
             yield file
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
     scratch = _beside(path)
-    with removed_with_us(scratch), naming(path):
+    with folder_of(path), removed_with_us(scratch), naming(path, scratch):
         try:
             with scratch.open("xb") as file:
                 yield file
@@ -94,9 +126,9 @@ def replaced_folder(path: Path, keep: bool = False) -> Iterator[Path]:
     keep: leave a `path` that another process has made in the meantime.
     """
     scratch = _beside(path)
-    with removed_with_us(scratch), naming(path):
+    with folder_of(path), removed_with_us(scratch), naming(path, scratch):
         try:
-            scratch.mkdir(parents=True)
+            scratch.mkdir()
             yield scratch
             if path.exists() and not keep:
                 shutil.rmtree(path)
@@ -108,7 +140,7 @@ def replaced_folder(path: Path, keep: bool = False) -> Iterator[Path]:
 
 def _beside(path: Path) -> Path:
     """An unused name in the same folder."""
-    return path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    return path.with_name(f".{path.name[:100]}-{secrets.token_hex(4)}")
 
 
 def seal(folder: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError
+from hwsim.errors import InputError, InputTypeError
 from hwsim.formats import codes_of, container_dtype
 from hwsim.formats.blocks import per_term
 from hwsim.formats.codes import Codes
@@ -119,6 +119,8 @@ def gemm(
     Returns (..., M, N) in the dtype that `hwsim.dot` returns. As many threads compute as NUMBA_NUM_THREADS says.
     Raises as `hwsim.dot` does.
     """
+    if not (progress is None or callable(progress)):
+        raise InputTypeError(f"progress must be a function of a number of products, not {type(progress).__name__}")
     unit = load_unit(unit)
     A, scale_a = _taken_apart(unit, "a", A, scale_a)
     B, scale_b = _taken_apart(unit, "b", B, scale_b)

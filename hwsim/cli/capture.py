@@ -15,12 +15,14 @@ from hwsim.cli.app import app
 from hwsim.cli.output import note, print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.errors import InputError
-from hwsim.spec import Unit, load_unit
+from hwsim.formats.invalid import shown
+from hwsim.spec import Unit, load_unit, presets
 
 if TYPE_CHECKING:
     from hwsim.readings.silicon.case import Section
     from hwsim.readings.silicon.design import Designed
     from hwsim.readings.silicon.judge import Judgement, QuestionVerdict, Standing
+    from hwsim.readings.silicon.store import Captured
 
 WORKERS = 2
 UNSETTLED = 1
@@ -202,6 +204,7 @@ def judge(
     Exit status: 0 the units as specified explain every result; 1 they do not; 2 bad input.
     """
     from hwsim.readings.questions import QUESTIONS
+    from hwsim.readings.silicon.instructions import fits
     from hwsim.readings.silicon.judge import judge as judged
     from hwsim.readings.silicon.store import load
 
@@ -211,12 +214,24 @@ def judge(
     agreed = True
     with Progress("judging", rounds * len(QUESTIONS) * len(stored)) as bar:
         for captured in stored:
-            unit = given.get(captured.unit) or load_unit(captured.unit)
+            unit = given.get(captured.unit) or _stored_unit(folder, captured)
+            if not fits(captured.instruction, unit):
+                raise InputError(f"{folder}: {unit.name} is no unit of {captured.instruction.name}: its formats differ")
             judgement = judged(captured, unit, tick=bar.advance)
             _show(judgement, every)
             agreed = agreed and judgement.right == judgement.of and judgement.best.unit == unit
     if not agreed:
         raise typer.Exit(UNSETTLED)
+
+
+def _stored_unit(folder: Path, captured: Captured) -> Unit:
+    """The unit that results were imported for. Raises InputError where the manifest names none that ships."""
+    if captured.unit not in presets():
+        raise InputError(
+            f"{folder}: the results of {captured.instruction.name} are of {shown(captured.unit)}, a unit that does not "
+            "ship with hwsim: name its file"
+        )
+    return load_unit(captured.unit)
 
 
 def _show(judgement: Judgement, every: bool) -> None:

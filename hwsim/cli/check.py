@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 import sys
 from collections.abc import Iterator
@@ -99,7 +100,9 @@ def _opened(results: str) -> Iterator[Iterator[str]]:
     if results == "-":
         if sys.stdin is None:
             raise InputError("-: the standard input is closed; name a file of results")
-        yield bounded_lines(sys.stdin, "-")
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(encoding="ascii", errors="surrogateescape")
+        yield ascii_lines(bounded_lines(sys.stdin, "-"), "-")
         return
     with open(results, encoding="ascii", errors="surrogateescape") as file:
         yield ascii_lines(bounded_lines(file, results), results)

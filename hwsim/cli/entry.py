@@ -49,7 +49,9 @@ def run(given: Sequence[str]) -> int:
         status = app(arguments, prog_name="hwsim", standalone_mode=False)
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else int(error.code is not None)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort) as error:
+        if isinstance(error.__cause__, EOFError):  # typer takes it for the end of what a user types
+            return _report(error.__cause__, arguments)
         print_error("interrupted")
         return INTERRUPTED
     except Exception as error:

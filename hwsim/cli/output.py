@@ -12,6 +12,7 @@ from rich.text import Text
 
 from hwsim.resources import Cost
 
+MOST_WORDS, KEPT_END = 1_600, 400  # characters of a message, and of its end where it is cut
 UNLIMITED = 10_000  # columns of an output that is a file or a pipe
 
 
@@ -58,9 +59,19 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Ite
 def print_error(message: str, more: Iterable[str] = ()) -> None:
     """Print `error: MESSAGE` in red on a line of the standard error, and more lines below it."""
     err = _console(stderr=True)
-    err.print(Text(f"error: {' '.join(message.split())}", style="red"), soft_wrap=True)
+    err.print(Text(f"error: {one_line(message)}", style="red"), soft_wrap=True)
     for line in more:
         err.print(Text(f"  {line}"), soft_wrap=True)
+
+
+def one_line(message: str) -> str:
+    """A message without line breaks, of bounded length; what would steer a terminal is written as Python escapes it."""
+    words = "".join(one if one.isprintable() else _escaped(one) for one in " ".join(message.split()))
+    return words if len(words) <= MOST_WORDS else f"{words[: MOST_WORDS - KEPT_END]} ... {words[-KEPT_END:]}"
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
 
 
 def announce(cost: Cost) -> None:
@@ -71,4 +82,4 @@ def announce(cost: Cost) -> None:
 
 def note(message: str) -> None:
     """Print `note: MESSAGE` on the standard error, so that programs can read the standard output."""
-    _console(stderr=True).print(Text(f"note: {message}", style="yellow"), soft_wrap=True)
+    _console(stderr=True).print(Text(f"note: {one_line(message)}", style="yellow"), soft_wrap=True)

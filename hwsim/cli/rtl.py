@@ -58,6 +58,8 @@ def rtl(
         raise InputError(f"--output {output} is where the unit is read from: name another file")
     try:
         text = verilog(specified, built)
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:  # what was typed has been checked
         raise RuntimeError(f"{specified.name} cannot be built: {error}") from error
     if target is None:
@@ -84,7 +86,6 @@ def _target(output: str, top: str) -> Path:
     """The file to write. Raises ValueError where there is no folder for it."""
     path = Path(output)
     if path.is_dir() or output.endswith("/"):
-        path.mkdir(parents=True, exist_ok=True)
         return path / f"{top}.v"
     if not path.parent.is_dir():
         raise InputError(f"--output must be in a folder that exists, not {output}")

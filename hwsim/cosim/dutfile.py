@@ -202,7 +202,7 @@ def load_dut(path: str | Path) -> Dut:
     except ValidationError as error:
         raise explain_invalid(error, document) from None
     here = path.parent
-    unit = load_unit(here / file.unit if looks_like_path(file.unit) else file.unit)
+    unit = _unit(file.unit, document)
     sources = tuple((here / source).resolve() for source in file.sources)
     for index, source in enumerate(sources):
         if not source.is_file():
@@ -216,6 +216,16 @@ def load_dut(path: str | Path) -> Dut:
     dut = Dut(path, file, unit, sources, include, document)
     _check_unit(dut)
     return dut
+
+
+def _unit(name: str, document: Document) -> Unit:
+    """The unit that a file names. Raises SpecError, which names the line of an unknown name."""
+    if looks_like_path(name):
+        return load_unit(document.path.parent / name)
+    try:
+        return load_unit(name)
+    except SpecError as error:
+        raise SpecError(f"{document.where(('unit',))}: unit: {error}") from None
 
 
 def _check_unit(dut: Dut) -> None:

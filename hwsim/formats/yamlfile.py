@@ -60,11 +60,21 @@ def read(path: Path) -> Document:
     Raises SpecError for a file that cannot be read, is not YAML, repeats a key, or holds no mapping.
     """
     try:
-        node = _compose(contents(path, MOST_BYTES).decode())
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        return parse(contents(path, MOST_BYTES), path)
+    except OSError as error:
+        raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except SpecError:
+        raise
     except InputError as error:
         raise SpecError(str(error)) from None
+
+
+def parse(data: bytes, path: Path) -> Document:
+    """The mapping in the bytes of a YAML file, with lines. path: what messages call it. Raises SpecError as `read`."""
+    try:
+        node = _compose(data.decode())
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: cannot be read: {error}") from error
     except RecursionError:
         raise SpecError(f"{path}:1: must not be nested more than {MOST_DEPTH} deep") from None
     except yaml.YAMLError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 import json
 import math
 import re
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.errors import InputError, InputTypeError
+from hwsim.files import named
 from hwsim.formats import Format, codes_of, container_dtype, get_format, own_dtype
 from hwsim.formats.codes import Codes
 from hwsim.resources import Cost
@@ -35,6 +37,7 @@ UNREADABLE = (
     zipfile.BadZipFile,
 )
 PART = 1 << 22  # bytes that are converted at a time
+MOST_BYTES = np.iinfo(np.intp).max  # of an array, as NumPy counts them
 FEW_NAMES = 12  # of members, that an error lists
 
 # A file's own floats: how they are stored, and their dtype's name where NumPy has none.
@@ -87,7 +90,7 @@ def read(name: str) -> StoredArray:
     no such array, naming those that it holds.
     """
     path, ending, member = _split(name)
-    with path.open("rb"):  # says best why it cannot be read
+    with named(path).open("rb"):  # says best why it cannot be read
         pass
     if ending == "safetensors":
         return _tensor(name, path, member)
@@ -129,28 +132,52 @@ def _mapped(name: str, path: Path, member: str | None) -> NDArray[Any]:
             _check_header(file, path.stat().st_size)
         return np.lib.format.open_memmap(path, mode="r")
     except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read as a .npy file: {error}") from None
+        raise InputError(f"{path}: cannot be read as a .npy file: {_words(error)}") from None
+
+
+def members(path: Path, names: Sequence[str], data: bytes | None = None) -> list[NDArray[Any]]:
+    """Arrays of a .npz file by their names. data: its bytes, where they have been read.
+
+    Raises OSError, and InputError for a file that is none, or has no such array.
+    """
+    with _archive(path, data) as archive:
+        return [_array(archive, path, name) for name in names]
 
 
 def _member(path: Path, member: str | None) -> NDArray[Any]:
+    with _archive(path) as archive:
+        return _array(archive, path, member)
+
+
+def _archive(path: Path, data: bytes | None = None) -> zipfile.ZipFile:
     try:
-        archive = zipfile.ZipFile(path)
-    except zipfile.BadZipFile as error:
-        raise InputError(f"{path}: cannot be read as a .npz file: {error}") from None
-    with archive:
-        entries = {entry.removesuffix(".npy"): entry for entry in archive.namelist()}
-        chosen = _chosen(path, list(entries), member)
-        try:
-            entry = archive.getinfo(entries[chosen])
-            Cost(f"{path}: {chosen}", entry.file_size).demand()
-            with archive.open(entry) as file:
-                _check_header(file, entry.file_size)
-            with archive.open(entry) as file:
-                return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-        except InputError:
-            raise
-        except UNREADABLE as error:
-            raise InputError(f"{path}: {chosen} cannot be read: {error}") from None
+        return zipfile.ZipFile(path if data is None else io.BytesIO(data))
+    except FileNotFoundError:
+        raise
+    except UNREADABLE as error:
+        raise InputError(f"{path}: cannot be read as a .npz file: {_words(error)}") from None
+
+
+def _array(archive: zipfile.ZipFile, path: Path, member: str | None) -> NDArray[Any]:
+    """The array of that name, read whole; the only one of the file without a name."""
+    entries = {entry.removesuffix(".npy"): entry for entry in archive.namelist()}
+    chosen = _chosen(path, list(entries), member)
+    try:
+        entry = archive.getinfo(entries[chosen])
+        Cost(f"{path}: {chosen}", entry.file_size).demand()
+        with archive.open(entry) as file:
+            _check_header(file, entry.file_size)
+        with archive.open(entry) as file:
+            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    except InputError:
+        raise
+    except UNREADABLE as error:
+        raise InputError(f"{path}: {chosen} cannot be read: {_words(error)}") from None
+
+
+def _words(error: Exception) -> str:
+    """What an error says, without the system's number of it."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def _check_header(file: IO[bytes], size: int) -> None:
@@ -165,6 +192,8 @@ def _check_header(file: IO[bytes], size: int) -> None:
         raise ValueError("it holds Python objects")
     if (promised := math.prod(shape) * dtype.itemsize) > (there := size - file.tell()):
         raise ValueError(f"its header promises {promised:,} bytes of {dtype}, shape {shape}; it has {there:,}")
+    if math.prod(filter(None, shape)) * dtype.itemsize > MOST_BYTES:  # an axis of length 0 beside huge ones
+        raise ValueError(f"its header has the shape {shape}, which no array can have")
 
 
 def _tensor(name: str, path: Path, member: str | None) -> StoredArray:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 import hwsim
 from hwsim.errors import InputError
+from hwsim.formats.yamlfile import parse
 from hwsim.markup import columns, facts, titled
 from hwsim.sources import identity as code_identity
 from hwsim.spec import as_yaml
@@ -22,7 +21,7 @@ from hwsim.study.intervals import interval
 from hwsim.study.plan.grid import Point, points
 from hwsim.study.plan.study import Study, load_study, spell
 from hwsim.study.runners.local import Rows, Runner, local
-from hwsim.study.store import BY, METADATA, RESULTS, Store, arrow
+from hwsim.study.store import BY, METADATA, RESULTS, Store, arrow, read_table
 from hwsim.study.task import Task, tasks
 from hwsim.words import counted
 
@@ -89,16 +88,26 @@ def run(
         check(data, study.lengths, study.rows, study.columns)
     store = Store(folder, identity(study))
     with store.claimed(overwrite):
-        if store.finished:
-            found = read_results(folder)
-            found.resumed = found.rows.num_rows
-            store.complete(_summary_table(study, found), study.as_yaml())
-            return found
+        if store.finished and (earlier := _earlier(store, overwrite)) is not None:
+            earlier.resumed = earlier.rows.num_rows
+            store.complete(_summary_table(study, earlier), study.as_yaml())
+            return earlier
         parts, resumed = _run(study, tasks(study, made), store, runner or local(), progress)
         table = _described(study, made, parts)
         found = Results(study, table, _summary(study, made, table), _measures(table), folder, resumed)
         store.finish(table, _summary_table(study, found), study.as_yaml())
     return found
+
+
+def _earlier(store: Store, overwrite: bool) -> Results | None:
+    """The results of an earlier run; None for damaged ones that are to be overwritten."""
+    try:
+        return read_results(store.folder)
+    except InputError as error:
+        if not overwrite:
+            raise InputError(f"{error}; name another folder, or give --overwrite") from None
+    store.clear()
+    return None
 
 
 def identity(study: Study) -> str:
@@ -112,15 +121,11 @@ def identity(study: Study) -> str:
 def read_results(folder: Path) -> Results:
     """The results in a folder that a study was run into. Raises OSError, and ValueError for one that has none."""
     path = folder / RESULTS
-    with path.open("rb"):  # says best why it cannot be read
-        pass
-    try:
-        table = arrow().parquet.read_table(path)
-    except arrow().ArrowException as error:
-        raise InputError(f"{path}: cannot be read as a Parquet file: {error}") from None
-    if METADATA not in (table.schema.metadata or {}):
+    table = read_table(path)
+    metadata = table.schema.metadata or {}
+    if METADATA not in metadata or b"study" not in metadata:
         raise InputError(f"{path}: holds no study's results")
-    study = load_study(yaml.safe_load(table.schema.metadata[b"study"]), folder)
+    study = load_study(parse(metadata[b"study"], path).data, folder)
     return Results(study, table, _summary(study, points(study), table), _measures(table), folder)
 
 

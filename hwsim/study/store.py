@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ PARTS, IDENTITY, LOCK = ".parts", "study", "lock"
 RESULTS, SUMMARY, STUDY = "results.parquet", "summary.parquet", "study.yaml"
 # What a study's folder holds; `report.html` and `figures` are drawn from the results.
 OURS = {PARTS, RESULTS, SUMMARY, STUDY, "report.html", "figures"}
-METADATA = b"hwsim.study"
+METADATA, DIGEST = b"hwsim.study", b"hwsim.digest"
 BY = " by "  # between the identity of a study and that of the code
 
 
@@ -48,9 +49,45 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def write_table(table: Any, path: Path) -> None:
-    """A table as a Parquet file: the same bytes from the same table."""
+    """A table as a Parquet file, with a digest of what it holds: the same bytes from the same table."""
+    metadata = {**(table.schema.metadata or {}), DIGEST: _digest(table).encode()}
     with replaced(path) as file:
-        arrow().parquet.write_table(table, file, compression="zstd", version="2.6", store_schema=True)
+        arrow().parquet.write_table(
+            table.replace_schema_metadata(metadata), file, compression="zstd", version="2.6", store_schema=True
+        )
+
+
+def read_table(path: Path) -> Any:
+    """The table that `write_table` wrote. Raises OSError, and InputError for any other file."""
+    with path.open("rb"):  # says best why it cannot be read
+        pass
+    pa = arrow()
+    try:
+        table = pa.parquet.read_table(path)
+        sealed = (table.schema.metadata or {}).get(DIGEST, b"").decode() == _digest(table)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise InputError(f"{path}: cannot be read as a Parquet file: {error}") from None
+    if not sealed:
+        raise InputError(f"{path}: is damaged: it is not as hwsim wrote it")
+    return table
+
+
+def _digest(table: Any) -> str:
+    """The SHA-256 of a table's columns and metadata, however a file lays them out."""
+    pa = arrow()
+    metadata = {key: value for key, value in (table.schema.metadata or {}).items() if key != DIGEST}
+    content = hashlib.sha256(repr((table.num_rows, sorted(metadata.items()))).encode())
+    for field, column in zip(table.schema, table.columns, strict=True):
+        array = column.combine_chunks()
+        if pa.types.is_dictionary(field.type):
+            array = array.dictionary_decode()
+        if pa.types.is_string(array.type):  # told apart first, in the order of rows: columns repeat few words
+            coded = array.dictionary_encode()
+            content.update(repr((field.name, coded.dictionary.to_pylist())).encode())
+            array = coded.indices.fill_null(-1)
+        content.update(repr((field.name, str(array.type), array.null_count)).encode())
+        content.update(array.to_numpy(zero_copy_only=False).tobytes())
+    return content.hexdigest()
 
 
 class Store:
@@ -75,10 +112,15 @@ class Store:
             except OSError:
                 raise InputError(f"{self.folder}: another process is writing a study's results here") from None
             if self._held() not in (None, self.identity):
-                self._clear()
+                self.clear()
             with replaced(self.parts / IDENTITY) as file:
                 file.write(self.identity.encode())
-            yield
+            try:
+                yield
+            except InputError:
+                if not any(self.parts.glob("*.parquet")):  # nothing to go on from
+                    shutil.rmtree(self.parts)
+                raise
             if self.finished:
                 shutil.rmtree(self.parts)
 
@@ -106,12 +148,12 @@ class Store:
         if (found := identity_of(self.folder / RESULTS)) is not None:
             return found
         try:
-            return (self.parts / IDENTITY).read_text()
+            return (self.parts / IDENTITY).read_text(errors="replace")
         except OSError:
             return None
 
-    def _clear(self) -> None:
-        """Remove the files of another study, its figures too."""
+    def clear(self) -> None:
+        """Remove results, and what was made of them; figures too."""
         for name in (RESULTS, SUMMARY, STUDY, "report.html"):
             (self.folder / name).unlink(missing_ok=True)
         shutil.rmtree(self.folder / "figures", ignore_errors=True)
@@ -125,10 +167,9 @@ class Store:
 
     def part(self, key: str) -> Any:
         """The rows of the task of that key, as a table; None where there are none that can be read."""
-        pa = arrow()
         try:
-            return pa.parquet.read_table(self.parts / f"{key}.parquet")
-        except (OSError, pa.ArrowException):
+            return read_table(self.parts / f"{key}.parquet")
+        except (OSError, InputError):
             return None
 
     def keep(self, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -151,7 +192,7 @@ def is_readable(path: Path) -> bool:
     """Whether a file is a whole Parquet file, or not there."""
     try:
         return not path.exists() or arrow().parquet.read_schema(path) is not None
-    except arrow().ArrowException:
+    except (OSError, arrow().ArrowException):
         return False
 
 
@@ -163,4 +204,4 @@ def identity_of(path: Path) -> str | None:
     except (OSError, pa.ArrowException):
         return None
     found = metadata.get(METADATA)
-    return None if found is None else found.decode()
+    return None if found is None else found.decode(errors="replace")

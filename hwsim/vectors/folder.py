@@ -40,8 +40,9 @@ class Growing:
         self._hashes: dict[str, Any] = {}
 
     def __enter__(self) -> Growing:
-        self.folder.mkdir(exist_ok=True)
-        self._lock = open(self.folder / ".lock", "w")
+        with naming(self.target, self.folder):
+            self.folder.mkdir(exist_ok=True)
+            self._lock = open(self.folder / ".lock", "w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -60,8 +61,8 @@ class Growing:
 
     def _noted(self) -> dict[str, Any] | None:
         """What an interrupted run of the same noted, if its files are as it left them; else an empty folder."""
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            found: dict[str, Any] = json.loads((self.folder / PROGRESS).read_text())
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+            found: dict[str, Any] = _unsealed((self.folder / PROGRESS).read_text())
             sizes = found["sizes"]
             whole = all((self.folder / name).stat().st_size >= size for name, size in sizes.items())
             if found["key"] == self.key and whole:
@@ -96,9 +97,8 @@ class Growing:
             with naming(self.target / name):
                 file.flush()
             sizes[name] = file.tell()
-        data = json.dumps({**state, "key": self.key, "sizes": sizes})
         with replaced(self.folder / PROGRESS) as scratch:
-            scratch.write(data.encode())
+            scratch.write(_sealed({**state, "key": self.key, "sizes": sizes}).encode())
 
     def whole(self, name: str, data: bytes) -> None:
         """A file that is written at once. name: may hold folders."""
@@ -129,6 +129,24 @@ class Growing:
             shutil.rmtree(old)
         else:
             self.folder.rename(self.target)
+
+
+def _sealed(noted: Mapping[str, Any]) -> str:
+    """A note with its digest: what was not written here is not gone on from."""
+    return json.dumps({"noted": noted, "sha256": _digest(noted)})
+
+
+def _unsealed(text: str) -> dict[str, Any]:
+    """A note that is as it was written. Raises ValueError, KeyError or TypeError for any other text."""
+    data = json.loads(text)
+    noted: dict[str, Any] = data["noted"]
+    if data["sha256"] != _digest(noted):
+        raise ValueError("not as it was written")
+    return noted
+
+
+def _digest(noted: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(noted).encode()).hexdigest()
 
 
 def _refuse_strangers(target: Path) -> None:

@@ -88,7 +88,7 @@ def instruction_of(unit: Unit, name: str | None = None) -> GpuInstruction:
         raise InputError(f"unknown instruction {name!r}; known: {', '.join(INSTRUCTIONS)}")
     candidates = [INSTRUCTIONS[name]] if name is not None else list(INSTRUCTIONS.values())
     family = "wgmma" if "wgmma" in unit.name else "mma"
-    fitting = [each for each in candidates if _fits(each, unit) and (name is not None or each.family == family)]
+    fitting = [each for each in candidates if fits(each, unit) and (name is not None or each.family == family)]
     if fitting:
         return fitting[0]
     operands, names = unit.operands, ", ".join(each.name for each in candidates)
@@ -100,7 +100,8 @@ def _name(fmt: Format | None) -> str:
     return fmt.name if fmt else "nothing"
 
 
-def _fits(instruction: GpuInstruction, unit: Unit) -> bool:
+def fits(instruction: GpuInstruction, unit: Unit) -> bool:
+    """Whether a unit has an instruction's formats and its k, so that it may describe the instruction's results."""
     operands = unit.operands
     return (
         unit.scale is None

@@ -13,14 +13,20 @@ from typing import Any
 
 import numpy as np
 import yaml
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hwsim.errors import InputError
 from hwsim.files import contents, replaced
+from hwsim.formats.invalid import explain_invalid
+from hwsim.formats.yamlfile import read
+from hwsim.quantize.arrayfiles import members
 from hwsim.readings.silicon.case import CaptureCase, CaseFile
 from hwsim.readings.silicon.instructions import INSTRUCTIONS, GpuInstruction
 from hwsim.readings.silicon.results import FACTS, ResultFile, SectionResults
 
 MANIFEST = "manifest.yaml"
+COLUMNS = ("tags", "tag", "k", "a", "b", "c", "c_off", "d", "unstable")  # of an instruction's file
 NOTE = "# Written by `hwsim capture import`: what a GPU returned. `hwsim docs silicon` says how to read it.\n"
 
 
@@ -56,7 +62,7 @@ def store(folder: Path, cases: CaseFile, results: ResultFile, replace: bool = Fa
     Raises ValueError for results that exist already, unless they are to be replaced, and for a file without results.
     """
     path = folder / folder_name(results.facts["gpu"])
-    manifest = _manifest(path) if (path / MANIFEST).exists() else {"instructions": {}}
+    manifest: dict[str, Any] = _manifest(path)[0] if (path / MANIFEST).exists() else {"instructions": {}}
     sections = [section for section in results.sections if not section.skipped]
     if not sections:
         raise InputError(f"no instruction was captured on {results.facts['gpu']}: nothing to import")
@@ -107,14 +113,36 @@ def _packed(one: SectionResults) -> bytes:
     return buffer.getvalue()
 
 
-def _manifest(path: Path) -> dict[str, Any]:
+class _Read(BaseModel):
+    """Keys that are read; others are left as they are."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+
+class _Entry(_Read):
+    unit: str
+    sha256: str
+
+
+class _Manifest(_Read):
+    instructions: dict[str, _Entry]
+
+
+def _manifest(path: Path) -> tuple[dict[str, Any], dict[str, _Entry]]:
+    """A folder's manifest, all of it, and what is read of its instructions."""
     file = path / MANIFEST
     if not file.is_file():
         raise InputError(f"{path} holds no captured results: there is no {MANIFEST}")
-    loaded = yaml.safe_load(contents(file))
-    if not isinstance(loaded, dict) or not isinstance(loaded.get("instructions"), dict):
-        raise InputError(f"{file} is no manifest of captured results")
-    return loaded
+    document = read(file)
+    try:
+        entries = _Manifest.model_validate(document.data).instructions
+    except ValidationError as error:
+        raise explain_invalid(error, document) from None
+    for name in entries:
+        if name not in INSTRUCTIONS:
+            where = document.where(("instructions", name))
+            raise InputError(f"{where}: instructions.{name} is no instruction that can be captured")
+    return document.data, entries
 
 
 def load(path: Path, only: Iterable[str] = ()) -> list[Captured]:
@@ -123,32 +151,52 @@ def load(path: Path, only: Iterable[str] = ()) -> list[Captured]:
     Raises ValueError for a folder without results, for a file that was changed after its import, and for a name
     without results in the folder.
     """
-    entries, wanted = _manifest(path)["instructions"], set(only)
-    stored = [
-        _load(path, name, entry) for name, entry in entries.items() if not wanted or {name, entry["unit"]} & wanted
-    ]
+    (_, entries), wanted = _manifest(path), set(only)
+    stored = [_load(path, name, entry) for name, entry in entries.items() if not wanted or {name, entry.unit} & wanted]
     missing = wanted - {captured.unit for captured in stored} - {captured.instruction.name for captured in stored}
     if missing:
-        known = ", ".join(entry["unit"] for entry in entries.values())
+        known = ", ".join(entry.unit for entry in entries.values())
         raise InputError(f"{path} has no results of {', '.join(sorted(missing))}; it has {known}")
     return stored
 
 
-def _load(path: Path, name: str, entry: dict[str, Any]) -> Captured:
+def _load(path: Path, name: str, entry: _Entry) -> Captured:
     file = path / f"{name}.npz"
     data = contents(file)
-    if hashlib.sha256(data).hexdigest() != entry["sha256"]:
+    if hashlib.sha256(data).hexdigest() != entry.sha256:
         raise InputError(f"{file} is not the file that was imported: its sha256 is not the manifest's")
-    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-        tags = arrays["tags"].tolist()
-        a, b, d = (arrays[key].tolist() for key in "abd")
-        ends = list(accumulate(arrays["k"].tolist()))
-        columns = zip(
-            *(arrays["tag"].tolist(), [0, *ends[:-1]], ends, arrays["c"].tolist(), arrays["c_off"].tolist()),
-            strict=True,
-        )
-        cases = [
-            CaptureCase(tags[tag], tuple(a[first:end]), tuple(b[first:end]), None if off else c)
-            for tag, first, end, c, off in columns
-        ]
-        return Captured(INSTRUCTIONS[name], entry["unit"], cases, d, frozenset(arrays["unstable"].tolist()))
+    arrays = dict(zip(COLUMNS, members(file, COLUMNS, data), strict=True))
+    if (wrong := _wrong(arrays, INSTRUCTIONS[name])) is not None:
+        raise InputError(f"{file}: {wrong}, which `hwsim capture import` writes no file with")
+    tags = arrays["tags"].tolist()
+    a, b, d = (arrays[key].tolist() for key in "abd")
+    ends = list(accumulate(arrays["k"].tolist()))
+    columns = zip(
+        *(arrays["tag"].tolist(), [0, *ends[:-1]], ends, arrays["c"].tolist(), arrays["c_off"].tolist()),
+        strict=True,
+    )
+    cases = [
+        CaptureCase(tags[tag], tuple(a[first:end]), tuple(b[first:end]), None if off else c)
+        for tag, first, end, c, off in columns
+    ]
+    return Captured(INSTRUCTIONS[name], entry.unit, cases, d, frozenset(arrays["unstable"].tolist()))
+
+
+def _wrong(arrays: dict[str, NDArray[Any]], instruction: GpuInstruction) -> str | None:
+    """What `_packed` would not have written: arrays of other kinds or lengths, or codes of other formats."""
+    for name, array in arrays.items():
+        kind = {"tags": "U", "c_off": "b"}.get(name, "u")
+        if array.ndim != 1 or array.dtype.kind != kind:
+            return f"{name} is an array of {array.dtype}, shape {array.shape}"
+    count, terms = len(arrays["d"]), int(arrays["k"].sum())
+    for name in ("tag", "k", "c", "c_off", "a", "b"):
+        if len(arrays[name]) != (wanted := terms if name in "ab" else count):
+            return f"{name} has {len(arrays[name])} elements, not {wanted}"
+    if count and not (arrays["k"].min() > 0 and (arrays["k"] % instruction.k == 0).all()):
+        return f"k is no multiple of {instruction.k}"
+    bits = [4 * digits for digits in instruction.digits]
+    most = {"tag": len(arrays["tags"]), "unstable": count, "a": 1 << bits[0], "b": 1 << bits[0]}
+    for name, end in {**most, "c": 1 << bits[1], "d": 1 << bits[1]}.items():
+        if len(arrays[name]) and int(arrays[name].max()) >= end:
+            return f"{name} holds {int(arrays[name].max())}"
+    return None

@@ -20,7 +20,8 @@ from hwsim.study.data import Data, parse_data
 from hwsim.study.data.parameters import StudyModel
 from hwsim.study.plan.scaling import check_scaling, default_scaling
 
-Positive = Annotated[int, Strict(), Field(ge=1)]
+MOST_OF_A_KIND = 1 << 40  # trials, rows, columns, products: no study has as many, and floats hold what they take
+Positive = Annotated[int, Strict(), Field(ge=1, le=MOST_OF_A_KIND)]
 MOST_SEEDS = 1 << 64
 KEYS_OF_UNIT = ("unit", "label", "grid", "scaling", "invalid")
 
@@ -59,7 +60,7 @@ class Study(StudyModel):
     rows: Positive = 32
     columns: Positive = 32
     lengths: Annotated[tuple[Positive, ...], BeforeValidator(_listed), Field(min_length=1)] = (512,)
-    explained: Annotated[int, Strict(), Field(ge=0)] = 1
+    explained: Annotated[int, Strict(), Field(ge=0, le=MOST_OF_A_KIND)] = 1
     confidence: float = Field(default=0.95, gt=0, lt=1)
     units: tuple[UnitEntry, ...] = Field(min_length=1)
     data: tuple[Data, ...] = Field(min_length=1)
