@@ -12,7 +12,7 @@ export HWSIM_SILICON
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup cosim quick test soak lint bench vectors notebooks site clean
+.PHONY: help setup cosim quick test soak fuzz lint bench vectors notebooks site clean
 
 help:            ## say what there is
 	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -41,6 +41,9 @@ test: $(READY)   ## the tests
 
 soak: $(READY)   ## the long, exhaustive tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m soak $(ARGS)
+
+fuzz: $(READY)   ## mutated files for all that hwsim reads, five minutes
+	@PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
 
 lint: $(READY)   ## ruff, mypy and the direction of imports
 	@$(BIN)/python -m pytest -q tests/test_quality.py

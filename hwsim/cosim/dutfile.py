@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -205,10 +206,10 @@ def load_dut(path: str | Path) -> Dut:
     unit = _unit(file.unit, document)
     sources = tuple((here / source).resolve() for source in file.sources)
     for index, source in enumerate(sources):
-        if not source.is_file():
+        if not _there(source, Path.is_file):
             raise SpecError(f"{document.where(('sources', index))}: sources.{index} is no file: {source}")
     for index, folder in enumerate(file.include):
-        if not (here / folder).is_dir():
+        if not _there(here / folder, Path.is_dir):
             raise SpecError(f"{document.where(('include', index))}: include.{index} is no folder: {here / folder}")
     include = tuple((here / folder).resolve() for folder in file.include) or tuple(
         dict.fromkeys(source.parent for source in sources)
@@ -218,12 +219,18 @@ def load_dut(path: str | Path) -> Dut:
     return dut
 
 
-def _unit(name: str, document: Document) -> Unit:
-    """The unit that a file names. Raises SpecError, which names the line of an unknown name."""
-    if looks_like_path(name):
-        return load_unit(document.path.parent / name)
+def _there(path: Path, is_one: Callable[[Path], bool]) -> bool:
+    """Whether there is a file or a folder; none has a name that is too long."""
     try:
-        return load_unit(name)
+        return is_one(path)
+    except OSError:
+        return False
+
+
+def _unit(name: str, document: Document) -> Unit:
+    """The unit that a file names. Raises SpecError, which says in which line."""
+    try:
+        return load_unit(document.path.parent / name if looks_like_path(name) else name)
     except SpecError as error:
         raise SpecError(f"{document.where(('unit',))}: unit: {error}") from None
 

@@ -176,8 +176,9 @@ def _array(archive: zipfile.ZipFile, path: Path, member: str | None) -> NDArray[
 
 
 def _words(error: Exception) -> str:
-    """What an error says, without the system's number of it."""
-    return (isinstance(error, OSError) and error.strerror) or str(error)
+    """What an error says, without the system's number of it, or what Python calls the pieces of a header."""
+    said = (isinstance(error, OSError) and error.strerror) or str(error)
+    return "its header is no description of an array" if " object at 0x" in said else said
 
 
 def _check_header(file: IO[bytes], size: int) -> None:

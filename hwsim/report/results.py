@@ -28,7 +28,7 @@ def read_json(path: Path) -> RunReport:
     """
     try:
         data = json.loads(contents(path))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError, too, and numbers of too many digits
         raise InputError(f"{path}: is no JSON: {error}") from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise InputError(f"{path}: schema must be {SCHEMA}, not {_shown(data)}")

@@ -192,7 +192,7 @@ def is_readable(path: Path) -> bool:
     """Whether a file is a whole Parquet file, or not there."""
     try:
         return not path.exists() or arrow().parquet.read_schema(path) is not None
-    except (OSError, arrow().ArrowException):
+    except (OSError, ValueError, arrow().ArrowException):
         return False
 
 
@@ -201,7 +201,7 @@ def identity_of(path: Path) -> str | None:
     pa = arrow()
     try:
         metadata = pa.parquet.read_schema(path).metadata or {}
-    except (OSError, pa.ArrowException):
+    except (OSError, ValueError, pa.ArrowException):
         return None
     found = metadata.get(METADATA)
     return None if found is None else found.decode(errors="replace")

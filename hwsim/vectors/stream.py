@@ -74,7 +74,7 @@ def _unit(lines: Iterable[str]) -> tuple[Unit, Iterator[tuple[int, str]]]:
         if word != "unit":
             raise InputError(word)
         return Unit.model_validate(json.loads(text)), numbered
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Malformed(
             "-:2: must be `# unit` and the unit's specification, as `hwsim vectors -o -` wrote it"
         ) from None

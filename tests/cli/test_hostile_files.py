@@ -20,6 +20,7 @@ from silicon.capture_samples import WGMMA, machine, results_file, section, writt
 import hwsim
 from hwsim.cli.output import MOST_WORDS, one_line
 from hwsim.errors import InputError
+from hwsim.report import read_json
 from hwsim.vectors.folder import Growing
 
 UNIT = """unit: small
@@ -156,6 +157,18 @@ def test_an_unknown_unit_of_a_design_is_named_with_its_line(run: Run, here: Path
     text = "unit: hoper\nsources: [t.v]\ntop: t\nprotocol: {kind: combinational}\nports: {a: a, b: b, result: y}\n"
     Path("dut.yaml").write_text(text)
     fails(run("cosim", "--dut", "dut.yaml", "-o", "out"), r"dut.yaml:1: unit: unknown unit 'hoper'")
+    for old, new, message in (
+        ("unit: hoper", "unit: u.yaml", r"dut.yaml:1: unit: u.yaml: cannot be read: No such file"),
+        ("hoper\nsources: [t.v", f"int8-i32\nsources: [{'n' * 300}", r"dut.yaml:2: sources.0 is no file: /.*nnn"),
+        ("hoper\n", f"int8-i32\ninclude: [{'n' * 300}]\n", r"dut.yaml:2: include.0 is no folder: nnn"),
+    ):
+        Path("dut.yaml").write_text(text.replace(old, new))
+        fails(run("cosim", "--dut", "dut.yaml", "-o", "out"), message)
+
+
+def test_a_unit_that_a_study_cannot_read_is_named_with_its_line(run: Run, here: Path) -> None:
+    Path("s.yaml").write_text(STUDY.replace("hopper-wgmma-e4m3-f32", "missing.yaml"))
+    fails(run("study", "s.yaml", "--dry-run"), r"s.yaml:6: units.0: .*missing.yaml: cannot be read: No such file")
 
 
 def test_a_part_of_a_compressed_array_is_said_without_numbers_of_the_system(run: Run, here: Path) -> None:
@@ -168,6 +181,13 @@ def test_a_part_of_a_compressed_array_is_said_without_numbers_of_the_system(run:
     done = run("gemm", WGMMA, "a.npz", "b.npy", "-o", "d.npy")
     fails(done, "a.npz")
     assert "Errno" not in done.err
+
+
+def test_a_header_that_is_no_description_is_refused_in_words(run: Run, here: Path) -> None:
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (4 * 2, 8)}\n"
+    Path("a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    done = run("gemm", WGMMA, "a.npy", "a.npy", "-o", "d.npy")
+    fails(done, "a.npy: cannot be read as a .npy file: its header is no description of an array")
 
 
 def test_an_array_without_elements_beside_huge_axes_is_refused(run: Run, here: Path) -> None:
@@ -221,7 +241,7 @@ def test_numbers_of_a_name_that_no_file_has_are_refused() -> None:
         read(f"a{os.sep}\0.npy")
 
 
-@pytest.mark.parametrize("damage", ["page", "cell", "column", "study"])
+@pytest.mark.parametrize("damage", ["page", "cell", "column", "study", "schema"])
 def test_damaged_results_of_a_study_are_refused_and_replaced_when_asked(run: Run, here: Path, damage: str) -> None:
     import pyarrow as pa
     import pyarrow.parquet as parquet
@@ -239,6 +259,8 @@ def test_damaged_results_of_a_study_are_refused_and_replaced_when_asked(run: Run
             parquet.write_table(table.set_column(table.num_columns - 4, "columns", pa.array([3], pa.int32())), path)
         case "column":
             parquet.write_table(table.drop_columns(["label"]), path)
+        case "schema":
+            path.write_bytes(right.replace(b"accumulation_", b"accumulation\xe5"))
         case "study":
             metadata = {**table.schema.metadata, b"study": b"{"}
             parquet.write_table(table.replace_schema_metadata(metadata), path)
@@ -254,3 +276,16 @@ def test_a_size_that_no_float_holds_is_refused(run: Run, here: Path, key: str) -
     keys = {**yaml.safe_load(STUDY), key: 10**400}
     Path("s.yaml").write_text(yaml.safe_dump(keys))
     fails(run("study", "s.yaml", "--dry-run"), rf"s.yaml:\d+: {key}(\.0)? must be less than or equal to 1099511627776")
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "9" * 5000, "\x00", '"\\ud800"'], ids=["deep", "digits", "NUL", "half"]
+)
+def test_json_that_python_stops_at_is_refused(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    Path("results.json").write_text(text)
+    with pytest.raises(InputError, match=r"results.json: "):
+        read_json(Path("results.json"))
+    head = run("vectors", WGMMA, "-o", "-", "--suite", "random", "--cases", "1").out.partition("\n")[0]
+    lines = f"{head}\n# unit {text}\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode()), encoding="utf-8"))
+    fails(run("check", "-", "-"), r"-:2: must be `# unit` and the unit's specification")

@@ -188,7 +188,10 @@ class _StudyReader:
             unit = written_out(dict(given), self.place, at)
             return unit, yaml.safe_load(as_yaml(unit))
         if isinstance(given, Path) or (isinstance(given, str) and looks_like_path(given)):
-            unit = load_unit(self.folder / given)
+            try:
+                unit = load_unit(self.folder / given)
+            except SpecError as error:
+                raise self.wrong(at, error) from None
             return unit, yaml.safe_load(as_yaml(unit))
         try:
             return load_unit(given), given

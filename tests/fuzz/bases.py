@@ -1,0 +1,267 @@
+"""Valid inputs of every kind, which are mutated: folders of files, each as a command of hwsim takes them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import yaml
+from silicon.capture_samples import machine, results_file, section, written
+
+from hwsim.cli import main
+from hwsim.formats import formats
+from hwsim.spec import as_yaml, load_unit
+from hwsim.study.plan.study import load_study
+from hwsim.study.results import run as run_study
+from hwsim.study.task import Task
+from hwsim.study.trial import execute
+from hwsim.vectors.make import make as make_vectors
+from hwsim.vectors.plan import Wanted
+
+CASES_BEGUN = 6000  # of several blocks, one of which is written
+DESIGNS = Path(__file__).parents[1] / "cosim" / "designs"
+SMALL = """unit: small
+operands: {a: e5m2, b: e5m2, addend: f16}
+instruction: {k: 8, lanes: 8}
+sum: {method: aligned, fraction_bits: 10, lost: jam}
+result: {format: f16, rounding: rne}
+"""
+OWN_FORMAT = "kind: float\nexponent_bits: 4\nfraction_bits: 1\nbias: 7\ninfinities: true\nnan: [0x1F, 0x3F]\n"
+UNITS = (
+    "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32-scaled", "blackwell-mma-e4m3-f32", "int8-i32",
+    "cdna3-mfma-e4m3fnuz-f32", "cdna2-mfma-bf16-f32", "hfp8-forward-e4m3-dlfloat16", "exact-e4m3-f32",
+    "blackwell-mxf4nvf4-e2m1-f32", "rvbna-e4m3-f32-n8",
+)  # fmt: skip
+FORMATS = ("e4m3", "e5m2fnuz", "int8", "e8m0", "dlfloat16", "tf32", "ue4m3", "mxint8")
+STUDIES: tuple[dict[str, Any], ...] = (
+    {"units": ["hopper-wgmma-e4m3-f32"], "data": ["normal"]},
+    {
+        "title": "two units",
+        "units": [
+            {
+                "unit": "hopper-wgmma-e4m3-f32",
+                "grid": {"fraction_bits": [9, 13], "interval": ["none", 128]},
+                "label": "x",
+            },
+            {"unit": "u.yaml", "scaling": ["direct", "tensor", {"rule": "tensor", "scale": 2}], "invalid": "skip"},
+        ],
+        "data": ["outliers:factor=100", {"a": "normal", "b": {"distribution": "uniform"}, "name": "mixed"}],
+        "explained": 0,
+        "confidence": 0.9,
+        "seed": 5,
+    },
+    {"units": [{**yaml.safe_load(SMALL), "unit": "inline"}], "data": [{"tensor": "t.npy", "transpose": True}]},
+)
+
+
+def units(folder: Path) -> None:
+    """Units of many kinds, and one with a format in a file."""
+    for name in UNITS:
+        _write(folder / name, "u.yaml", as_yaml(load_unit(name)))
+    small(folder / "small")
+    _write(folder / "own", "u.yaml", SMALL.replace("a: e5m2", "a: f.yaml"))
+    _write(folder / "own", "f.yaml", OWN_FORMAT)
+    for one in folder.iterdir():
+        _matrices(one, np.uint8)
+
+
+def small(folder: Path) -> None:
+    """The smallest unit."""
+    _write(folder, "u.yaml", SMALL)
+
+
+def one(make: Callable[[Path], None]) -> Callable[[Path], None]:
+    """A single valid input."""
+    return lambda folder: make(folder / "one")
+
+
+def own_format(folder: Path) -> None:
+    """Formats, and a unit that names the file."""
+    data = {name: fmt.model_dump(mode="json", exclude_unset=True) for name, fmt in formats().items() if name in FORMATS}
+    for name, keys in {**data, "own": yaml.safe_load(OWN_FORMAT)}.items():
+        _write(folder / name, "f.yaml", yaml.safe_dump(keys, sort_keys=False))
+        _write(folder / name, "u.yaml", SMALL.replace("a: e5m2", "a: f.yaml"))
+
+
+def designs(folder: Path) -> None:
+    """Designs of users, with their Verilog; and a case of one."""
+    for name in ("stream", "latency", "comb", "faulty"):
+        at = folder / name
+        shutil.copytree(DESIGNS, at)
+        for path in at.glob("*.yaml"):
+            if path.stem not in (name, "dot4", "int8"):
+                path.unlink()
+        (at / f"{name}.yaml").rename(at / "dut.yaml")
+        top = yaml.safe_load((at / "dut.yaml").read_text())["sources"][0]
+        (at / top).rename(at / "top.v")
+        (at / "dut.yaml").write_text((at / "dut.yaml").read_text().replace(top, "top.v"))
+
+
+def case(folder: Path) -> None:
+    """A design and a case of it."""
+    designs(folder)
+    for name in ("latency", "comb", "faulty"):
+        shutil.rmtree(folder / name)
+    _write(folder / "stream", "case.yaml", "unit: dot4\nid: x\na: [0x38, 1, 2, 3]\nb: [1, 2, 0x38, 4]\nc: 0x3f800000\n")
+
+
+def vector_set(folder: Path) -> None:
+    """A set of cases and a device's results in both forms; of its coverage only what is read, and little of that."""
+    small(folder)
+    _hwsim(folder, "vectors", "u.yaml", "-o", "v", "--suite", "random", "--cases", "6", "--format", "hex,text")
+    manifest = yaml.safe_load((folder / "v" / "manifest.yaml").read_text())
+    covered = manifest["coverage"]
+    covered["missed"], covered["unreachable"], covered["bins"] = covered["missed"][:3], {}, {}
+    _write(folder / "v", "manifest.yaml", yaml.safe_dump(manifest, sort_keys=False))
+    expected = (folder / "v" / "expected.hex").read_text().split()
+    _write(folder, "results.hex", "\n".join(expected) + "\n")
+    _write(folder, "results.txt", "".join(f"{number} 0x{code}\n" for number, code in enumerate(expected)))
+    shutil.rmtree(folder / "v" / "codecs")
+
+
+def reported(folder: Path) -> None:
+    """A report of results, one of them wrong."""
+    vector_set(folder)
+    path = folder / "results.hex"
+    path.write_text("0001" + path.read_text()[4:])
+    _hwsim(folder, "check", "v", "results.hex", "--report", "report", status=1)
+    (folder / "report" / "results.json").rename(folder / "results.json")
+    shutil.rmtree(folder / "report")
+    shutil.rmtree(folder / "v")
+
+
+def piped(folder: Path) -> None:
+    """What comes back through a pipe."""
+    small(folder)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        _hwsim(folder, "vectors", "u.yaml", "-o", "-", "--suite", "random", "--cases", "4")
+    lines = [line if line.startswith("#") else f"{line} 3c00" for line in out.getvalue().splitlines()]
+    _write(folder, "stdin", "\n".join(lines) + "\n")
+
+
+def begun(folder: Path) -> None:
+    """A vector set that was interrupted."""
+    small(folder)
+
+    def interrupted(done: int, planned: int, what: str) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    wanted = Wanted(load_unit(folder / "u.yaml"), "random", 1, CASES_BEGUN, ("hex",), False)
+    with mock.patch("hwsim.vectors.make.NOTED", 1), contextlib.suppress(KeyboardInterrupt):
+        make_vectors(wanted, folder / "v", interrupted)
+
+
+def exported(folder: Path) -> None:
+    """The model in C of an earlier export."""
+    small(folder)
+    _hwsim(folder, "export-c", "u.yaml", "-o", "c")
+
+
+def studies(folder: Path) -> None:
+    """Studies in files."""
+    for number, keys in enumerate(STUDIES):
+        at = folder / str(number)
+        small(at)
+        np.save(at / "t.npy", np.linspace(-1, 1, 32 * 8, dtype=np.float32).reshape(8, 32))
+        sizes = {"study": "s", "trials": 1, "rows": 2, "columns": 2, "lengths": [32]}
+        _write(at, "s.yaml", yaml.safe_dump({**sizes, **keys}, sort_keys=False))
+
+
+def stored_study(folder: Path) -> None:
+    """A study that was run, and one that was interrupted."""
+    text = (
+        "study: s\ntrials: 2\nrows: 2\ncolumns: 2\nlengths: [32, 64]\nunits: [hopper-wgmma-e4m3-f32]\ndata: [normal]\n"
+    )
+    for name in ("ended", "begun"):
+        _write(folder / name, "s.yaml", text)
+    _hwsim(folder / "ended", "study", "s.yaml", "-o", "out", "--no-report", "--workers", "1")
+
+    def interrupted(tasks: Sequence[Task], done: Callable[[Task, list[dict[str, Any]]], None]) -> None:
+        done(tasks[0], execute(tasks[0]))
+        raise KeyboardInterrupt
+
+    with contextlib.suppress(KeyboardInterrupt):
+        run_study(load_study(folder / "begun" / "s.yaml"), folder / "begun" / "out", interrupted)
+
+
+def tensors(folder: Path) -> None:
+    """Tensors in files of each kind, for a study."""
+    for ending in ("npy", "npz", "safetensors"):
+        at = folder / ending
+        small(at)
+        _save(at / f"t.{ending}", np.linspace(-1, 1, 32 * 8, dtype=np.float32).reshape(8, 32))
+        study = f"study: s\ntrials: 1\nrows: 2\ncolumns: 2\nlengths: 32\nunits: [u.yaml]\ndata: ['t.{ending}']\n"
+        _write(at, "s.yaml", study)
+
+
+def matrices(folder: Path) -> None:
+    """Codes and numbers of a product, in files of each kind."""
+    for ending in ("npy", "npz", "safetensors"):
+        small(folder / ending)
+        _matrices(folder / ending, np.uint8, ending)
+        _matrices(folder / ending, np.float32, ending)
+        blocks = np.full((4, 1), 127, np.uint8)
+        _save(folder / ending / f"sa.{ending}", blocks)
+        _save(folder / ending / f"sb.{ending}", blocks.reshape(1, 4))
+
+
+def captured(folder: Path) -> None:
+    """Cases, what a GPU answered, and the same as it was imported."""
+    folder.mkdir(parents=True)
+    _, cases = written(folder, section(count=6))
+    results_file(folder, cases, machine(cases))
+    _hwsim(folder, "capture", "import", "cases.txt", "results.txt", "-o", "kept")
+
+
+def published(folder: Path) -> None:
+    """The published results of GPUs, as they are downloaded."""
+    folder.mkdir(parents=True)
+    k, count = 32, 3
+    arrays: dict[str, np.ndarray] = {}
+    for gpu in ("h100", "h200"):
+        for side in "ab":
+            arrays[f"{gpu}/e4m3/{side}"] = np.full((count, k), 0x38, np.uint8)
+        for name in ("c_f32", "d_f32"):
+            arrays[f"{gpu}/e4m3/{name}"] = np.full(count, 0x42000000 if name[0] == "d" else 0, np.uint32)
+    np.savez(folder / "captured.npz", **arrays)  # type: ignore[arg-type]
+
+
+def _matrices(folder: Path, kind: type[np.generic], ending: str = "npy") -> None:
+    numbers = kind is np.float32
+    fill = np.arange(4 * 32).reshape(4, 32)
+    a = (fill / 16 - 4 if numbers else fill % 0x70).astype(kind)
+    for name, array in (("x" if numbers else "a", a), ("y" if numbers else "b", np.ascontiguousarray(a.T))):
+        _save(folder / f"{name}.{ending}", array)
+    if not numbers:
+        _save(folder / f"c.{ending}", np.zeros((4, 4), np.uint32))
+
+
+def _save(path: Path, array: np.ndarray) -> None:
+    if path.suffix == ".npz":
+        np.savez(path, w=array)
+    elif path.suffix == ".npy":
+        np.save(path, array)
+    else:
+        from safetensors.numpy import save_file
+
+        save_file({"w": array}, str(path))
+
+
+def _write(folder: Path, name: str, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+def _hwsim(folder: Path, *words: str, status: int = 0) -> None:
+    """Run a command in a folder, which must end as it should."""
+    with contextlib.chdir(folder):
+        found = main(words)
+    if found != status:
+        raise RuntimeError(f"hwsim {' '.join(words)} ended with {found}, not {status}")

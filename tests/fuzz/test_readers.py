@@ -1,0 +1,185 @@
+"""No reader is forgotten: every argument that may be a file is fuzzed, and every module that opens one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+
+import pytest
+import typer
+from fuzz.targets import TARGETS, Target
+from typer.models import OptionInfo
+
+import hwsim.cli.commands
+from hwsim.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+# Arguments that are words, and name no file.
+WORDS = {
+    "capture cases instruction", "cosim cuts", "decode codes", "dut-init top", "encode missing", "encode overflow",
+    "encode rounding", "encode values", "explain a", "explain a_values", "explain b", "explain b_values", "explain c",
+    "explain c_value", "explain scale_a", "explain scale_b", "gemm quantize", "gemm quantize_b", "rtl cuts",
+    "study fmax",
+    "study grid", "study length", "study preset", "study scaling", "study scheduler", "study stages", "vectors formats",
+    "vectors suite",
+}  # fmt: skip
+# Arguments that are written, and whose files are not read before.
+WRITTEN = {
+    "capture cases output", "check report", "cosim output", "dut-init output", "gemm output", "rtl output",
+}  # fmt: skip
+PASSED_ON = {"verilator arguments"}
+
+# What opens a file to read it, as sources write it.
+OPENS = re.compile(
+    r"(?<![\w.])open\(|\.open\(|\.read_text\(|\.read_bytes\(|(?<!def )\bcontents\(|np\.load\(|safe_open\(|ZipFile\("
+    r"|\bread_table\(|read_schema\(|np\.memmap\(|open_memmap\(|mmap\.mmap\(|sys\.stdin|yamlfile import .*\bread\b"
+)
+# Modules that open files: the targets that reach them, or why none does.
+MODULES = {
+    "hwsim/cli/check.py": "results pipe",
+    "hwsim/cli/export.py": "export",
+    "hwsim/cosim/casefile.py": "case",
+    "hwsim/cosim/dutfile.py": "design",
+    "hwsim/files.py": "unit",
+    "hwsim/formats/catalog.py": "format",
+    "hwsim/formats/yamlfile.py": "unit",
+    "hwsim/quantize/arrayfiles.py": "arrays tensor",
+    "hwsim/readings/silicon/casefile.py": "capture",
+    "hwsim/readings/silicon/results.py": "capture",
+    "hwsim/readings/silicon/store.py": "capture-kept",
+    "hwsim/report/results.py": "report",
+    "hwsim/spec/catalog.py": "unit",
+    "hwsim/study/plan/study.py": "study",
+    "hwsim/study/results.py": "stored",
+    "hwsim/study/store.py": "stored",
+    "hwsim/vectors/folder.py": "begun",
+    "hwsim/vectors/stored.py": "manifest set",
+}
+OWN = {  # no user's files
+    "hwsim/cases/matrices.py": "files that it just wrote, for their digests",
+    "hwsim/cli/dut.py": "opens what it writes",
+    "hwsim/cli/entry.py": "opens a device",
+    "hwsim/cli/vectors.py": "opens a device",
+    "hwsim/cli/examination/programs.py": "another program's header, for its version",
+    "hwsim/compiled.py": "the cache of kernels; tests/test_compiled.py damages it",
+    "hwsim/cosim/assertions.py": "the package's own Verilog",
+    "hwsim/cosim/build.py": "the cache of simulators and their sources; tests/cosim/test_cosim_build.py damages it",
+    "hwsim/cosim/report.py": "a simulator's log",
+    "hwsim/processes.py": "locks and logs of its own",
+    "hwsim/report/html.py": "the package's own templates",
+    "hwsim/resources.py": "the system's own files",
+    "hwsim/sources.py": "the package's own sources",
+    "hwsim/study/area/pareto.py": "the package's own study",
+    "hwsim/study/area/references.py": "the package's own figures",
+    "hwsim/study/network/measurement.py": "results beside a preset's, which are made again where they cannot be read",
+    "hwsim/study/network/minilm.py": "weights of a package, whose digest is checked",
+    "hwsim/study/presets/preset.py": "the package's own studies",
+    "hwsim/study/presets/samples.py": "the package's own text",
+    "hwsim/study/report/page.py": "the package's own script",
+    "rtl/synthesis/flows.py": "what Yosys just wrote",
+    "rtl/synthesis/kept.py": "the cache of synthesis; tests/synthesis/test_synthesis_kept.py damages it",
+    "rtl/synthesis/tools.py": "a program's log",
+    "rtl/yosys.py": "what Yosys just wrote",
+    "tb/job.py": "the job that the simulator's parent wrote",
+}  # fmt: skip
+
+
+class Argument(NamedTuple):
+    """An argument of a command. words: how it is typed, empty for one that is known by its place. kind: its type."""
+
+    words: tuple[str, ...]
+    kind: type
+
+
+def arguments() -> dict[str, Argument]:
+    """Every argument of every command that may be a file: words and paths, and lists of them."""
+    found = {}
+    for path, command in commands(app):
+        for name, hint in get_type_hints(command, include_extras=True).items():
+            kinds = {str, Path} & set(parts(hint))
+            if kinds:
+                info = hint.__metadata__[0]
+                option = isinstance(info, OptionInfo)
+                said = tuple(one for one in info.param_decls or () if one.startswith("-"))
+                typed = said or (f"--{name.replace('_', '-')}",)
+                found[f"{path} {name.rstrip('_')}"] = Argument(typed if option else (), kinds.pop())
+    return found
+
+
+def commands(application: typer.Typer, path: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Every command's words and function."""
+    for one in application.registered_commands:
+        assert one.callback is not None
+        name = one.name or one.callback.__name__.rstrip("_").replace("_", "-")
+        yield f"{path}{name}", one.callback
+    for group in application.registered_groups:
+        assert group.typer_instance is not None
+        yield from commands(group.typer_instance, f"{path}{group.typer_instance.info.name} ")
+
+
+def parts(hint: Any) -> Iterator[Any]:
+    """A type, and those that it is made of."""
+    yield hint
+    for inner in get_args(hint):
+        if isinstance(inner, type) or get_origin(inner) is not None:
+            yield from parts(inner)
+
+
+def opening() -> set[str]:
+    """The modules that open files."""
+    found = set()
+    for folder in ("hwsim", "rtl", "tb"):
+        for path in (ROOT / folder).rglob("*.py"):
+            code = "\n".join(
+                line
+                for line in path.read_text().splitlines()
+                if "def open(" not in line and ".definition.open(" not in line and "self.open(" not in line
+            )
+            if OPENS.search(code):
+                found.add(str(path.relative_to(ROOT)))
+    return found
+
+
+def test_every_argument_that_may_be_a_file_is_fuzzed_or_said_to_be_none() -> None:
+    assert hwsim.cli.commands  # adds the commands
+    fuzzed = {argument for target in TARGETS for argument in target.reads}
+    assert set(arguments()) == fuzzed | WORDS | WRITTEN | PASSED_ON
+    assert not fuzzed & (WORDS | WRITTEN | PASSED_ON)
+
+
+def test_a_new_argument_would_be_missed() -> None:
+    # The check must be able to fail: words, paths and lists of either are among the arguments, also of a new command.
+    application = typer.Typer()
+
+    @application.command("read-more")
+    def read_more(
+        first: Annotated[list[Path] | None, typer.Argument()] = None,
+        second: Annotated[str, typer.Option("--second", "-s")] = "",
+        third: Annotated[int, typer.Option()] = 1,
+    ) -> None: ...
+
+    assert [path for path, _ in commands(application)] == ["read-more"]
+    assert {one.kind for one in arguments().values()} == {str, Path}
+    assert {"gemm a", "dut-init more", "capture import case_file", "cosim units"} <= set(arguments())
+    hints = get_type_hints(read_more, include_extras=True)
+    assert [name for name, hint in hints.items() if {str, Path} & set(parts(hint))] == ["first", "second"]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_a_target_runs_the_commands_that_it_stands_for(target: Target) -> None:
+    assert bool(target.commands) != bool(target.calls)
+    known = arguments()
+    for name in target.reads:
+        command, _, _ = name.rpartition(" ")
+        lines = [line.split() for line in target.commands if line.startswith(f"{command} ")]
+        assert lines, name
+        typed = known[name].words
+        assert not typed or any(set(typed) & set(line) for line in lines), name
+
+
+def test_every_module_that_opens_files_is_fuzzed_or_said_to_open_its_own() -> None:
+    assert opening() == set(MODULES) | set(OWN)
+    names = {target.name for target in TARGETS}
+    assert all(set(reached.split()) <= names for reached in MODULES.values())
