@@ -188,7 +188,10 @@ def _check_header(file: IO[bytes], size: int) -> None:
     """
     major, _ = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
+    try:
+        shape, _, dtype = read(file)
+    except (TypeError, SyntaxError, RecursionError, tokenize.TokenError) as error:  # in words of Python's parser
+        raise ValueError("its header is no description of an array") from error
     if dtype.hasobject:
         raise ValueError("it holds Python objects")
     if (promised := math.prod(shape) * dtype.itemsize) > (there := size - file.tell()):
