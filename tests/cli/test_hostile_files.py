@@ -168,7 +168,7 @@ def test_an_unknown_unit_of_a_design_is_named_with_its_line(run: Run, here: Path
 
 def test_a_unit_that_a_study_cannot_read_is_named_with_its_line(run: Run, here: Path) -> None:
     Path("s.yaml").write_text(STUDY.replace("hopper-wgmma-e4m3-f32", "missing.yaml"))
-    fails(run("study", "s.yaml", "--dry-run"), r"s.yaml:6: units.0: .*missing.yaml: cannot be read: No such file")
+    fails(run("study", "s.yaml", "--dry-run"), r"s.yaml:6: units.0.unit: .*missing.yaml: cannot be read: No such file")
 
 
 def test_a_part_of_a_compressed_array_is_said_without_numbers_of_the_system(run: Run, here: Path) -> None:

@@ -13,7 +13,7 @@ LONGEST = 2000  # characters of an error that a person reads
 RAW = re.compile(
     r"pydantic|discriminator|[Ii]nput should|[Vv]alue error,|valid (tuple|dict|dictionary|list|string|set)\b|NoneType|"
     r"<class|object at 0x|Errno|validation error|literal\[|not subscriptable|has no attribute|unhashable|"
-    r"allow_pickle|numpy\.|np\.|KeyError|instance of",
+    r"allow_pickle|numpy\.|np\.|KeyError|be an instance of",
 )
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 NOTES = re.compile(r"(note: |\[\d+/\d+\] )")

@@ -113,18 +113,20 @@ def _packed(one: SectionResults) -> bytes:
     return buffer.getvalue()
 
 
-class _Read(BaseModel):
-    """Keys that are read; others are left as they are."""
+class _Entry(BaseModel):
+    """Keys of an instruction that are read; others are left as they are."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
-
-class _Entry(_Read):
     unit: str
     sha256: str
 
 
-class _Manifest(_Read):
+class _Captures(BaseModel):
+    """Keys of a manifest that are read."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
     instructions: dict[str, _Entry]
 
 
@@ -135,7 +137,7 @@ def _manifest(path: Path) -> tuple[dict[str, Any], dict[str, _Entry]]:
         raise InputError(f"{path} holds no captured results: there is no {MANIFEST}")
     document = read(file)
     try:
-        entries = _Manifest.model_validate(document.data).instructions
+        entries = _Captures.model_validate(document.data).instructions
     except ValidationError as error:
         raise explain_invalid(error, document) from None
     for name in entries:
