@@ -88,7 +88,10 @@ def product(folder: Path, words: Sequence[str]) -> list[str]:
     made = folder / "d.npy"
     if "--addend" not in words or not made.exists():
         return []
-    arrays = [_array(folder / words[at]) for at in (2, 3, 5)]
+    try:
+        arrays = [_array(folder / words[at]) for at in (2, 3, 5)]
+    except ValueError:  # NumPy takes no archive behind other bytes
+        return []
     if any(array.dtype.kind not in "iu" for array in arrays):
         return []
     wanted = hwsim.gemm(words[1], arrays[0], arrays[1], C=arrays[2])

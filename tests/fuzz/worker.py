@@ -24,6 +24,7 @@ from fuzz import inputs, judge, watch
 from fuzz.inputs import FuzzInput, Key, Pool
 
 from hwsim.cli import main
+from hwsim.cli.output import print_error
 from hwsim.errors import InputError
 from hwsim.files import cache_folder
 
@@ -127,10 +128,10 @@ def _called(function: str, path: Path) -> int:
     try:
         getattr(import_module(module), name)(path)
     except (InputError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print_error(str(error))
         return 2
     except Exception as error:
-        print(f"error: {path} this is a defect of hwsim: {type(error).__name__}: {error}", file=sys.stderr)
+        print_error(f"{path}: this is a defect of hwsim: {type(error).__name__}: {error}")
         return 70
     return 0
 
