@@ -11,9 +11,11 @@ from random import Random
 from typing import Any
 
 import yaml
-from fuzz import containers, octets, trees
+from fuzz import bases, containers, octets, trees
 from fuzz.targets import BY_NAME, TARGETS, Target
 
+POOL = ".pool"
+POOLED = (bases.units, bases.own_format, bases.designs, bases.studies)
 AS_BYTES = 0.2  # of the inputs, whatever their files are
 Pool = dict[str, list[Any]]
 
@@ -50,7 +52,9 @@ class FuzzInput:
 
 
 def prepare(folder: Path, targets: list[Target]) -> None:
-    """Write the valid inputs of some targets."""
+    """Write the valid inputs of some targets, and those that all take values from."""
+    for number, maker in enumerate(POOLED):
+        maker(folder / POOL / str(number))
     made: dict[Any, Path] = {}
     for target in targets:
         at = folder / target.name
@@ -63,8 +67,8 @@ def prepare(folder: Path, targets: list[Target]) -> None:
 
 
 def pool_of(folder: Path) -> Pool:
-    """The values that every key has in any valid YAML file of any target."""
-    paths = sorted(folder.rglob("*.yaml"))
+    """The values that every key has in any valid file of a few kinds, the same whichever targets are run."""
+    paths = sorted((folder / POOL).rglob("*.yaml"))
     return trees.gathered([yaml.load(path.read_text(), Loader=trees.LOADER) for path in paths])
 
 

@@ -95,13 +95,13 @@ def test_a_product_that_is_another_is_found(tmp_path: Path) -> None:
 
 
 def test_an_input_is_the_same_again(tmp_path: Path) -> None:
-    prepared = tmp_path / "valid"
-    inputs.prepare(prepared, inputs.chosen(["unit", "format", "study"]))
-    pool = inputs.pool_of(prepared)
     made: list[dict[str, bytes]] = []
-    for attempt in range(2):
-        for name in ("unit", "format", "study"):
-            for index in range(20):
+    for attempt, names in enumerate((["unit", "format", "study"], ["study", "unit"])):  # beside other targets, too
+        prepared = tmp_path / f"valid-{attempt}"
+        inputs.prepare(prepared, inputs.chosen(names))
+        pool = inputs.pool_of(prepared)
+        for name in ("unit", "study"):
+            for index in range(30):
                 into = tmp_path / f"{attempt}-{name}-{index}"
                 into.mkdir()
                 inputs.make(Key(name, 3, index), prepared, into, pool)
