@@ -164,6 +164,12 @@ def exported(folder: Path) -> None:
     _hwsim(folder, "export-c", "u.yaml", "-o", "c")
 
 
+def kit(folder: Path) -> None:
+    """The program for GPUs, as it was written before."""
+    folder.mkdir(parents=True)
+    _hwsim(folder, "capture", "kit", "k")
+
+
 def studies(folder: Path) -> None:
     """Studies in files."""
     for number, keys in enumerate(STUDIES):

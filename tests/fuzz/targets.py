@@ -130,6 +130,10 @@ TARGETS = (
         commands=("export-c u.yaml -o c",), reads=("export-c output",),
     ),
     Target(
+        name="kit", make=bases.one(bases.kit), subjects=("README.md", "*.cpp"), weight=1, written=("k",),
+        commands=("capture kit k",), reads=("capture kit output",),
+    ),
+    Target(
         name="study", make=bases.studies, subjects=("s.yaml", "s.yaml", "s.yaml", "t.npy"), weight=6,
         commands=("study s.yaml --dry-run",), reads=("study file",), holds=oracles.study, names=("study s:",),
     ),

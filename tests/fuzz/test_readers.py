@@ -18,7 +18,8 @@ from hwsim.cli.app import app
 ROOT = Path(__file__).parents[2]
 # Arguments that are words, and name no file.
 WORDS = {
-    "capture cases instruction", "cosim cuts", "decode codes", "dut-init top", "encode missing", "encode overflow",
+    "capture cases instruction", "cosim cuts", "decode codes", "docs name",
+    "dut-init top", "encode missing", "encode overflow",
     "encode rounding", "encode values", "explain a", "explain a_values", "explain b", "explain b_values", "explain c",
     "explain c_value", "explain scale_a", "explain scale_b", "gemm quantize", "gemm quantize_b", "rtl cuts",
     "study fmax",
@@ -38,6 +39,7 @@ OPENS = re.compile(
 )
 # Modules that open files: the targets that reach them, or why none does.
 MODULES = {
+    "hwsim/cli/capture.py": "kit",
     "hwsim/cli/check.py": "results pipe",
     "hwsim/cli/export.py": "export",
     "hwsim/cosim/casefile.py": "case",
@@ -59,7 +61,9 @@ MODULES = {
 }
 OWN = {  # no user's files
     "hwsim/cases/matrices.py": "files that it just wrote, for their digests",
+    "hwsim/cli/docs.py": "the package's own pages",
     "hwsim/cli/dut.py": "opens what it writes",
+    "hwsim/pages.py": "the package's own pages and program",
     "hwsim/cli/entry.py": "opens a device",
     "hwsim/cli/vectors.py": "opens a device",
     "hwsim/cli/examination/programs.py": "another program's header, for its version",
