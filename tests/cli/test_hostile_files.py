@@ -183,7 +183,10 @@ def test_a_part_of_a_compressed_array_is_said_without_numbers_of_the_system(run:
     assert "Errno" not in done.err
 
 
-@pytest.mark.parametrize("entry", ["'shape': (4 * 2, 8)", "'shape': (8, 8), None: 1", "'shape': (8, 8), {}: 1"])
+@pytest.mark.parametrize(
+    "entry",
+    ["'shape': (4 * 2, 8)", "'shape': (8, 8), None: 1", "'shape': (8, 8), {}: 1", f"'shape': (8,){' ' * 20_000}"],
+)
 def test_a_header_that_is_no_description_is_refused_in_words(run: Run, here: Path, entry: str) -> None:
     header = f"{{'descr': '<f4', 'fortran_order': False, {entry}}}\n".encode()
     Path("a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
