@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hwsim.cases.case import Case
 from hwsim.errors import InputError
 from hwsim.files import ascii_lines, bounded_lines
-from hwsim.formats.invalid import explain_invalid
+from hwsim.formats.invalid import explain_invalid, shown
 from hwsim.formats.yamlfile import read
 from hwsim.spec import Unit
 from hwsim.spec.catalog import written_out
@@ -173,7 +173,7 @@ def stored(folder: str | Path) -> Stored:
     if document.data.get("generator") != "hwsim vectors":
         raise InputError(f"{path / MANIFEST} is not a manifest that `hwsim vectors` wrote")
     if (version := document.data.get("version")) != VERSION:
-        raise InputError(f"{path / MANIFEST}: version must be {VERSION}, not {version}; make the set again")
+        raise InputError(f"{path / MANIFEST}: version must be {VERSION}, not {shown(version)}; make the set again")
     try:
         manifest = StoredManifest.model_validate(document.data)
     except ValidationError as error:

@@ -148,6 +148,7 @@ def test_what_is_no_set_is_refused(tmp_path, tiny_set):
         ("just: this", "is not a manifest that `hwsim vectors` wrote"),
         ("[", "not YAML"),
         (text.replace("version: 4", "version: 99"), "version must be 4, not 99; make the set again"),
+        (text.replace("version: 4", 'version: "4"'), "version must be 4, not '4'; make the set again"),
     ):
         manifest.write_text(broken)
         with pytest.raises(ValueError, match=message):
