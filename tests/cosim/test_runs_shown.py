@@ -77,7 +77,7 @@ def page_of(run: Shown) -> Any:
 
 
 def page_lines(page: Any) -> list[Line]:
-    (table,) = [one for one in page.iter(f"{SPACE}table") if one.get("class") == "filtered"]
+    (table,) = [one for one in page.iter(f"{SPACE}table") if one.get("class") == "filtered stacks"]
     lines = []
     for row in table.find(f"{SPACE}tbody"):
         verdict, unit, suite, driver, compared, mismatches, cycles, _ = map(words, row)

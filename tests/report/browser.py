@@ -75,7 +75,10 @@ LOOK = """
     const node = texts.currentNode, element = node.parentElement, style = getComputedStyle(element);
     const words = node.textContent.trim();
     if (!words || ["SCRIPT", "STYLE", "TITLE", "title"].includes(element.tagName)) continue;
-    if (style.visibility === "hidden" || element.closest(".skip")) continue;
+    // What is for screen readers alone, as the heads of a table whose cells say them.
+    const spoken = element.closest(".skip, .hidden")
+      || getComputedStyle(element.closest("thead") ?? element).clipPath !== "none";
+    if (style.visibility === "hidden" || spoken) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
     const rects = [...range.getClientRects()].filter((rect) => rect.width && rect.height);

@@ -37,7 +37,7 @@ def check_page(text: str, told: Any) -> None:
     (verdict,) = [one for one in tree.iter(f"{SPACE}div") if one.get("role") == "status"]
     assert verdict.get("class") == f"verdict {'passed' if told.passed else 'failed'}"
     assert told.verdict.lower() in words(verdict).lower()
-    (table,) = [one for one in tree.iter(f"{SPACE}table") if one.get("class") == "filtered"]
+    (table,) = [one for one in tree.iter(f"{SPACE}table") if one.get("class") == "filtered stacks"]
     lines = [[words(cell) for cell in row] for row in table.find(f"{SPACE}tbody")]
     assert [(line[0], line[1], line[2], line[3], line[5]) for line in lines] == [
         ("✓ ok" if row.passed else "✗ failed", *(" ".join(one.split()) for one in (row.unit, row.suite, row.driver)),

@@ -32,11 +32,8 @@ CHARTS = """
   return { charts, tables };
 })()
 """
-# What is for screen readers alone, and words in heatmaps' cells, black or white by the colour of the cell.
-UNSEEN = """
-document.querySelectorAll(".hidden, .chart .mark-text").forEach((one) => one.remove());
-if (innerWidth < 704) document.querySelectorAll(".stacks thead").forEach((one) => one.remove());
-"""
+# Words in heatmaps' cells: black or white by the colour of the cell.
+UNSEEN = 'document.querySelectorAll(".chart .mark-text").forEach((one) => one.remove())'
 
 
 def many() -> StudyReport:
