@@ -111,7 +111,7 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
     scratch = _beside(path)
     with folder_of(path), removed_with_us(scratch), naming(path, scratch):
         try:
-            with scratch.open("xb") as file:
+            with _created(scratch) as file:
                 yield file
             scratch.replace(path)
         except BaseException:
@@ -128,7 +128,7 @@ def replaced_folder(path: Path, keep: bool = False) -> Iterator[Path]:
     scratch = _beside(path)
     with folder_of(path), removed_with_us(scratch), naming(path, scratch):
         try:
-            scratch.mkdir()
+            scratch.mkdir(parents=True)
             yield scratch
             if path.exists() and not keep:
                 shutil.rmtree(path)
@@ -136,6 +136,15 @@ def replaced_folder(path: Path, keep: bool = False) -> Iterator[Path]:
                 scratch.rename(path)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _created(scratch: Path) -> BinaryIO:
+    try:
+        return scratch.open("xb")
+    except FileNotFoundError:
+        # Another process, which made the folder too and failed, has removed it again.
+        scratch.parent.mkdir(parents=True, exist_ok=True)
+        return scratch.open("xb")
 
 
 def _beside(path: Path) -> Path:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import io
 import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -114,3 +116,21 @@ def test_a_full_disk_or_a_folder_that_is_none_takes_no_files(tmp_path: Path, mon
     assert not takes_files(tmp_path / "file") and not takes_files(tmp_path / "file" / "inside")
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 1000}))
     assert not takes_files(tmp_path)
+
+
+@pytest.mark.parametrize("write", [replaced, replaced_folder])
+def test_a_folder_that_another_process_has_removed_in_the_meantime_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], AbstractContextManager[Any]]
+) -> None:
+    target = tmp_path / "made" / "target"
+
+    @contextmanager
+    def removed(_scratch: Path) -> Iterator[None]:
+        # Another, which found the folder missing too and failed, removes it before anything is in it.
+        target.parent.rmdir()
+        yield
+
+    monkeypatch.setattr("hwsim.files.removed_with_us", removed)
+    with write(target):
+        pass
+    assert target.exists()

@@ -52,7 +52,7 @@ def check(
     Results are hexadecimal; what follows # or // is left out, and an X is a wrong result. In a pipe, a device passes
     comment lines on, and writes its result behind what it was given.
     Below the name of a wrong case stands what it is: `G13/...` are cases that tell readings of the specification apart,
-    `G1/...` to `G11/...` those of coverage groups, `random/...` random ones (docs/coverage.md).
+    `G1/...` to `G11/...` those of coverage groups, `random/...` random ones (`hwsim docs coverage`).
     Exit status: 0 all equal; 1 a wrong result, or fewer than there are cases; 2 a file that cannot be read.
     """
     from hwsim.report import write_reports

@@ -146,6 +146,7 @@ def opening() -> set[str]:
     return found
 
 
+@pytest.mark.quick
 def test_every_argument_that_may_be_a_file_is_fuzzed_or_said_to_be_none() -> None:
     assert hwsim.cli.commands  # adds the commands
     fuzzed = {argument for target in TARGETS for argument in target.reads}
