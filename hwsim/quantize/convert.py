@@ -14,9 +14,10 @@ from hwsim.formats.codes import element, refuse_masked
 from hwsim.formats.reference import encode_reference
 from hwsim.quantize import fast
 from hwsim.quantize.division import Floats, quotient, shifted
+from hwsim.quantize.given import Given, checked_given
 from hwsim.quantize.presets import get_rule
 from hwsim.quantize.quantized import Quantized
-from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale, is_f32
+from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale
 from hwsim.quantize.scales import SINGLE_MAX, BlockScales, Singles, scales_of, tensor_scale
 from hwsim.quantize.special import infinity_codes, nan_code
 from hwsim.quantize.tiles import Lengths, block_lengths, block_max, blocks_shape, spread
@@ -37,6 +38,8 @@ def quantize(
     axis: int = -1,
     *,
     scale: Any = None,
+    second_scale: Any = None,
+    tensor_amax: Any = None,
     random_bits: int | None = None,
     seed: int | None = None,
     counter: int = 0,
@@ -50,6 +53,10 @@ def quantize(
     axis: the axis that blocks run along: K, which is -1 of A (M, K) and 0 of B (K, N).
     scale: scales to use in place of the rule's, which elements are divided by: real numbers above 0, one or one a
     block; binary32 numbers where the rule divides in binary32.
+    second_scale: the tensor's scale g, a binary32 number above 0, in place of the one that follows from x: of a rule
+    with `tensor_scale`, as for activations whose scale is fixed. The factor G of the rule is then RNE(1 / g).
+    tensor_amax: the largest magnitude that g follows from in place of x's own, above 0; not with `second_scale`.
+    Larger numbers of x saturate.
     random_bits, seed, counter: of `rounding="stochastic"`, as `Format.encode` takes them; the i-th element, in C
     order, has the random bits at counter + i.
     changes: fields of the rule to change, as `block=(1, 16)` or `rounding="rna"`.
@@ -60,7 +67,8 @@ def quantize(
     """
     chosen = get_rule(rule).replace(**changes) if changes else get_rule(rule)
     random = {"random_bits": random_bits, "seed": seed, "counter": counter}
-    return _quantize(x, chosen, axis, scale, random, compiled=True)
+    given = checked_given(chosen, scale, second_scale, tensor_amax)
+    return _quantize(x, chosen, axis, given, random, compiled=True)
 
 
 def quantize_reference(
@@ -69,6 +77,8 @@ def quantize_reference(
     axis: int = -1,
     *,
     scale: Any = None,
+    second_scale: Any = None,
+    tensor_amax: Any = None,
     random_bits: int | None = None,
     seed: int | None = None,
     counter: int = 0,
@@ -77,10 +87,11 @@ def quantize_reference(
     """`quantize` step by step in NumPy, with the reference encoder: the compiled loops must return the same."""
     chosen = get_rule(rule).replace(**changes) if changes else get_rule(rule)
     random = {"random_bits": random_bits, "seed": seed, "counter": counter}
-    return _quantize(x, chosen, axis, scale, random, compiled=False)
+    given = checked_given(chosen, scale, second_scale, tensor_amax)
+    return _quantize(x, chosen, axis, given, random, compiled=False)
 
 
-def _quantize(x: Any, chosen: Rule, axis: int, scale: Any, random: dict[str, Any], compiled: bool) -> Quantized:
+def _quantize(x: Any, chosen: Rule, axis: int, callers: Given, random: dict[str, Any], compiled: bool) -> Quantized:
     array = real_numbers(x)
     along = _axis(axis, array.ndim)
     lengths = block_lengths(array.shape, along, chosen.block)
@@ -88,7 +99,7 @@ def _quantize(x: Any, chosen: Rule, axis: int, scale: Any, random: dict[str, Any
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             array = array.astype(np.float32)
     quick = fast.Call(chosen, lengths, along, random) if compiled and fast.usable(array) else None
-    if quick is not None and scale is None and (both := quick.powers(array)) is not None:
+    if quick is not None and callers.scale is None and (both := quick.powers(array)) is not None:
         return Quantized(
             codes=both[0], scales=both[1], element=chosen.element, scale_format=chosen.scale_format, block=lengths,
             axis=along, tensor_scale=None, rule=chosen,
@@ -96,9 +107,9 @@ def _quantize(x: Any, chosen: Rule, axis: int, scale: Any, random: dict[str, Any
     if chosen.flush:
         array = np.where(np.abs(array) < SINGLE_MIN_NORMAL, np.copysign(array.dtype.type(0), array), array)
     amax, special = _largest(chosen, array, lengths, quick)
-    given = None if scale is None else _callers_scales(chosen, scale, blocks_shape(array.shape, lengths))
+    given = None if callers.scale is None else callers.scales(blocks_shape(array.shape, lengths))
     block_scales, g = (
-        _scales_and_tensor_scale(chosen, amax)
+        _scales_and_tensor_scale(chosen, amax, callers)
         if given is None
         else (BlockScales(np.where(np.isnan(amax), given.dtype.type(np.nan), given)), None)
     )
@@ -121,10 +132,11 @@ def _quantize(x: Any, chosen: Rule, axis: int, scale: Any, random: dict[str, Any
     return result
 
 
-def _scales_and_tensor_scale(rule: Rule, amax: Floats) -> tuple[BlockScales, np.float32 | None]:
+def _scales_and_tensor_scale(rule: Rule, amax: Floats, callers: Given) -> tuple[BlockScales, np.float32 | None]:
     """The scales of blocks, and the tensor's scale, where the rule has one."""
     whole = amax[~np.isnan(amax)]
-    g, factor = tensor_scale(rule, float(whole.max()) if whole.size else 0.0)
+    most = float(whole.max()) if whole.size else 0.0
+    g, factor = tensor_scale(rule, most if callers.tensor_amax is None else callers.tensor_amax, callers.second_scale)
     return scales_of(rule, amax, factor), g if rule.tensor_scale is not TensorScale.NONE else None
 
 
@@ -172,29 +184,6 @@ def _largest(
     return np.where(np.isfinite(amax), amax, np.nan), nan | infinite
 
 
-def _callers_scales(rule: Rule, scale: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """The caller's scales, checked, one a block."""
-    given = np.asarray(as_numbers(scale, "scale"))
-    if given.dtype.kind not in "fiu" or given.dtype.itemsize > 8:
-        raise InputTypeError(f"scale must be real numbers, not {given.dtype.name}")
-    values = given.astype(np.float64)
-    if not (np.isfinite(values) & (values > 0)).all():
-        raise InputError("scale must be finite numbers above 0")
-    if rule.apply is not Apply.EXACT:
-        with np.errstate(over="ignore", under="ignore"):
-            single = values.astype(np.float32)
-        if not is_f32(rule.scale_format) or (single != values).any():
-            raise InputError(
-                f"scale must be binary32 numbers under apply {rule.apply.value!r}, of a rule with scales in f32; "
-                "apply='exact' takes any"
-            )
-        values = single  # type: ignore[assignment]
-    try:
-        return np.array(np.broadcast_to(values, shape))
-    except ValueError:
-        raise InputError(f"scale must have the shape of the blocks, {shape}, not {given.shape}") from None
-
-
 def _fill(result: Quantized, values: NDArray[Any], random: dict[str, Any], compiled: bool) -> None:
     """Encode values, which are in units of their scales, into the result's codes."""
     rule, fmt = result.rule, result.element
@@ -223,20 +212,24 @@ def _put_special(result: Quantized, x: NDArray[Any], special: NDArray[np.bool_] 
 def _operands(result: Quantized, factor: Singles | None) -> tuple[Singles, bool]:
     """Each block's operand, in binary32, and whether elements are multiplied by it (True) or divided.
 
-    A block with scale 0 is divided by infinity or multiplied by 0: its elements become zeros, with their signs.
+    A block with scale 0 is divided by infinity or multiplied by 0: its elements become zeros, with their signs; unless
+    the rule multiplies by the largest number there.
     """
     if factor is not None:
         return factor, True
-    values = result.scale_values
+    values, one = result.scale_values, np.float32(1)
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        divisor = values.astype(np.float32)
-        if result.tensor_scale is not None:
-            divisor = divisor * result.tensor_scale
+        divisor, g = values.astype(np.float32), result.tensor_scale
+        if result.rule.apply is Apply.TENSOR_RECIPROCAL:
+            one = one if g is None else np.minimum(one / g, SINGLE_MAX)
+        elif g is not None:
+            divisor = divisor * g
         nothing = divisor == 0
         divisor = np.where(np.isnan(divisor), np.float32(1), divisor)
         if result.rule.apply is Apply.DIVIDE:
             return np.where(nothing, np.float32(np.inf), divisor), False
-        return np.where(nothing, np.float32(0), np.minimum(np.float32(1) / divisor, SINGLE_MAX)), True
+        at_zero = SINGLE_MAX if result.rule.no_scale == "multiplied" else np.float32(0)
+        return np.where(nothing, at_zero, np.minimum(one / divisor, SINGLE_MAX)), True
 
 
 def _scaled(result: Quantized, x: NDArray[Any], factor: Singles | None) -> NDArray[Any]:

@@ -23,10 +23,15 @@ MX_ELEMENTS = {
 OCP = "OCP Microscaling Formats (MX) 1.0, section 6.3"
 PAPER = "Rouhani et al. 2023, arXiv 2310.10537, Algorithm 1; microxcaling, mx/mx_ops.py"
 TRAINING = "Micikevicius et al. 2022, arXiv 2209.05433, section 3; the order of operations is ours"
-DEEPSEEK = "DeepSeek-V3, inference/kernel.py, act_quant_kernel and weight_quant_kernel"
+DEEPSEEK = {
+    1: "DeepSeek-V3, inference/kernel.py, act_quant_kernel, to 2025-08-26",
+    128: "DeepSeek-V3 Technical Report, 2024, arXiv 2412.19437, section 3.3.2; divided as its act_quant_kernel divides",
+}
+CLAMPED = "DeepSeek-V3, inference/kernel.py, act_quant_kernel, from 2025-08-27"
 DEEPGEMM = "DeepGEMM, deep_gemm/utils/math.py, ceil_to_ue8m0"
 NVFP4 = "NVIDIA, Pretraining Large Language Models with NVFP4, 2025, arXiv 2509.25149, appendix C; x is divided"
-TORCHAO = "torchao, prototype/mx_formats/nvfp4_tensor.py, _nvfp4_quantize"
+TORCHAO = "torchao, prototype/mx_formats/nvfp4_tensor.py, nvfp4_quantize"
+TRANSFORMER_ENGINE = "Transformer Engine d0067d0, common/cast/nvfp4/core_nvfp4.cuh; without its Hadamard transform"
 
 
 @cache
@@ -46,11 +51,12 @@ def rules() -> MappingProxyType[str, Rule]:
     divided |= {"zero_scale": 1.0, "least_scale": 2.0**-149}
     e4m3 = get_format("e4m3")
     for rows in (1, 128):
-        named[f"deepseek-v3-{rows}x128"] = Rule(element=e4m3, block=(rows, 128), source=DEEPSEEK, **divided)
+        named[f"deepseek-v3-{rows}x128"] = Rule(element=e4m3, block=(rows, 128), source=DEEPSEEK[rows], **divided)
         named[f"deepseek-v3-{rows}x128-power-of-two"] = Rule(
             element=e4m3, block=(rows, 128), scale_format=f32, select=Select.RCEIL, apply=Apply.RECIPROCAL,
             least_amax=1e-4, zero_scale=1.0, source=DEEPGEMM,
         )  # fmt: skip
+    named["deepseek-v3.1-1x128"] = named["deepseek-v3-1x128"].replace(least_amax=1e-4, source=CLAMPED)
     wide: tuple[tuple[str, Format, str], ...] = (
         ("e4m3", e4m3, TRAINING),
         ("e5m2", get_format("e5m2"), TRAINING),
@@ -66,13 +72,21 @@ def rules() -> MappingProxyType[str, Rule]:
 def _nvfp4() -> dict[str, Rule]:
     common: dict[str, Any] = {"element": get_format("e2m1"), "scale_format": get_format("ue4m3"), "block": (1, 16)}
     common |= {"select": Select.DIVIDE, "apply": Apply.DIVIDE}
+    block = Rule(source=NVFP4, **common)
+    torchao = block.replace(zero_scale=0x08, least_scale=0x08, source=f"{TORCHAO}, to 0.16")
+    later: dict[str, Any] = {"apply": Apply.TENSOR_RECIPROCAL, "source": f"{TORCHAO}, from 0.17"}
     return {
-        "nvfp4": Rule(tensor_scale=TensorScale.MULTIPLY, source=NVFP4, **common),
-        "nvfp4-block": Rule(source=NVFP4, **common),
-        "nvfp4-torchao": Rule(
-            tensor_scale=TensorScale.DIVIDE, zero_scale=0x08, least_scale=0x08, source=TORCHAO, **common
+        "nvfp4": block.replace(tensor_scale=TensorScale.MULTIPLY),
+        "nvfp4-block": block,
+        "nvfp4-torchao": torchao.replace(tensor_scale=TensorScale.DIVIDE),
+        "nvfp4-torchao-0.17": torchao.replace(tensor_scale=TensorScale.DIVIDE, **later),
+        "nvfp4-block-torchao": torchao,
+        "nvfp4-block-torchao-0.17": torchao.replace(**later),
+        "nvfp4-transformer-engine": block.replace(
+            tensor_scale=TensorScale.RECIPROCAL, apply=Apply.RECIPROCAL, no_scale="multiplied",
+            source=TRANSFORMER_ENGINE,
         ),
-    }
+    }  # fmt: skip
 
 
 def get_rule(rule: str | Rule) -> Rule:

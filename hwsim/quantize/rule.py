@@ -29,15 +29,16 @@ class Select(StrEnum):
 
 
 class Apply(StrEnum):
-    """How an element is scaled before it is rounded. The last three in binary32, every step rounded to nearest.
+    """How an element is scaled before it is rounded. All but EXACT in binary32, every step rounded to nearest.
 
-    With a power of two all four agree, except on results below binary32's normal numbers or above its largest.
+    With a power of two all agree, except on results below binary32's normal numbers or above its largest.
     """
 
     EXACT = "exact"  # x / scale, rounded once, to the element format
     DIVIDE = "divide"  # x / scale
     RECIPROCAL = "reciprocal"  # x * (1 / scale)
     MULTIPLY = "multiply"  # x * (largest / amax); the scale is the reciprocal of that factor
+    TENSOR_RECIPROCAL = "tensor-reciprocal"  # x * ((1 / g) / scale), g the tensor's scale
 
 
 class Special(StrEnum):
@@ -52,12 +53,13 @@ class Special(StrEnum):
 class TensorScale(StrEnum):
     """A second scale, a binary32 number g for the whole tensor, that brings block scales into their format's range.
 
-    For a tensor of zeros g is 1. DIVIDE and MULTIPLY both divide a block's amax / largest by g, in different roundings.
+    For a tensor of zeros g is 1. All divide a block's amax / largest by g, in different roundings.
     """
 
     NONE = "none"
     MULTIPLY = "multiply"  # G = range / tensor amax, g = 1 / G; scale = (amax / largest) * G
     DIVIDE = "divide"  # g = tensor amax / range; scale = (amax / largest) / g
+    RECIPROCAL = "reciprocal"  # G and g as under MULTIPLY; scale = amax * (G * (1 / largest))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +76,8 @@ class Rule:
     zero_scale: the scale of a block of zeros: a code, or a number in f32.
     least_scale: the least scale of other blocks, in the same way; of blocks that `select` divides for.
     huge_scale: what a scale above the format's largest becomes: `saturate` or `nan`.
+    no_scale: what elements become under a scale that is rounded to 0: `zeros`; or `multiplied` by binary32's largest
+    number, which is what 1 / 0 becomes in kernels that limit their factors.
     least_amax: what a smaller amax counts as, in blocks of zeros too; 0 changes nothing.
     tensor_scale: the second scale, and its range: the largest scale times the largest element.
     flush: binary32 subnormal inputs (below 2^-126) count as zeros, their signs kept.
@@ -94,6 +98,7 @@ class Rule:
     zero_scale: float = 0
     least_scale: float = 0
     huge_scale: str = "saturate"
+    no_scale: str = "zeros"
     least_amax: float = 0.0
     tensor_scale: TensorScale = TensorScale.NONE
     flush: bool = False
@@ -118,6 +123,10 @@ class Rule:
         self._check_specials()
         if self.huge_scale not in ("saturate", "nan"):
             raise SpecError(f"huge_scale must be saturate or nan, not {self.huge_scale!r}")
+        if self.no_scale not in ("zeros", "multiplied"):
+            raise SpecError(f"no_scale must be zeros or multiplied, not {self.no_scale!r}")
+        if self.no_scale == "multiplied" and self.apply not in (Apply.RECIPROCAL, Apply.TENSOR_RECIPROCAL):
+            raise SpecError("no_scale 'multiplied' goes with apply 'reciprocal' or 'tensor-reciprocal'")
         if not (math.isfinite(self.least_amax) and self.least_amax >= 0):
             raise SpecError(f"least_amax must be a number of at least 0, not {self.least_amax}")
         if self.apply is Apply.MULTIPLY and (self.select is not Select.DIVIDE or not is_f32(self.scale_format)):
@@ -172,6 +181,7 @@ _WORDS = {
     "nan": [*Special],
     "infinity": [*Special],
     "tensor_scale": [*TensorScale],
+    "no_scale": ["zeros", "multiplied"],
 }
 
 

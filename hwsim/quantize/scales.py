@@ -47,12 +47,15 @@ def scales_of(rule: Rule, amax: Floats, g: np.float32) -> BlockScales:
     return BlockScales(_stored(rule, codes, nan, zero))
 
 
-def tensor_scale(rule: Rule, amax: float) -> tuple[np.float32, np.float32]:
+def tensor_scale(rule: Rule, amax: float, g: np.float32 | None = None) -> tuple[np.float32, np.float32]:
     """g, and the factor that block scales are multiplied or divided by, as binary32 numbers; 1 for zeros and NaN.
 
-    amax: of the whole tensor.
+    amax: of the whole tensor. g: the caller's, in place of what follows from amax.
     """
     one = np.float32(1)
+    if g is not None:
+        with np.errstate(over="ignore"):
+            return g, g if rule.tensor_scale is TensorScale.DIVIDE else np.minimum(one / g, SINGLE_MAX)
     if rule.tensor_scale is TensorScale.NONE or amax == 0 or np.isnan(amax):
         return one, one
     span = np.float32(rule.scale_format.largest * rule.largest)
@@ -113,6 +116,8 @@ def _divided(
             ratio = ratio * factor
         elif rule.tensor_scale is TensorScale.DIVIDE:
             ratio = ratio / factor
+        elif rule.tensor_scale is TensorScale.RECIPROCAL:
+            ratio = single * (factor * (np.float32(1) / largest))
     codes = rule.scale_format.encode(ratio).astype(np.int64)
     least = int(rule.scale_format.encode(rule.least_scale)) if is_f32(rule.scale_format) else int(rule.least_scale)
     return BlockScales(_stored(rule, np.maximum(codes, least), nan, zero), multiplier)

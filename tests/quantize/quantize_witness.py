@@ -21,6 +21,7 @@ FLOATS = {
 # bits below the point, largest number, in units of the last place
 FIXED = {"mxint8": (6, 127), "int8": (0, 127)}
 LEAST_SINGLE = Fraction(1, 1 << 149)
+GREATEST_SINGLE = Fraction((1 << 24) - 1) * (1 << 104)
 
 
 @cache
@@ -128,24 +129,45 @@ def divided_block(element: str, xs: list[Fraction], apply: str) -> tuple[Fractio
     return scale, [rounded(element, single(x / scale)) for x in xs]
 
 
-def nvfp4(blocks: list[list[Fraction]], second: str) -> tuple[Fraction, list[Fraction], list[list[Fraction]]]:
-    """The tensor's scale, the blocks', and what elements stand for, without their scales. second: none, multiply,
-    divide."""
+def nvfp4(
+    blocks: list[list[Fraction]], second: str, apply: str = "divide", least: Fraction | None = None,
+    given: Fraction | None = None,
+) -> tuple[Fraction, list[Fraction], list[list[Fraction]]]:  # fmt: skip
+    """The tensor's scale, the blocks', and what elements stand for, without their scales.
+
+    second: none, multiply, divide, reciprocal. apply: divide, reciprocal, tensor-reciprocal, or transformer-engine,
+    which is reciprocal with factors limited to binary32's largest number. given: the tensor's scale.
+    """
     amax = max(abs(x) for block in blocks for x in block)
     g = factor = Fraction(1)
-    if second == "multiply" and amax:
+    if given is not None:
+        g, factor = given, single(1 / given)
+    elif second in ("multiply", "reciprocal") and amax:
         factor = single(2688 / amax)
         g = single(1 / factor)
     elif second == "divide" and amax:
         g = single(amax / 2688)
+    least = least if least is not None else Fraction(1, 64) if second == "divide" else Fraction(0)
     scales, elements = [], []
     for block in blocks:
-        sixth = single(max(map(abs, block)) / 6)
-        wanted = single(sixth / g) if second == "divide" else single(sixth * factor)
-        scale = rounded("ue4m3", wanted)
-        if second == "divide":
-            scale = max(scale, Fraction(1, 64))
-        whole = single(scale * g)
+        most = max(map(abs, block))
+        if second == "reciprocal":
+            wanted = single(most * single(factor * single(Fraction(1, 6))))
+        else:
+            wanted = single(single(most / 6) / g) if second == "divide" else single(single(most / 6) * factor)
+        scale = max(rounded("ue4m3", wanted), least)
         scales.append(scale)
-        elements.append([rounded("e2m1", single(x / whole)) if whole else Fraction(0) for x in block])
+        elements.append([rounded("e2m1", _applied(x, scale, g, apply)) for x in block])
     return g, scales, elements
+
+
+def _applied(x: Fraction, scale: Fraction, g: Fraction, apply: str) -> Fraction:
+    """An element in units of its scales."""
+    whole = single(scale * g)
+    if whole == 0:
+        return x * GREATEST_SINGLE if apply == "transformer-engine" else Fraction(0)
+    if apply == "divide":
+        return single(x / whole)
+    if apply == "tensor-reciprocal":
+        return single(x * single(single(1 / g) / scale))
+    return single(x * single(1 / whole))

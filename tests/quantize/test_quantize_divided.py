@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from quantize.quantize_witness import divided_block, largest, numbers, nvfp4, rounded
+from quantize.quantize_witness import divided_block, largest, numbers, rounded
 
 import hwsim
 from hwsim.formats import get_format
@@ -79,6 +79,15 @@ def test_power_of_two_tiles() -> None:
     assert codes.scales.ravel().tolist() == [0x80, 0x7F, 127 - 22, 127 - 22]
 
 
+def test_deepseek_from_2025_08_27_counts_a_smaller_amax_as_1e_4() -> None:
+    x = np.array([[448, 1], [5e-5, 1e-6], [0, 0]], np.float32)
+    before, since = (hwsim.quantize(x, f"deepseek-{version}-1x128") for version in ("v3", "v3.1"))
+    least = np.float32(1e-4) / np.float32(448)
+    assert before.scales.ravel().tolist() == [1, np.float32(5e-5) / np.float32(448), 1]
+    assert since.scales.ravel().tolist() == [1, least, least]
+    assert since.element.decode(since.codes)[1, 0] == 224 and before.element.decode(before.codes)[1, 0] == 448
+
+
 def test_the_order_of_operations_changes_bits() -> None:
     # Next to ties, halves of a scale.
     x = normals(200, 64, seed=4)
@@ -117,60 +126,6 @@ def test_int8_is_symmetric_and_rounds_ties_to_even() -> None:
     assert got.codes.view(np.int8).tolist() == [-127, 0, 2, 2, -2, 126]
     full = hwsim.quantize(np.array([-128.0, 127], np.float32), "int8-tensor", symmetric=False, scale=np.float32(1))
     assert full.codes.view(np.int8).tolist() == [-128, 127]
-
-
-# NVFP4.
-
-
-@pytest.mark.parametrize(
-    ("rule", "second"), [("nvfp4", "multiply"), ("nvfp4-block", "none"), ("nvfp4-torchao", "divide")]
-)
-@pytest.mark.parametrize("seed", range(12))
-def test_nvfp4_agrees_with_exact_rationals(rule: str, second: str, seed: int) -> None:
-    x = normals(5, 48, seed=seed) * np.float32(2.0 ** (seed - 6))
-    got = hwsim.quantize(x, rule)
-    g, scales, elements = nvfp4([exact(row) for row in x.reshape(-1, 16)], second)
-    assert Fraction(1 if got.tensor_scale is None else float(got.tensor_scale)) == g
-    assert exact(got.scale_values) == scales
-    assert exact(got.element.decode(got.codes)) == [number for block in elements for number in block]
-    whole = [number * scale * g for scale, block in zip(scales, elements, strict=True) for number in block]
-    assert exact(got.dequantize()) == whole
-
-
-def test_nvfp4_scale_is_amax_over_6_and_a_subnormal_scale_is_kept() -> None:
-    got = hwsim.quantize(np.array([6, 3, 0.5, 0], np.float32), "nvfp4-block")
-    assert (got.scales.tolist(), got.dequantize().tolist()) == ([0x38], [6, 3, 0.5, 0])
-    x = np.array([6 * 2.0**-9, 2.0**-9], np.float32)
-    small = hwsim.quantize(x, "nvfp4-block")
-    assert (small.scales.tolist(), small.dequantize().tolist()) == ([0x01], x.tolist())
-    # Raised to the least normal number, 2^-6, as torchao does, the scale loses the second element.
-    assert hwsim.quantize(x, "nvfp4-block", least_scale=0x08).dequantize().tolist() == [2.0**-6 * 0.5 * 1.0 * 2, 0]
-
-
-def test_nvfp4_of_zeros() -> None:
-    for rule, code in (("nvfp4", 0x00), ("nvfp4-block", 0x00), ("nvfp4-torchao", 0x08)):
-        got = hwsim.quantize(np.array([0, -0.0], np.float32), rule)
-        assert got.scales.tolist() == [code] and got.codes.tolist() == [0x0, 0x8]
-        assert got.tensor_scale is None or got.tensor_scale == 1
-
-
-def test_nvfp4_blocks_whose_scale_rounds_to_zero_are_zeros() -> None:
-    x = np.array([1.0] + [0] * 15 + [2.0**-30, -(2.0**-30)] + [0] * 14, np.float32)
-    got = hwsim.quantize(x, "nvfp4")
-    assert got.scales.tolist() == [0x7E, 0x00]
-    assert got.codes[16:18].tolist() == [0x0, 0x8]
-    assert hwsim.quantize(x, "nvfp4", least_scale=0x01).scales.tolist() == [0x7E, 0x01]
-
-
-def test_nvfp4_division_is_not_multiplication_by_a_reciprocal() -> None:
-    x = np.random.default_rng(2).standard_normal((4000, 16)).astype(np.float32)
-    # x / scale on or next to a tie, where x * (1 / scale) is on its other side.
-    x[:, 1] = np.abs(x[:, 0]) / np.float32(6) * np.float32(2.5)
-    divided = hwsim.quantize(x, "nvfp4")
-    whole = divided.scale_values[:, 0].astype(np.float32) * divided.tensor_scale
-    x[:, 1] = whole * np.float32(2.5)
-    again, other = (hwsim.quantize(x, "nvfp4", apply=apply) for apply in ("divide", "reciprocal"))
-    assert (again.scales == other.scales).all() and (again.codes != other.codes).any()
 
 
 # Real scales.
