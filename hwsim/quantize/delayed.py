@@ -17,6 +17,7 @@ from hwsim.quantize.quantized import Quantized
 from hwsim.quantize.rule import Apply, Rule, Select, Special
 from hwsim.tensors import as_numbers
 
+KERNELS = ("plain", "fused", "unfused")
 SINGLE_MAX = float(np.finfo(np.float32).max)
 
 
@@ -28,8 +29,9 @@ class DelayedScaling:
     length: how many magnitudes are kept, the current one counted. algorithm: `max` of them, or `most_recent`.
     factor: what elements are multiplied by, a binary32 number; 1 at first.
     history: the magnitudes, binary32 numbers, the current one first, then from old to new; zeros at first.
+    kernel: whose steps `update` follows: `plain`, hwsim's own; or, bit for bit, `fused`, Transformer Engine's kernel
+    (common/recipe/delayed_scaling.cu), or `unfused`, its PyTorch functions (pytorch/quantization.py).
     Raises ValueError for a setting out of its range.
-    (Transformer Engine, common/recipe DelayedScaling and pytorch/quantization.py, _default_sf_compute.)
     """
 
     format: Format = dataclasses.field(default_factory=lambda: get_format("e4m3"))
@@ -38,12 +40,15 @@ class DelayedScaling:
     algorithm: str = "max"
     factor: float = 1.0
     history: tuple[float, ...] = ()
+    kernel: str = "plain"
 
     def __post_init__(self) -> None:
         if type(self.length) is not int or self.length < 1:
             raise InputError(f"length must be at least 1, not {self.length!r}")
         if self.algorithm not in ("max", "most_recent"):
             raise InputError(f"algorithm must be max or most_recent, not {self.algorithm!r}")
+        if self.kernel not in KERNELS:
+            raise InputError(f"kernel must be one of {', '.join(KERNELS)}, not {self.kernel!r}")
         if type(self.margin) is not int:
             raise InputError(f"margin must be an integer, not {self.margin!r}")
         history = self.history or (0.0,) * self.length
@@ -74,18 +79,30 @@ class DelayedScaling:
     def update(self, amax: float) -> DelayedScaling:
         """The state after a step whose largest magnitude was amax.
 
-        The factor is (largest / amax) / 2^margin, in binary32, of the history's amax. It stays where that is 0,
-        infinite or NaN, and is binary32's largest number where it would be infinite.
+        The factor follows from the history's amax, the current step's included, every operation in binary32. It stays
+        where that is 0, infinite or NaN, and is binary32's largest number where it would be infinite.
+
+        plain: (largest / amax) / 2^margin. unfused: ((1 / amax) * largest) / 2^margin. fused: (largest * 2^-margin) /
+        amax; NaNs count for nothing in the maximum, and after a step of zeros history and factor stay as they are.
         """
         history = (float(np.maximum(np.float32(self.history[0]), np.float32(amax))), *self.history[1:])
-        seen = np.float32(np.max(history) if self.algorithm == "max" else history[0])
-        factor = self.factor
-        if seen > 0 and np.isfinite(seen):
-            largest = np.float32(self.format.decode(self.format.encode(np.inf)))
-            with np.errstate(over="ignore", under="ignore"):
-                factor = min(float(largest / seen / np.float32(2.0**self.margin)), SINGLE_MAX)
+        if self.kernel == "fused" and history[0] == 0:
+            return self
+        highest = np.fmax if self.kernel == "fused" else np.maximum
+        seen = np.float32(highest.reduce(history) if self.algorithm == "max" else history[0])
+        factor = self._factor(seen) if seen > 0 and np.isfinite(seen) else self.factor
         rolled = (*history[1:], history[0])
         return dataclasses.replace(self, factor=factor, history=(0.0, *rolled[1:]))
+
+    def _factor(self, amax: np.float32) -> float:
+        largest = np.float32(self.format.largest)
+        with np.errstate(over="ignore", under="ignore"):
+            if self.kernel == "fused":
+                factor = largest * np.float32(2.0**-self.margin) / amax
+            else:
+                whole = np.float32(1) / amax * largest if self.kernel == "unfused" else largest / amax
+                factor = whole / np.float32(2.0**self.margin)
+        return min(float(factor), SINGLE_MAX)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,6 +45,46 @@ def test_delayed_scaling_divides_in_binary32() -> None:
     assert Fraction(DelayedScaling().update(amax).factor) == single(448 / Fraction(amax))
 
 
+@pytest.mark.parametrize(("kernel", "factor", "history"), [
+    ("plain", 448.0, (0.0, 0.0)), ("unfused", 448.0, (0.0, 0.0)), ("fused", 112.0, (0.0, 1.0)),
+])  # fmt: skip
+def test_the_fused_kernel_does_not_roll_after_zeros(kernel: str, factor: float, history: tuple[float, ...]) -> None:
+    state = DelayedScaling(length=2, kernel=kernel)
+    for amax in (4.0, 1.0, 0.0):
+        state = state.update(amax)
+    assert (state.factor, state.history) == (factor, history)
+
+
+@pytest.mark.parametrize(("kernel", "factor"), [("plain", 1.0), ("unfused", 1.0), ("fused", 224.0)])
+def test_the_fused_kernels_maximum_skips_nan(kernel: str, factor: float) -> None:
+    state = DelayedScaling(length=3, kernel=kernel, history=(0.0, np.nan, 2.0)).update(1.0)
+    assert state.factor == factor
+    recent = DelayedScaling(length=2, kernel=kernel, algorithm="most_recent").update(float("nan"))
+    assert recent.factor == 1.0 and np.isnan(recent.history[1])
+
+
+@pytest.mark.parametrize("margin", [0, 3, -2])
+def test_unfused_factors_are_pytorchs(margin: int) -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(margin + 5)
+    amaxes = np.abs(rng.standard_normal(2000) * np.exp2(rng.integers(-60, 60, 2000))).astype(np.float32)
+    amaxes[:3] = 2.0**-149, 2.0**-120, 3e38
+    # A number over a tensor is the tensor's reciprocal times the number.
+    want = (448.0 / torch.from_numpy(amaxes) / 2**margin).clamp(max=float(np.finfo(np.float32).max)).numpy()
+    start = DelayedScaling(length=1, kernel="unfused", margin=margin)
+    assert [start.update(amax).factor for amax in amaxes.tolist()] == want.tolist()
+    plain = DelayedScaling(length=1, margin=margin)
+    assert [plain.update(amax).factor for amax in amaxes.tolist()] != want.tolist()
+
+
+@pytest.mark.parametrize("margin", [0, 3, -2])
+def test_fused_factors_agree_with_exact_rationals(margin: int) -> None:
+    start = DelayedScaling(length=1, kernel="fused", margin=margin)
+    for amax in np.random.default_rng(2).standard_normal(200).astype(np.float32).tolist():
+        want = single(Fraction(448) / Fraction(2) ** margin / Fraction(abs(amax)))
+        assert Fraction(start.update(abs(amax)).factor) == want
+
+
 def test_delayed_scaling_quantises_with_the_factor_of_before() -> None:
     x = np.array([[3.0, -1000.0], [0.1, 0.0]], np.float32)
     state = DelayedScaling(length=2).update(2.0)
@@ -65,6 +105,7 @@ def test_delayed_scaling_quantises_with_the_factor_of_before() -> None:
         ({"algorithm": "mean"}, "algorithm must be max or most_recent"),
         ({"history": (1.0,), "length": 2}, "history must have 2 magnitudes"),
         ({"margin": 0.5}, "margin must be an integer"),
+        ({"kernel": "te"}, "kernel must be one of plain, fused, unfused"),
     ],
 )
 def test_delayed_scaling_refuses(wrong: dict[str, object], rule: str) -> None:
