@@ -25,6 +25,7 @@ from hwsim.tensors import as_numbers
 
 CHUNK = 1 << 15  # elements encoded at a time: what the codec makes of them stays in the cache
 SINGLE_MIN_NORMAL = 2.0**-126
+INFINITE_AMAX = 2.0**128  # what binary32's exponent field of an infinity would be worth
 # dtypes of NumPy and of ml_dtypes whose numbers binary32 has.
 NARROW = (
     "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3",
@@ -178,9 +179,14 @@ def _largest(
     for policy, wrong in ((rule.nan, nan), (rule.infinity, infinite)):
         if policy is Special.ERROR and wrong.any():
             raise InputError(f"{element('x', x, wrong)}, which the rule refuses")
-    left_out = nan & (rule.nan is not Special.BLOCK) | infinite & (rule.infinity is not Special.BLOCK)
+    left_out = nan & (rule.nan is not Special.BLOCK)
+    if rule.infinity not in (Special.BLOCK, Special.AMAX):
+        left_out |= infinite
     with np.errstate(invalid="ignore"):
-        amax = block_max(np.where(left_out, x.dtype.type(0), np.abs(x)), lengths).astype(np.float64)
+        counted = np.where(left_out, x.dtype.type(0), np.abs(x))
+        if rule.infinity is Special.AMAX:
+            counted = np.where(infinite, INFINITE_AMAX, counted.astype(np.float64))
+        amax = block_max(counted, lengths).astype(np.float64)
     return np.where(np.isfinite(amax), amax, np.nan), nan | infinite
 
 

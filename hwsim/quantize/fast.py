@@ -178,8 +178,8 @@ def planned(rule: Rule) -> LoopRule | None:
         **_selection(rule), least=least, most=most, bias=scale.min_code - scale.emin, zero=zero,
         nan=nan_code(scale), zero_is_nan=int(scale.is_nan(zero)), huge_is_nan=int(rule.huge_scale == "nan"),
         nan_apart=int(rule.nan is not Special.BLOCK), infinity_apart=int(rule.infinity is not Special.BLOCK),
-        refused=int(Special.ERROR in (rule.nan, rule.infinity)), flush=int(rule.flush), emin=emin,
-        dead=nan_code(rule.element),
+        refused=int(not {Special.ERROR, Special.AMAX}.isdisjoint((rule.nan, rule.infinity))), flush=int(rule.flush),
+        emin=emin, dead=nan_code(rule.element),
     )  # fmt: skip
     plus, minus = infinity_codes(rule)
     whole = target._replace(nan=nan_code(rule.element), plus=plus, minus=minus)

@@ -14,7 +14,8 @@ class Powers(NamedTuple):
     division: 0; DIVIDE where amax is first divided by `largest`, MULTIPLY where it is multiplied by its reciprocal.
     least, most: limits of the scale's exponent. bias: of its codes. zero, nan: its codes for such blocks.
     zero_is_nan, huge_is_nan: 1 where a block of zeros, or one whose exponent is above `most`, has scale NaN.
-    nan_apart, infinity_apart: 1 where NaNs, or infinities, take no part in amax. refused: 1 where either is an error.
+    nan_apart, infinity_apart: 1 where NaNs, or infinities, take no part in amax. refused: 1 where either is an
+    error, or an infinity counts in amax: such arrays are left to NumPy code.
     flush: 1 where subnormal inputs are zeros. emin: of the elements. dead: the code of an element under scale NaN.
     """
 

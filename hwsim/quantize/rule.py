@@ -47,6 +47,7 @@ class Special(StrEnum):
     BLOCK = "block"  # the scale of its block is NaN
     ELEMENT = "element"  # its element is NaN, or infinite where the format can; it takes no part in amax
     SATURATE = "saturate"  # infinities alone: the element is the largest number; it takes no part in amax
+    AMAX = "amax"  # infinities alone: the element is the largest number, and counts as 2^128 in amax
     ERROR = "error"
 
 
@@ -111,7 +112,7 @@ class Rule:
         for key, kind in (
             ("select", Select), ("apply", Apply), ("nan", Special), ("infinity", Special), ("tensor_scale", TensorScale)
         ):  # fmt: skip
-            left_out = {Special.SATURATE} if key == "nan" else set()
+            left_out = {Special.SATURATE, Special.AMAX} if key == "nan" else set()
             object.__setattr__(self, key, _member(key, kind, getattr(self, key), left_out))
         _check_block(self.block)
         if not (self.element.signed and self.element.has_zero):
@@ -145,6 +146,11 @@ class Rule:
             raise SpecError(f"nan must not be 'element': {self.element.name} has no NaN")
         if self.infinity is Special.ELEMENT and not (self.element.infinities or self.element.has_nan):
             raise SpecError(f"infinity must not be 'element': {self.element.name} has neither infinity nor NaN")
+
+        # 2^128 is infinite in binary32, and so would a quotient of it be, or a tensor's scale.
+        unlimited = is_f32(self.scale_format) or self.tensor_scale is not TensorScale.NONE
+        if self.infinity is Special.AMAX and self.select is Select.DIVIDE and unlimited:
+            raise SpecError("infinity 'amax' goes with scales that are powers of two, or narrow and alone")
 
     def replace(self, **changes: Any) -> Rule:
         """The rule with some fields changed. Raises SpecError for an unknown field, naming the nearest."""

@@ -97,7 +97,7 @@ CHANGES = st.fixed_dictionaries(
         "rounding": st.sampled_from(["rna", "rz", "ru", "rd", "rto", "stochastic", "none"]),
         "overflow": st.sampled_from(["nan", "infinity", "none"]),
         "nan": st.sampled_from(["element", "error"]),
-        "infinity": st.sampled_from(["element", "saturate", "error"]),
+        "infinity": st.sampled_from(["element", "saturate", "amax", "error"]),
         "zero_scale": st.sampled_from([0x00, 0x7F, 0xFE, 0xFF]),
         "huge_scale": st.just("nan"),
         "least_amax": st.sampled_from([1e-4, 2.0**-140, 3.0]),

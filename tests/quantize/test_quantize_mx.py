@@ -9,10 +9,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from quantize.quantize_witness import mx_block, mx_scale
+from quantize.quantize_witness import mx_block, mx_scale, rounded
 
 import hwsim
 from hwsim.quantize import rules
+from hwsim.quantize.convert import quantize_reference
 
 ELEMENTS = {
     "mxfp8-e4m3": "e4m3", "mxfp8-e5m2": "e5m2", "mxfp6-e3m2": "e3m2", "mxfp6-e2m3": "e2m3", "mxfp4-e2m1": "e2m1",
@@ -172,6 +173,36 @@ def test_named_policies_of_nan_and_infinity() -> None:
         hwsim.quantize(x, "mxfp8-e4m3", nan="error")
     with pytest.raises(ValueError, match="nan must not be 'element': e2m1 has no NaN"):
         hwsim.quantize(x, "mxfp4-e2m1", nan="element")
+
+
+@pytest.mark.parametrize(
+    ("select", "scale"), [("floor", 247), ("even", 247), ("ceil", 247), ("rceil", 254), ("rceil-reciprocal", 254)]
+)
+def test_an_infinity_that_counts_in_amax(select: str, scale: int) -> None:
+    # As torchao has it: binary32's exponent of an infinity, 128, less 8; or infinity / 448, limited.
+    x = f32(*[1e38, np.inf, *[1.0] * 30], *[-np.inf, *[2.0**125] * 31], *[1.0] * 32)
+    got = hwsim.quantize(x, "mxfp8-e4m3", select=select, infinity="amax")
+    assert got.scales.tolist() == [scale, scale, hwsim.quantize(x[64:], "mxfp8-e4m3", select=select).scales[0]]
+    assert (got.codes[1], got.codes[32]) == (0x7E, 0xFE)
+    values = got.element.decode(got.codes)
+    assert values[0] == float(rounded("e4m3", Fraction(float(x[0])) / Fraction(2) ** (scale - 127)))
+    assert values[33] == 2.0 ** (125 - (scale - 127))
+    whole = np.tile(x, 200)
+    both = [q(whole, "mxfp8-e4m3", select=select, infinity="amax") for q in (hwsim.quantize, quantize_reference)]
+    assert np.array_equal(both[0].codes, both[1].codes) and np.array_equal(both[0].scales, both[1].scales)
+
+
+def test_an_infinity_in_amax_beside_nan_and_beside_larger_binary64_numbers() -> None:
+    assert hwsim.quantize(f32(np.inf, np.nan), "mxfp8-e4m3", infinity="amax").scales.tolist() == [0xFF]
+    huge = hwsim.quantize(np.array([2.0**130, np.inf]), "mxfp8-e4m3", infinity="amax")
+    assert (huge.scales.tolist(), huge.codes.tolist()) == ([249], [0x78, 0x7E])
+    one_level = hwsim.quantize(f32(np.inf, 6 * 448, -1), "nvfp4-block-torchao-0.17", infinity="amax")
+    assert (one_level.scales.tolist(), one_level.codes.tolist()) == ([0x7E], [0x7, 0x7, 0x8])
+    for rule in ("tensor-e4m3", "nvfp4"):
+        with pytest.raises(ValueError, match="infinity 'amax' goes with scales that are powers of two"):
+            hwsim.quantize(f32(1), rule, infinity="amax")
+    with pytest.raises(ValueError, match="nan must be one of block, element, error"):
+        hwsim.quantize(f32(1), "mxfp8-e4m3", nan="amax")
 
 
 def test_mxint8_symmetric_or_full_range() -> None:
