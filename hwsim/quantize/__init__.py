@@ -10,6 +10,7 @@ from typing import Any
 from hwsim.quantize.convert import quantize
 from hwsim.quantize.delayed import DelayedScaling, LossScaling, overflowed
 from hwsim.quantize.hfp8 import softmax_input, split_residual, update_residual
+from hwsim.quantize.layouts import pack_codes, swizzle_scales, unpack_codes, unswizzle_scales
 from hwsim.quantize.presets import get_rule, rules
 from hwsim.quantize.quantized import Quantized, dequantize
 from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale
@@ -29,11 +30,15 @@ __all__ = [
     "flexible_format",
     "get_rule",
     "overflowed",
+    "pack_codes",
     "quantize",
     "rules",
     "search_format",
     "softmax_input",
     "split_residual",
+    "swizzle_scales",
+    "unpack_codes",
+    "unswizzle_scales",
     "update_residual",
 ]
 

@@ -20,7 +20,7 @@ from hwsim.quantize.quantized import Quantized
 from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale
 from hwsim.quantize.scales import SINGLE_MAX, BlockScales, Singles, scales_of, tensor_scale
 from hwsim.quantize.special import infinity_codes, nan_code
-from hwsim.quantize.tiles import Lengths, block_lengths, block_max, blocks_shape, spread
+from hwsim.quantize.tiles import Lengths, axis_of, block_lengths, block_max, blocks_shape, spread
 from hwsim.tensors import as_numbers
 
 CHUNK = 1 << 15  # elements encoded at a time: what the codec makes of them stays in the cache
@@ -94,7 +94,7 @@ def quantize_reference(
 
 def _quantize(x: Any, chosen: Rule, axis: int, callers: Given, random: dict[str, Any], compiled: bool) -> Quantized:
     array = real_numbers(x)
-    along = _axis(axis, array.ndim)
+    along = axis_of(axis, array.ndim)
     lengths = block_lengths(array.shape, along, chosen.block)
     if chosen.apply is not Apply.EXACT and array.dtype != np.float32:
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -157,14 +157,6 @@ def real_numbers(x: Any, what: str = "x") -> NDArray[Any]:
     if array.ndim == 0:
         raise InputError(f"{what} must have at least one axis")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
-
-
-def _axis(axis: Any, dimensions: int) -> int:
-    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
-        raise InputTypeError(f"axis must be an integer, not {type(axis).__name__}")
-    if not -dimensions <= axis < dimensions:
-        raise InputError(f"axis must be {-dimensions} to {dimensions - 1}, not {axis}")
-    return int(axis) % dimensions
 
 
 def _largest(

@@ -7,9 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError
+from hwsim.errors import InputError, InputTypeError
 
 Lengths = tuple[int, ...]
+
+
+def axis_of(axis: Any, dimensions: int) -> int:
+    """An axis counted from 0. Raises TypeError for no integer, ValueError for an axis that is not there."""
+    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
+        raise InputTypeError(f"axis must be an integer, not {type(axis).__name__}")
+    if not -dimensions <= axis < dimensions:
+        raise InputError(f"axis must be {-dimensions} to {dimensions - 1}, not {axis}")
+    return int(axis) % dimensions
 
 
 def block_lengths(shape: tuple[int, ...], axis: int, block: tuple[int | None, int | None]) -> Lengths:
