@@ -14,7 +14,7 @@ from hwsim.formats.codes import element, refuse_masked
 from hwsim.formats.reference import encode_reference
 from hwsim.quantize import fast
 from hwsim.quantize.division import Floats, quotient, shifted
-from hwsim.quantize.given import Given, checked_given
+from hwsim.quantize.given import GivenScales, checked_given
 from hwsim.quantize.presets import get_rule
 from hwsim.quantize.quantized import Quantized
 from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale
@@ -92,7 +92,9 @@ def quantize_reference(
     return _quantize(x, chosen, axis, given, random, compiled=False)
 
 
-def _quantize(x: Any, chosen: Rule, axis: int, callers: Given, random: dict[str, Any], compiled: bool) -> Quantized:
+def _quantize(
+    x: Any, chosen: Rule, axis: int, callers: GivenScales, random: dict[str, Any], compiled: bool
+) -> Quantized:
     array = real_numbers(x)
     along = axis_of(axis, array.ndim)
     lengths = block_lengths(array.shape, along, chosen.block)
@@ -133,7 +135,7 @@ def _quantize(x: Any, chosen: Rule, axis: int, callers: Given, random: dict[str,
     return result
 
 
-def _scales_and_tensor_scale(rule: Rule, amax: Floats, callers: Given) -> tuple[BlockScales, np.float32 | None]:
+def _scales_and_tensor_scale(rule: Rule, amax: Floats, callers: GivenScales) -> tuple[BlockScales, np.float32 | None]:
     """The scales of blocks, and the tensor's scale, where the rule has one."""
     whole = amax[~np.isnan(amax)]
     most = float(whole.max()) if whole.size else 0.0

@@ -12,7 +12,7 @@ from hwsim.quantize.rule import Apply, Rule, TensorScale, is_f32
 from hwsim.tensors import as_numbers
 
 
-class Given(NamedTuple):
+class GivenScales(NamedTuple):
     """What a caller gave, checked; None where the rule decides.
 
     scale: scales of blocks, numbers above 0, which binary32 has where the rule divides in it.
@@ -32,7 +32,7 @@ class Given(NamedTuple):
             raise InputError(f"scale must have the shape of the blocks, {shape}, not {scale.shape}") from None
 
 
-def checked_given(rule: Rule, scale: Any, second_scale: Any, tensor_amax: Any) -> Given:
+def checked_given(rule: Rule, scale: Any, second_scale: Any, tensor_amax: Any) -> GivenScales:
     """A caller's scales, as `quantize` takes them. Raises TypeError and ValueError as it does."""
     for name, value in (("second_scale", second_scale), ("tensor_amax", tensor_amax)):
         if value is not None and rule.tensor_scale is TensorScale.NONE:
@@ -43,7 +43,7 @@ def checked_given(rule: Rule, scale: Any, second_scale: Any, tensor_amax: Any) -
         raise InputError("second_scale and tensor_amax must not both be given: each gives the tensor's scale")
     second = None if second_scale is None else _single("second_scale", second_scale)
     amax = None if tensor_amax is None else float(_single("tensor_amax", tensor_amax))
-    return Given(None if scale is None else _block_scales(rule, scale), second, amax)
+    return GivenScales(None if scale is None else _block_scales(rule, scale), second, amax)
 
 
 def _block_scales(rule: Rule, scale: Any) -> NDArray[Any]:
