@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from quantize.quantize_witness import divided_block, mx_block, nvfp4
 
-from hwsim.quantize import Rule, convert, scales
+from hwsim.quantize import Rule, convert, layouts, scales
 from hwsim.quantize.convert import quantize_reference
 
 Change = Callable[[pytest.MonkeyPatch], None]
@@ -60,6 +60,31 @@ def check_nvfp4() -> None:
         assert exact(got.element.decode(got.codes)) == [number for block in elements for number in block]
 
 
+def check_torchao() -> None:
+    # Next to ties under the scales of both levels, as torchao has them from 0.17.
+    x = np.random.default_rng(3).standard_normal((200, 16)).astype(np.float32)
+    whole = quantize_reference(x, "nvfp4-torchao-0.17")
+    total = whole.scale_values.astype(np.float32) * whole.tensor_scale
+    x[:, 1:8] = total * np.float32([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5])
+    got = quantize_reference(x, "nvfp4-torchao-0.17")
+    _, found, elements = nvfp4([exact(row) for row in x], "divide", "tensor-reciprocal")
+    assert exact(got.scale_values) == found
+    assert exact(got.element.decode(got.codes)) == [number for block in elements for number in block]
+
+
+def check_given() -> None:
+    x = sample()[:, :16]
+    got = quantize_reference(x, "nvfp4", second_scale=0.5)
+    _, found, _ = nvfp4([exact(row) for row in x], "multiply", given=Fraction(1, 2))
+    assert (got.tensor_scale, exact(got.scale_values)) == (0.5, found)
+
+
+def check_tiles() -> None:
+    scales = np.arange(256 * 8).reshape(256, 8).astype(np.uint8)
+    # Row 33 is the second of the second group of 32; scale 5 is in the second tile of its rows.
+    assert layouts.swizzle_scales(scales)[512 + 16 + 4 + 1] == scales[33, 5]
+
+
 def check_nan() -> None:
     x = sample()
     x[3, 5] = np.nan
@@ -100,11 +125,6 @@ def rule_for(select: str, function: Any) -> Change:
     return lambda patch: patch.setattr(scales, "power_exponents", wrong)
 
 
-def reciprocal(patch: pytest.MonkeyPatch) -> None:
-    real = convert.get_rule
-    patch.setattr(convert, "get_rule", lambda rule: real(rule).replace(apply="reciprocal"))
-
-
 def shorter_blocks(patch: pytest.MonkeyPatch) -> None:
     real = convert.block_lengths
     patch.setattr(convert, "block_lengths", lambda *a: tuple(n - 1 if n == 32 else n for n in real(*a)))
@@ -113,6 +133,20 @@ def shorter_blocks(patch: pytest.MonkeyPatch) -> None:
 def blocks_read_from_the_second(patch: pytest.MonkeyPatch) -> None:
     real = convert.block_max
     patch.setattr(convert, "block_max", lambda x, lengths: real(np.roll(x, -1, axis=0), lengths))
+
+
+def another_order(apply: str) -> Change:
+    real = convert.get_rule
+    return lambda patch: patch.setattr(convert, "get_rule", lambda rule: real(rule).replace(apply=apply))
+
+
+def own_tensor_scale(patch: pytest.MonkeyPatch) -> None:
+    real = convert.tensor_scale
+    patch.setattr(convert, "tensor_scale", lambda rule, amax, g: real(rule, amax))
+
+
+def groups_of_64_rows(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(layouts, "LANES", 64)
 
 
 def nan_left_out(patch: pytest.MonkeyPatch) -> None:
@@ -142,7 +176,11 @@ MUTANTS: dict[str, tuple[Change, Callable[[], None]]] = {
     "a logarithm in binary32": (rule_for("floor", float_log2), lambda: check_mx("floor")),
     "even rounds half down": (rule_for("even", even_without_half_up), check_even_tie),
     "even of half the ulp": (rule_for("even", ulp_too_small), lambda: check_mx("even")),
-    "the reciprocal of the scale": (reciprocal, check_nvfp4),
+    "the reciprocal of the scale": (another_order("reciprocal"), check_nvfp4),
+    "torchao's reciprocal of the product": (another_order("reciprocal"), check_torchao),
+    "torchao's division of before": (another_order("divide"), check_torchao),
+    "the caller's tensor scale left out": (own_tensor_scale, check_given),
+    "groups of 64 rows in a tile": (groups_of_64_rows, check_tiles),
     "blocks one short": (shorter_blocks, lambda: check_mx("floor")),
     "the next block's amax": (blocks_read_from_the_second, check_divided),
     "the scale of a NaN block dropped": (nan_left_out, check_nan),
