@@ -62,8 +62,8 @@ def unpack_codes(
     if rows.shape[-1] % size:
         raise InputError(f"packed must have a multiple of {size} bytes along axis {axis}, not {rows.shape[-1]}")
     held = rows.shape[-1] // size * group
-    if count is not None and not 0 <= count <= held:
-        raise InputError(f"count must be 0 to {held}, what the bytes hold, not {count}")
+    if count is not None and not (_is_size(count) and count <= held):
+        raise InputError(f"count must be 0 to {held}, what the bytes hold, not {count!r}")
     stream = np.unpackbits(rows, axis=-1, bitorder=_order(order)).reshape(*rows.shape[:-1], held, bits)
     each = np.zeros((*stream.shape[:-1], 8), np.uint8)
     each[..., slice(0, bits) if order == "low-first" else slice(8 - bits, 8)] = stream
@@ -96,6 +96,8 @@ def unswizzle_scales(swizzled: Any, shape: tuple[int, int], axis: int = -1) -> B
     """
     given = _bytes(swizzled, "swizzled").reshape(-1)
     last = axis_of(axis, 2) == 1
+    if len(shape) != 2 or not all(_is_size(size) for size in shape):
+        raise InputError(f"shape must be two sizes of at least 0, not {shape}")
     rows, columns = shape if last else shape[::-1]
     tall, wide = _tiles((rows, columns))
     if given.size != tall * wide * ROWS * COLUMNS:
@@ -135,6 +137,10 @@ def _bytes(array: Any, what: str) -> Bytes:
     if given.dtype != np.uint8:
         raise InputTypeError(f"{what} must be an array of uint8, not {given.dtype.name}")
     return given
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 0
 
 
 def _rows(scales: Any, axis: int) -> Bytes:

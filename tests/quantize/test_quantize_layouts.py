@@ -106,6 +106,9 @@ def test_scales_of_b_are_those_of_its_transpose() -> None:
         (lambda: unpack_codes(np.zeros(4, np.uint8), "e2m1", count=9), ValueError, "count must be 0 to 8"),
         (lambda: swizzle_scales(np.zeros(4, np.uint8)), ValueError, "scales must have two axes, not 1"),
         (lambda: swizzle_scales(np.zeros((4, 4), np.float32)), TypeError, "scales must be an array of uint8"),
+        (lambda: unpack_codes(np.zeros(4, np.uint8), "e2m1", count=1.5), ValueError, "count must be 0 to 8"),
+        (lambda: unswizzle_scales(np.zeros(512, np.uint8), (4,)), ValueError, "shape must be two sizes"),
+        (lambda: unswizzle_scales(np.zeros(512, np.uint8), (-4, 4)), ValueError, "shape must be two sizes"),
         (lambda: unswizzle_scales(np.zeros(5, np.uint8), (4, 4)), ValueError, "swizzled must have 512 bytes"),
     ],
 )
