@@ -54,9 +54,13 @@ class TreeMaximum(DatapathStep):
 
 
 class Maximum(DatapathStep):
-    """max_exp: the largest exponent of all terms that are not zero, the addend among them. Ends the tree."""
+    """max_exp: the largest exponent of all terms that are not zero, the addend among them. Ends the tree.
+
+    Where max_exp has a floor, the addend, zero or not, counts there at least: beside the tree, and not after it.
+    """
 
     def __init__(self, n: WindowRanges, maxima: int = 0):
+        self.floor = n.floor
         super().__init__("maximum", products_layout(n, maxima), max_exp_layout(n), {"max_exp"})
 
     def compute(self, m: Module) -> None:
@@ -64,11 +68,19 @@ class Maximum(DatapathStep):
         left = candidates(self.i)
         pair = tree_maximum(m, left, max(1, (len(left) - 1).bit_length()) - 1)
         products = larger(m, pair, "products")
-        addend = self.i.addend
+        counts, exp = self._addend()
         # Behind a cut the addend is compared with both that are left, so as not to wait for the larger.
         rivals = pair if "maxima" in fields(self.i) else [products]
-        wins = addend.sig.any() & Cat((addend.exp > rival) | ~rival.any() for rival in rivals).all()
-        m.d.comb += self.o.max_exp.eq(Mux(wins, addend.exp, products))
+        wins = counts & Cat((exp > rival) | ~rival.any() for rival in rivals).all()
+        m.d.comb += self.o.max_exp.eq(Mux(wins, exp, products))
+
+    def _addend(self) -> tuple[Value, Value]:
+        """Whether the addend takes part, and with which exponent."""
+        addend = self.i.addend
+        counts: Value = addend.sig.any()
+        if self.floor is None:
+            return counts, addend.exp
+        return Const(1), Mux(counts & (addend.exp > self.floor), addend.exp, self.floor)
 
 
 def clamp(distance: Value, bits: int) -> Value:

@@ -26,8 +26,6 @@ def lacks(rule: AlignedSum) -> Iterator[str]:
         yield "sum.product_limit"
     if rule.zero_terms == "count":
         yield "sum.zero_terms: count"
-    if rule.max_exp_floor is not None:
-        yield "sum.max_exp_floor"
     if rule.zero == "ieee":
         yield "sum.zero: ieee"
 

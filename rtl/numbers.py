@@ -104,11 +104,20 @@ class WindowRanges(ProductRanges):
         self._window()
 
     def _exponents(self) -> None:
-        self.subnormal_sums = self._has_subnormal_sums()
         moved = [(FieldRange.of(fmt), self.product_bias - FieldRange.of(fmt).bias) for fmt in self.addends]
+        self.floor = self._floor(min(0, *(by for _, by in moved)))
+        self.subnormal_sums = self._has_subnormal_sums()
         least = 1 if self.subnormal_sums else 0
         self.addend_exp = (min(0, *(least + by for _, by in moved)), max(field.most + by for field, by in moved))
-        self.max_exp = (self.addend_exp[0], max(self.product_most, self.addend_exp[1]))
+        ends = (self.addend_exp[0], max(self.product_most, self.addend_exp[1]))
+        self.max_exp = ends if self.floor is None else (max(ends[0], self.floor), max(ends[1], self.floor))
+
+    def _floor(self, least: int) -> int | None:
+        """The least max_exp; None where there is none, or where no exponent of a term is below it. least: of those."""
+        floor = self.rule.max_exp_floor
+        if floor is None or floor + self.product_bias <= least:
+            return None
+        return floor + self.product_bias
 
     @property
     def truncates(self) -> bool:
@@ -124,9 +133,9 @@ class WindowRanges(ProductRanges):
         treats alike. Without a product the lifted addend keeps its place, and its field 0 and fraction leave as they
         came. Only fraction bits that the window cuts off could make the one zero and the other not: truncation
         allows to leave them out of account, and other rules must have none. Complemented without a carry, an addend
-        does not even leave alone as it came: none is lifted.
+        does not even leave alone as it came: none is lifted. Nor does one that is below the least max_exp.
         """
-        if lost_bits(self.rule.lost).adds_one:
+        if lost_bits(self.rule.lost).adds_one or self.floor is not None:
             return True
         alike = all(fmt.subnormals and fmt.bias == self.result.bias for fmt in self.addends)
         whole = self.truncates or all(fmt.fraction_bits <= self.fraction_bits for fmt in self.addends)

@@ -101,11 +101,13 @@ def exact_code(fmt: FloatFormat, sign: int, sig: int, unit_exp: int) -> int | No
     return (sign * fmt.sign_bit | magnitude) << fmt.padding
 
 
-def factors_ending(a: FloatFormat, b: FloatFormat, places: int, field: int, sign: int) -> tuple[int, int] | None:
-    """Two factors whose significands' product is `field` modulo 2^places. field: odd."""
+def factors_ending(
+    a: FloatFormat, b: FloatFormat, places: int, field: int, sign: int, *, normal: bool = False
+) -> tuple[int, int] | None:
+    """Two factors whose significands' product is `field` modulo 2^places. field: odd. normal: not both subnormal."""
     for x in range(1, 1 << a.precision, 2):
         y = pow(x, -1, 1 << places) * field % (1 << places)
-        if y < 1 << b.precision:
+        if y < 1 << b.precision and (not normal or x >> a.fraction_bits or y >> b.fraction_bits):
             # A significand without its high bit is a subnormal's.
             exps = [0 if sig >> fmt.fraction_bits else fmt.emin for fmt, sig in ((a, x), (b, y))]
             codes = (

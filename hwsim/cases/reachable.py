@@ -129,6 +129,9 @@ def _largest(bench: Bench, sign: int, fmt: FloatFormat | None, addend_exp: int |
     low, high = _product_exps(bench)
     if fmt is not None:
         low, high = min(low, fmt.emin), max(high, fmt.emax if addend_exp is None else addend_exp)
+    floor = bench.rule.max_exp_floor
+    if floor is not None:
+        low, high = max(low, floor), max(high, floor)
     best = _Largest(0, Solution(()), False)
     for top in range(low, high + 1):
         most = top if addend_exp is None else min(top, addend_exp)
@@ -149,13 +152,13 @@ def _largest_addend(sign: int, fmt: FloatFormat, exp: int) -> Addend | None:
 
 
 def _of_top(bench: Bench, sign: int, top: int, addend: Addend | None) -> Iterator[_Largest]:
-    """The largest sum whose max_exp is `top`: of each term the largest that there is, and one of them at `top`."""
+    """The largest sum whose max_exp is `top`: of each term the largest, one of them at `top` unless the floor is."""
     least, most = (end - bench.neutral for end in bench.scale_ends)
     # Scales bring one of the largest exponents to `top`, as far as they go.
     for shift in {min(max(top - exp, least), most) for exp in bench.palette.exps[-3:]}:
         largest = bench.palette.largest(sign, top - shift)
         first = largest
-        if addend is None or addend.term.exp != top:
+        if (addend is None or addend.term.exp != top) and top != bench.rule.max_exp_floor:
             at_top = bench.palette.of(sign, top - shift)
             if not at_top:
                 continue
@@ -199,9 +202,11 @@ def granule(bench: Bench) -> tuple[int, str]:
     fmt = bench.addend_format
     # A partial sum is a multiple of what its products and the first addend are multiples of: rounding only coarsens.
     term = product if fmt is None else min(product, fmt.emin - fmt.fraction_bits)
-    window = least - bench.window
+    floor = bench.rule.max_exp_floor
+    window = (least if floor is None else max(least, floor)) - bench.window
     if window >= term or not keeps_what_fits(bench.rule.lost):
-        return window, "because max_exp is at least a product's"
+        lowest = "a product's" if window == least - bench.window else f"its floor, {floor}"
+        return window, f"because max_exp is at least {lowest}"
     return term, "because every term is"
 
 

@@ -41,8 +41,8 @@ def _of_sum(unit: Unit) -> Iterator[str]:
                 yield "sum.subgroup"
             if rule.zero_terms != "skip":
                 yield f"sum.zero_terms: {rule.zero_terms}"
-            if rule.max_exp_floor is not None:
-                yield "sum.max_exp_floor"
+            if rule.max_exp_floor is not None and not _adds(unit):
+                yield "sum.max_exp_floor without an addend"
             if rule.zero != "positive":
                 yield f"sum.zero: {rule.zero}"
         case SequentialSum() | PairwiseSum() | EvenOddSum() | ExactSum():
@@ -51,6 +51,12 @@ def _of_sum(unit: Unit) -> Iterator[str]:
             assert_never(unit.sum)
     if unit.sum.product_limit is not None:
         yield "sum.product_limit"
+
+
+def _adds(unit: Unit) -> bool:
+    """Whether a group may have an addend, c or a partial sum. Where it may, proofs allow for any max_exp."""
+    several = unit.instruction.chain is not None or unit.instruction.k > unit.instruction.lanes
+    return (unit.operands.addend is not None and unit.promotion is None) or (several and unit.promotion_beats != 1)
 
 
 def _of_others(unit: Unit) -> Iterator[str]:

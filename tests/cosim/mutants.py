@@ -20,6 +20,7 @@ from hwsim.rtl import sum as sums
 from hwsim.spec import Unit, load_unit
 
 HOPPER, DEEPSEEK, MXFP8 = "hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"
+FLOORED = "hopper-mma-bf16-f32"
 DIRECTED, RANDOM, BUSY = "dot directed", "dot random", "dot random, gaps and back-pressure"
 HANDSHAKE = "handshake and reset"
 LANES = 4  # enough for every fault but one
@@ -132,8 +133,19 @@ MUTANTS = [
         HOPPER,
         (DIRECTED, RANDOM),
         align.Maximum.compute,
-        "wins = addend.sig.any() & ",
+        "wins = counts & ",
         "wins = Const(0) & ",
+    ),
+    Mutant("no floor", FLOORED, (DIRECTED,), spec=(("sum", "max_exp_floor", None),)),
+    Mutant("floor one higher", FLOORED, (DIRECTED,), spec=(("sum", "max_exp_floor", -132),)),
+    Mutant("floor one lower", FLOORED, (DIRECTED,), spec=(("sum", "max_exp_floor", -134),)),
+    Mutant(
+        "floor in place of the addend",
+        FLOORED,
+        (DIRECTED, RANDOM),
+        align.Maximum._addend,
+        "Mux(counts & (addend.exp > self.floor), addend.exp, self.floor)",
+        "self.floor",
     ),
     Mutant(
         "zero product sets the maximum",

@@ -35,7 +35,7 @@ def _unreachable(facts: UnitFacts, d: int, lost: int) -> str | None:
     if not lost and places >= facts.width:
         return f"at {d} below all {facts.width} bits of a product are below the window, and it is not zero"
     sigs = facts.sigs(d, False)
-    if not lost and facts.never_ends(places, "zero"):
+    if not lost and facts.never_ends(d, places, "zero"):
         return f"no two significands of {facts.names} have a product that ends in {places} zeros: all are enumerated"
     if sigs is None or any(bool(sig & ((1 << places) - 1)) == bool(lost) for sig in sigs):
         return None

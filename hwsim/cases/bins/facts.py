@@ -27,6 +27,7 @@ class UnitFacts:
     bits: fraction bits of a product (p_a + p_b - 2). width: bits of a product (p_a + p_b). window: fraction bits of
     the window. lost: its rule for lost bits. lanes: products in a group.
     exps: every reference exponent of a product other than zero, without scales.
+    floor: the least max_exp; None where there is none.
     exact_products: whether every product is enumerated; of formats above 8 bits only exponents are.
     addends: whether a group can have an addend other than zero.
     Raises NotImplementedYet for a unit without bins.
@@ -42,6 +43,7 @@ class UnitFacts:
         self.exact_products = all(fmt.bits <= EXHAUSTIVE_BITS for fmt in self.factors)
         self.exps = [exp - bench.neutral for exp in bench.palette.exps]
         self.addends = bench.addend_bits > 0
+        self.floor = bench.rule.max_exp_floor
         self.spread = max(bench.blocks) > 1
         self._sigs: dict[tuple[int, ...], frozenset[int]] = {}
 
@@ -96,8 +98,11 @@ class UnitFacts:
         return frozenset(self.exps)
 
     @cached_property
-    def all_sigs(self) -> NDArray[np.int64] | None:
-        """Every number that is a product of two significands, other than zero; None where those are too many."""
+    def all_sigs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Every number that is a product of two significands, other than zero; and of two not both of subnormals.
+
+        None where those are too many.
+        """
         bits = [fmt.precision if isinstance(fmt, FloatFormat) else fmt.bits for fmt in self.factors]
         if max(bits) > MOST_PRECISION:
             return None
@@ -105,13 +110,19 @@ class UnitFacts:
             np.arange(1, (1 << n) + 1 if isinstance(fmt, FixedFormat) else 1 << n, dtype=np.int64)
             for n, fmt in zip(bits, self.factors, strict=True)
         )
-        return np.unique(a[:, None] * b)
+        normal_a, normal_b = (sig >= 1 << fmt.fraction_bits for sig, fmt in zip((a, b), self.factors, strict=True))
+        every = a[:, None] * b
+        return np.unique(every), np.unique(every[normal_a[:, None] | normal_b])
 
-    def never_ends(self, places: int, word: str) -> bool:
-        """Whether enumeration proves that no product's lowest bits are of a kind (`hwsim.cases.bins.lostbits.kind`)."""
+    def never_ends(self, d: int, places: int, word: str) -> bool:
+        """Whether enumeration proves that no product's lowest bits are of a kind (`hwsim.cases.bins.lostbits.kind`).
+
+        d: how far below max_exp it is, where a floor may be too high for two subnormals.
+        """
         if self.all_sigs is None or places < 2 or places > 48:
             return False
-        low = self.all_sigs & ((1 << places) - 1)
+        sigs = self.all_sigs[self.floored(d + sum(fmt.emin for fmt in self.factors)) is not None]
+        low = sigs & ((1 << places) - 1)
         half, ones = 1 << places - 1, (1 << places) - 1
         found = {
             "zero": low == 0,
@@ -174,13 +185,21 @@ class UnitFacts:
         low, high = self.bench.scale_ends
         return self.exps[0] + low, self.exps[-1] + high
 
+    def floored(self, exp: int) -> str | None:
+        """Why max_exp cannot be as low as this, to which scales add, or None."""
+        highest = exp + self.bench.scale_ends[1]
+        if self.floor is None or highest >= self.floor:
+            return None
+        return f"the exponent of such a product is at most {highest}, and max_exp at least {self.floor}"
+
     def deepest(self) -> tuple[int, str] | None:
         """The largest distance of a product below any term, and why; None where none is known."""
         if not self.addends:
             return self.farthest, f"two products are at most {self.farthest} apart"
         if self.addend_exps is None:
             return None
-        d = max(self.farthest, self.addend_exps[1] - self.product_exps[0])
+        highest = self.addend_exps[1] if self.floor is None else max(self.addend_exps[1], self.floor)
+        d = max(self.farthest, highest - self.product_exps[0])
         return d, f"no term is more than {d} above a product of {self.names}"
 
     @cached_property

@@ -58,7 +58,7 @@ def _fields(facts: UnitFacts, out: Declared) -> None:
             why = facts.lowered(d)
             if why is None and sigs is not None and not any(kind(sig & mask, places) == word for sig in sigs):
                 why = f"no product of {facts.names} that can be {d} below ends in such {ends}: all are enumerated"
-            if why is None and facts.never_ends(places, word):
+            if why is None and facts.never_ends(d, places, word):
                 why = f"no significands of {facts.names} make a product that ends in such {ends}: all enumerated"
             for sign in (0, 1):
                 name = f"d={d}, {ends} of a {MARKS[sign]} product lost: {word}"
@@ -370,7 +370,7 @@ def last_bits(bench: Bench, facts: UnitFacts) -> None:
     for places in range(2, facts.width):
         d = places + facts.window - facts.bits
         for sign, field in cross(SIGNS, (1, (1 << places) - 1)):
-            pair = factors_ending(a, b, places, field, sign)
+            pair = factors_ending(a, b, places, field, sign, normal=facts.floor is not None)
             if pair and d >= 0:
                 high = bench.palette.of(0, bench.definition.product(*pair, bench.neutral).exp + d)[:1]
                 row = [*((one.a, one.b) for one in high), pair]

@@ -11,6 +11,7 @@ from typing import TypedDict
 from hwsim.cases.bins import (
     accumulation,
     distances,
+    floors,
     interface,
     lostbits,
     operands,
@@ -28,7 +29,20 @@ from hwsim.cases.bins.meanings import group_meaning
 from hwsim.spec import Unit
 from hwsim.spec.implementation import pipeline
 
-MODULES = operands, distances, references, lostbits, sums, roundings, ranges, scales, specials, accumulation, promotions
+MODULES = (
+    operands,
+    distances,
+    references,
+    floors,
+    lostbits,
+    sums,
+    roundings,
+    ranges,
+    scales,
+    specials,
+    accumulation,
+    promotions,
+)
 FAMILIES = tuple(module.FAMILY for module in MODULES)
 GROUPS = {group: title for family in FAMILIES for group, title in family.groups.items()} | {"G12": "interface"}
 LANES = re.compile(r"lane (\d+) sets max_exp, lane (\d+) straddles the window")

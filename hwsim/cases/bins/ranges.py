@@ -59,6 +59,9 @@ def _swamped(facts: UnitFacts, fmt: FloatFormat, zone: int) -> str | None:
         return None
     low, high = facts.bench.scale_ends
     least, most = facts.exps[0] + low, facts.exps[-1] + high
+    lowest, whose = least, "a product's"
+    if facts.floor is not None and facts.floor > least:
+        lowest, whose = facts.floor, "its floor"
     if facts.bench.addend_format is None:
         return _no_partial(facts, zone)
     # A place more, for what nearest rounds up.
@@ -67,9 +70,9 @@ def _swamped(facts: UnitFacts, fmt: FloatFormat, zone: int) -> str | None:
             f"the window of such an addend ends at 2^{fmt.emax - facts.window}, above twice the largest product, "
             f"which is below 2^{most + 2}"
         )
-    if zone and least - facts.window > fmt.emin + 2:
+    if zone and lowest - facts.window > fmt.emin + 2:
         return (
-            f"max_exp is at least a product's, {least}, so that the window ends at 2^{least - facts.window} or above, "
+            f"max_exp is at least {whose}, {lowest}, so that the window ends at 2^{lowest - facts.window} or above, "
             f"more than twice such an addend"
         )
     return None

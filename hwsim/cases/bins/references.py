@@ -17,7 +17,10 @@ from hwsim.words import counted
 
 
 def declare(facts: UnitFacts, out: Declared) -> None:
-    """Subnormal factors, zeros, ties, each lane and the addend as the maximum, and each lane that straddles below."""
+    """Subnormal factors, zeros, ties, each lane and the addend as the maximum, and each lane that straddles below.
+
+    A floor as max_exp: `hwsim.cases.bins.floors`.
+    """
     _subnormal(facts, out)
     _zeros(facts, out)
     _ties(facts, out)
@@ -31,9 +34,11 @@ def _subnormal(facts: UnitFacts, out: Declared) -> None:
         if fmt.subnormals:
             for zeros in range(1, fmt.precision):
                 name = f"max_exp by a subnormal {'ab'[side]} of {counted(zeros, 'leading zero')}, beside another term"
-                at[side, zeros] = out.bin("G3", name, facts.together)
+                highest = fmt.emin + facts.factors[1 - side].emax
+                at[side, zeros] = out.bin("G3", name, facts.together or facts.floored(highest))
     if {side for side, _ in at} == {0, 1}:
-        both = out.bin("G3", "max_exp by a subnormal times a subnormal, beside another term", facts.together)
+        why = facts.together or facts.floored(sum(fmt.emin for fmt in facts.factors))
+        both = out.bin("G3", "max_exp by a subnormal times a subnormal, beside another term", why)
     precisions = [fmt.fraction_bits + 1 for fmt in facts.factors]
 
     @out.groups.append
@@ -118,7 +123,7 @@ def _lanes(facts: UnitFacts, out: Declared) -> None:
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if not sampled.holders:
-            if by_addend is not None and sampled.terms:
+            if by_addend is not None and sampled.terms and sampled.addend and sampled.addend[1].exp == sampled.top:
                 hits.add(by_addend)
             return
         addend_level = sampled.addend is not None and sampled.addend[1].exp == sampled.top
