@@ -208,7 +208,7 @@ def test_packages_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_required_is_what_hwsim_declares() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    assert {*packages.EXTRAS, "dev", "docs"} == set(extras)
+    assert {*packages.EXTRAS, "dev", "docs", "peers"} == set(extras)
     for extra in packages.EXTRAS:
         assert packages.required(extra) == [line.split("=")[0].split(">")[0] for line in extras[extra]]
     needed = packages.required(None)

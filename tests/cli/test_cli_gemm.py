@@ -194,6 +194,7 @@ RULES = [(rule, unit) for rule in rules() for unit in units_of(rule)]
 # Of A, and of B where another rule goes with it.
 ACROSS = {"deepseek-v3-1x128": "deepseek-v3-128x128"}
 ACROSS |= {f"{a}-power-of-two": f"{b}-power-of-two" for a, b in ACROSS.items()}
+ACROSS["deepseek-v3.1-1x128"] = "deepseek-v3-128x128"
 
 
 def test_every_rule_has_a_unit() -> None:
