@@ -16,12 +16,18 @@ TOTAL, ALONE, SUMMED = "total_snr_db", "quantization_snr_db", "accumulation_snr_
 WORDS = {TOTAL: "a total SNR", SUMMED: "an SNR of accumulation"}
 TELLING = 0.05  # dB: less is no difference that anyone sees
 MOST_ROWS = 12
-TABLED = {
-    TOTAL: "Total SNR (dB)",
-    ALONE: "Quantisation SNR (dB)",
-    SUMMED: "Accumulation SNR (dB)",
-    "accumulation_relative_mean": "Relative error of accumulation (mean)",
+# What tables call the measures, in their order.
+MEASURE_TITLES = {
+    "total_snr_db": "Total SNR (dB)",
+    "quantization_snr_db": "Quantisation SNR (dB)",
+    "accumulation_snr_db": "Accumulation SNR (dB)",
+    "accumulation_relative_max": "Accumulation, relative error (max)",
+    "accumulation_relative_mean": "Accumulation, relative error (mean)",
+    "accumulation_bias": "Accumulation, bias",
+    "swamped": "Swamped terms",
+    "nonfinite": "Results not finite",
 }
+FIRST = (TOTAL, ALONE, SUMMED, "accumulation_relative_mean")  # of the table that a page opens with
 
 
 def number(point: Point, name: str) -> float:
@@ -173,7 +179,7 @@ def _short(point: Point, measure: str) -> str:
 
 def _table(order: Sequence[Point], named: Callable[[Point], str], longest: int) -> TextTable:
     shown = order[:MOST_ROWS]
-    heads = {key: title for key, title in TABLED.items() if any(not math.isnan(number(one, key)) for one in shown)}
+    heads = {key: MEASURE_TITLES[key] for key in FIRST if any(not math.isnan(number(one, key)) for one in shown)}
     caption = "Means over trials, with half the width of their confidence intervals; the best first."
     if len(order) > len(shown):
         caption += f" The best {len(shown)} of {len(order)}; the table at the end has all."

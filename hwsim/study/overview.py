@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hwsim.errors import InputError
-from hwsim.study.findings import Point, findings, measured, number, said_once
+from hwsim.study.findings import MEASURE_TITLES, Point, findings, measured, number, said_once
 from hwsim.study.report.contents import Axis, Chart, Kind, Series, StudyReport, TextTable
 from hwsim.study.report.declared import line, said, table
 from hwsim.study.report.marks import MOST_BANDS
@@ -33,20 +33,12 @@ BOUNDS = {
 # Two charts that show the same curves, within so many dB: one of them is enough, and says so.
 SAME = 0.1
 TWINS = {"quantization_snr_db": "total_snr_db", "accumulation_snr_db": "total_snr_db"}
-TABLED = (
-    ("total_snr_db", "Total SNR (dB)"),
-    ("quantization_snr_db", "Quantisation SNR (dB)"),
-    ("accumulation_snr_db", "Accumulation SNR (dB)"),
-    ("accumulation_relative_max", "Accumulation, relative error (max)"),
-    ("accumulation_relative_mean", "Accumulation, relative error (mean)"),
-    ("accumulation_bias", "Accumulation, bias"),
-    ("swamped", "Swamped terms"),
-    ("nonfinite", "Results not finite"),
-)
 MOST_SERIES = 16  # in a panel: with more of them a chart says nothing
 UNNAMED = "study"  # of a study that the command line alone says
 TITLES = {"length": "Length K (products)"}
-LOGARITHMIC = {True: 4, False: 16}  # the largest value over the least from which a length's axis, and a field's, is so
+# The largest value over the least from which an axis is logarithmic: of a field, unless it is said.
+STEEP = {"length": 4}
+STEEP_FIELD = 16
 KINDS = (
     "Quantisation: the exact product of the codes against that of the numbers. Accumulation: what the unit returned"
     " against the exact product of the codes. Total: both."
@@ -128,7 +120,7 @@ def _along(points: Sequence[Point]) -> Along:
     if best not in suited or "none" in words[best]:
         return Along(best, title, "points", categories=tuple(words[best]))
     values = sorted(map(float, words[best]))
-    steep = values[0] > 0 and values[-1] >= LOGARITHMIC[best == "length"] * values[0]
+    steep = values[0] > 0 and values[-1] >= STEEP.get(best, STEEP_FIELD) * values[0]
     return Along(best, title, log=2 if steep else None)
 
 
@@ -263,7 +255,7 @@ def _theory(by_series: Mapping[tuple[str, str], list[Point]], measure: str) -> l
 
 def _table(points: Sequence[Point]) -> TextTable:
     """All points. What is the same for all of them is said in the caption and has no column."""
-    shown = {key: title for key, title in TABLED if any(point.get(key) is not None for point in points)}
+    shown = {key: title for key, title in MEASURE_TITLES.items() if any(point.get(key) is not None for point in points)}
     # A unit's label says its scaling where it has several.
     words = {"Unit": "{label}", "Scaling": "{scaling}", "Data": "{data}", "K": "{length:,}"}
     told = {head: list(dict.fromkeys(said(cell, point) for point in points)) for head, cell in words.items()}

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import yaml
 from cli.cli_run import Run, fails
+from cli.small_files import STUDY, UNIT
 from silicon.capture_samples import WGMMA, machine, results_file, section, written
 
 import hwsim
@@ -22,14 +23,6 @@ from hwsim.cli.output import MOST_WORDS, one_line
 from hwsim.errors import InputError
 from hwsim.report import read_json
 from hwsim.vectors.folder import Growing
-
-UNIT = """unit: small
-operands: {a: e5m2, b: e5m2, addend: f16}
-instruction: {k: 8, lanes: 8}
-sum: {method: aligned, fraction_bits: 10, lost: jam}
-result: {format: f16, rounding: rne}
-"""
-STUDY = "study: s\ntrials: 1\nrows: 2\ncolumns: 2\nlengths: 32\nunits: [hopper-wgmma-e4m3-f32]\ndata: [normal]\n"
 
 
 @pytest.fixture

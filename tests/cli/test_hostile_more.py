@@ -16,14 +16,8 @@ import numpy as np
 import pytest
 import yaml
 from cli.cli_run import Run, fails
+from cli.small_files import STUDY, UNIT
 
-UNIT = """unit: small
-operands: {a: e5m2, b: e5m2, addend: f16}
-instruction: {k: 8, lanes: 8}
-sum: {method: aligned, fraction_bits: 10, lost: jam}
-result: {format: f16, rounding: rne}
-"""
-STUDY = "study: s\ntrials: 1\nrows: 2\ncolumns: 2\nlengths: 32\nunits: [hopper-wgmma-e4m3-f32]\ndata: [normal]\n"
 GEMM = "gemm hopper-wgmma-e4m3-f32 a.{} b.npy -o d.npy"
 LONG = "9" * 5000  # more digits than Python converts
 HUGE_SCALE = f"[{{unit: hopper-wgmma-e4m3-f32, scaling: {{rule: tensor, scale: 1{'0' * 400}}}}}]"

@@ -12,6 +12,7 @@ from unittest import mock
 
 import numpy as np
 import yaml
+from cli.small_files import UNIT
 from silicon.capture_samples import machine, results_file, section, written
 
 from hwsim.cli import main
@@ -26,12 +27,6 @@ from hwsim.vectors.plan import Wanted
 
 CASES_BEGUN = 2500  # of several blocks, one of which is written
 DESIGNS = Path(__file__).parents[1] / "cosim" / "designs"
-SMALL = """unit: small
-operands: {a: e5m2, b: e5m2, addend: f16}
-instruction: {k: 8, lanes: 8}
-sum: {method: aligned, fraction_bits: 10, lost: jam}
-result: {format: f16, rounding: rne}
-"""
 OWN_FORMAT = "kind: float\nexponent_bits: 4\nfraction_bits: 1\nbias: 7\ninfinities: true\nnan: [0x1F, 0x3F]\n"
 UNITS = (
     "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32-scaled", "blackwell-mma-e4m3-f32", "int8-i32",
@@ -56,7 +51,7 @@ STUDIES: tuple[dict[str, Any], ...] = (
         "confidence": 0.9,
         "seed": 5,
     },
-    {"units": [{**yaml.safe_load(SMALL), "unit": "inline"}], "data": [{"tensor": "t.npy", "transpose": True}]},
+    {"units": [{**yaml.safe_load(UNIT), "unit": "inline"}], "data": [{"tensor": "t.npy", "transpose": True}]},
 )
 
 
@@ -65,7 +60,7 @@ def units(folder: Path) -> None:
     for name in UNITS:
         _write(folder / name, "u.yaml", as_yaml(load_unit(name)))
     small(folder / "small")
-    _write(folder / "own", "u.yaml", SMALL.replace("a: e5m2", "a: f.yaml"))
+    _write(folder / "own", "u.yaml", UNIT.replace("a: e5m2", "a: f.yaml"))
     _write(folder / "own", "f.yaml", OWN_FORMAT)
     for one in folder.iterdir():
         _matrices(one, np.uint8)
@@ -73,7 +68,7 @@ def units(folder: Path) -> None:
 
 def small(folder: Path) -> None:
     """The smallest unit."""
-    _write(folder, "u.yaml", SMALL)
+    _write(folder, "u.yaml", UNIT)
 
 
 def one(make: Callable[[Path], None]) -> Callable[[Path], None]:
@@ -86,7 +81,7 @@ def own_format(folder: Path) -> None:
     data = {name: fmt.model_dump(mode="json", exclude_unset=True) for name, fmt in formats().items() if name in FORMATS}
     for name, keys in {**data, "own": yaml.safe_load(OWN_FORMAT)}.items():
         _write(folder / name, "f.yaml", yaml.safe_dump(keys, sort_keys=False))
-        _write(folder / name, "u.yaml", SMALL.replace("a: e5m2", "a: f.yaml"))
+        _write(folder / name, "u.yaml", UNIT.replace("a: e5m2", "a: f.yaml"))
 
 
 def designs(folder: Path) -> None:

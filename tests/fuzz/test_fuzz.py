@@ -64,7 +64,7 @@ def test_an_input_runs_again(
 
 
 def test_readers_that_disagree_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "u.yaml").write_text(bases.SMALL)
+    (tmp_path / "u.yaml").write_text(bases.UNIT)
     assert oracles.unit(tmp_path, ()) == []
 
     def read(path: Path) -> Document:

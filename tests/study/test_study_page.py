@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import html5lib
 import pytest
-from patience import LIMIT
 from PIL import Image
+from report import browsing
 from study.chart_samples import NASTY, nasty_report, report
 
 from hwsim.report import html as rules
@@ -148,16 +147,9 @@ def test_without_escaping_the_check_fails(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def browse(chromium: str, page: Path, *options: str) -> tuple[str, list[str]]:
-    """What a browser makes of a page that reaches no network: what it prints, and its console's lines."""
-    done = subprocess.run(
-        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
-         "--disable-background-networking", "--disable-component-update", "--no-first-run",
-         "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--virtual-time-budget=10000",
-         f"--user-data-dir={page.parent / 'profile'}", *options, page.as_uri()],
-        capture_output=True, text=True, timeout=LIMIT,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout, re.findall(r":CONSOLE[^\]]*\] (.*)", done.stderr)
+    """What a browser makes of a page, its charts drawn: what it prints, and its console's lines."""
+    shown, log = browsing.browse(chromium, page, "--virtual-time-budget=10000", *options)
+    return shown, re.findall(r":CONSOLE[^\]]*\] (.*)", log)
 
 
 # What a reader does, in the page's own policy's place: picks a series, points at a value, sorts a table.
