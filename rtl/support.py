@@ -16,7 +16,13 @@ def supports(unit: Unit) -> Support:
     if not general:
         return general
     lacks = (*lacks_of_method(unit.sum), *_scale_and_result(unit), *_instruction(unit), *_factors_and_addend(unit))
-    return Support(unit.name, "is in the model, but not in the RTL yet", lacks)
+    return Support(unit.name, "is in the model, but not in the RTL yet", lacks, tuple(_unseen(unit)))
+
+
+def _unseen(unit: Unit) -> Iterator[str]:
+    """Settings that no result of a unit that the RTL has shows."""
+    if unit.operands.zeros == "positive":
+        yield "operands.zeros: positive"  # no sum of zero has the sign of a zero
 
 
 def _scale_and_result(unit: Unit) -> Iterator[str]:

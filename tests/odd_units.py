@@ -44,7 +44,7 @@ def odd(
     top = taken("scale", "promotion", "late")
     return {
         "unit": "odd",
-        "operands": {"a": a, "b": b, "addend": addend, **taken("convert", "daz")},
+        "operands": {"a": a, "b": b, "addend": addend, **taken("convert", "daz", "zeros")},
         "instruction": {"k": more.pop("k", lanes), "lanes": lanes, **taken("chain", "order", "start")},
         "sum": rule | ({"addend": "late"} if "late" in top else {}),
         "result": {"format": result, "rounding": "rne", **more},
@@ -64,7 +64,9 @@ def window(bits: int, lost: str = "truncate", **more: Any) -> Mapping:
 
 def subgroups(lanes: int, bits: int, lost: str = "truncate", **more: Any) -> Mapping:
     """`sum` of a window of exact sums of so many products, each scaled."""
-    return window(bits, lost, subgroup={"lanes": lanes, "method": "exact", "exponent": "scales"}, **more)
+    rule = {"lanes": lanes, "method": "exact", "exponent": "scales"}
+    rule |= {"cancelled": more.pop("cancelled")} if "cancelled" in more else {}
+    return window(bits, lost, subgroup=rule, **more)
 
 
 def chained(method: str, fmt: Any, rounding: str = "rne", product: str = "fused", **more: Any) -> Mapping:
@@ -185,6 +187,13 @@ ODD: dict[str, Mapping] = {
     "chain-f16-mul-add": odd("e5m2", "f16", chained("sequential", "f16", product="rounded"), "f16", 3, k=6),
     "chain-f16-rz": odd("f16", "f32", chained("sequential", "f16", "rz", product="rounded"), "bf16", 2, rounding="rd"),
     "chain-rd": odd(("e4m3", "e5m2"), "none", chained("sequential", "f16", "rd"), "f16", 3, rounding="rd"),
+    "window-positive": odd("e5m2", "f16", window(8, zero="ieee"), "f16", 2, rounding="rd", daz=True, zeros="positive"),
+    "exact-positive": odd("e4m3", "f16", exact_sum(zero="ieee"), "f32", 3, rounding="rd", zeros="positive"),
+    "chain-positive": odd("bf16", "f16", chained("sequential", "f16"), "f16", 3, zeros="positive"),
+    "tree-positive": odd(
+        "f16", "f32", chained("pairwise", "f32", product="rounded", flush=True), "f32", daz=True, zeros="positive",
+    ),
+    "late-positive": odd("e5m2", "f16", exact_sum(), "f16", 2, zeros="positive", **late("f16", "rd", flush=True)),
     "chain-flush": odd("e5m2", "f16", chained("sequential", "f16", product="rounded", flush=True), "f16", 3, daz=True),
     "chain-flush-fused": odd("e5m2", "f16", chained("sequential", "f16", "ru", flush=True), "f32", 2),
     "chain-saturate": odd(
@@ -233,11 +242,24 @@ ODD: dict[str, Mapping] = {
     "even-odd-add": odd("e5m2", "bf16", even_odd(max_exp_floor=-4), "f16", 3, **late("f32", "rna")),
     "even-odd-bare": odd("e2m1", "none", even_odd(zero="ieee"), "f16", 5, chain="none"),
     "late-window": odd("f16", "f32", window(9, product_limit=20), "f32", **windowed(12, 10, "floor")),
+    "late-window-total": odd(
+        "f16", "bf16", window(9, "floor"), "f16", 3,
+        **windowed(12, 10, "floor", zero_addend="count", total_bits=11, drop_below=10),
+    ),
+    "late-window-cut": odd(
+        ("e5m2", "e4m3"), "f16", window(7, zero="ieee"), "f32", 3,
+        **windowed(9, 12, "ones-complement", zero_addend="count", total_bits=4),
+    ),
+    "even-odd-total": odd("e4m3fnuz", "f32", even_odd(), "f32", 6, **windowed(12, 8, "rne", total_bits=6)),
     "late-window-jam": odd(
         "e4m3", "bf16", window(6, zero="ieee"), "f16", 3, rounding="rd", **windowed(5, 7, "jam", drop_below=3),
     ),
     "product-limit": odd("e5m2", "f16", window(12, product_limit=4), "f16", 3, overflow="saturate"),
     "subgroups": odd("e2m1", "f32", subgroups(2, 9), "f32", **scaled("subgroup", ("ue4m3", 2), ("ue4m3", 4))),
+    "subgroups-cancelled": odd(
+        "e2m1", "f16", subgroups(4, 9, cancelled="count", max_exp_floor=-14), "f16", 8,
+        **scaled("subgroup", ("ue4m3", 4), ("e8m0", 8)),
+    ),
     "subgroups-e8m0": odd(
         ("e4m3", "e2m1"), "none", subgroups(2, 5, "floor", zero_terms="count"), "f16", 6,
         **scaled("subgroup", ("e8m0", 2), ("ue4m3", 6)),

@@ -54,4 +54,7 @@ def _late_window(unit: Unit, late: LateInWindow, total_bits: int, sizes: Sizes) 
     late_sum = sizes.cut(max(sizes.totals), total_bits, late.sum_bits)
     spans = [span_of(fmt) for fmt in (unit.operands.addend, unit.output) if fmt is not None]
     addend = max(sizes.cut(span.most, span.fraction_bits, late.addend_bits).kept for span in spans)
-    sizes.totals.append((late_sum.kept << bits - late.sum_bits) + (addend << bits - late.addend_bits))
+    total = (late_sum.kept << bits - late.sum_bits) + (addend << bits - late.addend_bits)
+    sizes.totals.append(total)
+    if late.total_bits is not None:
+        sizes.cut(total, 0, 0)

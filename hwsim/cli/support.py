@@ -34,6 +34,7 @@ EXAMPLES: dict[str, Any] = {
     "sum.max_exp_floor": -100,
     "sum.product_limit": 60,
     "late.drop_below": 20,
+    "late.total_bits": 20,
 }
 Supports = Callable[[Unit], Support]
 

@@ -89,6 +89,9 @@ def reading(unit: Unit) -> Iterator[str]:
         yield f"Factors are converted to {operands.convert.name}, exactly, before they are multiplied."
     if operands.daz:
         yield f"Subnormal factors{' of ' + operands.convert.name if operands.convert else ''} count as zero."
+    if operands.zeros == "positive":
+        small = " or flushed" if operands.daz or unit.flushes_addends else ""
+        yield f"Factors and addends that are zero{small} are +0."
     yield from _scales(unit)
     yield from _sum(unit)
     yield f"The sum is rounded once, {result.rounding}, to {result.format.name}; {OVERFLOW[result.overflow]}."
@@ -207,6 +210,10 @@ def _late(unit: Unit) -> Iterator[str]:
                 f"Before it is rounded, the sum keeps {late.sum_bits} bits and the addend {late.addend_bits} below the "
                 f"larger of their exponents, {late.lost}{dropped}."
             )
+            if late.zero_addend == "count":
+                yield "An addend of zero counts there at its format's least exponent."
+            if late.total_bits is not None:
+                yield f"Of both together {late.total_bits} bits below the leading one are kept, {late.lost}."
         case None:
             pass
         case _:
@@ -225,7 +232,7 @@ def _order(instruction: Instruction) -> Iterator[str]:
 
 def _availability(unit: Unit) -> Iterator[str]:
     """Sentences on which implementations refuse a unit, and why, and on the cuts of its pipeline."""
-    from hwsim.cli.support import refusals  # Amaranth takes a while
+    from hwsim.cli.support import implementations, refusals  # Amaranth takes a while
 
     general = implemented(unit)
     if not general:
@@ -234,5 +241,8 @@ def _availability(unit: Unit) -> Iterator[str]:
     refused = dict(refusals(unit))
     for name, support in refused.items():
         yield f"{name} refuse{'' if ' and ' in name else 's'} it: {support.reason}."
+    for name, supports in implementations().items():
+        for setting in supports(unit).unseen:
+            yield f"{name} leaves {setting} out, which no result of this unit shows."
     if HARDWARE not in refused:
         yield f"hwsim rtl --cuts: any of {', '.join(steps(unit))}; {','.join(pipeline(unit).cuts)} unless said."

@@ -52,6 +52,7 @@ def aligned_numbers(unit: Unit, rule: AlignedSum) -> WindowNumbers:
             subgroup=rule.subgroup.lanes,
             subgroup_fraction=_scale_bits(unit),
             subgroup_least=_least_product(unit),
+            count_cancelled=int(rule.subgroup.cancelled == "count"),
         )
     if isinstance(unit.late, LateInWindow):
         numbers = numbers._replace(zero_exp=exponent_range(unit.result.format)[0])

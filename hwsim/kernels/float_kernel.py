@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from hwsim.compiled import compiled
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.formats.codes import Codes
-from hwsim.kernels.codes import Floats, codes_of, values_of
+from hwsim.kernels.codes import Floats, codes_of
 from hwsim.kernels.extents import extent
 from hwsim.kernels.floats import CarrierType, RoundingTarget, round_in, settled, sum_in
 from hwsim.kernels.kernel import Rows
 from hwsim.kernels.targets import register_target, targets_lack
-from hwsim.kernels.values import FloatOperand, pack, paired
+from hwsim.kernels.values import FloatOperand, addend_values, pack, paired
 from hwsim.spec import LateAdd, Unit
 
 # Writes the sum of products from `first` up to, not with, `last`, and of what is in the array, into the array (m, n).
@@ -84,7 +84,7 @@ class FloatKernel(ABC):
     def run(self, a: FloatOperand, b: FloatOperand, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
         """As in `Kernel`."""
         unit, addend, k, partial = self.unit, self.unit.operands.addend, a.values.shape[1], self.partial(a, b)
-        values = np.zeros(c.shape) if addend is None else values_of(addend, c)
+        values = addend_values(unit, c)
         if unit.restart is None:
             partial(values, 0, k)
             codes_of(values, unit.output, out, unit.nan)

@@ -17,7 +17,7 @@ from hwsim.compiled import compiled, inlined
 from hwsim.kernels.integers import Int64s, int64
 from hwsim.kernels.lanes import NO_EXP
 from hwsim.kernels.lost import cut
-from hwsim.kernels.windows import NO_LIMIT, WindowNumbers
+from hwsim.kernels.windows import NO_LIMIT, UNCUT, WindowNumbers
 from hwsim.kernels.words import (
     CLASS_SHIFT,
     EXP_MASK,
@@ -176,12 +176,15 @@ def special_products(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> in
 
 
 @compiled
-def subgroups(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> int:
-    """The scaled sums of a group's parts become its terms. Returns what is special among them."""
-    specials = 0
+def subgroups(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> tuple[int, int]:
+    """The scaled sums of a group's parts become its terms.
+
+    Returns what is special among them, and the largest exponent of sums that cancel and count, or NO_EXP.
+    """
+    specials, cancelled = 0, int64(NO_EXP)
     for part in range(rule.lanes // rule.subgroup):
         first = part * rule.subgroup
-        total, negatives, kind = int64(0), int64(0), 0
+        total, negatives, kind, ones = int64(0), int64(0), 0, int64(0)
         for lane in range(first, first + rule.subgroup):
             x, y = int64(lanes.a[lane]), int64(lanes.b[lane])
             exp, sig = product_exp(x, y), (x & SIG_MASK) * (y & SIG_MASK)
@@ -190,6 +193,7 @@ def subgroups(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> int:
             mine = special(x, y)
             kind = merged(kind, mine if mine != 0 else beyond_limit(rule, sig, exp, minus == 1))
             negatives += minus
+            ones |= sig
             total += -size if minus else size
         x, y = int64(lanes.scale_a[first]), int64(lanes.scale_b[first])
         sign = int64(total < 0) if total != 0 else int64(negatives == rule.subgroup)
@@ -210,16 +214,29 @@ def subgroups(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> int:
         if kind == 1 and sign:
             kind = -1
         terms.sigs[part], terms.signs[part], terms.exps[part] = sig, sign, product_exp(x, y)
+        if rule.count_cancelled and total == 0 and ones != 0 and x & SIG_MASK and y & SIG_MASK:
+            cancelled = max(cancelled, terms.exps[part])
         specials = merged(specials, kind)
-    return specials
+    return specials, cancelled
 
 
 @inlined
 def largest(
-    rule: WindowNumbers, terms: GroupTerms, first: int, count: int, step: int, c: float, emin: int, with_c: bool
+    rule: WindowNumbers,
+    terms: GroupTerms,
+    first: int,
+    count: int,
+    step: int,
+    c: float,
+    emin: int,
+    with_c: bool,
+    start: int = NO_EXP,
 ) -> int:
-    """max_exp of finite terms, every `step` of them from the first on, and of c; NO_EXP where all are zero."""
-    top, zeros = int64(NO_EXP), int64(rule.zero_exp)
+    """max_exp of finite terms, every `step` of them from the first on, and of c; NO_EXP where all are zero.
+
+    start: an exponent that counts beside theirs, if any.
+    """
+    top, zeros = int64(start), int64(rule.zero_exp)
     for i in range(first, count, step):
         if terms.sigs[i] != 0:
             top = max(top, terms.exps[i])
@@ -273,6 +290,8 @@ def late_sum(rule: WindowNumbers, total: int, top: int, bits: int, c: float, emi
     if rule.count_zeros:
         # A sum of zeros stands at exponent 0, as in the definition.
         high = max(high, int64(0) if top == NO_EXP else high, int64(emin) if c == 0 else high)
+    if rule.late_zero and c == 0:
+        high = max(high, int64(emin))
     sum_bits, addend_bits = rule.late_sum_bits, rule.late_addend_bits
     width = max(sum_bits, addend_bits)
     kept = int64(0)
@@ -280,7 +299,14 @@ def late_sum(rule: WindowNumbers, total: int, top: int, bits: int, c: float, emi
         kept += cut(abs(total), high - top + bits - sum_bits, total < 0, rule.late_lost) << (width - sum_bits)
     if c != 0 and not number_exp(c, emin) < high - rule.late_drop:
         kept += cut_number(c, addend_bits - high, rule.late_lost) << (width - addend_bits)
-    return zero if kept == 0 else wide_number(kept, high - width)
+    if kept == 0:
+        return zero
+    unit_exp = high - width
+    if rule.late_total_bits != UNCUT:
+        lost = max(leading(abs(kept)) + unit_exp, int64(rule.late_emin)) - rule.late_total_bits - unit_exp
+        if lost > 0:
+            kept, unit_exp = cut(abs(kept), lost, kept < 0, rule.late_lost), unit_exp + lost
+    return zero if kept == 0 else wide_number(kept, unit_exp)
 
 
 @inlined
@@ -290,10 +316,10 @@ def group_sum(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms, c: float, em
     terms: room for them. c: the addend, aligned with the terms, or added late in a window. emin: of its format.
     with_c: whether it is aligned.
     """
-    count, fine = rule.lanes, rule.product_fraction
+    count, fine, cancelled = rule.lanes, rule.product_fraction, int64(NO_EXP)
     if rule.subgroup:
         count = rule.lanes // rule.subgroup
-        kind = subgroups(rule, lanes, terms)
+        kind, cancelled = subgroups(rule, lanes, terms)
         fine = rule.subgroup_fraction - rule.subgroup_least + rule.product_fraction
     else:
         kind = products(rule, lanes, terms)
@@ -306,7 +332,7 @@ def group_sum(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms, c: float, em
         total, top, bits = even_odd(rule, terms)
     else:
         bits = rule.fraction_bits
-        top = largest(rule, terms, 0, count, 1, c, emin, with_c)
+        top = largest(rule, terms, 0, count, 1, c, emin, with_c, cancelled)
         total = int64(0)
         if top != NO_EXP:
             total = window_sum(rule, terms, 0, count, 1, top, fine)

@@ -139,10 +139,10 @@ def reading_sum(
 
     c: aligned with the terms. late: added to the window's sum. with_c, with_late: whether they are.
     """
-    count, fine = rule.lanes, rule.product_fraction
+    count, fine, cancelled = rule.lanes, rule.product_fraction, int64(NO_EXP)
     if rule.subgroup:
         count = rule.lanes // rule.subgroup
-        kind = subgroups(rule, lanes, terms)
+        kind, cancelled = subgroups(rule, lanes, terms)
         fine = rule.subgroup_fraction - rule.subgroup_least + rule.product_fraction
     else:
         kind = products(rule, lanes, terms)
@@ -161,7 +161,7 @@ def reading_sum(
             used = add_part(parts, used, c)
     else:
         standing = at_leading_ones(terms, count, fine, room.exps) if read.leading else terms
-        top = largest(rule, standing, 0, count, 1, c, emin, with_c)
+        top = largest(rule, standing, 0, count, 1, c, emin, with_c, cancelled)
         if top != NO_EXP:
             total = window_sum(rule, terms, 0, count, 1, top, fine)
             if with_c:

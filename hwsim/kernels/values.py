@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import gcd
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from hwsim.kernels.order import lane_indices
 from hwsim.spec import Unit
 
 OperandName = Literal["a", "b"]
+ZeroSigns = Literal["signed", "positive"]
 # Numbers of a carrier.
 Carried = NDArray[np.float32] | NDArray[np.float64]
 
@@ -34,20 +35,41 @@ def factor_values(unit: Unit, side: OperandName, codes: Codes) -> Floats:
     fmt = unit.operands.factor(side)
     to = unit.operands.multiplied[0 if side == "a" else 1]
     if fmt.container_bits <= TABLE_BITS:
-        return np.ascontiguousarray(np.take(_factor_table(fmt, to, unit.operands.daz), codes))
-    return _without_subnormals(values_of(fmt, codes), to, unit.operands.daz)
+        return np.ascontiguousarray(np.take(_factor_table(fmt, to, unit.operands.daz, unit.operands.zeros), codes))
+    return _as_multiplied(values_of(fmt, codes), to, unit.operands.daz, unit.operands.zeros)
 
 
 @lru_cache(maxsize=64)
-def _factor_table(fmt: Format, to: Format, daz: bool) -> Floats:
-    return _without_subnormals(decode_table(fmt), to, daz)
+def _factor_table(fmt: Format, to: Format, daz: bool, zeros: ZeroSigns) -> Floats:
+    return _as_multiplied(decode_table(fmt), to, daz, zeros)
 
 
-def _without_subnormals(values: Floats, to: Format, daz: bool) -> Floats:
-    """Values; with daz those that `to` has as subnormals are zeros of their signs."""
-    if not (daz and isinstance(to, FloatFormat) and to.subnormals):
-        return values
-    return np.where(np.abs(values) < 2.0**to.emin, np.copysign(0.0, values), values)
+def _as_multiplied(values: Floats, to: Format, daz: bool, zeros: ZeroSigns) -> Floats:
+    """Values; with daz those that `to` has as subnormals are zeros. zeros: of which sign zeros are."""
+    if daz and isinstance(to, FloatFormat) and to.subnormals:
+        values = np.where(np.abs(values) < 2.0**to.emin, np.copysign(0.0, values), values)
+    return _with_zeros(values, zeros)
+
+
+def _with_zeros(values: Floats, zeros: ZeroSigns) -> Floats:
+    match zeros:
+        case "signed":
+            return values
+        case "positive":
+            return np.where(values == 0, 0.0, values)
+        case _:
+            assert_never(zeros)
+
+
+def addend_values(unit: Unit, c: NDArray[np.uint32]) -> Floats:
+    """What addends of these codes are when they enter, in the codes' shape; +0 of a unit without addends."""
+    fmt = unit.operands.addend
+    if fmt is None:
+        return np.zeros(c.shape)
+    values = values_of(fmt, c)
+    if unit.operands.zeros == "positive" and unit.flushes_addends and isinstance(fmt, FloatFormat) and fmt.subnormals:
+        values = np.where(np.abs(values) < 2.0**fmt.emin, 0.0, values)
+    return _with_zeros(values, unit.operands.zeros)
 
 
 def each(scales: Floats, block: int, k: int, axis: int) -> Floats:

@@ -28,7 +28,7 @@ from hwsim.kernels.order import lane_indices
 from hwsim.kernels.packed import NOT_PACKED, WindowOperand, aligned_bytes, pack_columns, pack_rows
 from hwsim.kernels.strips import WIDE, Addresses, Packing, finish_of, sums_of, vector_run
 from hwsim.kernels.targets import register_target, result_target
-from hwsim.kernels.values import OperandName
+from hwsim.kernels.values import OperandName, addend_values
 from hwsim.kernels.vectors import Vectors
 from hwsim.kernels.windows import WindowNumbers
 from hwsim.kernels.words import CLASS_SHIFT, NAN, exponents_of, factor_words, words_of
@@ -48,8 +48,9 @@ class WindowKernel:
         operands, result, scale = unit.operands, result_target(unit.result), unit.scale
         register, (to_a, to_b) = register_target(unit), operands.multiplied
         self.unit, self.vectors = unit, vectors
-        self.words_a = factor_words(operands.a, to_a, operands.daz)
-        self.words_b = factor_words(operands.b, to_b, operands.daz)
+        positive = operands.zeros == "positive"
+        self.words_a = factor_words(operands.a, to_a, operands.daz, positive)
+        self.words_b = factor_words(operands.b, to_b, operands.daz, positive)
         self.least = exponent_range(to_a)[0], exponent_range(to_b)[0]
         self.rules = GroupRules(
             window=numbers,
@@ -92,14 +93,14 @@ class WindowKernel:
         fmt = self.unit.scale.of(side).format
         if self.unit.scale.at == "promotion":
             return values_of(fmt, scales)
-        words = words_of(fmt, factor_words(fmt, fmt, False), scales)
+        words = words_of(fmt, factor_words(fmt, fmt), scales)
         if self.unit.scale.at == "subgroup":
             return words.astype(np.float64)
         return np.where(words >> CLASS_SHIFT == NAN, float(NAN_EXP), exponents_of(words))
 
     def run(self, a: WindowOperand, b: WindowOperand, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
         """As in `Kernel`."""
-        values, indices = self._values(c), lane_indices(self.unit, a.words.shape[1])
+        values, indices = addend_values(self.unit, c), lane_indices(self.unit, a.words.shape[1])
         if self.vectors is None:
             self.scalar(indices, a, b, values, np.zeros(len(c), np.int64))
         else:
@@ -115,7 +116,7 @@ class WindowKernel:
 
     def pairs(self, a: Rows, b: Rows, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
         """As in `Kernel`."""
-        operands, values, count = self.unit.operands, self._values(c[:, None]), len(c)
+        operands, values, count = self.unit.operands, addend_values(self.unit, c[:, None]), len(c)
         words_a, words_b = words_of(operands.a, self.words_a, a[0]), words_of(operands.b, self.words_b, b[0])
         of_a = WindowOperand(words_a, *NOT_PACKED, self._scales("a", a[1], count))
         of_b = WindowOperand(words_b, *NOT_PACKED, self._scales("b", b[1], count))
@@ -125,10 +126,6 @@ class WindowKernel:
     def scalar(self, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats, columns: Int64s) -> None:
         """Every element by itself; arguments as of `run_scalar`."""
         run_scalar(self.rules, places, a, b, values, columns)
-
-    def _values(self, c: NDArray[np.uint32]) -> Floats:
-        fmt = self.unit.operands.addend
-        return np.zeros(c.shape) if fmt is None else values_of(fmt, c)
 
 
 # Of a binary32.

@@ -20,6 +20,8 @@ MOST_BITS = 62
 NO_LIMIT = 1 << 20
 # Of `addend`: there is none; it is aligned; there is none at first, and later the result of the group before.
 WITHOUT, ALIGNED, LATER = range(3)
+# Of `late_total_bits`: the total is not cut.
+UNCUT = -1
 
 
 class WindowNumbers(NamedTuple):
@@ -45,11 +47,15 @@ class WindowNumbers(NamedTuple):
     subgroup: int = 0
     subgroup_fraction: int = 0
     subgroup_least: int = 0
+    count_cancelled: int = 0
     late: int = 0
     late_sum_bits: int = 0
     late_addend_bits: int = 0
     late_lost: int = 0
     late_drop: int = NO_LIMIT
+    late_zero: int = 0
+    late_total_bits: int = UNCUT
+    late_emin: int = 0
     zero_exp: int = NO_EXP
 
 
@@ -77,6 +83,9 @@ def window_numbers(unit: Unit, rule: WindowSum) -> WindowNumbers:
                 late_addend_bits=late.addend_bits,
                 late_lost=lost_number(late.lost),
                 late_drop=NO_LIMIT if late.drop_below is None else clipped(late.drop_below),
+                late_zero=int(late.zero_addend == "count"),
+                late_total_bits=UNCUT if late.total_bits is None else late.total_bits,
+                late_emin=exponent_range(unit.result.format)[0],
             )
         case LateAdd() | None:
             return numbers

@@ -37,11 +37,11 @@ def _significand_bits(fmt: Format) -> int:
 
 
 @lru_cache(maxsize=32)
-def factor_words(fmt: Format, to: Format, daz: bool) -> Words:
+def factor_words(fmt: Format, to: Format, daz: bool = False, positive: bool = False) -> Words:
     """A word for each code, its padding left out: significand, exponent + 4096, sign and class, from the low bit up.
 
     to: the format that is multiplied. The exponent is that of the leading one, not below `to.emin`; a zero has emin.
-    daz: subnormals of that format are zeros. Only for what `words_lack` has nothing against.
+    daz: subnormals of that format are zeros. positive: zeros have no sign. Only for what `words_lack` has nothing against.
     """
     values = fmt.decode(np.arange(1 << fmt.bits, dtype=np.int64) << fmt.padding)
     finite = np.isfinite(values)
@@ -57,7 +57,8 @@ def factor_words(fmt: Format, to: Format, daz: bool) -> Words:
             magnitude = np.where(magnitude < np.ldexp(1.0, to.emin), 0.0, magnitude)
     sig = np.ldexp(magnitude, (fraction_bits - exp).astype(np.intc)).astype(np.int64)
     kind = np.where(finite, FINITE, np.where(np.isnan(values), NAN, INFINITE))
-    word = sig | exp + EXP_OFFSET << EXP_SHIFT | np.signbit(values).astype(np.int64) << NEGATIVE_SHIFT
+    negative = np.signbit(values) & ~((magnitude == 0) & finite & positive)
+    word = sig | exp + EXP_OFFSET << EXP_SHIFT | negative.astype(np.int64) << NEGATIVE_SHIFT
     words: Words = (word | kind << CLASS_SHIFT).astype(np.uint32)
     words.setflags(write=False)
     return words

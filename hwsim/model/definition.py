@@ -32,7 +32,7 @@ from hwsim.model.result import ResultRounding
 from hwsim.model.rounding import Rounded
 from hwsim.model.scales import ProductScales, Subgroup, SubgroupScales, group_scales
 from hwsim.model.support import supports
-from hwsim.model.terms import Term, addend_term, factor, limited, product
+from hwsim.model.terms import Term, addend_term, factor, limited, positive_zero, product
 from hwsim.spec import Unit, WindowSum
 
 # Decoded factors and their products are kept, as far as they are few: all pairs of codes of 16 bits together.
@@ -77,8 +77,9 @@ class Definition:
         operands = unit.operands
         a, b = operands.multiplied
         self._fraction_bits = a.fraction_bits + b.fraction_bits
-        self._factor_a = lru_cache(MOST_FACTORS)(partial(factor, operands.a, operands.convert, operands.daz))
-        self._factor_b = lru_cache(MOST_FACTORS)(partial(factor, operands.b, operands.convert, operands.daz))
+        to, daz, zeros = operands.convert, operands.daz, operands.zeros
+        self._factor_a = lru_cache(MOST_FACTORS)(partial(factor, operands.a, to, daz, zeros))
+        self._factor_b = lru_cache(MOST_FACTORS)(partial(factor, operands.b, to, daz, zeros))
         self._products: dict[tuple[int, int], Term] = {}
         self._keeps = operands.a.bits + operands.b.bits <= MOST_PRODUCT_BITS
         self._limit = unit.sum.product_limit
@@ -131,6 +132,17 @@ class Definition:
         """The addend `c` as a term; None for a unit without one."""
         fmt = self.unit.operands.addend
         return None if fmt is None else addend_term(fmt, code)
+
+    def _input(self, c: int) -> int:
+        """The addend's code, as it enters."""
+        fmt = self.unit.operands.addend
+        match self.unit.operands.zeros:
+            case "signed":
+                return c
+            case "positive":
+                return c if fmt is None else positive_zero(fmt, c, self.unit.flushes_addends)
+            case _:
+                assert_never(self.unit.operands.zeros)
 
     def partial(self, code: int) -> Term:
         """A group's result as the next group's addend."""
@@ -227,6 +239,7 @@ class Definition:
     def open(self, c: int) -> Carried:
         """What the first group starts from. c: a code of the addend's format."""
         addend = self.unit.operands.addend
+        c = self._input(c)
         if self._promoter is not None:
             return PromotedRegister(self._promoter.start(c), ZERO)
         if self._late is not None and addend is not None:

@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple, assert_never
 
 from hwsim.errors import InputError
-from hwsim.formats import FloatFormat, Format
+from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.model.addition import add, combine_specials, exact_sum, flushed_code
 from hwsim.model.method import ZeroSign, sum_zero_sign
 from hwsim.model.result import ResultRounding
 from hwsim.model.terms import Term, addend_term
-from hwsim.model.window import ZeroTerms, align, max_exponent
+from hwsim.model.window import ZeroTerms, align, cut_magnitude, max_exponent
 from hwsim.spec import (
     AlignedSum,
     EvenOddSum,
@@ -23,12 +23,14 @@ from hwsim.spec import (
     SequentialSum,
     Unit,
 )
+from hwsim.spec.keys import Lost, Number
 
 
 class LateWindow(NamedTuple):
     """The window of a late addend: the sum and the addend, aligned to the larger exponent.
 
     fraction_bits: of the total; kept_sum and kept_addend are what the two keep. dropped: the addend was too small.
+    cut: how many bits of the total are lost before it is rounded. lost: what becomes of them.
     """
 
     max_exp: int | None
@@ -36,11 +38,25 @@ class LateWindow(NamedTuple):
     kept_sum: int
     kept_addend: int
     dropped: bool
+    cut: int = 0
+    lost: Lost = "truncate"
+
+    @property
+    def both(self) -> int:
+        """Sum and addend together, in units of 2^(max_exp - fraction_bits)."""
+        return self.kept_sum + self.kept_addend
 
     @property
     def total(self) -> int:
-        """Sum and addend together, in units of 2^(max_exp - fraction_bits)."""
-        return self.kept_sum + self.kept_addend
+        """What is rounded, in units of 2^(max_exp - fraction_bits + cut)."""
+        both = self.both
+        kept = cut_magnitude(abs(both), self.cut, int(both < 0), self.lost) if self.cut else abs(both)
+        return -kept if both < 0 else kept
+
+    @property
+    def unit_exp(self) -> int | None:
+        """The exponent of the total's unit; None where sum and addend are zero."""
+        return None if self.max_exp is None else self.max_exp - self.fraction_bits + self.cut
 
 
 class Added(NamedTuple):
@@ -132,26 +148,44 @@ class WindowLateAddition(LateAddition):
         if special is not None:
             return Added(fmt, operands.addend, operands.partial, self.rounding.special(special).code)
         zeros, sign_rule = _zeros(self.unit)
-        cut = late_window(operands.sum, addend, self.rule, zeros)
-        unit_exp = None if cut.max_exp is None else cut.max_exp - cut.fraction_bits
+        cut = late_window(operands.sum, addend, self.rule, zeros, exponent_floor(self.unit.result.format))
         sign = sum_zero_sign((*operands.terms, addend), sign_rule, self.unit.result.rounding)
-        rounded = self.rounding.total(cut.total, unit_exp, sign)
+        rounded = self.rounding.total(cut.total, cut.unit_exp, sign)
         return Added(fmt, operands.addend, operands.partial, rounded.code, cut)
 
 
-def late_window(total: Term, addend: Term, rule: LateInWindow, zero_terms: ZeroTerms) -> LateWindow:
-    """Finite sum and addend in one window.
+def exponent_floor(fmt: Number) -> int:
+    """The least exponent of a result that is added to in a window."""
+    if isinstance(fmt, FixedFormat):
+        raise InputError(f"a late addend's window has a float result, not {fmt.name}")
+    return fmt.emin
 
-    Each is cut to its own number of bits; the integers are in units of the finer of the two.
+
+def late_window(total: Term, addend: Term, rule: LateInWindow, zero_terms: ZeroTerms, emin: int) -> LateWindow:
+    """Finite sum and addend in one window. emin: the least exponent of the result.
+
+    Each is cut to its own number of bits; the integers are in units of the finer of the two. Both together are then
+    cut, if they are, to bits below their leading one.
     """
     bits = max(rule.sum_bits, rule.addend_bits)
     max_exp = max_exponent((total, addend), zero_terms)
+    match rule.zero_addend:
+        case "skip":
+            pass
+        case "count":
+            max_exp = None if max_exp is None else max(max_exp, addend.exp)
+        case _:
+            assert_never(rule.zero_addend)
     if max_exp is None:
         return LateWindow(None, bits, 0, 0, False)
     dropped = rule.drop_below is not None and addend.sig != 0 and addend.exp < max_exp - rule.drop_below
     kept_sum = align(total, max_exp, rule.sum_bits, rule.lost) << bits - rule.sum_bits
     kept_addend = 0 if dropped else align(addend, max_exp, rule.addend_bits, rule.lost) << bits - rule.addend_bits
-    return LateWindow(max_exp, bits, kept_sum, kept_addend, dropped)
+    both, lost = LateWindow(max_exp, bits, kept_sum, kept_addend, dropped), 0
+    if rule.total_bits is not None and both.both:
+        leading = abs(both.both).bit_length() - 1 + max_exp - bits
+        lost = max(0, max(leading, emin) - rule.total_bits - (max_exp - bits))
+    return both._replace(cut=lost, lost=rule.lost)
 
 
 def _zeros(unit: Unit) -> tuple[ZeroTerms, ZeroSign]:

@@ -62,8 +62,8 @@ class ReadAligned(SumMethod):
 
 
 def renormalised(term: Term) -> Term:
-    """A term with the exponent of its leading one."""
-    if term.cls is not Class.NORMAL:
+    """A term with the exponent of its leading one, if it has one."""
+    if term.cls is not Class.NORMAL or term.sig == 0:
         return term
     places = term.sig.bit_length() - 1 - term.fraction_bits
     return Term(term.sign, term.exp + places, term.sig, term.fraction_bits + places, term.cls)

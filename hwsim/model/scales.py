@@ -42,9 +42,9 @@ class Subgroup(NamedTuple):
 
 
 class SubgroupScales(NamedTuple):
-    """Scales that multiply exact sums of `lanes` products each. a, b: the formats of both sides' scales."""
+    """Scales that multiply exact sums of products, as `rule` has them. a, b: the formats of both sides' scales."""
 
-    lanes: int
+    rule: SubgroupRule
     a: Format
     b: Format
 
@@ -52,11 +52,26 @@ class SubgroupScales(NamedTuple):
         self, products: Sequence[Term], scale_a: Sequence[int], scale_b: Sequence[int]
     ) -> tuple[Subgroup, ...]:
         """The scaled sums of a group's parts. scale_a, scale_b: a code for each lane."""
-        bits = self.a.fraction_bits + self.b.fraction_bits
+        lanes, bits = self.rule.lanes, self.a.fraction_bits + self.b.fraction_bits
         return tuple(
-            subgroup(products[i : i + self.lanes], unpack(self.a, scale_a[i]), unpack(self.b, scale_b[i]), bits)
-            for i in range(0, len(products), self.lanes)
+            self.subgroup(products[i : i + lanes], unpack(self.a, scale_a[i]), unpack(self.b, scale_b[i]), bits)
+            for i in range(0, len(products), lanes)
         )
+
+    def subgroup(
+        self, products: Sequence[Term], scale_a: Fields, scale_b: Fields, scale_fraction_bits: int
+    ) -> Subgroup:
+        """One scaled sum; where its products cancel, it is of class zero or not, as the rule says."""
+        part = subgroup(products, scale_a, scale_b, scale_fraction_bits)
+        match self.rule.cancelled:
+            case "skip":
+                return part
+            case "count":
+                scaled = part.term.cls is Class.ZERO and scale_a.sig != 0 and scale_b.sig != 0
+                cancels = scaled and any(term.cls is Class.NORMAL for term in products)
+                return part._replace(term=part.term._replace(cls=Class.NORMAL)) if cancels else part
+            case _:
+                assert_never(self.rule.cancelled)
 
 
 def subgroup(products: Sequence[Term], scale_a: Fields, scale_b: Fields, scale_fraction_bits: int) -> Subgroup:
@@ -94,8 +109,8 @@ def group_scales(unit: Unit) -> ProductScales | SubgroupScales | None:
             raise InputError(f"scales of products must be powers of two, not {a.name} and {b.name}")
         case "subgroup":
             match unit.sum:
-                case AlignedSum(subgroup=SubgroupRule(lanes=lanes)):
-                    return SubgroupScales(lanes, a, b)
+                case AlignedSum(subgroup=SubgroupRule() as rule):
+                    return SubgroupScales(rule, a, b)
                 case _:
                     raise InputError(f"scales of subgroups need sum.subgroup, which {unit.name} has not")
         case "promotion":

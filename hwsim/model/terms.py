@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, assert_never
 
 from hwsim.formats import Class, Fields, FloatFormat, Format, unpack
 from hwsim.spec.keys import Number
+
+ZeroSigns = Literal["signed", "positive"]
 
 
 class Term(NamedTuple):
@@ -23,18 +25,33 @@ class Term(NamedTuple):
     cls: Class
 
 
-def factor(fmt: Number, to: FloatFormat | None, daz: bool, code: int) -> Fields:
+def factor(fmt: Number, to: FloatFormat | None, daz: bool, zeros: ZeroSigns, code: int) -> Fields:
     """A factor's code, decoded and made ready to multiply.
 
     to: the format that it is converted to, which holds every number of `fmt`; None for none.
-    daz: whether a subnormal of the format that is multiplied counts as a zero of its sign.
+    daz: whether a subnormal of the format that is multiplied counts as a zero of its sign. zeros: whether a zero, and
+    what counts as one, keeps its sign.
     """
     fields = unpack(fmt, code)
     if to is not None:
         fields = convert(fields, fmt.fraction_bits, to)
     if daz and fields.cls is Class.SUBNORMAL:
-        return fields._replace(sig=0, cls=Class.ZERO)
-    return fields
+        fields = fields._replace(sig=0, cls=Class.ZERO)
+    if fields.cls is not Class.ZERO:
+        return fields
+    match zeros:
+        case "signed":
+            return fields
+        case "positive":
+            return fields._replace(sign=0)
+        case _:
+            assert_never(zeros)
+
+
+def positive_zero(fmt: Number, code: int, flush: bool) -> int:
+    """An addend's code; that of +0 where it is a zero, or, with `flush`, a subnormal."""
+    cls = unpack(fmt, code).cls
+    return 0 if cls is Class.ZERO or (flush and cls is Class.SUBNORMAL) else code
 
 
 def convert(fields: Fields, fraction_bits: int, to: FloatFormat) -> Fields:

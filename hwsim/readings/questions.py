@@ -11,12 +11,12 @@ from typing import Any
 
 from hwsim.formats import FloatFormat
 from hwsim.readings.changes import ADDEND_FIRST, IN_ONE_SUM, Candidate, Changes, Proposals, among
-from hwsim.spec import RoundedSum, Unit, WindowSum
+from hwsim.spec import LateInWindow, RoundedSum, Unit, WindowSum
 from hwsim.spec.keys import LOST, lost_words
 from hwsim.spec.rules import is_nan_code
 
-# Least max_exp where binary32 ends.
-FLOORS = (-126, -132, -133, -149)
+# Least max_exp that units have or may have: where the result's numbers end, and what generations of GPUs do.
+FLOORS = {16: (-14, -19, -20, -21, -24), 32: (-126, -131, -132, -133, -139, -149)}
 
 
 def addend(unit: Unit) -> Proposals:
@@ -87,6 +87,38 @@ def subnormals(unit: Unit) -> Proposals:
     return {"kept": {"operands": {"daz": False}}, "zero": {"operands": {"daz": True}}}
 
 
+def zeros(unit: Unit) -> Proposals:
+    """Which sign zero factors and addends have."""
+    if not isinstance(unit.sum, RoundedSum) and unit.sum.zero == "positive":
+        return {}  # no sum has the sign of a zero
+    return {"with their signs": {"operands": {"zeros": "signed"}}, "+0": {"operands": {"zeros": "positive"}}}
+
+
+def cancelled(unit: Unit) -> Proposals:
+    """Whether scaled sums that cancel take part in max_exp."""
+    if unit.subgroup is None:
+        return {}
+    rule = unit.subgroup.model_dump(mode="json")
+    names = {"skip": "have no part in max_exp", "count": "count at their scales' exponent"}
+    return {name: {"sum": {"subgroup": {**rule, "cancelled": setting}}} for setting, name in names.items()}
+
+
+def late_window(unit: Unit) -> Proposals:
+    """What a window of a late addend keeps."""
+    late = unit.late
+    if not isinstance(late, LateInWindow):
+        return {}
+    zero_addend = {"skip": "", "count": ", an addend of zero counts"}
+    return {
+        f"{bits} bits of the sum, {'all' if total is None else total} of the total{words}": {
+            "late": {"sum_bits": bits, "total_bits": total, "zero_addend": zero}
+        }
+        for bits in range(max(0, late.sum_bits - 1), late.sum_bits + 2)
+        for total in dict.fromkeys((None, late.total_bits, max(0, late.sum_bits - 1)))
+        for zero, words in zero_addend.items()
+    }
+
+
 def zero_terms(unit: Unit) -> Proposals:
     """Whether a zero term takes part in max_exp."""
     if not isinstance(unit.sum, WindowSum):
@@ -100,7 +132,7 @@ def floor(unit: Unit) -> Proposals:
     a, b = unit.operands.a, unit.operands.b
     if not isinstance(unit.sum, WindowSum) or not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat):
         return {}
-    floors = dict.fromkeys([a.emin + b.emin, *FLOORS])
+    floors = dict.fromkeys([a.emin + b.emin, *FLOORS.get(unit.result.format.container_bits, ())])
     return {"none": {"sum": {"max_exp_floor": None}}} | {
         f"{floor}": {"sum": {"max_exp_floor": floor}} for floor in floors
     }
@@ -213,9 +245,12 @@ QUESTIONS = (
     Question("chain", "How does a longer K go on?", chain, "{}"),
     Question("conversion", "Are 8-bit factors multiplied as they are?", conversion, "factors {}"),
     Question("subnormals", "Do subnormal factors count?", subnormals, "subnormal factors {}"),
+    Question("zeros", "Which sign do zero factors and addends have?", zeros, "zeros enter {}"),
     Question("addend", "How does the addend enter?", addend, "addend {}"),
     Question("addend-bits", "Which bits of the addend enter?", addend_bits, "addend: {}"),
     Question("zero-terms", "Does a zero term take part in max_exp?", zero_terms, "a zero term {}"),
+    Question("cancelled", "Do scaled sums that cancel take part in max_exp?", cancelled, "cancelled sums {}"),
+    Question("late-window", "What does the window of a late addend keep?", late_window, "a late window keeps {}"),
     Question("floor", "Is there a least max_exp?", floor, "least max_exp {}"),
     Question("zero-sum", "What is the sign of a sum of zero?", zero_sum, "sign of a zero sum {}"),
     Question("tiny", "What becomes of a tiny result?", tiny, "subnormal results {}"),

@@ -94,7 +94,8 @@ def _window_text(added: Added) -> str:
         return " + sum"
     dropped = " (dropped)" if window.dropped else ""
     unit = f"2^{window.max_exp - window.fraction_bits}"
-    return f" + sum, at max_exp {window.max_exp}: ({window.kept_addend}{dropped} + {window.kept_sum}) * {unit}"
+    both = f" + sum, at max_exp {window.max_exp}: ({window.kept_addend}{dropped} + {window.kept_sum}) * {unit}"
+    return f"{both}, cut to {window.total} * 2^{window.unit_exp}" if window.cut else both
 
 
 def after_group(record: Explanation, index: int) -> list[str]:

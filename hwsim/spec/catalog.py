@@ -116,7 +116,7 @@ def as_yaml(unit: Unit) -> str:
 
 
 # Keys for which a file may state `none`.
-MAY_BE_NONE = {"addend", "scale", "chain", "max_exp_floor", "product_limit", "drop_below", "promotion"}
+MAY_BE_NONE = {"addend", "scale", "chain", "max_exp_floor", "product_limit", "drop_below", "total_bits", "promotion"}
 
 
 def _say_none(data: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from hwsim.spec.keys import (
     Values,
     Whole,
 )
-from hwsim.spec.sums import AlignedSum, Late, LateAdd, SubgroupRule, Sum
+from hwsim.spec.sums import AlignedSum, Late, LateAdd, RoundedSum, SubgroupRule, Sum
 
 
 class Operands(SpecPart):
@@ -40,6 +40,8 @@ class Operands(SpecPart):
     """A format that holds every factor, which both are converted to, exactly, before they are multiplied."""
     daz: Flag = False
     """Whether factors that are subnormal in the format that is multiplied count as zero."""
+    zeros: Literal["signed", "positive"] = "signed"
+    """Whether factors and addends that are zero, or count as zero, keep their signs, or are +0."""
 
     def factor(self, side: Literal["a", "b"]) -> Number:
         """The format of one factor."""
@@ -188,6 +190,12 @@ class UnitKeys(SpecPart):
     def subgroup(self) -> SubgroupRule | None:
         """The rule of scaled sums inside a group; None for a unit without them."""
         return self.sum.subgroup if isinstance(self.sum, AlignedSum) else None
+
+    @property
+    def flushes_addends(self) -> bool:
+        """Whether an addend that is subnormal counts as zero."""
+        rule, late = self.sum, self.late
+        return (isinstance(rule, RoundedSum) and rule.flush) or (isinstance(late, LateAdd) and late.flush)
 
     @property
     def nan(self) -> int:

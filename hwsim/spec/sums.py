@@ -36,6 +36,8 @@ class SubgroupRule(SpecPart):
     """How they are summed."""
     exponent: Literal["scales"]
     """The exponent at which a subgroup's sum is aligned: that of its scales alone."""
+    cancelled: Literal["skip", "count"] = "skip"
+    """Whether products other than zero that cancel take part in max_exp, at the exponent of their scales."""
 
 
 class WindowSum(SpecPart):
@@ -163,6 +165,10 @@ class LateInWindow(SpecPart):
     """What happens to the bits below."""
     drop_below: Annotated[Whole | None, NoneWord] = None
     """An addend more than so much below that exponent is dropped."""
+    zero_addend: Literal["skip", "count"] = "skip"
+    """Whether an addend of zero counts for that exponent, at the least one of its format."""
+    total_bits: Annotated[Bits | None, NoneWord] = None
+    """Bits that their sum keeps below its leading one, or below the result's least exponent, before it is rounded."""
 
 
 SUMS: tuple[type[SpecPart], ...] = (AlignedSum, SequentialSum, PairwiseSum, EvenOddSum, ExactSum)

@@ -20,11 +20,13 @@ class Support:
 
     unit: the unit's name. lacks: the settings that the implementation lacks, as keys with their values.
     where: the end of a sentence about such a setting, as `is not implemented yet`.
+    unseen: settings that it leaves out because no result of the unit shows them.
     """
 
     unit: str
     where: str
     lacks: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return not self.lacks

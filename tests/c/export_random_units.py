@@ -73,7 +73,7 @@ class Drawn:
             "unit": "drawn",
             "operands": {
                 "a": self.format(), "b": self.format(), "addend": one("none", self.float(), "i32"),
-                **some(0.3, daz=True), **some(0.2, convert=self.float()),
+                **some(0.3, daz=True), **some(0.3, zeros="positive"), **some(0.2, convert=self.float()),
             },
             "instruction": {"k": lanes * groups, "lanes": lanes, "chain": one("addend", "none")},
             "result": {
@@ -93,6 +93,7 @@ class Drawn:
             }
             if at == "subgroup" and method == "aligned":
                 rule["subgroup"] = {"lanes": one(1, lanes), "method": "exact", "exponent": "scales"}
+                rule["subgroup"] |= some(0.5, cancelled="count")
         if at == "promotion" or self.random.random() < 0.2:
             made["promotion"] = {
                 "interval": lanes * one(1, 2), "format": self.float(), "rounding": one(*ROUNDINGS),
@@ -103,7 +104,8 @@ class Drawn:
             made["instruction"]["start"] = "zero"
             add = {"operation": "add", "format": self.float(), "rounding": one(*ROUNDINGS), **some(0.3, flush=True)}
             bits = {"sum_bits": one(4, 20, 90), "addend_bits": one(4, 22, 60), "lost": one(*LOST)}
-            made["late"] = one(add, {"operation": "window", **bits, **some(0.4, drop_below=number(0, 30))})
+            bits |= some(0.4, drop_below=number(0, 30)) | some(0.4, total_bits=number(0, 40))
+            made["late"] = one(add, {"operation": "window", **bits, **some(0.4, zero_addend="count")})
         if groups == 2 and self.random.random() < 0.3:
             made["instruction"]["order"] = {"modulo": 2, "groups": one([[0], [1]], [[1], [0]])}
         return {**made, "sum": rule}

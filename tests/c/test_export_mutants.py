@@ -73,11 +73,19 @@ MUTANTS = {
     "odd lanes among the even": Mutant(
         CDNA3, "lane = first; lane < u_(LANES); lane += 2", "lane = 0; lane < u_(LANES); lane += 2"
     ),
+    "a total that is not cut": Mutant("late-window-total", "if (below > 0) {", "if (below > 99) {"),
+    "an addend of zero skipped": Mutant("late-window-cut", "addend.cls == u_(ZERO) && addend.exp", "0 && addend.exp"),
+    "cancelled sums skipped": Mutant("subgroups-cancelled", "cls = !any ||", "cls = u_(is_zero)(total) ||"),
+    "a factor of -0": Mutant("window-positive", "        x.sign = 0;\n", ""),
+    "an addend of -0": Mutant("exact-positive", "            c = 0;\n", "            c = c;\n"),
     "dropped addend too soon": Mutant(CDNA3, "w->max_exp - 25", "w->max_exp - 20"),
 }
 # What random operands are not likely to be.
 DIRECTED = {
     EXACT: [Case([0x81] + [0] * 31 + [0x7E] + [0] * 31, [0x01] + [0] * 31 + [0x7E] + [0] * 31, 0, [1, 250], [1, 250])],
+    "late-window-cut": [Case([1] * 3, [1] * 3, 0, [], [])],
+    "subgroups-cancelled": [Case([2, 2] + [0] * 6, [2, 10] + [0] * 6, 4, [0x38, 0x38], [147])],
+    "exact-positive": [Case([0] * 3, [0] * 3, 0x8000, [], [])],
     DOWN: [Case([0x81] + [0] * 4, [0x01] + [0] * 4, 0x5D800000, [], [])],  # 2^60 - 2^-18, rounded down
 }
 

@@ -13,7 +13,7 @@ from kernels.test_kernels_aligned import SWEPT
 from kernels.window_cases import addend_sweep, by_model, by_run, operands, replay, window_kernel
 from odd_units import FOR_SCALARS, FOR_VECTORS, ODD, units_of
 
-from hwsim.formats import FloatFormat
+from hwsim.formats import FloatFormat, container_dtype
 from hwsim.kernels.chain import PLAIN
 from hwsim.kernels.floats import target_of
 from hwsim.kernels.lanes import NO_EXP, ZERO_EXP
@@ -35,6 +35,26 @@ def unit_of(name: str) -> Unit:
     return Unit.model_validate(ODD[name]) if name in ODD else load_unit(name)
 
 
+# Codes of products and of an addend that tell what random ones hardly do: the last bits of a late window.
+DECIDED = {
+    "cdna3-mfma-f16-f32": (
+        ([0x80D1, 0x85A8], [0x81CF, 0x4630], 0x3F800000),
+        ([0x82A6, 0x87DE], [0x2087, 0xDCFC], 0x40800001),
+    ),
+    "late-window-cut": (([1] * 3, [1] * 3, 0),),
+}
+
+
+def decided(name: str, unit: Unit) -> Iterator[tuple[Product, Codes]]:
+    operands = unit.operands
+    for a, b, c in DECIDED.get(name, ()):
+        rest = [0] * (unit.instruction.k - len(a))
+        rows = np.array([a + rest], container_dtype(operands.a)), np.array([b + rest], container_dtype(operands.b))
+        assert operands.addend is not None
+        given = Product(rows[0], rows[1].T, np.array([[c]], container_dtype(operands.addend)), None, None)
+        yield given, by_model(unit, given)
+
+
 def sweep(unit: Unit) -> Iterator[tuple[Product, Codes]]:
     """Every exponent of the addend, of units that are tried with that, and the model's results."""
     if unit.name in SWEPT:
@@ -42,9 +62,9 @@ def sweep(unit: Unit) -> Iterator[tuple[Product, Codes]]:
         yield given, by_model(unit, given)
 
 
-def is_told(kernel: WindowKernel, unit: Unit) -> bool:
+def is_told(kernel: WindowKernel, unit: Unit, name: str) -> bool:
     """Whether some of the operands show that a kernel is not the unit's; the unit's own is the model's there."""
-    for given, want in chain_of(replay(unit, 1), sweep(unit)):
+    for given, want in chain_of(replay(unit, 1), sweep(unit), decided(name, unit)):
         if (by_run(kernel, unit, given) != want).any():
             np.testing.assert_array_equal(by_run(window_kernel(unit, kernel.vectors is not None), unit, given), want)
             return True
@@ -90,6 +110,13 @@ OTHERS: dict[str, tuple[str, bool, Callable[[Unit], Unit]]] = {
     "no conversion": ("emulated", False, changed("operands", convert=None)),
     "a drop one lower": ("cdna3-mfma-e4m3fnuz-f32", False, lambda unit: changed("late", drop_below=24)(unit)),
     "an addend's bit less": ("cdna3-mfma-f16-f32", False, lambda unit: changed("late", addend_bits=23)(unit)),
+    "a late sum with 31 bits": ("cdna3-mfma-f16-f32", False, lambda unit: changed("late", sum_bits=31)(unit)),
+    "a late total that is not cut": ("cdna3-mfma-f16-f32", False, changed("late", total_bits=None)),
+    "a late addend of zero skipped": ("late-window-cut", False, changed("late", zero_addend="skip")),
+    "cancelled sums skipped": (
+        "blackwell-mxf4-e2m1-f32", False,
+        lambda unit: changed("sum", subgroup=unit.sum.subgroup.model_copy(update={"cancelled": "skip"}))(unit),
+    ),
     "combined a bit less": (
         "cdna3-mfma-e4m3fnuz-f32", False,
         lambda unit: changed("sum", combine=unit.sum.combine.model_copy(update={"fraction_bits": 23}))(unit),
@@ -105,7 +132,7 @@ def test_another_units_kernel_is_told(name: str) -> None:
     unit = unit_of(given)
     kernel = window_kernel(change(unit), vectors)
     assert (kernel.vectors is not None) == vectors
-    assert is_told(kernel, unit)
+    assert is_told(kernel, unit, given)
 
 
 def rule(**keys: Any) -> Mutate:
@@ -212,8 +239,8 @@ def without_lane(lane: int) -> Mutate:
 
 
 def without_addend(kernel: WindowKernel) -> None:
-    values = kernel._values
-    kernel._values = lambda c: values(np.zeros_like(c))  # type: ignore[method-assign]
+    run = kernel.run
+    kernel.run = lambda a, b, c, out: run(a, b, np.zeros_like(c), out)  # type: ignore[method-assign]
 
 
 def first_scale(kernel: WindowKernel) -> None:
@@ -315,10 +342,10 @@ def test_a_mutant_is_told(name: str) -> None:
     kernel = window_kernel(unit, vectors)
     assert (kernel.vectors is not None) == vectors
     mutate(kernel)
-    assert is_told(kernel, unit)
+    assert is_told(kernel, unit, given)
 
 
 def test_operands_are_enough() -> None:
     unit = load_unit(HOPPER)
     assert sum(given.a.shape[0] * given.b.shape[1] for _, given in operands(unit, 1)) > 600
-    assert not is_told(window_kernel(unit), unit)
+    assert not is_told(window_kernel(unit), unit, HOPPER)

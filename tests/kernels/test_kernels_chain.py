@@ -223,6 +223,7 @@ def drawn_units(draw: st.DrawFn) -> Unit | None:
         "overflow": draw(st.sampled_from(["infinity", "nan", "saturate"])),
         "tiny": draw(st.sampled_from(["signed", "positive"])),
         "daz": draw(st.booleans()),
+        "zeros": draw(st.sampled_from(["signed", "positive"])),
     }
     if draw(st.booleans()):
         more |= promoted(lanes * draw(st.integers(1, 3)), draw(st.sampled_from(["f32", "bf16"])), "rne")

@@ -267,6 +267,7 @@ def drawn_units(draw: st.DrawFn) -> Unit | None:
         "tiny": draw(st.sampled_from(["signed", "positive"])),
         "subnormals": draw(st.sampled_from(["keep", "flush"])),
         "daz": draw(st.booleans()),
+        "zeros": draw(st.sampled_from(["signed", "positive"])),
     }
     if draw(st.booleans()):
         more |= mx(lanes * draw(st.integers(1, 2)), draw(st.sampled_from([1, lanes])))

@@ -58,6 +58,7 @@ class Random:
             "k": lanes * groups, "rounding": self.one(MODES), "overflow": self.one(["infinity", "nan", "saturate"]),
             **self.some(0.2, tiny="positive"), **self.some(0.2, subnormals="flush"), **self.some(0.1, nan="any"),
             **self.some(0.1, convert=self.one(["f16", "bf16"])), **self.some(0.15, daz=True),
+            **self.some(0.2, zeros="positive"),
         }  # fmt: skip
         addend, rule = self.one(ADDENDS), self.window(for_vectors)
         if rule["method"] == "even-odd":
@@ -89,7 +90,8 @@ class Random:
             }
             more["late"] |= self.some(0.3, flush=True)
             if not for_vectors and self.maybe(0.5):
-                drop = self.some(0.5, drop_below=self.below(-3, 30))
+                drop = self.some(0.5, drop_below=self.below(-3, 30)) | self.some(0.4, total_bits=self.below(0, 40))
+                drop |= self.some(0.4, zero_addend="count")
                 more |= windowed(self.below(0, 40), self.below(0, 40), self.one(LOST), **drop)
         elif self.maybe(0.4):
             more = promoted(lanes * self.one([1, 2, 3]), self.one(RESULTS), self.one(MODES))
@@ -107,7 +109,8 @@ class Random:
             return mx(self.one(sizes), self.one(sizes))
         if parts and self.maybe(0.2):
             size = self.one(parts)
-            rule |= {"subgroup": {"lanes": size, "method": "exact", "exponent": "scales"}}
+            cancelled = self.some(0.5, cancelled="count")
+            rule |= {"subgroup": {"lanes": size, "method": "exact", "exponent": "scales", **cancelled}}
             blocks, kinds = [part for part in parts if part % size == 0], ["e8m0", "ue4m3", "e4m3"]
             return scaled("subgroup", (self.one(kinds), self.one(blocks)), (self.one(kinds), self.one(blocks)))
         if "promotion" in more and self.maybe(0.4):

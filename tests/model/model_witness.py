@@ -28,7 +28,7 @@ from model.witness_numbers import (
     two,
     write,
 )
-from model.witness_sums import Sum, chain, even_odd, late, subgroups, window
+from model.witness_sums import Sum, cancelled, chain, even_odd, late, subgroups, window
 
 __all__ = ["FORMS", "Witness"]
 
@@ -39,8 +39,11 @@ def named(fmt: Any) -> Any:
 
 
 @cache
-def factor_of(name: str, code: int, convert: str | None, daz: bool) -> Number:
-    """A factor in the format that it is converted to, and zero if it is subnormal there and `daz`."""
+def factor_of(name: str, code: int, convert: str | None, daz: bool, zeros: str) -> Number:
+    """A factor in the format that it is converted to, and zero if it is subnormal there and `daz`.
+
+    zeros: `positive` where zeros lose their signs.
+    """
     number = read(name, code)
     form = FORMS[convert or name]
     if number.kind != "finite":
@@ -50,7 +53,7 @@ def factor_of(name: str, code: int, convert: str | None, daz: bool) -> Number:
         number = number._replace(exp=max(leading, form.emin))
     if daz and form.top != "fixed" and abs(number.value) < two(form.emin):
         number = number._replace(value=Fraction(0))
-    return number
+    return number._replace(negative=False) if zeros == "positive" and number.value == 0 else number
 
 
 class Witness:
@@ -60,6 +63,7 @@ class Witness:
         operands, instruction, result = spec["operands"], spec["instruction"], spec["result"]
         self.a, self.b = named(operands["a"]), named(operands["b"])
         self.convert, self.daz = operands.get("convert"), operands.get("daz", False)
+        self.zeros = operands.get("zeros", "signed")
         self.c = None if operands.get("addend", "none") == "none" else named(operands["addend"])
         self.k, self.lanes = instruction["k"], instruction["lanes"]
         self.order = instruction.get("order", "sequential")
@@ -82,6 +86,10 @@ class Witness:
 
     def dot(self, a: Sequence[int], b: Sequence[int], c: int, scale_a: Sequence[int], scale_b: Sequence[int]) -> int:
         """The result's code. scale_a, scale_b: a code a block."""
+        if self.c is not None and self.zeros == "positive":
+            addend, flushes = read(self.c, c), self.rule.get("flush", False) or self.late.get("flush", False)
+            small = flushes and abs(addend.value) < two(FORMS[self.c].emin)
+            c = 0 if addend.kind == "finite" and (addend.value == 0 or small) else c
         scales = self.scales(len(a), scale_a, scale_b)
         products = [self.product(x, y, s) for x, y, s in zip(a, b, scales, strict=True)]
         instructions = self.instructions(products)
@@ -114,7 +122,7 @@ class Witness:
             if special is not None:
                 return self.special(special)
             zeros_count = self.rule.get("zero_terms") == "count"
-            total = late(self.windowed(group), addend, self.late, zeros_count)
+            total = late(self.windowed(group), addend, self.late, zeros_count, FORMS[self.out].emin)
             return self.finite(total, [*group, addend])
         name, flush = self.late["format"], self.late.get("flush", False)
         if flush and addend.kind == "finite" and abs(addend.value) < two(FORMS[fmt].emin):
@@ -172,7 +180,7 @@ class Witness:
 
     def factor(self, name: str, code: int) -> Number:
         """A factor as it is multiplied."""
-        return factor_of(name, code, self.convert, self.daz)
+        return factor_of(name, code, self.convert, self.daz, self.zeros)
 
     def product(self, x: int, y: int, scales: tuple[Number, Number]) -> Number:
         """One exact product; its exponent is the sum of its factors', and of its scales'."""
@@ -191,20 +199,22 @@ class Witness:
             last = chain(products, addend, self.rule)
             code = self.special(last) if last.kind != "finite" else self.finite(last.value, [last], True)
             return code, self.back(code)
-        terms = products
+        terms, also = products, []
         if self.scaled_at == "subgroup":
             sides = [[pair[side] for pair in scales[: len(products)]] for side in (0, 1)]
             sides = [
                 [*side, *[Number("finite", False, Fraction(1), 0)] * (len(products) - len(side))] for side in sides
             ]
             terms = subgroups(products, self.rule["subgroup"]["lanes"], *sides)
+            if self.rule["subgroup"].get("cancelled") == "count":
+                also = cancelled(products, self.rule["subgroup"]["lanes"], *sides)
         if addend is not None and self.method != "even-odd":
             terms = [*terms, addend]
         special = specials(terms)
         if special is not None:
             code = self.special(special)
             return code, special if self.carries else self.back(code)
-        total = self.windowed(terms).value
+        total = self.windowed(terms, also).value
         code = self.finite(total, terms)
         if self.carries:
             negative = total < 0 or (total == 0 and self.ieee_zero and self.negative_zero(terms))
@@ -220,13 +230,13 @@ class Witness:
         """A result as the next addend."""
         return read(self.out, code) if code != self.nan else NAN
 
-    def windowed(self, terms: Sequence[Number]) -> Sum:
+    def windowed(self, terms: Sequence[Number], also: Sequence[int] = ()) -> Sum:
         """The sum of finite terms, before its rounding."""
         if self.method == "exact":
             return Sum(sum((term.value for term in terms), Fraction(0)), None)
         if self.method == "even-odd":
             return even_odd(terms, self.rule)
-        return window(terms, self.rule["fraction_bits"], self.rule)
+        return window(terms, self.rule["fraction_bits"], self.rule, also)
 
     def finite(self, total: Fraction, terms: Sequence[Number], ieee: bool = False) -> int:
         """A sum's code."""

@@ -14,7 +14,7 @@ from model.model_units import Case, assert_caught, assert_right, cases, expected
 from odd_units import unit
 
 import hwsim.model
-from hwsim.formats import Class, Fields, FloatFormat
+from hwsim.formats import Class, Fields, FloatFormat, unpack
 from hwsim.model import addition, definition, result, scales, terms, window
 from hwsim.model.addition import zero_sign
 from hwsim.model.arrays import definition_of
@@ -36,7 +36,7 @@ COUNT, SEED = 120, 3
 real_add, real_scale, real_flush, real_factor = addition.add, scales.scale_exponent, result.flush, definition.factor
 real_group, real_dot, real_open = Definition._group, Definition.dot, Definition.open
 real_promoted, real_late, real_cut = Definition._step_promoted, Definition._step_late, window.cut_magnitude
-real_addition = RoundedLateAddition.add
+real_addition, real_positive_zero = RoundedLateAddition.add, definition.positive_zero
 
 
 # What random operands are not likely to be.
@@ -44,6 +44,10 @@ DIRECTED = {
     MX: [Case([0xB8] + [0] * 31, [0x38] + [0] * 31, 0, [0], [0])],  # -2^-254
     "ieee-zero": [Case([0x8, 0x8], [0x2, 0x2], 0x8000, [], [])],  # only negative zeros
     "bare-from-zero": [Case([0x80] * 9, [0x38] * 9, 0, [], [])],  # the same, and the +0 that the sum starts from
+    # -0 x 1, and the least negative subnormal, beside +0: rounded down, one negative zero makes a sum of -0.
+    "window-positive": [Case([0x80, 0], [0x3C, 0x3C], 0, [], []), Case([0x81, 0], [0x3C, 0x3C], 0, [], [])],
+    "exact-positive": [Case([0] * 3, [0] * 3, 0x8000, [], [])],
+    "late-positive": [Case([0] * 2, [0] * 2, 0x8001, [], [])],
     "flush-signed": [Case([0x04, 0x81], [0x3C, 0x14], 0, [], [])],  # 2^-14 - 2^-26 rounds to 2^-14, which is normal
 }
 
@@ -141,10 +145,20 @@ def unnormalised(fields: Fields, bits: int, to: FloatFormat) -> Fields:
     return made if made.sig == 0 or shift >= 0 else made._replace(exp=fields.exp, sig=made.sig >> -shift)
 
 
-def daz_first(fmt: Any, to: Any, daz: bool, code: int) -> Fields:
+def daz_first(fmt: Any, to: Any, daz: bool, zeros: Any, code: int) -> Fields:
     """Subnormals judged before the conversion."""
-    fields = real_factor(fmt, None, daz, code)
-    return fields if fields.sig == 0 else real_factor(fmt, to, False, code)
+    fields = real_factor(fmt, None, daz, zeros, code)
+    return fields if fields.sig == 0 else real_factor(fmt, to, False, zeros, code)
+
+
+def signed_zeros(fmt: Any, to: Any, daz: bool, zeros: Any, code: int) -> Fields:
+    return real_factor(fmt, to, daz, "signed", code)
+
+
+def signed_flushed_zeros(fmt: Any, to: Any, daz: bool, zeros: Any, code: int) -> Fields:
+    """Only a zero loses its sign, and not what is flushed."""
+    fields = real_factor(fmt, to, daz, zeros, code)
+    return fields._replace(sign=unpack(fmt, code).sign) if unpack(fmt, code).sig else fields
 
 
 def every_other(self: Instruction, group: int) -> tuple[int, ...]:
@@ -287,7 +301,13 @@ MUTANTS = {
         "converted", lambda patch: patch.setattr(terms, "convert", unnormalised)
     ),
     "subnormals that convert to normals are flushed": ("daz-converted", patched("factor", daz_first)),
-    "no daz": ("daz", patched("factor", lambda fmt, to, daz, code: real_factor(fmt, to, False, code))),
+    "no daz": ("daz", patched("factor", lambda fmt, to, daz, zeros, code: real_factor(fmt, to, False, zeros, code))),
+    "zeros with signs": ("window-positive", patched("factor", signed_zeros)),
+    "flushed factors with signs": ("window-positive", patched("factor", signed_flushed_zeros)),
+    "an addend of -0": ("exact-positive", patched("positive_zero", lambda fmt, code, flush: code)),
+    "a flushed addend with a sign": (
+        "late-positive", patched("positive_zero", lambda fmt, code, flush: real_positive_zero(fmt, code, False)),
+    ),
     "groups of successive products": (EMULATED, indices(every_other)),
     "groups in the other order": (EMULATED, indices(groups_turned_round)),
     "groups in another order, with an addend": ("ordered-chain", indices(groups_turned_round)),

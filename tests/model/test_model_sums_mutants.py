@@ -10,7 +10,7 @@ from computed_once import computed_once
 from model.model_units import Case, assert_caught, assert_right, cases
 from odd_units import unit
 
-from hwsim.formats import FixedFormat, FloatFormat
+from hwsim.formats import Class, FixedFormat, FloatFormat
 from hwsim.model import definition, even_odd, late, result, rounding, scales, window
 from hwsim.model.addition import add
 from hwsim.model.arrays import definition_of
@@ -21,6 +21,7 @@ from hwsim.model.method import Summed, SumMethod
 from hwsim.model.pairwise import Pairwise
 from hwsim.model.promotion import Promoted, Promoter
 from hwsim.model.rounded import RoundedAdditions
+from hwsim.model.scales import SubgroupScales
 from hwsim.model.sequential import Sequential
 from hwsim.model.terms import Term, addend_term, limited
 from hwsim.model.window import align
@@ -33,6 +34,12 @@ COUNT, SEED = 180, 4
 DIRECTED = {
     # 1 and an addend of 2^-7, one place below where it is dropped; at 2^-8 the addend's window ends.
     "even-odd": [Case([0x40], [0x40], 0x3C000000, [], [])],
+    # Products of 2^-25 beside an addend of zero, which counts at 2^-14.
+    "late-window-cut": [Case([1] * 3, [1] * 3, 0, [], [])],
+    # 1 - 1 with scales of 2^20 and of 1, or of 0, beside an addend of 2^-22.
+    "subgroups-cancelled": [
+        Case([2, 2, 0, 0, 0, 0, 0, 0], [2, 10, 0, 0, 0, 0, 0, 0], 4, [scale, 0x38], [147]) for scale in (0x38, 0)
+    ],
     # -2^-14 and 2^-14 + 2^-24: both normal in f16, their sum not.
     "exact-late": [Case([0x84], [0x3C], 0x0401, [], [])],
 }
@@ -95,11 +102,34 @@ def beats(change: Callable[[int], int]) -> Callable[[Patch], None]:
 
 
 def late_rule(**changes: int) -> Callable[[Patch], None]:
-    def made(total: Term, addend: Term, rule: LateInWindow, zeros: Any) -> Any:
+    def made(total: Term, addend: Term, rule: LateInWindow, zeros: Any, emin: int) -> Any:
         update = {key: getattr(rule, key) + by for key, by in changes.items()}
-        return real_window(total, addend, rule.model_copy(update=update), zeros)
+        return real_window(total, addend, rule.model_copy(update=update), zeros, emin)
 
     return on(late, "late_window", made)
+
+
+def late_keys(emin: int = 0, **keys: Any) -> Callable[[Patch], None]:
+    """Other values of a late addend's keys. emin: so much is added to the result's least exponent."""
+
+    def made(total: Term, addend: Term, rule: LateInWindow, zeros: Any, least: int) -> Any:
+        return real_window(total, addend, rule.model_copy(update=keys), zeros, least + emin)
+
+    return on(late, "late_window", made)
+
+
+def cancelled_by_zero_scales(self: Any, products: Any, a: Any, b: Any, bits: int) -> Any:
+    """A scale of zero counts as products that cancel do."""
+    made = real_subgroup(products, a, b, bits)
+    counts = made.term.cls is Class.ZERO and any(term.cls is Class.NORMAL for term in products)
+    return made._replace(term=made.term._replace(cls=Class.NORMAL)) if counts else made
+
+
+def cancelled_by_zeros(self: Any, products: Any, a: Any, b: Any, bits: int) -> Any:
+    """Products that are all zero count as those that cancel do."""
+    made = real_subgroup(products, a, b, bits)
+    counts = made.term.cls is Class.ZERO and a.sig and b.sig
+    return made._replace(term=made.term._replace(cls=Class.NORMAL)) if counts else made
 
 
 def narrow(term: Term, max_exp: int, bits: int, lost: str) -> int:
@@ -163,7 +193,7 @@ def late_add_keeps(fmt: FloatFormat, terms: Any, mode: Any, flushed: bool = Fals
     return add(fmt, terms, mode)
 
 
-DROP, DL = "even-odd", "chain-dl-chunks"
+DROP, DL, CANCELLED = "even-odd", "chain-dl-chunks", "subgroups-cancelled"
 MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
     "products are not rounded": ("chain-f16-mul-add", additions(product="fused")),
     "mul and add for FMA": ("chain-bf16-chunks", additions(product="rounded")),
@@ -194,6 +224,15 @@ MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
     "a late addend with a bit less": (DROP, late_rule(addend_bits=-1)),
     "a late addend with a bit more": ("late-window", late_rule(addend_bits=1)),
     "a late sum to another place": ("late-window", late_rule(sum_bits=-1)),
+    "a total with a bit more": ("late-window-total", late_rule(total_bits=1)),
+    "a total with a bit less": ("late-window-total", late_rule(total_bits=-1)),
+    "a total that is not cut": ("even-odd-total", late_keys(total_bits=None)),
+    "a total cut by another rule": ("even-odd-total", late_keys(lost="truncate")),
+    "a total cut below its leading one alone": ("late-window-total", late_keys(emin=-100)),
+    "an addend of zero that does not count": ("late-window-cut", late_keys(zero_addend="skip")),
+    "cancelled sums that do not count": (CANCELLED, on(SubgroupScales, "subgroup", lambda self, *of: real_subgroup(*of))),
+    "scales of zero count": (CANCELLED, on(SubgroupScales, "subgroup", cancelled_by_zero_scales)),
+    "products of zero count": (CANCELLED, on(SubgroupScales, "subgroup", cancelled_by_zeros)),
     "a limit of products one place up": (
         "product-limit", on(definition, "limited", lambda term, limit: limited(term, limit + 1))
     ),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from model.witness_numbers import Number, add, keep, read, scaled, specials, two
+from model.witness_numbers import Number, add, floor_log2, keep, read, scaled, specials, two
 
 
 class Sum(NamedTuple):
@@ -16,12 +16,15 @@ class Sum(NamedTuple):
     top: int | None
 
 
-def window(terms: Sequence[Number], bits: int, rule: dict[str, Any]) -> Sum:
-    """Finite terms, each cut to a multiple of the window's quantum. rule: `lost`, `zero_terms`, `max_exp_floor`."""
+def window(terms: Sequence[Number], bits: int, rule: dict[str, Any], also: Sequence[int] = ()) -> Sum:
+    """Finite terms, each cut to a multiple of the window's quantum. rule: `lost`, `zero_terms`, `max_exp_floor`.
+
+    also: exponents of terms that are zero and count as if they were not.
+    """
     live = [term for term in terms if term.value != 0]
-    if not live:
+    if not live and not also:
         return Sum(Fraction(0), None)
-    top = max(term.exp for term in (terms if rule.get("zero_terms") == "count" else live))
+    top = max([term.exp for term in (terms if rule.get("zero_terms") == "count" else live)] + list(also))
     floor = rule.get("max_exp_floor", "none")
     top = top if floor == "none" else max(top, floor)
     quantum = two(top - bits)
@@ -40,9 +43,13 @@ def even_odd(terms: Sequence[Number], rule: dict[str, Any]) -> Sum:
     return Sum(sum(keep(half.value / quantum, combine["lost"]) for half in halves) * quantum, max(tops))
 
 
-def late(total: Sum, addend: Number, rule: dict[str, Any], zeros_count: bool) -> Fraction:
-    """The sum and an addend, cut to multiples of quanta of their own below the larger exponent."""
+def late(total: Sum, addend: Number, rule: dict[str, Any], zeros_count: bool, emin: int) -> Fraction:
+    """The sum and an addend, cut to multiples of quanta of their own below the larger exponent.
+
+    emin: the least exponent of the result.
+    """
     exps = [] if total.top is None else [total.top]
+    zeros_count = zeros_count or rule.get("zero_addend") == "count"
     if addend.value != 0 or (zeros_count and exps):
         exps.append(addend.exp)
     if not exps:
@@ -53,7 +60,11 @@ def late(total: Sum, addend: Number, rule: dict[str, Any], zeros_count: bool) ->
     drop = rule.get("drop_below", "none")
     if drop == "none" or addend.exp >= top - drop:
         kept += keep(addend.value / coarse, lost) * coarse
-    return kept
+    bits = rule.get("total_bits", "none")
+    if bits == "none" or not kept:
+        return kept
+    last = two(max(floor_log2(abs(kept)), emin) - bits)
+    return keep(kept / last, lost) * last if last > min(fine, coarse) else kept
 
 
 def subgroups(products: Sequence[Number], lanes: int, scale_a: list[Number], scale_b: list[Number]) -> list[Number]:
@@ -68,6 +79,16 @@ def subgroups(products: Sequence[Number], lanes: int, scale_a: list[Number], sca
             total = Number("finite", negative, value, 0)
         terms.append(scaled([total._replace(exp=0), scale_a[i], scale_b[i]]))
     return terms
+
+
+def cancelled(products: Sequence[Number], lanes: int, scale_a: list[Number], scale_b: list[Number]) -> list[int]:
+    """The exponents of sums of `lanes` products that are zero though a product is not, and no scale is."""
+    exps = []
+    for i in range(0, len(products), lanes):
+        values = [product.value for product in products[i : i + lanes]]
+        if any(values) and sum(values) == 0 and scale_a[i].value and scale_b[i].value:
+            exps.append(scale_a[i].exp + scale_b[i].exp)
+    return exps
 
 
 def chain(terms: Sequence[Number], addend: Number | None, rule: dict[str, Any]) -> Number:

@@ -22,14 +22,6 @@ from hwsim.products import kernel_for
 from hwsim.spec import Unit, load_unit, presets
 
 COMPARED = [name for name in presets() if instruction_of(load_unit(name))]
-# Rules of MMA-Sim 2.1.1 that hwsim does not have yet; each has a case in CASES_OF_RULES.
-PENDING = {
-    "blackwell-mxf4": "a sum of 16 that cancels keeps the exponent of its scales",
-    "cdna3-mfma-f16": "the late window keeps 32 bits of the sum and floors the total",
-    "cdna3-mfma-bf16": "as f16; a zero addend counts at 2^-126",
-    "cdna3-mfma-xf32": "as bf16",
-    "cdna2": "zero and subnormal inputs become +0",
-}
 CASES, SOAKED, AT_ONCE = 2_000, 100_000, 20_000
 SEED = 20261123
 
@@ -96,17 +88,13 @@ def test_most_presets_have_a_counterpart() -> None:
     assert len(COMPARED) == 81
 
 
-def pending(name: str) -> str | None:
-    return next((why for start, why in PENDING.items() if name.startswith(start)), None)
-
-
-@pytest.mark.parametrize("name", [name for name in COMPARED if not pending(name)])
+@pytest.mark.parametrize("name", COMPARED)
 def test_results_are_equal(name: str) -> None:
     compare(name, drawn(load_unit(name), CASES, SEED))
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", [name for name in COMPARED if not pending(name)])
+@pytest.mark.parametrize("name", COMPARED)
 def test_many_results_are_equal(name: str) -> None:
     for part in range(SOAKED // AT_ONCE):
         compare(name, drawn(load_unit(name), AT_ONCE, SEED + 1 + part))
@@ -142,13 +130,11 @@ CASES_OF_RULES: dict[str, tuple[str, list[int], list[int], int, tuple[list[int],
 
 
 @pytest.mark.parametrize("rule", CASES_OF_RULES)
-def test_a_case_of_each_rule(request: pytest.FixtureRequest, rule: str) -> None:
+def test_a_case_of_each_rule(rule: str) -> None:
     name, a, b, c, scales, bits = CASES_OF_RULES[rule]
     unit = load_unit(name)
     given = case(unit, a, b, c, scales)
     assert theirs(unit, given).tolist() == [bits]
-    if why := pending(name):
-        request.applymarker(pytest.mark.xfail(reason=why, strict=True))
     by_model = np.asarray(hwsim.dot(unit, *vars(given).values()))
     assert by_model.view(f"u{by_model.itemsize}").tolist() == [bits]
     assert ours(unit, given).tolist() == [bits]

@@ -205,11 +205,15 @@ def of_late(unit: Unit, late: LateAdd | LateInWindow, parts: Lengths) -> list[Lo
     kept, addend = _window_size(late.sum_bits, late.lost), _window_size(late.addend_bits, late.lost)
     if late.drop_below is not None:
         addend = max(addend, 2.0**-late.drop_below)
-    whole = _keeps(late.lost) and _window_bits(unit) <= late.sum_bits
+    whole = _keeps(late.lost) and _window_bits(unit) <= late.sum_bits and late.zero_addend == "skip"
     size = max(kept, addend) if whole and result.fraction_bits <= late.addend_bits else kept + addend
     # To an addend of zero a sum of which nothing is cut loses nothing.
     least = size * 2.0 ** least_exponent(result)
-    return [Loss(parts.stretches - whole, size, least), _result(unit, parts.stretches)]
+    losses = [Loss(parts.stretches - whole, size, least), _result(unit, parts.stretches)]
+    if late.total_bits is None:
+        return losses
+    total = _window_size(late.total_bits, late.lost)
+    return [*losses, Loss(parts.stretches, total, total * 2.0 ** least_exponent(result))]
 
 
 def _window_bits(unit: Unit) -> int:
