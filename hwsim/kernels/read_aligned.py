@@ -43,7 +43,7 @@ from hwsim.kernels.group import (
     window_sum,
     zero_of,
 )
-from hwsim.kernels.integers import Int64s
+from hwsim.kernels.integers import Int64s, int64
 from hwsim.kernels.lanes import NO_EXP
 from hwsim.kernels.packed import WindowOperand
 from hwsim.kernels.window_kernel import WindowKernel

@@ -41,7 +41,8 @@ def factor_words(fmt: Format, to: Format, daz: bool = False, positive: bool = Fa
     """A word for each code, its padding left out: significand, exponent + 4096, sign and class, from the low bit up.
 
     to: the format that is multiplied. The exponent is that of the leading one, not below `to.emin`; a zero has emin.
-    daz: subnormals of that format are zeros. positive: zeros have no sign. Only for what `words_lack` has nothing against.
+    daz: subnormals of that format are zeros. positive: zeros have no sign. Only for what `words_lack` has nothing
+    against.
     """
     values = fmt.decode(np.arange(1 << fmt.bits, dtype=np.int64) << fmt.padding)
     finite = np.isfinite(values)

@@ -150,7 +150,7 @@ SAID = {
         "Even and odd products of a group are summed apart; each keeps 24 bits below its largest exponent; "
         "bits below are cut off each term's magnitude.",
         "Both sums keep 24 bits below the larger one; terms are rounded down to it.",
-        "Before it is rounded, the sum keeps 31 bits and the addend 24 below the larger of their exponents, floor; "
+        "Before it is rounded, the sum keeps 32 bits and the addend 24 below the larger of their exponents, floor; "
         "an addend more than 25 below is dropped.",
     ),
     "cdna3-mfma-f16-f32": ("A product of 2^128 or more is infinite.",),

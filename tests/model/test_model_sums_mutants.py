@@ -118,6 +118,10 @@ def late_keys(emin: int = 0, **keys: Any) -> Callable[[Patch], None]:
     return on(late, "late_window", made)
 
 
+def cancelled_is_zero(self: Any, *arguments: Any) -> Any:
+    return real_subgroup(*arguments)
+
+
 def cancelled_by_zero_scales(self: Any, products: Any, a: Any, b: Any, bits: int) -> Any:
     """A scale of zero counts as products that cancel do."""
     made = real_subgroup(products, a, b, bits)
@@ -230,7 +234,7 @@ MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
     "a total cut by another rule": ("even-odd-total", late_keys(lost="truncate")),
     "a total cut below its leading one alone": ("late-window-total", late_keys(emin=-100)),
     "an addend of zero that does not count": ("late-window-cut", late_keys(zero_addend="skip")),
-    "cancelled sums that do not count": (CANCELLED, on(SubgroupScales, "subgroup", lambda self, *of: real_subgroup(*of))),
+    "cancelled sums that do not count": (CANCELLED, on(SubgroupScales, "subgroup", cancelled_is_zero)),
     "scales of zero count": (CANCELLED, on(SubgroupScales, "subgroup", cancelled_by_zero_scales)),
     "products of zero count": (CANCELLED, on(SubgroupScales, "subgroup", cancelled_by_zeros)),
     "a limit of products one place up": (
