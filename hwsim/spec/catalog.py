@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -33,18 +34,35 @@ def presets() -> list[str]:
 def _shipped() -> dict[str, dict[str, Any]]:
     """The keys of every preset, by name.
 
-    A file holds the families of one architecture, a YAML document each. `shared`: keys that all `members` have.
+    A file holds the families of one architecture, or of one arithmetic, a YAML document each.
     """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     families = [
         family for path in PRESETS.glob("*.yaml") for family in yaml.load_all(path.read_text("utf-8"), Loader=loader)
     ]
-    units = {
-        name: {"unit": name, **_merged(family.get("shared", {}), own)}
-        for family in families
-        for name, own in family["members"].items()
-    }
-    return dict(sorted(units.items()))
+    return dict(sorted((keys["unit"], keys) for family in families for keys in members_of(family)))
+
+
+def members_of(family: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The keys of every unit of a family of presets.
+
+    family: `shared`, the keys that all its units have, and either `members`, from names to each one's own keys, or
+    `factors`, `results` and `each`: a unit for every pair of these formats of a and b and every result, which has the
+    result's own keys and those of `each`, where {factors} stands for the pair's name and {result} for the result's.
+    Raises SpecError for other keys.
+    """
+    shared = family.get("shared", {})
+    match {key: value for key, value in family.items() if key != "shared"}:
+        case {"members": members, **others} if not others:
+            for name, own in members.items():
+                yield {"unit": name, **_merged(shared, own)}
+        case {"factors": factors, "results": results, "each": each, **others} if not others:
+            for a, b, result in itertools.product(factors, factors, results):
+                words = {"factors": a if a == b else f"{a}x{b}", "result": result}
+                own = {key: text.format(**words) for key, text in each.items()}
+                yield _merged(_merged(shared, results[result]), {**own, "operands": {"a": a, "b": b}})
+        case others:
+            raise SpecError(f"a family has members, or factors, results and each, not {', '.join(others)}")
 
 
 def _merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
