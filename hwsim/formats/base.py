@@ -18,7 +18,7 @@ from hwsim.markup import facts, titled
 
 # Every value must be a float64, because that is what `decode` returns.
 FLOAT64_LEAST, FLOAT64_MOST = -1074, 1023
-MOST_BITS = 32  # of a code
+MOST_BITS = 32  # of a code, but for binary64's
 
 
 def nan_codes(value: Any) -> Any:
@@ -145,8 +145,13 @@ class FormatBase(BaseModel):
             del vars(copied)[name]
         return copied
 
+    @property
+    def is_binary64(self) -> bool:
+        """Whether it is binary64, the one format with more than 32 bits."""
+        return False
+
     @model_validator(mode="after")
     def _at_most_32_bits(self) -> FormatBase:
-        if self.bits > MOST_BITS:
+        if self.bits > MOST_BITS and not self.is_binary64:
             raise RuleError("fraction_bits", f"makes a code of {self.bits} bits; at most {MOST_BITS}")
         return self

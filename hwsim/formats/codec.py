@@ -42,10 +42,10 @@ def _table(fmt: Kind, kind: np.dtype[Any]) -> NDArray[Any]:
 
 def _wide(fmt: Kind, codes: Codes) -> NDArray[np.float64]:
     """Values of codes of more than 16 bits."""
-    if fmt.own_dtype != "float32":
+    if fmt.own_dtype not in ("float32", "float64"):
         return values_of(fmt, codes)
     with np.errstate(invalid="ignore"):  # a signalling NaN
-        values = codes.view(np.float32).astype(np.float64)
+        values = codes.view(fmt.own_dtype).astype(np.float64)
     return np.where(np.isnan(values), np.nan, values)
 
 

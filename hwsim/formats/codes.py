@@ -16,7 +16,9 @@ Codes = NDArray[np.unsignedinteger[Any]]
 
 
 def container_dtype(fmt: Kind) -> np.dtype[np.unsignedinteger[Any]]:
-    """The dtype that codes are stored in: uint8, uint16 or uint32."""
+    """The dtype that codes are stored in: uint8, uint16, uint32, or of binary64 uint64."""
+    if fmt.container_bits > 32:
+        return np.dtype(np.uint64)
     if fmt.container_bits > 16:
         return np.dtype(np.uint32)
     return np.dtype(np.uint16) if fmt.container_bits > 8 else np.dtype(np.uint8)
@@ -155,4 +157,5 @@ def _from_integers(fmt: Kind, given: NDArray[Any], what: str) -> Codes:
     wrong = np.asarray((given < low) | (given >= end), dtype=bool)
     if wrong.any():
         raise InputError(f"{element(what, given, wrong)}: {fmt.name} codes are {low} to {end - 1}")
-    return (given.astype(np.int64) & (end - 1)).astype(dtype)
+    # Of what is negative the low bits are the code.
+    return given.astype(np.int64).astype(dtype) & dtype.type(end - 1) if low else given.astype(dtype)

@@ -14,15 +14,18 @@ from hwsim.errors import InputTypeError
 from hwsim.formats.rounding import Bools, Ints
 from hwsim.tensors import as_numbers
 
+# Of a significand: binary64's 53 and two more, so that a rounding to 53 can tell what was cut off.
+SIG_BITS = 55
+LAST = SIG_BITS - 1  # places below the leading one
 # Exponents of zero, which is below every number, and of infinity, which is above.
 ZERO_EXP, INFINITY_EXP = -(1 << 20), 1 << 20
 
 
 class ExactNumbers(NamedTuple):
-    """Numbers as (-1)^negative * sig * 2^(exp - 52); arrays of one dimension.
+    """Numbers as (-1)^negative * sig * 2^(exp - LAST); arrays of one dimension.
 
-    sig: in [2^52, 2^53), or 0 for zeros and NaNs. A number with more than 53 bits (a Fraction, a large int) is cut
-    with a jam: its last bit is 1 where anything was cut off. Formats keep at most 32 bits, so no rounding can tell.
+    sig: of SIG_BITS bits, or 0 for zeros and NaNs. A number with more bits (a Fraction, a large int) is cut with a jam:
+    its last bit is 1 where anything was cut off. Formats keep at most 53 bits, so no rounding can tell.
     exp: exponent of the leading one; ZERO_EXP for zeros and NaNs, INFINITY_EXP for infinities.
     """
 
@@ -33,7 +36,7 @@ class ExactNumbers(NamedTuple):
     nan: Bools
 
     def at_least(self, sig: int, exp: int) -> Bools:
-        """Which magnitudes are at least sig * 2^(exp - 52); sig in [2^52, 2^53)."""
+        """Which magnitudes are at least sig * 2^(exp - LAST); sig of SIG_BITS bits."""
         return np.asarray((self.exp > exp) | (self.exp == exp) & (self.sig >= sig))
 
 
@@ -79,9 +82,9 @@ def exact(given: NDArray[Any]) -> ExactNumbers:
         return ExactNumbers(*(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)))
     values = given.ravel()
     nan, infinite = np.isnan(values), np.isinf(values)
-    # frexp and ldexp move bits and never round: sig has the 53 bits of a float64.
+    # frexp and ldexp move bits and never round.
     fraction, exp = np.frexp(np.where(nan | infinite, 0.0, np.abs(values)))
-    sig = np.where(infinite, 1 << 52, np.ldexp(fraction, 53).astype(np.int64))
+    sig = np.where(infinite, 1 << LAST, np.ldexp(fraction, SIG_BITS).astype(np.int64))
     exp = np.where(infinite, INFINITY_EXP, np.where(sig == 0, ZERO_EXP, exp.astype(np.int64) - 1))
     return ExactNumbers(np.signbit(values) & ~nan, sig, exp, infinite, nan)
 
@@ -104,7 +107,7 @@ def _parts(value: Any) -> tuple[bool, int, int, bool, bool]:
         return False, 0, ZERO_EXP, False, True
     negative = math.copysign(1, value) < 0
     if math.isinf(value):
-        return negative, 1 << 52, INFINITY_EXP, True, False
+        return negative, 1 << LAST, INFINITY_EXP, True, False
     numerator, denominator = value.as_integer_ratio()
     return _ratio(numerator, denominator, negative)
 
@@ -117,6 +120,6 @@ def _ratio(numerator: int, denominator: int, negative: bool) -> tuple[bool, int,
     exp = numerator.bit_length() - denominator.bit_length()
     if numerator << max(-exp, 0) < denominator << max(exp, 0):
         exp -= 1
-    shift = 52 - exp
+    shift = LAST - exp
     sig, rest = divmod(numerator << max(shift, 0), denominator << max(-shift, 0))
     return negative, sig | (rest != 0), min(max(exp, ZERO_EXP + 1), INFINITY_EXP), False, False

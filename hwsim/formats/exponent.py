@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 
 from hwsim.formats.base import FLOAT64_LEAST, FLOAT64_MOST, FormatBase, nan_codes
-from hwsim.formats.exact import ExactNumbers, scaled
+from hwsim.formats.exact import LAST, ExactNumbers, scaled
 from hwsim.formats.kind import Class, Fields
 from hwsim.formats.rounding import Bools, Draw, Ints, Overflow, Rounding, cut, grows
 from hwsim.formats.yamlfile import RuleError
@@ -117,7 +117,7 @@ class ExponentFormat(FormatBase):
     def rounded(self, x: ExactNumbers, rounding: Rounding | Draw, overflow: Overflow) -> tuple[Ints, Bools]:
         """Codes, and which numbers are missing: negative ones, zero, and what is too small."""
         steps = x.exp + self.bias
-        _, rest = cut(rounding, x.sig, np.full(x.sig.shape, 52))
+        _, rest = cut(rounding, x.sig, np.full(x.sig.shape, LAST))
         steps = steps + grows(rounding, rest, steps, x.negative)
         over = steps > self.max_code
         nan = x.nan | over if overflow is Overflow.NAN else x.nan

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from hwsim.formats.base import FormatBase
-from hwsim.formats.exact import ExactNumbers, scaled
+from hwsim.formats.exact import LAST, ExactNumbers, scaled
 from hwsim.formats.kind import Class, Fields
 from hwsim.formats.parameters import Steps
 from hwsim.formats.rounding import Bools, Draw, Ints, Overflow, Rounding, cut, grows
@@ -114,8 +114,8 @@ class FixedFormat(FormatBase):
 
     def rounded(self, x: ExactNumbers, rounding: Rounding | Draw, overflow: Overflow) -> tuple[Ints, Bools]:
         """Codes, and which numbers are missing: NaNs."""
-        # At a shift of 12 everything kept is 2^40 or more, beyond every end.
-        kept, rest = cut(rounding, x.sig, np.maximum(52 - self.fraction_bits - x.exp, 12))
+        # Where everything kept is 2^40 or more it is beyond every end.
+        kept, rest = cut(rounding, x.sig, np.maximum(LAST - self.fraction_bits - x.exp, LAST - 40))
         steps = kept + grows(rounding, rest, kept, x.negative)
         steps = np.minimum(steps, np.where(x.negative, self.sign_bit, self.max_code))
         return np.where(x.negative, -steps, steps) & ((1 << self.bits) - 1), x.nan

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from hwsim.errors import InputError
 from hwsim.formats.base import FLOAT64_LEAST, FLOAT64_MOST, FormatBase, nan_codes
-from hwsim.formats.exact import ExactNumbers, scaled
+from hwsim.formats.exact import LAST, ExactNumbers, scaled
 from hwsim.formats.kind import Class, Fields
 from hwsim.formats.parameters import ONES, Steps
 from hwsim.formats.rounding import Bools, Draw, Ints, Overflow, Rounding, compare_half, cut, grows
@@ -19,6 +19,7 @@ from hwsim.formats.yamlfile import RuleError
 
 # (signed, container bits, exponent bits, bias, NaN codes) of the dtypes, NumPy's and ml_dtypes', whose bits are codes.
 _DTYPES = {
+    (True, 64, 11, 1023, "ieee"): "float64",
     (True, 32, 8, 127, "ieee"): "float32",
     (True, 16, 5, 15, "ieee"): "float16",
     (True, 16, 8, 127, "ieee"): "bfloat16",
@@ -44,6 +45,9 @@ def _nan_or_ieee(value: Any) -> Any:
         raise InputError(f"must be ieee or {str(error).removeprefix('must be ')}") from None
 
 
+MOST_FRACTION_BITS = 28  # but for binary64's
+
+
 class FloatFormat(FormatBase):
     """Sign, biased exponent, fraction.
 
@@ -60,7 +64,7 @@ class FloatFormat(FormatBase):
 
     kind: Literal["float"] = "float"
     exponent_bits: int = Field(ge=1, le=11)
-    fraction_bits: int = Field(ge=0, le=28)
+    fraction_bits: int = Field(ge=0, le=52)
     bias: int
     subnormals: bool = True
     underflow: Literal["nearby", "zero"] = "nearby"
@@ -80,6 +84,11 @@ class FloatFormat(FormatBase):
     def container_bits(self) -> int:
         """Width of a stored code: 32 for tf32 and e8m13, else `bits`."""
         return self.container or self.bits
+
+    @property
+    def is_binary64(self) -> bool:
+        """Whether it is binary64, the one format with more than 32 bits."""
+        return self.bits == 64 and self.own_dtype == "float64"
 
     @cached_property
     def emin(self) -> int:
@@ -191,14 +200,19 @@ class FloatFormat(FormatBase):
         nan = magnitude > infinity if self.nan == "ieee" else np.isin(code, self.nan)
         exp = np.where(infinite | nan, 0, np.maximum(bexp, self.least_bexp) - self.bias - self.fraction_bits)
         value = np.where(infinite, np.inf, scaled(frac + (hidden.astype(np.int64) << self.fraction_bits), exp))
-        return np.where(nan, np.nan, np.where(code & self.sign_bit, -value, value))
+        return np.where(nan, np.nan, np.where(self._negative(code), -value, value))
+
+    def _negative(self, code: Ints) -> Ints:
+        """The sign of each code, 0 or 1; 0 in a format without signs."""
+        return code >> (self.exponent_bits + self.fraction_bits) & 1
 
     def order(self, code: Ints) -> Ints:
         """The sign and the magnitude as one integer; below all of them for a NaN with the code of negative zero."""
         magnitude = code & (self.sign_bit - 1)
-        key = np.where(code & self.sign_bit, -magnitude, magnitude)
+        negative = self._negative(code)
+        key = np.where(negative, -magnitude, magnitude)
         if self.is_nan(self.sign_bit):
-            key = np.where(code == self.sign_bit, -self.sign_bit, key)
+            key = np.where(negative & (magnitude == 0), -self.sign_bit, key)
         return key
 
     def rounded(self, x: ExactNumbers, rounding: Rounding | Draw, overflow: Overflow) -> tuple[Ints, Bools]:
@@ -213,7 +227,8 @@ class FloatFormat(FormatBase):
             nan = nan | over & ~infinite
             steps = np.where(infinite, self.infinity_magnitude or 0, steps)
         signed = x.negative & ((steps != 0) | self.signed_zero)
-        codes = (np.where(signed, self.sign_bit, 0) | steps) << self.padding
+        sign = np.left_shift(1, self.exponent_bits + self.fraction_bits, dtype=np.int64)  # 2^63 as int64 has it
+        codes = (np.where(signed, sign, 0) | steps) << self.padding
         lacking = np.zeros(nan.shape, dtype=bool) if self.has_nan else x.nan
         if not self.signed:
             lacking = lacking | x.negative & (x.sig != 0)
@@ -221,8 +236,9 @@ class FloatFormat(FormatBase):
 
     def _steps_of(self, x: ExactNumbers, rounding: Rounding | Draw) -> Ints:
         """Each rounded magnitude as its count of numbers up from zero, as if the exponent had no upper end."""
+        x = x._replace(exp=np.minimum(x.exp, self.emax + 1))  # beyond every number already
         exp = _binade(self, x)
-        kept, rest = cut(rounding, x.sig, 52 - self.fraction_bits + exp - x.exp)
+        kept, rest = cut(rounding, x.sig, LAST - self.fraction_bits + exp - x.exp)
         steps = ((exp - self.emin) << self.fraction_bits) + kept
         if self.subnormals:
             return steps + grows(rounding, rest, steps, x.negative)
@@ -240,7 +256,7 @@ class FloatFormat(FormatBase):
         if not isinstance(rounding, Draw):
             half = x.at_least(sig, exp - 1)
             return compare_half(x.sig != 0, half, half & ~((x.exp == exp - 1) & (x.sig == sig)))
-        below = np.minimum(exp - x.exp, 54 + rounding.bits).tolist()
+        below = np.minimum(exp - x.exp, LAST + 2 + rounding.bits).tolist()
         pairs = zip(x.sig.tolist(), below, strict=True)
         parts = [(own << rounding.bits) // (sig << max(0, down)) for own, down in pairs]
         return np.array([min(part, 1 << 33) for part in parts], dtype=np.int64)
@@ -249,8 +265,8 @@ class FloatFormat(FormatBase):
     def _least(self) -> tuple[int, int]:
         """The least number of a format without subnormals: sig, as in `ExactNumbers`, and exponent."""
         if self.fraction_bits == 0:
-            return 1 << 52, self.emin + 1
-        return ((1 << self.fraction_bits) + 1) << (52 - self.fraction_bits), self.emin
+            return 1 << LAST, self.emin + 1
+        return ((1 << self.fraction_bits) + 1) << (LAST - self.fraction_bits), self.emin
 
     def magnitudes(self) -> NDArray[np.float64]:
         """Zero, the positive numbers and the next beyond; without subnormals also the step below the least."""
@@ -282,6 +298,9 @@ class FloatFormat(FormatBase):
 
     @model_validator(mode="after")
     def _rules(self) -> FloatFormat:
+        if self.fraction_bits > MOST_FRACTION_BITS and not self.is_binary64:
+            rule = f"must be at most {MOST_FRACTION_BITS}, or that of binary64, not {self.fraction_bits}"
+            raise RuleError("fraction_bits", rule)
         if self.padding < 0:
             raise RuleError("container", f"must hold the {self.bits} bits of a code, not {self.container}")
         if not self.signed and self.signed_zero:

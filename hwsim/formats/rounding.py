@@ -63,9 +63,9 @@ def cut(rounding: Rounding | Draw, sig: Ints, shift: Ints) -> tuple[Ints, Ints]:
 def split(sig: Ints, shift: Ints) -> tuple[Ints, Ints]:
     """sig >> shift, and how the bits shifted out compare with half: NOTHING to ABOVE_HALF.
 
-    sig in [0, 2^53); shift at least 1, and without an upper end.
+    sig in [0, 2^61); shift at least 1, and without an upper end.
     """
-    shift = np.minimum(shift, 54)  # everything out, and less than half
+    shift = np.minimum(shift, 62)  # everything out, and less than half
     half = np.left_shift(1, shift - 1)
     out = sig & (2 * half - 1)
     return sig >> shift, compare_half(out > 0, out >= half, out > half)
@@ -74,9 +74,9 @@ def split(sig: Ints, shift: Ints) -> tuple[Ints, Ints]:
 def split_bits(sig: Ints, shift: Ints, bits: int) -> tuple[Ints, Ints]:
     """sig >> shift, and the highest `bits` of what is shifted out, as an integer; what is below them is dropped.
 
-    sig in [0, 2^53); shift at least 1, and without an upper end; bits at most 32.
+    sig in [0, 2^61); shift at least 1, and without an upper end; bits at most 32.
     """
-    shift = np.minimum(shift, 54 + bits)  # everything out, and below the bits kept
+    shift = np.minimum(shift, 62 + bits)  # everything out, and below the bits kept
     above = np.where(
         shift >= bits, sig >> np.minimum(np.maximum(shift - bits, 0), 63), sig << np.maximum(bits - shift, 0)
     )

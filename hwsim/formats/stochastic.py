@@ -89,15 +89,25 @@ def checked_stochastic(fmt: Kind, random_bits: int | None, seed: int | None, cou
     Raises ValueError for what is missing or out of range, TypeError for what is no integer.
     """
     return Stochastic(
-        _checked("random_bits", random_bits, 1, most_random_bits(fmt), f" for {fmt.name}"),
+        _checked("random_bits", random_bits, 1, _some_random_bits(fmt), f" for {fmt.name}"),
         _checked("seed", seed, 0, (1 << 64) - 1),
         _checked("counter", counter, 0, (1 << 64) - 1),
     )
 
 
 def most_random_bits(fmt: Kind) -> int:
-    """The most random bits: at most a word's, and, with a significand's, at most the exact bits of a number."""
-    return min(MOST_BITS, EXACT_BITS - fmt.precision)
+    """The most random bits: at most a word's, and, with a significand's, at most the exact bits of a number.
+
+    None are left by binary64.
+    """
+    return max(min(MOST_BITS, EXACT_BITS - fmt.precision), 0)
+
+
+def _some_random_bits(fmt: Kind) -> int:
+    most = most_random_bits(fmt)
+    if most == 0:
+        raise InputError(f"rounding must not be {NAME} for {fmt.name}, which has every number's bits")
+    return most
 
 
 def _checked(key: str, value: int | None, least: int, most: int, where: str = "") -> int:

@@ -21,6 +21,7 @@ from hwsim.formats.kind import Class, Fields
 
 VERSION = 2  # of what the files hold and how
 ALL_CODES = 16  # formats of at most so many bits have a row for every code
+MOST_EXPONENT_BITS = 8  # of formats with a row for both ends of every binade
 SHORT = 8  # bits of the formats whose tables are short enough to be kept
 
 
@@ -50,8 +51,9 @@ def landmarks(fmt: Format) -> list[CodeRow]:
 def boundary_codes(fmt: Format) -> list[int]:
     """The codes at which something begins or ends, in both signs.
 
-    Zero, the ends of the subnormals and every power of two among them, the first and the last code of every binade,
-    infinity, the first, the quiet and the canonical NaN. Of a fixed format: every power of two and the code before it.
+    Zero, the ends of the subnormals and every power of two among them, the first and the last code of every binade
+    (of binary64, of some), infinity, the first, the quiet and the canonical NaN. Of a fixed format: every power of two
+    and the code before it.
     """
     match fmt:
         case ExponentFormat():
@@ -75,12 +77,21 @@ def _boundary_magnitudes(fmt: FloatFormat) -> Iterator[int]:
     last = (1 << fmt.fraction_bits) - 1
     for k in range(fmt.fraction_bits):
         yield from (1 << k, (1 << k) - 1)
-    for bexp in range(fmt.top_bexp + 1):
+    for bexp in _boundary_bexps(fmt):
         yield from (bexp << fmt.fraction_bits, bexp << fmt.fraction_bits | last)
     yield fmt.max_magnitude
     if fmt.nan == "ieee":
         top = fmt.top_bexp << fmt.fraction_bits
         yield from (top + 1, top | (last + 1) >> 1)
+
+
+def _boundary_bexps(fmt: FloatFormat) -> Iterable[int]:
+    """Every biased exponent; of more than 8 bits those at the ends, around 2^0 and around powers of two."""
+    if fmt.exponent_bits <= MOST_EXPONENT_BITS:
+        return range(fmt.top_bexp + 1)
+    places = {0, fmt.bias, fmt.top_bexp, *(1 << k for k in range(fmt.exponent_bits))}
+    near = {place + step for place in places for step in range(-3, 4)}
+    return sorted(near & set(range(fmt.top_bexp + 1)))
 
 
 def _row(fmt: Format, code: int) -> CodeRow:

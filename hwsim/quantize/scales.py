@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hwsim.errors import InputError
 from hwsim.formats import container_dtype
-from hwsim.formats.exact import ExactNumbers, exact
+from hwsim.formats.exact import LAST, SIG_BITS, ExactNumbers, exact
 from hwsim.formats.rounding import Ints
 from hwsim.quantize.division import Floats
 from hwsim.quantize.rule import Apply, Rule, Select, TensorScale, is_f32
@@ -76,7 +76,7 @@ def power_exponents(rule: Rule, amax: Floats) -> Ints:
         case Select.CEIL:
             exp = _ceil(number) - rule.emax
         case Select.EVEN:  # the floor of the magnitude + half an ulp, that of an element in its binade
-            exp = number.exp + (number.sig + (1 << 51 - rule.fraction_bits) >> 53) - rule.emax
+            exp = number.exp + (number.sig + (1 << LAST - 1 - rule.fraction_bits) >> SIG_BITS) - rule.emax
         case Select.RCEIL | Select.RCEIL_RECIPROCAL:
             with np.errstate(over="ignore", under="ignore"):
                 single, largest = amax.astype(np.float32), np.float32(rule.largest)
@@ -91,7 +91,7 @@ def power_exponents(rule: Rule, amax: Floats) -> Ints:
 
 def _ceil(number: ExactNumbers) -> Ints:
     """ceil(log2(magnitude)), without taking a logarithm, which would round."""
-    return np.asarray(number.exp + (number.sig != 1 << 52))
+    return np.asarray(number.exp + (number.sig != 1 << LAST))
 
 
 def _exponent_range(rule: Rule) -> tuple[int, int]:

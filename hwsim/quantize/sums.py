@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats.exact import exact
+from hwsim.formats.exact import SIG_BITS, exact
 
 PIECE = 30  # bits; a sum of 2^33 pieces stays within int64
 
@@ -69,5 +69,6 @@ def square_sum(magnitudes: NDArray[np.float64]) -> tuple[int, int]:
 
 def _trimmed(sig: NDArray[np.int64], exp: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Numbers as integers and exponents of their units; with 24 bits, and so fewer pieces, where all are binary32's."""
+    sig = sig >> SIG_BITS - 53  # what is below binary64's bits is zero
     cut = 29 if not (sig & ((1 << 29) - 1)).any() else 0
     return sig >> cut, exp - 52 + cut

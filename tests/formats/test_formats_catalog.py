@@ -11,7 +11,7 @@ from hwsim.formats.yamlfile import SpecError
 SHIPPED = [
     *("e4m3", "e5m2", "e4m3-ieee", "e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz", "e3m4", "e3m4-finite"),
     *("hfp8-e4m3", "hfp8-e5m2", "e3m2", "e2m3", "e2m1", "mxint8", "int8", "i32", "e8m0", "ue4m3", "ue8m0"),
-    *("f16", "bf16", "e5m6", "dlfloat16", "tf32", "e8m13", "f32"),
+    *("f16", "bf16", "e5m6", "dlfloat16", "tf32", "e8m13", "f32", "f64"),
 ]
 E4M3 = "kind: float\nexponent_bits: 4\nfraction_bits: 3\nbias: 7\n"
 
@@ -45,6 +45,7 @@ def test_shipped_formats():
         ("tf32", 0x7F7FE000 >> 13, 127, -126, 19),
         ("e8m13", 0x7F7FFC00 >> 10, 127, -126, 22),
         ("f32", 0x7F7FFFFF, 127, -126, 32),
+        ("f64", 0x7FEFFFFFFFFFFFFF, 1023, -1022, 64),
         ("e4m3-ieee", 0x77, 7, -6, 8),
         ("e4m3fnuz", 0x7F, 7, -7, 8),
         ("e5m2fnuz", 0x7F, 15, -15, 8),
@@ -198,7 +199,7 @@ def test_a_file_that_cannot_be_read(tmp_path):
     [
         ("e4m4", r"unknown format 'e4m4': did you mean e4m3, "),
         ("E4M3", r"unknown format 'E4M3': did you mean e4m3, "),
-        ("zzz", r"unknown format 'zzz': known: e4m3, e5m2, .*, f32$"),
+        ("zzz", r"unknown format 'zzz': known: e4m3, e5m2, .*, f64$"),
         ("", r"unknown format '': known: "),
         ("binary8p8se", r"unknown format 'binary8p8se': precision must be 1 to 7 for a signed format of 8 bits, not 8"),
         ("binary8p9uf", r"precision must be 1 to 8 for an unsigned format of 8 bits, not 9"),

@@ -370,5 +370,5 @@ def test_other_random_words_are_seen(other, monkeypatch):
 
 
 def test_every_format_that_ships_is_in_these_tests():
-    assert set(formats()) == {*NARROW, *WIDE, "f32", "i32"} & set(formats())
+    assert set(formats()) == {*NARROW, *WIDE, "f32", "i32", "f64"} & set(formats())
     assert traps("e2m1").size > loops.TILE and lookup.U is np.uint32

@@ -257,6 +257,7 @@ def test_containers():
         **dict.fromkeys([name for name, fmt in formats().items() if fmt.bits <= 8], "uint8"),
         **dict.fromkeys(["f16", "bf16", "e5m6", "dlfloat16"], "uint16"),
         **dict.fromkeys([*WIDE, "i32"], "uint32"),
+        "f64": "uint64",
     }
 
 

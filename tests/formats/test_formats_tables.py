@@ -36,6 +36,7 @@ DTYPES = {
     "f16": np.float16,
     "bf16": ml_dtypes.bfloat16,
     **dict.fromkeys(["tf32", "e8m13", "f32"], np.float32),
+    "f64": np.float64,
 }
 GFLOAT = {
     "e4m3": gf.format_info_ocp_e4m3,
@@ -115,7 +116,8 @@ def test_landmarks_are_where_something_begins_or_ends(name):
 def test_values_are_those_of_other_decoders(name):
     header, rows = table(name)
     assert header == ["code", "class", "sign", "exp", "sig", "value"]
-    fmt, codes = get_format(name), np.array([int(row[0], 16) for row in rows])
+    fmt = get_format(name)
+    codes = np.array([int(row[0], 16) for row in rows], np.uint64 if fmt.bits == 64 else np.int64)
     values = np.array([float.fromhex(row[5]) for row in rows])
     if fmt.container_bits <= 16:
         assert codes.tolist() == list(range(1 << fmt.container_bits))
