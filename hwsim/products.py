@@ -71,8 +71,8 @@ def dot(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scal
     instructions (`hwsim docs arithmetic`).
     c: (n,) codes, or floats, of `operands.addend`; None is +0.
     scale_a, scale_b: (n, K / block) codes of the shared scales, block being that along K; None for an unscaled unit.
-    Returns (n,) float32 or float16 with exact bits, where the result stands in a binary32 or binary16 container
-    (NaNs with their payloads), else codes: uint8, uint16 or uint32.
+    Returns (n,) float64, float32 or float16 with exact bits, where the result stands in a container of binary64,
+    binary32 or binary16 (NaNs with their payloads), else codes: uint8, uint16 or uint32.
     Raises TypeError for any other dtype; ValueError for a code out of range, a shape that does not fit and for what
     the unit does not take; NotImplementedYet for a unit that asks for what hwsim does not have.
     """
@@ -195,9 +195,7 @@ def _scales(
     return codes_a, codes_b
 
 
-def _dots_by_definition(
-    unit: Unit, a: Codes, b: Codes, c: Codes, scales: tuple[Codes, Codes] | None
-) -> NDArray[np.uint32]:
+def _dots_by_definition(unit: Unit, a: Codes, b: Codes, c: Codes, scales: tuple[Codes, Codes] | None) -> Codes:
     """Dot products by the model, in Python's integers."""
     definition, k = definition_of(unit), a.shape[1]
     none: list[list[int]] = [[]] * len(a)
@@ -206,7 +204,7 @@ def _dots_by_definition(
         of_a = per_term(scales[0], unit.scale.length("a"), k).tolist()
         of_b = per_term(scales[1], unit.scale.length("b"), k).tolist()
     rows = zip(a.tolist(), b.tolist(), c.tolist(), of_a, of_b, strict=True)
-    return np.array([definition.dot(*row).code for row in rows], np.uint32)
+    return np.array([definition.dot(*row).code for row in rows], container_dtype(unit.output))
 
 
 def _matrix_by_definition(operands: ProductOperands, out: Codes, progress: Progress) -> None:
@@ -218,6 +216,6 @@ def _matrix_by_definition(operands: ProductOperands, out: Codes, progress: Progr
         scales = None
         if scale_a is not None and scale_b is not None:
             scales = np.repeat(scale_a, n, axis=0), scale_b.T
-        c = operands.addends(slice(i, i + 1), slice(0, n))[0]
+        c = operands.addends(slice(i, i + 1), slice(0, n), container_dtype(unit.output))[0]
         out[i] = _dots_by_definition(unit, np.repeat(rows, n, axis=0), columns.T, c, scales)
         progress(n * operands.a.shape[1])

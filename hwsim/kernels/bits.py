@@ -70,6 +70,17 @@ def _drop_bits(_: Value, x: Value, drop: Value) -> Value:
     return x(x, types.int64), code
 
 
+def _fma(_: Value, x: Value, y: Value, z: Value) -> Value:
+    """x * y + z, rounded once, to nearest."""
+    if not isinstance(x, types.Float) or not x == y == z:
+        return None
+
+    def code(context: Value, builder: Builder, signature: Value, arguments: Value) -> Value:
+        return builder.fma(*arguments)
+
+    return x(x, x, x), code
+
+
 def _as_bits(builder: Builder, x: Value) -> Value:
     return builder.bitcast(x, ir.IntType(32 if isinstance(x.type, ir.FloatType) else 64))
 
@@ -77,3 +88,4 @@ def _as_bits(builder: Builder, x: Value) -> Value:
 binade: Callable[[float], float] = intrinsic(_binade)
 jam: Callable[[float, float], float] = intrinsic(_jam)
 drop_bits: Callable[[float, int], float] = intrinsic(_drop_bits)
+fma: Callable[[float, float, float], float] = intrinsic(_fma)

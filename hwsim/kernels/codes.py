@@ -33,6 +33,8 @@ def values_of(fmt: Format, codes: Codes) -> Floats:
     """The values of codes, in their shape, contiguous. NaNs and infinities are float64's."""
     if fmt.container_bits <= TABLE_BITS:
         return np.ascontiguousarray(np.take(decode_table(fmt), codes))
+    if fmt.container_bits == 64:
+        return np.ascontiguousarray(codes, np.uint64).view(np.float64)
     if isinstance(fmt, FloatFormat) and _is_binary32(fmt):
         # A NaN may be a signalling one.
         with np.errstate(invalid="ignore"):

@@ -22,7 +22,7 @@ from hwsim.formats.codes import Codes
 from hwsim.kernels.codes import Floats, codes_of
 from hwsim.kernels.extents import extent
 from hwsim.kernels.floats import CarrierType, RoundingTarget, round_in, settled, sum_in
-from hwsim.kernels.kernel import Rows
+from hwsim.kernels.kernel import WORD, Rows
 from hwsim.kernels.targets import register_target, targets_lack
 from hwsim.kernels.values import FloatOperand, addend_values, pack, paired
 from hwsim.spec import LateAdd, Unit
@@ -51,6 +51,7 @@ class FloatKernel(ABC):
     rows: int
     columns: int
     longest = sys.maxsize
+    word = WORD
 
     def __init__(self, unit: Unit, fold: bool, kind: CarrierType = np.float64):
         """fold: factors are multiplied by their scales when they are packed. kind: what they are packed as."""

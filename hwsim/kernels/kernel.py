@@ -11,7 +11,10 @@ from hwsim.formats.codes import Codes
 
 # Codes (n, K) and scales' codes (n, K / block), or None for an unscaled unit.
 Rows = tuple[Codes, Codes | None]
+# Codes in a kernel's `word`.
+Words = NDArray[Any]
 Packed = TypeVar("Packed")
+WORD: np.dtype[np.unsignedinteger[Any]] = np.dtype(np.uint32)
 
 
 class Kernel(Protocol[Packed]):
@@ -27,6 +30,8 @@ class Kernel(Protocol[Packed]):
     """Columns of B that `run` likes to have at once."""
     longest: int
     """The largest K whose sums it holds."""
+    word: np.dtype[np.unsignedinteger[Any]]
+    """The dtype of addends' and results' codes: uint32, which holds narrower ones too, or uint64."""
 
     @property
     def general(self) -> Self:
@@ -38,13 +43,13 @@ class Kernel(Protocol[Packed]):
     def pack_b(self, codes: Codes, scales: Codes | None) -> Packed:
         """Columns of B: codes (K, n), any strides, and scales' codes (K / block, n), or None."""
 
-    def run(self, a: Packed, b: Packed, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
+    def run(self, a: Packed, b: Packed, c: Words, out: Words) -> None:
         """Write the results' codes (m, n) to `out`. c: (m, n) codes of the addend's format; zeros where there is none.
 
         `c` and `out` may be views of larger arrays, contiguous along n.
         """
 
-    def pairs(self, a: Rows, b: Rows, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
+    def pairs(self, a: Rows, b: Rows, c: Words, out: Words) -> None:
         """Write the results' codes (n,) of row i of a with row i of b to `out`. c: (n,)."""
 
 

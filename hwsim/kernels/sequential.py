@@ -8,17 +8,21 @@ from functools import lru_cache
 from hwsim.compiled import compiled
 from hwsim.kernels.additions import Additions, AdditionsKernel, additions_lack
 from hwsim.kernels.floats import RoundingTarget, round_in, sum_in
+from hwsim.kernels.fma import FmaKernel, carrier_of
 from hwsim.kernels.values import Carried
 from hwsim.spec import SequentialSum, Unit
 
 
 def lacks(unit: Unit, rule: SequentialSum) -> Iterator[str]:
     """What this kernel does not hold, as keys with their values."""
-    yield from additions_lack(unit, rule)
+    if carrier_of(unit, rule) is None:
+        yield from additions_lack(unit, rule)
 
 
-def kernel(unit: Unit, rule: SequentialSum) -> AdditionsKernel:
+def kernel(unit: Unit, rule: SequentialSum) -> AdditionsKernel | FmaKernel:
     """The kernel of a unit of this method that lacks nothing."""
+    if (carrier := carrier_of(unit, rule)) is not None:
+        return FmaKernel(unit, carrier)
     return AdditionsKernel(unit, rule, additions)
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hwsim.formats.codes import Codes
-from hwsim.kernels.kernel import AnyKernel, Kernel
+from hwsim.kernels.kernel import WORD, AnyKernel, Kernel, Words
 from hwsim.spec import Unit
 from hwsim.spec.arguments import filled, pad
 
@@ -62,11 +61,11 @@ class ProductOperands(NamedTuple):
         given = self.scale_b[:, np.arange(at.start, at.stop) // scale.b.block[1]].T
         return codes, filled(given, scale, "b", codes.shape[0]).T
 
-    def addends(self, rows: slice, columns: slice) -> NDArray[np.uint32]:
-        """The codes of C."""
+    def addends(self, rows: slice, columns: slice, word: np.dtype[Any] = WORD) -> Words:
+        """The codes of C. word: a kernel's."""
         if self.c is None:
-            return np.zeros((rows.stop - rows.start, columns.stop - columns.start), np.uint32)
-        return self.c[rows, columns].astype(np.uint32)
+            return np.zeros((rows.stop - rows.start, columns.stop - columns.start), word)
+        return self.c[rows, columns].astype(word)
 
 
 def multiply(
@@ -88,7 +87,7 @@ def multiply(
     def block(at: slice, columns: list[tuple[slice, Packed]]) -> None:
         packed = kernel.pack_a(*operands.rows(at))
         for across, panel in columns:
-            c = operands.addends(at, across)
+            c = operands.addends(at, across, kernel.word)
             results = np.empty_like(c)
             kernel.run(packed, panel, c, results)
             out[at, across] = results
@@ -105,15 +104,13 @@ def multiply(
             del columns, parts
 
 
-def multiply_pairs(
-    kernel: AnyKernel, a: Codes, b: Codes, c: Codes, scales: tuple[Codes, Codes] | None
-) -> NDArray[np.uint32]:
+def multiply_pairs(kernel: AnyKernel, a: Codes, b: Codes, c: Codes, scales: tuple[Codes, Codes] | None) -> Words:
     """The results' codes (n,) of a[i] . b[i] + c[i]. a, b: (n, K), filled up; scales: (n, blocks), filled too."""
-    out = np.empty(len(a), np.uint32)
+    out = np.empty(len(a), kernel.word)
 
     def part(at: slice) -> None:
         of_a, of_b = (None, None) if scales is None else (scales[0][at], scales[1][at])
-        kernel.pairs((a[at], of_a), (b[at], of_b), c[at].astype(np.uint32), out[at])
+        kernel.pairs((a[at], of_a), (b[at], of_b), c[at].astype(kernel.word), out[at])
 
     if a.size <= WORTH_THREADS:
         part(slice(0, len(a)))

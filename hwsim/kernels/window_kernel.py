@@ -23,7 +23,7 @@ from hwsim.kernels.codes import Floats, codes_of, values_of
 from hwsim.kernels.extents import exponent_range
 from hwsim.kernels.group import NAN_EXP
 from hwsim.kernels.integers import Int64s
-from hwsim.kernels.kernel import Rows
+from hwsim.kernels.kernel import WORD, Rows
 from hwsim.kernels.order import lane_indices
 from hwsim.kernels.packed import NOT_PACKED, WindowOperand, aligned_bytes, pack_columns, pack_rows
 from hwsim.kernels.strips import WIDE, Addresses, Packing, finish_of, sums_of, vector_run
@@ -41,7 +41,7 @@ SCALES_AT = {"product": AT_PRODUCTS, "subgroup": AT_SUBGROUPS, "promotion": AT_P
 class WindowKernel:
     """Sums in windows of 64 bits, or of 16 or 32 bits in vectors."""
 
-    rows, columns, longest = 256, 512, sys.maxsize
+    rows, columns, longest, word = 256, 512, sys.maxsize, WORD
 
     def __init__(self, unit: Unit, numbers: WindowNumbers, vectors: Vectors | None = None):
         """numbers: of the unit's window. vectors: the lanes that hold it, or none."""

@@ -158,9 +158,9 @@ def check_broadcast(what: str, shape: Shape, wanted: Shape) -> None:
 
 
 def result_dtype(unit: Unit) -> np.dtype[Any]:
-    """The dtype of results: float32 or float16 in containers of these formats, else the codes' dtype."""
+    """The dtype of results: float64, float32 or float16 in containers of these formats, else the codes' dtype."""
     own = own_dtype(unit.output)
-    return np.dtype(own) if own in {"float32", "float16"} else container_dtype(unit.output)
+    return np.dtype(own) if own in {"float64", "float32", "float16"} else container_dtype(unit.output)
 
 
 def result_array(unit: Unit, codes: Codes) -> NDArray[Any]:

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from built_presets import one_of_each, one_of_each_family
 from model.model_witness import FORMS, Witness
+from model.witness_numbers import Form
 from odd_units import NAMED, ODD, unit
 
 import hwsim
@@ -29,9 +30,22 @@ def mapping(name: str) -> dict[str, Any]:
 def shipped() -> dict[str, dict[str, Any]]:
     """The plain mappings of all presets: what the members of a family share, with what each has of its own."""
     families = [family for path in PRESETS.glob("*.yaml") for family in yaml.safe_load_all(path.read_text())]
-    return {
-        name: merged(family.get("shared", {}), own) for family in families for name, own in family["members"].items()
-    }
+    return {name: merged(family.get("shared", {}), own) for family in families for name, own in members(family).items()}
+
+
+def members(family: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What each member of a family has of its own: as written, or of every pair of factors and every result."""
+    if "members" in family:
+        written: dict[str, dict[str, Any]] = family["members"]
+        return written
+    found = {}
+    for a in family["factors"]:
+        for b in family["factors"]:
+            for result, own in family["results"].items():
+                name = family["each"]["unit"].replace("{factors}", a if a == b else a + "x" + b)
+                operands = {**own.get("operands", {}), "a": a, "b": b}
+                found[name.replace("{result}", result)] = {**own, "operands": operands}
+    return found
 
 
 def merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
@@ -64,6 +78,8 @@ def codes(random: np.random.Generator, name: str, count: int, profile: str) -> l
     sign = 1 << used - 1
     if form.top == "power" or not form.signed:
         return random.integers(0, 1 << used, count).tolist()  # type: ignore[no-any-return]
+    if used == 64:
+        return [of_64_bits(random, form, profile) for _ in range(count)]
     if profile == "any" or form.top == "fixed":
         drawn = random.integers(0, 2 * sign, count)
     else:
@@ -74,6 +90,16 @@ def codes(random: np.random.Generator, name: str, count: int, profile: str) -> l
     if profile == "sparse":
         drawn = np.where(random.random(count) < 0.7, drawn & sign, drawn)
     return [int(code) << padding for code in drawn]
+
+
+def of_64_bits(random: np.random.Generator, form: Form, profile: str) -> int:
+    """A code of 64 bits, by its exponent: any, or as `codes` says; a third of the fractions are short."""
+    low, high = {"any": (0, 2048), "small": (0, 40), "large": (1500, 2047), "sparse": (0, 2047)}.get(
+        profile, (990, 1060)
+    )
+    fraction = int(random.integers(0, 1 << form.fraction_bits)) >> int(random.choice([0, 0, 30]))
+    code = int(random.integers(low, high)) << form.fraction_bits | fraction
+    return int(random.integers(0, 2)) << 63 | (0 if profile == "sparse" and random.random() < 0.7 else code)
 
 
 PROFILES = ("any", "finite", "small", "large", "sparse", "cancel", "beside")
@@ -162,11 +188,11 @@ def run(name: str | Unit, given: list[Case]) -> list[int]:
     results = [0] * len(given)
     for k in {len(case.a) for case in given}:
         chosen = [index for index, case in enumerate(given) if len(case.a) == k]
-        a, b = (np.array([given[index][side] for index in chosen]) for side in (0, 1))
-        c = None if used.operands.addend is None else np.array([given[index].c for index in chosen])
+        a, b = (np.array([given[index][side] for index in chosen], np.uint64) for side in (0, 1))
+        c = None if used.operands.addend is None else np.array([given[index].c for index in chosen], np.uint64)
         shared = [np.array([given[index][side] for index in chosen]) for side in (3, 4)] if used.scale else [None, None]
         out = hwsim.model.dot(used, a, b, c, *shared)
-        bits = out.view({2: np.uint16, 4: np.uint32}[out.itemsize]) if out.dtype.kind == "f" else out
+        bits = out.view(f"u{out.itemsize}") if out.dtype.kind == "f" else out
         for index, code in zip(chosen, bits.tolist(), strict=True):
             results[index] = code
     return results

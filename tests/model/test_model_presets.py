@@ -70,11 +70,11 @@ def rule(name: str) -> dict[str, Any]:
     return dumped
 
 
-MIXED = [name for name in presets() if re.search("x(e4m3|e5m2)", name) and not name.startswith("hfp8-")]
+MIXED = [name for name in presets() if re.search(r"-e\dm\d\w*xe\dm\d", name) and not name.startswith(("hfp8-", "mx-"))]
 
 
 def test_mixed_factors_follow_the_rule_of_equal_ones() -> None:
-    assert len(MIXED) == 33
+    assert len(MIXED) == 129
     for name in MIXED:
         before, a, b, after = re.split("-(e[^x]*)x(e[^-]*)-", name)
         assert (load_unit(name).operands.a.name, load_unit(name).operands.b.name) == (a, b)

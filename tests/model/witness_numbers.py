@@ -51,6 +51,7 @@ FORMS = {
     "tf32": Form(8, 10, 127, "ieee", 32, 0x7FFFFFFF),
     "e8m13": Form(8, 13, 127, "ieee", 32, 0x7FFFFFFF),
     "f32": Form(8, 23, 127, "ieee", 32, 0x7FFFFFFF),
+    "f64": Form(11, 52, 1023, "ieee", 64, 0x7FFFFFFFFFFFFFFF),
     "mxint8": Form(0, 6, 0, "fixed", 8),
     "int8": Form(0, 0, 0, "fixed", 8),
     "i32": Form(0, 0, 0, "fixed", 32),
@@ -124,6 +125,9 @@ def write(name: str, negative: bool, magnitude: Fraction) -> int:
     if form.top == "ieee" and form.exponent_bits == 8:  # binary32, or the upper bits of one
         bits: int = struct.unpack("<I", struct.pack("<f", float(magnitude)))[0]
         return (bits | negative << 31) >> 32 - form.container
+    if name == "f64":
+        double: int = struct.unpack("<Q", struct.pack("<d", float(magnitude)))[0]
+        return double | negative << 63
     if name == "f16":
         half: int = struct.unpack("<H", struct.pack("<e", float(magnitude)))[0]
         return half | negative << 15

@@ -51,13 +51,17 @@ PTX_SCALES = {"e8m0": "ue8m0", "ue4m3": "ue4m3"}
 
 @dataclass(frozen=True)
 class Instruction:
-    """One of MMA-Sim's operations. module, kind, arch, name: what makes it. packed: two e2m1 codes to a byte."""
+    """One of MMA-Sim's operations, by what makes it."""
 
     module: str
     kind: str
     arch: str
     name: str
-    packed: bool = False
+
+    @property
+    def packed(self) -> bool:
+        """Whether it takes two e2m1 codes in a byte."""
+        return "mxf4" in self.name
 
     def made(self) -> Any:
         """The operation. Imports PyTorch, and compiles MMA-Sim's FMA once."""
@@ -72,45 +76,77 @@ def _made(of: Instruction) -> Any:
 
 
 def instruction_of(unit: Unit) -> Instruction | None:
-    """The counterpart of a preset; None where MMA-Sim has none."""
-    a, b, result = unit.operands.a.name, unit.operands.b.name, "f16" if unit.result.format.bits == 16 else "f32"
-    if found := re.match(r"(volta|turing|ampere|ada|hopper|blackwell)-mma-", unit.name):
-        if a in ("e4m3", "e5m2") and found[1] != "ada":
-            return None  # emulated through f16, which MMA-Sim does not have
-        k = 4 if found[1] == "volta" else {"tf32": 8, "e4m3": 32, "e5m2": 32, "f64": 4}.get(a, 16)
-        shape = f"m8n8k{k}" if k == 4 else f"m16n8k{k}"
-        return Instruction("nv_ptx", "MMA", GENERATIONS[found[1]], f"{shape}.{result}.{a}.{b}.{result}")
+    """The counterpart of a preset, of those that have its arithmetic one with a long K; None where MMA-Sim has none."""
+    a, b, result = unit.operands.a.name, unit.operands.b.name, RESULTS[unit.result.format.container_bits]
+    if found := re.match(r"([a-z-]+)-mma-(?:k(\d+)-)?", unit.name):
+        return _mma(unit, found[1], found[2], f"{result}.{a}.{b}")
     if unit.name.startswith("hopper-wgmma-"):
-        return Instruction("nv_ptx", "WGMMA", "Hopper", f"m64n8k{32 // (unit.operands.a.bits // 8)}.{result}.{a}.{b}")
+        return Instruction("nv_ptx", "WGMMA", "Hopper", f"m64n8k{_bytes_32(a)}.{result}.{a}.{b}")
     if unit.name.startswith("blackwell-tcgen05-"):
-        return Instruction("nv_ptx", "TCGen05MMA", "Blackwell", f"m64n8k32.kind::f8f6f4.{result}.{a}.{b}")
-    if unit.name.startswith("geforce-blackwell-mma-"):
-        name = f"m16n8k32.kind::f8f6f4.{result}.{a}.{b}.{result}"
-        return Instruction("nv_ptx", "MMA", "RTX Blackwell", name)
+        kind = "f16" if a == "bf16" else a if a in ("f16", "tf32") else "f8f6f4"
+        return Instruction("nv_ptx", "TCGen05MMA", "Blackwell", f"m64n8k{_bytes_32(a)}.kind::{kind}.{result}.{a}.{b}")
     if (found := re.match(r"blackwell-(mx\w+?)-", unit.name)) and unit.scale is not None:
         k, block = (32, 32) if found[1] == "mxf8f6f4" else (64, unit.scale.length("a"))
         scale = PTX_SCALES[unit.scale.of("a").format.name]
         name = f"m16n8k{k}.kind::{found[1]}.block{block}.f32.{a}.{b}.f32.{scale}"
-        return Instruction("nv_ptx", "MMABlockScale", "RTX Blackwell", name, packed=k == 64)
-    if (found := re.match(r"cdna([123])-mfma(1k)?-(\w+?)-", unit.name)) and not unit.name.endswith("-tree"):
-        return Instruction("amd", "MFMA", f"CDNA{found[1]}", _amd(found[1], bool(found[2]), a, b, unit.name))
+        return Instruction("nv_ptx", "MMABlockScale", "RTX Blackwell", name)
+    if (found := re.match(r"cdna([123])-mfma(1k)?-(?:k\d+-)?(\w+?)-", unit.name)) and not unit.name.endswith("-tree"):
+        return Instruction("amd", "MFMA", f"CDNA{found[1]}", _amd(found[1], found[3], bool(found[2]), unit))
     return None
 
 
-def _amd(generation: str, wide: bool, a: str, b: str, name: str) -> str:
-    kind = "xf32" if "-xf32-" in name else a
-    if generation == "3":
-        k = {"f16": 16, "bf16": 16, "xf32": 8}.get(kind, 32)
-        both = f"{AMD[a]}_{AMD[b]}" if k == 32 else AMD[kind]
-        return f"f32_16x16x{k}_{both}"
-    return f"f32_16x16x{16 if kind == 'f16' or wide else 8}{AMD[kind]}{'_1k' if wide else ''}"
+RESULTS = {16: "f16", 32: "f32", 64: "f64"}
 
 
-def run(unit: Unit, a: Codes, b: Codes, c: Codes, scale_a: Codes | None = None, scale_b: Codes | None = None) -> Codes:
-    """The result codes of n dot products. a, b: (n, K); c: (n,); scales: (n, blocks)."""
-    made = instruction_of(unit)
-    if made is None:
-        raise LookupError(f"MMA-Sim has no counterpart of {unit.name}")
+def _bytes_32(fmt: str) -> int:
+    """K of the instructions that take 32 bytes of a row."""
+    return 32 * 8 // {"f16": 16, "bf16": 16, "tf32": 32}.get(fmt, 8)
+
+
+def _mma(unit: Unit, arch: str, k: str | None, types: str) -> Instruction | None:
+    a, addend = unit.operands.a.name, unit.operands.addend
+    assert addend is not None
+    eight = a not in ("f16", "bf16", "tf32", "f64")
+    if eight and arch in ("hopper", "blackwell"):
+        return None  # emulated through f16, which MMA-Sim does not have
+    if arch == "volta" or a == "f64":
+        shape = "m8n8k4"
+    elif k is None:
+        shape = f"m16n8k{unit.instruction.k}"
+    else:
+        shape = f"m16n8k{k}"
+    kind = ".kind::f8f6f4" if eight and arch == "geforce-blackwell" and k is None else ""
+    return Instruction("nv_ptx", "MMA", GENERATIONS[arch], f"{shape}{kind}.{types}.{addend.name}")
+
+
+def _amd(generation: str, kind: str, wide: bool, unit: Unit) -> str:
+    a, b, short = unit.operands.a.name, unit.operands.b.name, "-k4-" in unit.name
+    if kind == "f64":
+        return "f64_16x16x4_f64" if generation == "3" else "f64_16x16x4f64"
+    if kind == "f32":
+        return "f32_16x16x4_f32" if generation == "3" else "f32_16x16x4f32"
+    if generation != "3":
+        return f"f32_16x16x{16 if kind == 'f16' or wide else 8}{AMD[kind]}{'_1k' if wide else ''}"
+    if kind == "xf32":
+        return "f32_16x16x8_xf32"
+    if kind in ("f16", "bf16"):
+        return f"f32_16x16x4_4b_{kind}" if short else f"f32_16x16x16_{kind}"
+    return f"f32_16x16x32_{AMD[a]}_{AMD[b]}"
+
+
+def run(
+    made: Instruction,
+    unit: Unit,
+    a: Codes,
+    b: Codes,
+    c: Codes,
+    scale_a: Codes | None = None,
+    scale_b: Codes | None = None,
+) -> Codes:
+    """An instruction's result codes of n dot products in a unit's formats.
+
+    a, b: (n, K); c: (n,); scales: (n, blocks).
+    """
     operands = unit.operands
     given = [_factor(operands.a.name, a, made.packed), _factor(operands.b.name, b, made.packed)]
     if operands.addend is not None:

@@ -38,7 +38,7 @@ def uniform(fmt: Any, shape: tuple[int, ...], rng: Rng) -> Codes:
     """Any codes, special ones included."""
     if isinstance(fmt, ExponentFormat):
         return rng.integers(0, 1 << fmt.bits, shape).astype(np.uint8)
-    return (rng.integers(0, 1 << fmt.bits, shape) << fmt.padding).astype(container_dtype(fmt))
+    return rng.integers(0, 1 << fmt.bits, shape, np.uint64).astype(container_dtype(fmt)) << fmt.padding
 
 
 def numbers(fmt: FloatFormat, exps: Codes, rng: Rng) -> Codes:
@@ -46,8 +46,13 @@ def numbers(fmt: FloatFormat, exps: Codes, rng: Rng) -> Codes:
     most = fmt.max_magnitude >> fmt.fraction_bits
     field = np.clip(exps + fmt.bias, 0, most)
     magnitude = np.minimum(field << fmt.fraction_bits | _fraction(fmt, exps.shape, rng), fmt.max_magnitude)
-    sign = rng.integers(0, 2, exps.shape) * (fmt.sign_bit if fmt.signed else 0)
-    return ((sign | magnitude) << fmt.padding).astype(container_dtype(fmt))
+    return magnitude.astype(container_dtype(fmt)) << fmt.padding | signs(fmt, exps.shape, rng)
+
+
+def signs(fmt: FloatFormat, shape: tuple[int, ...], rng: Rng) -> Codes:
+    """Zeros of both signs, where the format has signs."""
+    sign = np.array(fmt.sign_bit << fmt.padding if fmt.signed else 0, container_dtype(fmt))
+    return np.where(rng.integers(0, 2, shape) == 1, sign, 0 * sign)
 
 
 def _fraction(fmt: FloatFormat, shape: tuple[int, ...], rng: Rng) -> Codes:
@@ -63,10 +68,10 @@ def negated(fmt: FloatFormat, codes: Codes) -> Codes:
 
 
 class Drawn:
-    """Draws of one unit. n: dot products of each kind."""
+    """Draws of one unit. n: dot products of each kind. k: products of each."""
 
-    def __init__(self, unit: Unit, n: int, rng: Rng):
-        self.unit, self.n, self.rng, self.k = unit, n, rng, unit.instruction.k
+    def __init__(self, unit: Unit, n: int, rng: Rng, k: int):
+        self.unit, self.n, self.rng, self.k = unit, n, rng, k
         operands = unit.operands
         self.formats: tuple[Any, Any, Any] = (operands.a, operands.b, operands.addend)
         self.shapes = ((n, self.k), (n, self.k), (n,))
@@ -124,8 +129,7 @@ class Drawn:
         """Many zeros of both signs, in factors and addends."""
         drawn = self.of(4)
         for fmt, codes in zip(self.formats, (drawn.a, drawn.b, drawn.c), strict=True):
-            sign = self.rng.integers(0, 2, codes.shape) * (fmt.sign_bit << fmt.padding)
-            codes[...] = np.where(self.rng.random(codes.shape) < 0.6, sign, codes)
+            codes[...] = np.where(self.rng.random(codes.shape) < 0.6, signs(fmt, codes.shape, self.rng), codes)
         sign_bit = self.formats[0].sign_bit << self.formats[0].padding
         drawn.a[self.rng.random(self.n) < 0.3] &= drawn.a.dtype.type(sign_bit)
         return drawn
@@ -141,8 +145,8 @@ class Drawn:
     def with_addend(self, magnitudes: Callable[[FloatFormat], list[int]]) -> Operands:
         """Addends of these magnitudes in both signs, beside products of any size that a format has."""
         fmt = self.formats[2]
-        c = self.rng.choice(np.array(magnitudes(fmt)), self.n) | self.rng.integers(0, 2, self.n) * fmt.sign_bit
-        return self.of(6, c=(c << fmt.padding).astype(container_dtype(fmt)))
+        c = self.rng.choice(np.array(magnitudes(fmt), container_dtype(fmt)), self.n) << fmt.padding
+        return self.of(6, c=c | signs(fmt, c.shape, self.rng))
 
     def scaled(self) -> Operands:
         """Any scales; numbers of any exponents where there are none."""
@@ -151,7 +155,8 @@ class Drawn:
     def deep(self) -> Operands:
         """Few products, around the exponents at which zero terms count, with opposites; the addend 0 or tiny."""
         n, k, rng, (a, b, addend) = self.n, self.k, self.rng, self.formats
-        target = (-20 if self.unit.result.format.bits == 16 else -132) + rng.integers(-32, 6, (n, 1))
+        least = {16: -20, 32: -132, 64: -1050}[self.unit.result.format.container_bits]
+        target = least + rng.integers(-32, 6, (n, 1))
         if self.unit.scale is None:
             exps_a = np.repeat(target // 2 + rng.integers(-8, 9, (n, 1)), k, axis=1)
             exps_b = target - exps_a - rng.integers(0, 20, (n, k))
@@ -189,8 +194,8 @@ KINDS: dict[str, Callable[[Drawn], Operands]] = {
 }
 
 
-def drawn(unit: Unit, count: int, seed: int) -> Operands:
-    """`count` dot products or a few more, as many of each kind."""
+def drawn(unit: Unit, count: int, seed: int, k: int | None = None) -> Operands:
+    """`count` dot products or a few more, as many of each kind. k: products of each; None for an instruction's."""
     rng = np.random.default_rng([seed, *unit.name.encode()])
-    each = Drawn(unit, -(-count // len(KINDS)), rng)
+    each = Drawn(unit, -(-count // len(KINDS)), rng, k or unit.instruction.k)
     return join([draw(each) for draw in KINDS.values()])

@@ -12,7 +12,8 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from conftest import missing
-from peers.mmasim_units import Codes, instruction_of, run
+from peers.mmasim_lists import arithmetic, every_instruction, k_of, preset_of
+from peers.mmasim_units import Codes, Instruction, instruction_of, run
 from peers.operands import KINDS, Operands, drawn
 
 import hwsim
@@ -22,7 +23,7 @@ from hwsim.products import kernel_for
 from hwsim.spec import Unit, load_unit, presets
 
 COMPARED = [name for name in presets() if instruction_of(load_unit(name))]
-CASES, SOAKED, AT_ONCE = 2_000, 100_000, 20_000
+CASES, CASES_OF_SHAPES, SOAKED, AT_ONCE = 2_000, 600, 100_000, 20_000
 SEED = 20261123
 
 
@@ -47,18 +48,24 @@ def ours(unit: Unit, given: Operands) -> Codes:
     return multiply_pairs(kernel.general, given.a, given.b, given.c, scales).astype(container_dtype(unit.output))
 
 
-def theirs(unit: Unit, given: Operands) -> Codes:
-    return run(unit, given.a, given.b, given.c, given.scale_a, given.scale_b)
+def theirs(unit: Unit, given: Operands, instruction: Instruction | None = None) -> Codes:
+    """What an instruction returns: the preset's counterpart unless given."""
+    instruction = instruction or instruction_of(unit)
+    assert instruction is not None
+    return run(instruction, unit, given.a, given.b, given.c, given.scale_a, given.scale_b)
+
+
+INFINITY = {16: 0x7C00, 32: 0x7F800000, 64: 0x7FF << 52}
 
 
 def is_nan(codes: Codes, bits: int) -> Codes:
-    """Of binary16 or binary32."""
-    return codes & ((1 << bits - 1) - 1) > (0x7C00 if bits == 16 else 0x7F800000)
+    """Of binary16, binary32 or binary64."""
+    return codes & ((1 << bits - 1) - 1) > INFINITY[bits]
 
 
-def differing(unit: Unit, given: Operands) -> Codes:
+def differing(unit: Unit, given: Operands, instruction: Instruction | None = None) -> Codes:
     """Which results differ: in any bit, or, of a unit whose codes of NaN are not published, in being NaN."""
-    mine, other = ours(unit, given), theirs(unit, given)
+    mine, other = ours(unit, given), theirs(unit, given, instruction)
     different = mine != other
     if unit.result.nan == "any":
         bits = 8 * other.itemsize
@@ -73,31 +80,70 @@ def dropped(given: Operands) -> Codes:
     return given.c & 0x7F800000 == 0x7F800000
 
 
-def compare(name: str, given: Operands) -> None:
+def compare(name: str, given: Operands, instruction: Instruction | None = None) -> None:
     unit = load_unit(name)
-    different = differing(unit, given)
+    different = differing(unit, given, instruction)
     if different.any():
         at = int(np.argmax(different))
         kind = list(KINDS)[at // (len(given.c) // len(KINDS))]
-        mine, other = ours(unit, given)[at], theirs(unit, given)[at]
+        mine, other = ours(unit, given)[at], theirs(unit, given, instruction)[at]
         row = [None if each is None else each[at].tolist() for each in vars(given).values()]
-        pytest.fail(f"{different.sum()} of {len(different)}; {kind}: {mine:#x}, MMA-Sim {other:#x}, of {row}")
+        pytest.fail(
+            f"{name}, {instruction}: {different.sum()} of {len(different)}; {kind}: {mine:#x}, MMA-Sim {other:#x}, "
+            f"of {row}"
+        )
 
 
-def test_most_presets_have_a_counterpart() -> None:
-    assert len(COMPARED) == 81
+def length(unit: Unit) -> int:
+    """Products of a case: an instruction's, or of a unit that takes them one by one, eight."""
+    return unit.instruction.k if unit.instruction.k > 1 else 8
+
+
+@pytest.fixture(scope="module")
+def instructions() -> dict[Instruction, str]:
+    """Every instruction of MMA-Sim, with its preset."""
+    return {instruction: preset_of(instruction) for instruction in every_instruction()}
+
+
+def test_every_instruction_has_a_preset(instructions: dict[Instruction, str]) -> None:
+    assert len(instructions) == 4999
+    assert {preset for preset in instructions.values() if preset not in presets()} == set()
+    # And no preset is compared with an instruction that is another's, or that no list has.
+    assert {name for name in COMPARED if instructions.get(counterpart(name)) != name} == set()
+    assert set(instructions.values()) == set(COMPARED)
+
+
+def counterpart(name: str) -> Instruction:
+    found = instruction_of(load_unit(name))
+    assert found is not None
+    return found
+
+
+def test_every_shape_of_a_preset_is_its_arithmetic(instructions: dict[Instruction, str]) -> None:
+    """Instructions that differ from the preset's counterpart in more than rows and columns, as in K."""
+    seen = {(name, arithmetic(counterpart(name))) for name in COMPARED}
+    others = 0
+    for instruction, name in instructions.items():
+        key = name, arithmetic(instruction)
+        if key not in seen:
+            others += 1
+            compare(name, drawn(load_unit(name), CASES_OF_SHAPES, SEED, k_of(instruction)), instruction)
+        seen.add(key)
+    assert others > 20
 
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_results_are_equal(name: str) -> None:
-    compare(name, drawn(load_unit(name), CASES, SEED))
+    unit = load_unit(name)
+    compare(name, drawn(unit, CASES, SEED, length(unit)))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", COMPARED)
 def test_many_results_are_equal(name: str) -> None:
+    unit = load_unit(name)
     for part in range(SOAKED // AT_ONCE):
-        compare(name, drawn(load_unit(name), AT_ONCE, SEED + 1 + part))
+        compare(name, drawn(unit, AT_ONCE, SEED + 1 + part, length(unit)))
 
 
 def case(unit: Unit, a: list[int], b: list[int], c: int, scales: tuple[list[int], list[int]] | None = None) -> Operands:
