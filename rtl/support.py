@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hwsim.formats import FixedFormat, FloatFormat, Format
-from hwsim.spec import Support, Unit, implemented
+from hwsim.spec import Support, Unit, implemented, wide_codes
 
 from .methods import lacks_of_method
 
@@ -16,6 +16,7 @@ def supports(unit: Unit) -> Support:
     if not general:
         return general
     lacks = (*lacks_of_method(unit.sum), *_scale_and_result(unit), *_instruction(unit), *_factors_and_addend(unit))
+    lacks = (*lacks, *wide_codes(unit))
     return Support(unit.name, "is in the model, but not in the RTL yet", lacks, tuple(_unseen(unit)))
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hwsim.c.sizes import sized
 from hwsim.formats import FixedFormat
-from hwsim.spec import Support, Unit, WindowSum, implemented
+from hwsim.spec import Support, Unit, WindowSum, implemented, wide_codes
 
 MOST_BITS = 2048  # of an integer
 FARTHEST = 1 << 20  # an exponent beyond every one that terms have
 
 
 def supports(unit: Unit) -> Support:
-    """What C lacks of a unit: settings that no implementation has yet, and integers too wide to be practical."""
+    """What C lacks of a unit: what no implementation has yet, codes of 64 bits, integers too wide to be practical."""
     general = implemented(unit)
     if not general:
         return general
@@ -22,4 +22,5 @@ def supports(unit: Unit) -> Support:
         and isinstance(unit.result.format, FixedFormat),
         f"an integer of {bits:,} bits (more than {MOST_BITS:,})": bits > MOST_BITS,
     }
-    return Support(unit.name, "is in the model, but not in C", tuple(what for what, lacks in refused.items() if lacks))
+    lacks = (*wide_codes(unit), *(what for what, lacking in refused.items() if lacking))
+    return Support(unit.name, "is in the model, but not in C", lacks)

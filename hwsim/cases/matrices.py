@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from hwsim.cases.case import Case, block_lengths, dot
 from hwsim.cases.drawing import Stream, normals
+from hwsim.cases.support import draws
 from hwsim.formats import ExponentFormat, FloatFormat, container_dtype
 from hwsim.formats.blocks import BlockScale, one_code, scale_shape
 from hwsim.model.definition import Definition
-from hwsim.spec import Unit, implemented, load_unit
+from hwsim.spec import Unit, load_unit
 from hwsim.spec.keys import Number
 
 VERSION = 2  # of what the files hold and how
@@ -68,7 +69,7 @@ def gemm_problem(unit: Unit, m: int, n: int, k: int, seed: int) -> GemmProblem:
     The elements of a scaled unit are quantised by blocks, with scales that bring each block's largest near the
     format's. Raises NotImplementedYet for a unit that the model does not have.
     """
-    implemented(unit).demand()
+    draws(unit).demand()
     rng = Stream(seed, unit.name, "gemm", m, n, k)
     a = _values(rng, (m, k), axis=0)
     b = _values(rng, (k, n), axis=1)

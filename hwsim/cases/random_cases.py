@@ -11,8 +11,9 @@ from hwsim.cases.batch import Batch
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Ints, key_of
 from hwsim.cases.kinds import DIRECTED, KINDS
+from hwsim.cases.support import draws
 from hwsim.formats import container_dtype
-from hwsim.spec import Unit, implemented
+from hwsim.spec import Unit
 
 if TYPE_CHECKING:
     from hwsim.cases.random_loops import DrawnCases
@@ -47,7 +48,7 @@ def random_cases(unit: Unit, count: int, seed: int) -> list[Case]:
     Case i is of kind i % 8 of `KINDS`. Most have one beat; the others up to `most_beats`.
     Raises NotImplementedYet for a unit that the model does not have.
     """
-    implemented(unit).demand()
+    draws(unit).demand()
     return [case for first, size in runs(count) for case in random_batch(unit, seed, first, size).cases()]
 
 

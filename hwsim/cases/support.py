@@ -15,7 +15,16 @@ from hwsim.spec import (
     Support,
     Unit,
     implemented,
+    wide_codes,
 )
+
+
+def draws(unit: Unit) -> Support:
+    """What of a unit the drawers of random cases lack: what no implementation has, and codes of 64 bits."""
+    general = implemented(unit)
+    if not general:
+        return general
+    return Support(unit.name, "is in the model, but has no cases yet", tuple(wide_codes(unit)))
 
 
 def supports(unit: Unit) -> Support:

@@ -42,6 +42,7 @@ Supports = Callable[[Unit], Support]
 def implementations() -> dict[str, Supports]:
     """The `supports` function of every implementation, by the implementation's name for users."""
     from hwsim import c, kernels, rtl
+    from hwsim.cases.support import draws
     from hwsim.model import clock
 
     return {
@@ -49,6 +50,7 @@ def implementations() -> dict[str, Supports]:
         "compiled code": kernels.supports,
         "hwsim rtl and hwsim cosim": rtl.supports,
         "hwsim export-c": c.supports,
+        "hwsim vectors": draws,
     }
 
 

@@ -47,7 +47,7 @@ def _method(unit: Unit) -> Method:
 
 def supports(unit: Unit) -> Support:
     """Whether a kernel computes a unit; where none does, the model is what is left. A kernel may have a `longest` K."""
-    return Support(unit.name, WHERE, tuple(_method(unit).lacks))
+    return Support(unit.name, WHERE, tuple(dict.fromkeys(_method(unit).lacks)))
 
 
 def kernel_of(unit: Unit) -> AnyKernel:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from hwsim.formats import FixedFormat
 from hwsim.kernels.floats import RoundingTarget, fixed_target, has_room, target_of
-from hwsim.spec import LateAdd, Unit
+from hwsim.spec import LateAdd, Unit, wide_codes
 from hwsim.spec.parts import ResultRule
 
 
 def targets_lack(unit: Unit) -> Iterator[str]:
-    """The formats that float64 does not hold with room to spare, as keys with their values."""
+    """What words of 32 bits do not hold, and float64 not with room to spare, as keys with their values."""
+    yield from wide_codes(unit)
     if not has_room(unit.result.format, unit.result.rounding):
         yield f"result.format: {unit.result.format.name}"
     for key, part in (("promotion", unit.promotion), ("late", unit.late if isinstance(unit.late, LateAdd) else None)):

@@ -177,7 +177,7 @@ def special_codes(unit: Unit) -> Proposals:
     plain: dict[str, Any] = {}
     for side in ("a", "b"):
         fmt: Any = getattr(unit.operands, side)
-        if isinstance(fmt, FloatFormat) and (fmt.has_nan or fmt.infinities):
+        if isinstance(fmt, FloatFormat) and (fmt.has_nan or fmt.infinities) and not fmt.is_binary64:
             plain[side] = {**_plain(fmt), "name": f"{fmt.name}-without-specials", "nan": [], "infinities": False}
             plain[side].pop("canonical", None)
     own = {"operands": {"a": _plain(unit.operands.a), "b": _plain(unit.operands.b)}}

@@ -16,7 +16,7 @@ from hwsim.spec.sums import (
     Sum,
     WindowSum,
 )
-from hwsim.spec.support import NotImplementedYet, Support, described, implemented
+from hwsim.spec.support import NotImplementedYet, Support, described, implemented, wide_codes
 from hwsim.spec.unit import Unit
 
 __all__ = [
@@ -45,4 +45,5 @@ __all__ = [
     "pipeline",
     "presets",
     "steps",
+    "wide_codes",
 ]

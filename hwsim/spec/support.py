@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hwsim.errors import InputError
 from hwsim.formats import ExponentFormat, FloatFormat
-from hwsim.spec.sums import ReadAlignedSum
+from hwsim.formats.kind import Kind
+from hwsim.spec.sums import LateAdd, ReadAlignedSum
 from hwsim.spec.unit import Unit
+
+WORD_BITS = 32
 
 
 class NotImplementedYet(InputError):
@@ -48,6 +52,22 @@ def implemented(unit: Unit) -> Support:
     if general and isinstance(unit.sum, ReadAlignedSum):
         return Support(unit.name, "is in the model and in compiled code alone", ("a reading of sum.method: aligned",))
     return general
+
+
+def wide_codes(unit: Unit) -> Iterator[str]:
+    """What of a unit has codes of 64 bits, as keys with their values: what takes words of 32 bits lacks it."""
+    operands, promotion, scale = unit.operands, unit.promotion, unit.scale
+    formats: dict[str, Kind | None] = {
+        "operands.a": operands.a,
+        "operands.b": operands.b,
+        "operands.addend": operands.addend,
+        "scale.a.format": scale and scale.a.format,
+        "scale.b.format": scale and scale.b.format,
+        "result.format": unit.result.format,
+        "late.format": unit.late.format if isinstance(unit.late, LateAdd) else None,
+        "promotion.format": promotion and promotion.format,
+    }
+    return (f"{key}: {fmt.name}" for key, fmt in formats.items() if fmt is not None and fmt.container_bits > WORD_BITS)
 
 
 def described(unit: Unit) -> Support:

@@ -11,10 +11,11 @@ from hwsim.cases.captured import captured_cases
 from hwsim.cases.case import Case
 from hwsim.cases.matrices import GemmProblem, gemm_cases, gemm_problem
 from hwsim.cases.pairs import product_cases
+from hwsim.cases.support import draws
 from hwsim.errors import InputError
 from hwsim.readings import Discrimination, discrimination
 from hwsim.resources import KIB, MIB, Cost
-from hwsim.spec import NotImplementedYet, Unit, implemented
+from hwsim.spec import NotImplementedYet, Unit
 
 SUITES = {"smoke": 1_000, "standard": 50_000, "soak": 1_000_000}
 PARTS = ("coverage", "discrimination", "products", "gemm", "random", "captured")
@@ -77,7 +78,7 @@ def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None)
 
     Raises NotImplementedYet for a unit that the model does not have, ValueError for a suite that the unit lacks.
     """
-    implemented(unit).demand()
+    draws(unit).demand()
     if suite in SUITES:
         return _sequence(unit, seed, progress)
     if suite not in PARTS:

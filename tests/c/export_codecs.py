@@ -22,7 +22,12 @@ MISSING = ("error", "nan", "zero", "saturate")
 P3109 = ("binary8p1se", "binary8p3se", "binary8p4uf", "binary5p2sf", "binary3p1se")
 # Without a fraction and without subnormals.
 POWERS = {"kind": "float", "name": "powers", "exponent_bits": 4, "fraction_bits": 0, "bias": 7, "subnormals": False}
-ALL = [*formats().values(), *map(get_format, P3109), *map(parse, OWN.values()), parse(POWERS)]
+ALL = [
+    *(fmt for fmt in formats().values() if fmt.bits <= 32),
+    *map(get_format, P3109),
+    *map(parse, OWN.values()),
+    parse(POWERS),
+]
 
 
 def units() -> Iterator[Unit]:

@@ -46,7 +46,7 @@ class Drawn:
 
     def format(self) -> Any:
         """A shipped format's name, or one of our own."""
-        return self.one(*formats(), *OWN.values())
+        return self.one(*(name for name in formats() if name != "f64"), *OWN.values())
 
     def float(self) -> Any:
         """A format that sums can have."""

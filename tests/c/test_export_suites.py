@@ -9,6 +9,7 @@ from built_presets import one_of_each
 from c.export_library import C99, Library
 from c.export_suites import assert_equal, plain, results, suites
 
+from hwsim.c import supports
 from hwsim.cases.captured import CAPTURES, captured_cases
 from hwsim.spec import load_unit, presets
 
@@ -27,7 +28,9 @@ def test_suites(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", sorted(set(one_of_each(presets())) - NONE))
+@pytest.mark.parametrize(
+    "name", sorted(name for name in set(one_of_each(presets())) - NONE if supports(load_unit(name)))
+)
 def test_every_suite_whole(name: str, tmp_path: Path) -> None:
     library = Library(load_unit(name), tmp_path, flags=("-O2", *C99))
     for suite, cases in suites(library.unit, 1000, 1):

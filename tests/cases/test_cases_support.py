@@ -4,8 +4,11 @@ import pytest
 
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.bins.plan import plan
-from hwsim.cases.support import supports, window_of
+from hwsim.cases.matrices import gemm_problem
+from hwsim.cases.random_cases import random_cases
+from hwsim.cases.support import draws, supports, window_of
 from hwsim.spec import NotImplementedYet, load_unit, presets
+from hwsim.vectors.plan import plan as set_plan
 
 
 @pytest.mark.parametrize(
@@ -33,3 +36,14 @@ def test_every_preset_with_bins_has_one_window():
     assert len(supported) > 50
     assert all(window_of(unit) is unit.sum for unit in supported)
     assert {"hopper-wgmma-e4m3-f32", "mxint8-f32", "deepseek-v3-e4m3-f32"} <= {unit.name for unit in supported}
+
+
+def test_units_with_codes_of_64_bits_have_no_cases():
+    unit = load_unit("hopper-mma-f64-f64")
+    assert draws(unit).lacks == ("operands.a: f64", "operands.b: f64", "operands.addend: f64", "result.format: f64")
+    message = "unit hopper-mma-f64-f64: operands.a: f64 is in the model, but has no cases yet"
+    of_sets = [lambda suite=suite: set_plan(unit, suite, 1) for suite in ("smoke", "random", "gemm")]
+    for refused in (lambda: random_cases(unit, 1, 1), lambda: gemm_problem(unit, 2, 2, 2, 1), *of_sets):
+        with pytest.raises(NotImplementedYet, match=message):
+            refused()
+    assert all(draws(load_unit(name)) for name in presets() if "-f64-" not in name)

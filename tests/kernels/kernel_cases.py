@@ -57,9 +57,9 @@ def draw(rng: np.random.Generator, fmt: Format, shape: tuple[int, ...], profile:
     magnitude = rng.integers(min(max(low, 0), high - 1), high + 1, shape)
     magnitude = np.where(rng.random(shape) < ZEROS.get(profile, 0), 0, magnitude)
     negative = rng.integers(0, 2, shape) * fmt.signed * ((magnitude > 0) | fmt.signed_zero)
-    codes = magnitude | negative * fmt.sign_bit
+    codes = magnitude.astype(np.uint64) | negative.astype(np.uint64) * np.uint64(fmt.sign_bit)
     if profile == "special":
-        codes = np.where(rng.random(shape) < 0.01, rng.choice(_specials(fmt), shape), codes)
+        codes = np.where(rng.random(shape) < 0.01, rng.choice(np.array(_specials(fmt), np.uint64), shape), codes)
     return (codes << fmt.padding).astype(container_dtype(fmt))
 
 
@@ -72,7 +72,7 @@ def _specials(fmt: FloatFormat) -> list[int]:
 
 
 def _draw_bits(rng: np.random.Generator, fmt: Format, shape: tuple[int, ...], profile: str) -> Codes:
-    codes = rng.integers(0, 1 << fmt.bits, shape)
+    codes = rng.integers(0, 1 << fmt.bits, shape, np.uint64 if fmt.bits == 64 else np.int64)
     if isinstance(fmt, FixedFormat):
         if profile == "small":
             codes = rng.integers(-2, 3, shape) & ((1 << fmt.bits) - 1)
@@ -159,8 +159,8 @@ def by_kernel(kernel: AnyKernel, unit: Unit, given: Product) -> Codes:
     a = np.pad(given.a, ((0, 0), (0, missing)))
     b = np.pad(given.b, ((0, missing), (0, 0)))
     shape = given.a.shape[0], given.b.shape[1]
-    c = np.zeros(shape, np.uint32) if given.c is None else given.c.astype(np.uint32)
-    out = np.full(shape, 0xDEADBEEF, np.uint32)
+    c = np.zeros(shape, kernel.word) if given.c is None else given.c.astype(kernel.word)
+    out = np.full(shape, 0xDEADBEEF, kernel.word)
     kernel.run(kernel.pack_a(a, given.scale_a), kernel.pack_b(b, given.scale_b), c, out)
     return out
 
@@ -171,8 +171,8 @@ def by_pairs(kernel: AnyKernel, unit: Unit, given: Product) -> Codes:
     i, j = np.repeat(np.arange(m), n), np.tile(np.arange(n), m)
     missing = -given.a.shape[1] % unit.instruction.fill
     a, b = (np.pad(side, ((0, 0), (0, missing))) for side in (given.a[i], given.b.T[j]))
-    c = np.zeros(m * n, np.uint32) if given.c is None else given.c[i, j].astype(np.uint32)
-    out = np.full(m * n, 0xDEADBEEF, np.uint32)
+    c = np.zeros(m * n, kernel.word) if given.c is None else given.c[i, j].astype(kernel.word)
+    out = np.full(m * n, 0xDEADBEEF, kernel.word)
     scales = (None, None) if given.scale_a is None or given.scale_b is None else (given.scale_a[i], given.scale_b.T[j])
     kernel.pairs((a, scales[0]), (b, scales[1]), c, out)
     return out.reshape(m, n)
@@ -185,8 +185,8 @@ def by_model(unit: Unit, given: Product) -> Codes:
     c = None if given.c is None else given.c[i, j]
     scales = [None, None] if given.scale_a is None or given.scale_b is None else [given.scale_a[i], given.scale_b.T[j]]
     out = hwsim.dot(unit, given.a[i], given.b.T[j], c, *scales)
-    bits = out.view({2: np.uint16, 4: np.uint32}[out.itemsize]) if out.dtype.kind == "f" else out
-    return bits.astype(np.uint32).reshape(m, n)
+    bits = out.view(f"u{out.itemsize}") if out.dtype.kind == "f" else out
+    return bits.reshape(m, n)
 
 
 def mismatch(unit: Unit, given: Product, got: Codes, want: Codes, seed: Any) -> str:

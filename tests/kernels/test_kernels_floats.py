@@ -210,10 +210,13 @@ def test_an_addition_is_that_of_exact_rationals(name: str, mode: str) -> None:
     assert as_codes(got, fmt_of(name)) == want
 
 
-@pytest.mark.parametrize("fmt", [fmt for fmt in formats().values() if fmt.kind != "exponent"], ids=lambda fmt: fmt.name)
+@pytest.mark.parametrize(
+    "fmt", [fmt for fmt in formats().values() if fmt.kind != "exponent" and fmt.bits <= 32], ids=lambda fmt: fmt.name
+)
 def test_codes_come_back(fmt: FloatFormat | FixedFormat) -> None:
     bits = fmt.container_bits
-    codes = np.arange(1 << bits) if bits <= 16 else np.random.default_rng(4).integers(0, 1 << bits, 20000)
+    rng = np.random.default_rng(4)
+    codes = np.arange(1 << bits) if bits <= 16 else rng.integers(0, 1 << bits, 20000)
     codes = (codes >> fmt.padding << fmt.padding).astype(np.uint32).reshape(1, -1)
     if isinstance(fmt, FloatFormat) and not fmt.signed:
         codes = codes[:, : fmt.sign_bit]

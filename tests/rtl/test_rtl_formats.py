@@ -77,7 +77,7 @@ P3109 = [
 def test_every_format_has_its_test() -> None:
     narrow = {fmt.name for fmt in NARROW}
     assert len(narrow) == 16
-    assert narrow | {*MIDDLE, *WIDE} | FIXED == set(formats())
+    assert narrow | {*MIDDLE, *WIDE, "f64"} | FIXED == set(formats())
 
 
 def test_every_code_of_every_format(tmp_path: Path) -> None:
@@ -120,6 +120,7 @@ def test_the_boundary_codes_of_32_bits(name: str) -> None:
 # A factor is a float with a sign: what else the catalogue has is refused, by name.
 REFUSED = {
     **{name: f"operands.a: {name} is in the model, but not in the RTL yet" for name in sorted(FIXED)},
+    "f64": "operands.a: f64 is in the model, but not in the RTL yet",
     "ue4m3": "unsigned factors is not implemented yet",
     "e8m0": "must be a float or fixed format, not a power of two",
     "ue8m0": "must be a float or fixed format, not a power of two",
@@ -214,10 +215,10 @@ def test_fields_and_ports_as_documented() -> None:
 def test_the_tables_hold_what_units_bring() -> None:
     units = [load_unit(name) for name in presets()]
     each, pairs = bench_formats(units)
-    # All of a byte, and what presets multiply; tf32 has too many codes. e5m2 x e4m3 comes from a preset alone.
+    # All of a byte, and what presets multiply, each pair both ways round; tf32 has too many codes.
     assert {fmt.name for fmt in each} == {fmt.name for fmt in NARROW} | {"f16", "bf16"}
     assert len(each) == 18
-    assert len(pairs) == 14
+    assert len(pairs) == 31
     alone, usual = bench_formats([])
     assert alone == NARROW
     assert len(usual) == 6
