@@ -23,10 +23,11 @@ from hwsim.spec import (
     Unit,
     WindowSum,
     as_yaml,
+    families,
     implemented,
     load_unit,
+    matching,
     pipeline,
-    presets,
     steps,
 )
 from hwsim.spec.keys import lost_words
@@ -37,7 +38,11 @@ from hwsim.spec.parts import Instruction
 def units(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="A unit, or the path of its YAML file.", autocompletion=complete.units),
+        typer.Argument(
+            metavar="[NAME]",
+            help="A unit, the path of its YAML file, or a pattern of names with * and ?.",
+            autocompletion=complete.units,
+        ),
     ] = None,
     keys: Annotated[bool, typer.Option("--keys", help="List the keys of a unit file and their values.")] = False,
 ) -> None:
@@ -45,6 +50,7 @@ def units(
 
     \b
     hwsim units
+    hwsim units 'blackwell-mxf8f6f4-*'                    every unit of a family
     hwsim units hopper-wgmma-e4m3-f32 > my-unit.yaml      then change it
     hwsim units my-unit.yaml                              check it
     hwsim units --keys                                    what a file can hold, as a table in Markdown
@@ -57,14 +63,26 @@ def units(
         say(key_table())
         return
     if name is None:
-        loaded = [load_unit(preset) for preset in presets()]
-        print_table(["name", "evidence", "summary"], [[unit.name, unit.evidence, unit.summary] for unit in loaded])
+        rows = [(row, load_unit(units[0]).evidence, said + _count(units)) for row, said, units in families()]
+        print_table(HEADER, rows)
+        return
+    if "*" in name or "?" in name:
+        loaded = [load_unit(preset) for preset in matching(name)]
+        print_table(HEADER, [(unit.name, unit.evidence, unit.summary) for unit in loaded])
         return
     unit = load_unit(name)
     say(as_yaml(unit).rstrip())
     say()
     for sentence in reading(unit):
         say(f"# {sentence}")
+
+
+HEADER = ("name", "evidence", "summary")
+
+
+def _count(units: list[str]) -> str:
+    """What a row of a family says after its summary."""
+    return f" ({len(units)} units)" if len(units) > 1 else ""
 
 
 HARDWARE = "hwsim rtl and hwsim cosim"

@@ -94,8 +94,7 @@ class FmaKernel:
     def pairs(self, a: Rows, b: Rows, c: Codes, out: Codes) -> None:
         """As in `Kernel`."""
         sums = self._start(c)
-        columns = np.ascontiguousarray(self.pack_a(a[0], None).values.T)
-        _pairs(sums, columns, self.pack_b(b[0].T, None).values)
+        _pairs(sums, carried(self.pack_a(a[0], None).values.T, self.carrier), self.pack_b(b[0].T, None).values)
         self._write(sums, out)
 
     def _start(self, c: Codes) -> Carried:

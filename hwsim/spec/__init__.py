@@ -1,6 +1,6 @@
 """Unit specifications: what a unit returns (`Unit`) and how hardware builds it (`Pipeline`)."""
 
-from hwsim.spec.catalog import UnitLike, as_yaml, load_unit, presets
+from hwsim.spec.catalog import UnitLike, as_yaml, families, load_unit, matching, presets
 from hwsim.spec.implementation import Pipeline, pipeline, steps
 from hwsim.spec.keys import Lost, Rounding
 from hwsim.spec.sums import (
@@ -40,8 +40,10 @@ __all__ = [
     "WindowSum",
     "as_yaml",
     "described",
+    "families",
     "implemented",
     "load_unit",
+    "matching",
     "pipeline",
     "presets",
     "steps",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -30,17 +31,45 @@ def presets() -> list[str]:
     return list(_shipped())
 
 
+def matching(pattern: str) -> list[str]:
+    """The presets whose names match a pattern, with `*` and `?` as shells have them.
+
+    Raises SpecError where there is none.
+    """
+    found = [name for name in presets() if fnmatchcase(name, pattern)]
+    if not found:
+        raise SpecError(f"no unit's name matches {pattern!r}: `hwsim units` lists all {len(presets())}")
+    return found
+
+
+def families() -> list[tuple[str, str, list[str]]]:
+    """The presets in families, in the order of names: a name, a summary, and the names of the units.
+
+    A unit is a family by itself, but for those that differ in the formats of factors and result alone: their name and
+    summary have {factors} and {result} where these stand.
+    """
+    rows = []
+    for family in _families():
+        units = list(members_of(family))
+        if each := family.get("each"):
+            rows.append((each["unit"], each["summary"], sorted(keys["unit"] for keys in units)))
+        else:
+            rows += [(keys["unit"], keys["summary"], [keys["unit"]]) for keys in units]
+    return sorted(rows)
+
+
+@cache
+def _families() -> list[dict[str, Any]]:
+    """What the files hold: the families of one architecture, or of one arithmetic, a YAML document each."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    paths = PRESETS.glob("*.yaml")
+    return [family for path in paths for family in yaml.load_all(path.read_text("utf-8"), Loader=loader)]
+
+
 @cache
 def _shipped() -> dict[str, dict[str, Any]]:
-    """The keys of every preset, by name.
-
-    A file holds the families of one architecture, or of one arithmetic, a YAML document each.
-    """
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    families = [
-        family for path in PRESETS.glob("*.yaml") for family in yaml.load_all(path.read_text("utf-8"), Loader=loader)
-    ]
-    return dict(sorted((keys["unit"], keys) for family in families for keys in members_of(family)))
+    """The keys of every preset, by name."""
+    return dict(sorted((keys["unit"], keys) for family in _families() for keys in members_of(family)))
 
 
 def members_of(family: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -52,17 +81,18 @@ def members_of(family: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     Raises SpecError for other keys.
     """
     shared = family.get("shared", {})
-    match {key: value for key, value in family.items() if key != "shared"}:
-        case {"members": members, **others} if not others:
-            for name, own in members.items():
-                yield {"unit": name, **_merged(shared, own)}
-        case {"factors": factors, "results": results, "each": each, **others} if not others:
-            for a, b, result in itertools.product(factors, factors, results):
-                words = {"factors": a if a == b else f"{a}x{b}", "result": result}
-                own = {key: text.format(**words) for key, text in each.items()}
-                yield _merged(_merged(shared, results[result]), {**own, "operands": {"a": a, "b": b}})
-        case others:
-            raise SpecError(f"a family has members, or factors, results and each, not {', '.join(others)}")
+    kinds = family.keys() - {"shared"}
+    if kinds == {"members"}:
+        for name, own in family["members"].items():
+            yield {"unit": name, **_merged(shared, own)}
+    elif kinds == {"factors", "results", "each"}:
+        factors, results, each = family["factors"], family["results"], family["each"]
+        for a, b, result in itertools.product(factors, factors, results):
+            words = {"factors": a if a == b else f"{a}x{b}", "result": result}
+            own = {key: text.format(**words) for key, text in each.items()}
+            yield _merged(_merged(shared, results[result]), {**own, "operands": {"a": a, "b": b}})
+    else:
+        raise SpecError(f"a family has members, or factors, results and each, not {', '.join(sorted(kinds))}")
 
 
 def _merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

@@ -61,11 +61,11 @@ def wide_codes(unit: Unit) -> Iterator[str]:
         "operands.a": operands.a,
         "operands.b": operands.b,
         "operands.addend": operands.addend,
-        "scale.a.format": scale and scale.a.format,
-        "scale.b.format": scale and scale.b.format,
+        "scale.a.format": None if scale is None else scale.a.format,
+        "scale.b.format": None if scale is None else scale.b.format,
         "result.format": unit.result.format,
         "late.format": unit.late.format if isinstance(unit.late, LateAdd) else None,
-        "promotion.format": promotion and promotion.format,
+        "promotion.format": None if promotion is None else promotion.format,
     }
     return (f"{key}: {fmt.name}" for key, fmt in formats.items() if fmt is not None and fmt.container_bits > WORD_BITS)
 

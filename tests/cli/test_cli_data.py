@@ -79,10 +79,27 @@ def test_formats_shows_a_users_own(run: Run, tmp_path: Path) -> None:
     fails(run("formats", str(file)), r"e3m4\.yaml:1: fraction_bits is missing")
 
 
-def test_units_lists_evidence(run: Run) -> None:
-    rows = [line.split()[:2] for line in run("units").out.splitlines()]
+def listed(run: Run, *arguments: str) -> list[list[str]]:
+    rows = [line.split()[:2] for line in run("units", *arguments).out.splitlines()]
     assert rows[0] == ["name", "evidence"]
-    assert rows[1:] == [[name, load_unit(name).evidence] for name in presets()]
+    return rows[1:]
+
+
+def test_units_lists_evidence(run: Run) -> None:
+    assert listed(run, "*") == [[name, load_unit(name).evidence] for name in presets()]
+    # Without a pattern, units that differ in formats alone have a line together.
+    rows = listed(run)
+    assert len(rows) == 145 and rows == sorted(rows)
+    shown = [name.replace("{factors}", r"e\dm\d(xe\dm\d)?").replace("{result}", "f(16|32)") for name, _ in rows]
+    for name in presets():
+        assert [bool(re.fullmatch(row, name)) for row in shown].count(True) == 1, name
+    assert "to {result}; one group of 32, 25 fraction bits kept, truncated (50 units)" in run("units").out
+
+
+def test_units_lists_those_that_match(run: Run) -> None:
+    assert [name for name, _ in listed(run, "volta-*-f3?")] == ["volta-mma-f16-f32"]
+    assert len(listed(run, "blackwell-mxf8f6f4-*")) == 25
+    fails(run("units", "voltaic*"), rf"no unit's name matches 'voltaic\*': `hwsim units` lists all {len(presets())}")
 
 
 @pytest.mark.parametrize("name", others_soaked(presets(), one_of_each_family(presets())))

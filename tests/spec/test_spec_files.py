@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,7 +14,8 @@ from spec.spec_files import failure, write
 import hwsim
 from hwsim.formats import FloatFormat
 from hwsim.rtl import supports
-from hwsim.spec import as_yaml, load_unit, presets
+from hwsim.spec import as_yaml, families, load_unit, presets
+from hwsim.spec.catalog import members_of
 
 GOOD = """\
 unit: mine
@@ -272,6 +274,38 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         load_unit(tmp_path / "gone.yaml")
     with pytest.raises(hwsim.SpecError, match=r"cannot be read"):
         load_unit(str(tmp_path) + "/")
+
+
+def test_a_family_has_its_members() -> None:
+    family: dict[str, Any] = {
+        "shared": {"result": {"overflow": "nan"}, "summary": "all"},
+        "factors": ["e4m3", "e5m2"],
+        "results": {
+            "f16": {"result": {"format": "f16"}},
+            "f32": {"result": {"format": "f32"}, "operands": {"addend": "f32"}},
+        },
+        "each": {"unit": "my-{factors}-{result}", "summary": "{factors} to {result}"},
+    }
+    units = {keys["unit"]: keys for keys in members_of(family)}
+    assert list(units) == [
+        f"my-{factors}-{result}" for factors in ("e4m3", "e4m3xe5m2", "e5m2xe4m3", "e5m2") for result in ("f16", "f32")
+    ]
+    assert units["my-e4m3xe5m2-f32"] == {
+        "unit": "my-e4m3xe5m2-f32",
+        "summary": "e4m3xe5m2 to f32",
+        "operands": {"a": "e4m3", "b": "e5m2", "addend": "f32"},
+        "result": {"overflow": "nan", "format": "f32"},
+    }
+    assert family["shared"] == {"result": {"overflow": "nan"}, "summary": "all"}
+    for wrong in ({"members": {}, "factors": []}, {"factors": [], "results": {}}, {"shared": {}}, {"member": {}}):
+        with pytest.raises(hwsim.SpecError, match="a family has members, or factors, results and each, not"):
+            list(members_of(wrong))
+
+
+def test_no_name_stands_for_two_presets() -> None:
+    names = [name for _, _, units in families() for name in units]
+    assert sorted(names) == presets() and len(set(names)) == len(names) == 274
+    assert all(name == units[0] or "{" in name for name, _, units in families())
 
 
 @pytest.mark.parametrize("name", presets())
