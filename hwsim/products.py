@@ -40,6 +40,8 @@ FEW = 1 << 19
 # Up to this number of a unit's products, code that is compiled once for all units takes about a second; code that is
 # compiled for the unit is quicker by far, and takes seconds to compile.
 SOME = 1 << 26
+# Holds the codes of every addend.
+WIDEST = np.dtype(np.uint64)
 # The products of each unit that kernels have been asked for.
 _asked: Counter[Unit] = Counter()
 
@@ -216,6 +218,6 @@ def _matrix_by_definition(operands: ProductOperands, out: Codes, progress: Progr
         scales = None
         if scale_a is not None and scale_b is not None:
             scales = np.repeat(scale_a, n, axis=0), scale_b.T
-        c = operands.addends(slice(i, i + 1), slice(0, n), container_dtype(unit.output))[0]
+        c = operands.addends(slice(i, i + 1), slice(0, n), WIDEST)[0]
         out[i] = _dots_by_definition(unit, np.repeat(rows, n, axis=0), columns.T, c, scales)
         progress(n * operands.a.shape[1])

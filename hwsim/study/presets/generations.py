@@ -23,6 +23,11 @@ from hwsim.study.presets.rounding import float_format
 
 MAKERS = ("volta", "ampere", "ada", "hopper", "blackwell", "geforce", "cdna1", "cdna2", "cdna3", "intel")
 FORMATS_OF_NAME = re.compile(r"-(?:e\dm\d\w*|b?f16|[tx]f32)-f(?:16|32)(?=-|$)")
+# Left out: a shorter K, other scales' blocks, an addend in f16; in 16 bits and tf32 what is not `mma.sync` or MFMA, and
+# Turing and GeForce, whose groups are those of Ampere and of Blackwell.
+VARIANT = re.compile(r"-k\d+-|-e8m0-|-addend-")
+SAME_GROUPS = re.compile(r"(turing|geforce)-|\w+-(wgmma|tcgen05)-")
+WIDE_FACTORS, FMAS, FP8 = {"f16", "bf16", "tf32"}, {"f32", "f64"}, {"e4m3", "e5m2"}
 SAYINGS = {"unit", "summary", "evidence", "source"}
 Results = NDArray[np.floating]
 
@@ -78,18 +83,27 @@ class FormatGroup:
 
 
 def groups() -> list[FormatGroup]:
-    """The groups of all presets of real hardware, by their formats."""
+    """The groups of presets of real hardware, by their formats, without those that bring no arithmetic of their own."""
     found: dict[tuple[str, str, str], dict[str, list[Unit]]] = defaultdict(lambda: defaultdict(list))
     for name in presets():
-        if name.split("-")[0] in MAKERS:
-            unit = load_unit(name)
-            a, b = (fmt.name.removesuffix("fnuz") for fmt in (unit.operands.a, unit.operands.b))
+        if name.split("-")[0] not in MAKERS:
+            continue
+        unit = load_unit(name)
+        a, b = (fmt.name.removesuffix("fnuz") for fmt in (unit.operands.a, unit.operands.b))
+        if _compared(name, a, b):
             result = "f16" if unit.output.name == "f16" else "f32"
             found[a, b, result][arithmetic_of(unit)].append(unit)
     return [
         FormatGroup(*key, tuple(sorted((EquivalentUnits(tuple(units)) for units in alike.values()), key=_place)))
         for key, alike in sorted(found.items())
     ]
+
+
+def _compared(name: str, a: str, b: str) -> bool:
+    """Whether a preset with these factors is in a group."""
+    if VARIANT.search(name) or a in FMAS:
+        return False
+    return not SAME_GROUPS.match(name) if a in WIDE_FACTORS else a == b or {a, b} == FP8
 
 
 def arithmetic_of(unit: Unit) -> str:
