@@ -64,7 +64,9 @@ BUILDABLE = [name for name in presets() if buildable(name)]
 
 # Families of presets that have one rule in many formats and lengths, each of which other presets have built: of these,
 # those that are simulated and linted. The model is tested with all of them.
-FAMILIES = re.compile(r"(ada-mma-e[45]m[23]xe[45]m[23]|blackwell-(tcgen05|mxf8f6f4)|geforce-blackwell-mma|rvbna)-")
+FAMILIES = re.compile(
+    r"(ada-mma-e[45]m[23]xe[45]m[23]|blackwell-(tcgen05|mxf8f6f4|mma-k\d)|geforce-blackwell-mma|turing-mma|rvbna)-"
+)
 OF_FAMILIES = {
     "blackwell-tcgen05-e2m1-f32",
     "blackwell-tcgen05-e5m2xe4m3-f16",
@@ -72,6 +74,10 @@ OF_FAMILIES = {
     "rvbna-bf16-f32-n16",
     "rvbna-e4m3xe5m2-f32-n4",
 }
+# Pairs with FP6 and FP4; each format is multiplied by itself, too. Of these, one in ten is simulated whole.
+PAIR = re.compile(r"(blackwell|geforce)-.*(-(e2m1|e2m3|e3m2)x|xe(2m1|2m3|3m2)-)")
+PAIRS = [name for name in BUILDABLE if PAIR.match(name)]
+WHOLE = [name for name in BUILDABLE if name not in PAIRS or name in PAIRS[::10]]
 DISTINCT = one_of_each([name for name in BUILDABLE if name in OF_FAMILIES or not FAMILIES.match(name)])
 
 
