@@ -1,4 +1,4 @@
-"""Operands of twelve kinds for dot products, drawn for any preset from its formats alone."""
+"""Operands of thirteen kinds for dot products, drawn for any preset from its formats alone."""
 
 from __future__ import annotations
 
@@ -168,6 +168,38 @@ class Drawn:
         self._opposed(drawn, 0.3)
         return drawn
 
+    def floor(self) -> Operands:
+        """Sums at a number or a midpoint of the result, and a term so small that a floor of max_exp may cut it off."""
+        n, rng, result = self.n, self.rng, self.unit.result
+        a, b, c = (np.zeros(shape, container_dtype(fmt)) for fmt, shape in zip(self.formats, self.shapes, strict=True))
+        at = np.full(n, result.format.emin - result.format.fraction_bits)
+        scale_a, scale_b = self.scales()
+        if self.unit.scale is None or scale_a is None or scale_b is None:
+            at += rng.integers(-(result.rounding == "rne"), 2, n)
+            products = ((0, at), (min(1, self.k - 1), at - rng.integers(9, 27, n)))
+        else:
+            # Sixteen products of 2^4 under the first scales, and a small one under the last.
+            at -= 8
+            last = at - (rng.integers(16, 28, n) if scale_a.shape[1] > 1 else 0)
+            for exps, block in ((at, 0), (last, -1)):
+                for codes, half in ((scale_a, exps // 2), (scale_b, exps - exps // 2)):
+                    codes[:, block] = np.clip(half + 127, 0, 254)
+            products = (*((lane, np.full(n, 4)) for lane in range(16)), (self.k - 1, -2 - rng.integers(0, 12, n)))
+        sign = signs(self.formats[0], (n,), rng)
+        for lane, exps in products:
+            half = exps // 2
+            a[:, lane], b[:, lane] = self._powers(0, half), self._powers(1, exps - half)
+            a[:, lane] |= (
+                sign if lane < self.k - 1 and self.unit.scale is not None else signs(self.formats[0], (n,), rng)
+            )
+        return Operands(a, b, c, scale_a, scale_b)
+
+    def _powers(self, side: int, exps: Codes) -> Codes:
+        """Powers of two, as near as a factor's format has them."""
+        fmt = self.formats[side]
+        codes: Codes = fmt.encode(np.ldexp(1.0, np.clip(exps, fmt.quantum_exp, fmt.emax)))
+        return codes
+
 
 def _tiny(fmt: FloatFormat) -> list[int]:
     hidden = 1 << fmt.fraction_bits
@@ -191,6 +223,7 @@ KINDS: dict[str, Callable[[Drawn], Operands]] = {
     "addend NaN": lambda drawn: drawn.with_addend(lambda fmt: [(fmt.infinity_magnitude or 0) + 1, fmt.sign_bit - 1]),
     "scales": Drawn.scaled,
     "deep": Drawn.deep,
+    "floor": Drawn.floor,
 }
 
 
