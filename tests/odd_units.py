@@ -336,7 +336,19 @@ FOR_VECTORS: dict[str, Mapping] = {
     "single-floored": odd("e4m3", "f32", window(13, max_exp_floor=-4), "e8m13", 16, rounding="rz"),
     "single-floored-high": odd("e4m3", "f32", window(13, max_exp_floor=120), "e8m13", 16, rounding="rz"),
     "single-floored-low": odd("e4m3", "f32", window(13, max_exp_floor=-140), "e8m13", 16, rounding="rz"),
-    # 16-bit lanes, finished in float64, as of ada-mma-e4m3-f16; windows narrower than the products.
+    # 32-bit lanes, finished in binary32: to odd, of all bits and of some; sums of 31 bits less a little; in formats of
+    # their own exponents, and without subnormals.
+    "single-odd": odd("e4m3", "none", window(26, "jam"), "f32", 8, k=8, chain="none", rounding="rto"),
+    "single-odd-short": odd("e5m2", "bf16", window(24), "e8m13", 8, k=24, rounding="rto"),
+    "single-31-bits": odd("e4m3", "f32", window(25), "f32", 16, rounding="rz", convert="f16"),
+    "single-f16": odd("f16", "f16", window(23), "f16", 4, tiny="positive"),
+    "single-saturate": odd("f16", "e5m2", window(22), "e4m3", 4, rounding="rna", overflow="saturate"),
+    "single-dl": odd("hfp8-e5m2", DL, window(20), DL, 8, rounding="ru", overflow="nan"),
+    # Two sums of 32-bit lanes, of half the products each.
+    "halves": odd("e4m3", "f32", window(27), "f32", 16, rounding="rz"),
+    "halves-jam": odd("e5m2", "bf16", window(27, "jam"), "f32", 15, rounding="rto"),
+    "halves-floor": odd("e4m3", "f32", window(27, "floor"), "f32", 13),
+    # 16-bit lanes as of ada-mma-e4m3-f16; windows narrower than the products.
     "bits-0": odd("e4m3", "f32", window(0), "f32", 16),
     "bits-1": odd("e5m2", "f16", window(1), "f16", 13),
     "bits-2": odd(("e4m3", "e5m2"), "none", window(2), "e5m2", 16),

@@ -44,6 +44,9 @@ I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 V8, V16, V32 = ir.VectorType(I8, 64), ir.VectorType(I16, 32), ir.VectorType(I32, 16)
 VECTOR = 64
 
+# Bytes from a sum to that of the next part: those of the sums of four tiles of columns.
+PART = 4 * VECTOR
+
 # The largest shift of a lane of 16 bits: whatever was in it is gone.
 DEEP = 15
 # Of a column without a product other than zero.
@@ -55,11 +58,15 @@ TOP_EXP = {8: 100, 16: 16000}
 
 
 class VectorLayout(NamedTuple):
-    """Bytes of a packed group. quads: its products, by fours."""
+    """Bytes of a packed group.
+
+    quads: its products, by fours. parts: sums that it has, 1 or 2, each of as many quads.
+    """
 
     quads: int
     lane_bits: int
     exp_bits: int
+    parts: int = 1
 
     @property
     def exp_vectors(self) -> int:
@@ -113,13 +120,15 @@ class _GroupCode:
         self.store(max_exp, self.exp_at, 0)
         top = self.call("smin", max_exp, self.splat(V32, TOP_EXP[self.layout.exp_bits]))
         top = self.spread(self.b.add(top, self.in_columns(self.b.trunc(self.deeper, I32))))
-        sums: dict[str, Value] = {}
-        for quad in range(self.layout.quads):
-            for half in range(2):
-                self.pair(sums, exps, top, quad, half)
-        self.store(sums["all"], self.out_at, 0)
-        if "negative" in sums:
-            self.store(sums["negative"], self.negative_at, 0)
+        quads = self.layout.quads // self.layout.parts
+        for part in range(self.layout.parts):
+            sums: dict[str, Value] = {}
+            for quad in range(part * quads, (part + 1) * quads):
+                for half in range(2):
+                    self.pair(sums, exps, top, quad, half)
+            self.store(sums["all"], self.out_at, part * PART)
+            if "negative" in sums:
+                self.store(sums["negative"], self.negative_at, part * PART)
 
     @property
     def count(self) -> int:
@@ -261,24 +270,25 @@ class _GroupCode:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def group(
-    typing: Value, quads: Value, lane_bits: Value, exp_bits: Value, lost: Value,
+    typing: Value, quads: Value, lane_bits: Value, exp_bits: Value, parts: Value, lost: Value,
     b_at: Value, a_at: Value, addend_at: Value, out_at: Value, negative_at: Value, exp_at: Value, deeper: Value,
 ) -> Value:  # fmt: skip
     """One group of one row against 16 columns.
 
-    quads, lane_bits, exp_bits, lost: literals. b_at, a_at: addresses of the packed groups. addend_at: of 16 int32, the
-    addends' exponents on the scale of the packed ones. out_at: where 16 int32 go, the sums in units of the window; of
-    32-bit lanes the sums of all magnitudes, uint32, and those of the negative ones at negative_at. exp_at: 16 int32,
-    max_exp.
+    quads, lane_bits, exp_bits, parts, lost: literals. b_at, a_at: addresses of the packed groups. addend_at: of 16
+    int32, the addends' exponents on the scale of the packed ones. out_at: where 16 int32 go, the sums in units of the
+    window; of 32-bit lanes the sums of all magnitudes, uint32, and those of the negative ones at negative_at; those of
+    a second part PART bytes farther. exp_at: 16 int32, max_exp.
     deeper: what every product is shifted down by besides.
     """
-    if not all(isinstance(word, types.IntegerLiteral) for word in (quads, lane_bits, exp_bits, lost)):
+    words = quads, lane_bits, exp_bits, parts
+    if not all(isinstance(word, types.IntegerLiteral) for word in (*words, lost)):
         return None
-    layout = VectorLayout(quads.literal_value, lane_bits.literal_value, exp_bits.literal_value)
+    layout = VectorLayout(*(word.literal_value for word in words))
     how = lost.literal_value
 
     def codegen(context: Value, builder: Builder, signature: Value, args: Value) -> Value:
-        _GroupCode(builder, layout, how, args[4:]).emit()
+        _GroupCode(builder, layout, how, args[5:]).emit()
         return context.get_dummy_value()
 
-    return types.void(quads, lane_bits, exp_bits, lost, *[types.int64] * 7), codegen
+    return types.void(*words, lost, *[types.int64] * 7), codegen

@@ -14,6 +14,7 @@ from kernels.window_cases import addend_sweep, by_model, by_run, operands, repla
 from odd_units import FOR_SCALARS, FOR_VECTORS, ODD, units_of
 
 from hwsim.formats import FloatFormat, container_dtype
+from hwsim.kernels import single as forms
 from hwsim.kernels.chain import PLAIN
 from hwsim.kernels.floats import target_of
 from hwsim.kernels.lanes import NO_EXP, ZERO_EXP
@@ -270,9 +271,35 @@ def wider_result(kernel: WindowKernel) -> None:
 
 def mask(bits: int) -> Mutate:
     def mutate(kernel: WindowKernel) -> None:
-        kernel.mask = kernel.mask << bits if bits > 0 else kernel.mask >> -bits
+        assert kernel.single is not None
+        mask = kernel.single.mask
+        kernel.single = kernel.single._replace(mask=mask << bits if bits > 0 else mask >> -bits)
 
     return mutate
+
+
+def single(form: int) -> Mutate:
+    """Finished in binary32 in another form."""
+
+    def mutate(kernel: WindowKernel) -> None:
+        assert kernel.single is not None
+        kernel.single = kernel.single._replace(form=form)
+
+    return mutate
+
+
+def single_towards_zero(kernel: WindowKernel) -> None:
+    """Finished in binary32 by another rounding."""
+    assert kernel.single is not None
+    fmt = kernel.unit.result.format
+    assert isinstance(fmt, FloatFormat)
+    kernel.single = kernel.single._replace(target=target_of(fmt, "rz", carrier=np.float32))
+
+
+def one_sum(kernel: WindowKernel) -> None:
+    """One sum of what does not fit one."""
+    assert kernel.vectors is not None and kernel.vectors.layout.parts == 2
+    kernel.vectors = kernel.vectors._replace(layout=kernel.vectors.layout._replace(parts=1))
 
 
 def deeper(kernel: WindowKernel) -> None:
@@ -307,6 +334,13 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
     "mask of a bit more": (DEEPSEEK, True, mask(-1)),
     "mask of a bit less": (HOPPER, True, mask(1)),
     "result of a bit more": (AMPERE, True, wider_result),
+    "to odd as towards zero": ("single-odd", True, single(forms.MASKED)),
+    "to odd as towards zero, of some bits": ("single-odd-short", True, single(forms.MASKED)),
+    "large sums as small ones": ("single-31-bits", True, single(forms.SMALL)),
+    "not rounded after odd": (ADA, True, single(forms.ODD)),
+    "rounded after odd by another rule": (ADA, True, single_towards_zero),
+    "one sum for two": ("halves", True, one_sum),
+    "one sum for two, of results to odd": ("rvbna-e5m2-f32-n16", True, one_sum),
     "shifted once more": (HOPPER, True, deeper),
     "shifted once more in 32-bit lanes": (MX, True, deeper),
     "exponents of A one up": (HOPPER, True, packed_a(one_binade_up)),

@@ -90,7 +90,7 @@ def window_kernel(unit: Unit, vectors: bool = True) -> WindowKernel:
     kernel = kernel_of(unit)
     assert isinstance(kernel, WindowKernel)
     if not vectors:
-        kernel.vectors, kernel.mask = None, 0
+        kernel.vectors, kernel.single = None, None
     return kernel
 
 
