@@ -354,6 +354,9 @@ FOR_VECTORS: dict[str, Mapping] = {
     "bits-2": odd(("e4m3", "e5m2"), "none", window(2), "e5m2", 16),
     "bits-3": odd("e2m3", "bf16", window(3), "bf16", 15, tiny="positive", **promoted(15, "bf16", "rz")),
     "bits-2-subnormal": odd("e4m3", "f32", window(2), "f16", 16),
+    "floored-bare": odd(
+        "e4m3", "none", window(11, max_exp_floor=-4), "f32", 16, k=16, chain="none", rounding="rz", **mx(16, 16)
+    ),
     "narrow-scaled": odd("e4m3", "f32", window(11), "f32", 16, **mx(16, 32)),
     "narrow-tf32": odd("e4m3", "tf32", window(9, max_exp_floor=5), "tf32", 14, subnormals="flush", overflow="nan"),
     "narrow-fnuz": odd("e5m2fnuz", "e5m2fnuz", window(8), "e5m2fnuz", 16, overflow="nan"),

@@ -47,8 +47,8 @@ VECTOR = 64
 # Bytes from a sum to that of the next part: those of the sums of four tiles of columns.
 PART = 4 * VECTOR
 
-# The largest shift of a lane of 16 bits: whatever was in it is gone.
-DEEP = 15
+# The largest shift of a lane: whatever was in it, a bit less than it holds, is gone.
+DEEP = {16: 15, 32: 31}
 # Of a column without a product other than zero.
 NO_EXP = -(1 << 20)
 # A zero's exponent, others counting from 0: a sum with it is negative.
@@ -183,9 +183,9 @@ class _GroupCode:
             at = 2 * (4 * quad + lane)
             bits = b.xor(self.load(self.b_at, layout.b_sign + at, I16), self.load(self.a_at, layout.a_sign + at, I16))
             negative = b.bitcast(bits, ir.VectorType(ir.IntType(1), 16))
-            shifted = self.shift(product, distance)
+            shifted = b.lshr(product, distance)
             if self.lost != TRUNCATE:
-                inexact = b.icmp_unsigned("!=", self.shift(shifted, distance, up=True), product)
+                inexact = b.icmp_unsigned("!=", b.shl(shifted, distance), product)
                 if self.lost == FLOOR:
                     inexact = b.and_(inexact, negative)
                     shifted = b.add(shifted, b.zext(inexact, V32))
@@ -195,32 +195,29 @@ class _GroupCode:
             self.add(sums, "negative", b.select(negative, shifted, self.splat(V32, 0)))
 
     def distance16(self, exps: list[Value], top: Value, quad: int, half: int) -> Value:
-        """At most 15, which takes all of a magnitude of 15 bits."""
+        """How far two products of each column are below max_exp, in lanes of 16 bits."""
         if self.layout.exp_bits == 16:
-            far = self.b.sub(top, exps[2 * quad + half])
-            return self.call("umin", far, self.splat(V16, DEEP))
-        four = self.call("umin", self.b.sub(top, exps[quad]), self.splat(V8, DEEP))
-        four = self.b.bitcast(four, V16)
+            return self.distances(exps, top, 2 * quad + half)
+        four = self.b.bitcast(self.distances(exps, top, quad), V16)
         return self.b.and_(four, self.splat(V16, 255)) if half == 0 else self.b.lshr(four, self.splat(V16, 8))
+
+    def distances(self, exps: list[Value], top: Value, index: int) -> Value:
+        """How far products are below max_exp, in the lanes of their exponents; at most what takes all of a lane."""
+        far = self.b.sub(top, exps[index])
+        return self.call("umin", far, self.splat(far.type, DEEP[self.layout.lane_bits]))
 
     def distance32(self, exps: list[Value], top: Value, quad: int, half: int, which: int) -> Value:
         """How far a product of each column is below max_exp, in lanes of 32 bits."""
         if self.layout.exp_bits == 16:
-            two = self.b.bitcast(self.b.sub(top, exps[2 * quad + half]), V32)
+            two = self.b.bitcast(self.distances(exps, top, 2 * quad + half), V32)
             return self.b.lshr(two, self.splat(V32, 16)) if which else self.b.and_(two, self.splat(V32, 0xFFFF))
-        four = self.b.sub(top, exps[quad])
+        four = self.distances(exps, top, quad)
         byte = half + 2 * which
         # Byte `byte` of every four, and three zeros.
         mask = [i + byte if i % 4 == 0 else 64 for i in range(64)]
         zero = ir.Constant(V8, [0] * 64)
         shuffled = self.b.shuffle_vector(four, zero, ir.Constant(ir.VectorType(I32, 64), mask))
         return self.b.bitcast(shuffled, V32)
-
-    def shift(self, value: Value, distance: Value, up: bool = False) -> Value:
-        """Shifted down, or up; what is shifted by more than the lane's bits is zero."""
-        inside = self.b.icmp_unsigned("<", distance, self.splat(V32, 32))
-        shifted = self.b.shl(value, distance) if up else self.b.lshr(value, distance)
-        return self.b.select(inside, shifted, self.splat(V32, 0))
 
     def pairwise(self, x: Value, y: Value) -> Value:
         """x0 y0 + x1 y1 of every two lanes of 16 bits: one instruction where there is one."""

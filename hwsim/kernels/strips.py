@@ -83,7 +83,8 @@ def _start(chain: ChainNumbers, target: RoundingTarget, values: Floats, partial:
         for j in range(values.shape[1]):
             value = values[i, j]
             partial[i, j] = value if chain.kind == PLAIN else 0.0
-            register[i, j] = value if chain.kind in (ADDED_LATE, PLAIN) else round_to(value, target)
+            if chain.kind != PLAIN:
+                register[i, j] = value if chain.kind == ADDED_LATE else round_to(value, target)
 
 
 @lru_cache(maxsize=64)
@@ -127,12 +128,13 @@ def vector_run(single: bool) -> VectorRun:
         exps, tops, sums, negatives = room[:WIDE], room[WIDE : 2 * WIDE], room[2 * WIDE : 4 * WIDE], room[4 * WIDE :]
         exps_at, tops_at, sums_at = exps.ctypes.data, tops.ctypes.data, sums.ctypes.data
         negatives_at, a_at, b_at = negatives.ctypes.data, a.packed.ctypes.data, b.packed.ctypes.data
-        partial, register = np.zeros((m, WIDE), carrier), np.zeros((m, WIDE), np.float64)
+        partial, register = np.zeros((m, WIDE), carrier), np.zeros((0 if chain.kind == PLAIN else m, WIDE), np.float64)
         of_b, shifts, kept = np.zeros(WIDE, np.int64), np.zeros(WIDE, np.int64), np.zeros(WIDE, np.float64)
         words, no_words = np.zeros((2, lanes), np.uint32), np.zeros(lanes, np.uint32)
         one = Lanes(words[0], words[1], np.zeros(lanes, np.int64), no_words, no_words)
         terms = GroupTerms(np.zeros(lanes, np.int64), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64))
         of_row = np.array([1.0, chain.flush_below])
+        exps[:] = np.int32(NO_EXP)
         base, across = rule.fraction_bits - packing.least, b.special.shape[1]
         # Powers of two stay normal, and so does what they scale; infinities are beyond.
         low, high = base + LEAST_PLACE, min(base + MOST_PLACE, 127 - packing.least)
@@ -144,6 +146,8 @@ def vector_run(single: bool) -> VectorRun:
                 restarts = chain.restart > 0 and g % chain.restart == 0
                 emin = chain.emin_c if g == 0 and not restarts else chain.emin
                 finite = True
+                for tile in range(first // COLUMNS, first // COLUMNS + tiles):
+                    finite = finite and b.special[g, tile] == 0
                 if scales == 1:
                     for j in range(width):
                         of_b[j] = np.int64(b.scales[g * lanes // blocks[1], first + j])
@@ -158,23 +162,19 @@ def vector_run(single: bool) -> VectorRun:
                         usual = usual and shift != NAN_EXP
                         for j in range(WIDE):
                             shifts[j] = shift + of_b[j]
-                    if rule.addend == 0:
-                        exps[:] = np.int32(NO_EXP)
-                    elif single:
+                    if rule.addend != 0 and single:
                         single_exps(state, packing.least, emin, exps)
-                    else:
+                    elif rule.addend != 0:
                         addend_exps(state, shifts, packing.least, emin, exps)
                     if rule.floor != NO_EXP:
                         for j in range(WIDE):
-                            exps[j] = max(exps[j], np.int32(rule.floor - packing.least - shifts[j]))
+                            lowest = np.int32(rule.floor - packing.least - shifts[j])
+                            exps[j] = max(exps[j], lowest) if rule.addend != 0 else lowest
                     b_group = b_at + (g * across + first // COLUMNS) * packing.b_bytes
                     a_group = a_at + (g * m + i) * packing.a_bytes
                     rows_at = b_group, a_group, exps_at, sums_at, negatives_at, tops_at
                     call(code.sums, (tiles, packing.b_bytes, *rows_at, packing.deeper))
-                    strange = not usual
-                    for tile in range(first // COLUMNS, first // COLUMNS + tiles):
-                        strange = strange or b.special[g, tile] != 0
-                    if strange:
+                    if not usual:
                         for lane in range(lanes):
                             one.a[lane] = a.words[i, places[g, lane]]
                         _one_by_one(rules, one, terms, g, first, b, places, shifts, state, emin, kept[:width])

@@ -27,6 +27,7 @@ from hwsim.kernels.integers import Int64s
 from hwsim.kernels.kernel import Rows
 from hwsim.kernels.order import lane_indices
 from hwsim.kernels.packed import NOT_PACKED, WindowOperand, aligned_bytes, pack_columns, pack_rows
+from hwsim.kernels.room import room
 from hwsim.kernels.single import NOT_SINGLE, single_of
 from hwsim.kernels.strips import Addresses, Packing, sums_of, vector_run
 from hwsim.kernels.targets import register_target, result_target
@@ -101,14 +102,15 @@ class WindowKernel:
 
     def run(self, a: WindowOperand, b: WindowOperand, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
         """As in `Kernel`."""
-        values, indices = addend_values(self.unit, c), lane_indices(self.unit, a.words.shape[1])
+        values = addend_values(self.unit, c, room(c.shape, np.float64))
+        indices = lane_indices(self.unit, a.words.shape[1])
         if self.vectors is None:
             self.scalar(indices, a, b, values, np.zeros(len(c), np.int64))
         else:
             v = self.vectors
             single = NOT_SINGLE if self.single is None else self.single
             packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, sum(self.least), single.mask)
-            room = aligned_bytes(4 * 6 * WIDE).view(np.int32)
+            scratch = aligned_bytes(4 * 6 * WIDE).view(np.int32)
             bits, parts, in_single = v.layout.lane_bits, v.layout.parts, self.single is not None
             sums = sums_of(*v.layout, v.lost)
             finish = finish_of(bits, parts, v.lost, self.rules.result.mode, in_single)
@@ -118,7 +120,7 @@ class WindowKernel:
             target, narrow, register = np.array(self.rules.result), np.array(single.target, np.float32), np.array(to)
             targets = target.ctypes.data, narrow.ctypes.data, register.ctypes.data
             code = Addresses(sums.address, finish.address, targets[0], usual, targets[1], commit, targets[2])
-            vector_run(in_single)(code, packing, self.rules, indices, a, b, values, room)
+            vector_run(in_single)(code, packing, self.rules, indices, a, b, values, scratch)
         codes_of(values, self.unit.output, out, self.unit.nan)
 
     def pairs(self, a: Rows, b: Rows, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
