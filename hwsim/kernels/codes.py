@@ -30,7 +30,10 @@ def decode_table(fmt: Format) -> Floats:
 
 
 def values_of(fmt: Format, codes: Codes, out: Floats | None = None) -> Floats:
-    """The values of codes, in their shape, contiguous; in `out`, where that is given. NaNs and infinities are float64's."""
+    """The values of codes, in their shape, contiguous; in `out`, where that is given.
+
+    NaNs and infinities are float64's.
+    """
     if out is not None and isinstance(fmt, FloatFormat) and is_binary32(fmt):
         with np.errstate(invalid="ignore"):
             np.copyto(out, codes.astype(np.uint32, copy=False).view(np.float32))
@@ -90,7 +93,7 @@ def codes_of(values: Floats, fmt: Number, out: NDArray[np.uint32], nan: int | No
         return
     coding = coding_of(fmt, nan)
     if is_binary32(fmt):
-        _encode_binary32(values, np.uint32(coding.nan), out)
+        _encode_binary32(values, coding.nan, out)
     else:
         _encode(values.view(np.int64), coding, out)
 
@@ -101,7 +104,7 @@ def _encode_binary32(values: Floats, nan: int, out: NDArray[np.uint32]) -> None:
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             code = np.float32(values[i, j]).view(np.uint32)
-            out[i, j] = nan if np.isnan(values[i, j]) else code
+            out[i, j] = np.uint32(nan) if np.isnan(values[i, j]) else code
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Room for arrays that are filled anew for every part of a product: memory that is new each time costs its first use."""
+"""Room for arrays that are filled anew for every part of a product: memory that is new costs more than filling it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def room(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     size = int(np.prod(shape)) * kind.itemsize
     if size > MOST_KEPT:
         return np.empty(shape, kind)
-    return _kept.bytes[:size].view(kind).reshape(shape)
+    found: NDArray[Any] = _kept.bytes[:size].view(kind).reshape(shape)
+    return found
 
 
 def zeros(shape: tuple[int, int]) -> NDArray[np.uint32]:
