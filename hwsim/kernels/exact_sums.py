@@ -31,13 +31,15 @@ class Segments(NamedTuple):
 class SumKind(NamedTuple):
     """What sums are compiled for. pair: with the sum of their errors. scaled: times a scale. ieee: the signs of zeros.
 
-    fixed: results are brought into a fixed format's range. mode: of their rounding.
+    fixed: results are brought into a fixed format's range. native: they are binary32's, by a conversion. mode: of their
+    rounding.
     """
 
     pair: bool
     scaled: bool
     ieee: bool
     fixed: bool
+    native: bool
     mode: int
 
 
@@ -50,7 +52,7 @@ NarrowSums = Callable[
 @lru_cache(maxsize=64)
 def narrow_sums(kind: SumKind) -> NarrowSums:
     """Sums that one float64, or with `pair` two, hold."""
-    pair, scaled, ieee, fixed, mode = kind
+    pair, scaled, ieee, fixed, native, mode = kind
 
     @compiled
     def sums(
@@ -86,7 +88,7 @@ def narrow_sums(kind: SumKind) -> NarrowSums:
                 if ieee:
                     began = start if origin < 0 else origin
                     sign_zeros(total, addend, began != alone, a[i], b, began, stop, mode)
-                round_sums(addend, total, ieee, fixed, t, f, mode)
+                round_sums(addend, total, ieee, fixed, native, t, f, mode)
 
     return sums
 
@@ -99,7 +101,7 @@ WideSums = Callable[[Floats, Segments, Reaches, int, int, int, int, int, Roundin
 @lru_cache(maxsize=64)
 def wide_sums(kind: SumKind) -> WideSums:
     """Sums in levels, to which sums of segments are added, in one float64 or two, each times a scale."""
-    pair, scaled, ieee, fixed, mode = kind
+    pair, scaled, ieee, fixed, native, mode = kind
 
     @compiled
     def sums(
@@ -143,7 +145,7 @@ def wide_sums(kind: SumKind) -> WideSums:
                 collect(main, special, levels, shifts)
                 if ieee:
                     sign_zeros(main, values[i], start != alone, a[i], b, start, stop, mode)
-                round_sums(values[i], main, ieee, fixed, t, f, mode)
+                round_sums(values[i], main, ieee, fixed, native, t, f, mode)
 
     return sums
 
@@ -224,11 +226,14 @@ def sign_zeros(
 
 @inlined
 def round_sums(
-    result: Floats, total: Floats, ieee: bool, fixed: bool, t: RoundingTarget, f: FixedRange, mode: int
+    result: Floats, total: Floats, ieee: bool, fixed: bool, native: bool, t: RoundingTarget, f: FixedRange, mode: int
 ) -> None:
     """Write a row of sums, rounded to odd, as results. ieee: zeros have signs; otherwise they are positive."""
     for j in range(total.shape[0]):
         # Minus zero and zero are zero.
         x = total[j] if ieee else total[j] + 0.0
+        if native:
+            result[j] = np.float32(x)
+            continue
         rounded = round_in(x, t, mode)
         result[j] = within(rounded, f) if fixed else settled(x, rounded, t)

@@ -26,6 +26,12 @@ def result_target(result: ResultRule) -> RoundingTarget:
     return target_of(result.format, result.rounding, result.overflow, result.tiny, result.subnormals == "flush")
 
 
+def is_binary32s_own(result: ResultRule) -> bool:
+    """Whether a result's rounding is that of binary32's arithmetic: a float64 becomes it by a conversion."""
+    rules = result.format.name, result.rounding, result.overflow, result.tiny, result.subnormals
+    return rules == ("f32", "rne", "infinity", "signed", "keep")
+
+
 def register_target(unit: Unit) -> RoundingTarget | None:
     """The rounding of a promotion, or of a late addition; None where a unit has neither."""
     if unit.promotion is not None:
