@@ -16,9 +16,10 @@ from hwsim.compiled import Callback, inlined, row_at
 from hwsim.kernels.floats import RoundingTarget, add_odd, fma_odd, round_in, settled, sum_in
 from hwsim.kernels.group import power
 from hwsim.kernels.integers import Int32s, Int64s, int32, int64
-from hwsim.kernels.lanes import COLUMNS, NO_EXP
+from hwsim.kernels.lanes import NO_EXP
 from hwsim.kernels.lost import FLOOR, JAM
 from hwsim.kernels.single import MASKED, ODD, SMALL
+from hwsim.kernels.vector_code import COLUMNS
 
 WIDE = 4 * COLUMNS  # columns of a strip
 Row = NDArray[np.float32] | NDArray[np.float64]

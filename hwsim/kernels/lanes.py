@@ -26,23 +26,14 @@ each of the three for all products of the group before the next. `VectorLayout` 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from hwsim.kernels.lost import FLOOR, TRUNCATE
-
-# llvmlite and Numba, whose builders, values and types these are, say no types.
-Builder: TypeAlias = Any
-Value: TypeAlias = Any
-Kind: TypeAlias = Any
-
-COLUMNS = 16
-I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
-V8, V16, V32 = ir.VectorType(I8, 64), ir.VectorType(I16, 32), ir.VectorType(I32, 16)
-VECTOR = 64
+from hwsim.kernels.vector_code import I16, I32, V8, V16, V32, VECTOR, Builder, Kind, Value, VectorCode
 
 # Bytes from a sum to that of the next part: those of the sums of four tiles of columns.
 PART = 4 * VECTOR
@@ -105,12 +96,13 @@ class VectorLayout(NamedTuple):
         return -(-(self.a_sign + self.quads * 8) // 8) * 8
 
 
-class _GroupCode:
-    """The code of one group. Each method writes instructions, and returns the vector or number that they compute."""
+class _GroupCode(VectorCode):
+    """The code of one group."""
 
     def __init__(self, builder: Builder, layout: VectorLayout, lost: int, addresses: Value):
-        self.b, self.layout, self.lost = builder, layout, lost
-        self.b_at, self.a_at, self.addend_at, self.out_at, self.negative_at, self.exp_at, self.deeper = addresses
+        super().__init__(builder, addresses[0])
+        self.layout, self.lost = layout, lost
+        _, self.a_at, self.addend_at, self.out_at, self.negative_at, self.exp_at, self.deeper = addresses
 
     def emit(self) -> None:
         """All of it: max_exp of each column, and the sums of all products, and of the negative ones in 32-bit lanes."""
@@ -219,50 +211,8 @@ class _GroupCode:
         shuffled = self.b.shuffle_vector(four, zero, ir.Constant(ir.VectorType(I32, 64), mask))
         return self.b.bitcast(shuffled, V32)
 
-    def pairwise(self, x: Value, y: Value) -> Value:
-        """x0 y0 + x1 y1 of every two lanes of 16 bits: one instruction where there is one."""
-        even = ir.Constant(ir.VectorType(I32, 16), list(range(0, 32, 2)))
-        odd = ir.Constant(ir.VectorType(I32, 16), list(range(1, 32, 2)))
-        wide = ir.VectorType(I32, 32)
-        product = self.b.mul(self.b.sext(x, wide), self.b.sext(y, wide))
-        return self.b.add(self.b.shuffle_vector(product, product, even), self.b.shuffle_vector(product, product, odd))
-
     def add(self, sums: dict[str, Value], name: str, value: Value) -> None:
         sums[name] = self.b.add(sums[name], value) if name in sums else value
-
-    def splat(self, kind: Kind, value: int) -> Value:
-        return ir.Constant(kind, [value] * kind.count)
-
-    def broadcast(self, at: Value, offset: int) -> Value:
-        """One 32-bit word in every column."""
-        return self.in_columns(self.load(at, offset, I32))
-
-    def in_columns(self, word: Value) -> Value:
-        empty = ir.Constant(V32, ir.Undefined)
-        first = self.b.insert_element(empty, word, ir.Constant(I32, 0))
-        return self.b.shuffle_vector(first, empty, ir.Constant(V32, [0] * 16))
-
-    def vector(self, offset: int, kind: Kind) -> Value:
-        return self.load(self.b_at, offset, kind)
-
-    def load(self, at: Value, offset: int, kind: Kind) -> Value:
-        loaded = self.b.load(self.pointer(at, offset, kind))
-        loaded.align = 1
-        return loaded
-
-    def store(self, value: Value, at: Value, offset: int) -> None:
-        self.b.store(value, self.pointer(at, offset, value.type)).align = 1
-
-    def pointer(self, at: Value, offset: int, kind: Kind) -> Value:
-        return self.b.inttoptr(self.b.add(at, ir.Constant(I64, offset)), kind.as_pointer())
-
-    def call(self, name: str, x: Value, y: Value) -> Value:
-        kind = x.type
-        full = f"llvm.{name}.v{kind.count}i{kind.element.width}"
-        module = self.b.module
-        if full not in module.globals:
-            ir.Function(module, ir.FunctionType(kind, [kind, kind]), full)
-        return self.b.call(module.globals[full], [x, y])
 
 
 @intrinsic  # type: ignore[untyped-decorator]

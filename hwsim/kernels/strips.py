@@ -23,8 +23,9 @@ from hwsim.kernels.finish import LEAST_PLACE, MOST_PLACE, WIDE, Row, addend_exps
 from hwsim.kernels.floats import RoundingTarget, round_to
 from hwsim.kernels.group import NAN_EXP, GroupTerms, Lanes, group_sum
 from hwsim.kernels.integers import Int32s, Int64s
-from hwsim.kernels.lanes import COLUMNS, NO_EXP, VECTOR, group
+from hwsim.kernels.lanes import NO_EXP, group
 from hwsim.kernels.packed import WindowOperand
+from hwsim.kernels.vector_code import COLUMNS, VECTOR
 from hwsim.kernels.windows import WITHOUT
 
 
