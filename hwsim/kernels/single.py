@@ -12,7 +12,7 @@ from hwsim.kernels.floats import RoundingTarget, has_room, target_of
 from hwsim.kernels.lost import TRUNCATE
 from hwsim.kernels.vectors import Vectors
 from hwsim.kernels.windows import WITHOUT, WindowNumbers
-from hwsim.spec import Unit
+from hwsim.spec import LateInWindow, Unit
 from hwsim.spec.keys import Number
 
 # Forms of a result. Of binary32's exponents, towards zero: of a sum below 2^24, and of any; or to odd. Any other format
@@ -41,7 +41,9 @@ def single_of(unit: Unit, numbers: WindowNumbers, vectors: Vectors) -> Single | 
     """How sums of a unit are finished in binary32; None where that does not hold them."""
     addend, result = unit.operands.addend, unit.result.format
     scaled = unit.scale is not None and unit.scale.at == "product"
-    if vectors.deeper or vectors.layout.parts > 1 or scaled or isinstance(result, FixedFormat):
+    if isinstance(unit.late, LateInWindow) or isinstance(result, FixedFormat) or scaled:
+        return None
+    if vectors.deeper or vectors.layout.parts > 1:
         return None
     joins = numbers.addend != WITHOUT
     if joins and vectors.lost != TRUNCATE:

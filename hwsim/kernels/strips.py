@@ -1,7 +1,7 @@
 """Groups in their order, for strips of 64 columns: `lanes.group` sums a group, and `finish` finishes its sums.
 
 A finished result is handed on: to the next group as its addend, or to the register of promotions and late additions.
-Groups with a NaN or an infinity are rare, and are computed product by product (`_one_by_one`). Rows are the inner loop,
+Groups with a NaN or an infinity are rare, and are computed product by product (`one_by_one`). Rows are the inner loop,
 so that a group of B stays in the processor's cache while all rows pass it.
 
 What differs from unit to unit, `sums_of`, `finish_of` and `finish_single_of`, is compiled by itself, and `run` once for
@@ -62,7 +62,7 @@ VectorRun = Callable[[Addresses, Packing, GroupRules, Int64s, WindowOperand, Win
 
 
 @compiled
-def _one_by_one(
+def one_by_one(
     rules: GroupRules, lanes: Lanes, terms: GroupTerms, g: int, first: int, b: WindowOperand, places: Int64s,
     shifts: Int64s, partial: Row, emin: int, out: Floats,
 ) -> None:  # fmt: skip
@@ -178,7 +178,7 @@ def vector_run(single: bool) -> VectorRun:
                     if not usual:
                         for lane in range(lanes):
                             one.a[lane] = a.words[i, places[g, lane]]
-                        _one_by_one(rules, one, terms, g, first, b, places, shifts, state, emin, kept[:width])
+                        one_by_one(rules, one, terms, g, first, b, places, shifts, state, emin, kept[:width])
                         for j in range(width):
                             state[j] = kept[j]
                     elif single and all_usual(tops, low, high):

@@ -9,7 +9,7 @@ from hwsim.kernels.lanes import TOP_EXP, VectorLayout
 from hwsim.kernels.lost import IN_VECTORS, TRUNCATE, lost_number
 from hwsim.kernels.values import OperandName
 from hwsim.kernels.words import CLASS_SHIFT, FINITE, SIG_MASK, factor_words
-from hwsim.spec import AlignedSum, LateInWindow, Unit
+from hwsim.spec import AlignedSum, LateInWindow, Unit, WindowSum
 from hwsim.spec.parts import Scale
 
 MOST_QUADS = 8
@@ -37,11 +37,18 @@ class Vectors(NamedTuple):
 
 def vectors_of(unit: Unit, rule: AlignedSum) -> Vectors | None:
     """The narrowest lanes that hold the window of a unit; None where none do."""
-    lost, lanes = lost_number(rule.lost), unit.instruction.lanes
-    quads = next((q for q in (1, 2, 4, MOST_QUADS) if lanes <= 4 * q), None)
-    if quads is None or not _one_plain_window(unit, rule) or _reaches(unit, rule) > FARTHEST:
+    if not _one_plain_window(unit, rule):
         return None
     if unit.scale is not None and unit.scale.at == "product" and not _one_scale_a_group(unit, unit.scale):
+        return None
+    return vectors_of_lanes(unit, rule, unit.instruction.lanes)
+
+
+def vectors_of_lanes(unit: Unit, rule: WindowSum, lanes: int) -> Vectors | None:
+    """The narrowest lanes that hold a unit's window of so many products; None where none do."""
+    lost = lost_number(rule.lost)
+    quads = next((q for q in (1, 2, 4, MOST_QUADS) if lanes <= 4 * q), None)
+    if quads is None or lost not in IN_VECTORS or _reaches(unit, rule) > FARTHEST:
         return None
     a, b = unit.operands.multiplied
     spans = [most - least for least, most in map(exponent_range, (a, b))]
@@ -68,7 +75,7 @@ def _one_plain_window(unit: Unit, rule: AlignedSum) -> bool:
     """Whether products go into one window by rules that vectors have."""
     if rule.subgroup is not None or rule.product_limit is not None or isinstance(unit.late, LateInWindow):
         return False
-    return rule.zero_terms == "skip" and rule.zero == "positive" and lost_number(rule.lost) in IN_VECTORS
+    return rule.zero_terms == "skip" and rule.zero == "positive"
 
 
 def _one_scale_a_group(unit: Unit, scale: Scale) -> bool:
@@ -76,7 +83,7 @@ def _one_scale_a_group(unit: Unit, scale: Scale) -> bool:
     return unit.instruction.order == "sequential" and not scale.length("a") % lanes and not scale.length("b") % lanes
 
 
-def _reaches(unit: Unit, rule: AlignedSum) -> int:
+def _reaches(unit: Unit, rule: WindowSum) -> int:
     """The largest magnitude of an exponent: of scaled products, twice an addend's or a result's, or max_exp's floor."""
     scales = [unit.scale.a.format, unit.scale.b.format] if unit.scale and unit.scale.at == "product" else []
     ends = [exponent_range(fmt) for fmt in (*unit.operands.multiplied, *scales)]

@@ -69,12 +69,16 @@ class WindowKernel:
         """As in `Kernel`."""
         return self if self.vectors is None else WindowKernel(self.unit, self.rules.window)
 
+    def packed_lanes(self, k: int) -> Int64s:
+        """The index along K of the lanes of each group that is packed."""
+        return lane_indices(self.unit, k)
+
     def pack_a(self, codes: Codes, scales: Codes | None) -> WindowOperand:
         """As in `Kernel`."""
         words = words_of(self.unit.operands.a, self.words_a, codes)
         packed = NOT_PACKED
         if self.vectors is not None:
-            indices = lane_indices(self.unit, codes.shape[1])
+            indices = self.packed_lanes(codes.shape[1])
             packed = pack_rows(words, indices, self.vectors.layout, self.least[0], self.vectors.shift_a)
         return WindowOperand(words, *packed, self._scales("a", scales, len(codes)))
 
@@ -84,7 +88,7 @@ class WindowKernel:
         if self.vectors is None:
             given = self._scales("b", None if scales is None else scales.T, count)
             return WindowOperand(words_of(fmt, self.words_b, codes.T), *NOT_PACKED, given)
-        words, indices = words_of(fmt, self.words_b, codes), lane_indices(self.unit, codes.shape[0])
+        words, indices = words_of(fmt, self.words_b, codes), self.packed_lanes(codes.shape[0])
         packed = pack_columns(words, indices, self.vectors.layout, self.least[1], self.vectors.shift_b)
         return WindowOperand(words, *packed, self._scales("b", scales, count))
 
@@ -107,21 +111,24 @@ class WindowKernel:
         if self.vectors is None:
             self.scalar(indices, a, b, values, np.zeros(len(c), np.int64))
         else:
-            v = self.vectors
-            single = NOT_SINGLE if self.single is None else self.single
-            packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, sum(self.least), single.mask)
-            scratch = aligned_bytes(4 * 6 * WIDE).view(np.int32)
-            bits, parts, in_single = v.layout.lane_bits, v.layout.parts, self.single is not None
-            sums = sums_of(*v.layout, v.lost)
-            finish = finish_of(bits, parts, v.lost, self.rules.result.mode, in_single)
-            usual = finish_single_of(bits, single.form, single.target.mode).address if in_single else 0
-            scaled, chain, to = self.rules.scales == AT_PROMOTIONS, self.rules.chain, self.rules.register
-            commit = commit_of(in_single, scaled, chain.native == 1, to.mode).address if chain.kind != PLAIN else 0
-            target, narrow, register = np.array(self.rules.result), np.array(single.target, np.float32), np.array(to)
-            targets = target.ctypes.data, narrow.ctypes.data, register.ctypes.data
-            code = Addresses(sums.address, finish.address, targets[0], usual, targets[1], commit, targets[2])
-            vector_run(in_single)(code, packing, self.rules, indices, a, b, values, scratch)
+            self.strips(self.vectors, indices, a, b, values)
         codes_of(values, self.unit.output, out, self.unit.nan)
+
+    def strips(self, v: Vectors, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats) -> None:
+        """Every element, in vectors; other arguments as of `run_scalar`."""
+        single = NOT_SINGLE if self.single is None else self.single
+        packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, sum(self.least), single.mask)
+        scratch = aligned_bytes(4 * 6 * WIDE).view(np.int32)
+        bits, parts, in_single = v.layout.lane_bits, v.layout.parts, self.single is not None
+        sums = sums_of(*v.layout, v.lost)
+        finish = finish_of(bits, parts, v.lost, self.rules.result.mode, in_single)
+        usual = finish_single_of(bits, single.form, single.target.mode).address if in_single else 0
+        scaled, chain, to = self.rules.scales == AT_PROMOTIONS, self.rules.chain, self.rules.register
+        commit = commit_of(in_single, scaled, chain.native == 1, to.mode).address if chain.kind != PLAIN else 0
+        target, narrow, register = np.array(self.rules.result), np.array(single.target, np.float32), np.array(to)
+        targets = target.ctypes.data, narrow.ctypes.data, register.ctypes.data
+        code = Addresses(sums.address, finish.address, targets[0], usual, targets[1], commit, targets[2])
+        vector_run(in_single)(code, packing, self.rules, places, a, b, values, scratch)
 
     def pairs(self, a: Rows, b: Rows, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
         """As in `Kernel`."""
