@@ -348,6 +348,31 @@ FOR_VECTORS: dict[str, Mapping] = {
     "halves": odd("e4m3", "f32", window(27), "f32", 16, rounding="rz"),
     "halves-jam": odd("e5m2", "bf16", window(27, "jam"), "f32", 15, rounding="rto"),
     "halves-floor": odd("e4m3", "f32", window(27, "floor"), "f32", 13),
+    # Scaled sums of subgroups.
+    "scaled-floor": odd(
+        "e2m3", "f32", subgroups(4, 12, "floor"), "f16", 8, **scaled("subgroup", ("e4m3", 4), ("e8m0", 8))
+    ),
+    "scaled-bare": odd(
+        ("mxint8", "e2m1"), "none", subgroups(8, 17, cancelled="count", max_exp_floor=2), "bf16", 16, k=32,
+        rounding="rna", **scaled("subgroup", ("ue4m3", 8), ("ue4m3", 16)),
+    ),
+    "scaled-saturate": odd(
+        "e3m2", "bf16", subgroups(2, 7, cancelled="count"), "e4m3", 6, overflow="saturate", tiny="positive",
+        **scaled("subgroup", ("e8m0", 6), ("e4m3", 2)),
+    ),
+    # Late addends in windows, of one window of products and of two.
+    "late-limited": odd(
+        "bf16", "bf16", window(20, "jam", product_limit=8), "bf16", 6, rounding="rz",
+        **windowed(24, 20, "floor", zero_addend="count", total_bits=19),
+    ),
+    "late-16": odd(
+        "e4m3", "e4m3", window(9), "f16", 8, overflow="saturate",
+        **windowed(7, 12, "truncate", drop_below=9, zero_addend="count"),
+    ),
+    "late-halves": odd(
+        "e5m2", "f32", even_odd(fraction_bits=21, lost="floor", combine={"fraction_bits": 19, "lost": "truncate"}),
+        "f32", 12, **windowed(26, 24, "floor", drop_below=25, total_bits=22),
+    ),
     # 16-bit lanes as of ada-mma-e4m3-f16; windows narrower than the products.
     "bits-0": odd("e4m3", "f32", window(0), "f32", 16),
     "bits-1": odd("e5m2", "f16", window(1), "f16", 13),

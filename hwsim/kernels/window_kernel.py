@@ -67,7 +67,12 @@ class WindowKernel:
     @cached_property
     def general(self) -> WindowKernel:
         """As in `Kernel`."""
-        return self if self.vectors is None else WindowKernel(self.unit, self.rules.window)
+        return WindowKernel(self.unit, self.rules.window) if self.in_vectors else self
+
+    @property
+    def in_vectors(self) -> bool:
+        """Whether matrix products go through vectors."""
+        return self.vectors is not None
 
     def packed_lanes(self, k: int) -> Int64s:
         """The index along K of the lanes of each group that is packed."""
@@ -108,11 +113,15 @@ class WindowKernel:
         """As in `Kernel`."""
         values = addend_values(self.unit, c, room(c.shape, np.float64))
         indices = lane_indices(self.unit, a.words.shape[1])
-        if self.vectors is None:
-            self.scalar(indices, a, b, values, np.zeros(len(c), np.int64))
-        else:
-            self.strips(self.vectors, indices, a, b, values)
+        self.every(indices, a, b, values)
         codes_of(values, self.unit.output, out, self.unit.nan)
+
+    def every(self, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats) -> None:
+        """Every element, in vectors where there are any; arguments as of `run_scalar`."""
+        if self.vectors is None:
+            self.scalar(places, a, b, values, np.zeros(len(values), np.int64))
+        else:
+            self.strips(self.vectors, places, a, b, values)
 
     def strips(self, v: Vectors, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats) -> None:
         """Every element, in vectors; other arguments as of `run_scalar`."""

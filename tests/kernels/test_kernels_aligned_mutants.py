@@ -21,6 +21,7 @@ from hwsim.kernels.lanes import NO_EXP, ZERO_EXP
 from hwsim.kernels.lost import FLOOR, TRUNCATE
 from hwsim.kernels.packed import WindowOperand
 from hwsim.kernels.window_kernel import WindowKernel
+from hwsim.kernels.windows import NO_LIMIT
 from hwsim.spec import Unit, load_unit
 
 UNITS = units_of({**FOR_VECTORS, **FOR_SCALARS})
@@ -67,7 +68,7 @@ def is_told(kernel: WindowKernel, unit: Unit, name: str) -> bool:
     """Whether some of the operands show that a kernel is not the unit's; the unit's own is the model's there."""
     for given, want in chain_of(replay(unit, 1), sweep(unit), decided(name, unit)):
         if (by_run(kernel, unit, given) != want).any():
-            np.testing.assert_array_equal(by_run(window_kernel(unit, kernel.vectors is not None), unit, given), want)
+            np.testing.assert_array_equal(by_run(window_kernel(unit, kernel.in_vectors), unit, given), want)
             return True
     return False
 
@@ -132,7 +133,7 @@ def test_another_units_kernel_is_told(name: str) -> None:
     given, vectors, change = OTHERS[name]
     unit = unit_of(given)
     kernel = window_kernel(change(unit), vectors)
-    assert (kernel.vectors is not None) == vectors
+    assert kernel.in_vectors == vectors
     assert is_told(kernel, unit, given)
 
 
@@ -330,6 +331,26 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
     "first product doubled": (HOPPER, True, packed_a(one_place_up)),
     "first scale throughout": (MX, True, first_scale),
     "first scale throughout, without vectors": ("blackwell-mxf4nvf4-e2m1-f32", False, first_scale),
+    "first scale of subgroups": ("blackwell-mxf4nvf4-e2m1-f32", True, first_scale),
+    "scaled sums without those that cancel": ("blackwell-mxf4nvf4-e2m1-f32", True, rule(count_cancelled=0)),
+    "scaled sums floored": ("blackwell-mxf4nvf4-e2m1-f32", True, rule(lost=FLOOR)),
+    "scaled sums without a floor": ("scaled-bare", True, rule(floor=NO_EXP)),
+    "scaled sums of a bit less": ("blackwell-mxf4-e2m1-f32", True, rule(fraction_bits=34)),
+    "scaled sums without an addend": ("blackwell-mxf4-e2m1-f32", True, rule(addend=0)),
+    "a limit that is not looked at": ("cdna3-mfma-bf16-f32", True, rule(limit=NO_LIMIT)),
+    "a drop one lower, in vectors": ("cdna3-mfma-e4m3fnuz-f32", True, rule(late_drop=24)),
+    "an addend's bit less, in vectors": ("cdna3-mfma-f16-f32", True, rule(late_addend_bits=23)),
+    "a late sum with 31 bits, in vectors": ("cdna3-mfma-f16-f32", True, rule(late_sum_bits=31)),
+    "a late total of 32 bits, in vectors": ("cdna3-mfma-f16-f32", True, rule(late_total_bits=32)),
+    "a late zero that does not count, in vectors": ("late-16", True, rule(late_zero=0)),
+    "late truncation for a floor, in vectors": ("cdna3-mfma-f16-f32", True, rule(late_lost=TRUNCATE)),
+    "combined a bit less, in vectors": ("cdna3-mfma-e4m3fnuz-f32", True, rule(combine_bits=23)),
+    "combined by truncation, in vectors": ("cdna3-mfma-e5m2fnuz-f32", True, rule(combine_lost=TRUNCATE)),
+    **{
+        f"lane {lane} of scaled sums dropped": ("blackwell-mxf4nvf4-e2m1-f32", True, without_lane(lane))
+        for lane in range(0, 64, 5)
+    },
+    **{f"lane {lane} of even and odd dropped": ("even-odd", True, without_lane(lane)) for lane in range(6)},
     "first scale of a promotion": ("deepseek-v3-e4m3-f32-scaled", True, first_scale),
     "mask of a bit more": (DEEPSEEK, True, mask(-1)),
     "mask of a bit less": (HOPPER, True, mask(1)),
@@ -374,7 +395,7 @@ def test_a_mutant_is_told(name: str) -> None:
     given, vectors, mutate = MUTANTS[name]
     unit = unit_of(given)
     kernel = window_kernel(unit, vectors)
-    assert (kernel.vectors is not None) == vectors
+    assert kernel.in_vectors == vectors
     mutate(kernel)
     assert is_told(kernel, unit, given)
 
