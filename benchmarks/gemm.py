@@ -1,11 +1,12 @@
 """Products a second of the compiled kernels, beside what else computes matrix products, measured in one run.
 
-    python benchmarks/gemm.py [UNIT ...] [--rounds N] [--seconds S] [--size N] [--curve]
+    python benchmarks/gemm.py [UNIT ...] [--every] [--rounds N] [--seconds S] [--size N] [--curve]
 
 Kernels, the C kernel and the peers take turns; the fastest of some rounds counts, because other work on a machine only
 ever slows one down. Every kernel's first results are compared with the model. The C kernel is benchmarks/hopper.c,
-compiled on the spot. MMA-Sim is of the extra `peers`; without it the reason is printed. --size N: a matrix product of
-N x N x N on all cores, with its time and memory. --curve: how the cost of hopper-wgmma-e4m3-f32 grows with M, N and K.
+compiled on the spot. MMA-Sim is of the extra `peers`; without it the reason is printed. --every: all presets. --size N:
+a matrix product of N x N x N on all cores, with its time and memory. --curve: how the cost of hopper-wgmma-e4m3-f32
+grows with M, N and K.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from hwsim.kernels import kernel_of
 from hwsim.kernels.tiles import ProductOperands, multiply, threads
 from hwsim.model.arrays import dot as model_dot
 from hwsim.products import dot, gemm
-from hwsim.spec import Unit, load_unit
+from hwsim.spec import Unit, load_unit, presets
 
 SEED = 1
 UNITS = (
@@ -257,6 +258,7 @@ def pairs(rounds: int, seconds: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("units", nargs="*", default=list(UNITS))
+    parser.add_argument("--every", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.0, help="for each kernel and peer")
     parser.add_argument("--size", type=int)
@@ -267,7 +269,7 @@ def main() -> None:
     elif given.curve:
         curve()
     else:
-        compare(given.units, given.rounds, given.seconds)
+        compare([*presets()] if given.every else given.units, given.rounds, given.seconds)
         pairs(given.rounds, given.seconds)
 
 
