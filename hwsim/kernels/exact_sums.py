@@ -11,7 +11,7 @@ import numpy as np
 from hwsim.compiled import compiled, inlined
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.floats import RD, FixedRange, RoundingTarget, add_odd, round_in, settled, within
-from hwsim.kernels.integers import Int64s
+from hwsim.kernels.integers import Int64s, int64
 from hwsim.kernels.levels import Levels, collect, spread
 from hwsim.kernels.values import Carried
 
@@ -73,10 +73,16 @@ def narrow_sums(kind: SumKind) -> NarrowSums:
             for start in range(first, last, count):
                 stop = min(start + count, last)
                 begins = origin < 0 or start == origin
+                addend = values[i]
+                if pair and not scaled and begins and ends and stop - start == 2:
+                    add_two_products(addend, a[i], b, start, total)
+                    if ieee:
+                        sign_zeros(total, addend, start != alone, a[i], b, start, stop, mode)
+                    round_sums(addend, total, ieee, fixed, native, t, f, mode)
+                    continue
                 add_products(main, errors, a[i], b, start, stop, pair, begins)
                 if not ends:
                     continue
-                addend = values[i]
                 scale_b = of_b[start // count if scaled else 0]
                 scale_a = of_a[i, start // count if scaled else 0]
                 for j in range(total.shape[0]):
@@ -190,6 +196,27 @@ def add_products(
         factor, row = x[k], b[k]
         for j in range(n):
             main[j] += factor * row[j]
+
+
+@inlined
+def add_two_products(addend: Floats, x: Carried, b: Carried, first: int, total: Floats) -> None:
+    """Addends and two products, rounded to odd. Most are exact, and those that are not are found for all together."""
+    p, q, of_p, of_q, inexact = x[first], x[first + 1], b[first], b[first + 1], int64(0)
+    for j in range(total.shape[0]):
+        one, two, three = p * of_p[j], q * of_q[j], addend[j]
+        both = one + two
+        of_two = both - one
+        rest = (one - (both - of_two)) + (two - of_two)
+        every = both + three
+        of_three = every - both
+        left = (both - (every - of_three)) + (three - of_three)
+        # All but their signs. NaNs are not zero either.
+        errors = np.float64(rest).view(np.int64) | np.float64(left).view(np.int64)
+        inexact = int64(inexact | errors << 1)
+        total[j] = every
+    for j in range(total.shape[0] if inexact != 0 else 0):
+        odd = sum_of_three(p * of_p[j], q * of_q[j], addend[j])
+        total[j] = odd if abs(total[j]) < np.inf else total[j]
 
 
 @inlined

@@ -18,13 +18,11 @@ from hwsim.kernels.group import power
 from hwsim.kernels.integers import Int32s, Int64s, int32, int64
 from hwsim.kernels.lanes import NO_EXP
 from hwsim.kernels.lost import FLOOR, JAM
-from hwsim.kernels.single import MASKED, ODD, SMALL
+from hwsim.kernels.single import LEAST_PLACE, MASKED, ODD, SMALL
 from hwsim.kernels.vector_code import COLUMNS
 
 WIDE = 4 * COLUMNS  # columns of a strip
 Row = NDArray[np.float32] | NDArray[np.float64]
-# Exponents of sums' last places between which float32s stay normal when they are scaled; sums have 31 bits.
-LEAST_PLACE, MOST_PLACE = -120, 96
 
 
 @inlined

@@ -9,6 +9,7 @@ import numpy as np
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.kernels.extents import exponent_range, extent
 from hwsim.kernels.floats import RoundingTarget, has_room, target_of
+from hwsim.kernels.lanes import NO_EXP
 from hwsim.kernels.lost import TRUNCATE
 from hwsim.kernels.vectors import Vectors
 from hwsim.kernels.windows import WITHOUT, WindowNumbers
@@ -21,16 +22,22 @@ SMALL, MASKED, ODD, ROUNDED = range(4)
 # A sum below 2^24 is a binary32 number, and one below 2^31 stands in a signed lane.
 BINARY32_BITS, LANE_BITS = 24, 31
 ALL_BITS, FRACTION_BITS = -1, 23
+# Exponents of sums' last places between which float32s stay normal when they are scaled; sums have 31 bits.
+LEAST_PLACE, MOST_PLACE = -120, 96
 # Stands for a target that is not looked at.
 NO_TARGET = RoundingTarget(*[0.0] * 12, *[0] * 3)  # type: ignore[arg-type]
 
 
 class Single(NamedTuple):
-    """form: SMALL to ROUNDED. mask: the bits of a binary32 that a result has, of forms but ROUNDED. target: of it."""
+    """form: SMALL to ROUNDED. mask: the bits of a binary32 that a result has, of forms but ROUNDED. target: of it.
+
+    bounded: max_exp is always one whose sums stay normal in binary32.
+    """
 
     form: int
     mask: int
     target: RoundingTarget
+    bounded: bool = False
 
 
 # Of a unit that does not.
@@ -39,6 +46,15 @@ NOT_SINGLE = Single(SMALL, 0, NO_TARGET)
 
 def single_of(unit: Unit, numbers: WindowNumbers, vectors: Vectors) -> Single | None:
     """How sums of a unit are finished in binary32; None where that does not hold them."""
+    found = _single(unit, numbers, vectors)
+    if found is None or numbers.addend != WITHOUT or numbers.floor != NO_EXP:
+        return found
+    ends = [exponent_range(fmt) for fmt in unit.operands.multiplied]
+    low, high = (sum(end[side] for end in ends) - numbers.fraction_bits for side in (0, 1))
+    return found._replace(bounded=low >= LEAST_PLACE and high <= MOST_PLACE)
+
+
+def _single(unit: Unit, numbers: WindowNumbers, vectors: Vectors) -> Single | None:
     addend, result = unit.operands.addend, unit.result.format
     scaled = unit.scale is not None and unit.scale.at == "product"
     if isinstance(unit.late, LateInWindow) or isinstance(result, FixedFormat) or scaled:

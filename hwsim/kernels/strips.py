@@ -19,12 +19,13 @@ import numpy as np
 from hwsim.compiled import Callback, call, compiled
 from hwsim.kernels.chain import ADDED_LATE, PLAIN, ChainNumbers, GroupRules
 from hwsim.kernels.codes import Floats
-from hwsim.kernels.finish import LEAST_PLACE, MOST_PLACE, WIDE, Row, addend_exps, all_usual, single_exps
+from hwsim.kernels.finish import WIDE, Row, addend_exps, all_usual, single_exps
 from hwsim.kernels.floats import RoundingTarget, round_to
 from hwsim.kernels.group import NAN_EXP, GroupTerms, Lanes, group_sum
 from hwsim.kernels.integers import Int32s, Int64s
 from hwsim.kernels.lanes import NO_EXP, group
 from hwsim.kernels.packed import WindowOperand
+from hwsim.kernels.single import LEAST_PLACE, MOST_PLACE
 from hwsim.kernels.vector_code import COLUMNS, VECTOR
 from hwsim.kernels.windows import WITHOUT
 
@@ -32,7 +33,7 @@ from hwsim.kernels.windows import WITHOUT
 class Packing(NamedTuple):
     """a_bytes, b_bytes: of packed groups. deeper: of `lanes.group`. least: the exponent that packed ones count from.
 
-    mask: of `Single`, where sums are finished in binary32.
+    mask: of `Single`, where sums are finished in binary32. bounded: no max_exp is beyond what that holds.
     """
 
     a_bytes: int
@@ -40,6 +41,7 @@ class Packing(NamedTuple):
     deeper: int
     least: int
     mask: int
+    bounded: bool = False
 
 
 class Addresses(NamedTuple):
@@ -181,7 +183,7 @@ def vector_run(single: bool) -> VectorRun:
                         one_by_one(rules, one, terms, g, first, b, places, shifts, state, emin, kept[:width])
                         for j in range(width):
                             state[j] = kept[j]
-                    elif single and all_usual(tops, low, high):
+                    elif single and (packing.bounded or all_usual(tops, low, high)):
                         single_of = state.ctypes.data, sums_at, negatives_at, tops_at
                         call(code.single, (*single_of, rule.addend, base, packing.mask, code.narrow))
                     else:

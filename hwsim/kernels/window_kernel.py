@@ -126,7 +126,7 @@ class WindowKernel:
     def strips(self, v: Vectors, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats) -> None:
         """Every element, in vectors; other arguments as of `run_scalar`."""
         single = NOT_SINGLE if self.single is None else self.single
-        packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, sum(self.least), single.mask)
+        packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, sum(self.least), single.mask, single.bounded)
         scratch = aligned_bytes(4 * 6 * WIDE).view(np.int32)
         bits, parts, in_single = v.layout.lane_bits, v.layout.parts, self.single is not None
         sums = sums_of(*v.layout, v.lost)

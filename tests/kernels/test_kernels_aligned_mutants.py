@@ -313,6 +313,10 @@ def one_binade_up(_: WindowKernel, side: WindowOperand) -> None:
     exps[...] = np.where(exps >= 0, exps + 1, exps)
 
 
+def lanes_dropped(what: str, unit: str, lanes: range) -> dict[str, tuple[str, bool, Mutate]]:
+    return {f"lane {lane}{what} dropped": (unit, True, without_lane(lane)) for lane in lanes}
+
+
 MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
     "addend dropped": (HOPPER, True, without_addend),
     "addend dropped, without vectors": (HOPPER, False, without_addend),
@@ -346,11 +350,6 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
     "late truncation for a floor, in vectors": ("cdna3-mfma-f16-f32", True, rule(late_lost=TRUNCATE)),
     "combined a bit less, in vectors": ("cdna3-mfma-e4m3fnuz-f32", True, rule(combine_bits=23)),
     "combined by truncation, in vectors": ("cdna3-mfma-e5m2fnuz-f32", True, rule(combine_lost=TRUNCATE)),
-    **{
-        f"lane {lane} of scaled sums dropped": ("blackwell-mxf4nvf4-e2m1-f32", True, without_lane(lane))
-        for lane in range(0, 64, 5)
-    },
-    **{f"lane {lane} of even and odd dropped": ("even-odd", True, without_lane(lane)) for lane in range(6)},
     "first scale of a promotion": ("deepseek-v3-e4m3-f32-scaled", True, first_scale),
     "mask of a bit more": (DEEPSEEK, True, mask(-1)),
     "mask of a bit less": (HOPPER, True, mask(1)),
@@ -384,9 +383,11 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
     "a limit of scaled sums": ("limited-subgroups", False, rule(limit=4)),
     "no zero to start from": ("count-late", False, rule(zero_exp=NO_EXP)),
     "no zero to start from, in signs": ("late-signed", False, rule(zero_exp=NO_EXP)),
-    **{f"lane {lane} dropped": (HOPPER, True, without_lane(lane)) for lane in range(32)},
-    **{f"lane {lane} of 16 dropped": (EMULATED, True, without_lane(lane)) for lane in range(16)},
-    **{f"lane {lane} of 8 dropped": ("floor", True, without_lane(lane)) for lane in range(8)},
+    **lanes_dropped("", HOPPER, range(32)),
+    **lanes_dropped(" of 16", EMULATED, range(16)),
+    **lanes_dropped(" of 8", "floor", range(8)),
+    **lanes_dropped(" of scaled sums", "blackwell-mxf4nvf4-e2m1-f32", range(0, 64, 5)),
+    **lanes_dropped(" of even and odd", "even-odd", range(6)),
 }
 
 
