@@ -5,7 +5,7 @@
 All take turns, and the best round counts, because other work on a machine only ever slows one down. Arrays are
 float32 of normal numbers: one that stays in the second cache, and one that does not, whose results are new memory.
 Casts to and from a type are ml_dtypes' (NumPy's of float16). A quantiser is set against the cast to its element type,
-which finds no scales.
+which finds no scales. `small to large`: of one thread, what a call costs beside its elements.
 """
 
 from __future__ import annotations
@@ -153,15 +153,17 @@ def main() -> None:
         head = f"{elements:,} elements\n{threads} thread{'s' * (threads > 1)}"
         for title in (head, "to\nml_dtypes", "to\ncopying"):
             table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("small to\nlarge", justify="right", no_wrap=True)
     table.add_column("aim", justify="right")
     for name, case in lines.items():
         row = [name]
         for rate in rates:
             rival = f"{rate[name] / rate[case.rival]:.1f}x" if case.rival in rate else ""
             row += [f"{rate[name]:,.0f}", rival, f"{rate[name] / rate['copy']:.2f}x"]
+        row.append(f"{rates[0][name] / rates[1][name]:.2f}x")
         table.add_row(*row, f"{case.aim:,}" if case.aim else "")
     for name in ("copy", *sorted(name for name in rates[0] if name != "copy" and name not in lines)):
-        table.add_row(f"({name})", *[part for rate in rates for part in (f"{rate[name]:,.0f}", "", "")], "")
+        table.add_row(f"({name})", *[part for rate in rates for part in (f"{rate[name]:,.0f}", "", "")], "", "")
     Console(width=170).print(table)
 
 

@@ -1,11 +1,12 @@
 """Products a second of the compiled kernels, beside what else computes matrix products, measured in one run.
 
-    python benchmarks/gemm.py [UNIT ...] [--rounds N] [--seconds S] [--size N] [--curve]
+    python benchmarks/gemm.py [UNIT ...] [--every] [--rounds N] [--seconds S] [--size N] [--curve]
 
 Kernels, the C kernel and the peers take turns; the fastest of some rounds counts, because other work on a machine only
 ever slows one down. Every kernel's first results are compared with the model. The C kernel is benchmarks/hopper.c,
-compiled on the spot. --size N: a matrix product of N x N x N on all cores, with its time and memory. --curve: how the
-cost of hopper-wgmma-e4m3-f32 grows with M, N and K.
+compiled on the spot. MMA-Sim is of the extra `peers`; without it the reason is printed. --every: all presets. --size N:
+a matrix product of N x N x N on all cores, with its time and memory. --curve: how the cost of hopper-wgmma-e4m3-f32
+grows with M, N and K.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 
 import apytypes
 import ml_dtypes
+import mmasim_peer
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -32,7 +34,7 @@ from hwsim.kernels import kernel_of
 from hwsim.kernels.tiles import ProductOperands, multiply, threads
 from hwsim.model.arrays import dot as model_dot
 from hwsim.products import dot, gemm
-from hwsim.spec import Unit, load_unit
+from hwsim.spec import Unit, load_unit, presets
 
 SEED = 1
 UNITS = (
@@ -43,7 +45,7 @@ UNITS = (
     "sequential-e4m3-bf16", "hfp8-forward-e4m3-dlfloat16", "exact-e4m3-f32", "intel-amx-e4m3-f32", "int8-i32",
 )  # fmt: skip
 SHAPE = 256, 2048, 512  # M, K, N: operands that stay near
-PEERS = {"ml_dtypes @": (64, 256, 64), "apytypes @, f16": (64, 256, 64)}
+SMALL = 64, 256, 64  # for peers that are slower by far
 
 
 def _no_progress(_: int) -> None:
@@ -122,9 +124,12 @@ def c_kernel(folder: Path, work: Operands) -> Callable[[], np.ndarray]:
 
 
 def peers() -> dict[str, tuple[Callable[[], Any], int]]:
-    """What else multiplies matrices, and how many products it does: nothing of it is bit-exact for a tensor core."""
+    """What else multiplies matrices, and how many products it does.
+
+    Of these MMA-Sim alone is bit-exact for a tensor core; its result is compared with hwsim's.
+    """
     rng = np.random.default_rng(SEED)
-    m, k, n = PEERS["ml_dtypes @"]
+    m, k, n = SMALL
     a, b = rng.normal(size=(m, k)).astype(np.float32), rng.normal(size=(k, n)).astype(np.float32)
     fp8 = a.astype(ml_dtypes.float8_e4m3fn), b.astype(ml_dtypes.float8_e4m3fn)
     single = rng.normal(size=SHAPE[:2]).astype(np.float32), rng.normal(size=SHAPE[1:]).astype(np.float32)
@@ -134,11 +139,23 @@ def peers() -> dict[str, tuple[Callable[[], Any], int]]:
         with apytypes.APyFloatAccumulatorContext(exp_bits=5, man_bits=10):
             return exact[0] @ exact[1]
 
-    return {
+    found = _mmasim()
+    return found | {
         "NumPy float32 @, no emulation": (lambda: single[0] @ single[1], SHAPE[0] * SHAPE[1] * SHAPE[2]),
         "ml_dtypes float8_e4m3fn @, in float32": (lambda: fp8[0] @ fp8[1], m * k * n),
         "apytypes @, e4m3 summed in f16": (sequential, m * k * n),
     }
+
+
+def _mmasim() -> dict[str, tuple[Callable[[], Any], int]]:
+    reason = mmasim_peer.missing()
+    if reason:
+        print(f"without MMA-Sim: {reason}")
+        return {}
+    work = Operands(load_unit("hopper-wgmma-e4m3-f32"), SMALL)
+    run = mmasim_peer.product(work.a, work.b)
+    assert np.array_equal(run().view(np.uint32), work.multiply(1)), "MMA-Sim"
+    return {mmasim_peer.NAME: (run, work.products)}
 
 
 def rates(tasks: dict[str, tuple[Callable[[], Any], int]], rounds: int, seconds: float) -> dict[str, float]:
@@ -177,6 +194,8 @@ def compare(names: list[str], rounds: int, seconds: float) -> None:
     table.add_column("unit or peer")
     short = {"C": "plain C, hopper-wgmma-e4m3-f32", "NumPy f32": "NumPy float32 @, no emulation"}
     short |= {"ml_dtypes": "ml_dtypes float8_e4m3fn @, in float32", "apytypes": "apytypes @, e4m3 summed in f16"}
+    if mmasim_peer.NAME in others:
+        short["MMA-Sim"] = mmasim_peer.NAME
     for column in ("1 thread", f"{cores} threads", *(f"/ {name}" for name in short)):
         table.add_column(column, justify="right")
     for name in works:
@@ -239,6 +258,7 @@ def pairs(rounds: int, seconds: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("units", nargs="*", default=list(UNITS))
+    parser.add_argument("--every", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.0, help="for each kernel and peer")
     parser.add_argument("--size", type=int)
@@ -249,7 +269,7 @@ def main() -> None:
     elif given.curve:
         curve()
     else:
-        compare(given.units, given.rounds, given.seconds)
+        compare([*presets()] if given.every else given.units, given.rounds, given.seconds)
         pairs(given.rounds, given.seconds)
 
 

@@ -340,12 +340,52 @@ FOR_VECTORS: dict[str, Mapping] = {
     "single-floored": odd("e4m3", "f32", window(13, max_exp_floor=-4), "e8m13", 16, rounding="rz"),
     "single-floored-high": odd("e4m3", "f32", window(13, max_exp_floor=120), "e8m13", 16, rounding="rz"),
     "single-floored-low": odd("e4m3", "f32", window(13, max_exp_floor=-140), "e8m13", 16, rounding="rz"),
-    # 16-bit lanes, finished in float64, as of ada-mma-e4m3-f16; windows narrower than the products.
+    # 32-bit lanes, finished in binary32: to odd, of all bits and of some; sums of 31 bits less a little; in formats of
+    # their own exponents, and without subnormals.
+    "single-odd": odd("e4m3", "none", window(26, "jam"), "f32", 8, k=8, chain="none", rounding="rto"),
+    "single-odd-short": odd("e5m2", "bf16", window(24), "e8m13", 8, k=24, rounding="rto"),
+    "single-31-bits": odd("e4m3", "f32", window(25), "f32", 16, rounding="rz", convert="f16"),
+    "single-f16": odd("f16", "f16", window(23), "f16", 4, tiny="positive"),
+    "single-saturate": odd("f16", "e5m2", window(22), "e4m3", 4, rounding="rna", overflow="saturate"),
+    "single-dl": odd("hfp8-e5m2", DL, window(20), DL, 8, rounding="ru", overflow="nan"),
+    # Two sums of 32-bit lanes, of half the products each.
+    "halves": odd("e4m3", "f32", window(27), "f32", 16, rounding="rz"),
+    "halves-jam": odd("e5m2", "bf16", window(27, "jam"), "f32", 15, rounding="rto"),
+    "halves-floor": odd("e4m3", "f32", window(27, "floor"), "f32", 13),
+    # Scaled sums of subgroups.
+    "scaled-floor": odd(
+        "e2m3", "f32", subgroups(4, 12, "floor"), "f16", 8, **scaled("subgroup", ("e4m3", 4), ("e8m0", 8))
+    ),
+    "scaled-bare": odd(
+        ("mxint8", "e2m1"), "none", subgroups(8, 17, cancelled="count", max_exp_floor=2), "bf16", 16, k=32,
+        rounding="rna", **scaled("subgroup", ("ue4m3", 8), ("ue4m3", 16)),
+    ),
+    "scaled-saturate": odd(
+        "e3m2", "bf16", subgroups(2, 7, cancelled="count"), "e4m3", 6, overflow="saturate", tiny="positive",
+        **scaled("subgroup", ("e8m0", 6), ("e4m3", 2)),
+    ),
+    # Late addends in windows, of one window of products and of two.
+    "late-limited": odd(
+        "bf16", "bf16", window(20, "jam", product_limit=8), "bf16", 6, rounding="rz",
+        **windowed(24, 20, "floor", zero_addend="count", total_bits=19),
+    ),
+    "late-16": odd(
+        "e4m3", "e4m3", window(9), "f16", 8, overflow="saturate",
+        **windowed(7, 12, "truncate", drop_below=9, zero_addend="count"),
+    ),
+    "late-halves": odd(
+        "e5m2", "f32", even_odd(fraction_bits=21, lost="floor", combine={"fraction_bits": 19, "lost": "truncate"}),
+        "f32", 12, **windowed(26, 24, "floor", drop_below=25, total_bits=22),
+    ),
+    # 16-bit lanes as of ada-mma-e4m3-f16; windows narrower than the products.
     "bits-0": odd("e4m3", "f32", window(0), "f32", 16),
     "bits-1": odd("e5m2", "f16", window(1), "f16", 13),
     "bits-2": odd(("e4m3", "e5m2"), "none", window(2), "e5m2", 16),
     "bits-3": odd("e2m3", "bf16", window(3), "bf16", 15, tiny="positive", **promoted(15, "bf16", "rz")),
     "bits-2-subnormal": odd("e4m3", "f32", window(2), "f16", 16),
+    "floored-bare": odd(
+        "e4m3", "none", window(11, max_exp_floor=-4), "f32", 16, k=16, chain="none", rounding="rz", **mx(16, 16)
+    ),
     "narrow-scaled": odd("e4m3", "f32", window(11), "f32", 16, **mx(16, 32)),
     "narrow-tf32": odd("e4m3", "tf32", window(9, max_exp_floor=5), "tf32", 14, subnormals="flush", overflow="nan"),
     "narrow-fnuz": odd("e5m2fnuz", "e5m2fnuz", window(8), "e5m2fnuz", 16, overflow="nan"),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hwsim.formats.codes import Codes, container_dtype
 from hwsim.formats.exact import is_float
 from hwsim.formats.kind import Kind
-from hwsim.formats.parameters import NOTHING_RANDOM, ONES, EncoderParameters
+from hwsim.formats.parameters import ONES, EncoderParameters
 from hwsim.formats.parts import flat, split, worth
 from hwsim.formats.reference import Choices, encode_reference
 from hwsim.formats.rounding import Missing, Overflow, Rounding
@@ -86,14 +86,21 @@ def _by_arithmetic(
 ) -> bool:
     from hwsim.formats import loops
 
-    nearest, random = (None, rounding.for_loops()) if isinstance(rounding, Stochastic) else (rounding, NOTHING_RANDOM)
-    parameters = encoder_parameters(fmt, nearest, overflow, missing)
-    if parameters is None:
+    words = encoder_words(fmt, rounding if isinstance(rounding, Rounding) else None, overflow, missing)
+    if words is None:
         return False
-    words = packed(parameters)
-    with np.errstate(invalid="ignore"):  # a signalling NaN
-        bits = flat(x.astype(np.float32, copy=False), "u4")
-    return all(split(x.size, 1, lambda start, end: loops.encode(bits[start:end], start, words, random, out[start:end])))
+    if x.dtype != np.float32:
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            x = x.astype(np.float32)
+    bits = flat(x, "u4")
+    if isinstance(rounding, Rounding):
+        return all(split(x.size, 1, lambda start, end: loops.encode(bits[start:end], words, out[start:end])))
+    random = rounding.for_loops()
+    return all(
+        split(
+            x.size, 1, lambda start, end: loops.encode_randomly(bits[start:end], start, words, random, out[start:end])
+        )
+    )
 
 
 @lru_cache(maxsize=128)
@@ -116,6 +123,15 @@ def encoder_parameters(
         **steps._asdict(), first=23 - steps.fraction_bits, even=even, turn=turn, flip=flip,
         narrowing=32 - fmt.container_bits, plus=plus, minus=minus, nan=nan, lacks_nan=int(lacks_nan),
     )  # fmt: skip
+
+
+@lru_cache(maxsize=128)
+def encoder_words(
+    fmt: Kind, rounding: Rounding | None, overflow: Overflow, missing: Missing
+) -> NDArray[np.uint32] | None:
+    """`encoder_parameters`, packed."""
+    parameters = encoder_parameters(fmt, rounding, overflow, missing)
+    return None if parameters is None else packed(parameters)
 
 
 @lru_cache(maxsize=128)

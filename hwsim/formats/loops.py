@@ -145,28 +145,39 @@ def codes_of_run(bits: Any, at: int, low: Any, t: Any, random: Any, least: Any, 
 
 
 @compiled
-def _round_all(bits: Any, t: Any, out: Any) -> None:
-    """`_round` for numbers that all belong to the same block."""
-    low = t.low
+def _round_all(bits: Any, t: Any, out: Any) -> Any:
+    """`_round` for numbers that all belong to the same block. Returns their `largest`."""
+    low, most = t.low, U(0)
     if t.fixed != 0:
         for i in range(out.size):
             out[i] = _fixed_code(bits[i], _nearest(bits[i], low, t), t)
+            most = max(most, U(bits[i] & MAGNITUDE))
     else:
         for i in range(out.size):
             out[i] = _float_code(bits[i], _nearest(bits[i], low, t), t)
+            most = max(most, U(bits[i] & MAGNITUDE))
+    return most
 
 
 @compiled
-def encode(bits: Any, at: int, parameters: Any, random: Any, out: Any) -> bool:
-    """Write codes of binary32 numbers; False if the format lacks any. at: place of the first random word."""
+def encode(bits: Any, parameters: Any, out: Any) -> bool:
+    """Write codes of binary32 numbers; False if the format lacks any."""
+    t = unpacked(parameters)
+    for start in range(0, bits.size, TILE):
+        tile, codes = bits[start : start + TILE], out[start : start + TILE]
+        if _round_all(tile, t, codes) >= INFINITY and put_special(tile, t, codes):
+            return False
+    return True
+
+
+@compiled
+def encode_randomly(bits: Any, at: int, parameters: Any, random: Any, out: Any) -> bool:
+    """`encode`, stochastically. at: place of the first random word."""
     t = unpacked(parameters)
     low, least = np.full(TILE, t.low, np.uint32), np.empty(TILE, np.uint32)
     for start in range(0, bits.size, TILE):
         tile, codes = bits[start : start + TILE], out[start : start + TILE]
-        if random.mask != 0:
-            codes_of_run(tile, at + start, low, t, random, least, codes)
-        else:
-            _round_all(tile, t, codes)
+        codes_of_run(tile, at + start, low, t, random, least, codes)
         if largest(tile) >= INFINITY and put_special(tile, t, codes):
             return False
     return True

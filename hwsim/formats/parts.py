@@ -26,9 +26,12 @@ def split(count: int, size: int, work: Callable[[int, int], _Result]) -> list[_R
 
     size: the elements that each item of the range stands for.
     """
+    most = min(count * size // LEAST_OF_A_THREAD, count)
+    if most <= 1:
+        return [work(0, count)]
     import numba
 
-    threads = min(numba.config.NUMBA_NUM_THREADS, count * size // LEAST_OF_A_THREAD, count)
+    threads = min(numba.config.NUMBA_NUM_THREADS, most)
     if threads <= 1:
         return [work(0, count)]
     edges = [count * part // threads for part in range(threads + 1)]
@@ -38,4 +41,7 @@ def split(count: int, size: int, work: Callable[[int, int], _Result]) -> list[_R
 
 def flat(array: NDArray[Any], kind: str) -> NDArray[Any]:
     """An array's elements in C order, as unsigned integers of a dtype; copied where the loops need a copy."""
-    return np.require(np.asarray(array), requirements=["C", "A", "W"]).reshape(-1).view(kind)
+    array = np.asarray(array)
+    if not array.flags.carray:  # contiguous in C order, aligned and writeable
+        array = np.require(array, requirements=["C", "A", "W"])
+    return array.reshape(-1).view(kind)

@@ -36,15 +36,34 @@ def choices(
     counter: int = 0,
 ) -> Choices:
     """`encode`'s arguments, checked; its errors."""
-    beyond = _choice("overflow", Overflow, overflow, overflows(fmt), fmt)
-    absent = _choice("missing", Missing, missing, _missings(fmt), fmt)
-    if rounding == STOCHASTIC:
+    named = isinstance(rounding, str) and isinstance(overflow, str) and isinstance(missing, str)
+    # What is no name may have no hash, and is an error.
+    how = (_named_choices if named else _named_choices.__wrapped__)(fmt, rounding, overflow, missing)
+    if how is None:
+        beyond, absent = _policies(fmt, overflow, missing)
         return Choices(checked_stochastic(fmt, random_bits, seed, counter), beyond, absent)
-    if rounding not in list(Rounding):
-        raise InputError(f"rounding must be one of {', '.join([*Rounding, STOCHASTIC])}, not {rounding!r}")
     if random_bits is not None or seed is not None or counter:
         raise InputError(f"random_bits, seed and counter are of rounding='{STOCHASTIC}', not of {str(rounding)!r}")
+    return how
+
+
+@lru_cache(maxsize=128)
+def _named_choices(fmt: Kind, rounding: str, overflow: str, missing: str) -> Choices | None:
+    """The choices of these names, which take a call longer to check than a thousand numbers to encode.
+
+    None of stochastic rounding, which has more arguments.
+    """
+    beyond, absent = _policies(fmt, overflow, missing)
+    if rounding == STOCHASTIC:
+        return None
+    if rounding not in list(Rounding):
+        raise InputError(f"rounding must be one of {', '.join([*Rounding, STOCHASTIC])}, not {rounding!r}")
     return Choices(Rounding(rounding), beyond, absent)
+
+
+def _policies(fmt: Kind, overflow: str, missing: str) -> tuple[Overflow, Missing]:
+    beyond = _choice("overflow", Overflow, overflow, overflows(fmt), fmt)
+    return beyond, _choice("missing", Missing, missing, _missings(fmt), fmt)
 
 
 def decode_reference(fmt: Kind, codes: Any) -> NDArray[np.float64]:

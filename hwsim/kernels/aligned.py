@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hwsim.kernels.extents import exponent_range
+from hwsim.kernels.late_kernel import LateKernel, late_vectors_of
 from hwsim.kernels.read_aligned import ReadingKernel, lacks_reading
+from hwsim.kernels.scaled_kernel import ScaledKernel, dots_layout
 from hwsim.kernels.vectors import vectors_of
 from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.kernels.windows import (
@@ -41,7 +43,10 @@ def kernel(unit: Unit, rule: AlignedSum) -> WindowKernel:
     numbers = aligned_numbers(unit, rule)
     if isinstance(rule, ReadAlignedSum):
         return ReadingKernel(unit, numbers, rule)
-    return WindowKernel(unit, numbers, vectors_of(unit, rule))
+    layout, late = dots_layout(unit, rule), late_vectors_of(unit, rule)
+    if layout is not None:
+        return ScaledKernel(unit, numbers, layout)
+    return WindowKernel(unit, numbers, vectors_of(unit, rule)) if late is None else LateKernel(unit, numbers, late)
 
 
 def aligned_numbers(unit: Unit, rule: AlignedSum) -> WindowNumbers:

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from hwsim.kernels.lanes import Builder, Value
+from hwsim.kernels.vector_code import Builder, Value
 
 EXPONENT = {32: 0x7F800000, 64: 0x7FF0000000000000}
 

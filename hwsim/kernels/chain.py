@@ -61,7 +61,8 @@ def chain_numbers(unit: Unit) -> ChainNumbers:
         return numbers._replace(kind=LATE_WINDOW, restart=NEVER)
     if isinstance(unit.late, LateAdd):
         below = 2.0**unit.late.format.emin if unit.late.flush else 0.0
-        return numbers._replace(kind=ADDED_LATE, flush_below=below)
+        native = (unit.late.format.name, unit.late.rounding, unit.late.flush) == ("f32", "rne", False)
+        return numbers._replace(kind=ADDED_LATE, flush_below=below, native=int(native))
     return numbers
 
 

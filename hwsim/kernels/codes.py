@@ -29,22 +29,33 @@ def decode_table(fmt: Format) -> Floats:
     return table
 
 
-def values_of(fmt: Format, codes: Codes) -> Floats:
-    """The values of codes, in their shape, contiguous. NaNs and infinities are float64's."""
+def values_of(fmt: Format, codes: Codes, out: Floats | None = None) -> Floats:
+    """The values of codes, in their shape, contiguous; in `out`, where that is given.
+
+    NaNs and infinities are float64's.
+    """
+    if out is not None and isinstance(fmt, FloatFormat) and is_binary32(fmt):
+        with np.errstate(invalid="ignore"):
+            np.copyto(out, codes.astype(np.uint32, copy=False).view(np.float32))
+        return out
+    if out is not None:
+        out[...] = values_of(fmt, codes)
+        return out
     if fmt.container_bits <= TABLE_BITS:
         return np.ascontiguousarray(np.take(decode_table(fmt), codes))
     if fmt.container_bits == 64:
         return np.ascontiguousarray(codes, np.uint64).view(np.float64)
-    if isinstance(fmt, FloatFormat) and _is_binary32(fmt):
+    if isinstance(fmt, FloatFormat) and is_binary32(fmt):
         # A NaN may be a signalling one.
         with np.errstate(invalid="ignore"):
             return np.ascontiguousarray(codes, dtype=np.uint32).view(np.float32).astype(np.float64)
     return np.ascontiguousarray(fmt.decode(codes))
 
 
-def _is_binary32(fmt: FloatFormat) -> bool:
+def is_binary32(fmt: FloatFormat) -> bool:
     """Whether codes are binary32's: f32, tf32, e8m13."""
-    return (fmt.container_bits, fmt.exponent_bits, fmt.bias, fmt.nan, fmt.signed) == (32, 8, 127, "ieee", True)
+    signs = fmt.signed and fmt.subnormals
+    return signs and (fmt.container_bits, fmt.exponent_bits, fmt.bias, fmt.nan) == (32, 8, 127, "ieee")
 
 
 class Coding(NamedTuple):
@@ -82,7 +93,20 @@ def codes_of(values: Floats, fmt: Number, out: NDArray[np.uint32], nan: int | No
         scaled = np.ldexp(values, fmt.fraction_bits).astype(np.int64)
         out[...] = (scaled & ((1 << fmt.bits) - 1)).astype(np.uint32)
         return
-    _encode(values.view(np.int64), coding_of(fmt, nan), out)
+    coding = coding_of(fmt, nan)
+    if is_binary32(fmt):
+        _encode_binary32(values, coding.nan, out)
+    else:
+        _encode(values.view(np.int64), coding, out)
+
+
+@compiled
+def _encode_binary32(values: Floats, nan: int, out: NDArray[np.uint32]) -> None:
+    """Codes that are binary32's, of which all values are numbers."""
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            code = np.float32(values[i, j]).view(np.uint32)
+            out[i, j] = np.uint32(nan) if np.isnan(values[i, j]) else code
 
 
 @compiled

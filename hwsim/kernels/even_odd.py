@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hwsim.kernels.late_kernel import LateKernel, late_vectors_of
 from hwsim.kernels.lost import lost_number
 from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.kernels.windows import MOST_BITS, WITHOUT, growth_of, window_lacks, window_numbers
@@ -25,4 +26,5 @@ def kernel(unit: Unit, rule: EvenOddSum) -> WindowKernel:
         combine_bits=rule.combine.fraction_bits,
         combine_lost=lost_number(rule.combine.lost),
     )
-    return WindowKernel(unit, numbers)
+    vectors = late_vectors_of(unit, rule)
+    return WindowKernel(unit, numbers) if vectors is None else LateKernel(unit, numbers, vectors)

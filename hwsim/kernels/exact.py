@@ -21,7 +21,7 @@ from hwsim.kernels.extents import Extent, extent, products_of, scaled_products
 from hwsim.kernels.float_kernel import FloatKernel, Partial, float_lacks
 from hwsim.kernels.floats import ANY_RANGE, FIXED_BITS, fixed_range
 from hwsim.kernels.levels import levels_for
-from hwsim.kernels.targets import result_target
+from hwsim.kernels.targets import binary32_target, result_target
 from hwsim.kernels.values import Carried, FloatOperand, each
 from hwsim.spec import ExactSum, Unit
 
@@ -140,7 +140,8 @@ class ExactKernel(FloatKernel):
     def _kind(self, plan: SumPlan) -> SumKind:
         """What the compiled sums are made for."""
         fixed = isinstance(self.unit.result.format, FixedFormat)
-        return SumKind(plan.pair, self.shared is not None, self.rule.zero == "ieee", fixed, self.target.mode)
+        ieee, native = self.rule.zero == "ieee", self.target == binary32_target()
+        return SumKind(plan.pair, self.shared is not None, ieee, fixed, native, self.target.mode)
 
     def _narrow(self, factors: Segments, plan: SumPlan, count: int) -> Partial:
         """Sums that need no levels. count: products that are rounded together."""

@@ -11,7 +11,7 @@ import numpy as np
 from hwsim.compiled import compiled, inlined
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.floats import RD, FixedRange, RoundingTarget, add_odd, round_in, settled, within
-from hwsim.kernels.integers import Int64s
+from hwsim.kernels.integers import Int64s, int64
 from hwsim.kernels.levels import Levels, collect, spread
 from hwsim.kernels.values import Carried
 
@@ -31,13 +31,15 @@ class Segments(NamedTuple):
 class SumKind(NamedTuple):
     """What sums are compiled for. pair: with the sum of their errors. scaled: times a scale. ieee: the signs of zeros.
 
-    fixed: results are brought into a fixed format's range. mode: of their rounding.
+    fixed: results are brought into a fixed format's range. native: they are binary32's, by a conversion. mode: of their
+    rounding.
     """
 
     pair: bool
     scaled: bool
     ieee: bool
     fixed: bool
+    native: bool
     mode: int
 
 
@@ -50,7 +52,7 @@ NarrowSums = Callable[
 @lru_cache(maxsize=64)
 def narrow_sums(kind: SumKind) -> NarrowSums:
     """Sums that one float64, or with `pair` two, hold."""
-    pair, scaled, ieee, fixed, mode = kind
+    pair, scaled, ieee, fixed, native, mode = kind
 
     @compiled
     def sums(
@@ -71,10 +73,16 @@ def narrow_sums(kind: SumKind) -> NarrowSums:
             for start in range(first, last, count):
                 stop = min(start + count, last)
                 begins = origin < 0 or start == origin
+                addend = values[i]
+                if pair and not scaled and begins and ends and stop - start == 2:
+                    add_two_products(addend, a[i], b, start, total)
+                    if ieee:
+                        sign_zeros(total, addend, start != alone, a[i], b, start, stop, mode)
+                    round_sums(addend, total, ieee, fixed, native, t, f, mode)
+                    continue
                 add_products(main, errors, a[i], b, start, stop, pair, begins)
                 if not ends:
                     continue
-                addend = values[i]
                 scale_b = of_b[start // count if scaled else 0]
                 scale_a = of_a[i, start // count if scaled else 0]
                 for j in range(total.shape[0]):
@@ -86,7 +94,7 @@ def narrow_sums(kind: SumKind) -> NarrowSums:
                 if ieee:
                     began = start if origin < 0 else origin
                     sign_zeros(total, addend, began != alone, a[i], b, began, stop, mode)
-                round_sums(addend, total, ieee, fixed, t, f, mode)
+                round_sums(addend, total, ieee, fixed, native, t, f, mode)
 
     return sums
 
@@ -99,7 +107,7 @@ WideSums = Callable[[Floats, Segments, Reaches, int, int, int, int, int, Roundin
 @lru_cache(maxsize=64)
 def wide_sums(kind: SumKind) -> WideSums:
     """Sums in levels, to which sums of segments are added, in one float64 or two, each times a scale."""
-    pair, scaled, ieee, fixed, mode = kind
+    pair, scaled, ieee, fixed, native, mode = kind
 
     @compiled
     def sums(
@@ -143,7 +151,7 @@ def wide_sums(kind: SumKind) -> WideSums:
                 collect(main, special, levels, shifts)
                 if ieee:
                     sign_zeros(main, values[i], start != alone, a[i], b, start, stop, mode)
-                round_sums(values[i], main, ieee, fixed, t, f, mode)
+                round_sums(values[i], main, ieee, fixed, native, t, f, mode)
 
     return sums
 
@@ -191,6 +199,27 @@ def add_products(
 
 
 @inlined
+def add_two_products(addend: Floats, x: Carried, b: Carried, first: int, total: Floats) -> None:
+    """Addends and two products, rounded to odd. Most are exact, and those that are not are found for all together."""
+    p, q, of_p, of_q, inexact = x[first], x[first + 1], b[first], b[first + 1], int64(0)
+    for j in range(total.shape[0]):
+        one, two, three = p * of_p[j], q * of_q[j], addend[j]
+        both = one + two
+        of_two = both - one
+        rest = (one - (both - of_two)) + (two - of_two)
+        every = both + three
+        of_three = every - both
+        left = (both - (every - of_three)) + (three - of_three)
+        # All but their signs. NaNs are not zero either.
+        errors = np.float64(rest).view(np.int64) | np.float64(left).view(np.int64)
+        inexact = int64(inexact | errors << 1)
+        total[j] = every
+    for j in range(total.shape[0] if inexact != 0 else 0):
+        odd = sum_of_three(p * of_p[j], q * of_q[j], addend[j])
+        total[j] = odd if abs(total[j]) < np.inf else total[j]
+
+
+@inlined
 def sum_of_three(x: float, y: float, z: float) -> float:
     """x + y + z, rounded to odd (Boldo and Melquiond 2008, section 5). Where x is special, y may be a NaN."""
     plain = x + z
@@ -224,11 +253,14 @@ def sign_zeros(
 
 @inlined
 def round_sums(
-    result: Floats, total: Floats, ieee: bool, fixed: bool, t: RoundingTarget, f: FixedRange, mode: int
+    result: Floats, total: Floats, ieee: bool, fixed: bool, native: bool, t: RoundingTarget, f: FixedRange, mode: int
 ) -> None:
     """Write a row of sums, rounded to odd, as results. ieee: zeros have signs; otherwise they are positive."""
     for j in range(total.shape[0]):
         # Minus zero and zero are zero.
         x = total[j] if ieee else total[j] + 0.0
+        if native:
+            result[j] = np.float32(x)
+            continue
         rounded = round_in(x, t, mode)
         result[j] = within(rounded, f) if fixed else settled(x, rounded, t)

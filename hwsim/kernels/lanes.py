@@ -26,26 +26,20 @@ each of the three for all products of the group before the next. `VectorLayout` 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from hwsim.kernels.lost import FLOOR, TRUNCATE
+from hwsim.kernels.vector_code import I16, I32, V8, V16, V32, VECTOR, Builder, Kind, Value, VectorCode
 
-# llvmlite and Numba, whose builders, values and types these are, say no types.
-Builder: TypeAlias = Any
-Value: TypeAlias = Any
-Kind: TypeAlias = Any
+# Bytes from a sum to that of the next part: those of the sums of four tiles of columns.
+PART = 4 * VECTOR
 
-COLUMNS = 16
-I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
-V8, V16, V32 = ir.VectorType(I8, 64), ir.VectorType(I16, 32), ir.VectorType(I32, 16)
-VECTOR = 64
-
-# The largest shift of a lane of 16 bits: whatever was in it is gone.
-DEEP = 15
+# The largest shift of a lane: whatever was in it, a bit less than it holds, is gone.
+DEEP = {16: 15, 32: 31}
 # Of a column without a product other than zero.
 NO_EXP = -(1 << 20)
 # A zero's exponent, others counting from 0: a sum with it is negative.
@@ -55,11 +49,15 @@ TOP_EXP = {8: 100, 16: 16000}
 
 
 class VectorLayout(NamedTuple):
-    """Bytes of a packed group. quads: its products, by fours."""
+    """Bytes of a packed group.
+
+    quads: its products, by fours. parts: sums that it has, 1 or 2, each of as many quads.
+    """
 
     quads: int
     lane_bits: int
     exp_bits: int
+    parts: int = 1
 
     @property
     def exp_vectors(self) -> int:
@@ -98,12 +96,13 @@ class VectorLayout(NamedTuple):
         return -(-(self.a_sign + self.quads * 8) // 8) * 8
 
 
-class _GroupCode:
-    """The code of one group. Each method writes instructions, and returns the vector or number that they compute."""
+class _GroupCode(VectorCode):
+    """The code of one group."""
 
     def __init__(self, builder: Builder, layout: VectorLayout, lost: int, addresses: Value):
-        self.b, self.layout, self.lost = builder, layout, lost
-        self.b_at, self.a_at, self.addend_at, self.out_at, self.negative_at, self.exp_at, self.deeper = addresses
+        super().__init__(builder, addresses[0])
+        self.layout, self.lost = layout, lost
+        _, self.a_at, self.addend_at, self.out_at, self.negative_at, self.exp_at, self.deeper = addresses
 
     def emit(self) -> None:
         """All of it: max_exp of each column, and the sums of all products, and of the negative ones in 32-bit lanes."""
@@ -113,13 +112,15 @@ class _GroupCode:
         self.store(max_exp, self.exp_at, 0)
         top = self.call("smin", max_exp, self.splat(V32, TOP_EXP[self.layout.exp_bits]))
         top = self.spread(self.b.add(top, self.in_columns(self.b.trunc(self.deeper, I32))))
-        sums: dict[str, Value] = {}
-        for quad in range(self.layout.quads):
-            for half in range(2):
-                self.pair(sums, exps, top, quad, half)
-        self.store(sums["all"], self.out_at, 0)
-        if "negative" in sums:
-            self.store(sums["negative"], self.negative_at, 0)
+        quads = self.layout.quads // self.layout.parts
+        for part in range(self.layout.parts):
+            sums: dict[str, Value] = {}
+            for quad in range(part * quads, (part + 1) * quads):
+                for half in range(2):
+                    self.pair(sums, exps, top, quad, half)
+            self.store(sums["all"], self.out_at, part * PART)
+            if "negative" in sums:
+                self.store(sums["negative"], self.negative_at, part * PART)
 
     @property
     def count(self) -> int:
@@ -174,9 +175,9 @@ class _GroupCode:
             at = 2 * (4 * quad + lane)
             bits = b.xor(self.load(self.b_at, layout.b_sign + at, I16), self.load(self.a_at, layout.a_sign + at, I16))
             negative = b.bitcast(bits, ir.VectorType(ir.IntType(1), 16))
-            shifted = self.shift(product, distance)
+            shifted = b.lshr(product, distance)
             if self.lost != TRUNCATE:
-                inexact = b.icmp_unsigned("!=", self.shift(shifted, distance, up=True), product)
+                inexact = b.icmp_unsigned("!=", b.shl(shifted, distance), product)
                 if self.lost == FLOOR:
                     inexact = b.and_(inexact, negative)
                     shifted = b.add(shifted, b.zext(inexact, V32))
@@ -186,20 +187,23 @@ class _GroupCode:
             self.add(sums, "negative", b.select(negative, shifted, self.splat(V32, 0)))
 
     def distance16(self, exps: list[Value], top: Value, quad: int, half: int) -> Value:
-        """At most 15, which takes all of a magnitude of 15 bits."""
+        """How far two products of each column are below max_exp, in lanes of 16 bits."""
         if self.layout.exp_bits == 16:
-            far = self.b.sub(top, exps[2 * quad + half])
-            return self.call("umin", far, self.splat(V16, DEEP))
-        four = self.call("umin", self.b.sub(top, exps[quad]), self.splat(V8, DEEP))
-        four = self.b.bitcast(four, V16)
+            return self.distances(exps, top, 2 * quad + half)
+        four = self.b.bitcast(self.distances(exps, top, quad), V16)
         return self.b.and_(four, self.splat(V16, 255)) if half == 0 else self.b.lshr(four, self.splat(V16, 8))
+
+    def distances(self, exps: list[Value], top: Value, index: int) -> Value:
+        """How far products are below max_exp, in the lanes of their exponents; at most what takes all of a lane."""
+        far = self.b.sub(top, exps[index])
+        return self.call("umin", far, self.splat(far.type, DEEP[self.layout.lane_bits]))
 
     def distance32(self, exps: list[Value], top: Value, quad: int, half: int, which: int) -> Value:
         """How far a product of each column is below max_exp, in lanes of 32 bits."""
         if self.layout.exp_bits == 16:
-            two = self.b.bitcast(self.b.sub(top, exps[2 * quad + half]), V32)
+            two = self.b.bitcast(self.distances(exps, top, 2 * quad + half), V32)
             return self.b.lshr(two, self.splat(V32, 16)) if which else self.b.and_(two, self.splat(V32, 0xFFFF))
-        four = self.b.sub(top, exps[quad])
+        four = self.distances(exps, top, quad)
         byte = half + 2 * which
         # Byte `byte` of every four, and three zeros.
         mask = [i + byte if i % 4 == 0 else 64 for i in range(64)]
@@ -207,78 +211,31 @@ class _GroupCode:
         shuffled = self.b.shuffle_vector(four, zero, ir.Constant(ir.VectorType(I32, 64), mask))
         return self.b.bitcast(shuffled, V32)
 
-    def shift(self, value: Value, distance: Value, up: bool = False) -> Value:
-        """Shifted down, or up; what is shifted by more than the lane's bits is zero."""
-        inside = self.b.icmp_unsigned("<", distance, self.splat(V32, 32))
-        shifted = self.b.shl(value, distance) if up else self.b.lshr(value, distance)
-        return self.b.select(inside, shifted, self.splat(V32, 0))
-
-    def pairwise(self, x: Value, y: Value) -> Value:
-        """x0 y0 + x1 y1 of every two lanes of 16 bits: one instruction where there is one."""
-        even = ir.Constant(ir.VectorType(I32, 16), list(range(0, 32, 2)))
-        odd = ir.Constant(ir.VectorType(I32, 16), list(range(1, 32, 2)))
-        wide = ir.VectorType(I32, 32)
-        product = self.b.mul(self.b.sext(x, wide), self.b.sext(y, wide))
-        return self.b.add(self.b.shuffle_vector(product, product, even), self.b.shuffle_vector(product, product, odd))
-
     def add(self, sums: dict[str, Value], name: str, value: Value) -> None:
         sums[name] = self.b.add(sums[name], value) if name in sums else value
-
-    def splat(self, kind: Kind, value: int) -> Value:
-        return ir.Constant(kind, [value] * kind.count)
-
-    def broadcast(self, at: Value, offset: int) -> Value:
-        """One 32-bit word in every column."""
-        return self.in_columns(self.load(at, offset, I32))
-
-    def in_columns(self, word: Value) -> Value:
-        empty = ir.Constant(V32, ir.Undefined)
-        first = self.b.insert_element(empty, word, ir.Constant(I32, 0))
-        return self.b.shuffle_vector(first, empty, ir.Constant(V32, [0] * 16))
-
-    def vector(self, offset: int, kind: Kind) -> Value:
-        return self.load(self.b_at, offset, kind)
-
-    def load(self, at: Value, offset: int, kind: Kind) -> Value:
-        loaded = self.b.load(self.pointer(at, offset, kind))
-        loaded.align = 1
-        return loaded
-
-    def store(self, value: Value, at: Value, offset: int) -> None:
-        self.b.store(value, self.pointer(at, offset, value.type)).align = 1
-
-    def pointer(self, at: Value, offset: int, kind: Kind) -> Value:
-        return self.b.inttoptr(self.b.add(at, ir.Constant(I64, offset)), kind.as_pointer())
-
-    def call(self, name: str, x: Value, y: Value) -> Value:
-        kind = x.type
-        full = f"llvm.{name}.v{kind.count}i{kind.element.width}"
-        module = self.b.module
-        if full not in module.globals:
-            ir.Function(module, ir.FunctionType(kind, [kind, kind]), full)
-        return self.b.call(module.globals[full], [x, y])
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def group(
-    typing: Value, quads: Value, lane_bits: Value, exp_bits: Value, lost: Value,
+    typing: Value, quads: Value, lane_bits: Value, exp_bits: Value, parts: Value, lost: Value,
     b_at: Value, a_at: Value, addend_at: Value, out_at: Value, negative_at: Value, exp_at: Value, deeper: Value,
 ) -> Value:  # fmt: skip
     """One group of one row against 16 columns.
 
-    quads, lane_bits, exp_bits, lost: literals. b_at, a_at: addresses of the packed groups. addend_at: of 16 int32, the
-    addends' exponents on the scale of the packed ones. out_at: where 16 int32 go, the sums in units of the window; of
-    32-bit lanes the sums of all magnitudes, uint32, and those of the negative ones at negative_at. exp_at: 16 int32,
-    max_exp.
+    quads, lane_bits, exp_bits, parts, lost: literals. b_at, a_at: addresses of the packed groups. addend_at: of 16
+    int32, the addends' exponents on the scale of the packed ones. out_at: where 16 int32 go, the sums in units of the
+    window; of 32-bit lanes the sums of all magnitudes, uint32, and those of the negative ones at negative_at; those of
+    a second part PART bytes farther. exp_at: 16 int32, max_exp.
     deeper: what every product is shifted down by besides.
     """
-    if not all(isinstance(word, types.IntegerLiteral) for word in (quads, lane_bits, exp_bits, lost)):
+    words = quads, lane_bits, exp_bits, parts
+    if not all(isinstance(word, types.IntegerLiteral) for word in (*words, lost)):
         return None
-    layout = VectorLayout(quads.literal_value, lane_bits.literal_value, exp_bits.literal_value)
+    layout = VectorLayout(*(word.literal_value for word in words))
     how = lost.literal_value
 
     def codegen(context: Value, builder: Builder, signature: Value, args: Value) -> Value:
-        _GroupCode(builder, layout, how, args[4:]).emit()
+        _GroupCode(builder, layout, how, args[5:]).emit()
         return context.get_dummy_value()
 
-    return types.void(quads, lane_bits, exp_bits, lost, *[types.int64] * 7), codegen
+    return types.void(*words, lost, *[types.int64] * 7), codegen

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from hwsim.compiled import compiled, inlined
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.integers import Int64s, Integer, int32
-from hwsim.kernels.lanes import COLUMNS, VECTOR, ZERO_EXP, VectorLayout
+from hwsim.kernels.lanes import ZERO_EXP, VectorLayout
+from hwsim.kernels.vector_code import COLUMNS, VECTOR
 from hwsim.kernels.words import CLASS_SHIFT, EXP_MASK, EXP_OFFSET, EXP_SHIFT, NEGATIVE_SHIFT, SIG_MASK, Words
 
 Bytes = NDArray[np.uint8]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
-from hwsim.formats import FixedFormat
+from hwsim.formats import FixedFormat, FloatFormat, formats
 from hwsim.kernels.floats import RoundingTarget, fixed_target, has_room, target_of
 from hwsim.spec import LateAdd, Unit, wide_codes
 from hwsim.spec.parts import ResultRule
@@ -25,6 +26,14 @@ def result_target(result: ResultRule) -> RoundingTarget:
     if isinstance(result.format, FixedFormat):
         return fixed_target(result.format, result.rounding)
     return target_of(result.format, result.rounding, result.overflow, result.tiny, result.subnormals == "flush")
+
+
+@cache
+def binary32_target() -> RoundingTarget:
+    """That of binary32's own arithmetic: a float64 is rounded so by a conversion."""
+    binary32 = formats()["f32"]
+    assert isinstance(binary32, FloatFormat)
+    return target_of(binary32, "rne", "infinity")
 
 
 def register_target(unit: Unit) -> RoundingTarget | None:

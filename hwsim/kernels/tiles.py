@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,12 +12,14 @@ import numpy as np
 
 from hwsim.formats.codes import Codes
 from hwsim.kernels.kernel import WORD, AnyKernel, Kernel, Words
+from hwsim.kernels.room import zeros
 from hwsim.spec import Unit
 from hwsim.spec.arguments import filled, pad
 
 Progress = Callable[[int], None]
 Packed = TypeVar("Packed")
 Result = TypeVar("Result")
+Every = Callable[[Sequence[Callable[[], Any]]], list[Any]]
 # Columns that a panel is at least cut to, so that each core has one: what kernels take at once.
 NARROWEST = 64
 # Products that take longer than it takes to start threads.
@@ -64,7 +67,8 @@ class ProductOperands(NamedTuple):
     def addends(self, rows: slice, columns: slice, word: np.dtype[Any] = WORD) -> Words:
         """The codes of C. word: a kernel's."""
         if self.c is None:
-            return np.zeros((rows.stop - rows.start, columns.stop - columns.start), word)
+            shape = rows.stop - rows.start, columns.stop - columns.start
+            return zeros(shape) if word == WORD else np.zeros(shape, word)
         return self.c[rows, columns].astype(word)
 
 
@@ -88,18 +92,21 @@ def multiply(
         packed = kernel.pack_a(*operands.rows(at))
         for across, panel in columns:
             c = operands.addends(at, across, kernel.word)
-            results = np.empty_like(c)
-            kernel.run(packed, panel, c, results)
-            out[at, across] = results
+            if out.dtype == c.dtype:
+                kernel.run(packed, panel, c, out[at, across])
+            else:
+                results = np.empty_like(c)
+                kernel.run(packed, panel, c, results)
+                out[at, across] = results
             progress(c.size * k)
 
-    with ThreadPoolExecutor(cores) as pool:
+    with _pool(cores) as every:
         for first in range(0, len(panels), cores):
             wave = panels[first : first + cores]
-            columns = list(zip(wave, _all(pool, [partial(pack, at) for at in wave]), strict=True))
+            columns = list(zip(wave, every([partial(pack, at) for at in wave]), strict=True))
             # Few rows: each panel by itself, so that every core has something to do.
             parts = [columns] if len(blocks) >= cores else [[panel] for panel in columns]
-            _all(pool, [partial(block, at, part) for at in blocks for part in parts])
+            every([partial(block, at, part) for at in blocks for part in parts])
             # The next wave's panels are packed into this one's memory.
             del columns, parts
 
@@ -123,6 +130,16 @@ def multiply_pairs(kernel: AnyKernel, a: Codes, b: Codes, c: Codes, scales: tupl
 def slices(count: int, step: int) -> Iterator[slice]:
     """Parts of a range, of that length but for the last."""
     return (slice(first, min(first + step, count)) for first in range(0, count, step))
+
+
+@contextmanager
+def _pool(cores: int) -> Iterator[Every]:
+    """What does tasks and returns their results, on so many threads; one is the caller's own."""
+    if cores == 1:
+        yield lambda tasks: [task() for task in tasks]
+        return
+    with ThreadPoolExecutor(cores) as pool:
+        yield partial(_all, pool)
 
 
 def _all(pool: ThreadPoolExecutor, tasks: Sequence[Callable[[], Result]]) -> list[Result]:

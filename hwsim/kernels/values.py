@@ -61,12 +61,18 @@ def _with_zeros(values: Floats, zeros: ZeroSigns) -> Floats:
             assert_never(zeros)
 
 
-def addend_values(unit: Unit, c: NDArray[np.uint32]) -> Floats:
-    """What addends of these codes are when they enter, in the codes' shape; +0 of a unit without addends."""
+def addend_values(unit: Unit, c: NDArray[np.uint32], out: Floats | None = None) -> Floats:
+    """What addends of these codes are when they enter, in the codes' shape; +0 of a unit without addends.
+
+    out: where they may be written to.
+    """
     fmt = unit.operands.addend
     if fmt is None:
-        return np.zeros(c.shape)
-    values = values_of(fmt, c)
+        if out is None:
+            return np.zeros(c.shape)
+        out[...] = 0
+        return out
+    values = values_of(fmt, c, out)
     if unit.operands.zeros == "positive" and unit.flushes_addends and isinstance(fmt, FloatFormat) and fmt.subnormals:
         values = np.where(np.abs(values) < 2.0**fmt.emin, 0.0, values)
     return _with_zeros(values, unit.operands.zeros)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hwsim.formats import FixedFormat
 from hwsim.kernels.extents import exponent_range
 from hwsim.kernels.lanes import TOP_EXP, VectorLayout
 from hwsim.kernels.lost import IN_VECTORS, TRUNCATE, lost_number
-from hwsim.spec import AlignedSum, LateInWindow, Unit
-from hwsim.spec.keys import Number
+from hwsim.kernels.values import OperandName
+from hwsim.kernels.words import CLASS_SHIFT, FINITE, SIG_MASK, factor_words
+from hwsim.spec import AlignedSum, LateInWindow, Unit, WindowSum
 from hwsim.spec.parts import Scale
 
 MOST_QUADS = 8
@@ -22,46 +22,60 @@ MOST_SIG_BITS = 15
 
 
 class Vectors(NamedTuple):
-    """layout, lost: of `lanes.group`. shift_a, shift_b: of significands. deeper: of every product, down."""
+    """layout, lost: of `lanes.group`. shift_a, shift_b: of significands. deeper: of every product, down.
+
+    most: the largest sum of all magnitudes, in units of the window.
+    """
 
     layout: VectorLayout
     lost: int
     shift_a: int
     shift_b: int
     deeper: int
+    most: int
 
 
 def vectors_of(unit: Unit, rule: AlignedSum) -> Vectors | None:
     """The narrowest lanes that hold the window of a unit; None where none do."""
-    lost, lanes = lost_number(rule.lost), unit.instruction.lanes
-    quads = next((q for q in (1, 2, 4, MOST_QUADS) if lanes <= 4 * q), None)
-    if quads is None or not _one_plain_window(unit, rule) or _reaches(unit, rule) > FARTHEST:
+    if not _one_plain_window(unit, rule):
         return None
     if unit.scale is not None and unit.scale.at == "product" and not _one_scale_a_group(unit, unit.scale):
+        return None
+    return vectors_of_lanes(unit, rule, unit.instruction.lanes)
+
+
+def vectors_of_lanes(unit: Unit, rule: WindowSum, lanes: int) -> Vectors | None:
+    """The narrowest lanes that hold a unit's window of so many products; None where none do."""
+    lost = lost_number(rule.lost)
+    quads = next((q for q in (1, 2, 4, MOST_QUADS) if lanes <= 4 * q), None)
+    if quads is None or lost not in IN_VECTORS or _reaches(unit, rule) > FARTHEST:
         return None
     a, b = unit.operands.multiplied
     spans = [most - least for least, most in map(exponent_range, (a, b))]
     exp_bits = 8 if sum(spans) <= TOP_EXP[8] - DEEPEST else 16
     up = rule.fraction_bits - a.fraction_bits - b.fraction_bits
     down, up = max(-up, 0), max(up, 0)
-    most = _most(a) * _most(b) << up
-    shift_a = min(up, MOST_SIG_BITS - _most(a).bit_length())
+    most_a, most_b = _largest_significand(unit, "a"), _largest_significand(unit, "b")
+    most = most_a * most_b << up
+    shift_a = min(up, MOST_SIG_BITS - most_a.bit_length())
     shift_b = up - shift_a
     if lost == TRUNCATE and most < 1 << 15 and most * lanes < 1 << 31 and not shift_b:
-        return Vectors(VectorLayout(quads, 16, exp_bits), lost, shift_a, 0, down)
-    # A floor adds one to every magnitude.
-    sums_fit = most < 1 << 31 and (most + 1) * lanes < 1 << 32
-    factors_fit = shift_a >= 0 and shift_b + _most(b).bit_length() <= MOST_SIG_BITS
+        return Vectors(VectorLayout(quads, 16, exp_bits), lost, shift_a, 0, down, most * lanes)
+    # A floor adds one to every magnitude. What one sum does not hold is summed in two halves.
+    parts = 1 if (most + 1) * lanes < 1 << 32 else 2
+    of_a_sum = lanes if parts == 1 else 2 * quads
+    sums_fit = quads % parts == 0 and most < 1 << 31 and (most + 1) * of_a_sum < 1 << 32
+    factors_fit = shift_a >= 0 and shift_b + most_b.bit_length() <= MOST_SIG_BITS
     if not sums_fit or not factors_fit or down > TOP_EXP[8] // 4:
         return None
-    return Vectors(VectorLayout(quads, 32, exp_bits), lost, shift_a, shift_b, down)
+    return Vectors(VectorLayout(quads, 32, exp_bits, parts), lost, shift_a, shift_b, down, (most + 1) * lanes)
 
 
 def _one_plain_window(unit: Unit, rule: AlignedSum) -> bool:
     """Whether products go into one window by rules that vectors have."""
     if rule.subgroup is not None or rule.product_limit is not None or isinstance(unit.late, LateInWindow):
         return False
-    return rule.zero_terms == "skip" and rule.zero == "positive" and lost_number(rule.lost) in IN_VECTORS
+    return rule.zero_terms == "skip" and rule.zero == "positive"
 
 
 def _one_scale_a_group(unit: Unit, scale: Scale) -> bool:
@@ -69,7 +83,7 @@ def _one_scale_a_group(unit: Unit, scale: Scale) -> bool:
     return unit.instruction.order == "sequential" and not scale.length("a") % lanes and not scale.length("b") % lanes
 
 
-def _reaches(unit: Unit, rule: AlignedSum) -> int:
+def _reaches(unit: Unit, rule: WindowSum) -> int:
     """The largest magnitude of an exponent: of scaled products, twice an addend's or a result's, or max_exp's floor."""
     scales = [unit.scale.a.format, unit.scale.b.format] if unit.scale and unit.scale.at == "product" else []
     ends = [exponent_range(fmt) for fmt in (*unit.operands.multiplied, *scales)]
@@ -79,11 +93,8 @@ def _reaches(unit: Unit, rule: AlignedSum) -> int:
     return max(-low, high, floor, *(2 * abs(end) for end in sums))
 
 
-def _most(fmt: Number) -> int:
-    """The largest significand."""
-    if isinstance(fmt, FixedFormat):
-        return 1 << fmt.fraction_bits + fmt.integer_bits
-    full = (2 << fmt.fraction_bits) - 1
-    # A top binade cut short, and every binade below it.
-    top = fmt.max_magnitude & ((1 << fmt.fraction_bits) - 1) | 1 << fmt.fraction_bits
-    return full if fmt.emax > fmt.emin else top
+def _largest_significand(unit: Unit, side: OperandName) -> int:
+    """In units of the last place of the format that is multiplied."""
+    operands = unit.operands
+    words = factor_words(operands.factor(side), operands.multiplied[0 if side == "a" else 1], operands.daz)
+    return int((words[words >> CLASS_SHIFT == FINITE] & SIG_MASK).max())

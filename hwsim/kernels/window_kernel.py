@@ -8,32 +8,34 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats import FloatFormat
 from hwsim.formats.codes import Codes
 from hwsim.kernels.chain import (
     AT_PRODUCTS,
     AT_PROMOTIONS,
     AT_SUBGROUPS,
     NO_SCALES,
+    PLAIN,
     GroupRules,
     chain_numbers,
     run_scalar,
 )
 from hwsim.kernels.codes import Floats, codes_of, values_of
 from hwsim.kernels.extents import exponent_range
+from hwsim.kernels.finish import WIDE, commit_of, finish_of, finish_single_of
 from hwsim.kernels.group import NAN_EXP
 from hwsim.kernels.integers import Int64s
 from hwsim.kernels.kernel import WORD, Rows
 from hwsim.kernels.order import lane_indices
 from hwsim.kernels.packed import NOT_PACKED, WindowOperand, aligned_bytes, pack_columns, pack_rows
-from hwsim.kernels.strips import WIDE, Addresses, Packing, finish_of, sums_of, vector_run
+from hwsim.kernels.room import room
+from hwsim.kernels.single import NOT_SINGLE, single_of
+from hwsim.kernels.strips import Addresses, Packing, sums_of, vector_run
 from hwsim.kernels.targets import register_target, result_target
 from hwsim.kernels.values import OperandName, addend_values
 from hwsim.kernels.vectors import Vectors
 from hwsim.kernels.windows import WindowNumbers
 from hwsim.kernels.words import CLASS_SHIFT, NAN, exponents_of, factor_words, words_of
 from hwsim.spec import Unit
-from hwsim.spec.keys import Number
 
 SCALES_AT = {"product": AT_PRODUCTS, "subgroup": AT_SUBGROUPS, "promotion": AT_PROMOTIONS}
 
@@ -60,19 +62,28 @@ class WindowKernel:
             scales=NO_SCALES if scale is None else SCALES_AT[scale.at],
             blocks=(1, 1) if scale is None else (scale.length("a"), scale.length("b")),
         )
-        self.mask = 0 if vectors is None else _single_mask(unit, vectors)
+        self.single = None if vectors is None else single_of(unit, numbers, vectors)
 
     @cached_property
     def general(self) -> WindowKernel:
         """As in `Kernel`."""
-        return self if self.vectors is None else WindowKernel(self.unit, self.rules.window)
+        return WindowKernel(self.unit, self.rules.window) if self.in_vectors else self
+
+    @property
+    def in_vectors(self) -> bool:
+        """Whether matrix products go through vectors."""
+        return self.vectors is not None
+
+    def packed_lanes(self, k: int) -> Int64s:
+        """The index along K of the lanes of each group that is packed."""
+        return lane_indices(self.unit, k)
 
     def pack_a(self, codes: Codes, scales: Codes | None) -> WindowOperand:
         """As in `Kernel`."""
         words = words_of(self.unit.operands.a, self.words_a, codes)
         packed = NOT_PACKED
         if self.vectors is not None:
-            indices = lane_indices(self.unit, codes.shape[1])
+            indices = self.packed_lanes(codes.shape[1])
             packed = pack_rows(words, indices, self.vectors.layout, self.least[0], self.vectors.shift_a)
         return WindowOperand(words, *packed, self._scales("a", scales, len(codes)))
 
@@ -82,7 +93,7 @@ class WindowKernel:
         if self.vectors is None:
             given = self._scales("b", None if scales is None else scales.T, count)
             return WindowOperand(words_of(fmt, self.words_b, codes.T), *NOT_PACKED, given)
-        words, indices = words_of(fmt, self.words_b, codes), lane_indices(self.unit, codes.shape[0])
+        words, indices = words_of(fmt, self.words_b, codes), self.packed_lanes(codes.shape[0])
         packed = pack_columns(words, indices, self.vectors.layout, self.least[1], self.vectors.shift_b)
         return WindowOperand(words, *packed, self._scales("b", scales, count))
 
@@ -100,19 +111,33 @@ class WindowKernel:
 
     def run(self, a: WindowOperand, b: WindowOperand, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
         """As in `Kernel`."""
-        values, indices = addend_values(self.unit, c), lane_indices(self.unit, a.words.shape[1])
-        if self.vectors is None:
-            self.scalar(indices, a, b, values, np.zeros(len(c), np.int64))
-        else:
-            v = self.vectors
-            packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, sum(self.least), self.mask)
-            room = aligned_bytes(4 * 4 * WIDE).view(np.int32)
-            single, target = self.mask != 0, np.array(self.rules.result)
-            sums = sums_of(*v.layout, v.lost)
-            finish = finish_of(v.layout.lane_bits, v.lost, self.rules.result.mode, single)
-            code = Addresses(sums.address, finish.address, target.ctypes.data)
-            vector_run(single)(code, packing, self.rules, indices, a, b, values, room)
+        values = addend_values(self.unit, c, room(c.shape, np.float64))
+        indices = lane_indices(self.unit, a.words.shape[1])
+        self.every(indices, a, b, values)
         codes_of(values, self.unit.output, out, self.unit.nan)
+
+    def every(self, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats) -> None:
+        """Every element, in vectors where there are any; arguments as of `run_scalar`."""
+        if self.vectors is None:
+            self.scalar(places, a, b, values, np.zeros(len(values), np.int64))
+        else:
+            self.strips(self.vectors, places, a, b, values)
+
+    def strips(self, v: Vectors, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats) -> None:
+        """Every element, in vectors; other arguments as of `run_scalar`."""
+        single = NOT_SINGLE if self.single is None else self.single
+        packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, sum(self.least), single.mask, single.bounded)
+        scratch = aligned_bytes(4 * 6 * WIDE).view(np.int32)
+        bits, parts, in_single = v.layout.lane_bits, v.layout.parts, self.single is not None
+        sums = sums_of(*v.layout, v.lost)
+        finish = finish_of(bits, parts, v.lost, self.rules.result.mode, in_single)
+        usual = finish_single_of(bits, single.form, single.target.mode).address if in_single else 0
+        scaled, chain, to = self.rules.scales == AT_PROMOTIONS, self.rules.chain, self.rules.register
+        commit = commit_of(in_single, scaled, chain.native == 1, to.mode).address if chain.kind != PLAIN else 0
+        target, narrow, register = np.array(self.rules.result), np.array(single.target, np.float32), np.array(to)
+        targets = target.ctypes.data, narrow.ctypes.data, register.ctypes.data
+        code = Addresses(sums.address, finish.address, targets[0], usual, targets[1], commit, targets[2])
+        vector_run(in_single)(code, packing, self.rules, places, a, b, values, scratch)
 
     def pairs(self, a: Rows, b: Rows, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
         """As in `Kernel`."""
@@ -126,25 +151,3 @@ class WindowKernel:
     def scalar(self, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats, columns: Int64s) -> None:
         """Every element by itself; arguments as of `run_scalar`."""
         run_scalar(self.rules, places, a, b, values, columns)
-
-
-# Of a binary32.
-ALL_BITS, FRACTION_BITS = -1, 23
-
-
-def _in_binary32(fmt: Number) -> bool:
-    """Whether a format is binary32 with fewer fraction bits, or as many."""
-    if not isinstance(fmt, FloatFormat) or fmt.fraction_bits > FRACTION_BITS:
-        return False
-    return (fmt.exponent_bits, fmt.bias, fmt.nan, fmt.subnormals, fmt.infinities) == (8, 127, "ieee", True, True)
-
-
-def _single_mask(unit: Unit, vectors: Vectors) -> int:
-    """The bits of a binary32 that results have, where sums can be finished in it; else 0."""
-    result, addend = unit.result, unit.operands.addend
-    scaled = unit.scale is not None and unit.scale.at == "product"
-    if vectors.layout.lane_bits != 16 or vectors.deeper or scaled or (addend is not None and not _in_binary32(addend)):
-        return 0
-    if not _in_binary32(result.format) or (result.rounding, result.overflow) != ("rz", "infinity"):
-        return 0
-    return ALL_BITS << FRACTION_BITS - result.format.fraction_bits

@@ -72,7 +72,7 @@ def window_numbers(unit: Unit, rule: WindowSum) -> WindowNumbers:
         limit=NO_LIMIT if rule.product_limit is None else clipped(rule.product_limit),
         ieee_zero=int(rule.zero == "ieee"),
         rounds_down=int(unit.result.rounding == "rd"),
-        addend=LATER if unit.operands.addend is None else ALIGNED,
+        addend=_addend(unit),
     )
     match unit.late:
         case LateInWindow() as late:
@@ -91,6 +91,13 @@ def window_numbers(unit: Unit, rule: WindowSum) -> WindowNumbers:
             return numbers
         case _:
             assert_never(unit.late)
+
+
+def _addend(unit: Unit) -> int:
+    if unit.operands.addend is not None:
+        return ALIGNED
+    alone = unit.instruction.chain is None and unit.instruction.groups == 1 and unit.restart is None
+    return WITHOUT if alone else LATER
 
 
 def window_lacks(unit: Unit, rule: WindowSum) -> Iterator[str]:

@@ -353,7 +353,7 @@ def test_faulty_arithmetic_is_seen(fault, monkeypatch):
     name, mode, other = FAULTS[fault]
     right = fast.encoder_parameters
     with monkeypatch.context() as patch:
-        patch.setattr(fast, "encoder_parameters", lambda *given: right(*given)._replace(**other))
+        patch.setattr(fast, "encoder_words", lambda *given: fast.packed(right(*given)._replace(**other)))
         with pytest.raises(AssertionError):
             check(name, traps(name), Rounding(mode), Overflow.SATURATE, [fast._by_arithmetic])
     check(name, traps(name), Rounding(mode), Overflow.SATURATE, [fast._by_arithmetic])

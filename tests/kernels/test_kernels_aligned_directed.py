@@ -29,7 +29,8 @@ PRESETS = [unit for unit in units("aligned", "even-odd") if unit.name not in ODD
 ALWAYS = [
     "ada-mma-e4m3-f16", "ada-mma-e5m2-f32", "blackwell-mma-e4m3-f16", "blackwell-mma-e5m2-f32",
     "blackwell-mxf4nvf4-e2m1-f32", "blackwell-tcgen05-e5m2-f16", "cdna3-mfma-e4m3fnuz-f32", "deepseek-v3-e4m3-f32",
-    "hopper-wgmma-e4m3-f32", "mxfp4-e2m1-f32", "mxfp8-e5m2-f32", "rvbna-e4m3-f32-n8",
+    "hopper-wgmma-e4m3-f32", "mxfp4-e2m1-f32", "mxfp8-e5m2-f32", "mxint8-f32", "rvbna-e4m3-f32-n8",
+    "rvbna-e5m2-f32-n16",
 ]  # fmt: skip
 ODD_ALWAYS = ["single-promoted", "floor", "far", "bits-0", "jam-promoted", "bare"]
 BLOCK = 48
@@ -123,7 +124,7 @@ def test_every_units_directed_cases_are_the_models(unit: Unit) -> None:
 def test_the_units_that_are_always_tried_have_all_that_ways_of_finishing_differ_in() -> None:
     def way(unit: Unit) -> tuple[Any, ...] | None:
         kind: Variant | None = variant(kernels(unit)[-1])
-        return None if kind is None else (kind[1], kind[3], kind[4], kind[5])
+        return None if kind is None else (kind.lane_bits, kind.parts, kind.lost, kind.mode, kind.form)
 
     tried = {way(UNITS.get(name) or load_unit(name)) for name in [*ALWAYS, *ODD_ALWAYS]}
     assert {way(unit) for unit in PRESETS} <= tried

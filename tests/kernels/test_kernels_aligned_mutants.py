@@ -11,22 +11,46 @@ import pytest
 from kernels.kernel_cases import Codes, Product
 from kernels.test_kernels_aligned import SWEPT
 from kernels.window_cases import addend_sweep, by_model, by_run, operands, replay, window_kernel
+from kernels.window_mutations import (
+    Mutate,
+    bounded,
+    chain,
+    deeper,
+    first_scale,
+    mask,
+    one_binade_up,
+    one_place_up,
+    one_sum,
+    packed_a,
+    packed_b,
+    positive_a,
+    promoted_towards_zero,
+    rule,
+    single,
+    single_towards_zero,
+    swap_signs,
+    turn_columns,
+    unflagged,
+    wider_result,
+    without_addend,
+    without_lane,
+    zeros_have_exponents,
+)
 from odd_units import FOR_SCALARS, FOR_VECTORS, ODD, units_of
 
-from hwsim.formats import FloatFormat, container_dtype
+from hwsim.formats import container_dtype
+from hwsim.kernels import single as forms
 from hwsim.kernels.chain import PLAIN
-from hwsim.kernels.floats import target_of
-from hwsim.kernels.lanes import NO_EXP, ZERO_EXP
+from hwsim.kernels.lanes import NO_EXP
 from hwsim.kernels.lost import FLOOR, TRUNCATE
-from hwsim.kernels.packed import WindowOperand
 from hwsim.kernels.window_kernel import WindowKernel
+from hwsim.kernels.windows import NO_LIMIT
 from hwsim.spec import Unit, load_unit
 
 UNITS = units_of({**FOR_VECTORS, **FOR_SCALARS})
 
 HOPPER, ADA, AMPERE, MX = "hopper-wgmma-e4m3-f32", "ada-mma-e4m3-f16", "ampere-mma-f16-f16", "mxfp8-e4m3-f32"
 DEEPSEEK, EMULATED = "deepseek-v3-e4m3-f32", "blackwell-mma-e4m3-f32"
-Mutate = Callable[[WindowKernel], None]
 
 
 def unit_of(name: str) -> Unit:
@@ -66,7 +90,7 @@ def is_told(kernel: WindowKernel, unit: Unit, name: str) -> bool:
     """Whether some of the operands show that a kernel is not the unit's; the unit's own is the model's there."""
     for given, want in chain_of(replay(unit, 1), sweep(unit), decided(name, unit)):
         if (by_run(kernel, unit, given) != want).any():
-            np.testing.assert_array_equal(by_run(window_kernel(unit, kernel.vectors is not None), unit, given), want)
+            np.testing.assert_array_equal(by_run(window_kernel(unit, kernel.in_vectors), unit, given), want)
             return True
     return False
 
@@ -131,158 +155,12 @@ def test_another_units_kernel_is_told(name: str) -> None:
     given, vectors, change = OTHERS[name]
     unit = unit_of(given)
     kernel = window_kernel(change(unit), vectors)
-    assert (kernel.vectors is not None) == vectors
+    assert kernel.in_vectors == vectors
     assert is_told(kernel, unit, given)
 
 
-def rule(**keys: Any) -> Mutate:
-    """The window's numbers."""
-
-    def mutate(kernel: WindowKernel) -> None:
-        kernel.rules = kernel.rules._replace(window=kernel.rules.window._replace(**keys))
-
-    return mutate
-
-
-def chain(**keys: Any) -> Mutate:
-    """The chain's numbers."""
-
-    def mutate(kernel: WindowKernel) -> None:
-        kernel.rules = kernel.rules._replace(chain=kernel.rules.chain._replace(**keys))
-
-    return mutate
-
-
-def packed_a(change: Callable[[WindowKernel, WindowOperand], None]) -> Mutate:
-    """Something else in A as it is packed."""
-
-    def mutate(kernel: WindowKernel) -> None:
-        pack = kernel.pack_a
-
-        def wrong(codes: Any, scales: Any) -> WindowOperand:
-            side = pack(codes, scales)
-            change(kernel, side)
-            return side
-
-        kernel.pack_a = wrong  # type: ignore[method-assign]
-
-    return mutate
-
-
-def packed_b(change: Callable[[WindowKernel, WindowOperand], None]) -> Mutate:
-    """Something else in B as it is packed."""
-
-    def mutate(kernel: WindowKernel) -> None:
-        pack = kernel.pack_b
-
-        def wrong(codes: Any, scales: Any) -> WindowOperand:
-            side = pack(codes, scales)
-            change(kernel, side)
-            return side
-
-        kernel.pack_b = wrong  # type: ignore[method-assign]
-
-    return mutate
-
-
-def layout_of(kernel: WindowKernel) -> Any:
-    assert kernel.vectors is not None
-    return kernel.vectors.layout
-
-
-def swap_signs(kernel: WindowKernel, side: WindowOperand) -> None:
-    """The signs of products k and k + 2 in one another's place."""
-    signs = side.packed[..., layout_of(kernel).a_sign :]
-    pairs = np.ascontiguousarray(signs).view(np.uint16).reshape(*signs.shape[:-1], -1, 2)
-    signs[...] = np.ascontiguousarray(pairs[..., ::-1]).reshape(*signs.shape[:-1], -1).view(np.uint8)
-
-
-def positive_a(kernel: WindowKernel, side: WindowOperand) -> None:
-    side.packed[..., layout_of(kernel).a_sign :] = 0
-
-
-def turn_columns(kernel: WindowKernel, side: WindowOperand) -> None:
-    """The signs of 16 columns in each other's place."""
-    signs = side.packed[..., layout_of(kernel).b_sign :]
-    signs[...] = np.roll(signs, 1, axis=-1)
-
-
-def zeros_have_exponents(_: WindowKernel, side: WindowOperand) -> None:
-    exps = side.packed.view(np.int8)
-    exps[...] = np.where(exps == ZERO_EXP[8], 0, exps)
-
-
-def unflagged(_: WindowKernel, side: WindowOperand) -> None:
-    side.special[...] = 0
-
-
-def one_place_up(kernel: WindowKernel, side: WindowOperand) -> None:
-    layout = layout_of(kernel)
-    sigs = side.packed[..., layout.a_sig : layout.a_sig + 2].view(np.int16)
-    sigs <<= 1
-
-
-def without_lane(lane: int) -> Mutate:
-    """One lane of A is always zero."""
-
-    def mutate(kernel: WindowKernel) -> None:
-        pack, lanes = kernel.pack_a, kernel.rules.window.lanes
-
-        def wrong(codes: Any, scales: Any) -> WindowOperand:
-            codes = codes.copy()
-            codes[:, lane::lanes] = 0
-            return pack(codes, scales)
-
-        kernel.pack_a = wrong  # type: ignore[method-assign]
-
-    return mutate
-
-
-def without_addend(kernel: WindowKernel) -> None:
-    run = kernel.run
-    kernel.run = lambda a, b, c, out: run(a, b, np.zeros_like(c), out)  # type: ignore[method-assign]
-
-
-def first_scale(kernel: WindowKernel) -> None:
-    """Every block has the first one's scale."""
-    scales = kernel._scales
-
-    def wrong(side: str, given: Any, count: int) -> Any:
-        made = scales(side, given, count)
-        made[:] = made[:, :1]
-        return made
-
-    kernel._scales = wrong  # type: ignore[method-assign]
-
-
-def promoted_towards_zero(kernel: WindowKernel) -> None:
-    assert kernel.unit.promotion is not None
-    kernel.rules = kernel.rules._replace(register=target_of(kernel.unit.promotion.format, "rz"))
-
-
-def wider_result(kernel: WindowKernel) -> None:
-    """A bit more of the result."""
-    fmt = kernel.unit.result.format
-    assert isinstance(fmt, FloatFormat)
-    more = fmt.model_copy(update={"fraction_bits": fmt.fraction_bits + 1, "container": 32})
-    kernel.rules = kernel.rules._replace(result=target_of(more, kernel.unit.result.rounding))
-
-
-def mask(bits: int) -> Mutate:
-    def mutate(kernel: WindowKernel) -> None:
-        kernel.mask = kernel.mask << bits if bits > 0 else kernel.mask >> -bits
-
-    return mutate
-
-
-def deeper(kernel: WindowKernel) -> None:
-    assert kernel.vectors is not None
-    kernel.vectors = kernel.vectors._replace(deeper=kernel.vectors.deeper + 1)
-
-
-def one_binade_up(_: WindowKernel, side: WindowOperand) -> None:
-    exps = side.packed[..., :32].view(np.int8)
-    exps[...] = np.where(exps >= 0, exps + 1, exps)
+def lanes_dropped(what: str, unit: str, lanes: range) -> dict[str, tuple[str, bool, Mutate]]:
+    return {f"lane {lane}{what} dropped": (unit, True, without_lane(lane)) for lane in lanes}
 
 
 MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
@@ -303,10 +181,33 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
     "first product doubled": (HOPPER, True, packed_a(one_place_up)),
     "first scale throughout": (MX, True, first_scale),
     "first scale throughout, without vectors": ("blackwell-mxf4nvf4-e2m1-f32", False, first_scale),
+    "first scale of subgroups": ("blackwell-mxf4nvf4-e2m1-f32", True, first_scale),
+    "scaled sums without those that cancel": ("blackwell-mxf4nvf4-e2m1-f32", True, rule(count_cancelled=0)),
+    "scaled sums floored": ("blackwell-mxf4nvf4-e2m1-f32", True, rule(lost=FLOOR)),
+    "scaled sums without a floor": ("scaled-bare", True, rule(floor=NO_EXP)),
+    "scaled sums of a bit less": ("blackwell-mxf4-e2m1-f32", True, rule(fraction_bits=34)),
+    "scaled sums without an addend": ("blackwell-mxf4-e2m1-f32", True, rule(addend=0)),
+    "a limit that is not looked at": ("cdna3-mfma-bf16-f32", True, rule(limit=NO_LIMIT)),
+    "a drop one lower, in vectors": ("cdna3-mfma-e4m3fnuz-f32", True, rule(late_drop=24)),
+    "an addend's bit less, in vectors": ("cdna3-mfma-f16-f32", True, rule(late_addend_bits=23)),
+    "a late sum with 31 bits, in vectors": ("cdna3-mfma-f16-f32", True, rule(late_sum_bits=31)),
+    "a late total of 32 bits, in vectors": ("cdna3-mfma-f16-f32", True, rule(late_total_bits=32)),
+    "a late zero that does not count, in vectors": ("late-16", True, rule(late_zero=0)),
+    "late truncation for a floor, in vectors": ("cdna3-mfma-f16-f32", True, rule(late_lost=TRUNCATE)),
+    "combined a bit less, in vectors": ("cdna3-mfma-e4m3fnuz-f32", True, rule(combine_bits=23)),
+    "combined by truncation, in vectors": ("cdna3-mfma-e5m2fnuz-f32", True, rule(combine_lost=TRUNCATE)),
     "first scale of a promotion": ("deepseek-v3-e4m3-f32-scaled", True, first_scale),
     "mask of a bit more": (DEEPSEEK, True, mask(-1)),
     "mask of a bit less": (HOPPER, True, mask(1)),
     "result of a bit more": (AMPERE, True, wider_result),
+    "to odd as towards zero": ("single-odd", True, single(forms.MASKED)),
+    "to odd as towards zero, of some bits": ("single-odd-short", True, single(forms.MASKED)),
+    "large sums as small ones": ("single-31-bits", True, single(forms.SMALL)),
+    "sums beyond binary32 as usual ones": ("ampere-mma-bf16-f32", True, bounded),
+    "not rounded after odd": (ADA, True, single(forms.ODD)),
+    "rounded after odd by another rule": (ADA, True, single_towards_zero),
+    "one sum for two": ("halves", True, one_sum),
+    "one sum for two, of results to odd": ("rvbna-e5m2-f32-n16", True, one_sum),
     "shifted once more": (HOPPER, True, deeper),
     "shifted once more in 32-bit lanes": (MX, True, deeper),
     "exponents of A one up": (HOPPER, True, packed_a(one_binade_up)),
@@ -329,9 +230,11 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
     "a limit of scaled sums": ("limited-subgroups", False, rule(limit=4)),
     "no zero to start from": ("count-late", False, rule(zero_exp=NO_EXP)),
     "no zero to start from, in signs": ("late-signed", False, rule(zero_exp=NO_EXP)),
-    **{f"lane {lane} dropped": (HOPPER, True, without_lane(lane)) for lane in range(32)},
-    **{f"lane {lane} of 16 dropped": (EMULATED, True, without_lane(lane)) for lane in range(16)},
-    **{f"lane {lane} of 8 dropped": ("floor", True, without_lane(lane)) for lane in range(8)},
+    **lanes_dropped("", HOPPER, range(32)),
+    **lanes_dropped(" of 16", EMULATED, range(16)),
+    **lanes_dropped(" of 8", "floor", range(8)),
+    **lanes_dropped(" of scaled sums", "blackwell-mxf4nvf4-e2m1-f32", range(0, 64, 5)),
+    **lanes_dropped(" of even and odd", "even-odd", range(6)),
 }
 
 
@@ -340,7 +243,7 @@ def test_a_mutant_is_told(name: str) -> None:
     given, vectors, mutate = MUTANTS[name]
     unit = unit_of(given)
     kernel = window_kernel(unit, vectors)
-    assert (kernel.vectors is not None) == vectors
+    assert kernel.in_vectors == vectors
     mutate(kernel)
     assert is_told(kernel, unit, given)
 

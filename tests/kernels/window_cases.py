@@ -18,6 +18,7 @@ from hwsim.cases.bins.covering import directed
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
 from hwsim.formats.blocks import one_code
 from hwsim.kernels import kernel_of
+from hwsim.kernels.scaled_kernel import ScaledKernel
 from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.model import dot
 from hwsim.spec import NotImplementedYet, Unit
@@ -90,14 +91,16 @@ def window_kernel(unit: Unit, vectors: bool = True) -> WindowKernel:
     kernel = kernel_of(unit)
     assert isinstance(kernel, WindowKernel)
     if not vectors:
-        kernel.vectors, kernel.mask = None, 0
+        kernel.vectors, kernel.single = None, None
+        if isinstance(kernel, ScaledKernel):
+            kernel.layout = None
     return kernel
 
 
 def kernels(unit: Unit) -> list[WindowKernel]:
     """The kernel without vectors, and that with them where the unit has them."""
     scalar, vectors = window_kernel(unit, vectors=False), window_kernel(unit)
-    return [scalar] if vectors.vectors is None else [scalar, vectors]
+    return [scalar, vectors] if vectors.in_vectors else [scalar]
 
 
 def same(unit: Unit, given: Product, got: Codes, want: Codes, what: Any) -> None:
@@ -111,7 +114,7 @@ def check(made: Sequence[WindowKernel], unit: Unit, given: Product, what: Any) -
     want = by_model(unit, given)
     for kernel in made:
         same(unit, given, by_run(kernel, unit, given), want, what)
-        if kernel.vectors is None:
+        if not kernel.in_vectors:
             same(unit, given, by_pairs(kernel, unit, given), want, (what, "pairs"))
     return want.size
 

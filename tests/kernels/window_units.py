@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from odd_units import DL, INT8, mx, odd, order, promoted, scaled, window, windowed
@@ -12,14 +12,26 @@ from pydantic import ValidationError
 from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.spec import NotImplementedYet, Unit, implemented
 
-Variant = tuple[int, int, int, int, int, int]
+
+class Variant(NamedTuple):
+    """What one compilation of the vectors serves. form: of `Single`; None where sums are finished in float64."""
+
+    lane_bits: int
+    exp_bits: int
+    quads: int
+    parts: int
+    lost: int
+    mode: int
+    form: int | None
 
 
 def variant(kernel: WindowKernel) -> Variant | None:
     """What one compilation of the vectors serves; None for a unit that has none."""
     if kernel.vectors is None:
         return None
-    return (*kernel.vectors.layout, kernel.vectors.lost, kernel.rules.result.mode, kernel.mask != 0)
+    layout, form = kernel.vectors.layout, None if kernel.single is None else kernel.single.form
+    widths = layout.lane_bits, layout.exp_bits, layout.quads, layout.parts
+    return Variant(*widths, kernel.vectors.lost, kernel.rules.result.mode, form)
 
 
 FACTORS = [
