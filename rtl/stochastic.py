@@ -10,9 +10,11 @@ from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out
 
 from hwsim.formats import FloatFormat
+from hwsim.formats.reference import overflows
+from hwsim.spec.keys import Overflow
 
 from .decode import FloatDecode
-from .normalize import Encode, Magnitude, Normalize, Overflow, SumTarget
+from .normalize import Encode, Magnitude, Normalize, SumTarget
 from .numbers import FieldRange, signed_shape
 from .step import connect, flat
 
@@ -100,7 +102,7 @@ def _target(
         raise ValueError(f"{fmt.name} has no sign")
     if not fmt.subnormals and fmt.underflow != "zero":
         raise ValueError(f"{fmt.name} has neither subnormals nor underflow: zero")
-    if overflow not in ["saturate", *["infinity"] * fmt.infinities, *["nan"] * fmt.has_nan]:
+    if overflow not in [str(policy) for policy in overflows(fmt)]:
         raise ValueError(f"{fmt.name} has no overflow {overflow!r}")
     if not 1 <= random_bits <= 32:
         raise ValueError(f"random_bits must be 1 to 32, not {random_bits}")
@@ -149,6 +151,10 @@ class RoundWithWord(Encode):
         if fmt.canonical_nan is None:
             with m.If(i.special.nan):
                 m.d.comb += [self.o.code.eq(0), self.o.nan.eq(1)]
+
+    def inward(self, sign: Value) -> Value | bool:
+        """As in `Encode`: never, as to nearest."""
+        return False
 
 
 def _rounded(m: Module, target: StochasticTarget, values: dict[str, Value], word: Value) -> RoundWithWord:

@@ -41,7 +41,8 @@ def float_lacks(unit: Unit) -> Iterator[str]:
         yield from extent(result.format).times(extent(promotion.format)).not_float64s("promotion: scaled sums")
     if isinstance(result.format, FixedFormat) or not isinstance(result.nan, int) or promotion is not None:
         return
-    if result.overflow == "nan" and result.nan != result.format.canonical_nan:
+    to_nan = result.overflow == "nan" or (result.overflow == "ieee" and not result.format.infinities)
+    if to_nan and result.nan != result.format.canonical_nan:
         yield f"result.nan: {result.nan:#x} (which differs from the NaN of an overflow)"
 
 

@@ -205,10 +205,10 @@ def finish_of(lane_bits: int, lost: int, mode: int, single: bool) -> Callback:
     def finish(
         partial: int, shifts: int, sums: int, negatives: int, tops: int, addend: int, base: int, target: int
     ) -> None:
-        t = row_at(target, 15, np.float64)
+        t = row_at(target, 16, np.float64)
         rounding = RoundingTarget(
-            t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], int64(t[12]), int64(t[13]),
-            int64(t[14]),
+            t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], int64(t[13]), int64(t[14]),
+            int64(t[15]),
         )  # fmt: skip
         _finish(
             row_at(partial, WIDE, carrier), row_at(shifts, WIDE, np.int64), row_at(sums, WIDE, np.int32),

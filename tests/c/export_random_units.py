@@ -78,7 +78,7 @@ class Drawn:
             "instruction": {"k": lanes * groups, "lanes": lanes, "chain": one("addend", "none")},
             "result": {
                 "format": one(self.float(), self.float(), "i32", "quarter"), "rounding": one(*ROUNDINGS),
-                "overflow": one("infinity", "nan", "saturate", "wrap"), **some(0.3, tiny="positive"),
+                "overflow": one("infinity", "nan", "saturate", "propagate", "ieee", "wrap"), **some(0.3, tiny="positive"),
                 **some(0.2, subnormals="flush"),
             },
         }  # fmt: skip

@@ -220,7 +220,7 @@ def drawn_units(draw: st.DrawFn) -> Unit | None:
     lanes = draw(st.integers(1, 5))
     more: dict[str, Any] = {
         "rounding": draw(st.sampled_from(["rne", "rz", "ru"])),
-        "overflow": draw(st.sampled_from(["infinity", "nan", "saturate"])),
+        "overflow": draw(st.sampled_from(["infinity", "nan", "saturate", "ieee", "propagate"])),
         "tiny": draw(st.sampled_from(["signed", "positive"])),
         "daz": draw(st.booleans()),
         "zeros": draw(st.sampled_from(["signed", "positive"])),

@@ -19,7 +19,7 @@ from model.witness_numbers import (
     PLUS_ZERO,
     Number,
     add,
-    beyond,
+    endless,
     floor_log2,
     read,
     rounded,
@@ -256,5 +256,4 @@ class Witness:
         """NaN; or an infinite result, which stays one unless the unit saturates or the format has none."""
         if term.kind == "nan":
             return self.nan
-        keeps = self.overflow != "saturate" and FORMS[self.out].top == "ieee"
-        return beyond(self.out, term.negative, "infinity" if keeps else self.overflow)
+        return endless(self.out, term.negative, self.overflow)
