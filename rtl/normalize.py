@@ -247,9 +247,8 @@ class Encode(DatapathStep):
                 self._largest(m, sign)
             case "propagate":
                 self._largest(m, sign)
-                if fmt.infinities:
-                    with m.If(infinite):
-                        self._outside(m, sign)
+                with m.If(infinite & fmt.infinities):
+                    self._outside(m, sign)
             case "infinity":
                 self._outside(m, sign)
             case "nan":

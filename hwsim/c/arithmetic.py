@@ -214,6 +214,11 @@ class Arithmetic(UnitFormats):
         return rule if isinstance(rule, int) else fmt.canonical_nan or 0
 
     @property
+    def own_nan(self) -> bool:
+        """Whether a group's NaN is not the result format's own, which a rounding gives."""
+        return self.group_nan != (self.u.result.format.canonical_nan or 0)
+
+    @property
     def other_nan(self) -> bool:
         """Whether the unit returns another NaN than late additions do."""
         fmt = self.u.output

@@ -14,7 +14,18 @@ from hwsim.formats.base import FLOAT64_LEAST, FLOAT64_MOST, FormatBase, nan_code
 from hwsim.formats.exact import ExactNumbers, scaled
 from hwsim.formats.kind import Class, Fields
 from hwsim.formats.parameters import ONES, Steps
-from hwsim.formats.rounding import Bools, Draw, Ints, Overflow, Rounding, compare_half, cut, go_beyond, grows, rounds_inward
+from hwsim.formats.rounding import (
+    Bools,
+    Draw,
+    Ints,
+    Overflow,
+    Rounding,
+    compare_half,
+    cut,
+    go_beyond,
+    grows,
+    rounds_inward,
+)
 from hwsim.formats.yamlfile import RuleError
 
 # (signed, container bits, exponent bits, bias, NaN codes) of the dtypes, NumPy's and ml_dtypes', whose bits are codes.

@@ -102,7 +102,8 @@ def target_of(
 ) -> RoundingTarget:
     """A format, for which the carrier `has_room`, and a rounding's rules.
 
-    overflow: a policy of `result.overflow`; an addition has that of IEEE 754. tiny: `positive`: what becomes zero loses its sign. flush: subnormals become zero.
+    overflow: a policy of `result.overflow`; an addition has that of IEEE 754.
+    tiny: `positive`: what becomes zero loses its sign. flush: subnormals become zero.
     carrier: float32 takes the rules of an addition alone.
     """
     fraction_bits, place = fmt.fraction_bits, int(np.finfo(carrier).nmant)

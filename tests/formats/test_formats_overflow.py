@@ -92,6 +92,8 @@ def test_without_an_infinity_nan_is_outside_and_nothing_is_kept() -> None:
     assert e4m3.encode([1e9, -1e9, INF], "rz", "propagate").tolist() == [0x7E, 0xFE, 0x7E]
     assert get_format("mxint8").encode([9, -9, INF], overflow="propagate").tolist() == [0x7F, 0x80, 0x7F]
     assert get_format("e8m0").encode([2.0**128, INF], "rz", "ieee").tolist() == [0xFE, 0xFF]
+    with pytest.raises(ValueError, match=r"overflow must be one of saturate, propagate for e2m1, not 'ieee'"):
+        get_format("e2m1").encode(1.0, overflow="ieee")
 
 
 def test_stochastic_overflow_is_infinite() -> None:

@@ -138,7 +138,10 @@ BEYOND = {
 @pytest.mark.parametrize("mode", MODES)
 def test_additions_overflow_as_ieee_754_has_it(mode: str, carrier: Any) -> None:
     target, most = target_of(fmt_of("f16"), mode, carrier=carrier), 65504.0
-    x, y = np.array([most, -most, np.inf, -np.inf, np.inf], carrier), np.array([most, -most, -most, 0, -np.inf], carrier)
+    x, y = (
+        np.array([most, -most, np.inf, -np.inf, np.inf], carrier),
+        np.array([most, -most, -most, 0, -np.inf], carrier),
+    )
     got = np.empty(5, carrier)
     add_each(x, y, got, target)
     np.testing.assert_array_equal(got, [*BEYOND[mode], np.inf, -np.inf, np.nan])
