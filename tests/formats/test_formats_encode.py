@@ -178,6 +178,20 @@ def test_saturating_encode_is_that_of_gfloat(name, mode):
     assert np.array_equal(EVERY[name].encode(x, mode), want)
 
 
+@pytest.mark.parametrize("name", [name for name in GFLOAT if name not in ("e3m2", "e2m3", "e2m1")])
+def test_overflow_by_ieee_754_is_that_of_gfloat(name):
+    x = inputs(name)[::5]
+    largest = float(EVERY[name].largest)
+    x = np.concatenate([x[np.isfinite(x)], largest * np.array([1, 1.01, 1.1, 2, 1e30]), [np.inf]])
+    x = np.concatenate([x, -x]) if EVERY[name].signed else x
+    for mode, theirs in GFLOAT_MODES.items():
+        want = round_ndarray(GFLOAT[name], x, theirs, sat=False)
+        got = EVERY[name].encode(x, mode, "ieee")
+        nan = np.isnan(want)  # whose code they do not choose
+        assert np.array_equal(np.isnan(EVERY[name].decode(got)), nan)
+        assert np.array_equal(got[~nan], encode_ndarray(GFLOAT[name], want[~nan])), mode
+
+
 def near_every_code(fmt):
     """Every number of a small format, every midpoint, past the largest, and a step of binary64 to each side."""
     values = np.unique(fmt.decode(np.arange(1 << fmt.bits)))
