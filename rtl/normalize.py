@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
@@ -9,13 +10,11 @@ from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout
 
 from hwsim.formats import FloatFormat
-from hwsim.spec.keys import Rounding
+from hwsim.spec.keys import Overflow, Rounding
 
 from .layouts import SPECIAL, result_layout
 from .numbers import WindowRanges, signed_shape
 from .step import DatapathStep
-
-Overflow = Literal["infinity", "nan", "saturate", "wrap"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,23 +236,47 @@ class Encode(DatapathStep):
     def _not_a_number(self, m: Module) -> None:
         m.d.comb += [self.o.code.eq(self.target.nan >> self.target.fmt.padding), self.o.nan.eq(1)]
 
+    @abstractmethod
+    def inward(self, sign: Value) -> Value | bool:
+        """Whether IEEE 754 rounds a number that is too large to the largest one (2019, section 7.4); else infinity."""
+
     def _overflow(self, m: Module, infinite: Value, sign: Value) -> None:
         fmt, rule = self.target.fmt, self.target.overflow
-        infinity = Cat(Const(fmt.infinity_magnitude or 0, fmt.bits - 1), sign)
         match rule:
             case "saturate":
-                m.d.comb += self.o.code.eq(Cat(Const(fmt.max_magnitude, fmt.bits - 1), sign))
+                self._largest(m, sign)
+            case "propagate":
+                self._largest(m, sign)
+                with m.If(infinite & fmt.infinities):
+                    self._outside(m, sign)
             case "infinity":
-                m.d.comb += self.o.code.eq(infinity)
+                self._outside(m, sign)
             case "nan":
                 self._not_a_number(m)
                 if fmt.infinities:
                     with m.If(infinite):
-                        m.d.comb += [self.o.code.eq(infinity), self.o.nan.eq(0)]
+                        self._outside(m, sign)
+            case "ieee":
+                self._outside(m, sign)
+                inward = self.inward(sign)
+                if inward is not False:
+                    with m.If(~infinite if inward is True else ~infinite & inward):
+                        self._largest(m, sign)
             case "wrap":
                 raise TypeError(f"{fmt.name} must be a fixed format for overflow: wrap")
             case _:
                 assert_never(rule)
+
+    def _largest(self, m: Module, sign: Value) -> None:
+        fmt = self.target.fmt
+        m.d.comb += [self.o.code.eq(Cat(Const(fmt.max_magnitude, fmt.bits - 1), sign)), self.o.nan.eq(0)]
+
+    def _outside(self, m: Module, sign: Value) -> None:
+        fmt = self.target.fmt
+        if fmt.infinity_magnitude is None:
+            self._not_a_number(m)
+        else:
+            m.d.comb += [self.o.code.eq(Cat(Const(fmt.infinity_magnitude, fmt.bits - 1), sign)), self.o.nan.eq(0)]
 
 
 class Round(Encode):
@@ -278,3 +301,20 @@ class Round(Encode):
         if target.vanishes and (target.tiny == "positive" or not fmt.signed_zero):
             sign = sign & magnitude.any()
         self.choose(m, Cat(magnitude[: fmt.bits - 1], sign), overflow)
+
+    def inward(self, sign: Value) -> Value | bool:
+        """As in `Encode`; to odd goes where the code is odd."""
+        match self.rounding:
+            case "rne" | "rna":
+                return False
+            case "rz":
+                return True
+            case "ru":
+                return sign
+            case "rd":
+                return ~sign
+            case "rto":
+                infinity = self.target.fmt.infinity_magnitude
+                return infinity is not None and infinity % 2 == 0
+            case _:
+                assert_never(self.rounding)

@@ -41,7 +41,7 @@ class Adder:
         self.target = ResultTarget(
             fmt=fmt,
             rounding=rule.rounding,
-            overflow="infinity",
+            overflow="ieee",
             total=self.total,
             max_exp=(0, self.most),
             offset=self.total.width - 2 - self.fraction_bits,

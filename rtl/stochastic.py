@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from amaranth.hdl import Cat, Module, Shape, Signal, Value, signed, unsigned
 from amaranth.lib import wiring
@@ -10,9 +11,10 @@ from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out
 
 from hwsim.formats import FloatFormat
+from hwsim.spec.keys import Overflow
 
 from .decode import FloatDecode
-from .normalize import Encode, Magnitude, Normalize, Overflow, SumTarget
+from .normalize import Encode, Magnitude, Normalize, SumTarget
 from .numbers import FieldRange, signed_shape
 from .step import connect, flat
 
@@ -100,7 +102,7 @@ def _target(
         raise ValueError(f"{fmt.name} has no sign")
     if not fmt.subnormals and fmt.underflow != "zero":
         raise ValueError(f"{fmt.name} has neither subnormals nor underflow: zero")
-    if overflow not in ["saturate", *["infinity"] * fmt.infinities, *["nan"] * fmt.has_nan]:
+    if not _has_code(fmt, overflow):
         raise ValueError(f"{fmt.name} has no overflow {overflow!r}")
     if not 1 <= random_bits <= 32:
         raise ValueError(f"random_bits must be 1 to 32, not {random_bits}")
@@ -115,6 +117,23 @@ def _target(
         nan=fmt.canonical_nan or 0,
         random_bits=random_bits,
     )
+
+
+def _has_code(fmt: FloatFormat, overflow: Overflow) -> bool:
+    """Whether a format has what a policy replaces too large a number by."""
+    match overflow:
+        case "saturate" | "propagate":
+            return True
+        case "infinity":
+            return fmt.infinities
+        case "nan":
+            return fmt.has_nan
+        case "ieee":
+            return fmt.infinities or fmt.has_nan
+        case "wrap":
+            return False
+        case _:
+            assert_never(overflow)
 
 
 class RoundWithWord(Encode):
@@ -149,6 +168,10 @@ class RoundWithWord(Encode):
         if fmt.canonical_nan is None:
             with m.If(i.special.nan):
                 m.d.comb += [self.o.code.eq(0), self.o.nan.eq(1)]
+
+    def inward(self, sign: Value) -> Value | bool:
+        """As in `Encode`: never, as to nearest."""
+        return False
 
 
 def _rounded(m: Module, target: StochasticTarget, values: dict[str, Value], word: Value) -> RoundWithWord:

@@ -135,6 +135,14 @@ ODD: dict[str, Mapping] = {
     "e5m2-infinity": odd(("e5m2", "e4m3"), "f32", window(11), "e5m2", 5, rounding="rna", overflow="infinity"),
     "f16-saturate": odd("e5m2", "f16", window(20), "f16", 3, rounding="rd", overflow="saturate"),
     "f16-nan": odd("e5m2", "f16", window(20), "f16", 3, rounding="ru", overflow="nan"),
+    "own-nan": odd("e5m2", "f16", window(20), "f16", 3, overflow="nan", nan=0x7E00),
+    "own-nan-e4m3": odd("e5m2", "none", window(9), "e4m3", 3, overflow="ieee", nan=0xFF),
+    "ieee-rz": odd("e5m2", "f16", window(20), "f16", 3, rounding="rz", overflow="ieee"),
+    "ieee-ru-e4m3": odd("e4m3", "e4m3", window(9), "e4m3", 5, rounding="ru", overflow="ieee"),
+    "ieee-rd": odd(("e5m2", "e4m3"), "e5m2", window(8, "floor"), "e5m2", 5, rounding="rd", overflow="ieee"),
+    "ieee-jam": odd("e5m2", "none", window(9, "jam"), "e5m2", 4, rounding="rto", overflow="ieee"),
+    "propagates": odd("e5m2", "e5m2", window(9), "e5m2", 4, overflow="propagate"),
+    "propagates-e4m3": odd(("e4m3", "e5m2"), "f16", window(9), "e4m3", 3, rounding="ru", overflow="propagate"),
     "no-fraction": odd(("e3m2", "e2m3"), "f16", window(0, "rne"), "f16"),
     "wide": odd(("e5m2", "e4m3"), "f32", window(256), "f32", 1),
     "promoted-f16": odd("e4m3", "f16", window(8), "f16", 5, **promoted(10, "f32")),
@@ -196,6 +204,7 @@ ODD: dict[str, Mapping] = {
     "late-positive": odd("e5m2", "f16", exact_sum(), "f16", 2, zeros="positive", **late("f16", "rd", flush=True)),
     "chain-flush": odd("e5m2", "f16", chained("sequential", "f16", product="rounded", flush=True), "f16", 3, daz=True),
     "chain-flush-fused": odd("e5m2", "f16", chained("sequential", "f16", "ru", flush=True), "f32", 2),
+    "chain-ieee": odd("e5m2", "f16", chained("sequential", "e5m2", "rd"), "f16", 2, rounding="rz", overflow="ieee"),
     "chain-saturate": odd(
         "e5m2", "e5m2", chained("sequential", "e5m2", "rna"), "e4m3", 2, overflow="saturate", tiny="positive",
     ),
@@ -226,6 +235,7 @@ ODD: dict[str, Mapping] = {
     "exact-e4m3": odd("e4m3", "none", exact_sum(), "e4m3", 5, rounding="ru", overflow="nan"),
     "exact-scaled": odd(("e4m3", "e2m1"), "f32", exact_sum(), "f32", **mx(4, 2)),
     "exact-promoted": odd("e4m3", "f16", exact_sum(), "f16", 2, rounding="rz", **promoted(6, "f32")),
+    "exact-ieee": odd("e5m2", "f16", exact_sum(), "f16", 3, rounding="ru", overflow="ieee"),
     "exact-late": odd(
         "e5m2", "f16", exact_sum(), "f16", 3, k=6, daz=True, subnormals="flush", **late("f16", "rne", flush=True),
     ),
@@ -466,6 +476,11 @@ IN_RTL: dict[str, Mapping] = {
     "promoted-scaled": odd(
         "e4m3", "f32", window(8, "floor"), "f32", rounding="rd", **mx(16, 2), **promoted(4, "f32", "rna"),
     ),
+    "ieee-e4m3": odd("e5m2", "f16", window(8), "e4m3", 3, rounding="rd", overflow="ieee", nan=0xFF),
+    "ieee-e5m2": odd("e4m3", "f32", window(9), "e5m2", 3, rounding="ru", overflow="ieee"),
+    "ieee-rto": odd("e4m3", "none", window(30), "e5m2", 2, k=4, rounding="rto", overflow="ieee"),
+    "ieee-e5m2-rz": odd("e5m2", "none", window(6), "e5m2", 2, rounding="rz", overflow="ieee"),
+    "propagates-e5m2": odd("e5m2", "e5m2", window(8), "e5m2", 2, rounding="rna", overflow="propagate"),
     "padded-tf32": odd("e5m2", "bf16", window(3, "rne"), "tf32", 7, rounding="ru", nan=0x7FC00000),
 }  # fmt: skip
 # Small, so that they are built, drawn or enumerated fast.

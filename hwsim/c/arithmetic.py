@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import get_args
+from typing import assert_never, get_args
 
 from hwsim.c.cuts import CutMode, mode_of, modes
 from hwsim.c.group import adds
@@ -16,7 +16,6 @@ from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.spec import LateAdd, LateInWindow, Lost, RoundedSum, Rounding, Unit, as_yaml
 
 ROUNDINGS: tuple[str, ...] = get_args(Rounding)
-OVERFLOW = {"infinity": "U_TO_INFINITY", "nan": "U_TO_NAN", "saturate": "U_SATURATE"}
 
 
 class Arithmetic(UnitFormats):
@@ -189,14 +188,22 @@ class Arithmetic(UnitFormats):
 
     @property
     def overflow(self) -> str:
-        """What replaces a result that is too large."""
-        return OVERFLOW[self.u.result.overflow]
-
-    @property
-    def infinite(self) -> str:
-        """What replaces an infinite result."""
-        kept = self.overflow == "U_SATURATE" or not self.u.result.format.infinities
-        return self.overflow if kept else "U_TO_INFINITY"
+        """The name in C of what replaces a result that is too large, or infinite."""
+        match self.u.result.overflow:
+            case "infinity":
+                return "U_TO_INFINITY"
+            case "nan":
+                return "U_TO_NAN"
+            case "saturate":
+                return "U_SATURATE"
+            case "propagate":
+                return "U_PROPAGATE"
+            case "ieee":
+                return "U_IEEE"
+            case "wrap":
+                raise ValueError("a float format does not wrap")
+            case _:
+                assert_never(self.u.result.overflow)
 
     @property
     def group_nan(self) -> int:
@@ -205,6 +212,11 @@ class Arithmetic(UnitFormats):
         if isinstance(fmt, FixedFormat):
             return 0
         return rule if isinstance(rule, int) else fmt.canonical_nan or 0
+
+    @property
+    def own_nan(self) -> bool:
+        """Whether a group's NaN is not the result format's own, which a rounding gives."""
+        return self.group_nan != (self.u.result.format.canonical_nan or 0)
 
     @property
     def other_nan(self) -> bool:

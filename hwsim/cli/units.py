@@ -30,7 +30,7 @@ from hwsim.spec import (
     pipeline,
     steps,
 )
-from hwsim.spec.keys import lost_words
+from hwsim.spec.keys import Overflow, lost_words
 from hwsim.spec.parts import Instruction
 
 
@@ -86,12 +86,24 @@ def _count(units: list[str]) -> str:
 
 
 HARDWARE = "hwsim rtl and hwsim cosim"
-OVERFLOW = {
-    "infinity": "overflow gives infinity",
-    "nan": "overflow gives NaN",
-    "saturate": "overflow saturates",
-    "wrap": "overflow wraps round",
-}
+
+
+def _overflow(rule: Overflow) -> str:
+    match rule:
+        case "infinity":
+            return "overflow gives infinity"
+        case "ieee":
+            return "overflow gives what IEEE 754 has for the rounding"
+        case "nan":
+            return "overflow gives NaN"
+        case "propagate":
+            return "overflow saturates, and infinities stay"
+        case "saturate":
+            return "overflow saturates"
+        case "wrap":
+            return "overflow wraps round"
+        case _:
+            assert_never(rule)
 
 
 def reading(unit: Unit) -> Iterator[str]:
@@ -112,7 +124,7 @@ def reading(unit: Unit) -> Iterator[str]:
         yield f"Factors and addends that are zero{small} are +0."
     yield from _scales(unit)
     yield from _sum(unit)
-    yield f"The sum is rounded once, {result.rounding}, to {result.format.name}; {OVERFLOW[result.overflow]}."
+    yield f"The sum is rounded once, {result.rounding}, to {result.format.name}; {_overflow(result.overflow)}."
     if result.subnormals == "flush":
         yield "A subnormal result becomes zero."
     yield from _late(unit)

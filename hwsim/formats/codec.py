@@ -69,9 +69,11 @@ def encode(
     the last place, plus as many random bits there, and then cut to the last place; all of magnitudes.
     random_bits, seed, counter: of `stochastic`. The bits of the i-th number, in C order, are those of `random_words` at
     counter + i, so that an array in parts gives the same codes.
-    overflow: judged after rounding with an unbounded exponent, in every rounding: `saturate` gives the largest
-    number of the sign, for infinities too; `infinity` and `nan` give those, and infinities stay infinite in a format
-    that has them. A fixed format can only saturate; its negative end is -2^(bits - 1).
+    overflow: judged after rounding with an unbounded exponent, in every rounding (`Overflow`): `saturate` gives the
+    largest number of the sign, for infinities too; `infinity` and `nan` give those; `ieee` the largest number where the
+    rounding leads inward, and else infinity, or NaN in a format without; `propagate` the largest number. Under all but
+    `saturate` infinities stay infinite in a format that has them. A fixed format can only saturate, which `propagate`
+    does there too; its negative end is -2^(bits - 1).
     missing: what becomes of a number that the format cannot represent: a NaN (e3m2, e2m3, e2m1, mxint8), any negative
     number other than zero in an unsigned format, and in e8m0 zero and what rounds to less than its least number.
     `error` raises, `nan` gives the canonical NaN, `zero` gives code 0, `saturate` the largest number for a NaN and the

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from hwsim.formats.base import FLOAT64_LEAST, FLOAT64_MOST, FormatBase, nan_codes
 from hwsim.formats.exact import LAST, ExactNumbers, scaled
 from hwsim.formats.kind import Class, Fields
-from hwsim.formats.rounding import Bools, Draw, Ints, Overflow, Rounding, cut, grows
+from hwsim.formats.rounding import Bools, Draw, Ints, Overflow, Rounding, cut, go_beyond, grows, rounds_inward
 from hwsim.formats.yamlfile import RuleError
 
 
@@ -120,7 +120,8 @@ class ExponentFormat(FormatBase):
         _, rest = cut(rounding, x.sig, np.full(x.sig.shape, LAST))
         steps = steps + grows(rounding, rest, steps, x.negative)
         over = steps > self.max_code
-        nan = x.nan | over if overflow is Overflow.NAN else x.nan
+        inward = rounds_inward(rounding, x.negative, None)
+        nan = x.nan | go_beyond(overflow, over, x.infinite, inward, infinities=False).nan
         codes = np.where(nan, self.canonical_nan or 0, np.minimum(steps, self.max_code))
         lacking = x.negative | (steps < self.min_code)
         return codes, lacking & ~x.nan if self.has_nan else lacking
@@ -129,7 +130,7 @@ class ExponentFormat(FormatBase):
         """The numbers, one power of two below them and one above."""
         return scaled(1, np.arange(self.min_code - 1, self.max_code + 2) - self.bias)
 
-    def steps(self, overflow: Overflow) -> None:
+    def steps(self, rounding: Rounding | None, overflow: Overflow) -> None:
         """The compiled arithmetic rounds to no powers of two."""
         return
 

@@ -112,7 +112,7 @@ def encoder_parameters(
     They encode to formats that have `steps`, of at most 22 fraction bits, whose numbers that count as normal are
     normal binary32 numbers. rounding: None of stochastic rounding.
     """
-    steps = fmt.steps(overflow)
+    steps = fmt.steps(rounding, overflow)
     if steps is None or steps.fraction_bits > MOST_FRACTION_BITS or steps.low < 1:
         return None
     even, turn, flip = (0, 0, 0) if rounding is None else LEAST[rounding]

@@ -124,7 +124,7 @@ class FixedFormat(FormatBase):
         """Zero and the numbers above it, and the negative end's magnitude."""
         return scaled(np.arange(self.sign_bit + 1), -self.fraction_bits)
 
-    def steps(self, overflow: Overflow) -> Steps:
+    def steps(self, rounding: Rounding | None, overflow: Overflow) -> Steps:
         """The magnitudes are subnormals of a float with a fraction as long; the negative end is its first normal."""
         return Steps(
             fraction_bits=self.bits - 1, low=self.integer_bits + 127, cap=self.max_code, fixed=1, lopsided=1

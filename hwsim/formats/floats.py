@@ -14,7 +14,18 @@ from hwsim.formats.base import FLOAT64_LEAST, FLOAT64_MOST, FormatBase, nan_code
 from hwsim.formats.exact import LAST, ExactNumbers, scaled
 from hwsim.formats.kind import Class, Fields
 from hwsim.formats.parameters import ONES, Steps
-from hwsim.formats.rounding import Bools, Draw, Ints, Overflow, Rounding, compare_half, cut, grows
+from hwsim.formats.rounding import (
+    Bools,
+    Draw,
+    Ints,
+    Overflow,
+    Rounding,
+    compare_half,
+    cut,
+    go_beyond,
+    grows,
+    rounds_inward,
+)
 from hwsim.formats.yamlfile import RuleError
 
 # (signed, container bits, exponent bits, bias, NaN codes) of the dtypes, NumPy's and ml_dtypes', whose bits are codes.
@@ -218,14 +229,10 @@ class FloatFormat(FormatBase):
     def rounded(self, x: ExactNumbers, rounding: Rounding | Draw, overflow: Overflow) -> tuple[Ints, Bools]:
         """Codes, and which numbers are missing. A magnitude that grows past its fraction carries into its exponent."""
         steps = self._steps_of(x, rounding)
-        over = steps > self.max_magnitude
-        nan = x.nan
-        if overflow is Overflow.SATURATE:
-            steps = np.where(over, self.max_magnitude, steps)
-        else:
-            infinite = over if overflow is Overflow.INFINITY else x.infinite & self.infinities
-            nan = nan | over & ~infinite
-            steps = np.where(infinite, self.infinity_magnitude or 0, steps)
+        inward = rounds_inward(rounding, x.negative, self.infinity_magnitude)
+        beyond = go_beyond(overflow, steps > self.max_magnitude, x.infinite, inward, self.infinities)
+        nan = x.nan | beyond.nan
+        steps = np.where(beyond.infinite, self.infinity_magnitude or 0, np.minimum(steps, self.max_magnitude))
         signed = x.negative & ((steps != 0) | self.signed_zero)
         sign = np.left_shift(1, self.exponent_bits + self.fraction_bits, dtype=np.int64)  # 2^63 as int64 has it
         codes = (np.where(signed, sign, 0) | steps) << self.padding
@@ -276,7 +283,7 @@ class FloatFormat(FormatBase):
         hidden = (bexp >= self.least_bexp).astype(np.int64)
         return np.concatenate([[0.0], scaled(frac + (hidden << self.fraction_bits), exp)])
 
-    def steps(self, overflow: Overflow) -> Steps | None:
+    def steps(self, rounding: Rounding | None, overflow: Overflow) -> Steps | None:
         """Steps of a signed format with subnormals or `underflow: zero`, in binary32's range; None of others.
 
         Where the least number stands alone above zero, neither binade nor ulp says what a smaller one is rounded by.
@@ -284,16 +291,23 @@ class FloatFormat(FormatBase):
         alone = not self.subnormals and (self.underflow != "zero" or self.fraction_bits == 0)
         if not self.signed or self.emax > 127 or alone:
             return None
-        to_nan = overflow is Overflow.NAN
+        over, negative = np.array([True, True]), np.array([False, True])
+        inward = rounds_inward(rounding, negative, self.infinity_magnitude)
+        beyond = go_beyond(overflow, over, ~over, inward, self.infinities)
+        # Infinity's magnitude follows the largest number's.
+        cap, cap_below = (self.max_magnitude + int(infinite) for infinite in beyond.infinite)
+        limit, limit_below = (self.max_magnitude if nan else ONES for nan in beyond.nan)
         return Steps(
             fraction_bits=self.fraction_bits,
             low=self.emin + 127,
-            cap=self.max_magnitude + (overflow is Overflow.INFINITY),  # whose magnitude follows the largest number's
+            cap=cap,
             base=0 if self.subnormals else 1 << self.fraction_bits,
-            limit=self.max_magnitude if to_nan else ONES,
-            over=(self.canonical_nan or 0) if to_nan else 0,
+            limit=limit,
+            limit_turn=limit ^ limit_below,
+            over=(self.canonical_nan or 0) if beyond.nan.any() else 0,
             padding=self.padding,
             zero_sign=ONES if self.signed_zero else 0,
+            lopsided=cap_below - cap & ONES,
         )
 
     @model_validator(mode="after")

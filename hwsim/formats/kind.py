@@ -161,5 +161,8 @@ class Kind(Protocol):
         Of a format of up to 8 bits. Below the first stands zero, or in a format without zero the next smaller power.
         """
 
-    def steps(self, overflow: Overflow) -> Steps | None:
-        """The format as the compiled arithmetic has it, or None for one that the arithmetic does not round to."""
+    def steps(self, rounding: Rounding | None, overflow: Overflow) -> Steps | None:
+        """The format as the compiled arithmetic has it, or None for one that the arithmetic does not round to.
+
+        rounding: None of stochastic rounding. overflow: a policy that the format has.
+        """

@@ -24,7 +24,7 @@ def unpacked(t: Any) -> Any:
     """EncoderParameters from an array; if a loop cast them itself, LLVM would select and shift 64 bits."""
     return EncoderParameters(
         t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], t[13], t[14], t[15], t[16],
-        t[17], t[18],
+        t[17], t[18], t[19],
     )  # fmt: skip
 
 
@@ -62,9 +62,10 @@ def _random(w: Any, low: Any, t: Any, least: Any, mask: Any) -> Any:
 @compiled
 def _float_code(w: Any, steps: Any, t: Any) -> Any:
     steps = U(max(steps, t.base) - t.base)
-    sign = U(right(U(w & SIGN), t.narrowing) & (t.zero_sign if steps == 0 else ONES))
-    code = U(left(min(steps, t.cap), t.padding) | sign)
-    return t.over if steps > t.limit else code
+    sign, below = U(right(U(w & SIGN), t.narrowing) & (t.zero_sign if steps == 0 else ONES)), below_zero(w)
+    cap, limit = U(t.cap + U(below & t.lopsided)), xor(t.limit, U(below & t.limit_turn))
+    code = U(left(min(steps, cap), t.padding) | sign)
+    return t.over if steps > limit else code
 
 
 @compiled

@@ -13,9 +13,10 @@ class Steps(NamedTuple):
 
     fraction_bits: at most 22, so that a binary32 number is cut by at least one bit. low: emin + 127.
     base: 2^fraction_bits in a format without subnormals, whose first binade has no number at fraction 0.
-    cap: the last of the steps. limit: the last that does not become `over`.
+    cap: the last of the steps; below zero `lopsided` more, modulo 2^32. limit: the last that does not become `over`;
+    below zero with `limit_turn` exclusive-ored.
     padding: the container's. zero_sign: all ones where there is a -0.
-    fixed: 1 of two's complement; lopsided: 1 where that has a step more below zero.
+    fixed: 1 of two's complement.
     """
 
     fraction_bits: int
@@ -23,6 +24,7 @@ class Steps(NamedTuple):
     cap: int
     base: int = 0
     limit: int = ONES
+    limit_turn: int = 0
     over: int = 0
     padding: int = 0
     zero_sign: int = 0
@@ -49,6 +51,7 @@ class EncoderParameters(NamedTuple):
     base: Any
     cap: Any
     limit: Any
+    limit_turn: Any
     over: Any
     narrowing: Any
     padding: Any

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,8 +128,22 @@ def _choice(key: str, kind: type[_Choice], name: str, allowed: tuple[_Choice, ..
 
 @lru_cache(maxsize=64)
 def overflows(fmt: Kind) -> tuple[Overflow, ...]:
-    """The overflow policies that a format has."""
-    return (Overflow.SATURATE, *[Overflow.INFINITY] * fmt.infinities, *[Overflow.NAN] * fmt.has_nan)
+    """The overflow policies that a format has a code for."""
+    return tuple(overflow for overflow in Overflow if _has_code(fmt, overflow))
+
+
+def _has_code(fmt: Kind, overflow: Overflow) -> bool:
+    match overflow:
+        case Overflow.SATURATE | Overflow.PROPAGATE:
+            return True
+        case Overflow.INFINITY:
+            return fmt.infinities
+        case Overflow.NAN:
+            return fmt.has_nan
+        case Overflow.IEEE:
+            return fmt.infinities or fmt.has_nan
+        case _:
+            assert_never(overflow)
 
 
 @lru_cache(maxsize=64)

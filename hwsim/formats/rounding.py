@@ -28,11 +28,17 @@ class Rounding(StrEnum):
 
 
 class Overflow(StrEnum):
-    """What replaces infinities, and numbers beyond the largest after rounding with an unbounded exponent."""
+    """What replaces numbers beyond the largest after rounding with an unbounded exponent, and infinities.
 
-    SATURATE = "saturate"
-    INFINITY = "infinity"
-    NAN = "nan"
+    `ieee` is IEEE 754-2019, section 7.4, by `rounds_inward`, and P3109's OvfInf; `saturate` and `propagate` are P3109's
+    SatFinite and SatPropagate (IEEE SA P3109 working group, interim report 3.2, Saturate).
+    """
+
+    SATURATE = "saturate"  # the largest number
+    PROPAGATE = "propagate"  # the largest number; infinities stay, where there are any
+    INFINITY = "infinity"  # infinity, in every rounding
+    NAN = "nan"  # NaN; infinities stay, where there are any
+    IEEE = "ieee"  # the largest number inward, and else infinity, or NaN where there is none; infinities are not finite
 
 
 class Missing(StrEnum):
@@ -49,6 +55,13 @@ class Draw(NamedTuple):
 
     bits: int
     words: Ints
+
+
+class Beyond(NamedTuple):
+    """Which numbers become infinite and which NaN; any other that is too large becomes the largest."""
+
+    infinite: Bools
+    nan: Bools
 
 
 # The part cut off, against half of the last place kept.
@@ -112,3 +125,51 @@ def grows(rounding: Rounding | Draw, rest: Ints, steps: Ints, negative: Bools) -
         case _:
             assert_never(rounding)
     return np.asarray(up)
+
+
+def rounds_inward(rounding: Rounding | Draw | None, negative: Bools, infinity: int | None) -> Bools:
+    """Which finite numbers that are too large `Overflow.IEEE` takes to the largest number, not to infinity.
+
+    IEEE 754-2019, section 7.4: of directed roundings, those that do not lead to infinity's side. IEEE 754 has no
+    rounding to odd: of the largest number and infinity it takes the one whose code is odd. In IEEE 754's formats that
+    is the largest number (as in Boldo and Melquiond 2008, where no finite number becomes infinite); in P3109's it is
+    what P3109's ToOdd takes: infinity in signed formats, the largest number in unsigned ones. Stochastic rounding (a
+    Draw, or None) goes to infinity, as rounding to nearest does.
+    infinity: its magnitude bits; None where there is none, and rounding to odd then does not stay inside.
+    """
+    match rounding:
+        case Rounding.RZ:
+            return np.ones(negative.shape, dtype=bool)
+        case Rounding.RU:
+            return negative
+        case Rounding.RD:
+            return ~negative
+        case Rounding.RTO:
+            return np.full(negative.shape, infinity is not None and infinity % 2 == 0)
+        case Rounding.RNE | Rounding.RNA | Draw() | None:
+            return np.zeros(negative.shape, dtype=bool)
+        case _:
+            assert_never(rounding)
+
+
+def go_beyond(overflow: Overflow, over: Bools, infinite: Bools, inward: Bools, infinities: bool) -> Beyond:
+    """What becomes of numbers that are too large, by a policy that the format has.
+
+    over: which numbers are too large, infinities among them. infinite: which are infinities. inward: `rounds_inward`.
+    infinities: whether the format has any.
+    """
+    none = np.zeros(over.shape, dtype=bool)
+    match overflow:
+        case Overflow.SATURATE:
+            return Beyond(none, none)
+        case Overflow.PROPAGATE:
+            return Beyond(infinite & infinities, none)
+        case Overflow.INFINITY:
+            return Beyond(over, none)
+        case Overflow.NAN:
+            return Beyond(infinite & infinities, over & ~(infinite & infinities))
+        case Overflow.IEEE:
+            outside = over & (infinite | ~inward)
+            return Beyond(outside & infinities, outside & (not infinities))
+        case _:
+            assert_never(overflow)

@@ -102,7 +102,8 @@ def carrier_of(unit: Unit, rule: RoundedSum) -> Carrier:
         binary32 = (fmt.exponent_bits, fmt.fraction_bits, fmt.bias, fmt.nan) == (8, 23, 127, "ieee") and fmt.subnormals
         if binary32 and rule.rounding == "rne" and (rule.product == "rounded" or products.are_float32s):
             return Carrier(np.float32, _native(fmt, rule.flush), NATIVE, True)
-        if products.are_float32s and has_room(fmt, rule.rounding, np.float32):
+        # Below 2^126, and a format with room further down: no sum becomes infinite in the carrier.
+        if products.are_float32s and products.high <= 126 and has_room(fmt, rule.rounding, np.float32):
             return _carrier(np.float32, rule, products)
     return _carrier(np.float64, rule, products)
 

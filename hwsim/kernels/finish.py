@@ -22,6 +22,7 @@ from hwsim.kernels.single import LEAST_PLACE, MASKED, ODD, SMALL
 from hwsim.kernels.vector_code import COLUMNS
 
 WIDE = 4 * COLUMNS  # columns of a strip
+TARGET_NUMBERS = len(RoundingTarget._fields)
 Row = NDArray[np.float32] | NDArray[np.float64]
 
 
@@ -29,8 +30,8 @@ Row = NDArray[np.float32] | NDArray[np.float64]
 def target_at(t: Row) -> RoundingTarget:
     """A rounding's target from an array of its numbers."""
     return RoundingTarget(
-        t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], int64(t[12]), int64(t[13]),
-        int64(t[14]),
+        t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], int64(t[13]), int64(t[14]),
+        int64(t[15]),
     )  # fmt: skip
 
 
@@ -138,7 +139,7 @@ def finish_of(lane_bits: int, parts: int, lost: int, mode: int, single: bool) ->
     def finish(
         partial: int, shifts: int, sums: int, negatives: int, tops: int, addend: int, base: int, target: int
     ) -> None:
-        rounding = target_at(row_at(target, 15, np.float64))
+        rounding = target_at(row_at(target, TARGET_NUMBERS, np.float64))
         _finish(
             row_at(partial, WIDE, carrier), row_at(shifts, WIDE, np.int64), row_at(sums, parts * WIDE, np.int32),
             row_at(negatives, parts * WIDE, np.int32), row_at(tops, WIDE, np.int32), lane_bits, parts, lost, addend,
@@ -159,7 +160,7 @@ def finish_single_of(lane_bits: int, form: int, mode: int) -> Callback:
     def finish(
         partial: int, sums: int, negatives: int, tops: int, addend: int, base: int, mask: int, target: int
     ) -> None:
-        rounding = target_at(row_at(target, 15, np.float32))
+        rounding = target_at(row_at(target, TARGET_NUMBERS, np.float32))
         _finish_single(
             row_at(partial, WIDE, np.float32), row_at(sums, WIDE, np.int32), row_at(negatives, WIDE, np.int32),
             row_at(tops, WIDE, np.int32), lane_bits, addend, base, form, mask, rounding, mode,
@@ -183,7 +184,7 @@ def commit_of(single: bool, scaled: bool, native: bool, mode: int) -> Callback:
     def commit(registers: int, partials: int, of_b: int, of_row: int, target: int) -> None:
         register, partial = row_at(registers, WIDE, np.float64), row_at(partials, WIDE, carrier)
         scale_b, numbers = row_at(of_b, WIDE, np.float64), row_at(of_row, 2, np.float64)
-        t, scale_a, below = target_at(row_at(target, 15, np.float64)), numbers[0], numbers[1]
+        t, scale_a, below = target_at(row_at(target, TARGET_NUMBERS, np.float64)), numbers[0], numbers[1]
         for j in range(WIDE):
             x, y = register[j], np.float64(partial[j])
             if native:

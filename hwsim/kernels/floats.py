@@ -19,7 +19,7 @@ from hwsim.compiled import inlined
 from hwsim.errors import InputError
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.kernels.bits import binade, drop_bits, jam
-from hwsim.spec.keys import Number, Rounding
+from hwsim.spec.keys import Number, Overflow, Rounding
 
 RNE, RNA, RZ, RU, RD, RTO = range(6)
 # Of `round_in`: the carrier's own arithmetic has rounded; the format is the carrier with fewer bits, to nearest.
@@ -30,7 +30,6 @@ NEARBY = 8
 MOST_EXPONENT = 500
 
 CarrierType = type[np.float32] | type[np.float64]
-Overflow = Literal["infinity", "nan", "saturate", "wrap"]
 
 
 def mode_of(rounding: Rounding) -> int:
@@ -57,7 +56,8 @@ class RoundingTarget(NamedTuple):
 
     floor: the power of two whose unit is the least. ceiling: a power of two above every number. unit: an ulp, as a part
     of its binade. shift: 1.5 ulps of the carrier's last place there, as a multiple of it. most: the largest number.
-    over: what is too large becomes. infinite: what infinities become. least: a smaller magnitude is none.
+    over_plus, over_minus: what is too large becomes, as a magnitude, by its sign. infinite: what infinities become.
+    least: a smaller magnitude is none.
     tie_plus, tie_minus: of NEARBY: above that, a magnitude below the least becomes the least. none: zero.
     zero: what added to a zero gives it the sign that it may have. mode: of the rounding. drop: of CUT.
     positive: 1 where a number other than zero that becomes zero loses its sign, else 0.
@@ -68,7 +68,8 @@ class RoundingTarget(NamedTuple):
     unit: float
     shift: float
     most: float
-    over: float
+    over_plus: float
+    over_minus: float
     infinite: float
     least: float
     tie_plus: float
@@ -94,21 +95,20 @@ def has_room(fmt: Number, rounding: Rounding, carrier: CarrierType = np.float64)
 def target_of(
     fmt: FloatFormat,
     rounding: Rounding,
-    overflow: Overflow | None = None,
+    overflow: Overflow = "ieee",
     tiny: Literal["signed", "positive"] = "signed",
     flush: bool = False,
     carrier: CarrierType = np.float64,
 ) -> RoundingTarget:
     """A format, for which the carrier `has_room`, and a rounding's rules.
 
-    overflow: a policy of `result.overflow`; None is that of an addition: infinity, or NaN in a format without it.
+    overflow: a policy of `result.overflow`; an addition has that of IEEE 754.
     tiny: `positive`: what becomes zero loses its sign. flush: subnormals become zero.
     carrier: float32 takes the rules of an addition alone.
     """
     fraction_bits, place = fmt.fraction_bits, int(np.finfo(carrier).nmant)
     drop = _drop(fmt, rounding, carrier)
     most, normal = float(fmt.decode(fmt.max_magnitude << fmt.padding)), 2.0**fmt.emin
-    over = _over(fmt, overflow, most)
     least = (normal if flush else 0.0) if fmt.subnormals else normal * (1 + 2.0**-fraction_bits)
     nearby = not fmt.subnormals and fmt.underflow == "nearby"
     above, below = _ties(rounding, carrier(least / 2)) if nearby else (np.inf, np.inf)
@@ -122,8 +122,9 @@ def target_of(
         unit=number(2.0**-fraction_bits),
         shift=number(1.5 * 2.0 ** (place - fraction_bits)),
         most=number(most),
-        over=number(over),
-        infinite=number(np.inf if overflow == "nan" and fmt.infinities else over),
+        over_plus=number(_over(fmt, overflow, most, _outside(rounding, True, fmt))),
+        over_minus=number(_over(fmt, overflow, most, _outside(rounding, False, fmt))),
+        infinite=number(_infinite(fmt, overflow, most)),
         least=number(least),
         tie_plus=number(above),
         tie_minus=number(below),
@@ -135,21 +136,59 @@ def target_of(
     )
 
 
-def _over(fmt: FloatFormat, overflow: Overflow | None, most: float) -> float:
-    """What takes the place of a positive number that is too large."""
+def _over(fmt: FloatFormat, overflow: Overflow, most: float, outside: bool) -> float:
+    """The magnitude in the place of a finite one that is too large. outside: a rounding by IEEE 754 leads there."""
     match overflow:
-        case None:
-            return np.inf if fmt.infinities else np.nan
         case "infinity":
             return np.inf
         case "nan":
             return np.nan
+        case "saturate" | "propagate":
+            return most
+        case "ieee":
+            beyond = np.inf if fmt.infinities else np.nan
+            return beyond if outside else most
+        case "wrap":
+            raise InputError(f"{fmt.name} is not a fixed format, and does not wrap")
+        case _:
+            assert_never(overflow)
+
+
+def _infinite(fmt: FloatFormat, overflow: Overflow, most: float) -> float:
+    """The magnitude in the place of an infinite one."""
+    match overflow:
+        case "infinity":
+            return np.inf
+        case "nan" | "ieee":
+            return np.inf if fmt.infinities else np.nan
+        case "propagate":
+            return np.inf if fmt.infinities else most
         case "saturate":
             return most
         case "wrap":
             raise InputError(f"{fmt.name} is not a fixed format, and does not wrap")
         case _:
             assert_never(overflow)
+
+
+def _outside(rounding: Rounding, positive: bool, fmt: FloatFormat) -> bool:
+    """Whether IEEE 754 rounds what is too large to infinity (IEEE 754-2019, 7.4), and not to the largest number.
+
+    To odd goes where the code is odd; a format's code before infinity's is that of the largest number.
+    """
+    match rounding:
+        case "rne" | "rna":
+            return True
+        case "rz":
+            return False
+        case "ru":
+            return positive
+        case "rd":
+            return not positive
+        case "rto":
+            return not fmt.infinities or fmt.max_magnitude & 1 == 0
+        case _:
+            assert_never(rounding)
 
 
 def _drop(fmt: FloatFormat, rounding: Rounding, carrier: CarrierType) -> int:
@@ -198,7 +237,8 @@ def fixed_target(fmt: FixedFormat, rounding: Rounding) -> RoundingTarget:
     """A rounding to the unit of a fixed format, without an end, for `round_in`; `within` gives it one."""
     unit = 2.0**-fmt.fraction_bits
     return RoundingTarget(
-        floor=unit, ceiling=unit, unit=1.0, shift=1.5 * 2.0**52, most=np.inf, over=np.inf, infinite=0.0, least=0.0,
+        floor=unit, ceiling=unit, unit=1.0, shift=1.5 * 2.0**52, most=np.inf, over_plus=np.inf, over_minus=np.inf,
+        infinite=0.0, least=0.0,
         tie_plus=0.0, tie_minus=0.0, none=0.0, zero=0.0, mode=mode_of(rounding), drop=0, positive=0,
     )  # fmt: skip
 
@@ -249,7 +289,12 @@ def round_in(x: float, t: RoundingTarget, mode: int) -> float:
         kept = small if kept < t.least else kept
     else:
         kept = t.none if kept < t.least else kept
-    kept = t.over if kept > t.most else kept
+    over = t.over_plus
+    if RU <= mode & 7 <= RD:
+        over = over if x > 0 else t.over_minus
+    if RZ <= mode & 7 <= RTO:  # what is too large may become the largest number, but no infinity does
+        over = t.infinite if abs(x) == np.inf else over
+    kept = over if kept > t.most else kept
     rounded: float = np.copysign(kept, x) + t.zero
     return rounded
 

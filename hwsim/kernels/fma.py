@@ -15,11 +15,10 @@ from hwsim.compiled import compiled
 from hwsim.formats import FloatFormat
 from hwsim.formats.codes import Codes, container_dtype
 from hwsim.kernels.bits import fma
-from hwsim.kernels.codes import values_of
 from hwsim.kernels.extents import FLOAT64_BITS, Extent, extent
 from hwsim.kernels.floats import CarrierType
 from hwsim.kernels.kernel import Rows
-from hwsim.kernels.values import Carried, FloatOperand, carried, pack
+from hwsim.kernels.values import Carried, FloatOperand, addend_values, carried, pack
 from hwsim.spec import SequentialSum, Unit
 
 # Products along K of one pass over all rows: with a tile's columns they stay in the processor's cache.
@@ -99,9 +98,7 @@ class FmaKernel:
 
     def _start(self, c: Codes) -> Carried:
         """Addends' values, or +0 of a unit without them."""
-        addend = self.unit.operands.addend
-        start = np.zeros(c.shape) if addend is None else values_of(addend, c)
-        return carried(start, self.carrier)
+        return carried(addend_values(self.unit, c), self.carrier)
 
     def _write(self, sums: Carried, out: Codes) -> None:
         out[...] = sums.view(self.word)

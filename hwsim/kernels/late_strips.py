@@ -15,7 +15,7 @@ import numpy as np
 from hwsim.compiled import Callback, call, compiled, inlined, row_at
 from hwsim.kernels.chain import GroupRules
 from hwsim.kernels.codes import Floats
-from hwsim.kernels.finish import WIDE, target_at
+from hwsim.kernels.finish import TARGET_NUMBERS, WIDE, target_at
 from hwsim.kernels.floats import round_in, settled
 from hwsim.kernels.group import GroupTerms, Lanes, power
 from hwsim.kernels.integers import Int32s, Int64s, int32, int64
@@ -117,7 +117,7 @@ def finish_late_of(kind: LateKind) -> Callback:
     lane_bits, windows, late_floor, combine_floor, late_zero, cuts_total, native, mode = kind
 
     def finish(partial: int, sums: int, negatives: int, tops: int, emin: int, numbers: int, target: int) -> None:
-        t, late = target_at(row_at(target, 15, np.float64)), row_at(numbers, 8, np.int32)
+        t, late = target_at(row_at(target, TARGET_NUMBERS, np.float64)), row_at(numbers, 8, np.int32)
         state, all_sums = row_at(partial, WIDE, np.float64), row_at(sums, 2 * WIDE, np.int32)
         minus, all_tops = row_at(negatives, 2 * WIDE, np.int32), row_at(tops, 2 * WIDE, np.int32)
         bits, joined_bits, sum_bits, addend_bits = late[0], late[1], late[2], late[3]

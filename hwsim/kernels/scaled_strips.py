@@ -15,7 +15,7 @@ from hwsim.compiled import Callback, call, compiled, inlined, row_at
 from hwsim.kernels.chain import GroupRules
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.dots import DotsLayout, dots
-from hwsim.kernels.finish import WIDE, target_at
+from hwsim.kernels.finish import TARGET_NUMBERS, WIDE, target_at
 from hwsim.kernels.floats import round_in, round_to, settled
 from hwsim.kernels.group import GroupTerms, Lanes, group_sum, power
 from hwsim.kernels.integers import Int32s, Int64s, int32, int64
@@ -153,7 +153,7 @@ def finish_scaled_of(parts: int, cancelled: bool, floor: bool, mode: int) -> Cal
         partial: int, sums: int, some: int, scales: int, exps: int, row_scales: int, row_exps: int, emin: int,
         addend: int, lowest: int, bits: int, unit: int, target: int,
     ) -> None:  # fmt: skip
-        t, state = target_at(row_at(target, 15, np.float64)), row_at(partial, WIDE, np.float64)
+        t, state = target_at(row_at(target, TARGET_NUMBERS, np.float64)), row_at(partial, WIDE, np.float64)
         total_of, some_of = row_at(sums, parts * WIDE, np.int32), row_at(some, parts * WIDE, np.int32)
         scale_b, exp_b = row_at(scales, parts * WIDE, np.float64), row_at(exps, parts * WIDE, np.int32)
         scale_a, exp_a = row_at(row_scales, parts, np.float64), row_at(row_exps, parts, np.int32)

@@ -25,7 +25,7 @@ ALL_BITS, FRACTION_BITS = -1, 23
 # Exponents of sums' last places between which float32s stay normal when they are scaled; sums have 31 bits.
 LEAST_PLACE, MOST_PLACE = -120, 96
 # Stands for a target that is not looked at.
-NO_TARGET = RoundingTarget(*[0.0] * 12, *[0] * 3)  # type: ignore[arg-type]
+NO_TARGET = RoundingTarget(*[0.0] * 13, *[0] * 3)  # type: ignore[arg-type]
 
 
 class Single(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hwsim.formats import Class, FloatFormat
-from hwsim.model.rounding import Rounded, beyond, flush, infinity_code, nan_code, pack, round_to
+from hwsim.model.rounding import Rounded, flush, infinity_code, nan_code, pack, round_to
 from hwsim.model.terms import Term
 from hwsim.spec.keys import Rounding
 
@@ -42,18 +42,18 @@ def exact_sum(terms: Sequence[Term]) -> tuple[int, int]:
 def add(fmt: FloatFormat, terms: Sequence[Term], rounding: Rounding, flushed: bool = False) -> int:
     """The exact sum of one or two terms, rounded once to `fmt`; IEEE 754-2019's signs of zero.
 
-    What is too large, or infinite, is infinity, or NaN where the format has none. flushed: a subnormal result becomes
-    a zero of its sign.
+    What is too large becomes what IEEE 754-2019, section 7.4, has for the rounding, and infinity is NaN where the
+    format has none: `result.overflow: ieee`. flushed: a subnormal result becomes a zero of its sign.
     """
     special = combine_specials(terms)
     if special is not None:
         if special.cls is Class.NAN:
             return nan_code(fmt)
-        return infinity_code(fmt, special.sign, beyond(fmt))
+        return infinity_code(fmt, special.sign, "ieee")
     total, unit_exp = exact_sum(terms)
     if total == 0:
         return pack(fmt, zero_sign(terms, rounding) & fmt.signed_zero, 0)
-    rounded = round_to(fmt, int(total < 0), abs(total), unit_exp, rounding, beyond(fmt))
+    rounded = round_to(fmt, int(total < 0), abs(total), unit_exp, rounding, "ieee")
     return flush(fmt, rounded, "signed").code if flushed else rounded.code
 
 

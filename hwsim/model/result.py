@@ -28,6 +28,7 @@ class ResultRounding:
         if total == 0 or unit_exp is None:
             return Rounded(pack(fmt, sign & fmt.signed_zero, 0), None)
         rounded = round_to(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow, rule.tiny)
+        rounded = rounded._replace(code=self._own(rounded.code))
         return flush(fmt, rounded, rule.tiny) if rule.subnormals == "flush" else rounded
 
     def term(self, term: Term) -> Rounded:
@@ -43,7 +44,11 @@ class ResultRounding:
             raise InputError(f"{fmt.name} has neither NaN nor infinity")
         if term.cls is Class.NAN:
             return Rounded(self.nan, None)
-        return Rounded(infinity_code(fmt, term.sign, self.rule.overflow), None)
+        return Rounded(self._own(infinity_code(fmt, term.sign, self.rule.overflow)), None)
+
+    def _own(self, code: int) -> int:
+        """A code, in the place of the format's NaN that which the unit returns."""
+        return self.nan if code == self.rule.format.canonical_nan else code
 
     @cached_property
     def nan(self) -> int:

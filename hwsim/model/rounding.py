@@ -7,9 +7,8 @@ from typing import Literal, NamedTuple, assert_never
 from hwsim.errors import InputError
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.model.window import round_magnitude
-from hwsim.spec.keys import Rounding
+from hwsim.spec.keys import Overflow, Rounding
 
-OverflowRule = Literal["infinity", "nan", "saturate", "wrap"]
 TinySign = Literal["signed", "positive"]
 
 
@@ -33,7 +32,7 @@ def round_to(
     sig: int,
     unit_exp: int,
     rounding: Rounding,
-    overflow: OverflowRule,
+    overflow: Overflow,
     tiny: TinySign = "signed",
 ) -> Rounded:
     """(-1)^sign * sig * 2^unit_exp, rounded once to `fmt`. sig > 0.
@@ -53,14 +52,14 @@ def round_to(
     overflowed = magnitude > fmt.max_magnitude
     inexact = overflowed or (shift > 0 and kept << shift != sig)
     if overflowed:
-        return Rounded(overflow_code(fmt, sign, overflow), exp, overflow=True, inexact=True)
+        return Rounded(overflow_code(fmt, sign, rounding, overflow), exp, overflow=True, inexact=True)
     if magnitude == 0 and (tiny == "positive" or not fmt.signed_zero):
         sign = 0
     return Rounded(pack(fmt, sign, magnitude), exp, inexact=inexact, tiny=exp < fmt.emin)
 
 
 def _round_bare(
-    fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding, overflow: OverflowRule, tiny: TinySign
+    fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding, overflow: Overflow, tiny: TinySign
 ) -> Rounded:
     """`round_to` of a format without subnormals."""
     exp = sig.bit_length() - 1 + unit_exp
@@ -69,7 +68,7 @@ def _round_bare(
     magnitude = (exp - fmt.emin) * hidden + kept - hidden
     inexact = shift > 0 and kept << shift != sig
     if magnitude > fmt.max_magnitude:
-        return Rounded(overflow_code(fmt, sign, overflow), exp, overflow=True, inexact=True)
+        return Rounded(overflow_code(fmt, sign, rounding, overflow), exp, overflow=True, inexact=True)
     if magnitude <= 0 and fmt.underflow == "nearby":
         magnitude = _zero_or_least(fmt, sign, sig, unit_exp, rounding)
     if magnitude <= 0:
@@ -101,7 +100,7 @@ def _zero_or_least(fmt: FloatFormat, sign: int, sig: int, unit_exp: int, roundin
 
 
 def round_fixed(
-    fmt: FixedFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding, overflow: OverflowRule
+    fmt: FixedFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding, overflow: Overflow
 ) -> Rounded:
     """(-1)^sign * sig * 2^unit_exp, rounded once to a fixed format. sig > 0.
 
@@ -117,7 +116,7 @@ def round_fixed(
                 value = -most if sign else most - 1
             case "wrap":
                 value %= 2 * most
-            case "infinity" | "nan":
+            case "infinity" | "nan" | "ieee" | "propagate":
                 raise InputError(f"{fmt.name}, a fixed format, has no {overflow}")
             case _:
                 assert_never(overflow)
@@ -146,30 +145,64 @@ def nan_code(fmt: FloatFormat) -> int:
     return fmt.canonical_nan
 
 
-def overflow_code(fmt: FloatFormat, sign: int, overflow: OverflowRule) -> int:
-    """What an overflow, or an infinity, becomes under a policy. Raises ValueError for what the format does not have."""
+def overflow_code(fmt: FloatFormat, sign: int, rounding: Rounding, overflow: Overflow) -> int:
+    """What a finite result that is too large becomes under a policy.
+
+    Raises ValueError for a policy that the format has no code for.
+    """
     match overflow:
         case "nan":
             return nan_code(fmt)
-        case "saturate":
+        case "saturate" | "propagate":
             return pack(fmt, sign, fmt.max_magnitude)
-        case "infinity":
-            if fmt.infinity_magnitude is None:
-                raise InputError(f"{fmt.name} has no infinity")
-            return pack(fmt, sign, fmt.infinity_magnitude)
+        case "ieee" if rounds_inward(fmt, sign, rounding):
+            return pack(fmt, sign, fmt.max_magnitude)
+        case "infinity" | "ieee":
+            return infinity_code(fmt, sign, overflow)
         case "wrap":
             raise InputError(f"{fmt.name}, a float format, does not wrap")
         case _:
             assert_never(overflow)
 
 
-def beyond(fmt: FloatFormat) -> OverflowRule:
-    """What takes the place of a result that is too large where no setting says so: infinity, or else NaN."""
-    return "infinity" if fmt.infinities else "nan"
+def rounds_inward(fmt: FloatFormat, sign: int, rounding: Rounding) -> bool:
+    """Whether `ieee` takes a number of that sign that is too large to the largest one, not to infinity.
+
+    IEEE 754-2019, section 7.4. Rounding to odd, which IEEE 754 lacks, takes the one whose code is odd: in its formats
+    the largest number, as in Boldo and Melquiond 2008. Without an infinity it takes what is outside, NaN.
+    """
+    match rounding:
+        case "rne" | "rna":
+            return False
+        case "rz":
+            return True
+        case "ru":
+            return sign == 1
+        case "rd":
+            return sign == 0
+        case "rto":
+            return fmt.infinity_magnitude is not None and fmt.max_magnitude % 2 == 1
+        case _:
+            assert_never(rounding)
 
 
-def infinity_code(fmt: FloatFormat, sign: int, overflow: OverflowRule) -> int:
-    """An infinite result: the largest where the policy saturates, else infinity where the format has one."""
-    if overflow != "saturate" and fmt.infinities:
-        return overflow_code(fmt, sign, "infinity")
-    return overflow_code(fmt, sign, overflow)
+def infinity_code(fmt: FloatFormat, sign: int, overflow: Overflow) -> int:
+    """What an infinite result becomes under a policy: infinity where the format has one, unless all saturate.
+
+    Raises ValueError for a policy that the format has no code for.
+    """
+    match overflow:
+        case "saturate":
+            return pack(fmt, sign, fmt.max_magnitude)
+        case "infinity" | "ieee" | "nan" | "propagate" if fmt.infinity_magnitude is not None:
+            return pack(fmt, sign, fmt.infinity_magnitude)
+        case "propagate":
+            return pack(fmt, sign, fmt.max_magnitude)
+        case "nan" | "ieee":
+            return nan_code(fmt)
+        case "infinity":
+            raise InputError(f"{fmt.name} has no infinity")
+        case "wrap":
+            raise InputError(f"{fmt.name}, a float format, does not wrap")
+        case _:
+            assert_never(overflow)

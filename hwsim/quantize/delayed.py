@@ -113,7 +113,8 @@ class LossScaling:
     window: steps without overflow before it grows. least, most: its limits; None for no limit.
     good_steps: steps without overflow since it last changed.
     Raises ValueError for a setting out of its range.
-    (Apex, amp/scaler.py, LossScaler, dynamic.)
+    (Apex, amp/scaler.py, LossScaler, dynamic. Apex limits an initial scale to `max_loss_scale`, 2^24: given 2^26 it
+    starts at 2^24. Here `scale` is taken as it is.)
     """
 
     scale: float = 2.0**16

@@ -21,14 +21,17 @@ MX_ELEMENTS = {
     "mxint8": "mxint8",
 }
 OCP = "OCP Microscaling Formats (MX) 1.0, section 6.3"
-PAPER = "Rouhani et al. 2023, arXiv 2310.10537, Algorithm 1; microxcaling, mx/mx_ops.py"
+PAPER = (
+    "Rouhani et al. 2023, arXiv 2310.10537, Algorithm 1; microxcaling, mx/mx_ops.py, whose own flag for subnormals "
+    "is off by default and flushes whole blocks"
+)
 TRAINING = "Micikevicius et al. 2022, arXiv 2209.05433, section 3; the order of operations is ours"
 DEEPSEEK = {
     1: "DeepSeek-V3, inference/kernel.py, act_quant_kernel, to 2025-08-26",
     128: "DeepSeek-V3 Technical Report, 2024, arXiv 2412.19437, section 3.3.2; divided as its act_quant_kernel divides",
 }
 CLAMPED = "DeepSeek-V3, inference/kernel.py, act_quant_kernel, from 2025-08-27"
-DEEPGEMM = "DeepGEMM, deep_gemm/utils/math.py, ceil_to_ue8m0"
+DEEPGEMM = "DeepGEMM 54e2261, deep_gemm/utils/math.py, ceil_to_ue8m0"
 NVFP4 = "NVIDIA, Pretraining Large Language Models with NVFP4, 2025, arXiv 2509.25149, appendix C; x is divided"
 TORCHAO = "torchao, prototype/mx_formats/nvfp4_tensor.py, nvfp4_quantize"
 TRANSFORMER_ENGINE = "Transformer Engine d0067d0, common/cast/nvfp4/core_nvfp4.cuh; without its Hadamard transform"

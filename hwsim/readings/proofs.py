@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from hwsim.formats import FloatFormat
-from hwsim.model.rounding import beyond
 from hwsim.readings.readings import READINGS, Reading, aligned_rule, late_of_instruction
 from hwsim.spec import LateAdd, Unit
 
@@ -138,7 +137,17 @@ class Facts:
         never_tiny = addend.emin - addend.fraction_bits >= fmt.emin - fmt.fraction_bits
         zeros = self.zero == "positive" and rule.rounding != "rd"
         tiny = rule.tiny == "signed" or never_tiny
-        return same and zeros and tiny and rule.subnormals == "keep" and rule.overflow == beyond(fmt)
+        return same and zeros and tiny and rule.subnormals == "keep" and self._overflows_like_additions(fmt)
+
+    def _overflows_like_additions(self, fmt: FloatFormat) -> bool:
+        """Whether a late addition does with too large a sum, and with an infinity, what a group's rounding does.
+
+        A late addition overflows as IEEE 754 has it: as `infinity` does only if the rounding is to nearest.
+        """
+        rule = self.unit.result
+        nearest = rule.rounding in ("rne", "rna")
+        endless = rule.overflow == ("infinity" if fmt.infinities else "nan")
+        return rule.overflow == "ieee" or (endless and (nearest or self.unit.late is None))
 
 
 def _no_addend(facts: Facts, reading: Reading) -> Step | None:

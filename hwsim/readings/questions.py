@@ -155,8 +155,15 @@ def tiny(unit: Unit) -> Proposals:
 
 
 def overflow(unit: Unit) -> Proposals:
-    """What is returned for a result that is too large."""
+    """What is returned for a result that is too large, and for one that is infinite."""
     settings = {"infinity": "infinity", "saturate": "the largest number", "nan": "NaN"}
+    result = unit.result
+    if isinstance(result.format, FloatFormat) and result.format.infinities:
+        # To nearest, IEEE 754 has infinity; towards zero the largest number, but of infinities.
+        if result.rounding not in ("rne", "rna"):
+            settings["ieee"] = "as IEEE 754 has it"
+        if result.rounding != "rz":
+            settings["propagate"] = "the largest number, infinity where a term is infinite"
     return {name: {"result": {"overflow": setting}} for setting, name in settings.items()}
 
 

@@ -11,6 +11,8 @@ from hwsim.formats.blocks import as_written, reference
 from hwsim.formats.yamlfile import RuleError
 
 Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]
+# `hwsim.formats.Overflow`, and what a fixed format alone does: wrap.
+Overflow = Literal["infinity", "ieee", "nan", "propagate", "saturate", "wrap"]
 Lost = Literal["truncate", "floor", "jam", "rne", "rna", "ones-complement"]
 LOST: tuple[Lost, ...] = get_args(Lost)
 # Far more than any unit has, and few enough for every vector set, study and export.

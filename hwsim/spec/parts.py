@@ -16,6 +16,7 @@ from hwsim.spec.keys import (
     Flag,
     NoneWord,
     Number,
+    Overflow,
     Positive,
     RegisterFormat,
     ResultFormat,
@@ -132,7 +133,7 @@ class ResultRule(SpecPart):
     """What a group's sum is rounded to, once."""
     rounding: Rounding
     """How."""
-    overflow: Literal["infinity", "nan", "saturate", "wrap"] = "infinity"
+    overflow: Overflow = "infinity"
     """In the place of a result that, rounded with an unbounded exponent, is too large; a fixed format may wrap."""
     nan: Annotated[Literal["canonical", "any"] | Whole, Values("canonical", "any", "a NaN code")] = "canonical"
     """The NaN that is returned: the format's own, one without a promised bit, or this one."""

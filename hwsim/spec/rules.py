@@ -86,7 +86,9 @@ def _check_result(unit: UnitKeys) -> None:
     if not result.signed:
         raise RuleError("result.format", f"must be a signed float format, not {result.name}")
     if unit.result.overflow == "infinity" and not result.infinities:
-        raise RuleError("result.overflow", f"must be nan or saturate, not infinity: {result.name} has none")
+        raise RuleError("result.overflow", f"must not be infinity: {result.name} has none")
+    if unit.result.overflow == "ieee" and not (result.infinities or result.has_nan):
+        raise RuleError("result.overflow", f"must not be ieee: {result.name} has neither infinity nor NaN")
     if unit.result.overflow == "nan" and not result.has_nan:
         raise RuleError("result.overflow", f"must not be nan: {result.name} has no NaN")
     if any(_special(fmt) for fmt in _inputs(unit)) and not result.has_nan:

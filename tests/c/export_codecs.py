@@ -17,7 +17,7 @@ from hwsim.formats import FixedFormat, FloatFormat, Format, formats, get_format,
 from hwsim.spec import Unit
 
 ROUNDINGS = ("rne", "rna", "rz", "ru", "rd", "rto")
-OVERFLOWS = ("infinity", "nan", "saturate")
+OVERFLOWS = ("infinity", "nan", "saturate", "propagate", "ieee")
 MISSING = ("error", "nan", "zero", "saturate")
 P3109 = ("binary8p1se", "binary8p3se", "binary8p4uf", "binary5p2sf", "binary3p1se")
 # Without a fraction and without subnormals.

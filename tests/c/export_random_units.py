@@ -78,8 +78,8 @@ class Drawn:
             "instruction": {"k": lanes * groups, "lanes": lanes, "chain": one("addend", "none")},
             "result": {
                 "format": one(self.float(), self.float(), "i32", "quarter"), "rounding": one(*ROUNDINGS),
-                "overflow": one("infinity", "nan", "saturate", "wrap"), **some(0.3, tiny="positive"),
-                **some(0.2, subnormals="flush"),
+                "overflow": one("infinity", "nan", "saturate", "propagate", "ieee", "wrap"),
+                **some(0.3, tiny="positive"), **some(0.2, subnormals="flush"),
             },
         }  # fmt: skip
         if made["result"]["format"] == "quarter":

@@ -56,6 +56,17 @@ MUTANTS = {
     "infinities that do not cancel": Mutant(E5M2, "(seen & u_(SEEN_PLUS) && seen & u_(SEEN_MINUS))", "0"),
     "zero times infinity": Mutant(E5M2, " | (infinite & zero);", ";"),
     "infinity without its sign": Mutant(E5M2, "s->special_sign = seen == u_(SEEN_MINUS);", "s->special_sign = 0;"),
+    "inward for outward": Mutant("ieee-rd", "u_(RD): return !sign;", "u_(RD): return sign;"),
+    "outward for inward": Mutant("ieee-rz", "u_(RZ): return 1;", "u_(RZ): return 0;"),
+    "to odd outward": Mutant("ieee-jam", "return f->infinity && !(f->infinity & 1);", "return 0;"),
+    "infinities that saturate": Mutant(
+        "propagates", "return infinite && f->infinity ? endless : most;", "return most;"
+    ),
+    "infinities that are finite": Mutant("ieee-rz", "return !infinite && ", "return "),
+    "sums that overflow to infinity": Mutant(
+        "chain-rd", "rounding, u_(IEEE), 0, flush)", "rounding, u_(TO_INFINITY), 0, flush)"
+    ),
+    "another NaN of an overflow": Mutant("own-nan", "r.code = u_(GROUP_NAN);", ";"),
     "no tail": Mutant(HOPPER, "(k + 31) / 32", "k / 32 + (k < 32)"),
     "promotion a group early": Mutant(DEEPSEEK, "s->groups % 4 == 0", "s->groups % 4 == 3"),
     "no promotion at the end": Mutant(DEEPSEEK, "if (s->groups % 4)", "if (0)"),

@@ -68,7 +68,10 @@ def test_no_command_is_bad_usage(run: Run) -> None:
         (["encode", "e4m3", "1/0"], r"must not have the denominator 0: '1/0'"),
         (["encode", "e4m3", "1e99999"], r"an exponent must be -9999 to 9999: '1e99999'"),
         (["encode", "e4m3", "--rounding", "up", "1"], r"rounding must be one of rne, .*, not 'up'"),
-        (["encode", "e4m3", "--overflow", "infinity", "1"], r"overflow must be one of saturate, nan for e4m3"),
+        (
+            ["encode", "e4m3", "--overflow", "infinity", "1"],
+            r"overflow must be one of saturate, propagate, nan, ieee for e4m3",
+        ),
         (["encode", "e2m1", "--overflow", "wrap", "1"], r"overflow must be one of"),
         (["encode", "e2m1", "nan"], r"x\[0\] is nan, for which e2m1 has no code; missing='zero'"),
         (["encode", "e8m0", "0"], r"for which e8m0 has no code"),

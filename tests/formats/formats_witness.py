@@ -153,18 +153,37 @@ def expected(fmt, x, rounding="rne", overflow="saturate"):
         return None
     if rung < end:
         return code_of(fmt, rung, negative)
-    if overflow == "saturate":
-        return code_of(fmt, end - 1, negative)
-    return (
-        infinity_code(fmt, negative) if overflow == "infinity" or (infinite and fmt.infinities) else fmt.canonical_nan
-    )
+    return replacement(fmt, negative, infinite, rounding, overflow)
+
+
+def replacement(fmt, negative, infinite, rounding, overflow):
+    """The code in the place of what is too large."""
+    most, endless = code_of(fmt, largest_rung(fmt, negative), negative), getattr(fmt, "infinities", False)
+    if overflow == "saturate" or (overflow == "propagate" and not (infinite and endless)):
+        return most
+    if overflow == "ieee" and not infinite and inward(fmt, negative, rounding):
+        return most
+    keeps = overflow in ("infinity", "ieee") or infinite
+    return infinity_code(fmt, negative) if endless and keeps else fmt.canonical_nan
+
+
+def inward(fmt, negative, rounding):
+    """Whether a rounding takes what lies between the largest number and infinity to the largest number.
+
+    They are neighbours, infinity above in magnitude, with codes that are even and odd or odd and even.
+    """
+    if rounding == "rto":
+        return fmt.infinities and infinity_code(fmt, negative) >> (fmt.container_bits - fmt.bits) & 1 == 0
+    return rounding == "rz" or rounding == ("ru" if negative else "rd")
 
 
 def overflows(fmt):
     """The overflow policies that a format has."""
     if isinstance(fmt, FixedFormat):
-        return ["saturate"]
-    return ["saturate"] + ["infinity"] * fmt.infinities + ["nan"] * bool(fmt.has_nan)
+        return ["saturate", "propagate"]
+    nan = bool(fmt.has_nan)
+    infinity = ["infinity"] * fmt.infinities
+    return ["saturate", "propagate", *infinity, *["nan"] * nan, *["ieee"] * (nan or fmt.infinities)]
 
 
 def every_policy(name):
@@ -262,9 +281,7 @@ def bulk_expected(name, x, rounding, overflow):
         end = largest_rung(fmt, negative) + 1
         rung = bulk_rung(name, np.abs(x[mine]), negative, rounding)
         infinity = np.inf if not negative else -np.inf
-        beyond = expected(fmt, infinity, rounding, overflow)
-        if overflow == "nan":
-            beyond = fmt.canonical_nan
+        beyond = replacement(fmt, negative, False, rounding, overflow) if mine.any() else 0
         if isinstance(fmt, FixedFormat):
             codes = (-rung if negative else rung) % (1 << fmt.bits)
         elif isinstance(fmt, ExponentFormat):

@@ -178,6 +178,20 @@ def test_saturating_encode_is_that_of_gfloat(name, mode):
     assert np.array_equal(EVERY[name].encode(x, mode), want)
 
 
+@pytest.mark.parametrize("name", [name for name in GFLOAT if name not in ("e3m2", "e2m3", "e2m1")])
+def test_overflow_by_ieee_754_is_that_of_gfloat(name):
+    x = inputs(name)[::5]
+    largest = float(EVERY[name].largest)
+    x = np.concatenate([x[np.isfinite(x)], largest * np.array([1, 1.01, 1.1, 2, 1e30]), [np.inf]])
+    x = np.concatenate([x, -x]) if EVERY[name].signed else x
+    for mode, theirs in GFLOAT_MODES.items():
+        want = round_ndarray(GFLOAT[name], x, theirs, sat=False)
+        got = EVERY[name].encode(x, mode, "ieee")
+        nan = np.isnan(want)  # whose code they do not choose
+        assert np.array_equal(np.isnan(EVERY[name].decode(got)), nan)
+        assert np.array_equal(got[~nan], encode_ndarray(GFLOAT[name], want[~nan])), mode
+
+
 def near_every_code(fmt):
     """Every number of a small format, every midpoint, past the largest, and a step of binary64 to each side."""
     values = np.unique(fmt.decode(np.arange(1 << fmt.bits)))
@@ -190,7 +204,7 @@ def near_every_code(fmt):
 
 @pytest.mark.parametrize("bits", range(3, 9))
 def test_p3109_is_that_of_gfloat(bits):
-    # gfloat overflows by IEEE 754, by the rounding; hwsim after it: alike to nearest, and where both saturate.
+    # gfloat overflows by IEEE 754, by the rounding, as `ieee` does.
     for name in (f"binary{bits}p{p}{sign}{domain}" for p in range(1, bits + 1) for sign in "su" for domain in "ef"):
         if name.startswith(f"binary{bits}p{bits}s"):
             continue
@@ -201,9 +215,11 @@ def test_p3109_is_that_of_gfloat(bits):
         for mode, theirs in GFLOAT_MODES.items():
             want = encode_ndarray(info, round_ndarray(info, x, theirs, sat=True))
             assert np.array_equal(fmt.encode(x, mode), want), (name, mode)
-        for mode in ("rne", "rna"):
-            want = encode_ndarray(info, round_ndarray(info, x, GFLOAT_MODES[mode]))
-            assert np.array_equal(fmt.encode(x, mode, "infinity" if fmt.infinities else "nan"), want), (name, mode)
+            ends = np.append(x, [np.inf, -np.inf] if fmt.signed else np.inf)
+            want = encode_ndarray(info, round_ndarray(info, ends, theirs))
+            assert np.array_equal(fmt.encode(ends, mode, "ieee"), want), (name, mode)
+            if mode in ("rne", "rna"):
+                assert np.array_equal(fmt.encode(ends, mode, "infinity" if fmt.infinities else "nan"), want)
 
 
 def test_e8m0_is_that_of_gfloat_with_ties_to_even():
@@ -324,7 +340,7 @@ def test_a_format_with_another_key_is_seen(name, mode, other):
 
 
 def test_overflow_that_depends_on_the_rounding_is_seen(monkeypatch):
-    # IEEE 754 gives the largest number for an overflow under rz: not here.
+    # IEEE 754 gives the largest number for an overflow under rz: not `infinity`, which says so in every rounding.
     right = floats.FloatFormat._steps_of
     cut = lambda fmt, x, mode: np.minimum(right(fmt, x, mode), fmt.max_magnitude)  # noqa: E731
     monkeypatch.setattr(floats.FloatFormat, "_steps_of", cut)

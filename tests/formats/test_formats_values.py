@@ -381,12 +381,12 @@ def test_longer_floats_and_other_objects_are_refused(x):
         ("e4m3", {"rounding": "nearest"}, "rounding must be one of rne, .*, rto, stochastic, not 'nearest'"),
         ("e4m3", {"rounding": "RNE"}, "rounding must be one of rne, .*, not 'RNE'"),
         ("e4m3", {"rounding": None}, "rounding must be one of rne, .*, not None"),
-        ("e4m3", {"overflow": "wrap"}, "overflow must be one of saturate, infinity, nan, not 'wrap'"),
+        ("e4m3", {"overflow": "wrap"}, "overflow must be one of saturate, propagate, infinity, nan, ieee, not 'wrap'"),
         ("e4m3", {"missing": "skip"}, "missing must be one of error, nan, zero, saturate, not 'skip'"),
-        ("e4m3", {"overflow": "infinity"}, "overflow must be one of saturate, nan for e4m3, not 'infinity'"),
-        ("e2m1", {"overflow": "nan"}, "overflow must be one of saturate for e2m1, not 'nan'"),
-        ("mxint8", {"overflow": "infinity"}, "overflow must be one of saturate for mxint8, not 'infinity'"),
-        ("e8m0", {"overflow": "infinity"}, "overflow must be one of saturate, nan for e8m0, not 'infinity'"),
+        ("e4m3", {"overflow": "infinity"}, "overflow must be one of saturate, propagate, nan, ieee for e4m3, not"),
+        ("e2m1", {"overflow": "nan"}, "overflow must be one of saturate, propagate for e2m1, not 'nan'"),
+        ("mxint8", {"overflow": "infinity"}, "overflow must be one of saturate, propagate for mxint8, not 'infinity'"),
+        ("e8m0", {"overflow": "infinity"}, "overflow must be one of saturate, propagate, nan, ieee for e8m0, not"),
     ],
 )
 def test_a_policy_that_is_none(name, policy, message):

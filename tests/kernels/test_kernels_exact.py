@@ -263,7 +263,7 @@ def drawn_units(draw: st.DrawFn) -> Unit | None:
     lanes = draw(st.integers(1, 6))
     more: dict[str, Any] = {
         "rounding": draw(st.sampled_from(["rne", "rd"])),
-        "overflow": draw(st.sampled_from(["infinity", "nan", "saturate"])),
+        "overflow": draw(st.sampled_from(["infinity", "nan", "saturate", "ieee", "propagate"])),
         "tiny": draw(st.sampled_from(["signed", "positive"])),
         "subnormals": draw(st.sampled_from(["keep", "flush"])),
         "daz": draw(st.booleans()),

@@ -96,7 +96,7 @@ def test_one_rounding_is_that_of_exact_rationals(name: str, mode: str) -> None:
     values = numbers(fmt)
     # All but one: which, turns with the rounding.
     turn = MODES.index(mode) % 3
-    for overflow, tiny, flush in [*rules[:turn], *rules[turn + 1 :]]:
+    for overflow, tiny, flush in [*rules[:turn], *rules[turn + 1 :], ("ieee", "signed", False)]:
         target = target_of(fmt, mode, overflow, tiny, flush)
         got = values.copy().reshape(1, -1)
         round_all(got, target)
@@ -113,16 +113,54 @@ def test_a_bit_less_of_precision_is_found() -> None:
     less = fmt.model_copy(update={"fraction_bits": 9, "exponent_bits": 6, "bias": 15})
     for mode in MODES:
         wrong = values.copy().reshape(1, -1)
-        round_all(wrong, target_of(less, mode, "saturate")._replace(most=65504.0, over=65504.0))
+        round_all(wrong, target_of(less, mode, "saturate")._replace(most=65504.0, over_plus=65504.0))
         assert as_codes(wrong, fmt) != [expected("f16", x, mode, "saturate", "signed", False) for x in values.tolist()]
 
 
-@pytest.mark.parametrize("overflow", ["infinity", "nan", "saturate"])
-def test_infinities_and_nans(overflow: str) -> None:
+@pytest.mark.parametrize("overflow", ["infinity", "nan", "saturate", "propagate", "ieee"])
+@pytest.mark.parametrize("mode", MODES)
+def test_infinities_and_nans(mode: str, overflow: str) -> None:
     values = np.array([[np.inf, -np.inf, np.nan]])
-    round_all(values, target_of(fmt_of("f16"), "rz", overflow))
+    target = target_of(fmt_of("f16"), mode, overflow)
+    round_all(values, target)
     most = {"saturate": [65504.0, -65504.0]}.get(overflow, [np.inf, -np.inf])
     np.testing.assert_array_equal(values, [[*most, np.nan]])
+
+
+# IEEE 754-2019, section 7.4; to odd, the largest number has the odd code.
+BEYOND = {
+    "rne": (np.inf, -np.inf), "rna": (np.inf, -np.inf), "rz": (65504.0, -65504.0), "ru": (np.inf, -65504.0),
+    "rd": (65504.0, -np.inf), "rto": (65504.0, -65504.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("carrier", [np.float64, np.float32])
+@pytest.mark.parametrize("mode", MODES)
+def test_additions_overflow_as_ieee_754_has_it(mode: str, carrier: Any) -> None:
+    target, most = target_of(fmt_of("f16"), mode, carrier=carrier), 65504.0
+    x, y = (
+        np.array([most, -most, np.inf, -np.inf, np.inf], carrier),
+        np.array([most, -most, -most, 0, -np.inf], carrier),
+    )
+    got = np.empty(5, carrier)
+    add_each(x, y, got, target)
+    np.testing.assert_array_equal(got, [*BEYOND[mode], np.inf, -np.inf, np.nan])
+    swapped = target._replace(over_plus=target.over_minus, over_minus=target.over_plus)
+    add_each(x, y, got, swapped)
+    assert (got[0] == BEYOND[mode][0]) == (mode not in ("ru", "rd"))
+
+
+def test_without_an_infinity_what_is_outside_is_nan() -> None:
+    for mode, want in {"rz": (8573157376.0, -8573157376.0), "ru": (np.nan, -8573157376.0)}.items():
+        values = np.array([[1e30, -1e30, np.inf]])
+        round_all(values, target_of(fmt_of("dlfloat16"), mode))
+        np.testing.assert_array_equal(values, [[*want, np.nan]])
+    kept = np.array([[1e30, np.inf]])
+    round_all(kept, target_of(fmt_of("dlfloat16"), "rne", "propagate"))
+    assert (kept == get_format("dlfloat16").largest).all()
+
+
+def test_nan_for_infinity() -> None:
     bare = np.array([[np.inf, 1e30]])
     round_all(bare, target_of(fmt_of("dlfloat16"), "rna"))
     assert np.isnan(bare).all()

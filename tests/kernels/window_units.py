@@ -67,7 +67,8 @@ class Random:
         a, lanes = self.one(FACTORS), self.one([1, 3, 4, 5, 8, 9, 16, 32] + [2, 7, 17, 33, 64] * (not for_vectors))
         groups = self.one([1, 1, 2, 3])
         more: dict[str, Any] = {
-            "k": lanes * groups, "rounding": self.one(MODES), "overflow": self.one(["infinity", "nan", "saturate"]),
+            "k": lanes * groups, "rounding": self.one(MODES),
+            "overflow": self.one(["infinity", "nan", "saturate", "ieee", "propagate"]),
             **self.some(0.2, tiny="positive"), **self.some(0.2, subnormals="flush"), **self.some(0.1, nan="any"),
             **self.some(0.1, convert=self.one(["f16", "bf16"])), **self.some(0.15, daz=True),
             **self.some(0.2, zeros="positive"),

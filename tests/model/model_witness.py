@@ -19,7 +19,7 @@ from model.witness_numbers import (
     PLUS_ZERO,
     Number,
     add,
-    beyond,
+    endless,
     floor_log2,
     read,
     rounded,
@@ -241,7 +241,8 @@ class Witness:
     def finite(self, total: Fraction, terms: Sequence[Number], ieee: bool = False) -> int:
         """A sum's code."""
         if total:
-            return rounded(self.out, total, self.rounding, self.overflow, self.tiny, self.flush)
+            code = rounded(self.out, total, self.rounding, self.overflow, self.tiny, self.flush)
+            return self.nan if code == FORMS[self.out].nan else code  # of a number: it is too large
         if FORMS[self.out].top == "fixed":
             return 0
         sign = terms[0].negative if ieee else self.ieee_zero and self.negative_zero(terms)
@@ -256,5 +257,5 @@ class Witness:
         """NaN; or an infinite result, which stays one unless the unit saturates or the format has none."""
         if term.kind == "nan":
             return self.nan
-        keeps = self.overflow != "saturate" and FORMS[self.out].top == "ieee"
-        return beyond(self.out, term.negative, "infinity" if keeps else self.overflow)
+        code = endless(self.out, term.negative, self.overflow)
+        return self.nan if code == FORMS[self.out].nan else code

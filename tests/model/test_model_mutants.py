@@ -22,7 +22,7 @@ from hwsim.model.carried import AddendToCome, FirstAddend, PromotedRegister, Res
 from hwsim.model.definition import Definition, GroupOperands, Stepped
 from hwsim.model.late import LateOperands, RoundedLateAddition
 from hwsim.model.record import Explanation
-from hwsim.model.rounding import round_to
+from hwsim.model.rounding import infinity_code, round_to
 from hwsim.model.terms import Term, convert, product
 from hwsim.model.window import align, max_exponent
 from hwsim.spec import Unit
@@ -291,6 +291,17 @@ MUTANTS = {
     "saturate for infinity": (MX, patched("round_to", overflow_as("saturate"))),
     "saturate for NaN": ("e4m3-nan", patched("round_to", overflow_as("saturate"))),
     "NaN for saturate": ("e4m3-saturate", patched("round_to", overflow_as("nan"))),
+    "infinity for the largest towards zero": ("ieee-rz", patched("round_to", overflow_as("infinity"))),
+    "infinity for the largest to odd": ("ieee-jam", patched("round_to", overflow_as("infinity"))),
+    "saturate for NaN upwards": ("ieee-ru-e4m3", patched("round_to", overflow_as("saturate"))),
+    "the largest of the other sign": ("ieee-rd", patched("rounds_inward", lambda fmt, sign, mode: sign == 1)),
+    "additions overflow to infinity": ("chain-rd", patched("round_to", overflow_as("infinity"))),
+    "infinities saturate": (
+        "propagates", patched("infinity_code", lambda fmt, sign, _: infinity_code(fmt, sign, "saturate"))
+    ),
+    "another NaN of an overflow": (
+        "own-nan", lambda patch: patch.setattr(result.ResultRounding, "_own", lambda self, code: code)
+    ),
     "tiny results lose their sign": (MX, patched("round_to", tiny_as("positive"))),
     "another NaN": (HOPPER, lambda patch: patch.setattr(FloatFormat, "canonical_nan", property(lambda _: 0x7FC00000))),
     "promotion towards zero": (DEEPSEEK, patched("add", add_as("rz"))),

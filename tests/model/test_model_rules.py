@@ -10,7 +10,7 @@ import pytest
 import hwsim
 from hwsim.formats import FixedFormat, FloatFormat, get_format
 from hwsim.model.methods import method_of
-from hwsim.model.rounding import overflow_code, round_fixed, round_to
+from hwsim.model.rounding import infinity_code, overflow_code, round_fixed, round_to
 from hwsim.model.terms import addend_term
 from hwsim.model.window import align, cut_magnitude, max_exponent, round_magnitude
 from hwsim.spec import Lost, Rounding, presets
@@ -30,7 +30,9 @@ USES: dict[str, Callable[[], object]] = {
     ),
     "lost bits": lambda: align(addend_term(F32, 0x3F800001), 0, 4, UNKNOWN),
     "zero terms": lambda: max_exponent([addend_term(F32, 0x3F800000)], UNKNOWN),
-    "overflow of a float format": lambda: overflow_code(F32, 0, UNKNOWN),
+    "overflow of a float format": lambda: overflow_code(F32, 0, "rz", UNKNOWN),
+    "infinity of a float format": lambda: infinity_code(F32, 0, UNKNOWN),
+    "rounding of an overflow": lambda: overflow_code(F32, 0, UNKNOWN, "ieee"),
     "overflow of a fixed format": lambda: round_fixed(FIXED, 0, 1000, 0, "rz", UNKNOWN),
 }
 

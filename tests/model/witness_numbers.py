@@ -181,7 +181,7 @@ def rounded(name: str, value: Fraction, mode: str, overflow: str, tiny: str = "s
     if form.bare and near < form.least:
         near = Fraction(0)
     if near > largest(name):
-        return beyond(name, negative, overflow)
+        return beyond(name, negative, overflow, mode)
     if flush and near < two(form.emin):
         near = Fraction(0)
     return write(name, negative and not (near == 0 and tiny == "positive"), near)
@@ -197,28 +197,37 @@ def fixed(form: Form, value: Fraction, mode: str, overflow: str) -> int:
     return whole % (2 * half)
 
 
-def beyond(name: str, negative: bool, overflow: str) -> int:
-    """What is too large."""
-    if overflow == "nan":
-        return FORMS[name].nan
-    if overflow == "saturate":
-        return write(name, negative, largest(name))
+def beyond(name: str, negative: bool, overflow: str, mode: str) -> int:
+    """A finite number that is too large. To odd: the largest number of formats of IEEE 754 has an odd code."""
     form = FORMS[name]
+    inward = mode == "rz" or mode == ("ru" if negative else "rd") or (mode == "rto" and form.top == "ieee")
+    if overflow in ("saturate", "propagate") or (overflow == "ieee" and inward):
+        return write(name, negative, largest(name))
+    return form.nan if overflow == "nan" else endless(name, negative, overflow)
+
+
+def endless(name: str, negative: bool, overflow: str) -> int:
+    """An infinity."""
+    form = FORMS[name]
+    if overflow == "saturate" or (overflow == "propagate" and form.top != "ieee"):
+        return write(name, negative, largest(name))
+    if form.top != "ieee":
+        return form.nan
     top = ((1 << form.exponent_bits) - 1) << form.fraction_bits
     return (negative << (form.exponent_bits + form.fraction_bits) | top) << form.padding
 
 
 def add(name: str, numbers: Sequence[Number], mode: str, flush: bool = False) -> int:
     """One or two numbers added with one rounding, as IEEE 754 has it; NaN for infinity where there is none."""
-    special, policy = specials(numbers), "infinity" if FORMS[name].top == "ieee" else "nan"
+    special = specials(numbers)
     if special is not None:
-        return FORMS[name].nan if special.kind == "nan" else beyond(name, special.negative, policy)
+        return FORMS[name].nan if special.kind == "nan" else endless(name, special.negative, "ieee")
     total = sum(number.value for number in numbers)
     if total == 0:
         # IEEE 754-2019, section 6.3: equal zeros keep their sign; else +0, and -0 when rounding down.
         signs = {number.negative for number in numbers}
         return write(name, signs == {True} or (len(signs) == 2 and mode == "rd"), Fraction(0))
-    return rounded(name, Fraction(total), mode, policy, flush=flush)
+    return rounded(name, Fraction(total), mode, "ieee", flush=flush)
 
 
 def specials(terms: Sequence[Number]) -> Number | None:

@@ -19,7 +19,7 @@ from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.design import Play
 from hwsim.cosim.traffic import Tagged, Traffic, interleave
 from hwsim.model.definition import Definition
-from hwsim.rtl import dot_unit
+from hwsim.rtl import dot_unit, normalize
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline
 from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID
 
@@ -121,6 +121,39 @@ def test_a_faulty_unit_is_caught(fault: str) -> None:
     with mutant.applied():
         outcomes = amaranth_play(TINY, pipeline(TINY), *(tiny_plays()[name] for name in catching))
     assert all(outcome.count > 0 for outcome in outcomes)
+
+
+# Faults in what takes the place of too large a result.
+OVERFLOWS = {
+    "down for up": ("ieee-e5m2", normalize.Round.inward, "return sign\n", "return ~sign\n"),
+    "up for down": ("ieee-e4m3", normalize.Round.inward, "return ~sign\n", "return sign\n"),
+    "to odd outside": ("ieee-rto", normalize.Round.inward, "infinity % 2 == 0", "infinity % 2 == 1"),
+    "infinities are finite": ("ieee-e5m2-rz", normalize.Encode._overflow, "~infinite if inward is True", "1 if inward"),
+    "infinities saturate": ("propagates-e5m2", normalize.Encode._overflow, "infinite & fmt.infinities", "infinite & 0"),
+}
+
+
+def too_large(unit: Unit) -> list[Case]:
+    """Sums of the largest products of each sign, and of infinities where there are any."""
+    cases = []
+    for fmt, magnitude in ((unit.operands.a, "max_magnitude"), (unit.operands.a, "infinity_magnitude")):
+        code = getattr(fmt, magnitude)
+        for sign in (0, unit.operands.a.sign_bit) if code is not None else ():
+            rest = (0,) * (unit.instruction.k - 1)
+            cases.append(Case(f"{magnitude}-{sign}", (code | sign, *rest), (unit.operands.b.max_code, *rest), 0))
+    return cases
+
+
+@pytest.mark.parametrize("fault", OVERFLOWS)
+def test_a_faulty_overflow_is_caught(fault: str) -> None:
+    name, function, old, new = OVERFLOWS[fault]
+    odd = unit(name)
+    built = pipeline(odd)
+    play = recorded(odd, built, too_large(odd))
+    agree(odd, built, {RANDOM: play})
+    with Mutant(fault, name, (RANDOM,), function, old, new).applied():
+        (outcome,) = amaranth_play(odd, built, play)
+    assert outcome.count > 0
 
 
 @pytest.mark.parametrize("contexts", [3, 5])

@@ -26,7 +26,9 @@ TOGETHER: dict[str, dict[str, list[set[str]]]] = {
         # What is below e8m13's least subnormal is below the window of an addend at emin, too.
         "tiny": [{"kept, zero without a sign", "kept, zero with the sign"}],
         # A finite sum cannot be too large (`hwsim cosim` says so: proved), and an infinity is one either way.
-        "overflow": [{"infinity", "NaN"}],
+        "overflow": [
+            {"infinity", "NaN", "as IEEE 754 has it"},
+        ],
     },
     "hopper-mma-f16-f16": {
         # No exponent of its terms is below -28, the least of a product, nor a bit below 2^-48, its last place.
