@@ -68,20 +68,23 @@ class Definition:
     """A unit's arithmetic.
 
     promoter, late: how partial sums are promoted, and addends added late, None where they are not.
+    keep: whether decoded factors and products are kept; codes must then be known numbers.
     Raises NotImplementedYet for a specification that asks for what this version does not have.
     """
 
-    def __init__(self, unit: Unit):
+    def __init__(self, unit: Unit, keep: bool = True):
         supports(unit).demand()
         self.unit = unit
         operands = unit.operands
         a, b = operands.multiplied
         self._fraction_bits = a.fraction_bits + b.fraction_bits
         to, daz, zeros = operands.convert, operands.daz, operands.zeros
-        self._factor_a = lru_cache(MOST_FACTORS)(partial(factor, operands.a, to, daz, zeros))
-        self._factor_b = lru_cache(MOST_FACTORS)(partial(factor, operands.b, to, daz, zeros))
+        self._factor_a, self._factor_b = (
+            lru_cache(MOST_FACTORS)(decoded) if keep else decoded
+            for decoded in (partial(factor, fmt, to, daz, zeros) for fmt in (operands.a, operands.b))
+        )
         self._products: dict[tuple[int, int], Term] = {}
-        self._keeps = operands.a.bits + operands.b.bits <= MOST_PRODUCT_BITS
+        self._keeps = keep and operands.a.bits + operands.b.bits <= MOST_PRODUCT_BITS
         self._limit = unit.sum.product_limit
         self._scales = group_scales(unit)
         self._method = method_of(unit)
@@ -118,7 +121,7 @@ class Definition:
 
     def product(self, a: int, b: int, scale_exp: int | None = 0) -> Term:
         """The term of two factors' codes; `scale_exp` None is a NaN scale."""
-        term = self._products.get((a, b))
+        term = self._products.get((a, b)) if self._keeps else None
         if term is None:
             term = product(self._factor_a(a), self._factor_b(b), self._fraction_bits)
             if self._keeps:

@@ -1,0 +1,1 @@
+"""Proofs that the RTL of a unit returns, for every input, what the model returns."""

@@ -1,0 +1,121 @@
+"""Bit vectors and questions about them: bitwuzla's terms, and its answers with what they cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+import bitwuzla as bw
+
+Term = Any  # bitwuzla ships no types
+Kind: Any = bw.Kind
+Word = Literal["proved", "refuted", "undecided"]
+
+
+@cache
+def manager() -> Any:
+    """The one manager of terms: only terms of one manager can meet. Equal terms are one object there."""
+    return bw.TermManager()
+
+
+def constant(name: str, width: int) -> Term:
+    """A bit vector of any value."""
+    return manager().mk_const(manager().mk_bv_sort(width), name)
+
+
+def value(number: int, width: int) -> Term:
+    """A number, modulo 2^width."""
+    return manager().mk_bv_value(manager().mk_bv_sort(width), number % (1 << width))
+
+
+def op(kind: Any, *terms: Term, indices: Iterable[int] = ()) -> Term:
+    """One operation."""
+    return manager().mk_term(kind, list(terms), list(indices))
+
+
+def width(term: Term) -> int:
+    """Bits of a bit vector."""
+    return int(term.sort().bv_size())
+
+
+def true() -> Term:
+    """What holds always."""
+    return manager().mk_true()
+
+
+def both(*terms: Term) -> Term:
+    """Whether all hold."""
+    kept = [term for term in terms if not term.is_true()]
+    return true() if not kept else kept[0] if len(kept) == 1 else op(Kind.AND, *kept)
+
+
+def either(*terms: Term) -> Term:
+    """Whether one holds."""
+    return negated(both(*map(negated, terms)))
+
+
+def negated(term: Term) -> Term:
+    """Whether it does not hold."""
+    return op(Kind.NOT, term)
+
+
+def implies(first: Term, second: Term) -> Term:
+    """Whether the second holds where the first does."""
+    return op(Kind.IMPLIES, first, second)
+
+
+def same(first: Term, second: Term) -> Term:
+    """Whether two terms of one sort are equal."""
+    return true() if first == second else op(Kind.EQUAL, first, second)
+
+
+def is_one(bit: Term) -> Term:
+    """Whether a bit is set."""
+    return same(bit, value(1, 1))
+
+
+def substituted(term: Term, by: Mapping[Term, Term]) -> Term:
+    """A term with others in the place of some."""
+    return manager().substitute_term(term, dict(by)) if by else term
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the solver said of a question, and after how many seconds. model: values of constants, where it is refuted."""
+
+    word: Word
+    seconds: float
+    model: Mapping[str, int] | None = None
+
+
+def ask(claim: Term, assumptions: Iterable[Term] = (), seconds: float = 60.0, show: Iterable[Term] = ()) -> Answer:
+    """Whether a claim holds wherever the assumptions do. show: constants whose values refute it, if any do."""
+    start = time.monotonic()
+    options = bw.Options()
+    options.set(bw.Option.PRODUCE_MODELS, True)
+    options.set(bw.Option.TIME_LIMIT_PER, max(1, int(seconds * 1000)))
+    solver = bw.Bitwuzla(manager(), options)
+    for term in assumptions:
+        solver.assert_formula(term)
+    solver.assert_formula(negated(claim))
+    result = solver.check_sat()
+    spent = time.monotonic() - start
+    if result == bw.Result.UNSAT:
+        return Answer("proved", spent)
+    if result != bw.Result.SAT:
+        return Answer("undecided", spent)
+    model = {term.symbol(): int(solver.get_value(term).value(10)) for term in show}
+    return Answer("refuted", spent, model)
+
+
+def possible(terms: Iterable[Term], seconds: float = 60.0) -> bool:
+    """Whether terms can hold together; also where the solver does not know."""
+    options = bw.Options()
+    options.set(bw.Option.TIME_LIMIT_PER, max(1, int(seconds * 1000)))
+    solver = bw.Bitwuzla(manager(), options)
+    for term in terms:
+        solver.assert_formula(term)
+    return bool(solver.check_sat() != bw.Result.UNSAT)
