@@ -1,0 +1,55 @@
+"""Claims: what is to be shown of a unit, each by itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hwsim.prove.logic import Answer, Term, ask, possible, true
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that the solver decides: `claim` holds wherever the assumptions do.
+
+    name: of the place and of what is claimed, as `lane: product`. words: a sentence. over: what it ranges over.
+    show: the constants whose values refute it, if any do.
+    """
+
+    name: str
+    words: str
+    over: str
+    assumptions: tuple[Term, ...]
+    claim: Term
+    show: tuple[Term, ...] = ()
+
+    solver = "bitwuzla"
+
+    def decide(self, seconds: float) -> Answer:
+        """What the solver says. A claim of assumptions that cannot hold together is refuted: it says nothing."""
+        if self.assumptions and not possible(self.assumptions, seconds):
+            return Answer("refuted", 0.0, {})
+        return ask(self.claim, self.assumptions, seconds, self.show)
+
+
+@dataclass(frozen=True)
+class FormClaim:
+    """Something that forms decide: that two of them are equal, or two terms one term."""
+
+    name: str
+    words: str
+    over: str
+    holds: Callable[[], bool]
+
+    solver = "linear forms"
+
+    def decide(self, seconds: float) -> Answer:
+        """Whether they are."""
+        start = time.monotonic()
+        word = "proved" if self.holds() else "undecided"
+        return Answer(word, time.monotonic() - start)  # type: ignore[arg-type]
+
+
+AnyClaim = Claim | FormClaim
+ALWAYS = true

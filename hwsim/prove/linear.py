@@ -1,0 +1,229 @@
+"""Sums as linear forms: whether a circuit adds up its inputs, which a solver of bits does not decide from eight terms on.
+
+A bit vector is a form a0 + a1 x1 + a2 x2 + ... modulo 2^width, and where the bounds of the form say that nothing wraps
+round, the form itself. Parts of a form become variables of their own, and meet again where they are put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hwsim.errors import InputError
+from hwsim.prove.logic import Kind, Term, width
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable: an input's bits from `low` up, `bits` of them; or the same of a form that is not one input's."""
+
+    of: object
+    low: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A sum of variables, each times its factor, that is known to be from low to high."""
+
+    factors: Mapping[Variable, int]
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Form:
+    """constant + the sum of factor * variable: the bits are that integer modulo 2^bits.
+
+    cut: a variable that is the unsigned integer of these bits, where they are the low end of another form.
+    """
+
+    bits: int
+    constant: int
+    factors: Mapping[Variable, int] = field(default_factory=dict)
+    cut: Variable | None = None
+
+    def key(self) -> tuple[object, ...]:
+        """What two forms have in common whose bits are equal."""
+        most = 1 << self.bits
+        kept = frozenset((variable, factor % most) for variable, factor in self.factors.items() if factor % most)
+        return self.bits, self.constant % most, kept
+
+    def bounds(self, known: Sequence[Bounded] = ()) -> tuple[int, int]:
+        """The least and the largest integer that it can be. known: what sums of variables can be."""
+        low = high = self.constant
+        left = dict(self.factors)
+        for bounded in known:
+            first = next(iter(bounded.factors))
+            times = left.get(first, 0) // bounded.factors[first]
+            if times and all(left.get(variable, 0) == times * factor for variable, factor in bounded.factors.items()):
+                ends = times * bounded.low, times * bounded.high
+                low, high = low + min(ends), high + max(ends)
+                left = {variable: factor for variable, factor in left.items() if variable not in bounded.factors}
+        for variable, factor in left.items():
+            end = factor * ((1 << variable.bits) - 1)
+            low, high = low + min(0, end), high + max(0, end)
+        return low, high
+
+    def within(self, low: int, high: int, known: Sequence[Bounded] = ()) -> Form | None:
+        """The form that is an integer from low to high, 2^bits numbers, and so the one that the bits are; or None."""
+        least, most = self.bounds(known)
+        moved = self.constant - ((least - low) >> self.bits << self.bits)
+        return Form(self.bits, moved, self.factors) if most - self.constant + moved <= high else None
+
+
+def form(bits: int, constant: int, factors: Mapping[Variable, int], cut: Variable | None = None) -> Form:
+    """A form with the least factors, modulo 2^bits."""
+    half = 1 << bits >> 1
+    least = {variable: (factor + half) % (1 << bits) - half for variable, factor in factors.items()}
+    return Form(bits, constant, {variable: factor for variable, factor in least.items() if factor}, cut)
+
+
+def _together(bits: int, first: Form, second: Form, by: int) -> Form:
+    """first + by * second."""
+    factors = dict(first.factors)
+    for variable, factor in second.factors.items():
+        factors[variable] = factors.get(variable, 0) + by * factor
+    return form(bits, first.constant + by * second.constant, factors)
+
+
+def _sign_extended(term: Term) -> Term | None:
+    """What a concatenation puts the top bit of before itself, once or more often; None where it does not."""
+    bit, rest = term.children()[0], term
+    while rest.kind() == Kind.BV_CONCAT and rest.children()[0] == bit and len(rest.children()) == 2:
+        rest = rest.children()[1]
+    top = width(rest) - 1
+    is_top = bit.kind() == Kind.BV_EXTRACT and bit.children()[0] == rest and list(bit.indices()) == [top, top]
+    return rest if is_top else None
+
+
+class Forms:
+    """Terms as linear forms, each read once.
+
+    inputs: forms of constants by their names, where they are not variables of their own. known: bounds of sums.
+    """
+
+    def __init__(self, inputs: Mapping[str, Form] | None = None, known: Sequence[Bounded] = ()) -> None:
+        self.inputs, self.known = inputs or {}, known
+        self.read: dict[int, tuple[Term, Form]] = {}
+        self.whole: dict[tuple[object, ...], Form] = {}
+
+    def of(self, term: Term) -> Form:
+        """A term's form. Raises InputError for what is not linear."""
+        stack = [term]
+        while stack:
+            here = stack[-1]
+            missing = [child for child in here.children() if child.id() not in self.read]
+            if here.id() in self.read or not missing:
+                stack.pop()
+                if here.id() not in self.read:
+                    self.read[here.id()] = here, self._form(here)
+            else:
+                stack += missing
+        return self.read[term.id()][1]
+
+    def _form(self, term: Term) -> Form:
+        bits, kind = width(term), term.kind()
+        children = [self.read[child.id()][1] for child in term.children()]
+        if term.is_value():
+            return Form(bits, int(term.value(10)))
+        if term.is_const() and term.symbol() in self.inputs:
+            return self.inputs[term.symbol()]
+        if term.is_const():
+            return Form(bits, 0, {Variable(term.symbol(), 0, bits): 1})
+        match kind:
+            case Kind.BV_ADD:
+                return _together(bits, children[0], children[1], 1)
+            case Kind.BV_SUB:
+                return _together(bits, children[0], children[1], -1)
+            case Kind.BV_NOT:
+                return _together(bits, Form(bits, -1), children[0], -1)
+            case Kind.BV_NEG:
+                return _together(bits, Form(bits, 0), children[0], -1)
+            case Kind.BV_ZERO_EXTEND:
+                return replace(self._unsigned(children[0]), bits=bits, cut=None)
+            case Kind.BV_SIGN_EXTEND:
+                return replace(self._signed(children[0]), bits=bits, cut=None)
+            case Kind.BV_EXTRACT:
+                high, low = term.indices()
+                return self._slice(children[0], high, low)
+            case Kind.BV_CONCAT:
+                extended = _sign_extended(term)
+                if extended is not None:
+                    return replace(self._signed(self.read[extended.id()][1]), bits=bits, cut=None)
+                return self._joined(children)
+            case _:
+                raise InputError(f"a sum is made of additions, not of {kind}")
+
+    def _unsigned(self, given: Form) -> Form:
+        """The unsigned integer of the bits."""
+        known = given.within(0, (1 << given.bits) - 1, self.known)
+        if known is not None:
+            return known
+        variable = self._part(given, 0, given.bits) if given.cut is None else given.cut
+        return Form(given.bits, 0, {variable: 1})
+
+    def _signed(self, given: Form) -> Form:
+        """The two's complement of the bits."""
+        half = 1 << given.bits - 1
+        known = given.within(-half, half - 1, self.known)
+        if known is not None:
+            return known
+        unsigned = self._unsigned(given)
+        return _together(
+            given.bits, unsigned, Form(given.bits, 0, {self._part(given, given.bits - 1, 1): 2 * half}), -1
+        )
+
+    def _part(self, given: Form, low: int, bits: int) -> Variable:
+        """Bits of a form as a variable; those of one input's part, or of an equal form, are the same variable."""
+        if not given.constant and len(given.factors) == 1:
+            ((variable, factor),) = given.factors.items()
+            if factor == 1 and low + bits <= variable.bits:
+                return Variable(variable.of, variable.low + low, bits)
+        self.whole.setdefault(given.key(), given)
+        return Variable(given.key(), low, bits)
+
+    def _slice(self, given: Form, high: int, low: int) -> Form:
+        bits = high - low + 1
+        if low == 0 and bits == given.bits:
+            return given
+        part = self._part(given, low, bits)
+        # Modulo fewer bits the low end is the same form.
+        return Form(bits, 0, {part: 1}) if low else form(bits, given.constant, given.factors, part)
+
+    def _joined(self, children: list[Form]) -> Form:
+        """A concatenation, the high part first: high * 2^(bits of low) + low, in which parts of a form find together."""
+        whole = children[0]
+        for low in children[1:]:
+            whole = self._pair(whole, self._unsigned(low))
+        return whole
+
+    def _pair(self, high: Form, low: Form) -> Form:
+        bits = high.bits + low.bits
+        whole = _together(bits, low, high, 1 << low.bits)
+        factors, constant = dict(whole.factors), whole.constant
+        for variable in whole.factors:
+            factor = factors.get(variable, 0)
+            for other in whole.factors:
+                follows = other.of == variable.of and other.low == variable.low + variable.bits
+                if not follows or not factor or (factors[other] - (factor << variable.bits)) % (1 << bits):
+                    continue
+                factors[variable] = factors[other] = 0
+                joined = Variable(variable.of, variable.low, variable.bits + other.bits)
+                original = self._original(joined, factor, bits)
+                if original is None:
+                    factors[joined] = factors.get(joined, 0) + factor
+                else:
+                    constant += factor * original.constant
+                    for each, by in original.factors.items():
+                        factors[each] = factors.get(each, 0) + factor * by
+                break
+        return form(bits, constant, factors)
+
+    def _original(self, joined: Variable, factor: int, bits: int) -> Form | None:
+        """The form all of whose bits a variable is, as far as factor * variable depends on it modulo 2^bits."""
+        original = self.whole.get(joined.of) if isinstance(joined.of, tuple) else None
+        if original is None or joined.low != 0 or joined.bits != original.bits:
+            return None
+        known = original.within(0, (1 << original.bits) - 1, self.known)
+        return original if known is None and (factor << original.bits) % (1 << bits) == 0 else known
