@@ -126,6 +126,10 @@ class Definition:
             term = product(self._factor_a(a), self._factor_b(b), self._fraction_bits)
             if self._keeps:
                 self._products[a, b] = term
+        return self.scaled(term, scale_exp)
+
+    def scaled(self, term: Term, scale_exp: int | None) -> Term:
+        """A product with what its scales add to its exponent; None is a NaN scale."""
         if scale_exp is None:
             return Term(0, 0, 0, term.fraction_bits, Class.NAN)
         term = term._replace(exp=term.exp + scale_exp) if scale_exp else term

@@ -13,18 +13,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, assert_never
 
-from hwsim.formats import Class, FloatFormat
+from hwsim.formats import Class, Fields, FloatFormat
 from hwsim.model.addition import combine_specials
 from hwsim.model.definition import Definition
 from hwsim.model.scales import scale_exponent
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.terms import addend_term
+from hwsim.model.terms import addend_term, factor, product
 from hwsim.model.window import align
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import circuits, connected, fixed
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.linear import Bounded, Form, Forms, Variable, form
+from hwsim.prove.maxima import without_maxima
 from hwsim.prove.logic import (
     Kind,
     Term,
@@ -42,7 +44,7 @@ from hwsim.prove.logic import (
 )
 from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, ite, paths
 from hwsim.rtl.datapath import datapath
-from hwsim.rtl.numbers import WindowRanges
+from hwsim.rtl.numbers import FieldRange, WindowRanges
 from hwsim.spec import AlignedSum, Unit
 
 SPECIAL = ("nan", "positive", "negative")
@@ -67,6 +69,8 @@ def each(found: Sequence[Path[Term]]) -> Term:
 class Segments:
     """The steps of a datapath, joined where no relation stands between them."""
 
+    decode: Circuit
+    multiply: Circuit
     products: Circuit
     maximum: Circuit
     align: Circuit
@@ -82,7 +86,7 @@ class Segments:
             return connected([circuit for name, circuit in steps.items() if name.split(".")[0] in names])
 
         return cls(
-            part("decode", "multiply"), part("maximum"), part("distance", "align"), part("sum"),
+            steps["decode"], steps["multiply"], part("decode", "multiply"), part("maximum"), part("distance", "align"), part("sum"),
             part("magnitude", "normalize", "round"),
         )  # fmt: skip
 
@@ -130,36 +134,132 @@ class AlignedClaims:
         return names
 
     def _products(self) -> Iterator[AnyClaim]:
-        front, names = self.parts.products, self._lane(0)
-        inputs = {side: front.inputs[name] for side, name in names.items()}
-        alone = fixed(front, {name: term for name, term in self._neutral.items() if name not in names.values()})
-        codes = {side: Integer.unsigned(term) for side, term in inputs.items()}
-
-        def product() -> ModelTerm:
-            scale: int | None = 0
-            if self.n.scales:
-                a, b = self.n.scales
-                scale = scale_exponent(a, codes["scale_a"], b, codes["scale_b"])
-            return self.model.product(codes["a"], codes["b"], scale)
-
-        claim = each([Path(path.condition, self._is_product(alone.outputs, path.result)) for path in paths(product)])
-        yield Claim(
-            "lane: product", "a lane's term is the product, and its flags say what is special", "codes of a lane",
-            (), claim, tuple(inputs.values()),
-        )  # fmt: skip
+        for side, fmt in (("a", self.n.a), ("b", self.n.b)):
+            yield self._factor(side, fmt)
+        if self.n.scales:
+            yield self._scales()
+        yield self._product()
         yield FormClaim(
             "lanes: products", "every lane makes the same of its operands", f"{self.n.lanes} lanes", self._lanes_alike
         )
         yield self._gathered()
+
+    def _factor(self, side: Literal["a", "b"], fmt: FloatFormat) -> Claim:
+        circuit = self.parts.decode
+        port = circuit.inputs[f"i__{side}__0"]
+        sign, bexp, sig, nan, inf = self._factor_ports(circuit.outputs, side, "o")
+
+        def is_fields(fields: Fields) -> Term:
+            is_nan, is_inf = is_one(nan), is_one(inf)
+            match fields.cls:
+                case Class.NAN:
+                    return is_nan
+                case Class.INFINITY:
+                    return both(
+                        negated(is_nan), is_inf, holds(Integer.unsigned(sig) != 0), self._equal(sign, fields.sign)
+                    )
+                case Class.ZERO:
+                    return both(negated(is_nan), negated(is_inf), self._equal(sig, 0), self._equal(sign, fields.sign))
+                case Class.NORMAL | Class.SUBNORMAL:
+                    right = [self._equal(sig, fields.sig), holds(as_integer(fields.sig) != 0)]
+                    right += [self._equal(bexp, fields.exp + FieldRange.of(fmt).bias), self._equal(sign, fields.sign)]
+                    return both(negated(is_nan), negated(is_inf), *right)
+                case _:
+                    assert_never(fields.cls)
+
+        operands, code = self.unit.operands, Integer.unsigned(port)
+        found = paths(lambda: factor(operands.factor(side), operands.convert, operands.daz, operands.zeros, code))
+        within = exactly(Integer.unsigned(bexp), 1, FieldRange.of(fmt).most)
+        fits = implies(both(negated(is_one(nan)), negated(is_one(inf)), holds(Integer.unsigned(sig) != 0)), within)
+        claim = each([Path(path.condition, is_fields(path.result)) for path in found])
+        return Claim(
+            f"factor: {side}",
+            "a decoded code is the model's factor",
+            f"codes of {fmt.name}",
+            (),
+            both(claim, fits),
+            (port,),
+        )
+
+    @staticmethod
+    def _equal(port: Term, number: object) -> Term:
+        return holds(Integer.unsigned(port) == number)
+
+    @staticmethod
+    def _factor_ports(ports: Mapping[str, Term], side: str, prefix: str) -> list[Term]:
+        return [ports[f"{prefix}__{side}__0__{field}"] for field in ("sign", "bexp", "sig", "nan", "inf")]
+
+    def _scales(self) -> Claim:
+        circuit, names = self.parts.decode, self._lane(0)
+        ports = [circuit.inputs[names[side]] for side in ("scale_a", "scale_b")]
+        x, y = map(Integer.unsigned, ports)
+        fmt_a, fmt_b = self.n.scales
+        found = paths(lambda: scale_exponent(fmt_a, x, fmt_b, y))  # type: ignore[arg-type]
+        outputs = fixed(
+            circuit, {name: term for name, term in self._neutral.items() if name not in names.values()}
+        ).outputs
+        nan, exp = is_one(outputs["o__special__nan"]), outputs["o__scale_exp__0"]
+        right = [
+            Path(path.condition, nan if path.result is None
+                 else both(negated(nan), self._equal(exp, path.result + fmt_a.bias + fmt_b.bias)))
+            for path in found
+        ]  # fmt: skip
+        return Claim(
+            "scales", "two codes are the exponent that the model's scales have, or NaN", "codes of both scales",
+            (), each(right), tuple(ports),
+        )  # fmt: skip
+
+    def _product(self) -> Claim:
+        """One lane, of decoded factors: what no code decodes to is left out."""
+        circuit, n = self.parts.multiply, self.n
+        neutral = {name: value(0, width(term)) for name, term in circuit.inputs.items() if "__0" not in name}
+        outputs, known, fields = fixed(circuit, neutral).outputs, [], []
+        for side, fmt in (("a", n.a), ("b", n.b)):
+            ports = self._factor_ports(circuit.inputs, side, "i")
+            sign, bexp, sig, nan, inf = ports
+            finite = both(negated(is_one(nan)), negated(is_one(inf)), holds(Integer.unsigned(sig) != 0))
+            known += [
+                implies(finite, exactly(Integer.unsigned(bexp), 1, FieldRange.of(fmt).most)),
+                implies(is_one(inf), holds(Integer.unsigned(sig) != 0)),
+            ]  # fmt: skip
+            fields.append((ports, FieldRange.of(fmt)))
+        scale: object = 0
+        if n.scales:
+            codes = Integer.unsigned(circuit.inputs["i__scale_exp__0"])
+            known.append(holds(codes <= n.scale_most))
+            scale = codes.between(0, n.scale_most) - sum(fmt.bias for fmt in n.scales)
+
+        def decoded(ports: list[Term], span: FieldRange) -> Fields:
+            sign, bexp, sig, nan, inf = ports
+            if Truth(is_one(nan)):
+                return Fields(0, 0, 0, Class.NAN)
+            if Truth(is_one(inf)):
+                return Fields(Integer.unsigned(sign), 0, 0, Class.INFINITY)  # type: ignore[arg-type]
+            size = Integer.unsigned(sig)
+            if not size:
+                return Fields(Integer.unsigned(sign), 0, 0, Class.ZERO)  # type: ignore[arg-type]
+            exp = Integer.unsigned(bexp).between(1, span.most) - span.bias
+            return Fields(Integer.unsigned(sign), exp, size, Class.NORMAL)  # type: ignore[arg-type]
+
+        def lane() -> ModelTerm:
+            x, y = (decoded(*each) for each in fields)
+            return self.model.scaled(product(x, y, n.product_fraction_bits), scale)  # type: ignore[arg-type]
+
+        found = [Path(path.condition, self._is_product(outputs, path.result)) for path in paths(lane, known)]
+        show = [term for name, term in circuit.inputs.items() if "__0" in name]
+        return Claim(
+            "lane: product", "a lane's term is the model's product, and its flags say what is special",
+            "decoded factors of a lane", tuple(known), each(found), tuple(show),
+        )  # fmt: skip
 
     def _is_product(self, outputs: Mapping[str, Term], term: ModelTerm) -> Term:
         sign, exp, sig = (Integer.unsigned(outputs[f"o__terms__0__{field}"]) for field in ("sign", "exp", "sig"))
         special = self._special_as(outputs, term)
         match term.cls:
             case Class.NORMAL:
-                right = [exp == term.exp + self.n.product_bias, sig == term.sig, sig != 0, sign == term.sign, exp >= 1]
+                right = [exp == term.exp + self.n.product_bias, sig != 0, sign == term.sign, exp >= 1]
                 within = [exp <= self.n.product_most, sig <= self._most_sig]
-                return both(special, *map(holds, (*right, *within)))
+                return both(special, holds(sig == term.sig), *map(holds, (*right, *within)))
             case Class.ZERO:
                 return both(special, holds(exp == 0), holds(sig == 0))
             case _:
@@ -295,10 +395,18 @@ class AlignedClaims:
 
     def _maximum(self) -> Iterator[AnyClaim]:
         circuit, n = self.parts.maximum, self.n
-        exps = [Integer.unsigned(circuit.inputs[f"i__terms__{lane}__exp"]) for lane in range(n.lanes)]
+        ports = [circuit.inputs[f"i__terms__{lane}__exp"] for lane in range(n.lanes)]
+        # Where the comparisons make a tree of all lanes, what it leaves stands for them.
+        tree = without_maxima(circuit.outputs["o__max_exp"], ports)
+        whole = frozenset(ports) == frozenset().union(*tree.groups.values())
+        exps = [Integer.unsigned(port) for port in (tree.groups if whole else ports)]
         _, exp, sig = self._addend_fields(circuit.inputs, "i")
-        found = self._max_exp(circuit.outputs, "o__max_exp")
-        known = [holds(one <= n.product_most) for one in exps] + [exactly(exp, *n.addend_exp)]
+        found = self._max_exp({"o": tree.term if whole else circuit.outputs["o__max_exp"]}, "o")
+        known = [
+            *(tree.known if whole else ()),
+            *(holds(one <= n.product_most) for one in exps),
+            exactly(exp, *n.addend_exp),
+        ]
         some, counts = either(*(holds(one != 0) for one in exps)), holds(sig != 0)
         rivals = [(holds(one != 0), one) for one in exps] + [(counts, exp)]
         most = [implies(takes_part, holds(found >= one)) for takes_part, one in rivals]
@@ -418,8 +526,9 @@ class AlignedClaims:
         found = Integer.signed(ones) + Integer.unsigned(carry)
         for _, fmt, _, _ in self._sources():
             least = fmt.emin + n.product_bias
-            here = holds(exp == least - 1)
             true_sig = sig & ((1 << n.addend_fraction_bits) - 1)
+            # The hidden bit is set where another one is.
+            here = both(holds(exp == least - 1), same(holds(sig == 0), holds(true_sig == 0)))
             term = ModelTerm(sign, fmt.emin, true_sig, n.addend_fraction_bits, Class.NORMAL)
             max_exp = as_integer(top) - n.product_bias
 

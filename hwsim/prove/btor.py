@@ -34,6 +34,13 @@ def _bit(kind: object) -> Callable[..., Term]:
     return lambda *terms: op(Kind.ITE, op(kind, *terms), value(1, 1), value(0, 1))
 
 
+def _condition(bit: Term) -> Term:
+    """Whether a bit is set; of a comparison's bit the comparison."""
+    if bit.kind() == Kind.ITE and [child.is_value() and child.value(10) for child in bit.children()[1:]] == ["1", "0"]:
+        return bit.children()[0]
+    return op(Kind.EQUAL, bit, value(1, 1))
+
+
 def _plain(kind: object) -> Callable[..., Term]:
     return lambda *terms: op(kind, *terms)
 
@@ -115,7 +122,7 @@ class _Reader:
                 return op(Kind.BV_EXTRACT, self.node(rest[1]), indices=[int(rest[2]), int(rest[3])])
             case "ite":
                 condition, yes, no = map(self.node, rest[1:4])
-                return op(Kind.ITE, op(Kind.EQUAL, condition, value(1, 1)), yes, no)
+                return op(Kind.ITE, _condition(condition), yes, no)
             case _ if kind in OPERATIONS:
                 made = OPERATIONS[kind](*map(self.node, rest[1:3] if kind not in UNARY else rest[1:2]))
                 if width(made) != bits:

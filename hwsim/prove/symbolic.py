@@ -53,16 +53,17 @@ class Truth:
 class Integer:
     """An integer from `low` to `high`; `term` is its two's complement, of `bits_for(low, high)` bits."""
 
-    __slots__ = ("high", "low", "term")
+    __slots__ = ("bits", "high", "low", "term")
 
-    def __init__(self, term: Term, low: int, high: int):
-        self.low, self.high = low, high
+    def __init__(self, term: Term, low: int, high: int, bits: Term | None = None):
+        """bits: a term that counts it, where there is one."""
+        self.low, self.high, self.bits = low, high, bits
         self.term = _resized(term, bits_for(low, high))
 
     @classmethod
     def unsigned(cls, term: Term) -> Integer:
         """What the bits of a term count."""
-        return cls(op(Kind.BV_ZERO_EXTEND, term, indices=[1]), 0, (1 << width(term)) - 1)
+        return cls(op(Kind.BV_ZERO_EXTEND, term, indices=[1]), 0, (1 << width(term)) - 1, term)
 
     @classmethod
     def signed(cls, term: Term) -> Integer:
@@ -104,6 +105,12 @@ class Integer:
 
     def __mul__(self, other: Any) -> Any:
         other = as_integer(other)
+        if self.bits is not None and other.bits is not None:
+            # As circuits write it: solvers hardly tell two multiplications equal that are not one term.
+            wide = width(self.bits) + width(other.bits)
+            sides = (op(Kind.BV_ZERO_EXTEND, one, indices=[wide - width(one)]) for one in (self.bits, other.bits))
+            product = op(Kind.BV_MUL, *sides)
+            return Integer(op(Kind.BV_ZERO_EXTEND, product, indices=[1]), 0, self.high * other.high, product)
         ends = [x * y for x in (self.low, self.high) for y in (other.low, other.high)]
         return _computed(Kind.BV_MUL, self, other, min(ends), max(ends))
 
