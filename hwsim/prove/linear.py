@@ -169,10 +169,8 @@ class Forms:
         known = given.within(-half, half - 1, self.known)
         if known is not None:
             return known
-        unsigned = self._unsigned(given)
-        return _together(
-            given.bits, unsigned, Form(given.bits, 0, {self._part(given, given.bits - 1, 1): 2 * half}), -1
-        )
+        low, top = self._part(given, 0, given.bits - 1), self._part(given, given.bits - 1, 1)
+        return Form(given.bits, 0, {low: 1, top: -half} if given.bits > 1 else {top: -1})
 
     def _part(self, given: Form, low: int, bits: int) -> Variable:
         """Bits of a form as a variable; those of one input's part, or of an equal form, are the same variable."""
