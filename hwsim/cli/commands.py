@@ -12,6 +12,7 @@ from hwsim.cli import (
     export,
     formats,
     gemm,
+    prove,
     rtl,
     study,
     units,
@@ -21,6 +22,6 @@ from hwsim.cli import (
 from hwsim.cli.app import app
 
 __all__ = [
-    "app", "capture", "check", "codec", "cosim", "docs", "doctor", "dut", "explain", "export", "formats", "gemm", "rtl",
+    "app", "capture", "check", "codec", "cosim", "docs", "doctor", "dut", "explain", "export", "formats", "gemm", "prove", "rtl",
     "study", "units", "vectors", "verilator",
 ]  # fmt: skip
