@@ -116,6 +116,12 @@ class Control:
             found = choose(same(self.chosen, value(at, width(self.chosen))), self.register(f"{name}{at}"), found)
         return found
 
+    def next_of(self, part_name: str, field: str) -> Term:
+        """What a part makes, before its last register; where it has none there, that is one signal with what it gives."""
+        inputs = self.circuit.inputs
+        before = f"{part_name}.next__{field}"
+        return inputs[before] if before in inputs else inputs[f"{part_name}.o__{field}"]
+
     @property
     def is_opened(self) -> Term:
         """Whether the hardware holds the chosen context to be open."""
@@ -168,9 +174,9 @@ class Control:
 
     def _followed_values(self) -> Iterator[tuple[Term, Term, Term]]:
         """What the first slot's beat hands on, and whether it is still the one to hand it on."""
-        outputs, inputs, a = self.circuit.outputs, self.circuit.inputs, self.a
+        outputs, a = self.circuit.outputs, self.a
         fields = self.carried_fields
-        self.handed_on = packed([inputs[f"datapath.next__{field}"] for field in fields])
+        self.handed_on = packed([self.next_of("datapath", field) for field in fields])
         self.handed_over = packed([outputs[f"datapath.i__carried__{field}"] for field in fields])
         self.made, self.newest = constant("made", width(self.handed_on)), constant("newest", 1)
         yield kept(self.newest, both(a.picked, self.comes), self.comes)
@@ -179,7 +185,7 @@ class Control:
             return
         writes = both(self.comes, either(is_one(self.first), self.promotes))
         self.writer, self.reads = constant("writer", 1), constant("reads", 1)
-        total = inputs["promotion.next__code"]
+        total = self.next_of("promotion", "code")
         self.written = constant("written", width(total))
         yield kept(self.writer, both(a.picked, writes), writes)
         at = self.written_at
