@@ -133,17 +133,15 @@ class File:
             ))  # fmt: skip
         kept = [name for name in names if re.match(r"carried|register", name)]
         claims = [self._kept(name, then[name]) for name in kept]
-        words = "a context's registers change only where a beat of it writes them"
+        words = "a context's registers change only where the unit's do: where a beat of it hands something on"
         yield Claim("file kept", words, self.over, (), both(*claims))
 
     def _kept(self, name: str, then: Term) -> Term:
-        """That a register stays wherever what the unit's becomes does not depend on what its datapath gives."""
+        """That a register does what the unit's does, wherever that does not depend on what the datapath gives."""
         gives = {term: name for name, term in self.elaborated.inputs.items() if re.search(r"\.(next|o)__", name)}
         two = [substituted(then, {term: value(bit, width(term)) for term in gives}) for bit in (0, -1)]
         stays = same(*two) if two[0] != two[1] else true()
-        now = self.circuit.states[name].now
-        # Where it depends on neither, it is the beat's own: what the unit writes.
-        return implies(stays, same(self.machine.next[name], two[0])) if now is not None else true()
+        return implies(stays, same(self.machine.next[name], two[0]))
 
     def stands_still(self) -> Iterator[Claim]:
         """What a cycle does in which the pipeline does not move."""
