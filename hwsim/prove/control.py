@@ -15,7 +15,20 @@ from hwsim.prove.btor import Circuit
 from hwsim.prove.claims import Claim
 from hwsim.prove.followed import Control
 from hwsim.prove.invariants import Property, invariants
-from hwsim.prove.logic import Term, ask, both, constant, either, implies, is_one, negated, same, substituted, value, width
+from hwsim.prove.logic import (
+    Term,
+    ask,
+    both,
+    constant,
+    either,
+    implies,
+    is_one,
+    negated,
+    same,
+    substituted,
+    value,
+    width,
+)
 from hwsim.prove.machine import Cycle, Machine, cycles
 from hwsim.prove.promises import promises
 from hwsim.spec import Pipeline, Unit
@@ -24,7 +37,10 @@ WIDEST = 64  # bits of a constant that is shown
 
 
 def control_claims(unit: Unit, pipeline: Pipeline) -> list[Claim]:
-    """The claims of a unit's control. Raises NotImplementedYet for a unit that the RTL cannot build, and ToolMissing."""
+    """The claims of a unit's control.
+
+    Raises NotImplementedYet for a unit that the RTL cannot build, ToolMissing, and FlowFailed with what Yosys said.
+    """
     control = Control(unit, pipeline)
     return [*_induction(control), *_reset(control), *_in_time(control), *_stands_still(control)]
 
@@ -49,12 +65,14 @@ def _induction(control: Control) -> Iterator[Claim]:
     every = (*(each.then for each in kept), control.lawful)
     for each in kept:
         after = machine.after(each.then)
-        yield Claim(f"base {each.name}", f"after a reset: {each.words}", over, (control.exists, control.reset), after, show)
+        yield Claim(
+            f"reset: {each.name}", f"after a reset: {each.words}", over, (control.exists, control.reset), after, show
+        )
         known = every if each.lawful else plain
-        yield Claim(f"step {each.name}", f"from cycle to cycle: {each.words}", over, (*running, *known), after, show)
+        yield Claim(f"step: {each.name}", f"from cycle to cycle: {each.words}", over, (*running, *known), after, show)
     for each in promises(control):
         known = every if each.lawful else plain
-        yield Claim(each.name, each.words, over, (*running, *known, each.when), each.then, show)
+        yield Claim(f"control: {each.name}", each.words, over, (*running, *known, each.when), each.then, show)
 
 
 def _reset(control: Control) -> Iterator[Claim]:
@@ -63,7 +81,9 @@ def _reset(control: Control) -> Iterator[Claim]:
     opened = control.register("opened")
     empty += [same(opened, value(0, width(opened))), negated(control.misuse), negated(control.valid)]
     words = "a cycle with `rst` empties every stage, closes every context and clears `misuse`"
-    yield Claim("reset", words, _over(control), (control.reset,), machine.after(both(*empty)), _shown(control))
+    yield Claim(
+        "reset: everything", words, _over(control), (control.reset,), machine.after(both(*empty)), _shown(control)
+    )
 
 
 def hardware(control: Control) -> Machine:
@@ -81,11 +101,11 @@ def _in_time(control: Control) -> Iterator[Claim]:
     leaves = same_bit(run[-1].of(control.valid), run[0].of(is_one(control.last)))
     context = same(run[-1].of(control.result_context), run[0].of(control.context))
     words = f"a beat that is taken has its result, with its context, {latency} cycles later if it is its sum's last"
-    yield Claim("bound leaves", words, over, enters, both(leaves, implies(run[-1].of(control.valid), context)))
+    yield Claim("control: leaves", words, over, enters, both(leaves, implies(run[-1].of(control.valid), context)))
     held = {"i__valid": value(1, 1), "i__payload": constant("held", width(payload))}
     waits = cycles(machine, latency, lambda _: taken | held)
     words = f"a beat that stays offered is taken within {latency} cycles"
-    yield Claim("bound waits", words, over, (), either(*(cycle.of(control.accept) for cycle in waits)))
+    yield Claim("control: waits", words, over, (), either(*(cycle.of(control.accept) for cycle in waits)))
 
 
 def same_bit(first: Term, second: Term) -> Term:
@@ -101,10 +121,10 @@ def _stands_still(control: Control) -> Iterator[Claim]:
         stay = [same(substituted(machine.next[state], enable), machine.now[state]) for state in machine.now]
         over = "any state and any data"
         words = f"a {name} that is not enabled keeps all its registers"
-        yield Claim(f"{name} stands still", words, over, (), both(*stay))
+        yield Claim(f"control: {name} stands still", words, over, (), both(*stay))
         if machine.now and _ends_in_register(control, name):
             words = f"what a {name} gives depends on its registers alone"
-            yield Claim(f"{name} is registered", words, over, (), both(*_without_inputs(circuit)))
+            yield Claim(f"control: {name} is registered", words, over, (), both(*_without_inputs(circuit)))
 
 
 def _ends_in_register(control: Control, name: str) -> bool:
@@ -128,7 +148,7 @@ class Found:
 
 
 def broken_promise(control: Control, most: int, seconds: float = 60.0) -> Found | None:
-    """The promise that breaks soonest after a reset, if one does within so many cycles: a real run, not an induction."""
+    """The promise that breaks soonest after a reset, if one does within so many cycles: a real run."""
     run = cycles(control.machine, most + 1, lambda at: {"rst": value(int(at == 0), 1)})
     for at in range(1, most + 1):
         lawful = [cycle.of(control.lawful) for cycle in run[1 : at + 1]]

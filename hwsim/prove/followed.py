@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from amaranth.lib.data import StructLayout
 
+from hwsim.errors import InputError
 from hwsim.prove.circuits import circuits, surroundings
 from hwsim.prove.logic import (
     Kind,
@@ -22,6 +23,7 @@ from hwsim.prove.logic import (
     op,
     part,
     same,
+    true,
     value,
     width,
 )
@@ -106,7 +108,9 @@ class Control:
         return both(self.stands(stage), same(self.flying(stage, "context"), self.chosen))
 
     def register(self, name: str) -> Term:
-        """A register of the unit."""
+        """A register of the unit. Raises InputError where it has none of the name."""
+        if name not in self.circuit.states:
+            raise InputError(f"{self.unit.name}: the unit must have a register {name}")
         return self.circuit.states[name].now
 
     def of_chosen(self, name: str) -> Term:
@@ -117,10 +121,19 @@ class Control:
         return found
 
     def next_of(self, part_name: str, field: str) -> Term:
-        """What a part makes, before its last register; where it has none there, that is one signal with what it gives."""
+        """What a part makes, before its last register; where it has none there, what it gives."""
         inputs = self.circuit.inputs
         before = f"{part_name}.next__{field}"
         return inputs[before] if before in inputs else inputs[f"{part_name}.o__{field}"]
+
+    def drives(self, part_name: str, port: str, wanted: Term) -> Term:
+        """Whether the unit drives a port of one bit so; a port that it leaves constant is none of its outputs."""
+        name = f"{part_name}.{port}"
+        if name in self.circuit.outputs:
+            return op(Kind.EQUAL, is_one(self.circuit.outputs[name]), wanted)
+        inside = self.cut_out[part_name]
+        unused = port not in inside.inputs or (port == "enable" and not inside.states)
+        return true() if unused else negated(true())
 
     @property
     def is_opened(self) -> Term:
@@ -150,7 +163,7 @@ class Control:
         states = self.circuit.states
         now = {name: state.now for name, state in states.items()} | {term.symbol(): term for term in after}
         following = {name: state.next for name, state in states.items()} | {t.symbol(): n for t, n in after.items()}
-        picks = {f"{name}.pick": constant(f"{name}.pick", 1) for name in "ab"}
+        picks = {slot.pick.symbol(): slot.pick for slot in (self.a, self.b)}
         self.machine = Machine(now, following, {**self.circuit.inputs, **picks})
 
     def _older(self) -> Term:
@@ -203,4 +216,3 @@ def choose_all(reset: Term, registers: list[tuple[Term, Term, Term]]) -> Mapping
 def packed(terms: list[Term]) -> Term:
     """Fields, the first in the low bits."""
     return op(Kind.BV_CONCAT, *reversed(terms)) if len(terms) > 1 else terms[0]
-

@@ -1,8 +1,8 @@
-"""What holds of a unit's control in every cycle: it holds after a reset, and in the cycle after one in which it does."""
+"""What a unit's control keeps: it holds after a reset, and in the cycle after one in which it does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from hwsim.prove.followed import Control
@@ -155,7 +155,13 @@ def _promotes(control: Control) -> Iterator[Property]:
             lawful=True,
         )
     if control.beats == 1:
-        return  # every group is promoted: nothing is counted
+        yield always(
+            "count",
+            "where every group is promoted an open context counts none",
+            implies(is_one(control.open), same(control.count, value(0, width(control.count)))),
+            lawful=True,
+        )
+        return
     hardware = control.of_chosen("count")
     more = width(control.count) - width(hardware)
     counted = op(Kind.BV_ZERO_EXTEND, hardware, indices=[more]) if more else hardware
@@ -226,8 +232,3 @@ def _register(control: Control) -> Iterator[Property]:
 def below_stage(slot: Slot, stage: int) -> Term:
     """Whether a slot is before a stage."""
     return below(slot.stage, value(stage, width(slot.stage)))
-
-
-def names(properties: Iterable[Property]) -> list[str]:
-    """Their names."""
-    return [each.name for each in properties]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hwsim.prove.followed import Control
-from hwsim.prove.invariants import Property, always, is_of_chosen, same_truth, younger
+from hwsim.prove.invariants import Property, always, same_truth, younger
 from hwsim.prove.logic import (
     Kind,
     Term,
@@ -45,11 +45,9 @@ def _handshake(control: Control) -> Iterator[Property]:
     )
     yield always("ready.valid", "`i.ready` does not depend on `i.valid`", same_truth(*by_valid))
     yield Property("moves", "while the output is taken every slot moves on", control.advance, control.taken)
-    for name in ("datapath", "promotion"):
-        if f"{name}.enable" in control.circuit.outputs:
-            enable = is_one(control.circuit.outputs[f"{name}.enable"])
-            words = f"the registers of the {name} move just when those beside them do"
-            yield always(f"{name}.enable", words, same_truth(enable, control.advance))
+    for name in control.cut_out:
+        words = f"the registers of the {name} move just when those beside them do"
+        yield always(f"{name}.enable", words, control.drives(name, "enable", control.advance))
 
 
 def same_truth_false() -> Term:
@@ -112,7 +110,7 @@ def padded(code: Term, nan: Term, padding: int, code_of_nan: int) -> Term:
 
 
 def _held(control: Control) -> Property:
-    """A result that is not taken. What the datapath gives is any value, which stays: `stands_still` proves that of it."""
+    """A result that is not taken. What the datapath gives is any value that stays, as control_claims proves of it."""
     circuit = control.circuit
     later = {
         term: term if ".o__" in name else constant(f"{term.symbol()}'", width(term))
@@ -126,7 +124,10 @@ def _held(control: Control) -> Property:
         same(substituted(payload, by), payload),
     )
     return Property(
-        "result.held", "a result that is not taken stays, with its context", stays, both(control.valid, negated(control.taken))
+        "result.held",
+        "a result that is not taken stays, with its context",
+        stays,
+        both(control.valid, negated(control.taken)),
     )
 
 
@@ -156,27 +157,27 @@ def _misuse(control: Control) -> Iterator[Property]:
 
 
 def _operands(control: Control) -> Iterator[Property]:
-    a, outputs = control.a, control.circuit.outputs
+    a = control.a
     continues: Term = negated(is_one(control.first))
     lawful = control.unit.promotion is not None
     if lawful:
         continues = both(continues, negated(same(control.count, value(0, width(control.count)))))
-    chain = is_one(outputs["datapath.i__chain"]) if "datapath.i__chain" in outputs else continues
     yield Property(
         "chain",
         "a beat starts from what its context carries unless it opens a sum, or the partial sum was just promoted",
-        same_truth(chain, continues),
+        control.drives("datapath", "i__chain", continues),
         control.comes,
         lawful,
     )
     nothing = same(control.handed_over, value(0, width(control.handed_over)))
-    yield Property("carried.none", "a beat that starts afresh takes nothing over", implies(negated(chain), nothing),
-                   control.accept)  # fmt: skip
+    yield Property("carried.none", "a beat that starts afresh takes nothing over", implies(negated(continues), nothing),
+                   control.comes, lawful)  # fmt: skip
     yield Property(
         "carried.over",
         "a beat that continues takes over what the beat before it in its context handed on, which is known by then",
-        both(a.beyond(control.made_at), implies(chain, same(control.handed_over, control.made))),
+        both(a.beyond(control.made_at), implies(continues, same(control.handed_over, control.made))),
         both(control.comes, negated(is_one(control.first)), is_one(control.newest), negated(a.has("last"))),
+        lawful,
     )
 
 
@@ -202,6 +203,3 @@ def _register(control: Control) -> Iterator[Property]:
         "what is promoted is what the datapath gives",
         same(control.circuit.outputs["promotion.i__partial"], control.circuit.inputs["datapath.o__code"]),
     )
-
-
-__all__ = ["is_of_chosen", "padded", "promises"]

@@ -122,19 +122,19 @@ class File:
             pairs = [same(self.machine.next[name], then[name]) for name in names if name.startswith(kind)]
             if pairs:
                 words = f"the file's registers `{kind}` do in every cycle what the unit's do"
-                yield Claim(f"file {kind}", words, self.over, (), both(*pairs))
-        yield Claim("file misuse", "`misuse` of the file does what the unit's does", self.over, (), same(
+                yield Claim(f"file: {kind}", words, self.over, (), both(*pairs))
+        yield Claim("file: misuse", "`misuse` of the file does what the unit's does", self.over, (), same(
             *(substituted(_next_of(circuit, "misuse"), by) for circuit in (file, unit))
         ))  # fmt: skip
         for name in ("i__ready", "o__valid"):
             words = f"`{name}` of the file is the unit's"
-            yield Claim(f"file {name}", words, self.over, (), same(
+            yield Claim(f"file: {name}", words, self.over, (), same(
                 file.outputs[name], substituted(unit.outputs[name], by)
             ))  # fmt: skip
         kept = [name for name in names if re.match(r"carried|register", name)]
         claims = [self._kept(name, then[name]) for name in kept]
         words = "a context's registers change only where the unit's do: where a beat of it hands something on"
-        yield Claim("file kept", words, self.over, (), both(*claims))
+        yield Claim("file: kept", words, self.over, (), both(*claims))
 
     def _kept(self, name: str, then: Term) -> Term:
         """That a register does what the unit's does, wherever that does not depend on what the datapath gives."""
@@ -150,12 +150,12 @@ class File:
         stalled = (is_one(outputs["o__valid"]), negated(is_one(inputs["o__ready"])), negated(is_one(inputs["rst"])))
         words = "a cycle in which a result is not taken changes no register, and takes no beat"
         taken = both(is_one(inputs["i__valid"]), is_one(outputs["i__ready"]))
-        yield Claim("file stands still", words, self.over, stalled, both(stays, negated(taken)))
+        yield Claim("file: stands still", words, self.over, stalled, both(stays, negated(taken)))
         idle = (negated(is_one(outputs["o__valid"])),)
         ways = [[substituted(term, {inputs["o__ready"]: value(bit, 1)}) for term in machine.next.values()]
                 for bit in (0, 1)]  # fmt: skip
         words = "without a result at the output `o.ready` makes no difference"
-        yield Claim("file idle", words, self.over, idle, both(*map(same, *ways)))
+        yield Claim("file: idle", words, self.over, idle, both(*map(same, *ways)))
 
     # A beat, from the input to the output.
 
@@ -254,7 +254,7 @@ class File:
         after = self.run[chain.latency_of_next + 1].registers
         words = "a beat's context keeps what the steps hand on, from the cycle after that in which it is known"
         written = same(self._of_context("carried", after), handed_on)
-        yield Claim("file carried", words, self._over_traffic, self.entered, self._by_context(written))
+        yield Claim("file: carried", words, self._over_traffic, self.entered, self._by_context(written))
         if self.unit.promotion is None:
             outputs, fmt = group.outputs, self.unit.result.format
         else:
@@ -272,13 +272,13 @@ class File:
         valid = cycle.of(is_one(outputs["o__valid"]))
         payload = cycle.of(outputs["o__payload"])
         when = f"{self.latency} cycles after a beat"
-        yield Claim("file valid", f"{when} there is a result just if it is its sum's last", self._over_traffic,
+        yield Claim("file: closing", f"{when} there is a result just if it is its sum's last", self._over_traffic,
                     self.entered, op(Kind.EQUAL, valid, self.last))  # fmt: skip
         closing = (*self.entered, self.last)
-        yield Claim("file result", f"{when} that is its sum's last its result is what the steps, one after another, "
+        yield Claim("file: result", f"{when} that is its sum's last its result is what the steps, one after another, "
                     "make of its fields", self._over_traffic, closing,
                     self._by_context(same(self._field(payload, "o", "result"), result)))  # fmt: skip
-        yield Claim("file context", f"{when} that is its sum's last its context is at the output", self._over_traffic,
+        yield Claim("file: context", f"{when} that is its sum's last its context is at the output", self._over_traffic,
                     closing, same(self._field(payload, "o", "context"), self.context))  # fmt: skip
 
     def _c(self) -> Term:
@@ -302,7 +302,13 @@ class File:
         written = choose(self.promotes, self._adder(group).outputs["o__code"], self._c())
         words = "a beat that is promoted writes its context's promotion register; one that opens a sum, the addend"
         writes = either(self.first, self.promotes)
-        yield Claim("file register", words, self._over_traffic, self.entered, self._by_context(implies(writes, same(after, written))))
+        yield Claim(
+            "file: register",
+            words,
+            self._over_traffic,
+            self.entered,
+            self._by_context(implies(writes, same(after, written))),
+        )
 
 
 def _next_of(circuit: Circuit, output: str) -> Term:

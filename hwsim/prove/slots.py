@@ -13,11 +13,13 @@ class Slot:
     """One freely chosen place of the pipeline: what entered in one cycle, a beat or nothing, and where it is now.
 
     stage: 0 before it enters; then behind how many registers it is; `left` once it has left.
-    fields: what entered: `beat`, whether anything did, and what belongs to it. picked: whether it enters in this cycle.
+    fields: what entered: `beat`, whether anything did, and what belongs to it. pick: any bit in
+    each cycle, by which the choice is free. picked: whether it enters in this cycle.
     """
 
     stage: Term
     left: int
+    pick: Term
     picked: Term
     fields: Mapping[str, Term]
     entering: Mapping[str, Term]
@@ -27,9 +29,10 @@ class Slot:
         """A slot that enters in any one of the cycles in which `when` holds."""
         left = latency + 1
         stage = constant(f"{name}.stage", left.bit_length())
-        pick = is_one(constant(f"{name}.pick", 1))
+        pick = constant(f"{name}.pick", 1)
         fields = {field: constant(f"{name}.{field}", width(term)) for field, term in entering.items()}
-        return cls(stage, left, both(pick, when, same(stage, value(0, width(stage)))), fields, entering)
+        picked = both(is_one(pick), when, same(stage, value(0, width(stage))))
+        return cls(stage, left, pick, picked, fields, entering)
 
     @property
     def entered(self) -> Term:
