@@ -38,6 +38,14 @@ def result_port_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
     return StructLayout({"result": unsigned(unit.output.container_bits), "context": unsigned(pipeline.context_bits)})
 
 
+def flight_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
+    """What goes along with a beat beside the datapath."""
+    fields: dict[str, object] = {"first": 1, "last": 1, "context": unsigned(pipeline.context_bits)}
+    if unit.promotion is not None:
+        fields |= {"promotes": 1, "c": unsigned(unit.promotion.format.bits)}
+    return StructLayout(fields)
+
+
 def select(values: Sequence[Value], index: Value) -> Value:
     """values[index]; the last where the index is beyond."""
     chosen = values[-1]
@@ -108,21 +116,15 @@ class DotUnit(wiring.Component):
             self._promotion(m, self.unit.promotion, path, advance, flight)
         return m
 
-    @property
-    def _flight_layout(self) -> StructLayout:
-        fields: dict[str, object] = {"first": 1, "last": 1, "context": unsigned(self.pipeline.context_bits)}
-        if self.unit.promotion is not None:
-            fields |= {"promotes": 1, "c": unsigned(self.unit.promotion.format.bits)}
-        return StructLayout(fields)
-
     def _flight(self, m: Module, advance: Value, accept: Value) -> list[InFlight]:
         """What flies beside the datapath: stage 0 is the beat at the input, stage n is behind n registers."""
-        stages = [InFlight(accept, Signal(self._flight_layout, name="entering"))]
+        layout = flight_layout(self.unit, self.pipeline)
+        stages = [InFlight(accept, Signal(layout, name="entering"))]
         payload = self.i.payload
         m.d.comb += [stages[0].beat[field].eq(payload[field]) for field in ("first", "last", "context")]
         for stage in range(1, self.pipeline.latency + 1):
             valid = Signal(name=f"valid{stage}")
-            register = Signal(self._flight_layout, name=f"flight{stage}", reset_less=True)
+            register = Signal(layout, name=f"flight{stage}", reset_less=True)
             with m.If(advance):
                 m.d.sync += [valid.eq(stages[-1].valid), register.eq(stages[-1].beat)]
             stages.append(InFlight(valid, register))

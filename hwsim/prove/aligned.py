@@ -26,7 +26,6 @@ from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import circuits, connected, fixed
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.linear import Bounded, Form, Forms, Variable, form
-from hwsim.prove.maxima import without_maxima
 from hwsim.prove.logic import (
     Kind,
     Term,
@@ -42,6 +41,7 @@ from hwsim.prove.logic import (
     value,
     width,
 )
+from hwsim.prove.maxima import without_maxima
 from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, ite, paths
 from hwsim.rtl.datapath import datapath
 from hwsim.rtl.numbers import FieldRange, WindowRanges

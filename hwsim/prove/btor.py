@@ -85,6 +85,8 @@ class _Reader:
             case "next":
                 name = self.names[rest[1]]
                 self.states[name] = State(self.nodes[rest[1]], self.node(rest[2]))
+            case "init":
+                pass  # the value at power-up: a proof begins in any state, and resets it
             case _:
                 self.nodes[number] = self._made(kind, rest)
 

@@ -13,11 +13,20 @@ from hwsim.prove.btor import Circuit, read_btor
 from hwsim.prove.logic import Term, substituted
 from hwsim.rtl.synthesis.tools import YOSYS, run_tool
 
-SCRIPT = """design -reset
+READ_RTLIL = """design -reset
 read_rtlil {name}.il
 hierarchy -top top
 proc -noopt -norom
-flatten -separator .
+"""
+# Instances in the top become ports of it, named `instance.port`, and are gone.
+CUT_OUT = """expose -evert -sep . {instances}
+hierarchy -top top
+"""
+READ_VERILOG = """read_verilog -sv {name}.sv
+hierarchy -auto-top
+proc -noopt -norom
+"""
+WRITE = """flatten -separator .
 async2sync
 opt_clean -purge
 write_btor {name}.btor
@@ -34,13 +43,37 @@ def circuits(components: Mapping[str, Component], seconds: float = 600) -> dict[
         for index, component in enumerate(components.values()):
             text = rtlil.convert(component, name="top", emit_src=False)
             (folder / f"c{index}.il").write_text(text, encoding="utf-8")
-            script.append(SCRIPT.format(name=f"c{index}"))
+            script.append((READ_RTLIL + WRITE).format(name=f"c{index}"))
         (folder / "script").write_text("".join(script), encoding="utf-8")
         run_tool(YOSYS, ["-q", "-s", "script"], folder, seconds)
         return {
             name: read_btor((folder / f"c{index}.btor").read_text(encoding="utf-8"), f"{name}.")
             for index, name in enumerate(components)
         }
+
+
+def surroundings(component: Component, parts: Sequence[str], prefix: str = "", seconds: float = 600) -> Circuit:
+    """A component without some of its submodules, whose ports it has instead, named `part.port`.
+
+    What they give is an input, and may be anything in each cycle; what they take is an output.
+    Raises ToolMissing, and FlowFailed with what Yosys said.
+    """
+    instances = " ".join(f"top/c:{part}" for part in parts)
+    script = (READ_RTLIL + CUT_OUT + WRITE).format(name="c", instances=instances)
+    return _written("c.il", rtlil.convert(component, name="top", emit_src=False), script, prefix, seconds)
+
+
+def verilog_circuit(text: str, prefix: str = "", seconds: float = 600) -> Circuit:
+    """A file of Verilog with one module. Raises ToolMissing, and FlowFailed with what Yosys said."""
+    return _written("c.sv", text, (READ_VERILOG + WRITE).format(name="c"), prefix, seconds)
+
+
+def _written(file: str, text: str, script: str, prefix: str, seconds: float) -> Circuit:
+    with scratch_folder() as folder:
+        (folder / file).write_text(text, encoding="utf-8")
+        (folder / "script").write_text(script, encoding="utf-8")
+        run_tool(YOSYS, ["-q", "-s", "script"], folder, seconds)
+        return read_btor((folder / "c.btor").read_text(encoding="utf-8"), prefix)
 
 
 def connected(steps: Sequence[Circuit]) -> Circuit:

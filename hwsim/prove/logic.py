@@ -82,6 +82,31 @@ def substituted(term: Term, by: Mapping[Term, Term]) -> Term:
     return manager().substitute_term(term, dict(by)) if by else term
 
 
+def all_substituted(terms: Iterable[Term], by: Mapping[Term, Term]) -> list[Term]:
+    """Terms with others in the place of some: all at once, because they share most of what they are made of."""
+    return list(manager().substitute_terms(list(terms), dict(by)))
+
+
+def below(first: Term, second: Term) -> Term:
+    """Whether one unsigned number is less than another."""
+    return op(Kind.BV_ULT, first, second)
+
+
+def choose(condition: Term, yes: Term, no: Term) -> Term:
+    """One of two terms."""
+    return op(Kind.ITE, condition, yes, no)
+
+
+def as_bit(condition: Term) -> Term:
+    """A condition as one bit."""
+    return choose(condition, value(1, 1), value(0, 1))
+
+
+def part(term: Term, low: int, bits: int) -> Term:
+    """Some bits of a bit vector."""
+    return op(Kind.BV_EXTRACT, term, indices=[low + bits - 1, low])
+
+
 @dataclass(frozen=True)
 class Answer:
     """What the solver said of a question, and after how many seconds. model: values of constants, where it is refuted."""

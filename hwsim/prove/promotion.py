@@ -18,7 +18,7 @@ from hwsim.prove.aligned import SPECIAL, each, exactly, holds
 from hwsim.prove.circuits import circuits, connected
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.linear import Bounded, Forms, Variable, form
-from hwsim.prove.logic import Term, both, constant, implies, is_one, negated, true, value, width
+from hwsim.prove.logic import Term, both, constant, implies, is_one, negated, true, width
 from hwsim.prove.symbolic import Integer, Path, as_integer, ite, paths
 from hwsim.rtl.datapath import promotion
 from hwsim.rtl.numbers import FieldRange, as_float

@@ -33,6 +33,7 @@ class Use(StrEnum):
     DISTRIBUTED = "study --scheduler"
     MODELS = "study of real models"
     AREA = "study --pareto"
+    PROOFS = "proofs"
     CAPTURE = "capture kit"
     NOTEBOOKS = "notebooks"
     CAPTURED = "cosim, suite captured"

@@ -19,6 +19,7 @@ EXTRAS = {
     "distributed": Use.DISTRIBUTED,
     "models": Use.MODELS,
     "synthesis": Use.AREA,
+    "prove": Use.PROOFS,
     "cuda": Use.CAPTURE,
     "examples": Use.NOTEBOOKS,
 }

@@ -1,0 +1,218 @@
+"""A unit around an arbitrary datapath, and ghosts beside it that follow two of its beats and one of its contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from amaranth.lib.data import StructLayout
+
+from hwsim.errors import InputError
+from hwsim.prove.circuits import circuits, surroundings
+from hwsim.prove.logic import (
+    Kind,
+    Term,
+    as_bit,
+    below,
+    both,
+    choose,
+    constant,
+    either,
+    implies,
+    is_one,
+    negated,
+    op,
+    part,
+    same,
+    true,
+    value,
+    width,
+)
+from hwsim.prove.machine import Machine
+from hwsim.prove.slots import Slot, caught, kept
+from hwsim.rtl import DotUnit, beat_layout, datapath, promotion, result_port_layout
+from hwsim.rtl.dot_unit import flight_layout
+from hwsim.rtl.numbers import as_float
+from hwsim.spec import Pipeline, Unit
+
+
+def field_of(term: Term, layout: StructLayout, name: str) -> Term:
+    """A field of a packed struct."""
+    field = layout[name]
+    return part(term, field.offset, field.width)
+
+
+class Control:
+    """A unit around an arbitrary datapath, with the ghosts that follow two of its slots."""
+
+    def __init__(self, unit: Unit, pipeline: Pipeline):
+        self.unit, self.pipeline, self.latency = unit, pipeline, pipeline.latency
+        promotes = unit.promotion is not None
+        parts = ["datapath", "promotion"] if promotes else ["datapath"]
+        self.circuit = surroundings(DotUnit(unit, pipeline), parts, "unit.")
+        path = datapath(unit, pipeline.cuts)
+        components = {"datapath": path}
+        self.carried_fields = list(path.carried.members)
+        self.made_at, self.entry = path.latency_of_next, path.latency
+        if promotes:
+            adder = components["promotion"] = promotion(unit, pipeline.cuts)
+            self.written_at = path.latency + adder.latency_of_next
+        self.cut_out = circuits(components)
+        self._read_ports()
+        self._ghosts()
+
+    @property
+    def lawful(self) -> Term:
+        """The rule of callers, in this cycle: a beat that is not first continues an open sum of its context."""
+        return implies(self.comes, either(is_one(self.first), is_one(self.open)))
+
+    # What the circuit has.
+
+    def _read_ports(self) -> None:
+        inputs, outputs, unit = self.circuit.inputs, self.circuit.outputs, self.unit
+        beat = beat_layout(unit, self.pipeline)
+        payload = inputs["i__payload"]
+        self.reset = is_one(inputs["rst"])
+        self.first, self.last, self.context = (field_of(payload, beat, name) for name in ("first", "last", "context"))
+        self.ready, self.valid = is_one(outputs["i__ready"]), is_one(outputs["o__valid"])
+        self.accept = both(is_one(inputs["i__valid"]), self.ready)
+        self.taken = is_one(inputs["o__ready"])
+        self.advance = either(negated(self.valid), self.taken)
+        self.misuse = is_one(outputs["misuse"])
+        result = result_port_layout(unit, self.pipeline)
+        self.result, self.result_context = (
+            field_of(outputs["o__payload"], result, name) for name in ("result", "context")
+        )
+        self.chosen = constant("chosen", width(self.context))
+        self.exists = below(*(self._wide(term) for term in (self.chosen, self.pipeline.contexts)))
+        self.comes = both(self.accept, same(self.context, self.chosen))
+        self.c = value(0, 1)
+        if unit.promotion is not None and unit.operands.addend is not None:
+            code = field_of(payload, beat, "c")
+            padding = as_float(unit.operands.addend).padding
+            self.c = part(code, padding, width(code) - padding)
+
+    def _wide(self, term: Term | int) -> Term:
+        bits = self.pipeline.context_bits + 1
+        return value(term, bits) if isinstance(term, int) else op(Kind.BV_ZERO_EXTEND, term, indices=[1])
+
+    def stands(self, stage: int) -> Term:
+        """Whether the hardware has a beat behind so many registers."""
+        return is_one(self.register(f"valid{stage}"))
+
+    def flying(self, stage: int, name: str) -> Term:
+        """What goes along with it."""
+        return field_of(self.register(f"flight{stage}"), flight_layout(self.unit, self.pipeline), name)
+
+    def here(self, stage: int) -> Term:
+        """Whether the hardware has a beat of the chosen context behind so many registers."""
+        return both(self.stands(stage), same(self.flying(stage, "context"), self.chosen))
+
+    def register(self, name: str) -> Term:
+        """A register of the unit. Raises InputError where it has none of the name."""
+        if name not in self.circuit.states:
+            raise InputError(f"{self.unit.name}: the unit must have a register {name}")
+        return self.circuit.states[name].now
+
+    def of_chosen(self, name: str) -> Term:
+        """A register of the chosen context."""
+        found = self.register(f"{name}{self.pipeline.contexts - 1}")
+        for at in range(self.pipeline.contexts - 1):
+            found = choose(same(self.chosen, value(at, width(self.chosen))), self.register(f"{name}{at}"), found)
+        return found
+
+    def next_of(self, part_name: str, field: str) -> Term:
+        """What a part makes, before its last register; where it has none there, what it gives."""
+        inputs = self.circuit.inputs
+        before = f"{part_name}.next__{field}"
+        return inputs[before] if before in inputs else inputs[f"{part_name}.o__{field}"]
+
+    def drives(self, part_name: str, port: str, wanted: Term) -> Term:
+        """Whether the unit drives a port of one bit so; a port that it leaves constant is none of its outputs."""
+        name = f"{part_name}.{port}"
+        if name in self.circuit.outputs:
+            return op(Kind.EQUAL, is_one(self.circuit.outputs[name]), wanted)
+        inside = self.cut_out[part_name]
+        unused = port not in inside.inputs or (port == "enable" and not inside.states)
+        return true() if unused else negated(true())
+
+    @property
+    def is_opened(self) -> Term:
+        """Whether the hardware holds the chosen context to be open."""
+        opened = self.register("opened")
+        by = [both(same(self.chosen, value(at, width(self.chosen))), is_one(part(opened, at, 1)))
+              for at in range(self.pipeline.contexts)]  # fmt: skip
+        return either(*by)
+
+    # What is followed.
+
+    def _ghosts(self) -> None:
+        """The ghosts' registers, what they are in the next cycle, and after a reset."""
+        self.open, self.age = constant("open", 1), constant("age", self.latency.bit_length())
+        ghosts: list[tuple[Term, Term, Term]] = [
+            (self.open, choose(self.comes, op(Kind.BV_NOT, self.last), self.open), value(0, 1)),
+            (self.age, self._older(), value(0, width(self.age))),
+        ]
+        entering = {"beat": as_bit(self.accept), "first": self.first, "last": self.last, "context": self.context}
+        if self.unit.promotion is not None:
+            ghosts += self._counted(entering)
+        self.a = Slot.of("a", self.latency, self.advance, entering)
+        self.b = Slot.of("b", self.latency, both(self.advance, self.a.entered), entering)
+        ghosts += [*self.a.following(self.advance), *self.b.following(self.advance)]
+        ghosts += self._followed_values()
+        after = choose_all(self.reset, ghosts)
+        states = self.circuit.states
+        now = {name: state.now for name, state in states.items()} | {term.symbol(): term for term in after}
+        following = {name: state.next for name, state in states.items()} | {t.symbol(): n for t, n in after.items()}
+        picks = {slot.pick.symbol(): slot.pick for slot in (self.a, self.b)}
+        self.machine = Machine(now, following, {**self.circuit.inputs, **picks})
+
+    def _older(self) -> Term:
+        """How often the pipeline has moved since a reset, up to its length."""
+        grows = both(self.advance, below(self.age, value(self.latency, width(self.age))))
+        return choose(grows, op(Kind.BV_ADD, self.age, value(1, width(self.age))), self.age)
+
+    def _counted(self, entering: dict[str, Term]) -> Iterator[tuple[Term, Term, Term]]:
+        """How many groups of the chosen context the partial sum has, and whether the one that enters promotes it."""
+        beats = self.unit.promotion_beats
+        assert beats is not None
+        bits = beats.bit_length()
+        self.count, self.beats = constant("count", bits), beats
+        self.index = choose(is_one(self.first), value(0, bits), self.count)
+        ends = same(self.index, value(beats - 1, bits))
+        self.promotes = either(is_one(self.last), ends)
+        entering |= {"promotes": as_bit(self.promotes), "c": self.c}
+        more = op(Kind.BV_ADD, self.index, value(1, bits))
+        counted = choose(self.comes, choose(self.promotes, value(0, bits), more), self.count)
+        yield self.count, counted, self.count
+
+    def _followed_values(self) -> Iterator[tuple[Term, Term, Term]]:
+        """What the first slot's beat hands on, and whether it is still the one to hand it on."""
+        outputs, a = self.circuit.outputs, self.a
+        fields = self.carried_fields
+        self.handed_on = packed([self.next_of("datapath", field) for field in fields])
+        self.handed_over = packed([outputs[f"datapath.i__carried__{field}"] for field in fields])
+        self.made, self.newest = constant("made", width(self.handed_on)), constant("newest", 1)
+        yield kept(self.newest, both(a.picked, self.comes), self.comes)
+        yield caught(self.made, both(self.advance, a.at(self.made_at)), self.handed_on)
+        if self.unit.promotion is None:
+            return
+        writes = both(self.comes, either(is_one(self.first), self.promotes))
+        self.writer, self.reads = constant("writer", 1), constant("reads", 1)
+        total = self.next_of("promotion", "code")
+        self.written = constant("written", width(total))
+        yield kept(self.writer, both(a.picked, writes), writes)
+        at = self.written_at
+        what = choose(a.has("promotes", at), total, a.field("c", at))
+        yield caught(self.written, both(self.advance, a.at(at)), what)
+        self.is_read = both(self.comes, negated(is_one(self.first)), is_one(self.writer))
+        yield caught(self.reads, self.b.picked, as_bit(self.is_read))
+
+
+def choose_all(reset: Term, registers: list[tuple[Term, Term, Term]]) -> Mapping[Term, Term]:
+    """What registers are in the next cycle: after a reset, and otherwise."""
+    return {now: choose(reset, initial, then) for now, then, initial in registers}
+
+
+def packed(terms: list[Term]) -> Term:
+    """Fields, the first in the low bits."""
+    return op(Kind.BV_CONCAT, *reversed(terms)) if len(terms) > 1 else terms[0]

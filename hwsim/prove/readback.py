@@ -1,0 +1,331 @@
+"""The Verilog file itself: read back by Yosys, it does what the elaborated unit and the steps of its datapath do.
+
+Nothing of the file is taken for granted: where fields are in its ports is read from the comment that it begins with.
+A beat is followed for as many cycles as there are registers, from any state and with any traffic behind it; registers
+that belong to contexts, which other beats write meanwhile, hold anything when they are read. What control does beside
+the datapath is compared, cycle by cycle, with the elaborated unit, of which `hwsim.prove.control` proves the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from hwsim.errors import InputError
+from hwsim.prove.btor import Circuit
+from hwsim.prove.circuits import circuits, connected, fixed, surroundings, verilog_circuit
+from hwsim.prove.claims import Claim
+from hwsim.prove.followed import packed
+from hwsim.prove.logic import (
+    Kind,
+    Term,
+    both,
+    choose,
+    constant,
+    either,
+    implies,
+    is_one,
+    negated,
+    op,
+    part,
+    same,
+    substituted,
+    true,
+    value,
+    width,
+)
+from hwsim.prove.machine import Cycle, Machine, cycles
+from hwsim.prove.promises import padded
+from hwsim.rtl import DotUnit, beat_layout, datapath, promotion, result_port_layout, verilog
+from hwsim.rtl.numbers import as_float
+from hwsim.rtl.step import Datapath
+from hwsim.spec import Pipeline, Unit
+
+FIELD = re.compile(r"^// ([io])__payload\[(\d+):(\d+)\]  (\w+)(?:\[0\.\.(\d+)\])?$", re.MULTILINE)
+
+
+def readback_claims(unit: Unit, pipeline: Pipeline, text: str | None = None) -> list[Claim]:
+    """The claims of a unit's Verilog. text: the file's, where it is not the one that `hwsim.rtl.verilog` writes.
+
+    Raises NotImplementedYet for a unit that the RTL cannot build, InputError for a file without the unit's ports or
+    registers of control, and ToolMissing and FlowFailed where it cannot be read.
+    """
+    file = File(unit, pipeline, verilog(unit, pipeline) if text is None else text)
+    return [*file.control(), *file.stands_still(), *file.followed()]
+
+
+def fields_of_header(text: str) -> dict[str, list[tuple[int, int]]]:
+    """Where the comment says that fields are, by port and name (`i.a`): low bit and bits, for each element."""
+    found = {}
+    for port, high, low, name, last in FIELD.findall(text):
+        count = 1 + int(last or 0)
+        bits, over = divmod(1 + int(high) - int(low), count)
+        if over:
+            raise InputError(f"{port}__payload: {name} must be {count} elements of as many bits each")
+        found[f"{port}.{name}"] = [(int(low) + at * bits, bits) for at in range(count)]
+    return found
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The steps of a datapath, one after another, as one circuit, and where its registers are."""
+
+    circuit: Circuit
+    latency: int
+    latency_of_next: int
+
+
+class File:
+    """A file read back, the steps that it is compared with, and one beat that enters in cycle 0."""
+
+    def __init__(self, unit: Unit, pipeline: Pipeline, text: str):
+        self.unit, self.pipeline, self.latency = unit, pipeline, pipeline.latency
+        self.over = f"any state and any data; {pipeline.latency} registers, {pipeline.contexts} contexts"
+        self.circuit = verilog_circuit(text, "file.")
+        self.machine = Machine.of(self.circuit)
+        paths = {"datapath": datapath(unit, pipeline.cuts)}
+        if unit.promotion is not None:
+            paths["promotion"] = promotion(unit, pipeline.cuts)
+        self.carried_fields = list(paths["datapath"].carried.members)
+        self.chains = _chains(paths)
+        self.fields = fields_of_header(text)
+        parts = list(paths)
+        self.elaborated = surroundings(DotUnit(unit, pipeline), parts, "unit.")
+        self._demand_ports()
+        self._enter()
+
+    def _demand_ports(self) -> None:
+        ports = {name: width(term) for name, term in self.circuit.inputs.items()}
+        ports |= {name: width(term) for name, term in self.circuit.outputs.items()}
+        sizes = {
+            "i__payload": beat_layout(self.unit, self.pipeline).size,
+            "o__payload": result_port_layout(self.unit, self.pipeline).size,
+        }
+        wanted = {"clk", "rst", "i__valid", "i__ready", "o__valid", "o__ready", "misuse"}
+        if ports != sizes | dict.fromkeys(wanted, 1):
+            raise InputError(f"{self.unit.name}: its file must have the ports of the unit, not {', '.join(ports)}")
+
+    # Control.
+
+    def control(self) -> Iterator[Claim]:
+        """Registers and outputs of control, beside those of the elaborated unit."""
+        file, unit = self.circuit, self.elaborated
+        names = [name for name in unit.states if re.match(r"(valid|flight|count|carried|register)\d|opened", name)]
+        if absent := [name for name in names if name not in file.states]:
+            raise InputError(f"{self.unit.name}: its file must have registers {', '.join(absent)}")
+        by = {unit.states[name].now: file.states[name].now for name in names}
+        by |= {unit.inputs[name]: term for name, term in file.inputs.items() if name in unit.inputs}
+        by[unit.outputs["misuse"]] = file.outputs["misuse"]
+        then = {name: substituted(unit.states[name].next, by) for name in names}
+        for kind in ("valid", "flight", "count", "opened"):
+            pairs = [same(self.machine.next[name], then[name]) for name in names if name.startswith(kind)]
+            if pairs:
+                words = f"the file's registers `{kind}` do in every cycle what the unit's do"
+                yield Claim(f"file: {kind}", words, self.over, (), both(*pairs))
+        yield Claim("file: misuse", "`misuse` of the file does what the unit's does", self.over, (), same(
+            *(substituted(_next_of(circuit, "misuse"), by) for circuit in (file, unit))
+        ))  # fmt: skip
+        for name in ("i__ready", "o__valid"):
+            words = f"`{name}` of the file is the unit's"
+            yield Claim(f"file: {name}", words, self.over, (), same(
+                file.outputs[name], substituted(unit.outputs[name], by)
+            ))  # fmt: skip
+        kept = [name for name in names if re.match(r"carried|register", name)]
+        claims = [self._kept(name, then[name]) for name in kept]
+        words = "a context's registers change only where the unit's do: where a beat of it hands something on"
+        yield Claim("file: kept", words, self.over, (), both(*claims))
+
+    def _kept(self, name: str, then: Term) -> Term:
+        """That a register does what the unit's does, wherever that does not depend on what the datapath gives."""
+        gives = {term: name for name, term in self.elaborated.inputs.items() if re.search(r"\.(next|o)__", name)}
+        two = [substituted(then, {term: value(bit, width(term)) for term in gives}) for bit in (0, -1)]
+        stays = same(*two) if two[0] != two[1] else true()
+        return implies(stays, same(self.machine.next[name], two[0]))
+
+    def stands_still(self) -> Iterator[Claim]:
+        """What a cycle does in which the pipeline does not move."""
+        machine, inputs, outputs = self.machine, self.circuit.inputs, self.circuit.outputs
+        stays = both(*(same(machine.next[name], machine.now[name]) for name in machine.now))
+        stalled = (is_one(outputs["o__valid"]), negated(is_one(inputs["o__ready"])), negated(is_one(inputs["rst"])))
+        words = "a cycle in which a result is not taken changes no register, and takes no beat"
+        taken = both(is_one(inputs["i__valid"]), is_one(outputs["i__ready"]))
+        yield Claim("file: stands still", words, self.over, stalled, both(stays, negated(taken)))
+        idle = (negated(is_one(outputs["o__valid"])),)
+        ways = [[substituted(term, {inputs["o__ready"]: value(bit, 1)}) for term in machine.next.values()]
+                for bit in (0, 1)]  # fmt: skip
+        words = "without a result at the output `o.ready` makes no difference"
+        yield Claim("file: idle", words, self.over, idle, both(*map(same, *ways)))
+
+    # A beat, from the input to the output.
+
+    def _field(self, term: Term, port: str, name: str, at: int = 0) -> Term:
+        key = f"{port}.{name}"
+        if key not in self.fields or at >= len(self.fields[key]):
+            raise InputError(f"{self.unit.name}: the comment of its file must say where {name} is in {port}__payload")
+        return part(term, *self.fields[key][at])
+
+    def _enter(self) -> None:
+        """The beat that enters in cycle 0, and what the specification makes of it there."""
+        self.beat = beat = self._beat()
+        self.first, self.last = (is_one(self._field(beat, "i", name)) for name in ("first", "last"))
+        self.context = self._field(beat, "i", "context")
+        self.exists = either(*(self._is_context(at) for at in range(self.pipeline.contexts)))
+        self.continues = negated(self.first)
+        if self.unit.promotion is not None:
+            beats = self.unit.promotion_beats
+            assert beats is not None
+            self._count(beats)
+        taken = {"rst": value(0, 1), "o__ready": value(1, 1)}
+        enters = taken | {"i__valid": value(1, 1), "i__payload": beat}
+        entry = self.chains["datapath"].latency
+        self.run = cycles(
+            self.machine,
+            self.latency + 2,
+            lambda at: taken if at else enters,
+            lambda at: self._registers_of_contexts() if at == entry else {},
+        )
+        self.entered = (self.exists, self.run[0].of(is_one(self.circuit.outputs["i__ready"])))
+
+    def _beat(self) -> Term:
+        """Any payload, whose context is a constant of its own: what depends on data is compared context by context."""
+        payload = constant("file.beat", width(self.circuit.inputs["i__payload"]))
+        field = self._field(payload, "i", "context")
+        low, bits = self.fields["i.context"][0]
+        self.number = constant("file.context", width(field))
+        above = width(payload) - low - bits
+        high = [part(payload, low + bits, above)] if above else []
+        return packed([*([part(payload, 0, low)] if low else []), self.number, *high])
+
+    def _by_context(self, claim: Term) -> Term:
+        """A claim, for each context by itself: solvers compare what is chosen with what is chosen badly."""
+        numbers = [value(at, width(self.number)) for at in range(self.pipeline.contexts)]
+        each = [(same(self.number, number), substituted(claim, {self.number: number})) for number in numbers]
+        return both(*(implies(chosen, of_chosen) for chosen, of_chosen in each))
+
+    def _registers_of_contexts(self) -> Mapping[str, Term]:
+        """Promotion registers that hold anything, because any beats have written them by then."""
+        names = [name for name in self.machine.now if re.fullmatch(r"register\d+", name)]
+        return {name: constant(f"any.{name}", width(self.machine.now[name])) for name in names}
+
+    def _is_context(self, at: int) -> Term:
+        return same(self.context, value(at, width(self.context)))
+
+    def _of_context(self, name: str, registers: Mapping[str, Term]) -> Term:
+        """A register of the beat's context."""
+        found = registers[f"{name}{self.pipeline.contexts - 1}"]
+        for at in range(self.pipeline.contexts - 1):
+            found = choose(self._is_context(at), registers[f"{name}{at}"], found)
+        return found
+
+    def _count(self, beats: int) -> None:
+        if beats == 1:
+            self.continues, self.promotes = negated(true()), true()
+            return
+        count = self._of_context("count", self.machine.now)
+        index = choose(self.first, value(0, width(count)), count)
+        self.continues = negated(same(index, value(0, width(index))))
+        self.promotes = either(self.last, same(index, value(beats - 1, width(index))))
+
+    def _group(self) -> Circuit:
+        """The steps of the datapath, of this beat."""
+        chain = self.chains["datapath"].circuit
+        carried = self._of_context("carried", self.machine.now)
+        given: dict[str, Term] = {}
+        low = 0
+        for name in self.carried_fields:
+            port = f"i__carried__{name}"
+            bits = width(chain.inputs[port])
+            given[port] = choose(self.continues, part(carried, low, bits), value(0, bits))
+            low += bits
+        for port in chain.inputs:
+            if port == "i__chain":
+                given[port] = choose(self.continues, value(1, 1), value(0, 1))
+            elif found := re.fullmatch(r"i__(a|b|scale_a|scale_b|c)(?:__(\d+))?", port):
+                given[port] = self._field(self.beat, "i", found[1], int(found[2] or 0))
+        if unknown := sorted(chain.inputs.keys() - given.keys()):
+            raise InputError(f"{self.unit.name}: what its first step takes must be known: {', '.join(unknown)} is not")
+        return fixed(chain, given)
+
+    def followed(self) -> Iterator[Claim]:
+        """What comes of the beat."""
+        group, chain = self._group(), self.chains["datapath"]
+        handed_on = packed([group.outputs[f"o__{name}"] for name in self.carried_fields])
+        after = self.run[chain.latency_of_next + 1].registers
+        words = "a beat's context keeps what the steps hand on, from the cycle after that in which it is known"
+        written = same(self._of_context("carried", after), handed_on)
+        yield Claim("file: carried", words, self._over_traffic, self.entered, self._by_context(written))
+        if self.unit.promotion is None:
+            outputs, fmt = group.outputs, self.unit.result.format
+        else:
+            yield from self._promoted(group)
+            outputs, fmt = self._adder(group).outputs, self.unit.promotion.format
+        result = padded(outputs["o__code"], outputs["o__nan"], as_float(fmt).padding, self.unit.nan)
+        yield from self._leaves(self.run[self.latency], result)
+
+    @property
+    def _over_traffic(self) -> str:
+        return f"{self.over}; any traffic behind the beat, in cycles in which the pipeline moves"
+
+    def _leaves(self, cycle: Cycle, result: Term) -> Iterator[Claim]:
+        outputs = self.circuit.outputs
+        valid = cycle.of(is_one(outputs["o__valid"]))
+        payload = cycle.of(outputs["o__payload"])
+        when = f"{self.latency} cycles after a beat"
+        yield Claim("file: closing", f"{when} there is a result just if it is its sum's last", self._over_traffic,
+                    self.entered, op(Kind.EQUAL, valid, self.last))  # fmt: skip
+        closing = (*self.entered, self.last)
+        yield Claim("file: result", f"{when} that is its sum's last its result is what the steps, one after another, "
+                    "make of its fields", self._over_traffic, closing,
+                    self._by_context(same(self._field(payload, "o", "result"), result)))  # fmt: skip
+        yield Claim("file: context", f"{when} that is its sum's last its context is at the output", self._over_traffic,
+                    closing, same(self._field(payload, "o", "context"), self.context))  # fmt: skip
+
+    def _c(self) -> Term:
+        addend = self.unit.operands.addend
+        assert self.unit.promotion is not None
+        if addend is None:
+            return value(0, self.unit.promotion.format.bits)
+        code, padding = self._field(self.beat, "i", "c"), as_float(addend).padding
+        return part(code, padding, width(code) - padding)
+
+    def _adder(self, group: Circuit) -> Circuit:
+        at = self.chains["datapath"].latency
+        register = choose(self.first, self._c(), self._of_context("register", self.run[at].registers))
+        return fixed(
+            self.chains["promotion"].circuit, {"i__register": register, "i__partial": group.outputs["o__code"]}
+        )
+
+    def _promoted(self, group: Circuit) -> Iterator[Claim]:
+        at = self.chains["datapath"].latency + self.chains["promotion"].latency_of_next
+        after = self._of_context("register", self.run[at + 1].registers)
+        written = choose(self.promotes, self._adder(group).outputs["o__code"], self._c())
+        words = "a beat that is promoted writes its context's promotion register; one that opens a sum, the addend"
+        writes = either(self.first, self.promotes)
+        yield Claim(
+            "file: register",
+            words,
+            self._over_traffic,
+            self.entered,
+            self._by_context(implies(writes, same(after, written))),
+        )
+
+
+def _next_of(circuit: Circuit, output: str) -> Term:
+    """What the register is in the next cycle that an output shows. Raises InputError for an output that shows none."""
+    for state in circuit.states.values():
+        if state.now == circuit.outputs[output] and state.next is not None:
+            return state.next
+    raise InputError(f"{output} must be a register")
+
+
+def _chains(paths: Mapping[str, Datapath]) -> dict[str, Chain]:
+    """Each datapath's steps, exported singly, and connected."""
+    steps = {f"{name}.{step.name}": step for name, path in paths.items() for step in path.steps}
+    found = circuits(steps)
+    made = {}
+    for name, path in paths.items():
+        path._MustUse__silence = True  # Amaranth warns of a component of which only the parts are built
+        whole = connected([found[f"{name}.{step.name}"] for step in path.steps])
+        made[name] = Chain(whole, path.latency, path.latency_of_next)
+    return made

@@ -1,0 +1,143 @@
+"""Control is proved for any data, and every fault of it that is made on purpose is refuted by a run from a reset."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from cosim.mutants import DEEPSEEK, HOPPER, Mutant, of_lanes
+from odd_units import unit as odd
+
+from hwsim.prove.control import broken_promise, control_claims
+from hwsim.prove.followed import Control
+from hwsim.prove.invariants import invariants
+from hwsim.prove.logic import Answer, both, is_one, possible
+from hwsim.rtl import dot_unit
+from hwsim.spec import Pipeline, Unit, load_unit, pipeline, steps
+
+SECONDS = 60.0
+DEPTH = 8  # cycles beyond the latency
+FEW = 4  # lanes: control has nothing to do with their number
+PROMOTED = of_lanes(DEEPSEEK, FEW)
+
+UNITS: dict[str, tuple[Unit, Pipeline]] = {
+    "hopper": (load_unit(HOPPER), pipeline(load_unit(HOPPER))),
+    "hopper, every cut": (load_unit(HOPPER), pipeline(load_unit(HOPPER), cuts=steps(load_unit(HOPPER)), contexts=3)),
+    "hopper, one register": (of_lanes(HOPPER, FEW), pipeline(of_lanes(HOPPER, FEW), cuts=())),
+    "deepseek": (load_unit(DEEPSEEK), pipeline(load_unit(DEEPSEEK))),
+    "deepseek, every cut": (
+        of_lanes(DEEPSEEK, FEW),
+        pipeline(of_lanes(DEEPSEEK, FEW), cuts=steps(of_lanes(DEEPSEEK, FEW))),
+    ),
+    "deepseek, one register": (of_lanes(DEEPSEEK, FEW), pipeline(of_lanes(DEEPSEEK, FEW), cuts=(), contexts=1)),
+    "deepseek, a register inside the adder": (
+        of_lanes(DEEPSEEK, FEW),
+        pipeline(of_lanes(DEEPSEEK, FEW), cuts=("promote.sum",), contexts=3),
+    ),
+    "promoted at every group": (odd("tiny-promoted"), pipeline(odd("tiny-promoted"), contexts=5)),
+}
+
+
+def answers(unit: Unit, built: Pipeline) -> dict[str, Answer]:
+    claims = control_claims(unit, built)
+    assert len({claim.name for claim in claims}) == len(claims)
+    return {claim.name: claim.decide(SECONDS) for claim in claims}
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_control_is_proved(name: str) -> None:
+    unit, built = UNITS[name]
+    claims = control_claims(unit, built)
+    assert len(claims) >= (72 if unit.promotion else 50)
+    for claim in claims:
+        assert possible(claim.assumptions), f"{claim.name}: nothing can be as it assumes"
+        assert claim.decide(SECONDS).word == "proved", claim.name
+
+
+@cache
+def followed() -> Control:
+    return Control(PROMOTED, pipeline(PROMOTED, contexts=3))
+
+
+@pytest.mark.parametrize("ghost", ["newest", "writer", "reads", "open"])
+def test_what_invariants_speak_of_can_be(ghost: str) -> None:
+    # Of a ghost that is never set they would say nothing.
+    control = followed()
+    kept = [each.then for each in invariants(control)]
+    assert possible([control.exists, *kept, is_one(getattr(control, ghost)), control.a.has("beat")])
+    assert possible(
+        [both(*kept), control.b.at(control.entry), is_one(control.reads), control.a.beyond(control.written_at)]
+    )
+
+
+def fault(name: str, unit: str, promise: str, function: object, old: str, new: str) -> Mutant:
+    """A fault, and a promise that it breaks as soon as any."""
+    return Mutant(name, unit, (promise,), function, old, new)
+
+
+UNIT = dot_unit.DotUnit
+FAULTS = [
+    fault("no wait for the write-back", HOPPER, "ready", UNIT._ready, "advance & (payload.first | ~waits)", "advance"),
+    fault("every context waits", HOPPER, "ready", UNIT._ready, " & (beat.context == payload.context)", ""),
+    fault("waits a cycle less", HOPPER, "ready", UNIT._ready, "flight[1:-1]", "flight[1:-2]"),
+    fault("waits a cycle more", HOPPER, "ready", UNIT._ready, "flight[1:-1]", "flight[1:]"),
+    fault("waits for closed sums", HOPPER, "ready", UNIT._ready, " & ~beat.last", ""),
+    fault("first waits too", HOPPER, "ready", UNIT._ready, "(payload.first | ~waits)", "~waits"),
+    fault("ready while it stands still", HOPPER, "ready", UNIT._ready, "advance & (payload.first", "(payload.first"),
+    fault("valid is not reset", HOPPER, "result.none", UNIT._flight, 'valid{stage}")',
+          'valid{stage}", reset_less=True)'),
+    fault("result not held", HOPPER, "datapath.enable", UNIT.elaborate, "~self.o.valid | self.o.ready", "1"),
+    fault("never moves behind a result", HOPPER, "ready", UNIT.elaborate, "~self.o.valid | self.o.ready",
+          "~self.o.valid"),
+    fault("datapath moves alone", HOPPER, "datapath.enable", UNIT._operands, "path.enable.eq(advance)",
+          "path.enable.eq(1)"),
+    fault("result of an open sum", HOPPER, "result", UNIT._flight, "valid & beat.last",
+          "valid & (beat.last | beat.first)"),
+    fault("context of the beat behind", HOPPER, "result.context", UNIT._flight, "context.eq(beat.context)",
+          "context.eq(stages[-2].beat.context)"),
+    fault("code without its padding", HOPPER, "result.code", UNIT._output, "Cat(Const(0, fmt.padding), path.o.code)",
+          "Cat(path.o.code, Const(0, fmt.padding))"),
+    fault("NaN not marked", HOPPER, "result.code", UNIT._output, "path.o.nan, nan,", "path.o.nan, nan - 1,"),
+    fault("contexts stay open", HOPPER, "misuse", UNIT._misuse, "opened[at].eq(~payload.last)", "opened[at].eq(1)"),
+    fault("misuse not seen", HOPPER, "misuse", UNIT._misuse, "~(payload.first | is_open)",
+          "(payload.first & ~is_open)"),
+    fault("unknown context not seen", HOPPER, "misuse.context", UNIT._misuse, "~exists | ~(", "~("),
+    fault("first continues", HOPPER, "chain", UNIT._position, "return ~payload.first", "return Const(1)"),
+    fault("carried of context 0", HOPPER, "carried.over", UNIT._carry, "carried.of(context)",
+          "carried.of(Const(0, len(context)))"),
+    fault("carried not gated", HOPPER, "carried.none", UNIT._carry, "Mux(continues, carried.of(context), 0)",
+          "carried.of(context)"),
+    fault("carried of the beat behind", HOPPER, "carried.over", UNIT._carry, "flight[path.latency_of_next]",
+          "flight[path.latency_of_next - 1]"),
+    fault("carried written to every context", HOPPER, "carried.over", dot_unit.ContextRegisters.store,
+          "when & (context == Const(at, len(context)))", "when"),
+    fault("promoted a group early", DEEPSEEK, "chain", UNIT._position, "index == beats - 1", "index == beats - 2"),
+    fault("count not restarted", DEEPSEEK, "chain", UNIT._position, "Mux(promotes, 0, index + 1)", "index + 1"),
+    fault("count of first ignored", DEEPSEEK, "chain", UNIT._position,
+          "Mux(payload.first, 0, counts.of(payload.context))", "counts.of(payload.context)"),
+    fault("register begins with its last sum", DEEPSEEK, "register.opens", UNIT._promotion,
+          "Mux(entering.first, entering.c, registers.of(entering.context))", "registers.of(entering.context)"),
+    fault("register of context 0", DEEPSEEK, "register.continues", UNIT._promotion, "registers.of(entering.context)",
+          "registers.of(Const(0, len(entering.context)))"),
+    fault("every beat writes the register", DEEPSEEK, "register.continues", UNIT._promotion,
+          "valid & (leaving.first | leaving.promotes)", "valid"),
+    fault("addend not kept", DEEPSEEK, "register.continues", UNIT._promotion, "leaving.first | leaving.promotes",
+          "leaving.promotes"),
+    fault("sum and addend exchanged", DEEPSEEK, "register.continues", UNIT._promotion,
+          "Mux(leaving.promotes, adder.next.code, leaving.c)", "Mux(leaving.promotes, leaving.c, adder.next.code)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mutant", FAULTS, ids=lambda mutant: mutant.name)
+def test_a_fault_of_control_is_refuted(mutant: Mutant) -> None:
+    # Few registers and groups: the sooner a sum is promoted, the shorter is the run.
+    unit = odd("tiny-promoted") if mutant.unit == DEEPSEEK else of_lanes(HOPPER, FEW)
+    built = pipeline(unit, cuts=("round",) if mutant.unit == DEEPSEEK else None, contexts=3)
+    with mutant.applied():
+        refuted = [name for name, answer in answers(unit, built).items() if answer.word == "refuted"]
+        # A run from a reset, not only a step of an induction that does not hold.
+        found = broken_promise(Control(unit, built), built.latency + DEPTH)
+    assert refuted
+    assert found is not None
+    assert found.name in mutant.caught_by
+    assert len(found.inputs) == found.cycle
