@@ -27,6 +27,8 @@ class Silent(Exception):
     """Raised where a child process was ended because it made no progress for so long."""
 
 
+# A child becomes its command only once somebody watches over it: where this process is killed before, it never does.
+WHEN_TOLD = 'read -r go && exec "$@" </dev/null'
 POLL = 0.25  # seconds between two looks at a child that must make progress
 
 
@@ -56,17 +58,18 @@ def run(
             if _stopped.is_set():
                 raise Stopped
             child = subprocess.Popen(
-                list(command),
+                ["/bin/sh", "-c", WHEN_TOLD, "sh", *command],
                 cwd=cwd,
                 env=dict(environment),
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 start_new_session=True,
             )
             _running.add(child)
         try:
             with ended_with_us(child.pid):
+                _begin(child)
                 status = _waited(child, seconds, (log, *([progress] if progress else [])), silence)
         finally:
             with _lock:
@@ -74,6 +77,13 @@ def run(
     if _stopped.is_set():
         raise Stopped
     return status
+
+
+def _begin(child: subprocess.Popen[bytes]) -> None:
+    """Let a child become its command."""
+    assert child.stdin is not None
+    with contextlib.suppress(BrokenPipeError), child.stdin as told:
+        told.write(b"go\n")
 
 
 def _waited(child: subprocess.Popen[bytes], seconds: float | None, watched: Sequence[Path], silence: float) -> int:

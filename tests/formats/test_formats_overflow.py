@@ -155,7 +155,7 @@ def test_faulty_ends_of_the_loops_are_seen(
     x, given = singles(EVERY[name]), (Rounding(mode), Overflow.IEEE)
     check_loops(name, x, *given, [fast._by_arithmetic])
     right = fast.encoder_parameters
-    monkeypatch.setattr(fast, "encoder_parameters", lambda *chosen: right(*chosen)._replace(**other))
+    monkeypatch.setattr(fast, "encoder_words", lambda *chosen: fast.packed(right(*chosen)._replace(**other)))
     with pytest.raises(AssertionError):
         check_loops(name, x, *given, [fast._by_arithmetic])
 

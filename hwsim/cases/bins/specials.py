@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product as cross
+from typing import assert_never
 
 from hwsim.cases.bench import Bench
 from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits
@@ -11,6 +12,7 @@ from hwsim.cases.bins.operands import named
 from hwsim.cases.bins.sampled import SampledGroup
 from hwsim.cases.landmarks import infinities, nans, negate, numbers, zeros
 from hwsim.formats import Class, Format
+from hwsim.model.rounding import rounds_inward
 from hwsim.model.terms import Term
 
 
@@ -69,10 +71,13 @@ def _infinity(facts: UnitFacts, out: Declared) -> None:
     opposed = out.bin("G10", "infinities of both signs in two lanes", neither or facts.single)
     against, alike, addend = -1, -1, [-1, -1]
     if facts.addends:
-        special = _no_infinite_addend(facts)
-        against = out.bin("G10", "infinite product against an infinite addend", neither or special)
-        alike = out.bin("G10", "infinite product and an infinite addend of its sign", neither or special)
-        addend = [out.bin("G10", f"{sign} infinite addend, finite products", special) for sign in MARKS]
+        special = [_no_infinite_addend(facts, sign) for sign in (0, 1)]
+        both = special[0] and special[1]
+        against = out.bin("G10", "infinite product against an infinite addend", neither or both)
+        alike = out.bin("G10", "infinite product and an infinite addend of its sign", neither or both)
+        addend = [
+            out.bin("G10", f"{mark} infinite addend, finite products", special[sign]) for sign, mark in enumerate(MARKS)
+        ]
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
@@ -101,14 +106,40 @@ def _any_nan(products: tuple[Term, ...]) -> bool:
     return any(term.cls is Class.NAN for term in products)
 
 
-def _no_infinite_addend(facts: UnitFacts) -> str | None:
-    """Why no addend of a group is infinite, or None."""
+def _no_infinite_addend(facts: UnitFacts, sign: int) -> str | None:
+    """Why no addend of a group is an infinity of that sign, or None."""
     fmt = facts.bench.addend_format
     if fmt is not None:
         return _no_infinity(fmt)
-    if facts.range.overflow or any(infinities(factor) for factor in facts.factors):
+    rule = facts.unit.result
+    if facts.range.overflow and _beyond(facts, sign) is Class.INFINITY:
         return None
-    return f"an addend is a partial sum, {facts.names} has no infinity, and sums of finite products never overflow"
+    infinite = any(infinities(factor) for factor in facts.factors)
+    if infinite and rule.overflow != "saturate" and facts.result.infinities:
+        return None
+    if not facts.range.overflow and not infinite:
+        return f"an addend is a partial sum, {facts.names} has no infinity, and sums of finite products never overflow"
+    return (
+        f"an addend is a partial sum in {facts.result.name}, and none is infinite with result.overflow: {rule.overflow}"
+    )
+
+
+def _beyond(facts: UnitFacts, sign: int) -> Class:
+    """What too large a finite sum of a sign becomes."""
+    fmt, rule = facts.result, facts.unit.result
+    match rule.overflow:
+        case "saturate" | "propagate" | "wrap":
+            return Class.NORMAL
+        case "infinity":
+            return Class.INFINITY
+        case "nan":
+            return Class.NAN
+        case "ieee":
+            if rounds_inward(fmt, sign, rule.rounding):
+                return Class.NORMAL
+            return Class.INFINITY if fmt.infinities else Class.NAN
+        case _:
+            assert_never(rule.overflow)
 
 
 def _no_nan_addend(facts: UnitFacts) -> str | None:
@@ -117,13 +148,10 @@ def _no_nan_addend(facts: UnitFacts) -> str | None:
     if fmt is not None:
         return no_nan(fmt)
     scales = () if facts.unit.scale is None else facts.bench.scale_formats
-    if (
-        _no_infinite_addend(facts) is None
-        or any(no_nan(f) is None for f in facts.factors)
-        or any(f.nan for f in scales)
-    ):
+    overflows = facts.range.overflow and Class.NAN in (_beyond(facts, 0), _beyond(facts, 1))
+    if overflows or any(no_nan(f) is None or infinities(f) for f in facts.factors) or any(f.nan for f in scales):
         return None
-    return f"an addend is a partial sum, and no operand of {facts.names} is NaN or infinite"
+    return f"an addend is a partial sum, none overflows to NaN, and no operand of {facts.names} is NaN or infinite"
 
 
 def _zeros(facts: UnitFacts, out: Declared) -> None:
