@@ -22,6 +22,6 @@ from hwsim.cli import (
 from hwsim.cli.app import app
 
 __all__ = [
-    "app", "capture", "check", "codec", "cosim", "docs", "doctor", "dut", "explain", "export", "formats", "gemm", "prove", "rtl",
-    "study", "units", "vectors", "verilator",
+    "app", "capture", "check", "codec", "cosim", "docs", "doctor", "dut", "explain", "export", "formats", "gemm",
+    "prove", "rtl", "study", "units", "vectors", "verilator",
 ]  # fmt: skip

@@ -1,29 +1,26 @@
 """The claims of an aligned sum: each step of its datapath against the model's own functions, and how they compose.
 
-Between steps stand relations: how the RTL's signals say what the model's terms are. A product of exponent e is `exp` = e
-+ the bias of products and at least 1, a product of zero has `exp` = 0 and `sig` = 0, an addend of exponent e is e + the
-same bias. Each step is proved for every input for which the relation before it holds, and so the relation after it does.
+Between steps stand relations: how the RTL's signals say what the model's terms are. A product of exponent e is `exp` =
+e + the bias of products and at least 1, a product of zero has `exp` = 0 and `sig` = 0, an addend of exponent e is e +
+the same bias. Each step is proved for every input for which the relation before it holds, and so is the relation after
+it.
 
-A group is one of three, which are all: one of its terms is special; or none, and no product is other than zero; or none,
-and at least one is.
+A group is one of three, which are all: one of its terms is special; or none, and no product is other than zero; or
+none, and at least one is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal, assert_never
+from typing import Any
 
-from hwsim.formats import Class, Fields, FloatFormat
+from hwsim.formats import Class, FloatFormat
 from hwsim.model.addition import combine_specials
-from hwsim.model.definition import Definition
-from hwsim.model.scales import scale_exponent
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.terms import addend_term, factor, product
+from hwsim.model.terms import addend_term
 from hwsim.model.window import align
 from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import circuits, connected, fixed
+from hwsim.prove.circuits import connected, fixed
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.linear import Bounded, Form, Forms, Variable, form
 from hwsim.prove.logic import (
@@ -42,64 +39,13 @@ from hwsim.prove.logic import (
     width,
 )
 from hwsim.prove.maxima import without_maxima
-from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, ite, paths
-from hwsim.rtl.datapath import datapath
-from hwsim.rtl.numbers import FieldRange, WindowRanges
-from hwsim.spec import AlignedSum, Unit
-
-SPECIAL = ("nan", "positive", "negative")
+from hwsim.prove.operands import OperandClaims
+from hwsim.prove.relations import SPECIAL, each, exactly, holds
+from hwsim.prove.symbolic import Integer, Path, as_integer, ite, paths
 
 
-def holds(truth: object) -> Term:
-    """A condition as a term."""
-    return truth.term if isinstance(truth, Truth) else true() if truth else negated(true())
-
-
-def exactly(number: object, low: int, high: int) -> Term:
-    """That an integer is from low to high."""
-    return both(holds(as_integer(number) >= low), holds(as_integer(number) <= high))
-
-
-def each(found: Sequence[Path[Term]]) -> Term:
-    """What holds on every path."""
-    return both(*(implies(path.condition, path.result) for path in found))
-
-
-@dataclass(frozen=True)
-class Segments:
-    """The steps of a datapath, joined where no relation stands between them."""
-
-    decode: Circuit
-    multiply: Circuit
-    products: Circuit
-    maximum: Circuit
-    align: Circuit
-    sum: Circuit
-    round: Circuit
-
-    @classmethod
-    def of(cls, unit: Unit, cuts: Sequence[str]) -> Segments:
-        """Those of a unit, as these cuts divide its trees."""
-        steps = circuits({step.name: step for step in datapath(unit, cuts).steps})
-
-        def part(*names: str) -> Circuit:
-            return connected([circuit for name, circuit in steps.items() if name.split(".")[0] in names])
-
-        return cls(
-            steps["decode"], steps["multiply"], part("decode", "multiply"), part("maximum"), part("distance", "align"), part("sum"),
-            part("magnitude", "normalize", "round"),
-        )  # fmt: skip
-
-
-class AlignedClaims:
+class AlignedClaims(OperandClaims):
     """All claims about the datapath of a unit of method `aligned`."""
-
-    def __init__(self, unit: Unit, cuts: Sequence[str] = ()):
-        assert isinstance(unit.sum, AlignedSum)
-        self.unit, self.rule = unit, unit.sum
-        self.n, self.model = WindowRanges(unit), Definition(unit, keep=False)
-        self.parts = Segments.of(unit, cuts)
-        self.lifted = not self.n.subnormal_sums
 
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps."""
@@ -112,285 +58,9 @@ class AlignedClaims:
         yield from self._no_product()
         yield from self._special()
 
-    # Products.
-
-    @cached_property
-    def _neutral(self) -> dict[str, Term]:
-        """Inputs of the first steps that are +0, with scales of 1."""
-        given = {}
-        for name, term in self.parts.products.inputs.items():
-            one = 0
-            for side, fmt in zip(("scale_a", "scale_b"), self.n.scales, strict=False):
-                one = fmt.bias if side in name else one
-            given[name] = value(one, width(term))
-        return given
-
-    def _lane(self, lane: int) -> dict[str, str]:
-        """The names of the inputs that a lane's product depends on."""
-        names = {"a": f"i__a__{lane}", "b": f"i__b__{lane}"}
-        for side, blocks in zip(("scale_a", "scale_b"), self.n.scale_blocks, strict=True):
-            if blocks:
-                names[side] = f"i__{side}__{lane // -(-self.n.lanes // blocks)}"
-        return names
-
-    def _products(self) -> Iterator[AnyClaim]:
-        for side, fmt in (("a", self.n.a), ("b", self.n.b)):
-            yield self._factor(side, fmt)
-        if self.n.scales:
-            yield self._scales()
-        yield self._product()
-        yield FormClaim(
-            "lanes: products", "every lane makes the same of its operands", f"{self.n.lanes} lanes", self._lanes_alike
-        )
-        yield self._gathered()
-
-    def _factor(self, side: Literal["a", "b"], fmt: FloatFormat) -> Claim:
-        circuit = self.parts.decode
-        port = circuit.inputs[f"i__{side}__0"]
-        sign, bexp, sig, nan, inf = self._factor_ports(circuit.outputs, side, "o")
-
-        def is_fields(fields: Fields) -> Term:
-            is_nan, is_inf = is_one(nan), is_one(inf)
-            match fields.cls:
-                case Class.NAN:
-                    return is_nan
-                case Class.INFINITY:
-                    return both(
-                        negated(is_nan), is_inf, holds(Integer.unsigned(sig) != 0), self._equal(sign, fields.sign)
-                    )
-                case Class.ZERO:
-                    return both(negated(is_nan), negated(is_inf), self._equal(sig, 0), self._equal(sign, fields.sign))
-                case Class.NORMAL | Class.SUBNORMAL:
-                    right = [self._equal(sig, fields.sig), holds(as_integer(fields.sig) != 0)]
-                    right += [self._equal(bexp, fields.exp + FieldRange.of(fmt).bias), self._equal(sign, fields.sign)]
-                    return both(negated(is_nan), negated(is_inf), *right)
-                case _:
-                    assert_never(fields.cls)
-
-        operands, code = self.unit.operands, Integer.unsigned(port)
-        found = paths(lambda: factor(operands.factor(side), operands.convert, operands.daz, operands.zeros, code))
-        within = exactly(Integer.unsigned(bexp), 1, FieldRange.of(fmt).most)
-        fits = implies(both(negated(is_one(nan)), negated(is_one(inf)), holds(Integer.unsigned(sig) != 0)), within)
-        claim = each([Path(path.condition, is_fields(path.result)) for path in found])
-        return Claim(
-            f"factor: {side}",
-            "a decoded code is the model's factor",
-            f"codes of {fmt.name}",
-            (),
-            both(claim, fits),
-            (port,),
-        )
-
-    @staticmethod
-    def _equal(port: Term, number: object) -> Term:
-        return holds(Integer.unsigned(port) == number)
-
-    @staticmethod
-    def _factor_ports(ports: Mapping[str, Term], side: str, prefix: str) -> list[Term]:
-        return [ports[f"{prefix}__{side}__0__{field}"] for field in ("sign", "bexp", "sig", "nan", "inf")]
-
-    def _scales(self) -> Claim:
-        circuit, names = self.parts.decode, self._lane(0)
-        ports = [circuit.inputs[names[side]] for side in ("scale_a", "scale_b")]
-        x, y = map(Integer.unsigned, ports)
-        fmt_a, fmt_b = self.n.scales
-        found = paths(lambda: scale_exponent(fmt_a, x, fmt_b, y))  # type: ignore[arg-type]
-        outputs = fixed(
-            circuit, {name: term for name, term in self._neutral.items() if name not in names.values()}
-        ).outputs
-        nan, exp = is_one(outputs["o__special__nan"]), outputs["o__scale_exp__0"]
-        right = [
-            Path(path.condition, nan if path.result is None
-                 else both(negated(nan), self._equal(exp, path.result + fmt_a.bias + fmt_b.bias)))
-            for path in found
-        ]  # fmt: skip
-        return Claim(
-            "scales", "two codes are the exponent that the model's scales have, or NaN", "codes of both scales",
-            (), each(right), tuple(ports),
-        )  # fmt: skip
-
-    def _product(self) -> Claim:
-        """One lane, of decoded factors: what no code decodes to is left out."""
-        circuit, n = self.parts.multiply, self.n
-        neutral = {name: value(0, width(term)) for name, term in circuit.inputs.items() if "__0" not in name}
-        outputs, known, fields = fixed(circuit, neutral).outputs, [], []
-        for side, fmt in (("a", n.a), ("b", n.b)):
-            ports = self._factor_ports(circuit.inputs, side, "i")
-            sign, bexp, sig, nan, inf = ports
-            finite = both(negated(is_one(nan)), negated(is_one(inf)), holds(Integer.unsigned(sig) != 0))
-            known += [
-                implies(finite, exactly(Integer.unsigned(bexp), 1, FieldRange.of(fmt).most)),
-                implies(is_one(inf), holds(Integer.unsigned(sig) != 0)),
-            ]  # fmt: skip
-            fields.append((ports, FieldRange.of(fmt)))
-        scale: object = 0
-        if n.scales:
-            codes = Integer.unsigned(circuit.inputs["i__scale_exp__0"])
-            known.append(holds(codes <= n.scale_most))
-            scale = codes.between(0, n.scale_most) - sum(fmt.bias for fmt in n.scales)
-
-        def decoded(ports: list[Term], span: FieldRange) -> Fields:
-            sign, bexp, sig, nan, inf = ports
-            if Truth(is_one(nan)):
-                return Fields(0, 0, 0, Class.NAN)
-            if Truth(is_one(inf)):
-                return Fields(Integer.unsigned(sign), 0, 0, Class.INFINITY)  # type: ignore[arg-type]
-            size = Integer.unsigned(sig)
-            if not size:
-                return Fields(Integer.unsigned(sign), 0, 0, Class.ZERO)  # type: ignore[arg-type]
-            exp = Integer.unsigned(bexp).between(1, span.most) - span.bias
-            return Fields(Integer.unsigned(sign), exp, size, Class.NORMAL)  # type: ignore[arg-type]
-
-        def lane() -> ModelTerm:
-            x, y = (decoded(*each) for each in fields)
-            return self.model.scaled(product(x, y, n.product_fraction_bits), scale)  # type: ignore[arg-type]
-
-        found = [Path(path.condition, self._is_product(outputs, path.result)) for path in paths(lane, known)]
-        show = [term for name, term in circuit.inputs.items() if "__0" in name]
-        return Claim(
-            "lane: product", "a lane's term is the model's product, and its flags say what is special",
-            "decoded factors of a lane", tuple(known), each(found), tuple(show),
-        )  # fmt: skip
-
-    def _is_product(self, outputs: Mapping[str, Term], term: ModelTerm) -> Term:
-        sign, exp, sig = (Integer.unsigned(outputs[f"o__terms__0__{field}"]) for field in ("sign", "exp", "sig"))
-        special = self._special_as(outputs, term)
-        match term.cls:
-            case Class.NORMAL:
-                right = [exp == term.exp + self.n.product_bias, sig != 0, sign == term.sign, exp >= 1]
-                within = [exp <= self.n.product_most, sig <= self._most_sig]
-                return both(special, holds(sig == term.sig), *map(holds, (*right, *within)))
-            case Class.ZERO:
-                return both(special, holds(exp == 0), holds(sig == 0))
-            case _:
-                return special
-
-    @property
-    def _most_sig(self) -> int:
-        return ((2 << self.n.a.fraction_bits) - 1) * ((2 << self.n.b.fraction_bits) - 1)
-
-    def _special_as(self, outputs: Mapping[str, Term], term: ModelTerm) -> Term:
-        """That flags say of a term what is special about it."""
-        nan, positive, negative = (outputs[f"o__special__{flag}"] for flag in SPECIAL)
-        match term.cls:
-            case Class.NAN:
-                return is_one(nan)
-            case Class.INFINITY:
-                sign = as_integer(term.sign)
-                said = holds(Integer.unsigned(negative) == sign), holds(Integer.unsigned(positive) == 1 - sign)
-                return both(negated(is_one(nan)), *said)
-            case _:
-                return both(*(negated(is_one(flag)) for flag in (nan, positive, negative)))
-
-    def _lanes_alike(self) -> bool:
-        front, first = self.parts.products, self._lane(0)
-        for lane in range(1, self.n.lanes):
-            by = {front.inputs[first[side]]: front.inputs[name] for side, name in self._lane(lane).items()}
-            for part in ("sign", "exp", "sig"):
-                term = substituted(front.outputs[f"o__terms__0__{part}"], by)
-                if term != front.outputs[f"o__terms__{lane}__{part}"]:
-                    return False
-        return True
-
-    def _gathered(self) -> Claim:
-        """A flag of the whole is set where one of a term alone is."""
-        front = self.parts.products
-        wanted = []
-        for flag in SPECIAL:
-            alone = []
-            for lane in range(self.n.lanes):
-                mine = self._lane(lane).values()
-                others = {name: term for name, term in self._neutral.items() if name not in mine}
-                alone.append(is_one(fixed(front, others).outputs[f"o__special__{flag}"]))
-            addend = {
-                name: term for name, term in self._neutral.items() if name.startswith(("i__a__", "i__b__", "i__sc"))
-            }
-            alone.append(is_one(fixed(front, addend).outputs[f"o__special__{flag}"]))
-            wanted.append(same(is_one(front.outputs[f"o__special__{flag}"]), either(*alone)))
-        return Claim(
-            "flags: gathered", "a flag is set where a lane or the addend alone would set it", "all operands",
-            (), both(*wanted), tuple(front.inputs.values()),
-        )  # fmt: skip
-
-    # Addends.
-
-    def _addends(self) -> Iterator[Claim]:
-        front = self.parts.products
-        quiet = {
-            name: term for name, term in self._neutral.items() if name.startswith(("i__a__", "i__b__", "i__scale"))
-        }
-        alone = fixed(front, quiet)
-        for name, fmt, port, chain in self._sources():
-            outputs = fixed(alone, {"i__chain": value(chain, 1)}).outputs
-            code, clean = self._code_of(fmt, front.inputs[port], padded=name == "c")
-            found = paths(lambda fmt=fmt, code=code: addend_term(fmt, code), [clean])  # type: ignore[misc]
-            claim = each([Path(path.condition, self._is_addend(outputs, fmt, path.result)) for path in found])
-            yield Claim(
-                f"addend: {name}", "it is the model's term, moved to the products' exponents", f"codes of {fmt.name}",
-                (clean,), claim, (front.inputs[port],),
-            )  # fmt: skip
-        if self.n.window_addend is None:
-            outputs = fixed(alone, {"i__chain": value(0, 1)}).outputs
-            zero = ModelTerm(0, 0, 0, 0, Class.ZERO)
-            yield Claim(
-                "addend: none", "a group that continues nothing adds +0", "all that is carried",
-                (), self._is_addend(outputs, self.n.result, zero), (front.inputs["i__carried__code"],),
-            )  # fmt: skip
-
-    def _sources(self) -> Iterator[tuple[str, FloatFormat, str, int]]:
-        if self.n.window_addend is not None:
-            yield "c", self.n.window_addend, "i__c", 0
-        yield "partial sum", self.n.result, "i__carried__code", 1
-
-    @staticmethod
-    def _code_of(fmt: FloatFormat, port: Term, padded: bool) -> tuple[object, Term]:
-        """A port's code in its container, and that its padding is zeros: what the model takes."""
-        code = Integer.unsigned(port)
-        if not padded:
-            return code << fmt.padding, true()
-        clean = true()
-        if fmt.padding:
-            clean = same(op(Kind.BV_EXTRACT, port, indices=[fmt.padding - 1, 0]), value(0, fmt.padding))
-        return code, clean
-
-    def _addend_fields(self, ports: Mapping[str, Term], prefix: str) -> tuple[Integer, Integer, Integer]:
-        sign, exp, sig = (ports[f"{prefix}__addend__{field}"] for field in ("sign", "exp", "sig"))
-        signed = self.n.addend_exp[0] < 0
-        return Integer.unsigned(sign), (Integer.signed if signed else Integer.unsigned)(exp), Integer.unsigned(sig)
-
-    def _is_addend(self, outputs: Mapping[str, Term], fmt: FloatFormat, term: ModelTerm) -> Term:
-        sign, exp, sig = self._addend_fields(outputs, "o")
-        special, within = self._special_as(outputs, term), exactly(exp, *self.n.addend_exp)
-        if term.cls not in (Class.NORMAL, Class.ZERO):
-            return special
-        if term.cls is Class.ZERO:
-            return both(special, holds(sig == 0), within)
-        kept = self._kept(term)
-        normal = both(
-            holds(exp == term.exp + self.n.product_bias), holds(sig == kept), holds(sign == term.sign), within
-        )
-        if not self.lifted:
-            return both(special, normal)
-        # A lifted subnormal has a hidden bit, if a bit of it is kept at all, one exponent below the least.
-        small = holds(as_integer(term.sig) < 1 << fmt.fraction_bits)
-        hidden = ite(as_integer(kept) == 0, 0, 1 << self.n.addend_fraction_bits)
-        lifted = both(
-            holds(exp == term.exp + self.n.product_bias - 1),
-            holds(sig == kept + hidden),
-            holds(sign == term.sign),
-            within,
-        )
-        return both(special, implies(small, lifted), implies(negated(small), normal))
-
-    def _kept(self, term: ModelTerm) -> object:
-        """A term's significand with the fraction bits that count."""
-        bits = self.n.addend_fraction_bits - term.fraction_bits
-        sig = as_integer(term.sig)
-        return sig << bits if bits >= 0 else sig >> -bits
-
     # The largest exponent.
 
-    def _max_exp(self, ports: Mapping[str, Term], name: str) -> Integer:
+    def _max_exp(self, ports: Mapping[str, Term], name: str) -> Any:
         return (Integer.signed if self.n.max_exp[0] < 0 else Integer.unsigned)(ports[name])
 
     def _maximum(self) -> Iterator[AnyClaim]:
@@ -521,7 +191,7 @@ class AlignedClaims:
         """Beside a product a lifted subnormal leaves in the window what the subnormal itself would."""
         circuit, n = self.parts.align, self.n
         sign, exp, sig = self._addend_fields(circuit.inputs, "i")
-        claims, assumptions = [], []
+        claims = []
         ones, carry = (circuit.outputs[f"o__aligned__{n.lanes}__{field}"] for field in ("ones", "carry"))
         found = Integer.signed(ones) + Integer.unsigned(carry)
         for _, fmt, _, _ in self._sources():
@@ -539,7 +209,7 @@ class AlignedClaims:
             claims.append(implies(here, each([Path(one.condition, holds(found == one.result)) for one in found_paths])))
         return Claim(
             "addend: lifted", "beside a product a subnormal with a hidden bit leaves what it leaves without",
-            "subnormal addends", (*known, *assumptions), both(*claims),
+            "subnormal addends", tuple(known), both(*claims),
             tuple(term for name, term in circuit.inputs.items() if "addend" in name or name == "i__max_exp"),
         )  # fmt: skip
 
@@ -553,7 +223,8 @@ class AlignedClaims:
     def _is_sum(self) -> bool:
         circuit, n = self.parts.sum, self.n
         inputs: dict[str, Form] = {}
-        known, wanted = [], {}
+        known = []
+        wanted: dict[Variable, int] = {}
         for lane in range(n.lanes + 1):
             ones, carry = (circuit.inputs[f"i__aligned__{lane}__{field}"] for field in ("ones", "carry"))
             top = width(ones) - 1
@@ -625,7 +296,7 @@ class AlignedClaims:
                 f"codes of {fmt.name}", (clean,), each(results), (front.inputs[port],),
             )  # fmt: skip
 
-    def _special(self) -> Iterator[Claim]:
+    def _special(self) -> Iterator[AnyClaim]:
         """A group with a special term: flags alone decide the code."""
         circuit, n = self.parts.round, self.n
         nan, positive, negative = (is_one(circuit.inputs[f"i__special__{flag}"]) for flag in SPECIAL)

@@ -13,7 +13,7 @@ from hwsim.prove.logic import Kind, Term, constant, op, value, width
 
 
 @dataclass(frozen=True)
-class State:
+class Register:
     """A register: its value now, and the next one; None where nothing writes it."""
 
     now: Term
@@ -26,7 +26,7 @@ class Circuit:
 
     inputs: Mapping[str, Term]
     outputs: Mapping[str, Term]
-    states: Mapping[str, State] = field(default_factory=dict)
+    states: Mapping[str, Register] = field(default_factory=dict)
 
 
 def _bit(kind: object) -> Callable[..., Term]:
@@ -67,7 +67,7 @@ class _Reader:
         self.inputs: dict[str, Term] = {}
         self.outputs: dict[str, Term] = {}
         self.names: dict[str, str] = {}
-        self.states: dict[str, State] = {}
+        self.states: dict[str, Register] = {}
 
     def line(self, words: list[str]) -> None:
         """One line, without its comment."""
@@ -84,7 +84,7 @@ class _Reader:
                 self._free(number, kind, rest)
             case "next":
                 name = self.names[rest[1]]
-                self.states[name] = State(self.nodes[rest[1]], self.node(rest[2]))
+                self.states[name] = Register(self.nodes[rest[1]], self.node(rest[2]))
             case "init":
                 pass  # the value at power-up: a proof begins in any state, and resets it
             case _:
@@ -97,7 +97,7 @@ class _Reader:
         if kind == "input":
             self.inputs[name] = term
         else:
-            self.states[name] = State(term)
+            self.states[name] = Register(term)
 
     def _made(self, kind: str, rest: list[str]) -> Term:
         bits = self.sorts[rest[0]]

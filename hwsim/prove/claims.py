@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hwsim.prove.logic import Answer, Term, ask, possible, true
+from hwsim.prove.logic import Decided, Term, ask, possible, true
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class Claim:
 
     solver = "bitwuzla"
 
-    def decide(self, seconds: float) -> Answer:
+    def decide(self, seconds: float) -> Decided:
         """What the solver says. A claim of assumptions that cannot hold together is refuted: it says nothing."""
         if self.assumptions and not possible(self.assumptions, seconds):
-            return Answer("refuted", 0.0, {})
+            return Decided("refuted", 0.0, {})
         return ask(self.claim, self.assumptions, seconds, self.show)
 
 
@@ -44,11 +44,11 @@ class FormClaim:
 
     solver = "linear forms"
 
-    def decide(self, seconds: float) -> Answer:
+    def decide(self, seconds: float) -> Decided:
         """Whether they are."""
         start = time.monotonic()
         word = "proved" if self.holds() else "undecided"
-        return Answer(word, time.monotonic() - start)  # type: ignore[arg-type]
+        return Decided(word, time.monotonic() - start)  # type: ignore[arg-type]
 
 
 AnyClaim = Claim | FormClaim

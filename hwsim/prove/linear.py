@@ -1,4 +1,4 @@
-"""Sums as linear forms: whether a circuit adds up its inputs, which a solver of bits does not decide from eight terms on.
+"""Sums as linear forms: whether a circuit adds its inputs, which a solver of bits does not decide from eight terms on.
 
 A bit vector is a form a0 + a1 x1 + a2 x2 + ... modulo 2^width, and where the bounds of the form say that nothing wraps
 round, the form itself. Parts of a form become variables of their own, and meet again where they are put together.
@@ -190,7 +190,7 @@ class Forms:
         return Form(bits, 0, {part: 1}) if low else form(bits, given.constant, given.factors, part)
 
     def _joined(self, children: list[Form]) -> Form:
-        """A concatenation, the high part first: high * 2^(bits of low) + low, in which parts of a form find together."""
+        """A concatenation, the high part first: high * 2^(bits of low) + low; parts of a form find together."""
         whole = children[0]
         for low in children[1:]:
             whole = self._pair(whole, self._unsigned(low))

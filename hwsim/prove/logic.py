@@ -108,15 +108,15 @@ def part(term: Term, low: int, bits: int) -> Term:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What the solver said of a question, and after how many seconds. model: values of constants, where it is refuted."""
+class Decided:
+    """What the solver said of a question, and after how many seconds. model: values of constants that refute it."""
 
     word: Word
     seconds: float
     model: Mapping[str, int] | None = None
 
 
-def ask(claim: Term, assumptions: Iterable[Term] = (), seconds: float = 60.0, show: Iterable[Term] = ()) -> Answer:
+def ask(claim: Term, assumptions: Iterable[Term] = (), seconds: float = 60.0, show: Iterable[Term] = ()) -> Decided:
     """Whether a claim holds wherever the assumptions do. show: constants whose values refute it, if any do."""
     start = time.monotonic()
     options = bw.Options()
@@ -129,11 +129,11 @@ def ask(claim: Term, assumptions: Iterable[Term] = (), seconds: float = 60.0, sh
     result = solver.check_sat()
     spent = time.monotonic() - start
     if result == bw.Result.UNSAT:
-        return Answer("proved", spent)
+        return Decided("proved", spent)
     if result != bw.Result.SAT:
-        return Answer("undecided", spent)
+        return Decided("undecided", spent)
     model = {term.symbol(): int(solver.get_value(term).value(10)) for term in show}
-    return Answer("refuted", spent, model)
+    return Decided("refuted", spent, model)
 
 
 def possible(terms: Iterable[Term], seconds: float = 60.0) -> bool:

@@ -7,6 +7,7 @@ two exponents; from the window's end on, what is left of the smaller operand is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from hwsim.formats import Class, FloatFormat
 from hwsim.model.result import ResultRounding
@@ -14,17 +15,17 @@ from hwsim.model.rounding import round_to
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.model.window import align
-from hwsim.prove.aligned import SPECIAL, each, exactly, holds
 from hwsim.prove.circuits import circuits, connected
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.linear import Bounded, Forms, Variable, form
 from hwsim.prove.logic import Term, both, constant, implies, is_one, negated, true, width
+from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.symbolic import Integer, Path, as_integer, ite, paths
 from hwsim.rtl.datapath import promotion
 from hwsim.rtl.numbers import FieldRange, as_float
 from hwsim.rtl.promote import BELOW, Adder
 from hwsim.spec import Unit
-from hwsim.spec.parts import Promotion
+from hwsim.spec.parts import Promotion, ResultRule
 
 OPERANDS = ("register", "partial")
 
@@ -50,9 +51,7 @@ class PromotionClaims:
         yield self._rounded()
         yield from self._jammed()
 
-    def _fields(
-        self, ports: Mapping[str, Term], name: str, prefix: str
-    ) -> tuple[Integer, Integer, Integer, Term, Term]:
+    def _fields(self, ports: Mapping[str, Term], name: str, prefix: str) -> tuple[Any, Any, Any, Term, Term]:
         sign, bexp, sig, nan, inf = (
             ports[f"{prefix}__{name}__{field}"] for field in ("sign", "bexp", "sig", "nan", "inf")
         )
@@ -86,7 +85,7 @@ class PromotionClaims:
             near = exactly(up, -most, most)
             return both(finite, moved, near, holds(sig != 0), exactly(exp, *self._exps), self._normal(exp, sig))
 
-        found = paths(lambda: addend_term(fmt, code))  # type: ignore[arg-type]
+        found = paths(lambda: addend_term(fmt, code))
         claim = each([Path(path.condition, right(path.result)) for path in found])
         return Claim(
             f"promotion: {name}", "a decoded code is the model's term, at an exponent of the register's",
@@ -113,7 +112,7 @@ class PromotionClaims:
         top = as_integer(self._larger(exp, rival)).between(1, self.adder.most)
 
         def aligned() -> object:
-            return align(term, top, self.adder.fraction_bits, "jam") if term.sig else 0  # type: ignore[arg-type]
+            return align(term, top, self.adder.fraction_bits, "jam") if term.sig else 0
 
         claim = each([Path(path.condition, holds(found == path.result)) for path in paths(aligned, known)])
         same_top = holds(Integer.unsigned(self.align.outputs["o__max_exp"]) == top)
@@ -124,11 +123,13 @@ class PromotionClaims:
         )  # fmt: skip
 
     @staticmethod
-    def _larger(first: Integer, second: Integer) -> object:
+    def _larger(first: Any, second: Any) -> Any:
         return ite(first > second, first, second)
 
     def _is_sum(self) -> bool:
-        inputs, wanted, known = self.sum.inputs, {}, []
+        inputs = self.sum.inputs
+        wanted: dict[Variable, int] = {}
+        known = []
         most = (1 << self.adder.fraction_bits + 1) - 1
         for name in OPERANDS:
             ones, carry = (inputs[f"i__{name}_{field}"] for field in ("ones", "carry"))
@@ -155,7 +156,7 @@ class PromotionClaims:
         rounding = ResultRounding(self._result)
 
         def rounded() -> object:
-            return rounding.total(inside, exp - self.adder.fraction_bits).code if inside else None  # type: ignore[arg-type]
+            return rounding.total(inside, exp - self.adder.fraction_bits).code if inside else None
 
         code, sign = Integer.unsigned(self.round.outputs["o__code"]), Integer.unsigned(inputs["i__zero_sign"])
         zero = sign << self.fmt.bits - 1
@@ -170,9 +171,7 @@ class PromotionClaims:
         )  # fmt: skip
 
     @property
-    def _result(self) -> object:
-        from hwsim.spec.parts import ResultRule
-
+    def _result(self) -> ResultRule:
         return ResultRule(format=self.fmt, rounding=self.rule.rounding, overflow="infinity")
 
     def _jammed(self) -> Iterator[Claim]:
@@ -200,7 +199,7 @@ class PromotionClaims:
 
         def both_codes() -> Term:
             exact = (x << distance) + (-y if sign else y)
-            part = align(ModelTerm(0, -distance, y, bits - 1, Class.NORMAL), 0, bits - 1 + BELOW, "jam") if y else 0  # type: ignore[arg-type]
+            part = align(ModelTerm(0, -distance, y, bits - 1, Class.NORMAL), 0, bits - 1 + BELOW, "jam") if y else 0
             jammed = (x << BELOW) + (-part if sign else part)
             first = code(exact, top - (bits - 1) - distance)
             second = code(jammed, top - (bits - 1) - BELOW)

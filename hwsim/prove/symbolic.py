@@ -50,7 +50,10 @@ class Truth:
 
 
 class Integer:
-    """An integer from `low` to `high`; `term` is its two's complement, of `bits_for(low, high)` bits."""
+    """An integer from `low` to `high`; `term` is its two's complement, of `bits_for(low, high)` bits.
+
+    What makes one returns `Any`: the model's functions, which it is made for, take numbers.
+    """
 
     __slots__ = ("bits", "high", "low", "term")
 
@@ -60,17 +63,17 @@ class Integer:
         self.term = _resized(term, bits_for(low, high))
 
     @classmethod
-    def unsigned(cls, term: Term) -> Integer:
+    def unsigned(cls, term: Term) -> Any:
         """What the bits of a term count."""
         return cls(op(Kind.BV_ZERO_EXTEND, term, indices=[1]), 0, (1 << width(term)) - 1, term)
 
     @classmethod
-    def signed(cls, term: Term) -> Integer:
+    def signed(cls, term: Term) -> Any:
         """The two's complement that a term is."""
         most = 1 << width(term) - 1
         return cls(term, -most, most - 1)
 
-    def between(self, low: int, high: int) -> Integer:
+    def between(self, low: int, high: int) -> Any:
         """The same, known to be within bounds: whoever says so asserts it."""
         return made(self.term, max(low, self.low), min(high, self.high))
 
