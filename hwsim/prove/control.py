@@ -139,7 +139,7 @@ def _without_inputs(circuit: Circuit) -> Iterator[Term]:
 
 
 @dataclass(frozen=True)
-class Found:
+class BrokenPromise:
     """A promise that is broken so many cycles after a reset, with the inputs that break it, by cycle."""
 
     name: str
@@ -147,7 +147,7 @@ class Found:
     inputs: tuple[dict[str, int], ...]
 
 
-def broken_promise(control: Control, most: int, seconds: float = 60.0) -> Found | None:
+def broken_promise(control: Control, most: int, seconds: float = 60.0) -> BrokenPromise | None:
     """The promise that breaks soonest after a reset, if one does within so many cycles: a real run."""
     run = cycles(control.machine, most + 1, lambda at: {"rst": value(int(at == 0), 1)})
     for at in range(1, most + 1):
@@ -158,7 +158,9 @@ def broken_promise(control: Control, most: int, seconds: float = 60.0) -> Found 
     return None
 
 
-def _broken(control: Control, each: Property, run: list[Cycle], lawful: list[Term], seconds: float) -> Found | None:
+def _broken(
+    control: Control, each: Property, run: list[Cycle], lawful: list[Term], seconds: float
+) -> BrokenPromise | None:
     assumptions = [control.exists, *(lawful if each.lawful else [])]
     show = [[cycle.by[term] for term in control.machine.inputs.values()] for cycle in run[1:]]
     constants = [term for cycle in show for term in cycle if not term.is_value()]
@@ -171,4 +173,4 @@ def _broken(control: Control, each: Property, run: list[Cycle], lawful: list[Ter
         {name: model[term.symbol()] for name, term in zip(names, cycle, strict=True) if not term.is_value()}
         for cycle in show
     )
-    return Found(each.name, len(run) - 1, given)
+    return BrokenPromise(each.name, len(run) - 1, given)

@@ -72,14 +72,14 @@ OPERATORS = {
     "equality": (r" == ", " != ", 0.5),
     "last equality": (r" == ", " != ", 1.0),
     "and": (r" & ", " | ", 0.4),
-    "or": (r" \| ", " & ", 0.4),
+    "or": (r"(\[32\]|flight2\[0\]|i__payload\[64\]) \| ", r"\1 & ", 1.0),
     "exclusive or": (r" \^ ", " & ", 0.5),
     "reset": (r"rst \? 1'h0", "rst ? 1'h1", 0.5),
     "write-back": (r"next__code : carried1", "next__code : carried0", 0.0),
     "kept context": (r"next__code : carried0", "next__code : carried0 ^ 1", 0.0),
     "register": (r"valid2 <= ", "valid2 <= !", 0.0),
     "clock": (r"flight2 <= (\S+)", r"flight2 <= flight2", 0.0),
-    "constant of NaN": (r"32'h7fffffff|32'd2147483647", "32'd2147483646", 0.0),
+    "constant of NaN": (r"32'd2147483647|16'h7fff", "1'h1", 0.0),
 }
 
 
@@ -88,8 +88,6 @@ OPERATORS = {
 def test_a_changed_operator_is_refuted(kind: str, promoted: bool) -> None:
     old, new, at = OPERATORS[kind]
     text = written(promoted)[2]
-    if not re.search(old, text):
-        pytest.skip("the file has none")
     assert refuted(promoted, changed(text, old, new, at))
 
 
