@@ -141,3 +141,13 @@ def test_a_fault_of_control_is_refuted(mutant: Mutant) -> None:
     assert found is not None
     assert found.name in mutant.caught_by
     assert len(found.inputs) == found.cycle
+
+
+def test_without_the_wait_a_beat_takes_over_what_is_not_known_yet() -> None:
+    unit = of_lanes(HOPPER, FEW)
+    built = pipeline(unit, contexts=3)
+    assert broken_promise(Control(unit, built), built.latency + 2, only="carried.over") is None
+    with FAULTS[0].applied():
+        found = broken_promise(Control(unit, built), built.latency + 2, only="carried.over")
+    assert found is not None
+    assert found.cycle <= 5
