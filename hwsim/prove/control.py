@@ -147,12 +147,15 @@ class BrokenPromise:
     inputs: tuple[dict[str, int], ...]
 
 
-def broken_promise(control: Control, most: int, seconds: float = 60.0) -> BrokenPromise | None:
-    """The promise that breaks soonest after a reset, if one does within so many cycles: a real run."""
+def broken_promise(control: Control, most: int, seconds: float = 60.0, only: str | None = None) -> BrokenPromise | None:
+    """The promise that breaks soonest after a reset, if one does within so many cycles: a real run.
+
+    only: the promise that is looked at; all of them without it.
+    """
     run = cycles(control.machine, most + 1, lambda at: {"rst": value(int(at == 0), 1)})
     for at in range(1, most + 1):
         lawful = [cycle.of(control.lawful) for cycle in run[1 : at + 1]]
-        for each in promises(control):
+        for each in (each for each in promises(control) if only in (None, each.name)):
             if found := _broken(control, each, run[: at + 1], lawful, seconds):
                 return found
     return None

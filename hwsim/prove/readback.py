@@ -51,7 +51,7 @@ def readback_claims(unit: Unit, pipeline: Pipeline, text: str | None = None) -> 
     Raises NotImplementedYet for a unit that the RTL cannot build, InputError for a file without the unit's ports or
     registers of control, and ToolMissing and FlowFailed where it cannot be read.
     """
-    file = ReadFile(unit, pipeline, verilog(unit, pipeline) if text is None else text)
+    file = ReadBack(unit, pipeline, verilog(unit, pipeline) if text is None else text)
     return [*file.control(), *file.stands_still(), *file.followed()]
 
 
@@ -76,7 +76,7 @@ class Chain:
     latency_of_next: int
 
 
-class ReadFile:
+class ReadBack:
     """A file read back, the steps that it is compared with, and one beat that enters in cycle 0."""
 
     def __init__(self, unit: Unit, pipeline: Pipeline, text: str):

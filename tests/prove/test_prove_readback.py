@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 import pytest
+from built_presets import others_soaked
 from cosim.mutants import DEEPSEEK, HOPPER, of_lanes
 from odd_units import unit as odd
 
@@ -31,7 +32,7 @@ UNITS: dict[str, tuple[Unit, Pipeline]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", others_soaked(list(UNITS), ["promoted at every group"]))
 def test_the_file_is_proved(name: str) -> None:
     unit, built = UNITS[name]
     claims = readback_claims(unit, built)
@@ -72,24 +73,22 @@ OPERATORS = {
     "equality": (r" == ", " != ", 0.5),
     "last equality": (r" == ", " != ", 1.0),
     "and": (r" & ", " | ", 0.4),
-    "or": (r" \| ", " & ", 0.4),
+    "or": (r"(\[32\]|flight2\[0\]|i__payload\[64\]) \| ", r"\1 & ", 1.0),
     "exclusive or": (r" \^ ", " & ", 0.5),
     "reset": (r"rst \? 1'h0", "rst ? 1'h1", 0.5),
     "write-back": (r"next__code : carried1", "next__code : carried0", 0.0),
     "kept context": (r"next__code : carried0", "next__code : carried0 ^ 1", 0.0),
     "register": (r"valid2 <= ", "valid2 <= !", 0.0),
     "clock": (r"flight2 <= (\S+)", r"flight2 <= flight2", 0.0),
-    "constant of NaN": (r"32'h7fffffff|32'd2147483647", "32'd2147483646", 0.0),
+    "constant of NaN": (r"32'd2147483647|16'h7fff", "1'h1", 0.0),
 }
 
 
 @pytest.mark.parametrize("promoted", [False, True], ids=["sum", "promoted"])
-@pytest.mark.parametrize("kind", OPERATORS)
+@pytest.mark.parametrize("kind", others_soaked(list(OPERATORS), ["last sum", "choice", "write-back", "reset"]))
 def test_a_changed_operator_is_refuted(kind: str, promoted: bool) -> None:
     old, new, at = OPERATORS[kind]
     text = written(promoted)[2]
-    if not re.search(old, text):
-        pytest.skip("the file has none")
     assert refuted(promoted, changed(text, old, new, at))
 
 
