@@ -2,8 +2,8 @@
 
 The datapath is cut out of the elaborated unit: what it gives is any value in each cycle. What stands in the pipeline is
 followed (`followed`); `invariants` hold after a reset from any state, and in the cycle after one in which they hold;
-the promises of docs/pipeline.md (`promises`) follow from them. That a result leaves, and that no beat waits for ever,
-is shown of so many cycles as there are registers, from any state.
+the promises of `hwsim docs pipeline` (`promises`) follow from them. That a result leaves, and that no beat waits for
+ever, is shown of so many cycles as there are registers, from any state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What docs/pipeline.md promises of control, as properties of a cycle and of the one after it."""
+"""What `hwsim docs pipeline` promises of control, as properties of a cycle and of the one after it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ TRUSTED = (
     "Amaranth's elaboration of each step, and Yosys, which writes it as BTOR2",
     "hwsim's reader of BTOR2 and its integers that are not known (hwsim/prove)",
     "bitwuzla; linear forms (hwsim/prove/linear.py); two-valued logic",
-    "that steps whose relations meet may be put together: docs/proof.md",
+    "that steps whose relations meet may be put together: `hwsim docs proof`",
 )
 
 

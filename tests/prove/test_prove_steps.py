@@ -22,6 +22,7 @@ def words(name: str, cuts: tuple[str, ...] = ()) -> dict[str, str]:
     return {claim.name: claim.decide(60).word for claim in AlignedClaims(load_unit(name), cuts).claims()}
 
 
+@pytest.mark.quick(cases=1)
 @pytest.mark.parametrize(
     ("name", "cuts"),
     [
