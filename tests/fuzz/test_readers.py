@@ -21,14 +21,16 @@ WORDS = {
     "capture cases instruction", "cosim cuts", "decode codes", "docs name",
     "dut-init top", "encode missing", "encode overflow",
     "encode rounding", "encode values", "explain a", "explain a_values", "explain b", "explain b_values", "explain c",
-    "explain c_value", "explain scale_a", "explain scale_b", "gemm quantize", "gemm quantize_b", "rtl cuts",
+    "explain c_value", "explain scale_a", "explain scale_b", "gemm quantize", "gemm quantize_b", "prove cuts",
+    "rtl cuts",
     "study fmax",
     "study grid", "study length", "study preset", "study scaling", "study scheduler", "study stages", "vectors formats",
     "vectors suite",
 }  # fmt: skip
 # Arguments that are written, and whose files are not read before.
 WRITTEN = {
-    "capture cases output", "check report", "cosim output", "dut-init output", "gemm output", "rtl output",
+    "capture cases output", "check report", "cosim output", "dut-init output", "gemm output", "prove report",
+    "rtl output",
 }  # fmt: skip
 PASSED_ON = {"verilator arguments"}
 
@@ -60,6 +62,7 @@ MODULES = {
     "hwsim/vectors/stored.py": "manifest set",
 }
 OWN = {  # no user's files
+    "hwsim/prove/circuits.py": "what Yosys just wrote",
     "hwsim/cases/matrices.py": "files that it just wrote, for their digests",
     "hwsim/cli/docs.py": "the package's own pages",
     "hwsim/cli/dut.py": "opens what it writes",

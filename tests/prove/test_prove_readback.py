@@ -85,7 +85,7 @@ OPERATORS = {
 
 
 @pytest.mark.parametrize("promoted", [False, True], ids=["sum", "promoted"])
-@pytest.mark.parametrize("kind", others_soaked(list(OPERATORS), ["last sum", "choice", "write-back", "reset"]))
+@pytest.mark.parametrize("kind", others_soaked(list(OPERATORS), ["last sum", "write-back"]))
 def test_a_changed_operator_is_refuted(kind: str, promoted: bool) -> None:
     old, new, at = OPERATORS[kind]
     text = written(promoted)[2]
@@ -109,6 +109,7 @@ def test_the_comment_is_read() -> None:
         readback_claims(unit, built, text.replace("  last\n", "  least\n"))
 
 
+@pytest.mark.soak
 def test_a_file_of_another_pipeline_or_unit_is_not_taken() -> None:
     unit, built, _ = written(False)
     with pytest.raises(InputError, match="must have registers"):
