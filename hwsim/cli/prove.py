@@ -13,7 +13,7 @@ import typer
 from hwsim.cli.app import app
 from hwsim.cli.complete import UnitName
 from hwsim.cli.output import say
-from hwsim.errors import ToolMissing
+from hwsim.errors import InputError, ToolMissing
 from hwsim.files import replaced
 from hwsim.spec import load_unit, pipeline
 
@@ -47,6 +47,7 @@ def prove(
         raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[prove]'")
     from hwsim.prove.run import TRUSTED, ClaimRow
     from hwsim.prove.run import prove as decide
+    from hwsim.rtl.synthesis import FlowFailed
 
     def tell(row: ClaimRow) -> None:
         style = None if row.word == "proved" else "red"
@@ -55,7 +56,10 @@ def prove(
             shown = ", ".join(f"{name} {number:#x}" for name, number in row.model.items() if number)
             say(f"{'':20}where {shown or 'all is zero'}", style)
 
-    proof = decide(specified, built, seconds, tell)
+    try:
+        proof = decide(specified, built, seconds, tell)
+    except FlowFailed as error:  # what was typed has been checked: memory, or the tool itself
+        raise InputError(f"{specified.name} could not be read as circuits: {error}") from None
     if report is not None:
         with replaced(report) as file:
             file.write(json.dumps({**asdict(proof), "trusted": TRUSTED}, indent=1).encode() + b"\n")
