@@ -129,7 +129,7 @@ class AlignedClaims(OperandClaims):
     @property
     def _beside_products(self) -> tuple[int, int]:
         """What max_exp can be where a product is other than zero."""
-        return max(1 + sum(fmt.min_code for fmt in self.n.scales), self.n.max_exp[0]), self.n.max_exp[1]
+        return max(1, self.n.max_exp[0]), self.n.max_exp[1]  # a product's is at least 1, as its claim says
 
     def _aligned_lane(
         self, name: str, lane: int, term: ModelTerm, top: object, known: Sequence[Term], bound: object
