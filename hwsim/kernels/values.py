@@ -15,9 +15,9 @@ from hwsim.kernels.codes import TABLE_BITS, Floats, decode_table, values_of
 from hwsim.kernels.floats import CarrierType
 from hwsim.kernels.order import lane_indices
 from hwsim.spec import Unit
+from hwsim.spec.keys import ZeroSigns
 
 OperandName = Literal["a", "b"]
-ZeroSigns = Literal["signed", "positive"]
 # Numbers of a carrier.
 Carried = NDArray[np.float32] | NDArray[np.float64]
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, assert_never
+from typing import NamedTuple, assert_never
 
 from hwsim.formats import Class, Fields, FloatFormat, Format, unpack
-from hwsim.spec.keys import Number
-
-ZeroSigns = Literal["signed", "positive"]
+from hwsim.spec.keys import Number, ZeroSigns
 
 
 class Term(NamedTuple):

@@ -15,6 +15,7 @@ Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]
 Overflow = Literal["infinity", "ieee", "nan", "propagate", "saturate", "wrap"]
 Lost = Literal["truncate", "floor", "jam", "rne", "rna", "ones-complement"]
 LOST: tuple[Lost, ...] = get_args(Lost)
+ZeroSigns = Literal["signed", "positive"]
 # Far more than any unit has, and few enough for every vector set, study and export.
 Positive = Annotated[int, Strict(), Field(ge=1, le=1 << 16)]
 Bits = Annotated[int, Strict(), Field(ge=0, le=256)]

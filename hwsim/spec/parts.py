@@ -24,6 +24,7 @@ from hwsim.spec.keys import (
     SpecPart,
     Values,
     Whole,
+    ZeroSigns,
 )
 from hwsim.spec.sums import AlignedSum, Late, LateAdd, RoundedSum, SubgroupRule, Sum
 
@@ -41,7 +42,7 @@ class Operands(SpecPart):
     """A format that holds every factor, which both are converted to, exactly, before they are multiplied."""
     daz: Flag = False
     """Whether factors that are subnormal in the format that is multiplied count as zero."""
-    zeros: Literal["signed", "positive"] = "signed"
+    zeros: ZeroSigns = "signed"
     """Whether factors and addends that are zero, or count as zero, keep their signs, or are +0."""
 
     def factor(self, side: Literal["a", "b"]) -> Number:
