@@ -127,6 +127,7 @@ class Datapath(wiring.Component):
         taken = steps[0].takes.members.get("carried", NOTHING)
         for wanted, given in ((carried, taken), (taken, carried)):
             demand_same(f"{steps[0].name}, carried over", leaves(wanted), leaves(given))
+        self._MustUse__used = True  # who only looks at the steps need not elaborate them together
         self.steps, self.carried = list(steps), carried
         self.cuts = [step.name for step in steps if step.name in cuts]
         last = steps[-1].o.signature

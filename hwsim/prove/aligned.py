@@ -3,7 +3,8 @@
 Between steps stand relations: how the RTL's signals say what the model's terms are. A product of exponent e is `exp` =
 e + the bias of products and at least 1, a product of zero has `exp` = 0 and `sig` = 0, an addend of exponent e is e +
 the same bias. Each step is proved for every input for which the relation before it holds, and so is the relation after
-it.
+it. Where a relation is one function (`_is_term`), it is what one claim shows and the next takes; where it is not, that
+one implies the other is a claim of its own (`composition`).
 
 A group is one of three, which are all: one of its terms is special; or none, and no product is other than zero; or
 none, and at least one is.
@@ -11,7 +12,7 @@ none, and at least one is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from hwsim.formats import Class, FloatFormat
@@ -19,262 +20,64 @@ from hwsim.model.addition import combine_specials
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.model.window import align
-from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import connected, fixed
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
-from hwsim.prove.linear import Bounded, Form, Forms, Variable, form
+from hwsim.prove.explore import Path, paths
 from hwsim.prove.logic import (
-    Kind,
     Term,
     both,
+    constant,
     either,
     implies,
     is_one,
     negated,
-    op,
     same,
     substituted,
     true,
     value,
     width,
 )
-from hwsim.prove.maxima import without_maxima
-from hwsim.prove.operands import OperandClaims
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
-from hwsim.prove.symbolic import Integer, Path, as_integer, ite, paths
+from hwsim.prove.symbolic import Integer, as_integer, bits_for, ite
+from hwsim.prove.window import WindowClaims
 
 
-class AlignedClaims(OperandClaims):
+class AlignedClaims(WindowClaims):
     """All claims about the datapath of a unit of method `aligned`."""
 
     def claims(self) -> Iterator[AnyClaim]:
-        """In the order of the steps."""
+        """In the order of the steps; then of the cases and of the whole."""
         yield from self._products()
         yield from self._addends()
         yield from self._maximum()
         yield from self._aligned()
         yield from self._sum()
         yield from self._rounded()
-        yield from self._no_product()
+        yield self._cases()
         yield from self._special()
+        yield from self._no_product()
+        yield from self._composition()
 
-    # The largest exponent.
+    # The three cases of a group.
 
-    def _max_exp(self, ports: Mapping[str, Term], name: str) -> Any:
-        return (Integer.signed if self.n.max_exp[0] < 0 else Integer.unsigned)(ports[name])
-
-    def _maximum(self) -> Iterator[AnyClaim]:
-        circuit, n = self.parts.maximum, self.n
-        ports = [circuit.inputs[f"i__terms__{lane}__exp"] for lane in range(n.lanes)]
-        # Where the comparisons make a tree of all lanes, what it leaves stands for them.
-        tree = without_maxima(circuit.outputs["o__max_exp"], ports)
-        whole = frozenset(ports) == frozenset().union(*tree.groups.values())
-        exps = [Integer.unsigned(port) for port in (tree.groups if whole else ports)]
-        _, exp, sig = self._addend_fields(circuit.inputs, "i")
-        found = self._max_exp({"o": tree.term if whole else circuit.outputs["o__max_exp"]}, "o")
-        known = [
-            *(tree.known if whole else ()),
-            *(holds(one <= n.product_most) for one in exps),
-            exactly(exp, *n.addend_exp),
-        ]
-        some, counts = either(*(holds(one != 0) for one in exps)), holds(sig != 0)
-        rivals = [(holds(one != 0), one) for one in exps] + [(counts, exp)]
-        most = [implies(takes_part, holds(found >= one)) for takes_part, one in rivals]
-        among = [both(takes_part, holds(found == one)) for takes_part, one in rivals]
-        if n.floor is not None:
-            most.append(holds(found >= n.floor))
-            among.append(holds(found == n.floor))
-        yield Claim(
-            "maximum", "max_exp is the largest exponent of a term other than zero"
-            + ("" if n.floor is None else ", and at least the floor"),
-            f"{n.lanes} products, one of them other than zero, and an addend", (*known, some),
-            both(*most, either(*among)), tuple(circuit.inputs.values()),
-        )  # fmt: skip
-        yield self._passed("maximum", circuit, [name for name in circuit.outputs if name != "o__max_exp"])
-
-    def _passed(self, name: str, circuit: Circuit, outputs: Sequence[str]) -> FormClaim:
-        """That outputs are the inputs of the same names."""
-        return FormClaim(
-            f"{name}: passed on", "what the step does not make leaves as it came", f"{len(outputs)} signals",
-            lambda: all(circuit.outputs[one] == circuit.inputs[f"i{one[1:]}"] for one in outputs),
-        )  # fmt: skip
-
-    # Alignment.
-
-    def _aligned(self) -> Iterator[AnyClaim]:
-        circuit, n = self.parts.align, self.n
-        max_exp = self._max_exp(circuit.inputs, "i__max_exp")
-        known = [exactly(max_exp, *self._beside_products)]
-        sign, exp, sig = (Integer.unsigned(circuit.inputs[f"i__terms__0__{field}"]) for field in ("sign", "exp", "sig"))
-        product = [
-            holds(exp <= n.product_most), same(holds(sig == 0), holds(exp == 0)), holds(exp <= max_exp),
-            holds(sig <= self._most_sig),
-        ]  # fmt: skip
-        top = max_exp.between(*self._beside_products)
-        term = ModelTerm(
-            sign, exp.between(0, n.product_most) - n.product_bias, sig.between(0, self._most_sig),
-            n.product_fraction_bits, Class.NORMAL,
-        )  # fmt: skip
-        yield self._aligned_lane("lane: aligned", 0, term, top, (*known, *product), self._product_bound(top))
-        yield FormClaim(
-            "lanes: aligned", "every lane makes the same of its term and max_exp", f"{n.lanes} lanes", self._align_alike
-        )
-        sign, exp, sig = self._addend_fields(circuit.inputs, "i")
-        addend = [exactly(exp, *n.addend_exp), implies(holds(sig != 0), holds(exp <= max_exp))]
-        term = ModelTerm(sign, exp.between(*n.addend_exp) - n.product_bias, sig, n.addend_fraction_bits, Class.NORMAL)
-        yield self._aligned_lane("addend: aligned", n.lanes, term, top, (*known, *addend), self._addend_bound)
-        if self.lifted:
-            yield self._lifted(top, known)
-
-    @property
-    def _beside_products(self) -> tuple[int, int]:
-        """What max_exp can be where a product is other than zero."""
-        return max(1, self.n.max_exp[0]), self.n.max_exp[1]  # a product's is at least 1, as its claim says
-
-    def _aligned_lane(
-        self, name: str, lane: int, term: ModelTerm, top: object, known: Sequence[Term], bound: object
-    ) -> Claim:
-        """That a term in the window is what `align` makes of it, and not beyond its bound."""
-        circuit, max_exp = self.parts.align, as_integer(top) - self.n.product_bias
-        ones, carry = (circuit.outputs[f"o__aligned__{lane}__{field}"] for field in ("ones", "carry"))
-        found = Integer.signed(ones) + Integer.unsigned(carry)
-
-        def aligned() -> object:
-            if not term.sig:
-                return 0
-            return align(term, max_exp, self.n.fraction_bits, self.rule.lost)
-
-        right = each([Path(path.condition, holds(found == path.result)) for path in paths(aligned, known)])
-        more = [right, holds(abs(found) <= bound)]
-        if self.n.truncates:
-            more.append(same(carry, op(Kind.BV_EXTRACT, ones, indices=[width(ones) - 1] * 2)))
-        place = "addend" if lane == self.n.lanes else f"terms__{lane}"
-        show = [term for name, term in circuit.inputs.items() if place in name or name == "i__max_exp"]
+    def _cases(self) -> Claim:
+        ports = self.parts.maximum.inputs
+        special = either(*(is_one(ports[f"i__special__{flag}"]) for flag in SPECIAL))
+        exps = [Integer.unsigned(ports[f"i__terms__{lane}__exp"]) for lane in range(self.n.lanes)]
+        some, nothing = either(*(holds(exp != 0) for exp in exps)), both(*(holds(exp == 0) for exp in exps))
+        cases = special, both(negated(special), nothing), both(negated(special), some)
         return Claim(
-            name, "it is what the model aligns, and within its bound", "a term at or below max_exp", tuple(known),
-            both(*more), tuple(show),
+            "cases", "a group has a special term; or none, and no product other than zero; or none, and one",
+            "all terms", (), either(*cases), tuple(ports.values()),
         )  # fmt: skip
 
-    def _product_bound(self, top: object) -> object:
-        """The most that a product leaves in the window below a max_exp."""
-        bits = self.n.product_fraction_bits - self.n.fraction_bits
-        most = self.n.term_most if bits <= 0 else None
-        whole = self._most_in_window
-        if most is None or not self.n.truncates:
-            return whole
-        bound: object = whole
-        for distance in range(1, whole.bit_length() + 1):
-            bound = ite(as_integer(top) - self.n.product_most >= distance, whole >> distance, bound)
-        return bound
-
-    @property
-    def _most_in_window(self) -> int:
-        return self.n._most_in_window(self._most_sig, self.n.product_fraction_bits)
-
-    @property
-    def _addend_bound(self) -> int:
-        bits = self.n.addend_fraction_bits
-        return self.n._most_in_window((2 << bits) - 1, bits)
-
-    def _align_alike(self) -> bool:
-        circuit = self.parts.align
-        fields = ("sign", "exp", "sig")
-        for lane in range(1, self.n.lanes):
-            by = {circuit.inputs[f"i__terms__0__{one}"]: circuit.inputs[f"i__terms__{lane}__{one}"] for one in fields}
-            for part in ("ones", "carry"):
-                term = substituted(circuit.outputs[f"o__aligned__0__{part}"], by)
-                if term != circuit.outputs[f"o__aligned__{lane}__{part}"]:
-                    return False
-        return True
-
-    def _lifted(self, top: object, known: Sequence[Term]) -> Claim:
-        """Beside a product a lifted subnormal leaves in the window what the subnormal itself would."""
-        circuit, n = self.parts.align, self.n
-        sign, exp, sig = self._addend_fields(circuit.inputs, "i")
-        claims = []
-        ones, carry = (circuit.outputs[f"o__aligned__{n.lanes}__{field}"] for field in ("ones", "carry"))
-        found = Integer.signed(ones) + Integer.unsigned(carry)
-        for _, fmt, _, _ in self._sources():
-            least = fmt.emin + n.product_bias
-            true_sig = sig & ((1 << n.addend_fraction_bits) - 1)
-            # The hidden bit is set where another one is.
-            here = both(holds(exp == least - 1), same(holds(sig == 0), holds(true_sig == 0)))
-            term = ModelTerm(sign, fmt.emin, true_sig, n.addend_fraction_bits, Class.NORMAL)
-            max_exp = as_integer(top) - n.product_bias
-
-            def aligned(term: ModelTerm = term, max_exp: object = max_exp) -> object:
-                return align(term, max_exp, n.fraction_bits, self.rule.lost) if term.sig else 0  # type: ignore[arg-type]
-
-            found_paths = paths(aligned, [*known, here])
-            claims.append(implies(here, each([Path(one.condition, holds(found == one.result)) for one in found_paths])))
-        return Claim(
-            "addend: lifted", "beside a product a subnormal with a hidden bit leaves what it leaves without",
-            "subnormal addends", tuple(known), both(*claims),
-            tuple(term for name, term in circuit.inputs.items() if "addend" in name or name == "i__max_exp"),
-        )  # fmt: skip
-
-    # The sum.
-
-    def _sum(self) -> Iterator[AnyClaim]:
-        yield FormClaim(
-            "sum", "the total is the sum of all aligned terms, exactly", f"{self.n.lanes + 1} terms", self._is_sum
-        )
-
-    def _is_sum(self) -> bool:
-        circuit, n = self.parts.sum, self.n
-        inputs: dict[str, Form] = {}
-        known = []
-        wanted: dict[Variable, int] = {}
-        for lane in range(n.lanes + 1):
-            ones, carry = (circuit.inputs[f"i__aligned__{lane}__{field}"] for field in ("ones", "carry"))
-            top = width(ones) - 1
-            low, sign = Variable(ones.symbol(), 0, top), Variable(ones.symbol(), top, 1)
-            factors = {low: 1, sign: -(1 << top)}
-            if n.truncates:
-                inputs[carry.symbol()] = Form(1, 0, {sign: 1})
-                factors[sign] += 1
-            else:
-                factors[Variable(carry.symbol(), 0, 1)] = 1
-            most = self._addend_bound if lane == n.lanes else self._most_in_window
-            known.append(Bounded(factors, -most, most))
-            wanted |= factors
-        total = circuit.outputs["o__total"]
-        return Forms(inputs, known).of(total).key() == form(width(total), 0, wanted).key()
-
-    # The result.
-
-    def _total_bound(self, top: object) -> object:
-        return self.n.lanes * as_integer(self._product_bound(top)) + self._addend_bound
-
-    def _rounded(self) -> Iterator[Claim]:
-        circuit, n = self.parts.round, self.n
-        total, max_exp = Integer.signed(circuit.inputs["i__total"]), self._max_exp(circuit.inputs, "i__max_exp")
-        top = max_exp.between(*self._beside_products)
-        known = [
-            exactly(max_exp, *self._beside_products), holds(abs(total) <= self._total_bound(top)),
-            *(negated(is_one(circuit.inputs[f"i__special__{flag}"])) for flag in SPECIAL),
-        ]  # fmt: skip
-        inside = total.between(-n.sum_most, n.sum_most)
-
-        def rounded() -> object:
-            return self.model.round(inside, top - n.product_bias).code
-
-        code = Integer.unsigned(circuit.outputs["o__code"]) << n.result.padding
-        right = each([Path(path.condition, holds(code == path.result)) for path in paths(rounded, known)])
-        yield Claim(
-            "result", "the code is the model's rounding of the total", "every total within its bound, every max_exp",
-            tuple(known), both(right, negated(is_one(circuit.outputs["o__nan"]))),
-            (circuit.inputs["i__total"], circuit.inputs["i__max_exp"]),
-        )  # fmt: skip
-
-    def _no_product(self) -> Iterator[Claim]:
+    def _no_product(self) -> Iterator[AnyClaim]:
         """A group without products other than zero, from the addend's code to the result's."""
         front = self.parts.products
         whole = connected([front, self.parts.maximum, self.parts.align, self.parts.sum, self.parts.round])
         quiet = {
             name: term for name, term in self._neutral.items() if name.startswith(("i__a__", "i__b__", "i__scale"))
         }
-        zero = ModelTerm(0, 0, 0, self.n.product_fraction_bits, Class.ZERO)
         for name, fmt, port, chain in self._sources():
             outputs = fixed(whole, {**quiet, "i__chain": value(chain, 1)}).outputs
             code, clean = self._code_of(fmt, front.inputs[port], padded=name == "c")
@@ -283,8 +86,7 @@ class AlignedClaims(OperandClaims):
                 addend = addend_term(fmt, code)  # type: ignore[arg-type]
                 if combine_specials([addend]) is not None:
                     return 0, True
-                summed = self.model._method.sum([zero], addend, None)
-                return self.model.rounding.term(summed.outcome).code, False
+                return self._without_products(addend), False
 
             found = Integer.unsigned(outputs["o__code"]) << self.n.result.padding
             results = [
@@ -295,6 +97,31 @@ class AlignedClaims(OperandClaims):
                 f"no product: {name}", "where all products are zero, the result is the addend's alone",
                 f"codes of {fmt.name}", (clean,), each(results), (front.inputs[port],),
             )  # fmt: skip
+        if self.n.window_addend is None:
+            outputs = fixed(whole, {**quiet, "i__chain": value(0, 1)}).outputs
+            found = Integer.unsigned(outputs["o__code"]) << self.n.result.padding
+            yield Claim(
+                "no product: no addend", "where all products are zero and nothing is continued, the result is zero's",
+                "all that is carried", (), holds(found == self._without_products(self.model.partial(0))),
+                (front.inputs["i__carried__code"],),
+            )  # fmt: skip
+        yield FormClaim(
+            "no product: signs", "neither signs nor significands of products change max_exp", f"{self.n.lanes} lanes",
+            self._signs_do_not_matter,
+        )  # fmt: skip
+
+    def _without_products(self, addend: ModelTerm) -> int:
+        zero = ModelTerm(0, 0, 0, self.n.product_fraction_bits, Class.ZERO)
+        return self.model.rounding.term(self.model._method.sum([zero], addend, None).outcome).code
+
+    def _signs_do_not_matter(self) -> bool:
+        circuit = self.parts.maximum
+        by = {
+            port: value(0, width(port))
+            for name, port in circuit.inputs.items()
+            if name.startswith("i__terms__") and not name.endswith("__exp")
+        }
+        return bool(substituted(circuit.outputs["o__max_exp"], by) == circuit.outputs["o__max_exp"])
 
     def _special(self) -> Iterator[AnyClaim]:
         """A group with a special term: flags alone decide the code."""
@@ -316,3 +143,102 @@ class AlignedClaims(OperandClaims):
         )  # fmt: skip
         for name, part in (("align", self.parts.align), ("sum", self.parts.sum)):
             yield self._passed(name, part, [*(f"o__special__{flag}" for flag in SPECIAL), "o__max_exp"])
+
+    # How the steps compose.
+
+    def _composition(self) -> Iterator[AnyClaim]:
+        yield self._before_alignment()
+        yield self._before_sum()
+        yield self._before_rounding()
+        yield self._group()
+
+    def _before_alignment(self) -> Claim:
+        """What products and the maximum are is what alignment takes of every one of them."""
+        ports, n = self.parts.maximum.inputs, self.n
+        bits = bits_for(*n.max_exp)
+        found = Integer.signed(constant("composition.max_exp", bits))
+        exps = [Integer.unsigned(ports[f"i__terms__{lane}__exp"]) for lane in range(n.lanes)]
+        _, exp, sig = self._addend_fields(ports, "i")
+        known = (
+            *(self._is_term(ports, lane, "i") for lane in range(n.lanes)), exactly(exp, *n.addend_exp),
+            either(*(holds(one != 0) for one in exps)), self._is_maximum(found, exps, exp, sig),
+        )  # fmt: skip
+        wanted = [term for lane in range(n.lanes) for term in self._can_be_aligned(ports, found, lane)]
+        return Claim(
+            "composition: alignment", "what multiplication and max_exp are is what alignment takes",
+            f"{n.lanes} products and an addend", known, both(*wanted, *self._addend_can_be_aligned(ports, found)),
+            (found.term, *ports.values()),
+        )  # fmt: skip
+
+    def _before_sum(self) -> Claim:
+        """The bound of an aligned product is within that which the sum takes."""
+        top = self._some_max_exp()
+        within = holds(as_integer(self._product_bound(top)) <= self._most_in_window)
+        return Claim(
+            "composition: sum", "an aligned product is within the bound that the sum takes", "every max_exp",
+            (exactly(top, *self._beside_products),), within, (top.term,),
+        )  # fmt: skip
+
+    def _before_rounding(self) -> Claim:
+        """The bounds of all terms together are that which rounding takes: added up lane by lane."""
+        top, n = self._some_max_exp(), self.n
+        bound = as_integer(self._product_bound(top.between(*self._beside_products)))
+        bits = bits_for(-2 * n.sum_most, 2 * n.sum_most)
+        so_far, one = (Integer.signed(constant(f"composition.{name}", bits)) for name in ("sum", "term"))
+        added = as_integer(so_far + one)
+        wanted = [
+            implies(both(holds(abs(so_far) <= lane * bound), holds(abs(one) <= bound)),
+                    holds(abs(added) <= (lane + 1) * bound))
+            for lane in range(n.lanes)
+        ]  # fmt: skip
+        before, addend = holds(abs(so_far) <= n.lanes * bound), holds(abs(one) <= self._addend_bound)
+        most = as_integer(self._total_bound(top.between(*self._beside_products)))
+        fits = holds(most <= n.sum_most), holds(as_integer(n.sum_most) < 1 << self._total_bits - 1)
+        return Claim(
+            "composition: result", "the bounds of all terms add up to what the result takes, and fit the total",
+            f"{n.lanes + 1} terms, every max_exp", (exactly(top, *self._beside_products),),
+            both(*wanted, implies(both(before, addend), holds(abs(added) <= most)), *fits),
+            (top.term, so_far.term, one.term),
+        )  # fmt: skip
+
+    @property
+    def _total_bits(self) -> int:
+        return width(self.parts.round.inputs["i__total"])
+
+    def _some_max_exp(self) -> Integer:
+        top: Integer = Integer.signed(constant("composition.top", bits_for(*self.n.max_exp)))
+        return top
+
+    def _group(self) -> Claim:
+        """The model's group is its functions, one after another: largest exponent, alignment, sum."""
+        n, names, terms = self.n, ("first", "second", "addend"), []
+        known: list[Term] = []
+        for place, name in enumerate(names):
+            exp = Integer.unsigned(constant(f"group.{name}.exp", n.product_most.bit_length()))
+            known.append(exactly(exp, 1, n.product_most))
+            ends = exp.between(1, n.product_most) - n.product_bias
+            terms.append(ModelTerm(place % 2, ends, self._most_sig, n.product_fraction_bits, Class.NORMAL))
+        zero = ModelTerm(1, 0, 0, n.product_fraction_bits, Class.ZERO)
+        products = ([terms[0]] + [zero] * (n.lanes - 2) + [terms[1]])[: n.lanes]
+
+        def same_sum() -> Term:
+            summed = self.model._method.sum(products, terms[2], None)
+            top: Any = None
+            for term in (*products, terms[2]):
+                if term.cls is Class.NORMAL:
+                    top = term.exp if top is None else ite(as_integer(term.exp) > top, term.exp, top)
+            if n.floor is not None:
+                least = n.floor - n.product_bias
+                top = ite(as_integer(top) >= least, top, least)
+            every = [term for term in (*products, terms[2]) if term.cls is Class.NORMAL]
+            total = sum(align(term, summed.max_exp, n.fraction_bits, self.rule.lost) for term in every)  # type: ignore[arg-type, misc]
+            unit = top - n.fraction_bits
+            return both(
+                holds(as_integer(summed.total) == total), holds(as_integer(summed.max_exp) == top),
+                holds(as_integer(summed.unit_exp) == unit),
+            )  # fmt: skip
+
+        return Claim(
+            "composition: model", "the model's group is its largest exponent, alignment and sum, one after another",
+            "two products, any lanes of zeros, and an addend", tuple(known), each(paths(same_sum, known)), (),
+        )  # fmt: skip

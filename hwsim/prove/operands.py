@@ -13,6 +13,7 @@ from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term, factor, product
 from hwsim.prove.circuits import fixed
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
+from hwsim.prove.explore import Path, paths
 from hwsim.prove.logic import (
     Kind,
     Term,
@@ -29,7 +30,7 @@ from hwsim.prove.logic import (
     width,
 )
 from hwsim.prove.relations import SPECIAL, StepCircuits, each, exactly, holds
-from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, ite, paths
+from hwsim.prove.symbolic import Integer, Truth, as_integer, ite
 from hwsim.rtl.numbers import FieldRange, WindowRanges
 from hwsim.spec import AlignedSum, Unit
 
@@ -74,6 +75,7 @@ class OperandClaims:
         yield FormClaim(
             "lanes: products", "every lane makes the same of its operands", f"{self.n.lanes} lanes", self._lanes_alike
         )
+        yield self._flags_alike()
         yield self._gathered()
 
     def _factor(self, side: Literal["a", "b"], fmt: FloatFormat) -> Claim:
@@ -87,9 +89,7 @@ class OperandClaims:
                 case Class.NAN:
                     return is_nan
                 case Class.INFINITY:
-                    return both(
-                        negated(is_nan), is_inf, holds(Integer.unsigned(sig) != 0), self._equal(sign, fields.sign)
-                    )
+                    return both(negated(is_nan), is_inf, self._equal(sign, fields.sign))
                 case Class.ZERO:
                     return both(negated(is_nan), negated(is_inf), self._equal(sig, 0), self._equal(sign, fields.sign))
                 case Class.NORMAL | Class.SUBNORMAL:
@@ -100,18 +100,35 @@ class OperandClaims:
                     assert_never(fields.cls)
 
         operands, code = self.unit.operands, Integer.unsigned(port)
-        found = paths(lambda: factor(operands.factor(side), operands.convert, operands.daz, operands.zeros, code))
-        within = exactly(Integer.unsigned(bexp), 1, FieldRange.of(fmt).most)
-        fits = implies(both(negated(is_one(nan)), negated(is_one(inf)), holds(Integer.unsigned(sig) != 0)), within)
+        known = self._padded(fmt, code)
+        found = paths(
+            lambda: factor(operands.factor(side), operands.convert, operands.daz, operands.zeros, code), known
+        )
         claim = each([Path(path.condition, is_fields(path.result)) for path in found])
         return Claim(
             f"factor: {side}",
             "a decoded code is the model's factor",
             f"codes of {fmt.name}",
-            (),
-            both(claim, fits),
+            known,
+            both(claim, self._is_factor(circuit.outputs, side, "o")),
             (port,),
         )
+
+    def _is_factor(self, ports: Mapping[str, Term], side: str, prefix: str) -> Term:
+        """What every decoded code is: the relation between decoding and multiplication."""
+        _, bexp, sig, nan, inf = self._factor_ports(ports, side, prefix)
+        some = holds(Integer.unsigned(sig) != 0)
+        finite = both(negated(is_one(nan)), negated(is_one(inf)), some)
+        within = exactly(Integer.unsigned(bexp), 1, FieldRange.of(getattr(self.n, side)).most)
+        return both(implies(finite, within), implies(both(negated(is_one(nan)), is_one(inf)), some))
+
+    @staticmethod
+    def _padded(fmt: FloatFormat, code: Integer) -> tuple[Term, ...]:
+        """That the padding of a container is as it must be."""
+        if not fmt.padding:
+            return ()
+        zero = holds(code & ((1 << fmt.padding) - 1) == 0)
+        return (zero if fmt.canonical_nan is None else either(zero, holds(code == fmt.canonical_nan)),)
 
     @staticmethod
     def _equal(port: Term, number: object) -> Term:
@@ -147,14 +164,8 @@ class OperandClaims:
         neutral = {name: value(0, width(term)) for name, term in circuit.inputs.items() if "__0" not in name}
         outputs, known, fields = fixed(circuit, neutral).outputs, [], []
         for side, fmt in (("a", n.a), ("b", n.b)):
-            ports = self._factor_ports(circuit.inputs, side, "i")
-            _, bexp, sig, nan, inf = ports
-            finite = both(negated(is_one(nan)), negated(is_one(inf)), holds(Integer.unsigned(sig) != 0))
-            known += [
-                implies(finite, exactly(Integer.unsigned(bexp), 1, FieldRange.of(fmt).most)),
-                implies(is_one(inf), holds(Integer.unsigned(sig) != 0)),
-            ]  # fmt: skip
-            fields.append((ports, FieldRange.of(fmt)))
+            known.append(self._is_factor(circuit.inputs, side, "i"))
+            fields.append((self._factor_ports(circuit.inputs, side, "i"), FieldRange.of(fmt)))
         scale: object = 0
         if n.scales:
             codes = Integer.unsigned(circuit.inputs["i__scale_exp__0"])
@@ -189,13 +200,18 @@ class OperandClaims:
         special = self._special_as(outputs, term)
         match term.cls:
             case Class.NORMAL:
-                right = [exp == term.exp + self.n.product_bias, sig != 0, sign == term.sign, exp >= 1]
-                within = [exp <= self.n.product_most, sig <= self._most_sig]
-                return both(special, holds(sig == term.sig), *map(holds, (*right, *within)))
+                right = [exp == term.exp + self.n.product_bias, sig != 0, sign == term.sign, sig == term.sig]
+                return both(special, *map(holds, right), self._is_term(outputs, 0, "o"))
             case Class.ZERO:
-                return both(special, holds(exp == 0), holds(sig == 0))
+                return both(special, holds(exp == 0), self._is_term(outputs, 0, "o"))
             case _:
                 return special
+
+    def _is_term(self, ports: Mapping[str, Term], lane: int, prefix: str) -> Term:
+        """What the product of a lane is that is not special: the relation between multiplication and what follows."""
+        exp, sig = (Integer.unsigned(ports[f"{prefix}__terms__{lane}__{field}"]) for field in ("exp", "sig"))
+        within = holds(exp <= self.n.product_most), holds(sig <= self._most_sig)
+        return both(*within, same(holds(sig == 0), holds(exp == 0)))
 
     @property
     def _most_sig(self) -> int:
@@ -224,16 +240,33 @@ class OperandClaims:
                     return False
         return True
 
+    def _flags_alone(self, flag: str) -> list[Term]:
+        """A flag as each lane alone would set it: all other operands are +0."""
+        alone = []
+        for lane in range(self.n.lanes):
+            mine = self._lane(lane).values()
+            others = {name: term for name, term in self._neutral.items() if name not in mine}
+            alone.append(is_one(fixed(self.parts.products, others).outputs[f"o__special__{flag}"]))
+        return alone
+
+    def _flags_alike(self) -> Claim:
+        front, first, wanted = self.parts.products, self._lane(0), []
+        for flag in SPECIAL:
+            one, *others = self._flags_alone(flag)
+            for lane, other in enumerate(others, 1):
+                by = {front.inputs[first[side]]: front.inputs[name] for side, name in self._lane(lane).items()}
+                wanted.append(same(substituted(one, by), other))
+        return Claim(
+            "lanes: flags", "every lane alone sets the flags of its operands as the first lane does",
+            f"{self.n.lanes} lanes", (), both(*wanted), tuple(front.inputs.values()),
+        )  # fmt: skip
+
     def _gathered(self) -> Claim:
         """A flag of the whole is set where one of a term alone is."""
         front = self.parts.products
         wanted = []
         for flag in SPECIAL:
-            alone = []
-            for lane in range(self.n.lanes):
-                mine = self._lane(lane).values()
-                others = {name: term for name, term in self._neutral.items() if name not in mine}
-                alone.append(is_one(fixed(front, others).outputs[f"o__special__{flag}"]))
+            alone = self._flags_alone(flag)
             addend = {
                 name: term for name, term in self._neutral.items() if name.startswith(("i__a__", "i__b__", "i__sc"))
             }

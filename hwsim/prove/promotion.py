@@ -7,20 +7,23 @@ two exponents; from the window's end on, what is left of the smaller operand is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from hwsim.formats import Class, FloatFormat
+from hwsim.model.addition import zero_sign
 from hwsim.model.result import ResultRounding
-from hwsim.model.rounding import round_to
+from hwsim.model.rounding import infinity_code, nan_code, round_to
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.model.window import align
 from hwsim.prove.circuits import circuits, connected
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
+from hwsim.prove.explore import Path, paths
 from hwsim.prove.linear import Bounded, Forms, Variable, form
-from hwsim.prove.logic import Term, both, constant, implies, is_one, negated, true, width
+from hwsim.prove.logic import Term, both, constant, either, implies, is_one, negated, same, true, value, width
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
-from hwsim.prove.symbolic import Integer, Path, as_integer, ite, paths
+from hwsim.prove.symbolic import Integer, as_integer, ite
 from hwsim.rtl.datapath import promotion
 from hwsim.rtl.numbers import FieldRange, as_float
 from hwsim.rtl.promote import BELOW, Adder
@@ -28,6 +31,7 @@ from hwsim.spec import Unit
 from hwsim.spec.parts import Promotion, ResultRule
 
 OPERANDS = ("register", "partial")
+NEAR = 4  # distances that have a claim each: sums that can lose leading bits
 
 
 class PromotionClaims:
@@ -49,6 +53,8 @@ class PromotionClaims:
             yield self._aligned(name)
         yield FormClaim("promotion: sum", "the total is the sum of both, exactly", "both operands", self._is_sum)
         yield self._rounded()
+        yield self._special()
+        yield self._zero_sign()
         yield from self._jammed()
 
     def _fields(self, ports: Mapping[str, Term], name: str, prefix: str) -> tuple[Any, Any, Any, Term, Term]:
@@ -73,7 +79,7 @@ class PromotionClaims:
                     return both(negated(is_nan), is_inf, holds(sign == term.sign))
             finite = both(negated(is_nan), negated(is_inf), holds(sign == term.sign))
             if term.cls is Class.ZERO:
-                return both(finite, holds(sig == 0), exactly(exp, *self._exps))
+                return both(finite, holds(sig == 0), self._decodes_to(name, exp, sig))
             # The same number, at the exponent of the RTL: shifted where a subnormal becomes normal.
             up = as_integer(term.exp) + self.bias - exp
             number = as_integer(term.sig) << (self.fmt.fraction_bits - term.fraction_bits)
@@ -83,7 +89,7 @@ class PromotionClaims:
                 same = holds(sig == number << places) if places >= 0 else holds(sig << -places == number)
                 moved = both(moved, implies(holds(up == places), same))
             near = exactly(up, -most, most)
-            return both(finite, moved, near, holds(sig != 0), exactly(exp, *self._exps), self._normal(exp, sig))
+            return both(finite, moved, near, holds(sig != 0), self._decodes_to(name, exp, sig))
 
         found = paths(lambda: addend_term(fmt, code))
         claim = each([Path(path.condition, right(path.result)) for path in found])
@@ -96,16 +102,21 @@ class PromotionClaims:
     def _exps(self) -> tuple[int, int]:
         return min(1 + self.adder.move, 1), self.adder.most
 
-    def _normal(self, exp: Integer, sig: Integer) -> Term:
-        """That a significand is normal, unless it stands at the least exponent: none can hide behind a larger one."""
-        return implies(holds(exp > 1), holds(sig >= 1 << self.fmt.fraction_bits))
+    def _decodes_to(self, name: str, exp: Any, sig: Any) -> Term:
+        """What every finite operand is: the relation between decoding and alignment.
+
+        Its significand is normal, unless it stands at the least exponent: none can hide behind a larger one.
+        """
+        least, most = self._exps
+        within = exactly(exp, 1 if name == "register" else least, most)
+        return both(within, implies(holds(exp > 1), holds(sig >= 1 << self.fmt.fraction_bits)))
 
     def _aligned(self, name: str) -> Claim:
         """An operand in the window, below the larger exponent of both."""
         other = OPERANDS[1 - OPERANDS.index(name)]
         sign, exp, sig, _, _ = self._fields(self.align.inputs, name, "i")
-        _, rival, _, _, _ = self._fields(self.align.inputs, other, "i")
-        known = [exactly(exp, *self._exps), exactly(rival, *self._exps), holds(self._larger(exp, rival) >= 1)]
+        _, rival, rival_sig, _, _ = self._fields(self.align.inputs, other, "i")
+        known = [self._decodes_to(name, exp, sig), self._decodes_to(other, rival, rival_sig)]
         term = ModelTerm(sign, exp.between(*self._exps), sig, self.fmt.fraction_bits, Class.NORMAL)
         ones, carry = (self.align.outputs[f"o__{name}_{field}"] for field in ("ones", "carry"))
         found = Integer.signed(ones) + Integer.unsigned(carry)
@@ -159,7 +170,7 @@ class PromotionClaims:
             return rounding.total(inside, exp - self.adder.fraction_bits).code if inside else None
 
         code, sign = Integer.unsigned(self.round.outputs["o__code"]), Integer.unsigned(inputs["i__zero_sign"])
-        zero = sign << self.fmt.bits - 1
+        zero = sign << self.fmt.bits - 1 if self.fmt.signed_zero else 0
         right = [
             Path(path.condition, holds(code == zero) if path.result is None
                  else holds(code << self.fmt.padding == path.result))
@@ -172,34 +183,100 @@ class PromotionClaims:
 
     @property
     def _result(self) -> ResultRule:
-        return ResultRule(format=self.fmt, rounding=self.rule.rounding, overflow="infinity")
+        return ResultRule(format=self.fmt, rounding=self.rule.rounding, overflow="ieee")
+
+    def _special(self) -> Claim:
+        """Where an operand is special, flags alone decide the code."""
+        inputs = self.align.inputs
+        fields = [self._fields(inputs, name, "i") for name in OPERANDS]
+        nan = either(*(is_one(one[3]) for one in fields))
+        signs = [[both(is_one(one[4]), holds(one[0] == sign)) for one in fields] for sign in (0, 1)]
+        positive, negative = (either(*each) for each in signs)
+        not_a_number = either(nan, both(positive, negative))
+        code = Integer.unsigned(connected([self.align, self.sum, self.round]).outputs["o__code"]) << self.fmt.padding
+        padding = (1 << self.fmt.padding) - 1  # of a NaN that has ones there, which the RTL's code has not
+        wanted = [implies(not_a_number, holds(code == nan_code(self.fmt) & ~padding))]
+        for sign, infinite in ((0, positive), (1, negative)):
+            result = infinity_code(self.fmt, sign, "ieee")
+            wanted.append(implies(both(infinite, negated(not_a_number)), holds(code == result & ~padding)))
+        return Claim(
+            "promotion: special", "NaN and infinities give the model's code, whatever the numbers are", "all operands",
+            (), both(*wanted), tuple(inputs.values()),
+        )  # fmt: skip
+
+    def _zero_sign(self) -> Claim:
+        """The sign that a sum of zero has."""
+        ports = [self.align.inputs[f"i__{name}__sign"] for name in OPERANDS]
+        found = self.align.outputs["o__zero_sign"]
+        wanted = []
+        for signs in product((0, 1), repeat=2):
+            right = zero_sign([ModelTerm(sign, 0, 0, 0, Class.ZERO) for sign in signs], self.rule.rounding)
+            here = both(*(same(port, value(sign, 1)) for port, sign in zip(ports, signs, strict=True)))
+            wanted.append(implies(here, same(found, value(right, 1))))
+        return Claim(
+            "promotion: sign of zero", "a sum of zero has the sign that both share, or that of the rounding",
+            "all signs", (), both(*wanted), tuple(ports),
+        )  # fmt: skip
 
     def _jammed(self) -> Iterator[Claim]:
-        """For each distance: the rounding of the jammed sum is that of the exact one."""
-        bits = self.fmt.precision
-        for distance in range(self.adder.fraction_bits + 3):
-            yield self._at_distance(distance, bits)
+        """For every distance of the exponents: the rounding of the jammed sum is that of the exact one."""
+        widest = self.adder.most - self._exps[0]
+        if widest > self._last:
+            yield self._far_apart(widest)
+        last = min(self._last, widest)
+        for low, high in (*((near, near) for near in range(NEAR)), (NEAR, last), (last + 1, widest)):
+            if low <= high:
+                # Only roundings to +infinity and -infinity treat signs differently.
+                for negative in (0, 1) if self.rule.rounding in ("ru", "rd") else (0,):
+                    yield self._at_distances(low, high, negative)
 
-    def _at_distance(self, distance: int, bits: int) -> Claim:
-        large, small = (constant(f"{name}{distance}", bits) for name in ("large", "small"))
-        exps, minus = constant(f"exp{distance}", self.fmt.exponent_bits), constant(f"minus{distance}", 1)
-        x, y, exp = Integer.unsigned(large), Integer.unsigned(small), Integer.unsigned(exps)
-        sign = Integer.unsigned(minus)
-        least = 1 + distance
-        known = [exactly(exp, least, self.adder.most)]
-        if distance:
-            known.append(holds(x >= 1 << bits - 1))
-        top = exp.between(least, self.adder.most) - self.bias
+    @property
+    def _last(self) -> int:
+        """The largest distance at which the smaller operand has another bit in the window than its jam."""
+        return self.adder.fraction_bits + 2
 
-        def code(total: object, unit_exp: object) -> object:
+    def _jam(self, sig: Any, distance: Any, least: int) -> Any:
+        """What is left of an operand other than zero. least: of distances."""
+        bits = self.fmt.precision - 1
+        if least > self._last:
+            return 1  # `promotion: far apart`
+        return align(ModelTerm(0, -distance, sig, bits, Class.NORMAL), 0, bits + BELOW, "jam")
+
+    def _far_apart(self, widest: int) -> Claim:
+        sigs, distances = constant("far.small", self.fmt.precision), constant("far.distance", widest.bit_length())
+        sig, apart = Integer.unsigned(sigs), Integer.unsigned(distances)
+        known = [exactly(apart, self._last + 1, widest), holds(sig != 0)]
+        found = paths(lambda: self._jam(sig, apart.between(self._last + 1, widest), 0), known)
+        return Claim(
+            "promotion: far apart", "of an operand that is far below the other its jam alone is left",
+            f"distances {self._last + 1} to {widest}", tuple(known),
+            each([Path(path.condition, holds(as_integer(path.result) == 1)) for path in found]), (sigs, distances),
+        )  # fmt: skip
+
+    def _at_distances(self, low: int, high: int, negative: int) -> Claim:
+        name = f"{low}" if low == high else f"{low} to {high}"
+        bits, unique = self.fmt.precision, f"{low}.{negative}"
+        large, small = (constant(f"{one}.{unique}", bits) for one in ("large", "small"))
+        exps, minus = constant(f"exp.{unique}", self.fmt.exponent_bits), constant(f"minus.{unique}", 1)
+        distances = constant(f"distance.{unique}", high.bit_length() or 1)
+        x, y, exp, sign, apart = map(Integer.unsigned, (large, small, exps, minus, distances))
+        least = max(1, self._exps[0] + low)
+        known = [exactly(exp, least, self.adder.most), exactly(apart, low, high), holds(exp >= apart + self._exps[0])]
+        normal = 1 << bits - 1
+        if low:  # the larger operand: as `_decodes_to` has it
+            known.append(implies(holds(exp > 1), holds(x >= normal)))
+            x = as_integer(x.between(normal if least > 1 else 0, 2 * normal - 1))
+        top, distance = exp.between(least, self.adder.most) - self.bias, apart.between(low, high)
+
+        def code(total: Any, unit_exp: Any) -> object:
             if not total:
                 return None
-            negative = int(total < 0)  # type: ignore[operator]
-            return round_to(self.fmt, negative, abs(total), unit_exp, self.rule.rounding, "infinity").code  # type: ignore[arg-type]
+            is_negative = negative ^ int(total < 0)
+            return round_to(self.fmt, is_negative, abs(total), unit_exp, self.rule.rounding, "ieee").code
 
         def both_codes() -> Term:
             exact = (x << distance) + (-y if sign else y)
-            part = align(ModelTerm(0, -distance, y, bits - 1, Class.NORMAL), 0, bits - 1 + BELOW, "jam") if y else 0
+            part = self._jam(y, distance, low) if y else 0
             jammed = (x << BELOW) + (-part if sign else part)
             first = code(exact, top - (bits - 1) - distance)
             second = code(jammed, top - (bits - 1) - BELOW)
@@ -208,7 +285,8 @@ class PromotionClaims:
             return holds(as_integer(first) == second)
 
         claim = each(paths(both_codes, known))
+        signs = " of negative sums" if negative else ""
         return Claim(
-            f"promotion: jam at distance {distance}", "the jammed sum rounds as the exact one", "both significands",
-            tuple(known), claim, (large, small, exps, minus),
+            f"promotion: jam at distance {name}{signs}", "the jammed sum rounds as the exact one", "both significands",
+            tuple(known), claim, (large, small, exps, minus, distances),
         )  # fmt: skip

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import circuits, connected
+from hwsim.prove.explore import Path
 from hwsim.prove.logic import Term, both, implies, negated, true
-from hwsim.prove.symbolic import Path, Truth, as_integer
+from hwsim.prove.symbolic import Truth, as_integer
 from hwsim.rtl.datapath import datapath
 from hwsim.spec import Unit
 

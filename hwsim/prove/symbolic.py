@@ -7,14 +7,10 @@ answer that is possible, and returns what comes of each, with the condition unde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
-import bitwuzla as bw
-
-from hwsim.prove.logic import Kind, Term, both, manager, negated, op, true, value, width
+from hwsim.prove.explore import explorer
+from hwsim.prove.logic import Kind, Term, negated, op, value, width
 
 Result = TypeVar("Result")
 
@@ -31,7 +27,7 @@ class Truth:
         self.term = term
 
     def __bool__(self) -> bool:
-        return _explorer().decide(self.term)
+        return explorer().decide(self.term)
 
     def __int__(self) -> int:
         return int(bool(self))
@@ -172,11 +168,13 @@ class Integer:
     __rxor__ = __xor__
 
     def _bitwise(self, kind: Any, other: Any) -> Any:
-        sides = [each if each.low >= 0 else each.between(*bounds_of(each)) for each in (self, as_integer(other))]
-        first, second = map(as_integer, sides)
-        if first.low < 0 or second.low < 0:
-            raise ValueError("bits of negative integers are not taken here")
+        first, second = (each._not_negative() for each in (self, as_integer(other)))
         return _computed(kind, first, second, 0, (1 << max(first.high.bit_length(), second.high.bit_length())) - 1)
+
+    def _not_negative(self) -> Integer:
+        if self.low < 0 and (self.high < 0 or explorer().possible(_compared(Kind.BV_SLT, self, as_integer(0)))):
+            raise ValueError("bits of negative integers are not taken here")
+        return as_integer(self.between(max(0, self.low), self.high))
 
     def bit_length(self) -> Any:
         """Places of the magnitude."""
@@ -266,7 +264,7 @@ def bounds_of(number: Any) -> tuple[int, int]:
     """What a number can be at least and at most, under the conditions of the path."""
     if not isinstance(number, Integer):
         return int(number), int(number)
-    return _explorer().bounds(number)
+    return explorer().bounds(number)
 
 
 def _resized(term: Term, bits: int) -> Term:
@@ -286,99 +284,3 @@ def _computed(kind: Any, first: Integer, second: Integer, low: int, high: int) -
 def _compared(kind: Any, first: Integer, second: Integer) -> Term:
     bits = max(bits_for(first.low, first.high), bits_for(second.low, second.high))
     return op(kind, first.at(bits), second.at(bits))
-
-
-@dataclass(frozen=True)
-class Path(Generic[Result]):
-    """What a function returns where a condition holds."""
-
-    condition: Term
-    result: Result
-
-
-class _Explorer:
-    """One run of a function: the answers that are given, and which others are possible."""
-
-    def __init__(self, assumptions: Sequence[Term], answers: Sequence[bool]):
-        self.given, self.answers = list(answers), list(answers)
-        self.asked = 0
-        self.conditions: list[Term] = []
-        self.others: list[list[bool]] = []
-        self.solver = bw.Bitwuzla(manager(), bw.Options())
-        for term in assumptions:
-            self.solver.assert_formula(term)
-        self.known: dict[tuple[int, int], tuple[int, int]] = {}
-
-    def decide(self, term: Term) -> bool:
-        if term.is_true() or term.is_false():
-            return bool(term.is_true())
-        if self.asked < len(self.given):
-            answer = self.given[self.asked]
-        else:
-            answer = self._possible(term)
-            if answer and self._possible(negated(term)):
-                self.others.append([*self.answers[: self.asked], False])
-            self.answers.append(answer)
-        self.asked += 1
-        condition = term if answer else negated(term)
-        self.conditions.append(condition)
-        self.solver.assert_formula(condition)
-        return answer
-
-    def _possible(self, term: Term) -> bool:
-        self.solver.push()
-        self.solver.assert_formula(term)
-        result = self.solver.check_sat()
-        self.solver.pop()
-        return bool(result != bw.Result.UNSAT)
-
-    def bounds(self, number: Integer) -> tuple[int, int]:
-        key = hash(number), len(self.conditions)
-        if key not in self.known:
-            self.known[key] = self._least(number), -self._least(as_integer(-number))
-        return self.known[key]
-
-    def _least(self, number: Integer) -> int:
-        low, high = number.low, number.high
-        while low < high:
-            middle = (low + high) // 2
-            smaller = number <= middle
-            if smaller if isinstance(smaller, bool) else self._possible(smaller.term):
-                high = middle
-            else:
-                low = middle + 1
-        return low
-
-
-_running: list[_Explorer] = []
-
-
-def _explorer() -> _Explorer:
-    if not _running:
-        raise TypeError("a question about an integer that is not known is asked outside of `paths`")
-    return _running[-1]
-
-
-@contextmanager
-def _exploring(explorer: _Explorer) -> Iterator[None]:
-    _running.append(explorer)
-    try:
-        yield
-    finally:
-        _running.pop()
-
-
-def paths(function: Callable[[], Result], assumptions: Sequence[Term] = ()) -> list[Path[Result]]:
-    """What a function returns, by the conditions under which it does: together they are all that is possible.
-
-    assumptions: what holds of the integers that it is run on.
-    """
-    found: list[Path[Result]] = []
-    waiting: list[list[bool]] = [[]]
-    while waiting:
-        explorer = _Explorer(assumptions, waiting.pop())
-        with _exploring(explorer):
-            result = function()
-        found.append(Path(both(*explorer.conditions) if explorer.conditions else true(), result))
-        waiting += explorer.others
-    return found

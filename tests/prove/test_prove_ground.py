@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from hwsim.prove.explore import paths
 from hwsim.prove.linear import Form, Forms, Variable, form
 from hwsim.prove.logic import Kind, Term, both, constant, op, substituted, value, width
-from hwsim.prove.symbolic import Integer, as_integer, paths
+from hwsim.prove.symbolic import Integer, as_integer
 
 SEED = 20261123
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
