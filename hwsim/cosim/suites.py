@@ -65,7 +65,7 @@ class Filter:
     def take(self, cases: Sequence[Case]) -> Iterator[tuple[int, Case]]:
         """The cases that the design takes, filled up to whole beats, and their places."""
         for index, case in enumerate(cases):
-            filled = fill(self.design, case)
+            filled = fill(self.design.unit, self.design.products, case)
             if len(filled.a) > self.design.products and not self.design.chains:
                 self.reasons["more than one beat"] += 1
             elif case.c and not self.design.addend:
@@ -79,16 +79,16 @@ def takes(design: DotDesign, case: Case) -> bool:
     return any(Filter(design).take([case]))
 
 
-def fill(design: DotDesign, case: Case) -> Case:
-    """The case with zero terms up to whole beats, under scales of 1."""
-    rest = -len(case.a) % design.products
+def fill(unit: Unit, products: int, case: Case) -> Case:
+    """The case with zero terms up to whole beats of so many products, under scales of 1."""
+    rest = -len(case.a) % products
     if not rest:
         return case
-    zeros, scale = (0,) * rest, design.unit.scale
+    zeros, scale = (0,) * rest, unit.scale
     longer = replace(case, a=(*case.a, *zeros), b=(*case.b, *zeros))
     if scale is None:
         return longer
-    blocks = [-(-len(longer.a) // length) for length in block_lengths(design.unit)]
+    blocks = [-(-len(longer.a) // length) for length in block_lengths(unit)]
     more_a = (one_code(scale.a.format),) * (blocks[0] - len(case.scale_a))
     more_b = (one_code(scale.b.format),) * (blocks[1] - len(case.scale_b))
     return replace(longer, scale_a=(*case.scale_a, *more_a), scale_b=(*case.scale_b, *more_b))

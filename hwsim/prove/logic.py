@@ -87,6 +87,14 @@ def all_substituted(terms: Iterable[Term], by: Mapping[Term, Term]) -> list[Term
     return list(manager().substitute_terms(list(terms), dict(by)))
 
 
+def evaluated(term: Term, by: Mapping[Term, Term]) -> int:
+    """What a bit vector is where all its constants are given."""
+    known = substituted(term, by)
+    if not known.is_value():
+        known = bw.Bitwuzla(manager(), bw.Options()).simplify_term(known)
+    return int(known.value(10))
+
+
 def below(first: Term, second: Term) -> Term:
     """Whether one unsigned number is less than another."""
     return op(Kind.BV_ULT, first, second)

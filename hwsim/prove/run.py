@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import resource
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
 
+from hwsim.cosim.casefile import write_unit_case
+from hwsim.cosim.design import AMARANTH
+from hwsim.cosim.diagnose import first_difference
 from hwsim.prove.aligned import AlignedClaims
-from hwsim.prove.claims import AnyClaim
-from hwsim.prove.control import control_claims
-from hwsim.prove.logic import Word
+from hwsim.prove.claims import AnyClaim, Claim
+from hwsim.prove.control import broken_promise, control_claims
+from hwsim.prove.example import Examples, WrongCase
+from hwsim.prove.followed import Control
 from hwsim.prove.promotion import PromotionClaims
 from hwsim.prove.readback import readback_claims
+from hwsim.prove.second import second_opinion
+from hwsim.report.cases import explain_command, wrong_result
+from hwsim.report.proof import ClaimRow, ProofReport
+from hwsim.report.record import Mismatch
 from hwsim.rtl import supports
 from hwsim.spec import AlignedSum, NotImplementedYet, Pipeline, Unit
 
@@ -19,58 +33,149 @@ TRUSTED = (
     "Amaranth's elaboration of each step, and Yosys, which writes it as BTOR2",
     "hwsim's reader of BTOR2 and its integers that are not known (hwsim/prove)",
     "bitwuzla; linear forms (hwsim/prove/linear.py); two-valued logic",
-    "that steps whose relations meet may be put together: `hwsim docs proof`",
+    "that claims which name the same relation may be put together: `hwsim docs proof`",
 )
+CONCLUSION = "equal for every input, under any traffic"
+CYCLES = 4  # beyond a unit's latency: how far a run is looked for that breaks what control promises
 
 
-@dataclass(frozen=True)
-class ClaimRow:
-    """What became of one claim. model: values of constants that refute it."""
+class UnitClaims:
+    """The claims about a unit. Raises NotImplementedYet for one that the RTL, or no proof, has."""
 
-    name: str
-    words: str
-    over: str
-    solver: str
-    seconds: float
-    word: Word
-    model: Mapping[str, int] | None = None
+    def __init__(self, unit: Unit, pipeline: Pipeline):
+        supports(unit).demand()
+        if not isinstance(unit.sum, AlignedSum):
+            raise NotImplementedYet(f"unit {unit.name}: sum.method: {unit.sum.method} has no claims yet")
+        self.unit, self.pipeline = unit, pipeline
 
+    @cached_property
+    def datapath(self) -> AlignedClaims:
+        """Of the datapath's steps."""
+        return AlignedClaims(self.unit, self.pipeline.cuts)
 
-@dataclass(frozen=True)
-class Proof:
-    """What was asked about a unit, and answered."""
+    @cached_property
+    def promotion(self) -> PromotionClaims | None:
+        """Of the adder of its promotion register, if it has one."""
+        rule = self.unit.promotion
+        return None if rule is None else PromotionClaims(self.unit, rule, self.pipeline.cuts)
 
-    unit: str
-    cuts: tuple[str, ...]
-    contexts: int
-    rows: tuple[ClaimRow, ...]
+    @cached_property
+    def control(self) -> list[Claim]:
+        """Of its control."""
+        return control_claims(self.unit, self.pipeline)
 
-    @property
-    def proved(self) -> bool:
-        """Whether every claim is."""
-        return all(row.word == "proved" for row in self.rows)
+    def all(self) -> Iterator[AnyClaim]:
+        """In the order of the datapath, then control, then the file."""
+        yield from self.datapath.claims()
+        if self.promotion is not None:
+            yield from self.promotion.claims()
+        yield from self.control
+        yield from readback_claims(self.unit, self.pipeline)
 
 
 def claims_of(unit: Unit, pipeline: Pipeline) -> Iterator[AnyClaim]:
     """The claims about a unit. Raises NotImplementedYet for one that the RTL, or no proof, has."""
-    supports(unit).demand()
-    if not isinstance(unit.sum, AlignedSum):
-        raise NotImplementedYet(f"unit {unit.name}: sum.method: {unit.sum.method} has no claims yet")
-    yield from AlignedClaims(unit, pipeline.cuts).claims()
-    if unit.promotion is not None:
-        yield from PromotionClaims(unit, unit.promotion, pipeline.cuts).claims()
-    yield from control_claims(unit, pipeline)
-    yield from readback_claims(unit, pipeline)
+    yield from UnitClaims(unit, pipeline).all()
+
+
+@dataclass
+class Asked:
+    """How claims are decided.
+
+    seconds: for each. second: whether z3 is asked, too. only: what the name of a claim must contain to be run; every
+    other is listed. case: where a case goes that shows a refuted claim. tell: called with each row as it is made.
+    """
+
+    seconds: float = 60.0
+    second: bool = False
+    only: str = ""
+    case: Path | None = None
+    tell: Callable[[ClaimRow], None] = field(default=lambda row: None)
+
+    def decide(self, claim: AnyClaim) -> ClaimRow:
+        """What becomes of one claim."""
+        said = {"name": claim.name, "words": claim.words, "over": claim.over, "solver": claim.solver}
+        if self.only not in claim.name:
+            return ClaimRow(**said, seconds=0.0, word="not run")
+        answer = claim.decide(self.seconds)
+        other = None
+        if self.second and isinstance(claim, Claim):
+            other = second_opinion(claim.claim, claim.assumptions, self.seconds)
+        return ClaimRow(
+            **said, seconds=answer.seconds, word=answer.word, second=other, refuting=dict(answer.model or {})
+        )
 
 
 def prove(
-    unit: Unit, pipeline: Pipeline, seconds: float = 60.0, tell: Callable[[ClaimRow], None] = lambda row: None
-) -> Proof:
-    """Decide every claim. seconds: for each. tell: called with each as it is decided. Raises as `claims_of`."""
-    rows = []
-    for claim in claims_of(unit, pipeline):
-        answer = claim.decide(seconds)
-        row = ClaimRow(claim.name, claim.words, claim.over, claim.solver, answer.seconds, answer.word, answer.model)
+    unit: Unit, pipeline: Pipeline, asked: Asked | None = None, called: str = "", command: str = ""
+) -> ProofReport:
+    """Decide every claim of a unit.
+
+    called: what names the unit in a command. command: what asks the same again. Raises as `UnitClaims` does.
+    """
+    asked, begun = asked or Asked(), time.monotonic()
+    claims, rows, wrong = UnitClaims(unit, pipeline), list[ClaimRow](), list[AnyClaim]()
+    for claim in claims.all():
+        row = asked.decide(claim)
         rows.append(row)
-        tell(row)
-    return Proof(unit.name, pipeline.cuts, pipeline.contexts, tuple(rows))
+        asked.tell(row)
+        if row.word not in ("proved", "not run"):
+            wrong.append(claim)
+    report = ProofReport(
+        unit=unit.name,
+        title=f"Proof of {unit.name}",
+        version=version("hwsim"),
+        command=command or f"hwsim prove {called or unit.name}",
+        cuts=pipeline.cuts,
+        contexts=pipeline.contexts,
+        rows=tuple(rows),
+        seconds=time.monotonic() - begun,
+        memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        conclusion=CONCLUSION,
+        trusted=TRUSTED,
+    )
+    return with_example(report, claims, wrong, called or unit.name, asked.case) if wrong else report
+
+
+def with_example(
+    report: ProofReport, claims: UnitClaims, wrong: list[AnyClaim], called: str, path: Path | None
+) -> ProofReport:
+    """The report with a case, or a run of cycles, that shows a claim to be wrong."""
+    control = {claim.name for claim in claims.control}
+    notes = [_run_of_cycles(claims)] if any(claim.name in control for claim in wrong) else []
+    datapath = [claim for claim in wrong if claim.name not in control and not claim.name.startswith("file:")]
+    if not datapath:
+        return report.changed(notes=tuple(notes))
+    examples = Examples(claims.datapath, claims.promotion)
+    found = next((found for claim in datapath if (found := examples.of(claim))), None)
+    if found is None:
+        notes.append("no dot product of one group was found whose result shows what is refuted")
+        return report.changed(notes=tuple(notes))
+    return report.changed(notes=tuple(notes), example=_drawn(claims, found, called, path))
+
+
+def _run_of_cycles(claims: UnitClaims) -> str:
+    """The shortest run from a reset in which control breaks a promise, in words."""
+    control = Control(claims.unit, claims.pipeline)
+    found = broken_promise(control, control.latency + CYCLES)
+    if found is None:
+        return f"control: no promise is broken within {control.latency + CYCLES} cycles after a reset"
+    given = [", ".join(f"{name} {number:#x}" for name, number in cycle.items() if number) for cycle in found.inputs]
+    cycles = "; ".join(f"cycle {at}: {words or 'nothing'}" for at, words in enumerate(given, 1))
+    return f"control: {found.name} is broken {found.cycle} cycles after a reset, with these inputs: {cycles}"
+
+
+def _drawn(claims: UnitClaims, found: WrongCase, called: str, path: Path | None) -> Mismatch:
+    """A case as reports draw it, with the first stage that differs; written where a path is given."""
+    unit = claims.unit
+    with AMARANTH:
+        difference = first_difference(unit, found.case)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_unit_case(path, unit, found.case, found.expected, found.got)
+    return wrong_result(
+        unit, found.case, found.expected, found.got, suite=found.claim, driver="proof",
+        stage="" if difference is None else str(difference), group=None if difference is None else difference.beat,
+        explain=explain_command(unit, called, found.case),
+        again="" if path is None else shlex.join(["hwsim", "cosim", called, "--case", str(path)]),
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Template
+from jinja2 import Environment, Template
 from markupsafe import Markup
 
 from hwsim.cases.bins.meanings import case_meaning
@@ -45,6 +45,11 @@ def html(report: RunReport) -> str:
 
 @cache
 def _page() -> Template:
+    return page_environment().get_template("report.html.j2")
+
+
+def page_environment() -> Environment:
+    """The templates of pages that show mismatches."""
     page = environment(TEMPLATES)
     page.filters |= {
         "commas": lambda number: f"{number:,}",
@@ -65,7 +70,7 @@ def _page() -> Template:
         "STATES": STATES,
         "FEW": FEW,
     }
-    return page.get_template("report.html.j2")
+    return page
 
 
 def _yaml(data: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ EXTRAS = {
     "models": Use.MODELS,
     "synthesis": Use.AREA,
     "prove": Use.PROOFS,
+    "z3": Use.PROOFS,
     "cuda": Use.CAPTURE,
     "examples": Use.NOTEBOOKS,
 }

@@ -1,0 +1,98 @@
+"""Mistakes in the steps of a datapath, and the claims that they break."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from amaranth.hdl import Value
+
+from hwsim.rtl import align, decode, lost, multiply, normalize, sum
+
+HOPPER, MX, F16, DEEPSEEK = "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "ampere-mma-f16-f16", "deepseek-v3-e4m3-f32"
+Patch = pytest.MonkeyPatch
+
+real_larger, real_clamp, real_shifted = align.larger, align.clamp, lost.shifted
+real_all, real_zeros, real_last = sum.all_terms, normalize.leading_zeros, normalize.last_place
+
+
+def on(module: Any, name: str, made: Callable[..., Any]) -> Callable[[Patch], None]:
+    return lambda patch: patch.setattr(module, name, made)
+
+
+def smaller_once(m: Any, pair: Any, name: str) -> Any:
+    """One comparison of the tree is the wrong way round."""
+    return real_larger(m, pair[:1], name) if name == "larger1_2" else real_larger(m, pair, name)
+
+
+def unclamped(distance: Value, bits: int) -> Value:
+    return distance[:bits] if len(distance) > bits else real_clamp(distance, bits)
+
+
+def first_of_all(terms: Any, truncated: bool) -> Any:
+    return real_all(terms[1:], truncated)
+
+
+def never_up(*arguments: Any) -> Any:
+    last, _ = real_last(*arguments)
+    return last, 0
+
+
+def floored(window: Any, sign: Any, shift: Any, drop: int, rule: Any) -> Any:
+    return real_shifted(window, sign, shift, drop, "floor")
+
+
+def zeros_of_one_more(value: Value) -> Any:
+    is_zero, count = real_zeros(value)
+    return is_zero, [count[0] | ~count[0], *count[1:]] if len(count) > 3 else count
+
+
+def no_nan(self: Any, code: Any, codes: Any) -> Any:
+    return decode.is_any_of(code, ())
+
+
+# A mistake, the unit that it is tried with, and the claim that it breaks.
+MUTANTS: dict[str, tuple[str, str, Callable[[Patch], None]]] = {
+    "a comparison left out": (HOPPER, "maximum", on(align, "larger", smaller_once)),
+    "a distance without its high bits": (HOPPER, "lane: aligned", on(align, "clamp", unclamped)),
+    "floor for truncate": (HOPPER, "lane: aligned", on(align, "shifted", floored)),
+    "a term left out": (HOPPER, "sum", on(sum, "all_terms", first_of_all)),
+    "a rounding that never goes up": (F16, "result", on(normalize, "last_place", never_up)),
+    "a zero too many": (HOPPER, "result", on(normalize, "leading_zeros", zeros_of_one_more)),
+    "a NaN that is a number": (HOPPER, "factor: a", on(decode.FloatDecode, "_is_listed_nan", no_nan)),
+}
+
+
+def elaborated(step: Any, change: Callable[[Any], None]) -> Callable[[Patch], None]:
+    """Another `compute` of a step, made of its own."""
+
+    def mutate(patch: Patch) -> None:
+        compute = step.compute
+
+        def wrong(self: Any, m: Any) -> None:
+            compute(self, m)
+            change(self, m)  # type: ignore[call-arg]
+
+        patch.setattr(step, "compute", wrong)
+
+    return mutate
+
+
+def flag_lost(self: Any, m: Any) -> None:
+    m.d.comb += self.o.special.nan.eq(self.i.special.nan)
+
+
+def sign_of_a(self: Any, m: Any) -> None:
+    m.d.comb += self.o.terms[0].sign.eq(self.i.a[0].sign)
+
+
+def lane_of_another(self: Any, m: Any) -> None:
+    m.d.comb += self.o.terms[3].sig.eq(self.i.a[3].sig * self.i.b[2].sig)
+
+
+MUTANTS |= {
+    "a flag of products is lost": (HOPPER, "lane: product", elaborated(multiply.Multiply, flag_lost)),
+    "a sign of one factor": (HOPPER, "lane: product", elaborated(multiply.Multiply, sign_of_a)),
+    "a factor of another lane": (HOPPER, "lanes: products", elaborated(multiply.Multiply, lane_of_another)),
+}

@@ -1,0 +1,96 @@
+"""A claim that is refuted becomes a case, which is played and drawn; a claim that was not run is listed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from built_presets import others_soaked
+from prove.step_mutants import DEEPSEEK, MUTANTS, on
+
+from hwsim.cli import main
+from hwsim.cosim.casefile import load_case
+from hwsim.cosim.diagnose import first_difference
+from hwsim.cosim.unitdesign import unit_design
+from hwsim.prove.aligned import AlignedClaims
+from hwsim.prove.example import Examples
+from hwsim.prove.run import Asked, UnitClaims, claims_of, prove
+from hwsim.rtl import align, promote
+from hwsim.spec import load_unit, pipeline
+
+SMALL = "rvbna-e4m3-f32-n4"
+# What no result shows: the sum takes the sign of a truncated term for its carry, so that floor is truncation again.
+HIDDEN = "floor for truncate"
+
+
+@pytest.mark.parametrize("mutant", others_soaked(MUTANTS, ["a comparison left out", "a term left out"]))
+def test_a_refuted_claim_becomes_a_case_of_few_lanes(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, broken, mutate = MUTANTS[mutant]
+    mutate(monkeypatch)
+    unit = load_unit(name)
+    claims = AlignedClaims(unit)
+    claim = next(claim for claim in claims.claims() if claim.name == broken)
+    assert claim.decide(60).word != "proved"
+    found = Examples(claims).of(claim)
+    if mutant == HIDDEN:
+        assert found is None
+        return
+    assert found is not None
+    assert found.expected != found.got
+    assert first_difference(unit, found.case) is not None
+    assert sum(code != 0 for code in found.case.a) <= 3
+
+
+@pytest.mark.soak
+def test_a_refuted_claim_of_a_promotion_becomes_a_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    on(promote, "clamp", lambda distance, bits: distance[:bits])(monkeypatch)
+    unit = load_unit(DEEPSEEK)
+    claims = UnitClaims(unit, pipeline(unit))
+    assert claims.promotion is not None
+    claim = next(claim for claim in claims.promotion.claims() if claim.name == "promotion: register aligned")
+    assert claim.decide(60).word == "refuted"
+    found = Examples(claims.datapath, claims.promotion).of(claim)
+    assert found is not None
+    difference = first_difference(unit, found.case)
+    assert difference is not None
+    assert difference.stage == "promote"
+
+
+def test_a_case_is_written_drawn_and_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    unit, path = load_unit(SMALL), tmp_path / "case.yaml"
+    built = pipeline(unit)
+    with monkeypatch.context() as patch:
+        on(align, "larger", lambda m, pair, name: pair[0])(patch)
+        report = prove(unit, built, Asked(only="maximum", case=path))
+    assert report.verdict.endswith("1 refuted")
+    assert report.example is not None
+    assert report.example.stage.startswith("maximum")
+    assert report.example.explanation is not None
+    assert f"--case {path}" in report.example.again
+    case = load_case(path, unit_design(unit, built))
+    assert first_difference(unit, case) is None  # the RTL is right again
+
+
+@pytest.mark.quick(cases=1)
+def test_a_proof_is_written_as_a_page_and_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, table = tmp_path / "proof.html", tmp_path / "proof.json"
+    options = ["--only", "special", "--second-opinion", "--html", str(page), "--json", str(table)]
+    assert main(["prove", SMALL, *options]) == 1  # claims that were not run are not proved
+    said, data = capsys.readouterr().out, json.loads(table.read_text())
+    assert data["schema"] == "hwsim-proof/1"
+    words = {row["name"]: (row["word"], row["second"]) for row in data["rows"]}
+    assert words["special"] == ("proved", "proved")
+    assert words["sum"] == ("not run", None)
+    assert "not run              sum" in said
+    assert all(f">{name}<" in page.read_text() for name in words)
+    assert "<script src" not in page.read_text()
+
+
+def test_solvers_that_disagree_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    unit = load_unit(SMALL)
+    monkeypatch.setattr("hwsim.prove.run.second_opinion", lambda *_: "refuted")
+    row = Asked(second=True).decide(next(claims_of(unit, pipeline(unit))))
+    assert row.word == "proved"
+    assert row.disputed
+    assert not row.holds
