@@ -21,7 +21,8 @@ WORDS = {
     "capture cases instruction", "cosim cuts", "decode codes", "docs name",
     "dut-init top", "encode missing", "encode overflow",
     "encode rounding", "encode values", "explain a", "explain a_values", "explain b", "explain b_values", "explain c",
-    "explain c_value", "explain scale_a", "explain scale_b", "gemm quantize", "gemm quantize_b", "prove cuts", "prove only",
+    "explain c_value", "explain scale_a", "explain scale_b", "gemm quantize", "gemm quantize_b", "prove cuts",
+    "prove only",
     "rtl cuts",
     "study fmax",
     "study grid", "study length", "study preset", "study scaling", "study scheduler", "study stages", "vectors formats",
@@ -29,7 +30,8 @@ WORDS = {
 }  # fmt: skip
 # Arguments that are written, and whose files are not read before.
 WRITTEN = {
-    "capture cases output", "check report", "cosim output", "dut-init output", "gemm output", "prove case", "prove html",
+    "capture cases output", "check report", "cosim output", "dut-init output", "gemm output",
+    "prove case", "prove html",
     "prove report",
     "rtl output",
 }  # fmt: skip
