@@ -1,0 +1,66 @@
+"""Whole proofs: equal for every input, under any traffic."""
+
+from __future__ import annotations
+
+import pytest
+from built_presets import buildable, one_of_each, one_of_each_family, others_soaked
+from odd_units import NAMED, unit
+
+from hwsim.prove.promotion import PromotionClaims
+from hwsim.prove.run import Asked, claims_of, prove
+from hwsim.rtl import supports
+from hwsim.spec import Unit, load_unit, pipeline, presets
+
+EACH = one_of_each([name for name in presets() if buildable(name)])
+FAMILIES = one_of_each_family(EACH)
+ODD_UNITS = [name for name in NAMED if supports(unit(name))]
+
+
+def demand_proof(one: Unit, cuts: tuple[str, ...] | None = None, contexts: int | None = None) -> None:
+    report = prove(one, pipeline(one, cuts, contexts), Asked(seconds=600))
+    assert report.proved, [f"{row.name}: {row.word}" for row in report.open]
+    assert report.verdict == "equal for every input, under any traffic"
+    assert len(report.rows) >= 70
+
+
+@pytest.mark.quick(cases=1)
+@pytest.mark.parametrize("name", others_soaked(EACH, ["mxfp8-e4m3-f32", "rvbna-e4m3-f32-n4"]))
+def test_a_preset_is_proved(name: str) -> None:
+    demand_proof(load_unit(name))
+
+
+# Of a sum promoted to f32, the claims of which every unit with such a register has the same.
+SHARED = ("promotion: jam at distance 4 to 28", "promotion: jam at distance 29 to 253")
+
+
+@pytest.mark.parametrize("name", ["deepseek-v3-e4m3-f32", "f16-in-f32"])  # whose adder moves exponents
+def test_a_promoting_unit_is_proved(name: str) -> None:
+    one, found = unit(name), dict[str, str]()
+    for claim in claims_of(one, pipeline(one)):
+        if claim.name not in SHARED:
+            found[claim.name] = claim.decide(120).word
+    assert set(found.values()) == {"proved"}, found
+    assert len(found) >= 120
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_jammed_sum_rounds_as_the_exact_one(at: int) -> None:
+    one = load_unit("deepseek-v3-e4m3-f32")
+    assert one.promotion is not None
+    claims = {claim.name: claim for claim in PromotionClaims(one, one.promotion).claims()}
+    assert claims[SHARED[at]].decide(600).word == "proved"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ODD_UNITS)
+def test_an_odd_unit_is_proved(name: str) -> None:
+    demand_proof(unit(name))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", FAMILIES)
+def test_other_pipelines_are_proved(name: str) -> None:
+    one = load_unit(name)
+    demand_proof(one, (), 1)
+    demand_proof(one, ("multiply", "maximum.2", "maximum", "align", "sum.2", "sum", "magnitude"), 3)
