@@ -19,6 +19,7 @@ from hwsim.prove.claims import AnyClaim, Claim
 from hwsim.prove.control import broken_promise, control_claims
 from hwsim.prove.example import Examples, WrongCase
 from hwsim.prove.followed import Control
+from hwsim.prove.methods import method_claims, provable
 from hwsim.prove.promotion import PromotionClaims
 from hwsim.prove.readback import readback_claims
 from hwsim.prove.second import second_opinion
@@ -26,7 +27,7 @@ from hwsim.report.cases import explain_command, wrong_result
 from hwsim.report.proof import ClaimRow, ProofReport
 from hwsim.report.record import Mismatch
 from hwsim.rtl import supports
-from hwsim.spec import AlignedSum, NotImplementedYet, Pipeline, Unit
+from hwsim.spec import Pipeline, Unit
 
 # What a proof takes for granted, in words.
 TRUSTED = (
@@ -44,14 +45,13 @@ class UnitClaims:
 
     def __init__(self, unit: Unit, pipeline: Pipeline):
         supports(unit).demand()
-        if not isinstance(unit.sum, AlignedSum):
-            raise NotImplementedYet(f"unit {unit.name}: sum.method: {unit.sum.method} has no claims yet")
+        provable(unit).demand()
         self.unit, self.pipeline = unit, pipeline
 
     @cached_property
     def datapath(self) -> AlignedClaims:
         """Of the datapath's steps."""
-        return AlignedClaims(self.unit, self.pipeline.cuts)
+        return method_claims(self.unit, self.pipeline.cuts)
 
     @cached_property
     def promotion(self) -> PromotionClaims | None:
