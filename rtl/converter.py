@@ -1,0 +1,130 @@
+"""The converter: codes of one format in, codes of another out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from amaranth.hdl import Cat, Const, Module, Mux, Value, unsigned
+from amaranth.lib.data import StructLayout
+
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.spec import NotImplementedYet
+from hwsim.spec.conversion import Conversion, conversion_cuts
+
+from .decode import FloatDecode, ScaleDecode
+from .encode import EncodeTarget
+from .numbers import FieldRange
+from .step import Datapath, DatapathStep
+from .streamed import StreamedDatapath
+
+MOST_BITS = 32  # of a code
+
+
+def code_layout(conversion: Conversion) -> StructLayout:
+    """What enters a converter: a code in its container, and the random word of a stochastic rounding."""
+    word = {"word": unsigned(conversion.random_bits)} if conversion.random_bits else {}
+    return StructLayout({"code": unsigned(conversion.source.container_bits), **word})
+
+
+def converted_layout(conversion: Conversion) -> StructLayout:
+    """What leaves a converter: a code in its container."""
+    return StructLayout({"code": unsigned(conversion.target.container_bits)})
+
+
+def supports_conversion(conversion: Conversion) -> None:
+    """Raise NotImplementedYet, with the reason, for a conversion that the RTL does not have."""
+    conversion_target(conversion)
+
+
+def conversion_target(conversion: Conversion) -> EncodeTarget:
+    """What a conversion's numbers are encoded in."""
+    for fmt in (conversion.source, conversion.target):
+        if fmt.container_bits > MOST_BITS:
+            raise NotImplementedYet(f"{fmt.name} has codes of {fmt.container_bits} bits, which the RTL does not have yet")
+    sig_bits, top_exp, loose = source_range(conversion.source)
+    assert conversion.missing is not None
+    return EncodeTarget.of(
+        conversion.target, sig_bits, top_exp, loose, rounding=conversion.rounding, overflow=conversion.overflow,
+        missing=conversion.missing, random_bits=conversion.random_bits,
+    )  # fmt: skip
+
+
+def source_range(fmt: Format) -> tuple[int, tuple[int, int], int]:
+    """Of a decoded number: bits, least and largest exponent of its top bit, the largest at which that may be 0."""
+    match fmt:
+        case FloatFormat():
+            # A NaN's and an infinity's field is the largest there is: what they are is said beside it.
+            top = max(fmt.emax, fmt.top_bexp - fmt.bias)
+            return fmt.precision, (fmt.emin, top), fmt.emin
+        case FixedFormat():
+            return fmt.bits, (fmt.integer_bits, fmt.integer_bits), fmt.integer_bits
+        case ExponentFormat():
+            return 1, (-fmt.bias, (1 << fmt.bits) - 1 - fmt.bias), -fmt.bias
+        case _:
+            assert_never(fmt)
+
+
+class DecodeNumber(DatapathStep):
+    """A code of a format of any kind, as a sign, a magnitude and an exponent."""
+
+    def __init__(self, conversion: Conversion, target: EncodeTarget):
+        self.source, self.target = conversion.source, target
+        o = target.magnitude()
+        super().__init__("decode", code_layout(conversion), o, set(o.members) - {"word"})
+
+    def compute(self, m: Module) -> None:
+        """Drive the number."""
+        code, source, bias = self.i.code, self.source, self.target.bias
+        match source:
+            case FloatFormat():
+                m.submodules.code = decode = FloatDecode(source)
+                o = decode.o
+                m.d.comb += [decode.code.eq(code), *self._special(o.nan, o.inf, o.sign)]
+                self._number(m, o.sign, o.sig, o.bexp + (bias - FieldRange.of(source).bias))
+            case FixedFormat():
+                sign = code[-1]
+                self._number(m, sign, (code ^ sign.replicate(len(code))) + sign, Const(source.integer_bits + bias))
+            case ExponentFormat():
+                m.submodules.code = scale = ScaleDecode(source)
+                m.d.comb += [scale.code.eq(code), self.o.special.nan.eq(scale.nan)]
+                self._number(m, Const(0), Const(1, 1), scale.bexp + (bias - source.bias))
+            case _:
+                assert_never(source)
+
+    def _special(self, nan: Value, inf: Value, sign: Value) -> list[object]:
+        special = self.o.special
+        return [special.nan.eq(nan), special.positive.eq(inf & ~sign), special.negative.eq(inf & sign)]
+
+    def _number(self, m: Module, sign: Value, magnitude: Value, top_bexp: Value) -> None:
+        m.d.comb += [self.o.sign.eq(sign), self.o.magnitude.eq(magnitude), self.o.top_bexp.eq(top_bexp)]
+
+
+def in_container(fmt: Format, code: Value, nan: Value) -> Value:
+    """A code in its container; the padding of a NaN is ones."""
+    return Mux(nan, fmt.canonical_nan or 0, Cat(Const(0, fmt.padding), code)) if fmt.padding else code
+
+
+class Converter(StreamedDatapath):
+    """A converter with a stream of codes in and a stream of codes out, a code each cycle.
+
+    The code of a number leaves `latency` cycles after it entered, if nothing holds the output. cuts: the steps of
+    `hwsim.spec.conversion.STEPS` after which there is a register; the last always has one.
+    Raises NotImplementedYet for formats that the RTL does not have.
+    """
+
+    def __init__(self, conversion: Conversion, cuts: Sequence[str] | None = None):
+        self.conversion, self.cuts = conversion, conversion_cuts(cuts)
+        target = conversion_target(conversion)
+        path = Datapath([DecodeNumber(conversion, target), *target.steps()], self.cuts)
+        super().__init__(path, code_layout(conversion), converted_layout(conversion))
+
+    def enter(self, m: Module) -> None:
+        """Drive the code and its word."""
+        for field in self.i.payload.shape().members:
+            m.d.comb += getattr(self.path.i, field).eq(self.i.payload[field])
+
+    def leave(self, m: Module) -> None:
+        """Drive the code."""
+        o = self.path.o
+        m.d.comb += self.o.payload.code.eq(in_container(self.conversion.target, o.code, o.nan))

@@ -1,0 +1,58 @@
+"""A datapath between two streams: one payload in and one out each cycle, with nothing but registers between."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.data import StructLayout
+from amaranth.lib.wiring import In, Out
+
+from .step import Datapath
+
+
+class StreamedDatapath(wiring.Component):
+    """What enters leaves `latency` cycles later, in order; the whole pipeline stands still while a result waits.
+
+    i, o: the payloads. path: the datapath, with a register after its last step.
+    """
+
+    def __init__(self, path: Datapath, i: StructLayout, o: StructLayout):
+        self.path = path
+        super().__init__({"i": In(stream.Signature(i)), "o": Out(stream.Signature(o))})
+
+    @property
+    def latency(self) -> int:
+        """Cycles from accepting a payload to its result."""
+        return self.path.latency
+
+    @abstractmethod
+    def enter(self, m: Module) -> None:
+        """Drive the datapath's inputs from `i.payload`."""
+
+    @abstractmethod
+    def leave(self, m: Module) -> None:
+        """Drive `o.payload` from the datapath's outputs."""
+
+    def elaborate(self, platform: Any) -> Module:
+        """The datapath, and what is valid in it."""
+        m = Module()
+        m.submodules.datapath = self.path
+        advance = Signal()
+        valid: Value = self.i.valid
+        for stage in range(1, self.latency + 1):
+            register = Signal(name=f"valid{stage}")
+            with m.If(advance):
+                m.d.sync += register.eq(valid)
+            valid = register
+        m.d.comb += [
+            advance.eq(~self.o.valid | self.o.ready),
+            self.i.ready.eq(advance),
+            self.o.valid.eq(valid),
+            self.path.enable.eq(advance),
+        ]
+        self.enter(m)
+        self.leave(m)
+        return m
