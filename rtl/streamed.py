@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from amaranth.hdl import Module, Signal, Value
@@ -16,11 +17,12 @@ from .step import Datapath
 class StreamedDatapath(wiring.Component):
     """What enters leaves `latency` cycles later, in order; the whole pipeline stands still while a result waits.
 
-    i, o: the payloads. path: the datapath, with a register after its last step.
+    name: what its Verilog is called. words: what that begins with, as comments. path: the datapath, with a register
+    after its last step. i, o: the payloads.
     """
 
-    def __init__(self, path: Datapath, i: StructLayout, o: StructLayout):
-        self.path = path
+    def __init__(self, name: str, words: Sequence[str], path: Datapath, i: StructLayout, o: StructLayout):
+        self.name, self.words, self.path = name, words, path
         super().__init__({"i": In(stream.Signature(i)), "o": Out(stream.Signature(o))})
 
     @property
