@@ -7,6 +7,7 @@ from .converter import Converter, supports_conversion
 from .datapath import datapath, promotion
 from .dot_unit import DotUnit, beat_layout, result_port_layout
 from .format_bench import FormatBench, decode_fields, port_names, product_fields
+from .quantizer import BlockQuantizer, supports_quantizer
 from .stochastic import StochasticConvert, StochasticRound, Threefry
 from .streamed import StreamedDatapath
 from .streamverilog import stream_verilog
@@ -14,6 +15,7 @@ from .support import supports
 from .verilog import convert, cost, field_table, module_name, top_name, verilog
 
 __all__ = [
+    "BlockQuantizer",
     "Converter",
     "DotUnit",
     "FormatBench",
@@ -35,6 +37,7 @@ __all__ = [
     "stream_verilog",
     "supports",
     "supports_conversion",
+    "supports_quantizer",
     "top_name",
     "verilog",
 ]

@@ -1,0 +1,60 @@
+"""Block quantisers and dequantisers: what hardware that takes a block at a time returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from hwsim.errors import InputError
+from hwsim.formats import FloatFormat, Format, get_format
+from hwsim.formats.codes import fits_single
+from hwsim.formats.reference import choices
+from hwsim.quantize.presets import get_rule
+from hwsim.quantize.rule import Rule
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockQuantization:
+    """What a block quantiser returns: the codes and the scale that `quantize` gives a block of numbers.
+
+    name: what files and reports call it; the rule's unless given. rule: a rule, or the name of one.
+    source: the format of the numbers, one whose values are binary32 numbers.
+    lanes: numbers in a block; as many as the rule's blocks have, unless given.
+    random_bits: of rounding `stochastic`, 0 of others; a word of so many bits comes with each number.
+    Raises ValueError for settings that do not go together.
+    """
+
+    rule: Rule
+    source: Format = cast(Format, "f32")
+    lanes: int = 0
+    random_bits: int = 0
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", self.rule if isinstance(self.rule, str) else "quantizer")
+        object.__setattr__(self, "rule", get_rule(self.rule))
+        object.__setattr__(self, "source", get_format(self.source))
+        if not (isinstance(self.source, FloatFormat) and self.source.signed and fits_single(self.source)):
+            raise InputError(f"source must be a signed float format within f32, not {self.source.name}")
+        across, along = self.rule.block
+        if not self.lanes:
+            if across is None or along is None:
+                raise InputError(f"lanes must be given: blocks of {self.name} have any length")
+            object.__setattr__(self, "lanes", across * along)
+        if self.lanes < 1:
+            raise InputError(f"lanes must be at least 1, not {self.lanes}")
+        rule, stochastic = self.rule, self.rule.rounding == "stochastic"
+        drawn = {"random_bits": self.random_bits, "seed": 0} if stochastic else {"random_bits": self.random_bits or None}
+        choices(rule.element, rule.rounding, rule.overflow, "saturate", **drawn)
+
+    @property
+    def float_source(self) -> FloatFormat:
+        """The source, which is a float."""
+        assert isinstance(self.source, FloatFormat)
+        return self.source
+
+    @property
+    def row_rule(self) -> Rule:
+        """The rule with blocks of `lanes` along a row."""
+        return self.rule.replace(block=(1, self.lanes))
