@@ -5,6 +5,7 @@ Nothing here imports the model: that the two agree is what the testbenches show.
 
 from .converter import Converter, supports_conversion
 from .datapath import datapath, promotion
+from .dequantizer import BlockDequantizer, supports_dequantizer
 from .dot_unit import DotUnit, beat_layout, result_port_layout
 from .format_bench import FormatBench, decode_fields, port_names, product_fields
 from .quantizer import BlockQuantizer, supports_quantizer
@@ -15,6 +16,7 @@ from .support import supports
 from .verilog import convert, cost, field_table, module_name, top_name, verilog
 
 __all__ = [
+    "BlockDequantizer",
     "BlockQuantizer",
     "Converter",
     "DotUnit",
@@ -37,6 +39,7 @@ __all__ = [
     "stream_verilog",
     "supports",
     "supports_conversion",
+    "supports_dequantizer",
     "supports_quantizer",
     "top_name",
     "verilog",

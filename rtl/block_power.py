@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from amaranth.hdl import Module, Mux, unsigned
+from amaranth.hdl import Module, Mux, Value, unsigned
 from amaranth.lib.data import ArrayLayout, StructLayout
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat
@@ -13,11 +13,9 @@ from hwsim.quantize.block import BlockQuantization
 from hwsim.quantize.rule import Rule, Special
 
 from .block_amax import flushes
-from .converter import source_range
-from .decode import FloatDecode
+from .converter import decoded, in_container, source_range
 from .encode import EncodeTarget, encoder
 from .normalize import Normalize
-from .numbers import FieldRange
 from .staircase import Staircase, scale_code
 from .step import Stage, flat
 
@@ -73,20 +71,14 @@ def power_stages(q: BlockQuantization, i: StructLayout) -> Iterator[Stage]:
 
     def scaled(m: Module, i: Any, o: Any) -> None:
         for lane in range(q.lanes):
-            m.submodules[f"lane{lane}"] = decode = FloatDecode(source)
-            x, number = decode.o, o.lanes[lane]
-            sig = x.sig
-            if flushes(rule, source):
-                sig = Mux(x.sig[-1], x.sig, 0)
-            offset = fmt.bias - FieldRange.of(source).bias + target.bias
+            x, number = decoded(m, source, i.x[lane], f"lane{lane}"), o.lanes[lane]
+            sig = Mux(x.sig[-1], x.sig, 0) if flushes(rule, source) else x.sig
             m.d.comb += [
-                decode.code.eq(i.x[lane]),
                 number.sign.eq(x.sign),
                 number.magnitude.eq(sig),
-                number.top_bexp.eq(x.bexp - i.scale + offset),
+                number.top_bexp.eq(x.exp - i.scale + (fmt.bias - x.bias + target.bias)),
+                *x.special(number.special),
                 number.special.nan.eq(x.nan | i.dead),
-                number.special.positive.eq(x.inf & ~x.sign),
-                number.special.negative.eq(x.inf & x.sign),
             ]
             if q.random_bits:
                 m.d.comb += number.word.eq(i.words[lane])
@@ -95,37 +87,47 @@ def power_stages(q: BlockQuantization, i: StructLayout) -> Iterator[Stage]:
     stage = Stage("scaled", stage.gives, {"lanes": numbers}, scaled, drops=("x", "words", "dead"))
     yield stage
 
+    def put(code: Value, special: Any, to: Any) -> list[Any]:
+        return put_code(rule, code, special, to)
+
+    yield from rounded_lanes(target, q.lanes, stage.gives, put)
+
+
+def rounded_lanes(
+    target: EncodeTarget, lanes: int, i: StructLayout, put: Callable[[Value, Any, Any], list[Any]]
+) -> Iterator[Stage]:
+    """From numbers, `lanes`, to `codes` in containers. put: drives a code from what was encoded and what is special."""
+
     def normalize(m: Module, i: Any, o: Any) -> None:
-        for lane in range(q.lanes):
+        for lane in range(lanes):
             m.submodules[f"lane{lane}"] = one = Normalize(target)
             ins, outs = flat(i.lanes[lane]), flat(o.lanes[lane])
             m.d.comb += [port.eq(ins[name]) for name, port in flat(one.i).items()]
             m.d.comb += [port.eq(flat(one.o)[name]) for name, port in outs.items()]
 
-    normalized = ArrayLayout(target.normalized(), q.lanes)
-    stage = Stage("normalize", stage.gives, {"lanes": normalized}, normalize)
-    yield stage
-
     def rounded(m: Module, i: Any, o: Any) -> None:
-        for lane in range(q.lanes):
+        for lane in range(lanes):
             m.submodules[f"lane{lane}"] = one = encoder(target)
             ins = flat(i.lanes[lane])
             m.d.comb += [port.eq(ins[name]) for name, port in flat(one.i).items()]
-            m.d.comb += put_code(rule, one.o.code, i.lanes[lane].special, o.codes[lane])
+            code = in_container(target.to, one.o.code, one.o.nan)
+            m.d.comb += put(code, i.lanes[lane].special, o.codes[lane])
 
-    codes = ArrayLayout(unsigned(rule.element.container_bits), q.lanes)
+    stage = Stage("normalize", i, {"lanes": ArrayLayout(target.normalized(), lanes)}, normalize)
+    yield stage
+    codes = ArrayLayout(unsigned(target.to.container_bits), lanes)
     yield Stage("round", stage.gives, {"codes": codes}, rounded, drops=("lanes",))
 
 
-def put_code(rule: Rule, code: object, special: object, to: object) -> list[object]:
+def put_code(rule: Rule, code: Value, special: Any, to: Any) -> list[Any]:
     """An element's code: infinities, and the negative end of two's complement, as the rule has them."""
     fmt = rule.element
     found = code
     if isinstance(fmt, FixedFormat) and rule.symmetric:
-        found = Mux(code == fmt.sign_bit, fmt.sign_bit + 1, code)  # type: ignore[arg-type]
+        found = Mux(code == fmt.sign_bit, fmt.sign_bit + 1, code)
     plus, minus = infinity_codes(rule)
     infinite = (special.positive | special.negative) & ~special.nan
-    found = Mux(infinite, Mux(special.negative, minus, plus), found)  # type: ignore[attr-defined,arg-type]
+    found = Mux(infinite, Mux(special.negative, minus, plus), found)
     return [to.eq(found)]
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import Any, NamedTuple, assert_never
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
@@ -65,6 +65,43 @@ def source_range(fmt: Format) -> tuple[int, tuple[int, int], int]:
             assert_never(fmt)
 
 
+class Number(NamedTuple):
+    """A decoded code: (-1)^sign * sig * 2^e, where finite; `exp` - `bias` is the exponent of the top bit of sig."""
+
+    sign: Value
+    sig: Value
+    exp: Value
+    bias: int
+    nan: Value
+    inf: Value
+
+    def special(self, to: Any) -> list[Any]:
+        """Drive the fields that say what is special."""
+        positive, negative = self.inf & ~self.sign, self.inf & self.sign
+        return [to.nan.eq(self.nan), to.positive.eq(positive), to.negative.eq(negative)]
+
+
+def decoded(m: Module, fmt: Format, code: Value, name: str) -> Number:
+    """A code of a format of any kind, in its container. name: of the submodule that decodes it."""
+    match fmt:
+        case FloatFormat():
+            m.submodules[name] = decode = FloatDecode(fmt)
+            m.d.comb += decode.code.eq(code)
+            o = decode.o
+            return Number(o.sign, o.sig, o.bexp, FieldRange.of(fmt).bias, o.nan, o.inf)
+        case FixedFormat():
+            sign = code[-1]
+            sig = Signal(fmt.bits, name=f"{name}_sig")
+            m.d.comb += sig.eq((code ^ sign.replicate(len(code))) + sign)
+            return Number(sign, sig, Const(0), -fmt.integer_bits, Const(0), Const(0))
+        case ExponentFormat():
+            m.submodules[name] = scale = ScaleDecode(fmt)
+            m.d.comb += scale.code.eq(code)
+            return Number(Const(0), Const(1, 1), scale.bexp, fmt.bias, scale.nan, Const(0))
+        case _:
+            assert_never(fmt)
+
+
 class DecodeNumber(DatapathStep):
     """A code of a format of any kind, as a sign, a magnitude and an exponent."""
 
@@ -75,29 +112,13 @@ class DecodeNumber(DatapathStep):
 
     def compute(self, m: Module) -> None:
         """Drive the number."""
-        code, source, bias = self.i.code, self.source, self.target.bias
-        match source:
-            case FloatFormat():
-                m.submodules.code = decode = FloatDecode(source)
-                o = decode.o
-                m.d.comb += [decode.code.eq(code), *self._special(o.nan, o.inf, o.sign)]
-                self._number(m, o.sign, o.sig, o.bexp + (bias - FieldRange.of(source).bias))
-            case FixedFormat():
-                sign = code[-1]
-                self._number(m, sign, (code ^ sign.replicate(len(code))) + sign, Const(source.integer_bits + bias))
-            case ExponentFormat():
-                m.submodules.code = scale = ScaleDecode(source)
-                m.d.comb += [scale.code.eq(code), self.o.special.nan.eq(scale.nan)]
-                self._number(m, Const(0), Const(1, 1), scale.bexp + (bias - source.bias))
-            case _:
-                assert_never(source)
-
-    def _special(self, nan: Value, inf: Value, sign: Value) -> list[object]:
-        special = self.o.special
-        return [special.nan.eq(nan), special.positive.eq(inf & ~sign), special.negative.eq(inf & sign)]
-
-    def _number(self, m: Module, sign: Value, magnitude: Value, top_bexp: Value) -> None:
-        m.d.comb += [self.o.sign.eq(sign), self.o.magnitude.eq(magnitude), self.o.top_bexp.eq(top_bexp)]
+        number = decoded(m, self.source, self.i.code, "code")
+        m.d.comb += [
+            self.o.sign.eq(number.sign),
+            self.o.magnitude.eq(number.sig),
+            self.o.top_bexp.eq(number.exp + (self.target.bias - number.bias)),
+            *number.special(self.o.special),
+        ]
 
 
 def in_container(fmt: Format, code: Value, nan: Value) -> Value:
@@ -128,11 +149,6 @@ class Converter(StreamedDatapath):
             f"{described(conversion)}; cuts: {', '.join(self.cuts)} (latency {path.latency})",
         ]
         super().__init__(conversion.name, words, path, code_layout(conversion), converted_layout(conversion))
-
-    def enter(self, m: Module) -> None:
-        """Drive the code and its word."""
-        for field in self.i.payload.shape().members:
-            m.d.comb += getattr(self.path.i, field).eq(self.i.payload[field])
 
     def leave(self, m: Module) -> None:
         """Drive the code."""

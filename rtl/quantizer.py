@@ -102,14 +102,6 @@ class BlockQuantizer(StreamedDatapath):
         ]
         super().__init__(f"{q.name}-from-{q.source.name}", words, path, block_layout(q), quantized_layout(q))
 
-    def enter(self, m: Module) -> None:
-        """Drive the numbers, and what comes with them."""
-        payload = self.i.payload
-        for field in payload.shape().members:
-            target = getattr(self.path.i, field)
-            pairs = enumerate(target) if isinstance(target, Sequence) else ()
-            m.d.comb += [one.eq(payload[field][at]) for at, one in pairs] or [target.eq(payload[field])]
-
     def leave(self, m: Module) -> None:
         """Drive the codes and the scale."""
         out = flat(self.path.o)

@@ -8,7 +8,7 @@ from typing import Any
 
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import stream, wiring
-from amaranth.lib.data import StructLayout
+from amaranth.lib.data import ArrayLayout, StructLayout
 from amaranth.lib.wiring import In, Out
 
 from .step import Datapath
@@ -30,9 +30,15 @@ class StreamedDatapath(wiring.Component):
         """Cycles from accepting a payload to its result."""
         return self.path.latency
 
-    @abstractmethod
     def enter(self, m: Module) -> None:
-        """Drive the datapath's inputs from `i.payload`."""
+        """Drive the datapath's inputs from the fields of `i.payload` of the same names."""
+        payload = self.i.payload
+        for field, shape in payload.shape().members.items():
+            target = getattr(self.path.i, field)
+            if isinstance(shape, ArrayLayout):
+                m.d.comb += [one.eq(payload[field][at]) for at, one in enumerate(target)]
+            else:
+                m.d.comb += target.eq(payload[field])
 
     @abstractmethod
     def leave(self, m: Module) -> None:

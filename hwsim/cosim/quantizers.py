@@ -12,16 +12,20 @@ from hwsim.cosim.design import AMARANTH
 from hwsim.cosim.streams import StreamDesign, StreamSuite, Words, packed, stream_design
 from hwsim.cosim.traffic import BUSY
 from hwsim.formats.codes import container_dtype
+from hwsim.formats.exact import numbers_of
+from hwsim.formats.reference import codes_drawn
+from hwsim.formats.rounding import Missing, Overflow, Rounding
 from hwsim.formats.stochastic import random_words
-from hwsim.quantize.block import BlockQuantization
+from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.convert import quantize_reference
 from hwsim.quantize.rule import TensorScale
 from hwsim.quantize.scales import SINGLE_MAX
-from hwsim.rtl import BlockQuantizer, supports_quantizer
+from hwsim.rtl import BlockDequantizer, BlockQuantizer, supports_dequantizer, supports_quantizer
 from hwsim.rtl.block_divided import tensor_fields
 
 Codes = NDArray[np.int64]
 BLOCKS = 4000  # of the random suite
+MOST_PAIRS = 1 << 16  # of codes of elements and scales that are all tried
 TENSORS = 5  # that a suite's blocks are of, where a rule has a scale of the tensor
 
 
@@ -152,3 +156,51 @@ def _placed(q: BlockQuantization, lead: Codes, rest: Codes, stream: Stream | Non
     blocks[np.arange(len(lead)), stream.integers(0, q.lanes, (len(lead),))] = lead
     signs = stream.integers(0, 2, blocks.shape) << q.source.bits - 1
     return (blocks | signs) << q.source.padding
+
+
+def dequantizer_design(d: BlockDequantization, cuts: Sequence[str] | None = None) -> StreamDesign:
+    """The RTL of a block dequantiser. Raises NotImplementedYet for formats that it does not have."""
+    supports_dequantizer(d)
+    with AMARANTH:
+        return stream_design(BlockDequantizer(d, cuts))
+
+
+def dequantizer_suites(d: BlockDequantization, seed: int, blocks: int = BLOCKS) -> Iterator[StreamSuite]:
+    """The suites of a dequantiser: every code of an element under every scale where they are few, and any codes."""
+    stream = Stream(seed, "dequantizer", d.name, d.target.name)
+    element, scale = d.element, d.scale_format
+    pairs = 1 << element.bits + scale.bits
+    if pairs <= MOST_PAIRS and not d.tensor:
+        yield _dequantized(d, "every code", *_every_pair(d), stream)
+    yield _dequantized(d, "random", *_any_codes(d, blocks, stream), stream)
+    few = _dequantized(d, "traffic", *_any_codes(d, max(blocks // 10, 1), stream), stream)
+    yield StreamSuite("traffic", few.payloads, few.results, BUSY, resets=True)
+
+
+def _every_pair(d: BlockDequantization) -> tuple[Codes, Codes]:
+    """Every code of an element, in order over the lanes, with every scale."""
+    codes = np.arange(1 << d.element.bits)
+    rows = np.resize(codes, (-(-len(codes) // d.lanes), d.lanes))
+    scales = np.repeat(np.arange(1 << d.scale_format.bits), len(rows))
+    return np.tile(rows, (1 << d.scale_format.bits, 1)) << d.element.padding, scales << d.scale_format.padding
+
+
+def _any_codes(d: BlockDequantization, count: int, stream: Stream) -> tuple[Codes, Codes]:
+    codes = stream.words(count * d.lanes).reshape(count, d.lanes) >> 32 - d.element.bits << d.element.padding
+    return codes, stream.words(count) >> 32 - d.scale_format.bits << d.scale_format.padding
+
+
+def _dequantized(d: BlockDequantization, name: str, codes: Codes, scales: Codes, stream: Stream) -> StreamSuite:
+    tensor = []
+    values = d.scale_format.decode(scales.astype(container_dtype(d.scale_format)))
+    if d.tensor:
+        g = np.ldexp(1 + stream.uniforms(len(scales)), stream.integers(-149, 127, (len(scales),)).astype(np.intc))
+        g = g.astype(np.float32)
+        tensor = [(32, g.view(np.uint32))]
+        values = values * g.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # infinity times zero
+        exact = d.element.decode(codes.astype(container_dtype(d.element))) * values[:, None]
+    rules = Rounding(d.rounding), Overflow(d.overflow), Missing.NAN
+    x = codes_drawn(d.target, numbers_of(exact), *rules)
+    payloads = packed((d.element.container_bits, codes), (d.scale_format.container_bits, scales), *tensor)
+    return StreamSuite(name, payloads, packed((d.target.container_bits, x)))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, Format, get_format
 from hwsim.formats.codes import fits_single
 from hwsim.formats.reference import choices
 from hwsim.quantize.presets import get_rule
-from hwsim.quantize.rule import Rule
+from hwsim.quantize.rule import Rule, TensorScale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,3 +58,46 @@ class BlockQuantization:
     def row_rule(self) -> Rule:
         """The rule with blocks of `lanes` along a row."""
         return self.rule.replace(block=(1, self.lanes))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockDequantization:
+    """What a block dequantiser returns: every element times its scale, and the tensor's, exactly, rounded once.
+
+    element, scale_format, target: formats, or their names. lanes: elements in a block.
+    tensor: whether a binary32 number comes with each block that all its elements are multiplied by too.
+    rounding, overflow: to the target, as `encode` has them. name: what files and reports call it.
+    Raises ValueError for settings that do not go together.
+    """
+
+    element: Format
+    scale_format: Format
+    lanes: int
+    target: Format = cast(Format, "f32")
+    tensor: bool = False
+    rounding: str = "rne"
+    overflow: str = "infinity"
+    name: str = "dequantizer"
+
+    def __post_init__(self) -> None:
+        for key in ("element", "scale_format", "target"):
+            object.__setattr__(self, key, get_format(getattr(self, key)))
+        if not isinstance(self.target, FloatFormat) or not self.target.has_nan or not self.target.signed:
+            raise InputError(f"target must be a signed float format with a NaN, not {self.target.name}")
+        if self.scale_format.twos_complement:
+            raise InputError(f"scale_format must be a float or a power of two, not {self.scale_format.name}")
+        if self.rounding == "stochastic":
+            raise InputError("rounding must not be stochastic here")
+        if self.lanes < 1:
+            raise InputError(f"lanes must be at least 1, not {self.lanes}")
+        choices(self.target, self.rounding, self.overflow, "nan")
+
+    @classmethod
+    def of(cls, quantization: BlockQuantization, **changes: Any) -> BlockDequantization:
+        """The way back from a quantisation, to its source; changes: of other fields."""
+        q, rule = quantization, quantization.rule
+        usual: dict[str, Any] = {
+            "element": rule.element, "scale_format": rule.scale_format, "lanes": q.lanes, "target": q.source,
+            "tensor": rule.tensor_scale is not TensorScale.NONE, "name": q.name,
+        }  # fmt: skip
+        return cls(**{**usual, **changes})
