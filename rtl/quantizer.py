@@ -75,12 +75,12 @@ def stages(q: BlockQuantization) -> list[Stage]:
 
 
 def rule_words(rule: Rule) -> str:
-    """A rule's fields, all but its source."""
+    """A rule's fields, but for its source and its blocks."""
 
     def said(value: object) -> str:
         return value.name if isinstance(value, Format) else str(value)
 
-    return "; ".join(f"{one.name}: {said(getattr(rule, one.name))}" for one in fields(rule) if one.name != "source")
+    return "; ".join(f"{one.name}: {said(getattr(rule, one.name))}" for one in fields(rule) if one.name not in ("source", "block"))
 
 
 class BlockQuantizer(StreamedDatapath):

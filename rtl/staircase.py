@@ -77,9 +77,9 @@ class Steps:
     first: int
     above: tuple[int, ...]
 
-    def at(self, frac: Value, bits: int) -> Value:
-        """The value at a fraction, as a signal's worth of `bits`."""
-        value: Value = Const(self.first, signed_shape(-1 << bits, 1 << bits))
+    def at(self, frac: Value) -> Value:
+        """The value at a fraction."""
+        value: Value = Const(self.first)
         for step in self.above:
             value = value + (frac > step)
         return value
@@ -142,10 +142,9 @@ class Staircase:
         up = Const(0) if self.above == MOST else frac > self.above
         m.d.comb += plain.eq(field + self.offset + up)
         m.d.comb += found.eq(Mux(plain < self.least, self.least, Mux(plain > self.most, self.most + 1, plain)))
-        with m.Switch(field):
-            for value, steps in self.others.items():
-                with m.Case(value):
-                    m.d.comb += found.eq(steps.at(frac, len(found)))
+        for value, steps in self.others.items():
+            with m.If(field == value):
+                m.d.comb += found.eq(steps.at(frac))
         return found
 
 
