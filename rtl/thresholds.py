@@ -50,10 +50,13 @@ def single_code(x: Fraction) -> int:
 
 @dataclass(frozen=True)
 class Threshold:
-    """What a quotient must reach: x >= d * factor, or x > d * factor where it is strict."""
+    """What x must reach: d * factor.
+
+    factor: half-way between two neighbours of binary32, so that it has 25 bits, the last of them 1. No binary32 number is
+    that times another one: where a quotient is that near to a tie, x is above the product or below it, never at it.
+    """
 
     factor: Fraction
-    strict: bool
 
     @classmethod
     def of(cls, rule: Rule, step: int) -> Threshold:
@@ -67,16 +70,15 @@ class Threshold:
         else:
             # A tie goes to the even code.
             least = single_code(middle) + (rule.rounding == "rne" and step % 2 == 1)
-        # Nearest binary32 is `least` or more above the middle of it and the code below, and at it where it is even.
-        return cls((magnitude(F32, least) + magnitude(F32, least - 1)) / 2, least % 2 == 1)
+        return cls((magnitude(F32, least) + magnitude(F32, least - 1)) / 2)
 
     def target(self) -> EncodeTarget:
-        """Rounding of d * factor: up, or, where it must be exceeded, down."""
+        """Rounding of d * factor: up."""
         bits = F32.precision + self.factor.numerator.bit_length()
         top = bits - 1 - (self.factor.denominator.bit_length() - 1) - F32.fraction_bits
         return EncodeTarget.of(
             F32, bits, (F32.emin + top, F32.emax + 1 + top), F32.emax + 1 + top,
-            rounding="rd" if self.strict else "ru", overflow="infinity", missing="nan",
+            rounding="ru", overflow="infinity", missing="nan",
         )  # fmt: skip
 
     def drive(self, m: Module, d: FloatDecode, name: str) -> Value:
@@ -90,5 +92,4 @@ class Threshold:
             "special_positive": d.o.inf,
         }
         found = through(m, target.steps(), name, values)
-        least = found["code"] + 1 if self.strict else found["code"]
-        return Mux(d.o.inf | ~d.o.sig.any(), INFINITY, least)[:31]
+        return Mux(d.o.inf | ~d.o.sig.any(), INFINITY, found["code"])[:31]

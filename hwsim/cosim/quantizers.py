@@ -110,7 +110,7 @@ def any_blocks(q: BlockQuantization, stream: Stream, count: int, g: np.float32) 
 def amax_blocks(q: BlockQuantization, stream: Stream, count: int, g: np.float32) -> Codes:
     """Blocks whose largest number is in each binade of the source, at both ends and where the element's largest is."""
     source, element = q.float_source, q.rule.element
-    fraction, least = source.fraction_bits, 1 << max(source.fraction_bits - element.precision - 1, 0)
+    fraction, least = source.fraction_bits, 1 << max(source.fraction_bits - element.precision, 0)
     mantissa = int((element.largest / 2.0**q.rule.emax - 1) * (1 << fraction))
     places = {0, 1, 2, (1 << fraction) - 1, (1 << fraction) - 2, (1 << fraction) // 2}
     places |= {place + by for place in (mantissa, (1 << fraction) - least) for by in (-2, -1, 0, 1, 2)}
