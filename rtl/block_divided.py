@@ -149,7 +149,9 @@ def _scale(rule: Rule, i: StructLayout) -> Stage:
         code = Mux(found < least, least, found) if least else found
         m.d.comb += [recode.code.eq(i.ratio), o.scale.eq(Mux(i.dead, nan, Mux(i.zero, at_zero, code)))]
 
-    return Stage("scale", i, {"scale": unsigned(fmt.container_bits)}, scale, drops=("ratio", "single", "zero", "factor"))
+    return Stage(
+        "scale", i, {"scale": unsigned(fmt.container_bits)}, scale, drops=("ratio", "single", "zero", "factor")
+    )
 
 
 def _operand(rule: Rule, i: StructLayout) -> Stage:

@@ -41,12 +41,13 @@ def conversion_target(conversion: Conversion) -> EncodeTarget:
     """What a conversion's numbers are encoded in."""
     for fmt in (conversion.source, conversion.target):
         if fmt.container_bits > MOST_BITS:
-            raise NotImplementedYet(f"{fmt.name} has codes of {fmt.container_bits} bits, which the RTL does not have yet")
+            raise NotImplementedYet(
+                f"{fmt.name} has codes of {fmt.container_bits} bits, which the RTL does not have yet"
+            )
     sig_bits, top_exp, loose = source_range(conversion.source)
-    assert conversion.missing is not None
     return EncodeTarget.of(
         conversion.target, sig_bits, top_exp, loose, rounding=conversion.rounding, overflow=conversion.overflow,
-        missing=conversion.missing, random_bits=conversion.random_bits,
+        missing=conversion.substitute, random_bits=conversion.random_bits,
     )  # fmt: skip
 
 
@@ -129,7 +130,7 @@ def in_container(fmt: Format, code: Value, nan: Value) -> Value:
 def described(conversion: Conversion) -> str:
     """A conversion's settings in words."""
     drawn = f" of {conversion.random_bits} random bits" if conversion.random_bits else ""
-    return f"rounding: {conversion.rounding}{drawn}; overflow: {conversion.overflow}; missing: {conversion.missing}"
+    return f"rounding: {conversion.rounding}{drawn}; overflow: {conversion.overflow}; missing: {conversion.substitute}"
 
 
 class Converter(StreamedDatapath):

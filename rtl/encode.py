@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib.data import StructLayout
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, get_format
@@ -17,14 +17,14 @@ from hwsim.spec import NotImplementedYet
 from hwsim.spec.conversion import AnyRounding, Missing
 from hwsim.spec.keys import Overflow
 
-from .layouts import result_layout
 from .normalize import Encode, Normalize, SumTarget, last_place, with_sign
-from .numbers import FieldRange
+from .numbers import FieldRange, as_float
 from .step import DatapathStep
 from .stochastic import exponent_field, magnitude_of, magnitude_with_word
 
 # An even number, so that the last bit of a carrier's code is that of the power's: two powers of two below the least.
 BELOW = 2
+_PLAIN = as_float(get_format("e3m2"))  # with subnormals, and without infinities and NaN
 
 
 def carrier(fmt: Format) -> FloatFormat:
@@ -38,7 +38,7 @@ def carrier(fmt: Format) -> FloatFormat:
             keys = {"exponent_bits": fmt.bits + 1, "fraction_bits": 0, "bias": fmt.bias + BELOW}
         case _:
             assert_never(fmt)
-    return get_format("e3m2").model_copy(update={**keys, "name": fmt.name})  # unchecked: i32 has a long fraction
+    return _PLAIN.model_copy(update={**keys, "name": fmt.name})  # unchecked: i32 has a long fraction
 
 
 @dataclass(frozen=True, kw_only=True)

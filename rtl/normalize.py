@@ -295,7 +295,10 @@ class Encode(DatapathStep):
         if fmt.infinity_magnitude is None:
             self._not_a_number(m)
         else:
-            m.d.comb += [self.o.code.eq(with_sign(fmt, Const(fmt.infinity_magnitude, fmt.bits), sign)), self.o.nan.eq(0)]
+            m.d.comb += [
+                self.o.code.eq(with_sign(fmt, Const(fmt.infinity_magnitude, fmt.bits), sign)),
+                self.o.nan.eq(0),
+            ]
 
 
 class Round(Encode):

@@ -11,7 +11,7 @@ from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out
 
-from hwsim.formats import FloatFormat, get_format
+from hwsim.formats import get_format
 from hwsim.spec.conversion import Conversion
 
 from .converter import DecodeNumber, conversion_target, in_container
@@ -110,7 +110,7 @@ def division_layout() -> dict[str, object]:
 
 
 def _quotient() -> EncodeTarget:
-    """A quotient's rounding. Its top bit may be 0 at every exponent; below it all that matters is whether there is more."""
+    """A quotient's rounding. Its top bit may be 0; below its last one all that matters is whether there is more."""
     lowest = F32.emin - F32.fraction_bits - F32.emax - 1
     highest = F32.emax + 1 - (F32.emin - F32.fraction_bits)
     return single_target(ROWS + 1, (lowest - 2, highest + 2), highest + 2)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import assert_never
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -71,7 +72,7 @@ def _ceil_of_single(x: Fraction) -> int:
 
 
 @dataclass(frozen=True)
-class Steps:
+class BinadeSteps:
     """A binade: the value at its first fraction, and the fractions above which it is one more, in order."""
 
     first: int
@@ -97,7 +98,7 @@ class Staircase:
     most: int
     offset: int
     above: int
-    others: dict[int, Steps]
+    others: dict[int, BinadeSteps]
 
     @classmethod
     def of(cls, rule: Rule) -> Staircase:
@@ -116,8 +117,8 @@ class Staircase:
         offset, above = usual.first - BIAS, usual.above[0] if usual.above else MOST
         stairs = cls(least, most, offset, above, {})
         for field in range(FIELDS):
-            true = _binade(lambda frac, field=field: limited(field, frac), int(field == 0))
-            if true != _binade(lambda frac, field=field: stairs.usual(field, frac), int(field == 0)):
+            true = _binade(partial(limited, field), int(field == 0))
+            if true != _binade(partial(stairs.usual, field), int(field == 0)):
                 stairs.others[field] = true
         return stairs
 
@@ -153,7 +154,7 @@ def exponent_at(exponent: Callable[[Fraction], int], field: int) -> Callable[[in
     return lambda frac: exponent(Fraction(frac + (1 << FRACTION)) * Fraction(2) ** (field - BIAS - FRACTION))
 
 
-def _binade(value: Callable[[int], int], start: int) -> Steps:
+def _binade(value: Callable[[int], int], start: int) -> BinadeSteps:
     """The steps of a function of a fraction that grows, from a fraction on."""
     first, last = value(start), value(MOST)
     above = []
@@ -163,7 +164,7 @@ def _binade(value: Callable[[int], int], start: int) -> Steps:
             middle = (low + high) // 2
             low, high = (middle, high) if value(middle) <= step else (low, middle)
         above.append(low)
-    return Steps(first, tuple(above))
+    return BinadeSteps(first, tuple(above))
 
 
 def scale_code(fmt: ExponentFormat, exponent: Value) -> Value:

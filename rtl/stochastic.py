@@ -136,9 +136,7 @@ def _has_code(fmt: FloatFormat, overflow: Overflow) -> bool:
             assert_never(overflow)
 
 
-def magnitude_with_word(
-    m: Module, target: SumTarget, random_bits: int, sig: Value, bexp: Value, word: Value
-) -> Signal:
+def magnitude_with_word(m: Module, target: SumTarget, random_bits: int, sig: Value, bexp: Value, word: Value) -> Signal:
     """A normalised magnitude's bits: the random word added below the last place, and what is then there cut off."""
     fmt = target.fmt
     drop = target.bits - fmt.precision

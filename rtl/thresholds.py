@@ -52,8 +52,8 @@ def single_code(x: Fraction) -> int:
 class Threshold:
     """What x must reach: d * factor.
 
-    factor: half-way between two neighbours of binary32, so that it has 25 bits, the last of them 1. No binary32 number is
-    that times another one: where a quotient is that near to a tie, x is above the product or below it, never at it.
+    factor: half-way between two neighbours of binary32, so that it has 25 bits, the last of them 1. No binary32 number
+    is that times another one: x is above the product or below it, never at it.
     """
 
     factor: Fraction

@@ -71,7 +71,9 @@ def settings(source: str, target: str) -> list[Conversion]:
     return found
 
 
-def wrong(conversions: Sequence[Conversion], codes: NDArray[np.int64], words: NDArray[np.int64] | None = None) -> list[str]:
+def wrong(
+    conversions: Sequence[Conversion], codes: NDArray[np.int64], words: NDArray[np.int64] | None = None
+) -> list[str]:
     """The conversions that differ from the codecs, with their first wrong code, its result and the right one."""
     component = SideBySide(conversions)
     ports = stream_ports("side_by_side", component)  # type: ignore[arg-type]

@@ -24,6 +24,6 @@ from hwsim.cli import (
 from hwsim.cli.app import app
 
 __all__ = [
-    "app", "capture", "check", "codec", "converter", "cosim", "docs", "doctor", "dut", "explain", "export", "formats", "gemm",
-    "prove", "quantizer", "rtl", "study", "units", "vectors", "verilator",
+    "app", "capture", "check", "codec", "converter", "cosim", "docs", "doctor", "dut", "explain", "export", "formats",
+    "gemm", "prove", "quantizer", "rtl", "study", "units", "vectors", "verilator",
 ]  # fmt: skip

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from hwsim.cli import complete
 from hwsim.cli.app import app
+from hwsim.cli.cosim import Simulators
 from hwsim.cli.streams import (
     Cosim,
     Cuts,
@@ -15,7 +17,6 @@ from hwsim.cli.streams import (
     Report,
     Seed,
     Sim,
-    Simulators,
     cosimulate,
     demand_work,
     drawn,
@@ -63,21 +64,26 @@ def converter(
     Exit status: 0 all equal; 1 a mismatch; 2 bad input; 3 a simulator is missing.
     """
     demand_work(output, cosim)
-    settings: dict[str, Any] = {"rounding": rounding, "overflow": overflow, "missing": missing, "random_bits": random_bits}
+    settings: dict[str, Any] = {
+        "rounding": rounding,
+        "overflow": overflow,
+        "missing": missing,
+        "random_bits": random_bits,
+    }
     conversions = [Conversion(source=get_format(source), target=get_format(name), **settings) for name in targets]
     # Amaranth takes a while to import, which wrong settings need not wait for.
     from hwsim.cosim.converters import converter_design, converter_suites
     from hwsim.cosim.streamrun import StreamJob
 
     steps = split(cuts)
+    chosen = drawn(seed)
+    jobs = [
+        StreamJob(partial(converter_design, one, steps), partial(converter_suites, one, chosen, cases))
+        for one in conversions
+    ]
     if output is not None:
-        write((converter_design(one, steps) for one in conversions), output)
+        write((job.design() for job in jobs), output)
     if cosim:
-        chosen = drawn(seed)
-        jobs = [
-            StreamJob(lambda one=one: converter_design(one, steps), lambda one=one: list(converter_suites(one, chosen, cases)))  # type: ignore[misc]
-            for one in conversions
-        ]
         words = ["converter", source, *targets, "--rounding", rounding, "--overflow", overflow, "--cosim"]
         words += ["--missing", missing] if missing else []
         words += ["--random-bits", str(random_bits)] if random_bits else []

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from hwsim.cli import complete
 from hwsim.cli.app import app
+from hwsim.cli.cosim import Simulators
 from hwsim.cli.streams import (
     Cosim,
     Cuts,
@@ -16,7 +18,6 @@ from hwsim.cli.streams import (
     Report,
     Seed,
     Sim,
-    Simulators,
     cosimulate,
     demand_work,
     drawn,
@@ -32,15 +33,15 @@ def quantizer(
     rules: Annotated[
         list[str], typer.Argument(metavar="RULE...", help="Rules of quantisation.", autocompletion=complete.rules)
     ],
-    source: Annotated[
-        str, typer.Option(help="Format of the numbers.", autocompletion=complete.formats)
-    ] = "f32",
+    source: Annotated[str, typer.Option(help="Format of the numbers.", autocompletion=complete.formats)] = "f32",
     lanes: Annotated[int, typer.Option(min=0, help="Numbers in a block; 0 for as many as the rule has.")] = 0,
     change: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A field of the rules, as select=rceil.")
     ] = None,
     random_bits: Annotated[int, typer.Option(help="Of stochastic: bits of the word that comes with a number.")] = 0,
-    dequantize: Annotated[bool, typer.Option("--dequantize", help="The way back instead: codes and scales in.")] = False,
+    dequantize: Annotated[
+        bool, typer.Option("--dequantize", help="The way back instead: codes and scales in.")
+    ] = False,
     cuts: Cuts = None,
     output: Output = None,
     cosim: Cosim = False,
@@ -78,16 +79,18 @@ def quantizer(
     from hwsim.cosim.streamrun import StreamJob
 
     steps, chosen = split(cuts), drawn(seed)
-    if dequantize:
-        designs = [lambda one=one: made.dequantizer_design(one, steps) for one in backs]  # type: ignore[misc]
-        suites = [lambda one=one: list(made.dequantizer_suites(one, chosen, cases)) for one in backs]  # type: ignore[misc]
-    else:
-        designs = [lambda one=one: made.quantizer_design(one, steps) for one in blocks]  # type: ignore[misc]
-        suites = [lambda one=one: list(made.quantizer_suites(one, chosen, cases)) for one in blocks]  # type: ignore[misc]
+    jobs = [
+        StreamJob(partial(made.dequantizer_design, one, steps), partial(made.dequantizer_suites, one, chosen, cases))
+        for one in backs
+    ]
+    if not dequantize:
+        jobs = [
+            StreamJob(partial(made.quantizer_design, one, steps), partial(made.quantizer_suites, one, chosen, cases))
+            for one in blocks
+        ]
     if output is not None:
-        write((design() for design in designs), output)
+        write((job.design() for job in jobs), output)
     if cosim:
-        jobs = [StreamJob(design, suite) for design, suite in zip(designs, suites, strict=True)]
         words = ["quantizer", *rules, "--source", source, "--cosim", "--cases", str(cases)]
         words += [word for one in change or () for word in ("--set", one)]
         words += ["--lanes", str(lanes)] if lanes else []

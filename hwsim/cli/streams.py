@@ -7,13 +7,13 @@ import secrets
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hwsim.cli.cosim import Simulators
 from hwsim.cli.output import note, print_table, say
 from hwsim.cli.rtl import need_yosys, target_file, write_text
 from hwsim.cli.runs import played
@@ -29,19 +29,6 @@ MISMATCH = 1
 MOST_REPORTS = 3
 
 
-class Simulators(StrEnum):
-    """What `--sim` takes."""
-
-    VERILATOR = "verilator"
-    ICARUS = "icarus"
-    BOTH = "both"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The simulators that it stands for."""
-        return ("verilator", "icarus") if self is Simulators.BOTH else (self.value,)
-
-
 Output = Annotated[
     str | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write Verilog: a file, a folder (NAME.v in it), or -."),
@@ -52,7 +39,8 @@ Seed = Annotated[
     int | None, typer.Option(min=0, max=2**32 - 1, help="Of everything random; drawn and printed unless given.")
 ]
 Report = Annotated[
-    Path | None, typer.Option("--report", metavar="DIR", help="With --cosim: write report.html, JSON and JUnit XML there.")
+    Path | None,
+    typer.Option("--report", metavar="DIR", help="With --cosim: write report.html, JSON and JUnit XML there."),
 ]
 Cuts = Annotated[str | None, typer.Option(help="Steps after which there is a register, with commas.")]
 
@@ -86,7 +74,9 @@ def drawn(seed: int | None) -> int:
     return secrets.randbelow(2**32) if seed is None else seed
 
 
-def cosimulate(jobs: Sequence[StreamJob], sim: Simulators, seed: int, words: Sequence[str], folder: Path | None) -> None:
+def cosimulate(
+    jobs: Sequence[StreamJob], sim: Simulators, seed: int, words: Sequence[str], folder: Path | None
+) -> None:
     """Play jobs, print a table, and exit with 1 where something differs. words: the command without its seed."""
     from hwsim.cosim.folder import results_folder
     from hwsim.cosim.streamrun import run_streams

@@ -26,11 +26,11 @@ RANDOM = 20_000
 
 
 def converted(conversion: Conversion, codes: Codes, words: Codes | None = None) -> Codes:
-    """What codes are converted to, by the codecs: codes in containers. words: random words, of a stochastic rounding."""
+    """What codes are converted to, by the codecs; all in containers. words: random ones, of a stochastic rounding."""
     c = conversion
     values = numbers_of(c.source.decode(codes.astype(container_dtype(c.source))))
     rounding = Rounding(c.rounding) if words is None else Draw(c.random_bits, words)
-    return codes_drawn(c.target, values, rounding, Overflow(c.overflow), Missing(c.missing)).astype(np.int64)
+    return codes_drawn(c.target, values, rounding, Overflow(c.overflow), Missing(c.substitute)).astype(np.int64)
 
 
 def converter_design(conversion: Conversion, cuts: Sequence[str] | None = None) -> StreamDesign:
@@ -60,7 +60,9 @@ def converter_suites(conversion: Conversion, seed: int, random: int = RANDOM) ->
 def _suite(c: Conversion, name: str, codes: Codes, words: Codes) -> StreamSuite:
     drawn = [(c.random_bits, words)] if c.random_bits else []
     results = converted(c, codes, words if c.random_bits else None)
-    return StreamSuite(name, packed((c.source.container_bits, codes), *drawn), packed((c.target.container_bits, results)))
+    return StreamSuite(
+        name, packed((c.source.container_bits, codes), *drawn), packed((c.target.container_bits, results))
+    )
 
 
 def _words(c: Conversion, count: int, stream: Stream) -> Codes:
@@ -84,7 +86,11 @@ def random_codes(c: Conversion, stream: Stream, count: int) -> Codes:
     if low >= high:
         return anything << c.source.padding
     near = max(low - (high - low) // 8, 0) + (stream.uniforms(count) * (high - low) * 1.25).astype(np.int64)
-    signs = stream.integers(0, 2, (count,)) if c.source.signed and not c.source.twos_complement else np.zeros(count, np.int64)
+    signs = (
+        stream.integers(0, 2, (count,))
+        if c.source.signed and not c.source.twos_complement
+        else np.zeros(count, np.int64)
+    )
     near = np.minimum(near, (1 << bits - c.source.signed) - 1) | signs << bits - 1
     return np.where(stream.integers(0, 2, (count,)) == 0, anything, near) << c.source.padding
 

@@ -148,7 +148,7 @@ def boundary_blocks(q: BlockQuantization, stream: Stream, count: int, g: np.floa
 
 
 def _placed(q: BlockQuantization, lead: Codes, rest: Codes, stream: Stream | None) -> Codes:
-    """Blocks with a number somewhere among others, of any signs; in containers. Without a stream first, and positive."""
+    """Blocks with a number somewhere among others, of any signs, in containers. Without a stream first, positive."""
     blocks = rest.copy()
     if stream is None:
         blocks[:, 0] = lead

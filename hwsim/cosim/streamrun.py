@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -24,7 +24,7 @@ class StreamJob:
     """A design and its suites, made when they are asked for."""
 
     design: Callable[[], StreamDesign]
-    suites: Callable[[], Sequence[StreamSuite]]
+    suites: Callable[[], Iterable[StreamSuite]]
 
 
 def run_streams(

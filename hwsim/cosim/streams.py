@@ -184,11 +184,17 @@ def _verilated(design: StreamDesign, suite: StreamSuite, trace: StreamTrace, out
     leaves = np.flatnonzero((trace.seen & SEEN_VALID != 0) & (trace.drive & (READY | RESET) == READY))
     for cycle in np.flatnonzero(wrong).tolist():
         kind, bit = ("ready", SEEN_READY) if wrong[cycle] & SEEN_READY else ("valid", SEEN_VALID)
-        _note(outcome, StreamMismatch(kind, cycle, -1, *(int(one[cycle] & bit > 0) for one in (answers.flags, trace.seen))))
+        _note(
+            outcome,
+            StreamMismatch(kind, cycle, -1, *(int(one[cycle] & bit > 0) for one in (answers.flags, trace.seen))),
+        )
     outcome.compared = min(len(answers.results), outcome.planned)
     got, want = answers.results[: outcome.compared], suite.results[trace.leaving[: outcome.compared]]
     for at in np.flatnonzero((got != want).any(axis=1)).tolist():
-        _note(outcome, StreamMismatch("result", int(leaves[at]), int(trace.leaving[at]), _number(got[at]), _number(want[at])))
+        _note(
+            outcome,
+            StreamMismatch("result", int(leaves[at]), int(trace.leaving[at]), _number(got[at]), _number(want[at])),
+        )
 
 
 def _note(outcome: StreamOutcome, mismatch: StreamMismatch) -> None:
@@ -205,7 +211,9 @@ def _interpreted(design: StreamDesign, suite: StreamSuite, trace: StreamTrace, o
     """On Icarus, whose bench compares and says what differs."""
     i, o = design.ports.input, design.ports.output
     if len(suite.payloads) > most_rows(design.ports) or len(trace.drive) > MOST_CYCLES:
-        raise InputError(f"{suite.name} must have at most {most_rows(design.ports):,} payloads, not {len(suite.payloads):,}")
+        raise InputError(
+            f"{suite.name} must have at most {most_rows(design.ports):,} payloads, not {len(suite.payloads):,}"
+        )
     sources = HdlSources(BENCH, stream_bench(design.ports, MOST_LISTED) + design.verilog, ())
     program = icarus_build(sources)
     with scratch_folder() as folder:

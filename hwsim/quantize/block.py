@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, Format, get_format
@@ -11,6 +11,8 @@ from hwsim.formats.codes import fits_single
 from hwsim.formats.reference import choices
 from hwsim.quantize.presets import get_rule
 from hwsim.quantize.rule import Rule, TensorScale
+
+BINARY32 = get_format("f32")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +27,7 @@ class BlockQuantization:
     """
 
     rule: Rule
-    source: Format = cast(Format, "f32")
+    source: Format = BINARY32
     lanes: int = 0
     random_bits: int = 0
     name: str = ""
@@ -45,7 +47,8 @@ class BlockQuantization:
         if self.lanes < 1:
             raise InputError(f"lanes must be at least 1, not {self.lanes}")
         rule, stochastic = self.rule, self.rule.rounding == "stochastic"
-        drawn = {"random_bits": self.random_bits, "seed": 0} if stochastic else {"random_bits": self.random_bits or None}
+        drawn: dict[str, Any] = {"random_bits": self.random_bits or None}
+        drawn |= {"random_bits": self.random_bits, "seed": 0} if stochastic else {}
         choices(rule.element, rule.rounding, rule.overflow, "saturate", **drawn)
 
     @property
@@ -73,7 +76,7 @@ class BlockDequantization:
     element: Format
     scale_format: Format
     lanes: int
-    target: Format = cast(Format, "f32")
+    target: Format = BINARY32
     tensor: bool = False
     rounding: str = "rne"
     overflow: str = "infinity"

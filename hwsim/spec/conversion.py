@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, get_args
 
 from hwsim.errors import InputError
 from hwsim.formats import Format, get_format
@@ -39,20 +39,26 @@ class Conversion:
         for key in ("source", "target"):
             object.__setattr__(self, key, get_format(getattr(self, key)))
         target = self.target
-        if self.missing is None:
-            first: Missing = "nan" if target.has_nan else "zero" if target.has_zero else "saturate"
-            object.__setattr__(self, "missing", first)
-        if self.missing == "error":
-            raise InputError("missing must be nan, zero or saturate: a converter raises no errors")
+        if self.missing is not None and self.missing not in get_args(Missing):
+            raise InputError(f"missing must be nan, zero or saturate, not {self.missing!r}")
         stochastic = self.rounding == "stochastic"
-        drawn = {"random_bits": self.random_bits, "seed": 0} if stochastic else {"random_bits": self.random_bits or None}
-        choices(target, self.rounding, self.overflow, cast(str, self.missing), **drawn)
+        drawn: dict[str, Any] = {"random_bits": self.random_bits or None}
+        drawn |= {"random_bits": self.random_bits, "seed": 0} if stochastic else {}
+        choices(target, self.rounding, self.overflow, self.substitute, **drawn)
+
+    @property
+    def substitute(self) -> Missing:
+        """What takes the place of a number that the target lacks."""
+        if self.missing is not None:
+            return self.missing
+        return "nan" if self.target.has_nan else "zero" if self.target.has_zero else "saturate"
 
     @property
     def name(self) -> str:
         """`f32-to-e4m3`, and every setting that is not the usual one."""
         usual = Conversion(source=self.source, target=self.target)
-        words = [word for key in ("rounding", "overflow", "missing") if (word := getattr(self, key)) != getattr(usual, key)]
+        keys = ("rounding", "overflow", "substitute")
+        words = [word for key in keys if (word := getattr(self, key)) != getattr(usual, key)]
         bits = [str(self.random_bits)] if self.random_bits else []
         return "-".join([f"{self.source.name}-to-{self.target.name}", *words, *bits])
 
