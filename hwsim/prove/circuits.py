@@ -26,9 +26,11 @@ READ_VERILOG = """read_verilog -sv {name}.sv
 hierarchy -auto-top
 proc -noopt -norom
 """
+# What nothing drives is anything. Yosys' writer would take bits of ports beside it for bits that nothing drives, too.
 WRITE = """flatten -separator .
 async2sync
 opt_clean -purge
+setundef -undriven -anyseq
 write_btor {name}.btor
 """
 

@@ -6,37 +6,57 @@ registers, from any state and with any traffic behind it; in a cycle in which a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+import re
+import resource
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+
+from amaranth.lib.data import StructLayout
 
 from hwsim.errors import InputError
 from hwsim.model.conversion import convert
+from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import verilog_circuit
 from hwsim.prove.claims import AnyClaim, Claim
 from hwsim.prove.logic import Term, both, constant, is_one, negated, part, same, substituted, value, width
 from hwsim.prove.machine import Machine, cycles
 from hwsim.prove.readback import fields_of_header
 from hwsim.prove.relations import each, holds
-from hwsim.prove.run import ClaimRow, Proof
+from hwsim.prove.run import CONCLUSION, TRUSTED, Asked
 from hwsim.prove.symbolic import Integer, Path, paths
-from hwsim.rtl import Converter, StreamedDatapath, stream_verilog
-from hwsim.spec.conversion import Conversion
+from hwsim.report.proof import ClaimRow, ProofReport
+from hwsim.rtl import Converter, stream_verilog, supports_conversion
+from hwsim.rtl.converter import code_layout, converted_layout
+from hwsim.spec.conversion import Conversion, conversion_cuts
+
+UNDRIVEN = re.compile(r"state\d+")
+
+
+def without_undriven(circuit: Circuit) -> Circuit:
+    """A circuit in which what nothing drives is an input: it may be anything, in each cycle something else."""
+    free = {
+        name: state.now for name, state in circuit.states.items() if state.next is None and UNDRIVEN.fullmatch(name)
+    }
+    states = {name: state for name, state in circuit.states.items() if name not in free}
+    return replace(circuit, inputs={**circuit.inputs, **free}, states=states)
 
 
 class StreamFile:
     """The Verilog of a streamed component, and a payload that enters in cycle 0."""
 
-    def __init__(self, component: StreamedDatapath, text: str | None = None):
-        """text: the file's, where it is not the one that `stream_verilog` writes."""
-        self.latency = component.latency
-        sizes = {"i__payload": component.i.payload.shape().size, "o__payload": component.o.payload.shape().size}
-        written = stream_verilog(component) if text is None else text
-        self.circuit, self.fields = verilog_circuit(written, "file."), fields_of_header(written)
+    def __init__(self, text: str, latency: int, i: StructLayout, o: StructLayout):
+        """i, o: what the payloads are to be."""
+        self.latency = latency
+        sizes = {"i__payload": i.size, "o__payload": o.size}
+        self.circuit, self.fields = without_undriven(verilog_circuit(text, "file.")), fields_of_header(text)
         self.machine = Machine.of(self.circuit)
         ports = {name: width(term) for name, term in (*self.circuit.inputs.items(), *self.circuit.outputs.items())}
+        ports = {name: bits for name, bits in ports.items() if not UNDRIVEN.fullmatch(name)}
         wanted = dict.fromkeys(("clk", "rst", "i__valid", "i__ready", "o__valid", "o__ready"), 1)
         if ports != sizes | wanted:
-            raise InputError(f"the file must have the ports of {component.name}, not {', '.join(ports)}")
+            raise InputError(f"the file must have ports for payloads of {i.size} and {o.size} bits, not {ports}")
         self.payload = constant("file.entering", sizes["i__payload"])
         self.over = f"any state and any data; {self.latency} registers"
         moving = {"rst": value(0, 1), "o__ready": value(1, 1)}
@@ -92,7 +112,10 @@ def converter_claims(
 
     Raises NotImplementedYet for formats that the RTL does not have, ToolMissing, and FlowFailed with what Yosys said.
     """
-    file = StreamFile(Converter(conversion, cuts), text)
+    supports_conversion(conversion)
+    chosen = conversion_cuts(cuts)
+    written = stream_verilog(Converter(conversion, chosen)) if text is None else text
+    file = StreamFile(written, len(chosen), code_layout(conversion), converted_layout(conversion))
     yield from file.control()
     source, target = conversion.source, conversion.target
     port = file.field("i", "code")
@@ -109,29 +132,35 @@ def converter_claims(
     right = [Path(path.condition, holds(found == path.result)) for path in paths(converted, known)]
     drawn = f", each with every word of {conversion.random_bits} bits" if conversion.random_bits else ""
     yield Claim(
-        "code", f"the code that leaves is the model's, of {target.name}", f"codes of {source.name}{drawn}", tuple(known),
-        each(right), (file.payload,),
+        "code", f"the code that leaves is the model's, of {target.name}", f"codes of {source.name}{drawn}",
+        tuple(known), each(right), (file.payload,),
     )  # fmt: skip
 
 
 def prove_converter(
-    conversion: Conversion,
-    cuts: Sequence[str] | None = None,
-    seconds: float = 60.0,
-    tell: Callable[[ClaimRow], None] = lambda row: None,
-) -> Proof:
-    """Decide every claim about a converter. seconds: for each. tell: called with each as it is decided."""
-    component: Any = Converter(conversion, cuts)
-    return _decided(conversion.name, component.cuts, converter_claims(conversion, cuts), seconds, tell)
+    conversion: Conversion, cuts: Sequence[str] | None = None, asked: Asked | None = None, command: str = ""
+) -> ProofReport:
+    """Decide every claim about a converter. command: what asks the same again. Raises as `converter_claims`."""
+    return decided(conversion.name, conversion_cuts(cuts), converter_claims(conversion, cuts), asked, command)
 
 
-def _decided(
-    name: str, cuts: Sequence[str], claims: Iterator[AnyClaim], seconds: float, tell: Callable[[ClaimRow], None]
-) -> Proof:
-    rows = []
+def decided(
+    name: str, cuts: Sequence[str], claims: Iterable[AnyClaim], asked: Asked | None, command: str
+) -> ProofReport:
+    """What was asked about a design, and answered; each claim is told when it is decided."""
+    asked, begun, rows = asked or Asked(), time.monotonic(), list[ClaimRow]()
     for claim in claims:
-        answer = claim.decide(seconds)
-        row = ClaimRow(claim.name, claim.words, claim.over, claim.solver, answer.seconds, answer.word, answer.model)
-        rows.append(row)
-        tell(row)
-    return Proof(name, tuple(cuts), 1, tuple(rows))
+        rows.append(asked.decide(claim))
+        asked.tell(rows[-1])
+    return ProofReport(
+        unit=name,
+        title=f"Proof of {name}",
+        version=version("hwsim"),
+        command=command,
+        cuts=tuple(cuts),
+        rows=tuple(rows),
+        seconds=time.monotonic() - begun,
+        memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        conclusion=CONCLUSION,
+        trusted=TRUSTED,
+    )
