@@ -72,8 +72,6 @@ def quantizer(
     Exit status: 0 all equal; 1 a mismatch; 2 bad input; 3 a simulator is missing.
     """
     demand_work(output, cosim, prove)
-    if prove and dequantize:
-        raise InputError("--prove goes without --dequantize, which has no claims yet")
     from hwsim.quantize import get_rule
     from hwsim.quantize.block import BlockDequantization, BlockQuantization
 
@@ -110,14 +108,20 @@ def quantizer(
         words += ["--cuts", cuts] if cuts is not None else []
         cosimulate(jobs, sim, chosen, words, report)
     if prove:
-        prove_all([partial(proved, one, steps) for one in blocks])
+        wanted: list[BlockQuantization | BlockDequantization] = [*(backs if dequantize else blocks)]
+        prove_all([partial(proved, one, steps) for one in wanted])
 
 
-def proved(quantization: BlockQuantization, cuts: tuple[str, ...] | None, tell: Callable[[ClaimRow], None]) -> Proof:
-    """Every claim about a quantiser, decided."""
-    from hwsim.prove.quantizers import prove_quantizer
+def proved(
+    block: BlockQuantization | BlockDequantization, cuts: tuple[str, ...] | None, tell: Callable[[ClaimRow], None]
+) -> Proof:
+    """Every claim about a quantiser, or a dequantiser, decided."""
+    from hwsim.prove.quantizers import prove_dequantizer, prove_quantizer
+    from hwsim.quantize.block import BlockQuantization
 
-    return prove_quantizer(quantization, cuts, tell=tell)
+    if isinstance(block, BlockQuantization):
+        return prove_quantizer(block, cuts, tell=tell)
+    return prove_dequantizer(block, cuts, tell=tell)
 
 
 def _changed(text: str) -> tuple[str, Any]:

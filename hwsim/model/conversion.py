@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import assert_never, cast
 
 from hwsim.formats import Class, ExponentFormat, Fields, FixedFormat, FloatFormat, Format
 from hwsim.model.rounding import infinity_code, nan_code, overflow_code, pack, round_fixed, round_to
+from hwsim.model.terms import product
 from hwsim.model.window import round_magnitude
+from hwsim.quantize.block import BlockDequantization
 from hwsim.spec import Rounding
 from hwsim.spec.conversion import Conversion
+from hwsim.spec.keys import Overflow
 
 LIFT = 1 << 12  # an even number, above what any exponent can be below a format's least
 
@@ -34,6 +37,26 @@ def encode_fields(conversion: Conversion, fields: Fields, scale_exp: int, word: 
             return _number(conversion, fields.sign, fields.sig, unit_exp, word)
         case _:
             assert_never(fields.cls)
+
+
+def dequantize(d: BlockDequantization, code: int, scale: int) -> int:
+    """The target's code of an element times its scale, rounded once, without a tensor's scale; codes in containers."""
+    element, of_scale, target = d.element, d.scale_format, d.target
+    assert isinstance(target, FloatFormat)
+    fields = element.fields(code >> element.padding), of_scale.fields(scale >> of_scale.padding)
+    term = product(*fields, element.fraction_bits + of_scale.fraction_bits)
+    rounding, overflow = cast(Rounding, d.rounding), cast(Overflow, d.overflow)
+    match term.cls:
+        case Class.NAN:
+            return nan_code(target)
+        case Class.INFINITY:
+            return infinity_code(target, term.sign, overflow)
+        case Class.ZERO:
+            return pack(target, term.sign if target.signed_zero else 0, 0)
+        case Class.NORMAL | Class.SUBNORMAL:
+            return round_to(target, term.sign, term.sig, term.exp - term.fraction_bits, rounding, overflow).code
+        case _:
+            assert_never(term.cls)
 
 
 def _without_nan(conversion: Conversion) -> int:

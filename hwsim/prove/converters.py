@@ -50,7 +50,10 @@ class StreamFile:
         """i, o: what the payloads are to be."""
         self.latency = latency
         sizes = {"i__payload": i.size, "o__payload": o.size}
-        self.circuit, self.fields = without_undriven(verilog_circuit(text, "file.")), fields_of_header(text)
+        self.circuit, self.fields = (
+            without_undriven(verilog_circuit(text, "file.", undriven=True)),
+            fields_of_header(text),
+        )
         self.machine = Machine.of(self.circuit)
         ports = {name: width(term) for name, term in (*self.circuit.inputs.items(), *self.circuit.outputs.items())}
         ports = {name: bits for name, bits in ports.items() if not UNDRIVEN.fullmatch(name)}

@@ -1,4 +1,4 @@
-"""The claims of a block quantiser with power-of-two scales, step by step, and of its Verilog.
+"""The claims of a block quantiser with power-of-two scales, step by step, and of its Verilog; and of a dequantiser's.
 
 amax is the largest magnitude that counts: a tree of comparisons. The scale grows with amax, as the model's does: where
 both are equal at both ends of every stretch on which the hardware's stays the same, they are everywhere. An element is
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hwsim.formats import Class, ExponentFormat, Fields
-from hwsim.model.conversion import encode_fields
+from hwsim.model.conversion import dequantize, encode_fields
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import circuits, connected, fixed
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
@@ -24,11 +24,12 @@ from hwsim.prove.maxima import without_maxima
 from hwsim.prove.relations import each, holds
 from hwsim.prove.run import ClaimRow, Proof
 from hwsim.prove.symbolic import Integer, Path, as_integer, ite, paths
-from hwsim.quantize.block import BlockQuantization
+from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.rule import Select, Special
 from hwsim.quantize.scales import scales_of
 from hwsim.quantize.special import infinity_codes, nan_code
-from hwsim.rtl import BlockQuantizer, stream_verilog, supports_quantizer
+from hwsim.rtl import BlockDequantizer, BlockQuantizer, stream_verilog, supports_dequantizer, supports_quantizer
+from hwsim.rtl.dequantizer import dequantizer_cuts, numbers_layout, scaled_layout
 from hwsim.rtl.quantizer import block_layout, quantized_layout, quantizer_cuts, stages
 from hwsim.rtl.staircase import FRACTION, MOST, Staircase
 from hwsim.spec import NotImplementedYet
@@ -203,12 +204,10 @@ class PowerClaims:
         def outcome() -> tuple[Any, Any]:
             return self._outcome(amax, bool(amax == 0))
 
-        alive = [
-            Path(path.condition, both(
-                holds(scale == path.result[0]), died if path.result[1] else negated(died), self._near(amax, path.result),
-            ))
-            for path in paths(outcome, known)
-        ]  # fmt: skip
+        def is_outcome(result: tuple[Any, Any]) -> Term:
+            return both(holds(scale == result[0]), died if result[1] else negated(died), self._near(amax, result))
+
+        alive = [Path(path.condition, is_outcome(path.result)) for path in paths(outcome, known)]
         dies = both(died, holds(scale == nan_code(self.fmt)))
         return Claim(
             "scale", "it is the staircase's, amax is within reach of it, and NaN where the block is dead",
@@ -272,7 +271,7 @@ class PowerClaims:
             fields = self._fields(code)
             if fields.cls is Class.INFINITY:
                 return minus if fields.sign else plus
-            there = encode_fields(element, fields, -exponent, word)  # type: ignore[arg-type]
+            there = encode_fields(element, fields, -exponent, word)
             if rule.element.twos_complement and rule.symmetric:
                 least = rule.element.max_code + 1
                 return ite(as_integer(there) == least, least + 1, there)
@@ -332,7 +331,45 @@ def prove_quantizer(
 ) -> Proof:
     """Decide every claim about a block quantiser. seconds: for each. tell: called with each as it is decided.
 
-    Raises NotImplementedYet for a rule that the RTL, or no proof, has; ToolMissing, and FlowFailed with what Yosys said.
+    Raises NotImplementedYet for a rule that the RTL, or no proof, has; ToolMissing and FlowFailed as `circuits` does.
     """
     claims = PowerClaims(quantization, cuts).claims()
     return decided(quantization.name, quantizer_cuts(quantization, cuts), claims, seconds, tell)
+
+
+def dequantizer_claims(
+    d: BlockDequantization, cuts: Sequence[str] | None = None, text: str | None = None
+) -> Iterator[AnyClaim]:
+    """The claims of a dequantiser. text: its file's, where it is not the one that hwsim writes.
+
+    Raises NotImplementedYet where a tensor's scale comes with each block.
+    """
+    supports_dequantizer(d)
+    if d.tensor:
+        raise NotImplementedYet(f"{d.name}: a tensor's scale has no claims yet")
+    chosen = dequantizer_cuts(cuts)
+    written = stream_verilog(BlockDequantizer(d, chosen)) if text is None else text
+    file = StreamFile(written, len(chosen), scaled_layout(d), numbers_layout(d))
+    yield from file.control()
+    port = file.field("i", "scale")
+    for lane in range(d.lanes):
+        code, found = file.field("i", "codes", lane), Integer.unsigned(file.field("o", "x", lane))
+        stored = [(fmt, Integer.unsigned(one)) for fmt, one in ((d.element, code), (d.scale_format, port))]
+        known = [holds(one & ((1 << fmt.padding) - 1) == 0) for fmt, one in stored if fmt.padding]
+        there = paths(lambda stored=stored: dequantize(d, stored[0][1], stored[1][1]), known)  # type: ignore[misc]
+        yield Claim(
+            f"lane {lane}", "the number is the exact product, rounded as the model rounds it",
+            f"codes of {d.element.name} and of {d.scale_format.name}", tuple(known),
+            each([Path(path.condition, holds(found == path.result)) for path in there]), (file.payload,),
+        )  # fmt: skip
+
+
+def prove_dequantizer(
+    dequantization: BlockDequantization,
+    cuts: Sequence[str] | None = None,
+    seconds: float = 60.0,
+    tell: Callable[[ClaimRow], None] = lambda row: None,
+) -> Proof:
+    """Decide every claim about a block dequantiser; as `prove_quantizer`."""
+    claims = dequantizer_claims(dequantization, cuts)
+    return decided(dequantization.name, dequantizer_cuts(cuts), claims, seconds, tell)

@@ -51,6 +51,18 @@ def test_a_table_says_that_all_is_equal(run: Run, verilator: None, icarus: None,
     assert re.search(r"^mxfp4-e2m1-from-f32 +boundaries +verilator +50 +0", quantised.out, re.MULTILINE)
 
 
+def test_claims_are_decided(run: Run) -> None:
+    done = run("converter", "e4m3", "e2m1", "--prove")
+    assert done.status == 0, done.out + done.err
+    assert re.search(r"^e4m3-to-e2m1: 6 of 6 claims proved, [\d.]+ s$", done.out, re.MULTILINE)
+    assert done.out.endswith("equal for every input, under any traffic\n")
+    blocks = run("quantizer", "mxfp4-e2m1", "--lanes", "1", "--source", "f16", "--prove")
+    assert "mxfp4-e2m1: 17 of 17 claims proved" in blocks.out
+    back = run("quantizer", "mxfp4-e2m1", "--lanes", "2", "--dequantize", "--prove")
+    assert "mxfp4-e2m1: 7 of 7 claims proved" in back.out
+    fails(run("quantizer", "nvfp4", "--lanes", "2", "--prove"), "rule nvfp4: select: divide has no claims yet")
+
+
 @pytest.mark.simulator
 def test_a_mismatch_is_status_1(run: Run, verilator: None, monkeypatch: pytest.MonkeyPatch) -> None:
     from hwsim.rtl import encode

@@ -6,16 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from amaranth.hdl import Mux
 from built_presets import others_soaked
 
 from hwsim.formats import get_format
-from hwsim.prove.quantizers import PowerClaims
+from hwsim.model.conversion import dequantize
+from hwsim.prove.quantizers import PowerClaims, dequantizer_claims
 from hwsim.quantize import get_rule, rules
-from hwsim.quantize.block import BlockQuantization
+from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.rule import Rule
-from hwsim.rtl import block_amax, block_power
+from hwsim.rtl import block_amax, block_power, dequantizer
 from hwsim.rtl.staircase import MOST, Staircase
 from hwsim.spec import NotImplementedYet
 
@@ -62,9 +64,47 @@ def test_every_rule_with_whole_blocks(name: str) -> None:
     assert set(found.values()) == {"proved"}, found
 
 
+DEQUANTIZERS = {
+    "mxfp4 to f32": BlockDequantization.of(block("mxfp4-e2m1", 4)),
+    "e5m2 under ue4m3 to bf16, to odd": BlockDequantization(
+        element=get_format("e5m2"), scale_format=get_format("ue4m3"), lanes=2, target=get_format("bf16"),
+        rounding="rto", overflow="saturate",
+    ),
+    "mxint8 to f16": BlockDequantization.of(block("mxint8", 2), target="f16"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEQUANTIZERS)
+def test_a_dequantiser_is_the_models_for_every_block(name: str) -> None:
+    d = DEQUANTIZERS[name]
+    found = {claim.name: claim.decide(120).word for claim in dequantizer_claims(d)}
+    assert set(found.values()) == {"proved"}, found
+    assert len(found) == 5 + d.lanes
+
+
+def test_the_model_of_a_dequantiser_is_what_quantize_has() -> None:
+    d, every = DEQUANTIZERS["mxint8 to f16"], np.arange(256)
+    values = d.element.decode(every.astype(np.uint8))
+    for scale in (0, 1, 100, 118, 127, 141, 142, 200, 254, 255):
+        with np.errstate(invalid="ignore"):
+            want = d.target.encode(values * float(d.scale_format.decode(scale)), "rne", "infinity", "nan").tolist()
+        assert [dequantize(d, code, scale) for code in every.tolist()] == want
+
+
+def test_a_broken_dequantiser_is_not_proved(monkeypatch: Patch) -> None:
+    real = dequantizer.product
+    monkeypatch.setattr(
+        dequantizer, "product", lambda one, other: real(one, other)._replace(sign=one.sign & other.sign)
+    )
+    found = {claim.name: claim.decide(120).word for claim in dequantizer_claims(DEQUANTIZERS["mxfp4 to f32"])}
+    assert {name for name, word in found.items() if word != "proved"} == {f"lane {lane}" for lane in range(4)}
+
+
 def test_quotients_have_no_claims_yet() -> None:
     with pytest.raises(NotImplementedYet, match="rule nvfp4: select: divide has no claims yet"):
         PowerClaims(block("nvfp4"))
+    with pytest.raises(NotImplementedYet, match="nvfp4: a tensor's scale has no claims yet"):
+        next(iter(dequantizer_claims(BlockDequantization.of(block("nvfp4")))))
 
 
 real_staircase, real_larger, real_put = Staircase.of, block_amax.tree_maximum, block_power.put_code
