@@ -32,7 +32,7 @@ from hwsim.formats import get_format
 
 if TYPE_CHECKING:
     from hwsim.prove.run import ClaimRow, Proof
-    from hwsim.quantize.block import BlockQuantization
+    from hwsim.quantize.block import BlockDequantization, BlockQuantization
 
 
 @app.command()
