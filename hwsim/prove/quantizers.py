@@ -7,7 +7,7 @@ the model's conversion of x / scale; all lanes are one function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -19,15 +19,17 @@ from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import circuits, connected, fixed
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.converters import StreamFile, decided
+from hwsim.prove.explore import Path, paths
 from hwsim.prove.logic import Term, both, either, implies, is_one, negated, same, substituted, value, width
 from hwsim.prove.maxima import without_maxima
 from hwsim.prove.relations import each, holds
-from hwsim.prove.run import ClaimRow, Proof
-from hwsim.prove.symbolic import Integer, Path, as_integer, ite, paths
+from hwsim.prove.run import Asked
+from hwsim.prove.symbolic import Integer, as_integer, ite
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.rule import Select, Special
 from hwsim.quantize.scales import scales_of
 from hwsim.quantize.special import infinity_codes, nan_code
+from hwsim.report.proof import ProofReport
 from hwsim.rtl import BlockDequantizer, BlockQuantizer, stream_verilog, supports_dequantizer, supports_quantizer
 from hwsim.rtl.dequantizer import dequantizer_cuts, numbers_layout, scaled_layout
 from hwsim.rtl.quantizer import block_layout, quantized_layout, quantizer_cuts, stages
@@ -324,17 +326,14 @@ class PowerClaims:
 
 
 def prove_quantizer(
-    quantization: BlockQuantization,
-    cuts: Sequence[str] | None = None,
-    seconds: float = 60.0,
-    tell: Callable[[ClaimRow], None] = lambda row: None,
-) -> Proof:
-    """Decide every claim about a block quantiser. seconds: for each. tell: called with each as it is decided.
+    quantization: BlockQuantization, cuts: Sequence[str] | None = None, asked: Asked | None = None, command: str = ""
+) -> ProofReport:
+    """Decide every claim about a block quantiser. command: what asks the same again.
 
     Raises NotImplementedYet for a rule that the RTL, or no proof, has; ToolMissing and FlowFailed as `circuits` does.
     """
     claims = PowerClaims(quantization, cuts).claims()
-    return decided(quantization.name, quantizer_cuts(quantization, cuts), claims, seconds, tell)
+    return decided(quantization.name, quantizer_cuts(quantization, cuts), claims, asked, command)
 
 
 def dequantizer_claims(
@@ -367,9 +366,10 @@ def dequantizer_claims(
 def prove_dequantizer(
     dequantization: BlockDequantization,
     cuts: Sequence[str] | None = None,
-    seconds: float = 60.0,
-    tell: Callable[[ClaimRow], None] = lambda row: None,
-) -> Proof:
+    asked: Asked | None = None,
+    command: str = "",
+) -> ProofReport:
     """Decide every claim about a block dequantiser; as `prove_quantizer`."""
-    claims = dequantizer_claims(dequantization, cuts)
-    return decided(dequantization.name, dequantizer_cuts(cuts), claims, seconds, tell)
+    return decided(
+        dequantization.name, dequantizer_cuts(cuts), dequantizer_claims(dequantization, cuts), asked, command
+    )
