@@ -3,18 +3,27 @@
 Nothing here imports the model: that the two agree is what the testbenches show.
 """
 
+from .converter import Converter, supports_conversion
 from .datapath import datapath, promotion
+from .dequantizer import BlockDequantizer, supports_dequantizer
 from .dot_unit import DotUnit, beat_layout, result_port_layout
 from .format_bench import FormatBench, decode_fields, port_names, product_fields
+from .quantizer import BlockQuantizer, supports_quantizer
 from .stochastic import StochasticConvert, StochasticRound, Threefry
+from .streamed import StreamedDatapath
+from .streamverilog import stream_verilog
 from .support import supports
-from .verilog import convert, cost, field_table, top_name, verilog
+from .verilog import convert, cost, field_table, module_name, top_name, verilog
 
 __all__ = [
+    "BlockDequantizer",
+    "BlockQuantizer",
+    "Converter",
     "DotUnit",
     "FormatBench",
     "StochasticConvert",
     "StochasticRound",
+    "StreamedDatapath",
     "Threefry",
     "beat_layout",
     "convert",
@@ -22,11 +31,16 @@ __all__ = [
     "datapath",
     "decode_fields",
     "field_table",
+    "module_name",
     "port_names",
     "product_fields",
     "promotion",
     "result_port_layout",
+    "stream_verilog",
     "supports",
+    "supports_conversion",
+    "supports_dequantizer",
+    "supports_quantizer",
     "top_name",
     "verilog",
 ]

@@ -24,6 +24,7 @@ class SumTarget:
     total: the sum's shape. offset: what, added to max_exp, is the biased exponent that the total's top bit would have.
     max_exp: least and largest max_exp. zero_sign: the sum brings the sign of an exact zero with it.
     subnormals, overflows, vanishes: whether sums can be subnormal, be too large, and round to zero (not being zero).
+    leads: whether every sum that is not zero, and above the least exponent, has its leading one on top.
     """
 
     fmt: FloatFormat
@@ -37,6 +38,7 @@ class SumTarget:
     subnormals: bool = True
     overflows: bool = True
     vanishes: bool = True
+    leads: bool = False
 
     @property
     def magnitude_bits(self) -> int:
@@ -150,6 +152,9 @@ class Normalize(DatapathStep):
         """Drive the normalised significand and its exponent."""
         target = self.target
         magnitude = Cat(Const(0, target.bits - target.magnitude_bits), self.i.magnitude)
+        if target.leads:
+            self._in_place(m, magnitude)
+            return
         _, count = leading_zeros(magnitude)
         shift = Signal(len(count), name="zeros")
         m.d.comb += shift.eq(Cat(count))
@@ -162,6 +167,15 @@ class Normalize(DatapathStep):
             m.d.comb += shifted.eq(Mux(shift[place], Cat(Const(0, 1 << place), sig), sig))
             sig = shifted
         m.d.comb += [self.o.sig.eq(sig), self.o.bexp.eq(Mux(sig[-1], self.i.top_bexp - shift, 0))]
+
+    def _in_place(self, m: Module, magnitude: Value) -> None:
+        """What needs no shift to the left."""
+        if self.target.top_bexp[0] < 1:
+            room = Signal(signed_shape(self.target.top_bexp[0] - 1, self.target.top_bexp[1]), name="room")
+            m.d.comb += room.eq(self.i.top_bexp - 1)
+            magnitude, sticky = self._denormalize(m, magnitude, room)
+            m.d.comb += self.o.sticky.eq(sticky)
+        m.d.comb += [self.o.sig.eq(magnitude), self.o.bexp.eq(Mux(magnitude[-1], self.i.top_bexp, 0))]
 
     def _limit(self, m: Module, magnitude: Value, zeros: Value) -> tuple[Value, Value]:
         """The magnitude and the shift that the least exponent allows; drive what is lost."""
@@ -207,6 +221,11 @@ def last_place(rounding: Rounding, sign: Value, last: Value, guard: Value, stick
             return last | guard | sticky, Const(0)
         case _:
             assert_never(rounding)
+
+
+def with_sign(fmt: FloatFormat, magnitude: Value, sign: Value) -> Value:
+    """A code of its sign, where the format has one, and the low bits of a magnitude, of at least as many."""
+    return Cat(magnitude[: fmt.bits - 1], sign) if fmt.signed else magnitude[: fmt.bits]
 
 
 class Encode(DatapathStep):
@@ -269,14 +288,17 @@ class Encode(DatapathStep):
 
     def _largest(self, m: Module, sign: Value) -> None:
         fmt = self.target.fmt
-        m.d.comb += [self.o.code.eq(Cat(Const(fmt.max_magnitude, fmt.bits - 1), sign)), self.o.nan.eq(0)]
+        m.d.comb += [self.o.code.eq(with_sign(fmt, Const(fmt.max_magnitude, fmt.bits), sign)), self.o.nan.eq(0)]
 
     def _outside(self, m: Module, sign: Value) -> None:
         fmt = self.target.fmt
         if fmt.infinity_magnitude is None:
             self._not_a_number(m)
         else:
-            m.d.comb += [self.o.code.eq(Cat(Const(fmt.infinity_magnitude, fmt.bits - 1), sign)), self.o.nan.eq(0)]
+            m.d.comb += [
+                self.o.code.eq(with_sign(fmt, Const(fmt.infinity_magnitude, fmt.bits), sign)),
+                self.o.nan.eq(0),
+            ]
 
 
 class Round(Encode):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -109,6 +109,29 @@ class DatapathStep(wiring.Component):
         m.d.comb += [outputs[name].eq(inputs[name]) for name in leaves(self.passed)]
         self.compute(m)
         return m
+
+
+class Stage(DatapathStep):
+    """A step that a function computes: what comes in passes through, but for what it drops or makes anew.
+
+    makes: the fields that `drive` drives, with their shapes. drive: of a module, the step's inputs and its outputs.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        i: StructLayout,
+        makes: Mapping[str, Any],
+        drive: Callable[[Module, Any, Any], None],
+        drops: Collection[str] = (),
+    ):
+        kept = {field: shape for field, shape in i.members.items() if field not in drops and field not in makes}
+        super().__init__(name, i, StructLayout({**kept, **makes}), makes)
+        self.drive, self.makes = drive, dict(makes)
+
+    def compute(self, m: Module) -> None:
+        """Drive what this step makes."""
+        self.drive(m, self.i, self.o)
 
 
 class Datapath(wiring.Component):

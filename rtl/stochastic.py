@@ -14,7 +14,7 @@ from hwsim.formats import FloatFormat
 from hwsim.spec.keys import Overflow
 
 from .decode import FloatDecode
-from .normalize import Encode, Magnitude, Normalize, SumTarget
+from .normalize import Encode, Magnitude, Normalize, SumTarget, with_sign
 from .numbers import FieldRange, signed_shape
 from .step import connect, flat
 
@@ -136,6 +136,38 @@ def _has_code(fmt: FloatFormat, overflow: Overflow) -> bool:
             assert_never(overflow)
 
 
+def magnitude_with_word(m: Module, target: SumTarget, random_bits: int, sig: Value, bexp: Value, word: Value) -> Signal:
+    """A normalised magnitude's bits: the random word added below the last place, and what is then there cut off."""
+    fmt = target.fmt
+    drop = target.bits - fmt.precision
+    part, frac = sig[drop - random_bits : drop], sig[drop : drop + fmt.fraction_bits]
+    # A carry out of the fraction runs into the exponent field, as it should.
+    field = exponent_field(m, target, bexp)
+    carried = Signal(random_bits + fmt.fraction_bits + len(field) + 1, name="carried")
+    m.d.comb += carried.eq(Cat(part, frac, field) + word)
+    return magnitude_of(m, target, carried[random_bits:], sig)
+
+
+def exponent_field(m: Module, target: SumTarget, bexp: Value) -> Value:
+    """A format's field for an exponent that counts from 1."""
+    if target.fmt.subnormals:
+        return bexp
+    field = Signal(target.bexp, name="field")
+    m.d.comb += field.eq(bexp - 1)
+    return field
+
+
+def magnitude_of(m: Module, target: SumTarget, rounded: Value, sig: Value) -> Signal:
+    """Rounded bits as a magnitude, at least as wide as a code's; without subnormals 0 below the least exponent."""
+    fmt = target.fmt
+    magnitude = Signal(max(len(rounded), fmt.bits), name="magnitude")
+    m.d.comb += magnitude.eq(rounded)
+    if not fmt.subnormals:
+        with m.If(~sig[-1]):
+            m.d.comb += magnitude.eq(0)
+    return magnitude
+
+
 class RoundWithWord(Encode):
     """The code: the random word added below the last place, and what is then there cut off."""
 
@@ -146,25 +178,12 @@ class RoundWithWord(Encode):
     def compute(self, m: Module) -> None:
         """Drive the code."""
         target, fmt, i = self.target, self.target.fmt, self.i
-        drop = target.bits - fmt.precision
-        part, frac = i.sig[drop - self.random_bits : drop], i.sig[drop : drop + fmt.fraction_bits]
-        bexp = i.bexp
-        if not fmt.subnormals:
-            bexp = Signal(target.bexp, name="field")
-            m.d.comb += bexp.eq(i.bexp - 1)
-        # A carry out of the fraction runs into the exponent field, as it should.
-        carried = Signal(self.random_bits + fmt.fraction_bits + len(bexp) + 1, name="carried")
-        m.d.comb += carried.eq(Cat(part, frac, bexp) + i.word)
-        magnitude = Signal(max(fmt.fraction_bits + len(bexp) + 1, fmt.bits - 1), name="magnitude")
-        m.d.comb += magnitude.eq(carried[self.random_bits :])
-        if not fmt.subnormals:
-            with m.If(~i.sig[-1]):
-                m.d.comb += magnitude.eq(0)
+        magnitude = magnitude_with_word(m, target, self.random_bits, i.sig, i.bexp, i.word)
         overflow = Signal()
         if target.top_bexp[1] + 1 >= fmt.max_magnitude >> fmt.fraction_bits:
             m.d.comb += overflow.eq(magnitude > fmt.max_magnitude)
         sign = i.sign if fmt.signed_zero else i.sign & magnitude.any()
-        self.choose(m, Cat(magnitude[: fmt.bits - 1], sign), overflow)
+        self.choose(m, with_sign(fmt, magnitude, sign), overflow)
         if fmt.canonical_nan is None:
             with m.If(i.special.nan):
                 m.d.comb += [self.o.code.eq(0), self.o.nan.eq(1)]

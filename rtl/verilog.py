@@ -46,11 +46,16 @@ def cost(unit: Unit) -> Cost:
 
 
 def top_name(unit: Unit) -> str:
-    """The module's name: the unit's, with what Verilog allows, and `unit_` before what would be none.
+    """The module's name: `module_name` of the unit's."""
+    return module_name(unit.name)
+
+
+def module_name(called: str) -> str:
+    """A name with what Verilog allows, and `unit_` before what would be none.
 
     Names that begin with hwsim_ are those of the benches.
     """
-    name = re.sub(r"[^A-Za-z0-9_]", "_", unit.name)
+    name = re.sub(r"[^A-Za-z0-9_]", "_", called)
     return f"unit_{name}" if name[0].isdigit() or name in KEYWORDS or name.startswith("hwsim_") else name
 
 

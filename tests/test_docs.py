@@ -183,6 +183,7 @@ QUICK = [
     command
     for command in commands("hwsim")
     if command.words[1] not in ("cosim", "capture", "gemm", "verilator")
+    and "--cosim" not in command.words
     and not on_tour(command)
     and not takes_minutes(command)
 ]
@@ -310,6 +311,18 @@ def test_a_small_run_ends_as_the_documents_say(icarus: None, files: Path, capsys
     documented = set(re.findall(r"^\| ([^|]+?) \|", (ROOT / "docs/cosim.md").read_text(), re.MULTILINE))
     ran = {re.split(r"\s{2,}", line)[1].split(" 6 x ")[0] for line in printed.splitlines()[1:] if line.endswith(" ok")}
     assert ran <= documented
+
+
+PLAYED = [command for command in commands("hwsim") if "--cosim" in command.words]
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("command", PLAYED, ids=named(PLAYED))
+def test_a_converter_that_is_shown_is_played(
+    command: Command, verilator: None, icarus: None, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command.words[1:], "--cases", "50"]) == 0
+    assert re.search(r"^all equal: [\d,]+ comparisons", capsys.readouterr().out, re.MULTILINE)
 
 
 @pytest.mark.simulator

@@ -42,6 +42,8 @@ def root(
     hwsim gemm int8-i32 a.npy b.npy -o d.npy        a matrix product of files
     hwsim study study.yaml -o study/                how many bits, which format: errors measured exactly
     hwsim rtl hopper-wgmma-e4m3-f32 -o build/       its Verilog
+    hwsim converter f32 e4m3 -o build/              a converter of formats in hardware
+    hwsim quantizer mxfp8-e4m3 --cosim              a block quantiser in hardware, on simulators
     hwsim export-c hopper-wgmma-e4m3-f32 -o golden/ the model in C, for harnesses
     hwsim cosim                                     model and RTL agree, on Verilator and Icarus
     hwsim cosim --dut my-dut.yaml                   your own RTL against the model

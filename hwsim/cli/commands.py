@@ -4,6 +4,7 @@ from hwsim.cli import (
     capture,
     check,
     codec,
+    converter,
     cosim,
     docs,
     doctor,
@@ -13,6 +14,7 @@ from hwsim.cli import (
     formats,
     gemm,
     prove,
+    quantizer,
     rtl,
     study,
     units,
@@ -22,6 +24,6 @@ from hwsim.cli import (
 from hwsim.cli.app import app
 
 __all__ = [
-    "app", "capture", "check", "codec", "cosim", "docs", "doctor", "dut", "explain", "export", "formats", "gemm",
-    "prove", "rtl", "study", "units", "vectors", "verilator",
+    "app", "capture", "check", "codec", "converter", "cosim", "docs", "doctor", "dut", "explain", "export", "formats",
+    "gemm", "prove", "quantizer", "rtl", "study", "units", "vectors", "verilator",
 ]  # fmt: skip

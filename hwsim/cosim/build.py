@@ -236,7 +236,7 @@ def _defines(ports: PortMap) -> list[str]:
         "RESET": ports.reset,
         "MISUSE": ports.misuse,
     }
-    return [f"-DHWSIM_{key}={verilated_name(name)}" for key, name in names.items()]
+    return [f"-DHWSIM_{key}={verilated_name(name)}" for key, name in names.items() if name]
 
 
 def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:

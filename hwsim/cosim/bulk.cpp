@@ -6,6 +6,12 @@
 #include "Vtop.h"
 #include "verilated.h"
 
+#ifdef HWSIM_MISUSE
+#define HWSIM_MISUSED(top) (top).HWSIM_MISUSE
+#else
+#define HWSIM_MISUSED(top) 0
+#endif
+
 double sc_time_stamp() { return 0; }
 
 namespace {
@@ -46,7 +52,7 @@ int64_t hwsim_run(void* bench, int64_t cycles, const uint8_t* drive, const int32
         top.HWSIM_RESET = drive[cycle] >> 2 & 1;
         top.HWSIM_CLOCK = 0;
         top.eval();
-        seen[cycle] = top.HWSIM_INPUT_READY | top.HWSIM_OUTPUT_VALID << 1 | top.HWSIM_MISUSE << 2;
+        seen[cycle] = top.HWSIM_INPUT_READY | top.HWSIM_OUTPUT_VALID << 1 | HWSIM_MISUSED(top) << 2;
         if (top.HWSIM_OUTPUT_VALID && (drive[cycle] & 6) == 2) {
             get(top.HWSIM_OUTPUT_PAYLOAD, results + count * result_row);
             ++count;

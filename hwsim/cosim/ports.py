@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hwsim.model.clock import Beat
-from hwsim.rtl import beat_layout, result_port_layout, top_name
+from hwsim.rtl import StreamedDatapath, beat_layout, result_port_layout, top_name
 from hwsim.spec import Pipeline, Unit
 
 
@@ -86,6 +86,17 @@ def port_map(unit: Unit, pipeline: Pipeline) -> PortMap:
         top=top_name(unit),
         input=StreamPort("i__payload", "i__valid", "i__ready", beat.size, tuple(_fields(beat))),
         output=StreamPort("o__payload", "o__valid", "o__ready", result.size, tuple(_fields(result))),
+    )
+
+
+def stream_ports(top: str, component: StreamedDatapath) -> PortMap:
+    """The ports of a converter or a quantiser: a stream in and a stream out, and no misuse."""
+    i, o = component.i.payload.shape(), component.o.payload.shape()
+    return PortMap(
+        top=top,
+        input=StreamPort("i__payload", "i__valid", "i__ready", i.size, tuple(_fields(i))),
+        output=StreamPort("o__payload", "o__valid", "o__ready", o.size, tuple(_fields(o))),
+        misuse="",
     )
 
 

@@ -13,7 +13,7 @@ from hwsim.errors import InputError
 from hwsim.formats.codes import Codes, codes_of, container_dtype, element
 from hwsim.formats.exact import exact, numbers_of
 from hwsim.formats.kind import Kind
-from hwsim.formats.rounding import Bools, Ints, Missing, Overflow, Rounding
+from hwsim.formats.rounding import Bools, Draw, Ints, Missing, Overflow, Rounding
 from hwsim.formats.stochastic import NAME as STOCHASTIC
 from hwsim.formats.stochastic import Stochastic, checked_stochastic
 
@@ -94,17 +94,24 @@ def encode_reference(
 def codes_by(fmt: Kind, x: Any, how: Choices) -> Codes:
     """`encode_reference` with its arguments checked."""
     given = numbers_of(x)
-    number = exact(given)
     rounding = how.rounding.draw(given.size) if isinstance(how.rounding, Stochastic) else how.rounding
-    codes, lacking = fmt.rounded(number, rounding, how.overflow)
+    return codes_drawn(fmt, given, rounding, how.overflow, how.missing)
+
+
+def codes_drawn(
+    fmt: Kind, given: NDArray[Any], rounding: Rounding | Draw, overflow: Overflow, missing: Missing
+) -> Codes:
+    """`encode_reference` of an array from `numbers_of`, with settings that were checked, and random words as given."""
+    number = exact(given)
+    codes, lacking = fmt.rounded(number, rounding, overflow)
     if lacking.any():
-        if how.missing is Missing.ERROR:
+        if missing is Missing.ERROR:
             others = " or ".join(f"missing={name.value!r}" for name in _missings(fmt)[1:])
             raise InputError(
                 f"{element('x', given, lacking.reshape(given.shape))}, for which {fmt.name} has no code; "
                 f"{others} gives it one"
             )
-        codes = np.where(lacking, _substitute(fmt, number.nan, how.missing), codes)
+        codes = np.where(lacking, _substitute(fmt, number.nan, missing), codes)
     return codes.astype(container_dtype(fmt)).reshape(given.shape)
 
 

@@ -26,11 +26,13 @@ READ_VERILOG = """read_verilog -sv {name}.sv
 hierarchy -auto-top
 proc -noopt -norom
 """
-WRITE = """flatten -separator .
+CLEAN = """flatten -separator .
 async2sync
 opt_clean -purge
-write_btor {name}.btor
 """
+# What nothing drives as registers that nothing writes: else bits of ports beside it are taken for bits of it.
+UNDRIVEN = "setundef -undriven -anyseq\n"
+WRITE = f"{CLEAN}write_btor {{name}}.btor\n"
 
 
 def circuits(components: Mapping[str, Component], seconds: float = 600) -> dict[str, Circuit]:
@@ -63,9 +65,13 @@ def surroundings(component: Component, parts: Sequence[str], prefix: str = "", s
     return _written("c.il", rtlil.convert(component, name="top", emit_src=False), script, prefix, seconds)
 
 
-def verilog_circuit(text: str, prefix: str = "", seconds: float = 600) -> Circuit:
-    """A file of Verilog with one module. Raises ToolMissing, and FlowFailed with what Yosys said."""
-    return _written("c.sv", text, (READ_VERILOG + WRITE).format(name="c"), prefix, seconds)
+def verilog_circuit(text: str, prefix: str = "", seconds: float = 600, undriven: bool = False) -> Circuit:
+    """A file of Verilog with one module. undriven: what nothing drives is a register that nothing writes.
+
+    Raises ToolMissing, and FlowFailed with what Yosys said.
+    """
+    script = READ_VERILOG + CLEAN + UNDRIVEN * undriven + "write_btor {name}.btor\n"
+    return _written("c.sv", text, script.format(name="c"), prefix, seconds)
 
 
 def _written(file: str, text: str, script: str, prefix: str, seconds: float) -> Circuit:

@@ -123,6 +123,12 @@ class Integer:
             return NotImplemented
         return ite((self & 1) != 0, -1, 1)
 
+    def __mod__(self, other: Any) -> Any:
+        """Modulo a power of two: the only numbers that the model divides by."""
+        if not isinstance(other, int) or other < 1 or other & (other - 1):
+            return NotImplemented
+        return self & (other - 1)
+
     def __abs__(self) -> Any:
         return self if self.low >= 0 else ite(self < 0, -self, self)
 

@@ -81,6 +81,13 @@ TARGETS = (
         names=("has no code", "codes["),
     ),
     Target(
+        name="converter", make=bases.own_format, subjects=("f.yaml",), weight=1, dear=True, written=("out.v",),
+        commands=("converter f.yaml e4m3 -o out.v", "converter f32 f.yaml -o out.v",
+        "quantizer mxfp4-e2m1 --lanes 2 --source f.yaml -o out.v"),
+        reads=("converter source", "converter targets", "quantizer source"),
+        names=("overflow", "missing", "the RTL", "source"),
+    ),
+    Target(
         name="design", make=bases.designs, subjects=("dut.yaml",), weight=6, hidden=True,
         commands=("cosim --dut dut.yaml --sim icarus -o out", "cosim --dut dut.yaml --sim icarus --assertions -o out"),
         reads=("cosim dut",), names=("icarus", "vvp", "iverilog"),

@@ -18,11 +18,12 @@ from hwsim.cli.app import app
 ROOT = Path(__file__).parents[2]
 # Arguments that are words, and name no file.
 WORDS = {
-    "capture cases instruction", "cosim cuts", "decode codes", "docs name",
+    "capture cases instruction", "converter cuts", "converter missing", "converter overflow", "converter rounding",
+    "cosim cuts", "decode codes", "docs name",
     "dut-init top", "encode missing", "encode overflow",
     "encode rounding", "encode values", "explain a", "explain a_values", "explain b", "explain b_values", "explain c",
     "explain c_value", "explain scale_a", "explain scale_b", "gemm quantize", "gemm quantize_b", "prove cuts",
-    "prove only",
+    "prove only", "quantizer change", "quantizer cuts", "quantizer rules",
     "rtl cuts",
     "study fmax",
     "study grid", "study length", "study preset", "study scaling", "study scheduler", "study stages", "vectors formats",
@@ -30,10 +31,8 @@ WORDS = {
 }  # fmt: skip
 # Arguments that are written, and whose files are not read before.
 WRITTEN = {
-    "capture cases output", "check report", "cosim output", "dut-init output", "gemm output",
-    "prove case", "prove html",
-    "prove report",
-    "rtl output",
+    "capture cases output", "check report", "converter output", "converter report", "cosim output", "dut-init output",
+    "gemm output", "prove case", "prove html", "prove report", "quantizer output", "quantizer report", "rtl output",
 }  # fmt: skip
 PASSED_ON = {"verilator arguments"}
 # Read as `rtl unit` is: Yosys, as WebAssembly, does not start in the memory that fuzzing leaves a command.
@@ -79,6 +78,7 @@ OWN = {  # no user's files
     "hwsim/cosim/assertions.py": "the package's own Verilog",
     "hwsim/cosim/build.py": "the cache of simulators and their sources; tests/cosim/test_cosim_build.py damages it",
     "hwsim/cosim/report.py": "a simulator's log",
+    "hwsim/cosim/streams.py": "a simulator's log",
     "hwsim/processes.py": "locks and logs of its own",
     "hwsim/report/html.py": "the package's own templates",
     "hwsim/resources.py": "the system's own files",

@@ -250,9 +250,9 @@ def test_sums_with_random_words(
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("Cat(part, frac, bexp) + i.word", "Cat(part, frac, bexp) + (i.word >> 1)"),
-        ("Cat(part, frac, bexp) + i.word", "Cat(part, frac, bexp) + i.word + 1"),
-        ("i.sig[drop - self.random_bits : drop]", "i.sig[drop - self.random_bits : drop] | 1"),
+        ("Cat(part, frac, field) + word", "Cat(part, frac, field) + (word >> 1)"),
+        ("Cat(part, frac, field) + word", "Cat(part, frac, field) + word + 1"),
+        ("sig[drop - random_bits : drop]", "sig[drop - random_bits : drop] | 1"),
         ("magnitude > fmt.max_magnitude", "magnitude >= fmt.max_magnitude"),
         ("i.sign if fmt.signed_zero", "0 if fmt.signed_zero"),
     ],

@@ -1,0 +1,206 @@
+"""Block quantisers against `quantize`: blocks at every step of the scale and every boundary of an element, and any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.cases.drawing import Stream
+from hwsim.cosim.design import AMARANTH
+from hwsim.cosim.streams import StreamDesign, StreamSuite, Words, packed, stream_design
+from hwsim.cosim.traffic import BUSY
+from hwsim.formats.codes import container_dtype
+from hwsim.formats.exact import numbers_of
+from hwsim.formats.reference import codes_drawn
+from hwsim.formats.rounding import Missing, Overflow, Rounding
+from hwsim.formats.stochastic import random_words
+from hwsim.quantize.block import BlockDequantization, BlockQuantization
+from hwsim.quantize.convert import quantize_reference
+from hwsim.quantize.rule import TensorScale
+from hwsim.quantize.scales import SINGLE_MAX
+from hwsim.rtl import BlockDequantizer, BlockQuantizer, supports_dequantizer, supports_quantizer
+from hwsim.rtl.block_divided import tensor_fields
+
+Codes = NDArray[np.int64]
+BLOCKS = 4000  # of the random suite
+MOST_PAIRS = 1 << 16  # of codes of elements and scales that are all tried
+TENSORS = 5  # that a suite's blocks are of, where a rule has a scale of the tensor
+
+
+def quantizer_design(q: BlockQuantization, cuts: Sequence[str] | None = None) -> StreamDesign:
+    """The RTL of a block quantiser. Raises NotImplementedYet for a rule that it does not have."""
+    supports_quantizer(q)
+    with AMARANTH:
+        return stream_design(BlockQuantizer(q, cuts))
+
+
+Maker = Callable[[BlockQuantization, Stream, int, np.float32], Codes]
+
+
+def quantizer_suites(q: BlockQuantization, seed: int, blocks: int = BLOCKS) -> Iterator[StreamSuite]:
+    """The suites of a quantiser. blocks: those of the random suite, and of the boundaries."""
+    stream = Stream(seed, "quantizer", q.name, q.source.name)
+    yield _suite(q, "scales", amax_blocks, stream, blocks)
+    yield _suite(q, "boundaries", boundary_blocks, stream, blocks)
+    yield _suite(q, "random", any_blocks, stream, blocks)
+    few = _suite(q, "traffic", boundary_blocks, stream, max(blocks // 10, 1))
+    yield StreamSuite("traffic", few.payloads, few.results, BUSY, resets=True)
+
+
+def _suite(q: BlockQuantization, name: str, make: Maker, stream: Stream, count: int) -> StreamSuite:
+    """A suite of so many blocks, of one tensor after the other."""
+    payloads, results = [], []
+    scales = tensor_scales(q, stream)
+    for g in scales:
+        blocks = make(q, stream, -(-count // len(scales)), g)
+        key = stream.word()
+        payloads.append(payload(q, blocks, g, key))
+        results.append(quantized(q, blocks, g, key))
+    return StreamSuite(name, np.concatenate(payloads), np.concatenate(results))
+
+
+def tensor_scales(q: BlockQuantization, stream: Stream) -> NDArray[np.float32]:
+    """Scales of some tensors; 1 for a rule without."""
+    if q.rule.tensor_scale is TensorScale.NONE:
+        return np.ones(1, np.float32)
+    some = np.ldexp(1 + stream.uniforms(TENSORS), stream.integers(-30, 30, (TENSORS,)).astype(np.intc))
+    some[:3] = 1.0, 2.0**-140, 2.0**100
+    return some.astype(np.float32)
+
+
+def payload(q: BlockQuantization, blocks: Codes, g: np.float32, seed: int = 0) -> Words:
+    """Blocks of codes as they enter: uint32[blocks, words]. g: the tensor's scale. seed: of random words."""
+    drawn = random_words(seed, 0, blocks.size, q.random_bits).reshape(blocks.shape) if q.random_bits else None
+    words = [] if drawn is None else [(q.random_bits, drawn)]
+    with np.errstate(over="ignore"):
+        tensor = {"tensor_scale": g, "tensor_factor": np.minimum(np.float32(1) / g, SINGLE_MAX)}
+    brought = [np.full(len(blocks), tensor[field], np.float32).view(np.uint32) for field in tensor_fields(q.rule)]
+    return packed((q.source.container_bits, blocks), *words, *((32, field) for field in brought))
+
+
+def quantized(q: BlockQuantization, blocks: Codes, g: np.float32, seed: int = 0) -> Words:
+    """Codes and scales as they leave, by `quantize`: uint32[blocks, words]."""
+    second = None if q.rule.tensor_scale is TensorScale.NONE else g
+    random = {"random_bits": q.random_bits, "seed": seed} if q.random_bits else {}
+    found = quantize_reference(numbers(q, blocks), q.row_rule, second_scale=second, **random)
+    return packed((q.rule.element.container_bits, found.codes), (q.rule.scale_format.container_bits, found.scales))
+
+
+def numbers(q: BlockQuantization, blocks: Codes) -> NDArray[np.float32]:
+    """The numbers of codes, which binary32 holds."""
+    return np.asarray(q.source.decode(blocks.astype(container_dtype(q.source)))).astype(np.float32)
+
+
+def any_blocks(q: BlockQuantization, stream: Stream, count: int, g: np.float32) -> Codes:
+    """Any codes; in half of the blocks all of exponents near one another."""
+    bits, shape = q.source.bits, (count, q.lanes)
+    anything = (stream.words(count * q.lanes) >> 32 - bits).reshape(shape)
+    fraction = q.source.fraction_bits
+    top = (1 << bits - 1 - fraction) - 1
+    middle = stream.integers(0, top, (count, 1))
+    field = np.clip(middle - stream.integers(0, 14, shape), 0, top - 1)
+    near = field << fraction | anything & ((1 << fraction) - 1) | anything >> bits - 1 << bits - 1
+    zero = stream.integers(0, 16, shape) == 0
+    near = np.where(zero, near & 1 << bits - 1, near)
+    return np.where(stream.integers(0, 4, (count, 1)) == 0, anything, near) << q.source.padding
+
+
+def amax_blocks(q: BlockQuantization, stream: Stream, count: int, g: np.float32) -> Codes:
+    """Blocks whose largest number is in each binade of the source, at both ends and where the element's largest is."""
+    source, element = q.float_source, q.rule.element
+    fraction, least = source.fraction_bits, 1 << max(source.fraction_bits - element.precision, 0)
+    mantissa = int((element.largest / 2.0**q.rule.emax - 1) * (1 << fraction))
+    places = {0, 1, 2, (1 << fraction) - 1, (1 << fraction) - 2, (1 << fraction) // 2}
+    places |= {place + by for place in (mantissa, (1 << fraction) - least) for by in (-2, -1, 0, 1, 2)}
+    fracs = sorted(place for place in places if 0 <= place < 1 << fraction)
+    codes = [field << fraction | frac for field in range(1 << source.exponent_bits) for frac in fracs]
+    lead = np.array(sorted({*codes, 0, 1, 2, source.max_magnitude}), np.int64)
+    rest = (stream.uniforms(len(lead) * q.lanes).reshape(-1, q.lanes) * (lead[:, None] + 1)).astype(np.int64)
+    rest = np.where(stream.integers(0, 3, rest.shape) == 0, 0, rest)
+    return _placed(q, lead, rest, stream)
+
+
+def boundary_blocks(q: BlockQuantization, stream: Stream, count: int, g: np.float32) -> Codes:
+    """Blocks of numbers at, and next to, those that are half-way between two elements, and of special ones."""
+    source = q.float_source
+    most = source.max_magnitude
+    lead = 1 + (stream.uniforms(count) * most).astype(np.int64)
+    alone = _placed(q, lead, np.zeros((count, q.lanes), np.int64), None)
+    second = None if q.rule.tensor_scale is TensorScale.NONE else g
+    scale = quantize_reference(numbers(q, alone), q.row_rule.replace(rounding="rne"), second_scale=second).scale_values
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        scale = (scale * g).astype(np.float32).astype(np.float64)
+    steps = np.abs(q.rule.element.magnitudes()) if q.rule.element.bits <= 8 else np.arange(4.0)
+    either = np.concatenate([steps, (steps[1:] + steps[:-1]) / 2])
+    chosen = either[stream.integers(0, len(either), (count, q.lanes))]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        values = chosen * np.nan_to_num(scale, nan=1.0)
+    near = source.encode(values, "rz", "saturate", "saturate").astype(np.int64) >> source.padding
+    near = np.clip(near + stream.integers(-2, 3, near.shape), 0, lead[:, None])
+    blocks = _placed(q, lead, near, stream)
+    special = stream.integers(0, 40 * q.lanes, blocks.shape)
+    infinity = source.infinity_magnitude if source.infinity_magnitude is not None else most
+    for kind, code in enumerate((infinity, infinity | source.sign_bit, source.sign_bit - 1, source.sign_bit)):
+        blocks[special == kind] = code << source.padding
+    return blocks
+
+
+def _placed(q: BlockQuantization, lead: Codes, rest: Codes, stream: Stream | None) -> Codes:
+    """Blocks with a number somewhere among others, of any signs, in containers. Without a stream first, positive."""
+    blocks = rest.copy()
+    if stream is None:
+        blocks[:, 0] = lead
+        return blocks << q.source.padding
+    blocks[np.arange(len(lead)), stream.integers(0, q.lanes, (len(lead),))] = lead
+    signs = stream.integers(0, 2, blocks.shape) << q.source.bits - 1
+    return (blocks | signs) << q.source.padding
+
+
+def dequantizer_design(d: BlockDequantization, cuts: Sequence[str] | None = None) -> StreamDesign:
+    """The RTL of a block dequantiser. Raises NotImplementedYet for formats that it does not have."""
+    supports_dequantizer(d)
+    with AMARANTH:
+        return stream_design(BlockDequantizer(d, cuts))
+
+
+def dequantizer_suites(d: BlockDequantization, seed: int, blocks: int = BLOCKS) -> Iterator[StreamSuite]:
+    """The suites of a dequantiser: every code of an element under every scale where they are few, and any codes."""
+    stream = Stream(seed, "dequantizer", d.name, d.target.name)
+    element, scale = d.element, d.scale_format
+    pairs = 1 << element.bits + scale.bits
+    if pairs <= MOST_PAIRS and not d.tensor:
+        yield _dequantized(d, "every code", *_every_pair(d), stream)
+    yield _dequantized(d, "random", *_any_codes(d, blocks, stream), stream)
+    few = _dequantized(d, "traffic", *_any_codes(d, max(blocks // 10, 1), stream), stream)
+    yield StreamSuite("traffic", few.payloads, few.results, BUSY, resets=True)
+
+
+def _every_pair(d: BlockDequantization) -> tuple[Codes, Codes]:
+    """Every code of an element, in order over the lanes, with every scale."""
+    codes = np.arange(1 << d.element.bits)
+    rows = np.resize(codes, (-(-len(codes) // d.lanes), d.lanes))
+    scales = np.repeat(np.arange(1 << d.scale_format.bits), len(rows))
+    return np.tile(rows, (1 << d.scale_format.bits, 1)) << d.element.padding, scales << d.scale_format.padding
+
+
+def _any_codes(d: BlockDequantization, count: int, stream: Stream) -> tuple[Codes, Codes]:
+    codes = stream.words(count * d.lanes).reshape(count, d.lanes) >> 32 - d.element.bits << d.element.padding
+    return codes, stream.words(count) >> 32 - d.scale_format.bits << d.scale_format.padding
+
+
+def _dequantized(d: BlockDequantization, name: str, codes: Codes, scales: Codes, stream: Stream) -> StreamSuite:
+    tensor = []
+    values = d.scale_format.decode(scales.astype(container_dtype(d.scale_format)))
+    if d.tensor:
+        g = np.ldexp(1 + stream.uniforms(len(scales)), stream.integers(-149, 127, (len(scales),)).astype(np.intc))
+        g = g.astype(np.float32)
+        tensor = [(32, g.view(np.uint32))]
+        values = values * g.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # infinity times zero
+        exact = d.element.decode(codes.astype(container_dtype(d.element))) * values[:, None]
+    rules = Rounding(d.rounding), Overflow(d.overflow), Missing.NAN
+    x = codes_drawn(d.target, numbers_of(exact), *rules)
+    payloads = packed((d.element.container_bits, codes), (d.scale_format.container_bits, scales), *tensor)
+    return StreamSuite(name, payloads, packed((d.target.container_bits, x)))
