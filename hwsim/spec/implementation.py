@@ -5,15 +5,32 @@ Every pipeline of one unit returns the same bits; only the cycles differ.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hwsim.errors import InputError
+from hwsim.spec.sums import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, SequentialSum
 from hwsim.spec.unit import Unit
 
 
 def _levels(name: str, count: int) -> list[str]:
     depth = max(1, (count - 1).bit_length())
     return [*(f"{name}.{level}" for level in range(1, depth)), name]
+
+
+def additions(unit: Unit) -> int:
+    """The number of rounded additions on the longest way from a product to a group's result; 0 for other methods."""
+    lanes = unit.instruction.lanes
+    match unit.sum:
+        case SequentialSum():
+            return lanes
+        case PairwiseSum():
+            return (lanes - 1).bit_length() + 1
+        case AlignedSum() | EvenOddSum() | ExactSum():
+            return 0
+        case _:
+            assert_never(unit.sum)
 
 
 def terms(unit: Unit) -> int:
@@ -24,9 +41,22 @@ def terms(unit: Unit) -> int:
 def steps(unit: Unit) -> tuple[str, ...]:
     """The places where a register can cut a unit's datapath, in order.
 
-    `maximum.1` and `sum.1` are inside the trees that find the maximum and the sum.
+    `maximum.1` and `sum.1` are inside the trees that find the maximum and the sum; `add.0.align` to `add.0` are the
+    first rounded addition of a chain, or the first level of a tree of them.
     """
-    arithmetic = [
+    promotion = ["promote.decode", *(f"promote.{step}" for step in ADDITION), "promote"]
+    return (*_arithmetic(unit), *(promotion if unit.promotion else []))
+
+
+ADDITION = "align", "sum", "magnitude", "normalize"
+
+
+def _arithmetic(unit: Unit) -> list[str]:
+    """The steps of a group's sum."""
+    if levels := additions(unit):
+        steps = [f"add.{level}{step}" for level in range(levels) for step in (*(f".{each}" for each in ADDITION), "")]
+        return ["decode", "multiply", *steps, "round"]
+    return [
         "decode",
         "multiply",
         *_levels("maximum", terms(unit)),
@@ -37,8 +67,6 @@ def steps(unit: Unit) -> tuple[str, ...]:
         "normalize",
         "round",
     ]
-    promotion = [f"promote.{step}" for step in ("decode", "align", "sum", "magnitude", "normalize")] + ["promote"]
-    return (*arithmetic, *(promotion if unit.promotion else []))
 
 
 MAX_CONTEXTS = 256
@@ -76,6 +104,12 @@ class Pipeline(BaseModel):
 DEFAULT_CUTS = ("multiply", "align", "sum")
 
 
+def _default_cuts(unit: Unit) -> tuple[str, ...]:
+    """Where registers are unless others are asked for; the last step's, and a promotion's, apart."""
+    levels = additions(unit)
+    return ("multiply", *(f"add.{level}.sum" for level in range(levels))) if levels else DEFAULT_CUTS
+
+
 def pipeline(unit: Unit, cuts: tuple[str, ...] | None = None, contexts: int | None = None) -> Pipeline:
     """A pipeline for a unit; without `cuts` it has four register stages, or five with promotion.
 
@@ -83,7 +117,7 @@ def pipeline(unit: Unit, cuts: tuple[str, ...] | None = None, contexts: int | No
     Raises ValueError for a cut that the unit does not have, and for a number of contexts out of range.
     """
     every = steps(unit)
-    chosen = {*(DEFAULT_CUTS if cuts is None else cuts), every[-1]}
+    chosen = {*(_default_cuts(unit) if cuts is None else cuts), every[-1]}
     if cuts is None and unit.promotion:
         chosen.add("round")
     if unknown := sorted(chosen - set(every)):
@@ -91,4 +125,4 @@ def pipeline(unit: Unit, cuts: tuple[str, ...] | None = None, contexts: int | No
     if contexts is not None and not 1 <= contexts <= MAX_CONTEXTS:
         raise InputError(f"contexts must be 1 to {MAX_CONTEXTS}, not {contexts}")
     ordered = tuple(step for step in every if step in chosen)
-    return Pipeline(cuts=ordered, contexts=len(ordered) if contexts is None else contexts)
+    return Pipeline(cuts=ordered, contexts=min(len(ordered), MAX_CONTEXTS) if contexts is None else contexts)
