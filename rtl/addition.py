@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out, PureInterface
@@ -91,7 +91,12 @@ class NumberDecode(wiring.Component):
         m = Module()
         m.submodules.decode = decode = FloatDecode(self.fmt, padded=False)
         o = self.o
-        m.d.comb += [decode.code.eq(self.code), o.sign.eq(decode.o.sign), o.nan.eq(decode.o.nan), o.inf.eq(decode.o.inf)]
+        m.d.comb += [
+            decode.code.eq(self.code),
+            o.sign.eq(decode.o.sign),
+            o.nan.eq(decode.o.nan),
+            o.inf.eq(decode.o.inf),
+        ]
         if self.fmt == self.to:
             m.d.comb += [o.sig.eq(decode.o.sig), o.exp.eq(decode.o.bexp)]
         else:
@@ -105,9 +110,7 @@ class ProductNumber(wiring.Component):
 
     def __init__(self, n: ProductRanges, to: FloatFormat):
         self.n, self.to, self.range = n, to, NumberRange.of_product(n, to)
-        super().__init__(
-            {"term": In(term_layout(n)), "special": In(SPECIAL), "o": Out(self.range.layout)}
-        )
+        super().__init__({"term": In(term_layout(n)), "special": In(SPECIAL), "o": Out(self.range.layout)})
 
     def elaborate(self, platform: object) -> Module:
         """The logic."""

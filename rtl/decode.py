@@ -179,7 +179,7 @@ class FactorDecode(wiring.Component):
 def decode_factors(m: Module, n: ProductRanges, i: PureInterface, o: PureInterface) -> None:
     """Drive both decoded factors of every lane."""
     operands = n.unit.operands
-    for side, fmt, to in zip(("a", "b"), n.codes, (n.a, n.b), strict=True):
+    for side, fmt, to in zip(("a", "b"), n.codes, n.multiplied, strict=True):
         for lane in range(n.lanes):
             plain = to == fmt and not operands.daz and operands.zeros == "signed"
             decode = decoder(fmt) if plain else FactorDecode(fmt, to, operands.daz, operands.zeros == "positive")

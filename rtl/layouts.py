@@ -43,8 +43,8 @@ def addend_layout(n: WindowRanges) -> StructLayout:
 def decoded_layout(n: WindowRanges) -> StructLayout:
     """After decode. scale_exp: the sum of both scales' codes, for each lane."""
     fields: dict[str, Layout] = {
-        "a": ArrayLayout(factor_layout(n.a), n.lanes),
-        "b": ArrayLayout(factor_layout(n.b), n.lanes),
+        "a": ArrayLayout(factor_layout(n.multiplied[0]), n.lanes),
+        "b": ArrayLayout(factor_layout(n.multiplied[1]), n.lanes),
         "addend": addend_layout(n),
         "special": SPECIAL,
     }

@@ -19,8 +19,8 @@ class LaneProduct(wiring.Component):
         scale = {"scale_exp": In(n.scale_most.bit_length())} if n.scales else {}
         super().__init__(
             {
-                "a": In(factor_layout(n.a)),
-                "b": In(factor_layout(n.b)),
+                "a": In(factor_layout(n.multiplied[0])),
+                "b": In(factor_layout(n.multiplied[1])),
                 **scale,
                 "term": Out(term_layout(n)),
                 "special": Out(SPECIAL),

@@ -60,26 +60,36 @@ def most_sig(fmt: Number) -> int:
 class ProductRanges:
     """The formats of one unit's factors and scales, and the ranges of the products.
 
-    codes: the formats in which factors a and b enter. a, b: those in which they are multiplied. scale_formats: those of
-    the scales that a beat brings; scales: of these, powers of two that add to the exponents of products.
+    codes: the formats in which factors a and b enter. multiplied: those in which they are multiplied.
+    scale_formats: those of the scales that a beat brings; scales: of these, powers of two that multiply products.
     Raises TypeError for scales of products that are not powers of two.
     """
 
     def __init__(self, unit: Unit):
         self.unit = unit
         self.codes = unit.operands.a, unit.operands.b
-        self.a, self.b = unit.operands.multiplied
+        self.multiplied = unit.operands.multiplied
         self.lanes = unit.instruction.lanes
         self.scales = self._scales()
-        self.product_fraction_bits = self.a.fraction_bits + self.b.fraction_bits
-        fields = (FieldRange.of(self.a), FieldRange.of(self.b))
+        self.product_fraction_bits = sum(fmt.fraction_bits for fmt in self.multiplied)
+        fields = [FieldRange.of(fmt) for fmt in self.multiplied]
         self.product_bias = sum(field.bias for field in fields) + sum(fmt.bias for fmt in self.scales)
         self.scale_most = sum(fmt.max_code for fmt in self.scales)
         self.product_most = sum(field.most for field in fields) + self.scale_most
 
     @property
+    def a(self) -> FloatFormat:
+        """The format in which a is multiplied. Raises TypeError for one that is not a float."""
+        return as_float(self.multiplied[0])
+
+    @property
+    def b(self) -> FloatFormat:
+        """The format in which b is multiplied. Raises TypeError for one that is not a float."""
+        return as_float(self.multiplied[1])
+
+    @property
     def group_addend(self) -> Number | None:
-        """The format of c where it is a term of a group's sum; None where there is none, and where it is added after."""
+        """The format of c where it is a term of a group's sum; None where there is none, or it is added after."""
         unit = self.unit
         added_after = unit.promotion is not None or isinstance(unit.late, LateAdd)
         return None if added_after else unit.operands.addend
@@ -95,12 +105,13 @@ class ProductRanges:
     @property
     def sig_bits(self) -> int:
         """Bits of a product's significand."""
-        return self.a.sig_bits + self.b.sig_bits
+        return sum(fmt.sig_bits for fmt in self.multiplied)
 
     @property
     def most_product(self) -> int:
         """The largest significand of a product."""
-        return most_sig(self.a) * most_sig(self.b)
+        a, b = self.multiplied
+        return most_sig(a) * most_sig(b)
 
     @property
     def product_top(self) -> int:

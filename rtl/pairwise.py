@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from hwsim.spec import PairwiseSum, Unit
 
-from .rounded import Pair, rounded_datapath
+from .rounded import AdditionPlace, rounded_datapath
 from .step import Datapath
 
 
@@ -20,15 +20,15 @@ def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
     return rounded_datapath(unit, cuts, _levels(unit.instruction.lanes), _absent(unit))
 
 
-def _levels(lanes: int) -> Iterator[list[Pair]]:
+def _levels(lanes: int) -> Iterator[list[AdditionPlace]]:
     """The additions of each level; an odd one goes up a level as it is."""
     left, level = [f"product{lane}" for lane in range(lanes)], 0
     while len(left) > 1:
-        pairs = [Pair(f"sum{level}_{at // 2}", *left[at : at + 2]) for at in range(0, len(left) - 1, 2)]
+        pairs = [AdditionPlace(f"sum{level}_{at // 2}", *left[at : at + 2]) for at in range(0, len(left) - 1, 2)]
         yield pairs
         left = [pair.sum for pair in pairs] + left[2 * len(pairs) :]
         level += 1
-    yield [Pair("sum", left[0], "sum")]
+    yield [AdditionPlace("sum", left[0], "sum")]
 
 
 def _absent(unit: Unit) -> int:

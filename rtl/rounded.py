@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Const, Module, Mux, Value, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
 from hwsim.formats import FloatFormat
@@ -19,7 +19,7 @@ from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, Roun
 from .decode import decode_factors, scale_exponents
 from .layouts import factor_layout, factors_layout, result_layout
 from .multiply import LaneProduct
-from .normalize import Magnitude, Normalize, ResultTarget, Round
+from .normalize import Magnitude, Normalize, Round
 from .numbers import ProductRanges, as_float
 from .step import Datapath, DatapathStep, assign, connect, flat
 
@@ -27,7 +27,7 @@ from .step import Datapath, DatapathStep, assign, connect, flat
 State = dict[str, FloatFormat | NumberRange]
 
 
-class Pair(NamedTuple):
+class AdditionPlace(NamedTuple):
     """One addition: the names of its operands, and of its sum."""
 
     sum: str
@@ -37,7 +37,7 @@ class Pair(NamedTuple):
 
 def layout_of(source: FloatFormat | NumberRange) -> Layout:
     """The shape of a code, or of a number."""
-    return source.layout if isinstance(source, NumberRange) else unsigned(source.bits)  # type: ignore[return-value]
+    return source.layout if isinstance(source, NumberRange) else unsigned(source.bits)
 
 
 class RoundedRanges(ProductRanges):
@@ -109,8 +109,8 @@ class RoundedDecode(DatapathStep):
 def decoded_layout(n: RoundedRanges) -> StructLayout:
     """After decode. scale_exp: the sum of both scales' codes, for each lane. sum: what the group starts from."""
     fields: dict[str, Layout] = {
-        "a": ArrayLayout(factor_layout(n.a), n.lanes),
-        "b": ArrayLayout(factor_layout(n.b), n.lanes),
+        "a": ArrayLayout(factor_layout(n.multiplied[0]), n.lanes),
+        "b": ArrayLayout(factor_layout(n.multiplied[1]), n.lanes),
     }
     if n.scales:
         fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes)
@@ -159,7 +159,7 @@ class RoundedMultiply(DatapathStep):
 class AlignPairs(DatapathStep):
     """The operands of a level's additions, decoded and aligned."""
 
-    def __init__(self, name: str, state: State, adders: Mapping[Pair, FloatAdder]):
+    def __init__(self, name: str, state: State, adders: Mapping[AdditionPlace, FloatAdder]):
         self.state, self.adders = state, adders
         rest = _rest(state, adders)
         sums = {pair.sum: adder.aligned() for pair, adder in adders.items()}
@@ -171,20 +171,20 @@ class AlignPairs(DatapathStep):
             x, y = (self._number(m, pair, name, adder.fmt) for name in (pair.x, pair.y))
             adder.align(m, x, y, getattr(self.o, pair.sum), pair.sum)
 
-    def _number(self, m: Module, pair: Pair, name: str, fmt: FloatFormat) -> Value:
+    def _number(self, m: Module, pair: AdditionPlace, name: str, fmt: FloatFormat) -> Value:
         """An operand as a number."""
         source, value = self.state[name], getattr(self.i, name)
         if isinstance(source, NumberRange):
-            return value  # type: ignore[no-any-return]
+            return value
         m.submodules[f"{pair.sum}_of_{name}"] = decode = NumberDecode(source, fmt)
         m.d.comb += decode.code.eq(value)
-        return decode.o  # type: ignore[no-any-return]
+        return decode.o
 
 
 class SumPairs(DatapathStep):
     """The exact sums of a level."""
 
-    def __init__(self, name: str, before: StructLayout, adders: Mapping[Pair, FloatAdder]):
+    def __init__(self, name: str, before: StructLayout, adders: Mapping[AdditionPlace, FloatAdder]):
         self.adders = adders
         sums = {pair.sum: adder.target.before() for pair, adder in adders.items()}
         super().__init__(name, before, StructLayout({**before.members, **sums}), set(sums))
@@ -215,7 +215,7 @@ class Each(DatapathStep):
                 m.d.comb += connect(part.name, flat(to), flat(part.o))
 
 
-def _rest(state: State, pairs: Mapping[Pair, FloatAdder]) -> State:
+def _rest(state: State, pairs: Mapping[AdditionPlace, FloatAdder]) -> State:
     """What no addition of a level takes."""
     taken = set(chain.from_iterable((pair.x, pair.y) for pair in pairs))
     return {name: source for name, source in state.items() if name not in taken}
@@ -226,7 +226,9 @@ def range_of(source: FloatFormat | NumberRange, to: FloatFormat) -> NumberRange:
     return source if isinstance(source, NumberRange) else NumberRange.of_code(source, to)
 
 
-def additions(name: str, state: State, pairs: Sequence[Pair], rule: RoundedSum) -> tuple[list[DatapathStep], State]:
+def additions(
+    name: str, state: State, pairs: Sequence[AdditionPlace], rule: RoundedSum
+) -> tuple[list[DatapathStep], State]:
     """The five steps of one level, and what stands after it."""
     fmt = rule.format
     adders = {
@@ -263,7 +265,7 @@ class RoundResult(DatapathStep):
 
 
 def rounded_datapath(
-    unit: Unit, cuts: Sequence[str], levels: Iterator[Sequence[Pair]], absent: int = 0
+    unit: Unit, cuts: Sequence[str], levels: Iterator[Sequence[AdditionPlace]], absent: int = 0
 ) -> Datapath:
     """A group's sum by levels of additions, the last of which makes `sum`: from operands to `result_layout`."""
     n = RoundedRanges(unit)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from hwsim.spec import SequentialSum, Unit
 
-from .rounded import Pair, rounded_datapath
+from .rounded import AdditionPlace, rounded_datapath
 from .step import Datapath
 
 
@@ -17,5 +17,5 @@ def lacks(rule: SequentialSum) -> Iterator[str]:
 
 def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
     """A group's sum: a level for each lane, from the addend or +0."""
-    levels = ([Pair("sum", "sum", f"product{lane}")] for lane in range(unit.instruction.lanes))
+    levels = ([AdditionPlace("sum", "sum", f"product{lane}")] for lane in range(unit.instruction.lanes))
     return rounded_datapath(unit, cuts, levels)

@@ -98,6 +98,11 @@ class DatapathStep(wiring.Component):
         self.name, self.takes, self.gives, self.passed = name, i, o, passed
         super().__init__({"i": Out(bundle(i, In)), "o": Out(bundle(o))})
 
+    @property
+    def makes(self) -> list[str]:
+        """The fields of `o` that do not pass through."""
+        return [field for field in self.gives.members if field not in self.passed.members]
+
     def compute(self, m: Module) -> None:
         """Drive what this step makes."""
         raise TypeError("a step says what it computes")

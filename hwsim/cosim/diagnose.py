@@ -9,21 +9,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from amaranth.hdl import Value
 from amaranth.lib.wiring import PureInterface
 from amaranth.sim import Simulator
 
 from hwsim.cases.case import Case, beats, dot
-from hwsim.formats import Class, Fields, FloatFormat
+from hwsim.formats import Class, Fields
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
 from hwsim.model.promotion import Promoted
 from hwsim.model.record import Group
 from hwsim.rtl import datapath, promotion
-from hwsim.rtl.numbers import as_float
-from hwsim.spec import Unit
+from hwsim.rtl.numbers import FieldRange, ProductRanges, as_float
+from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, RoundedSum, SequentialSum, Unit
+from hwsim.spec.keys import Number
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def _inputs(unit: Unit, beats: Iterable[Beat], groups: Sequence[Group]) -> Itera
 
 
 def _run(chain: Any, every: Sequence[Inputs]) -> list[Values]:
-    """What every step of a chain gives for each of its inputs: by step and field, integers."""
+    """What every step of a chain makes of each of its inputs: by step and field, integers."""
     values: list[Values] = []
 
     async def bench(ctx: Any) -> None:
@@ -95,10 +96,7 @@ def _run(chain: Any, every: Sequence[Inputs]) -> list[Values]:
                     ctx.set(signal, value)
             await ctx.delay(1e-9)
             values.append(
-                {
-                    step.name: {field: _read(ctx, getattr(step.o, field)) for field in step.o.signature.members}
-                    for step in chain.steps
-                }
+                {step.name: {field: _read(ctx, getattr(step.o, field)) for field in step.makes} for step in chain.steps}
             )
 
     with warnings.catch_warnings():
@@ -133,30 +131,49 @@ def _promoted(unit: Unit, promotions: Mapping[int, Promoted]) -> Iterator[int]:
 
 
 def _group_checkpoints(unit: Unit, values: Values, group: Group) -> Iterator[Checkpoint]:
-    for side, factors, fmt in (("a", group.a, unit.operands.a), ("b", group.b, unit.operands.b)):
-        yield from _decoded(side, factors, values["decode"][side], as_float(fmt))
-    if group.special is None:
-        yield from _terms(unit, group, values)
+    formats = unit.operands.multiplied
+    for side, factors, fmt in (("a", group.a, formats[0]), ("b", group.b, formats[1])):
+        yield from _decoded(side, factors, values["decode"][side], fmt)
+    match unit.sum:
+        case AlignedSum():
+            if group.special is None:
+                yield from _terms(unit, group, values)
+        case SequentialSum() | PairwiseSum() as rule:
+            yield from _additions(rule, values, group)
+        case EvenOddSum() | ExactSum():
+            pass
+        case _:
+            assert_never(unit.sum)
     result, rounded = unit.result.format, values["round"]
     nan = Definition(unit).nan
     yield "round", "", hex(group.code), hex(nan if rounded["nan"] else rounded["code"] << result.padding)
 
 
 def _decoded(
-    side: str, factors: Sequence[Fields], given: Sequence[dict[str, int]], fmt: FloatFormat
+    side: str, factors: Sequence[Fields], given: Sequence[dict[str, int]], fmt: Number
 ) -> Iterator[Checkpoint]:
-    bias = fmt.bias + 1 - fmt.least_bexp
+    bias = FieldRange.of(fmt).bias
     for lane, (factor, got) in enumerate(zip(factors, given, strict=True)):
         special = {Class.NAN: (1, 0), Class.INFINITY: (0, 1)}.get(factor.cls, (0, 0))
         yield "decode", f"{side}, lane {lane}, NaN and infinity", special, (got["nan"], got["inf"])
         if special == (0, 0):
-            expected = (factor.sign, factor.exp, factor.sig)
-            actual = (got["sign"], got["bexp"] - bias, got["sig"])
+            expected = (factor.sign, factor.exp if factor.sig else None, factor.sig)
+            actual = (got["sign"], got["bexp"] - bias if got["sig"] else None, got["sig"])
             yield "decode", f"{side}, lane {lane}, sign exp sig", expected, actual
 
 
+def _additions(rule: RoundedSum, values: Values, group: Group) -> Iterator[Checkpoint]:
+    """The code of every rounded addition, in the order of the levels; of a level, in the order of the lanes."""
+    rounded = (step for step in group.steps if len(step.terms) > 1 or step.name == "sum")
+    for level, made in values.items():
+        if level.startswith("add.") and level.count(".") == 1:
+            for got in made.values():
+                step = next(rounded)
+                yield level, f"addition {step.name}", hex(step.code), hex(got << rule.format.padding)
+
+
 def _terms(unit: Unit, group: Group, values: dict[str, Any]) -> Iterator[Checkpoint]:
-    bias = _product_bias(unit)
+    bias = ProductRanges(unit).product_bias
     for lane, (term, got) in enumerate(zip(group.products, values["multiply"]["terms"], strict=True)):
         expected = (term.sign, term.exp if term.sig else None, term.sig)
         actual = (got["sign"], got["exp"] - bias if got["exp"] else None, got["sig"])
@@ -171,9 +188,3 @@ def _terms(unit: Unit, group: Group, values: dict[str, Any]) -> Iterator[Checkpo
             where = "addend" if lane == len(group.products) else f"lane {lane}"
             yield "align", where, expected_term, got["ones"] + got["carry"]
         yield "sum", "total", group.total, values["sum"]["total"]
-
-
-def _product_bias(unit: Unit) -> int:
-    formats = [as_float(fmt) for fmt in (unit.operands.a, unit.operands.b)]
-    scales = unit.scale.a.format.bias + unit.scale.b.format.bias if unit.scale else 0  # type: ignore[union-attr]
-    return int(sum(fmt.bias + 1 - fmt.least_bexp for fmt in formats) + scales)
