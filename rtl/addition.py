@@ -23,7 +23,7 @@ from .decode import FloatDecode
 from .layouts import SPECIAL, result_layout, term_layout
 from .lost import shifted
 from .normalize import Normalize, ResultTarget, Round
-from .numbers import FieldRange, ProductRanges, signed_shape
+from .numbers import FieldRange, PairRanges, signed_shape
 from .step import assign, connect, flat
 from .zeros import leading_zeros
 
@@ -52,7 +52,7 @@ class NumberRange:
         return cls(fmt.precision, min(1, 1 + move - fmt.fraction_bits), max(1, field.most + move))
 
     @classmethod
-    def of_product(cls, n: ProductRanges, to: FloatFormat) -> NumberRange:
+    def of_product(cls, n: PairRanges, to: FloatFormat) -> NumberRange:
         """A product's."""
         top = product_move(n, to)
         return cls(n.sig_bits, min(1, 2 + top - n.sig_bits + 1), max(1, n.product_most + top))
@@ -63,7 +63,7 @@ class NumberRange:
         return StructLayout({"sign": 1, "exp": signed_shape(self.low, self.high), "sig": self.bits, "nan": 1, "inf": 1})
 
 
-def product_move(n: ProductRanges, to: FloatFormat) -> int:
+def product_move(n: PairRanges, to: FloatFormat) -> int:
     """What turns a product's exponent into the exponent field of its top bit."""
     return FieldRange.of(to).bias - n.product_bias + n.sig_bits - 1 - n.product_fraction_bits
 
@@ -108,7 +108,7 @@ class NumberDecode(wiring.Component):
 class ProductNumber(wiring.Component):
     """A product as a number in the exponent fields of `to`."""
 
-    def __init__(self, n: ProductRanges, to: FloatFormat):
+    def __init__(self, n: PairRanges, to: FloatFormat):
         self.n, self.to, self.range = n, to, NumberRange.of_product(n, to)
         super().__init__({"term": In(term_layout(n)), "special": In(SPECIAL), "o": Out(self.range.layout)})
 

@@ -22,8 +22,6 @@ def lacks(rule: AlignedSum) -> Iterator[str]:
     """The settings of an aligned sum that the RTL does not have."""
     if rule.subgroup is not None:
         yield "sum.subgroup"
-    if rule.product_limit is not None:
-        yield "sum.product_limit"
     if rule.zero_terms == "count":
         yield "sum.zero_terms: count"
     if rule.zero == "ieee":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out, PureInterface
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.spec.keys import Number
 
 from .layouts import decoded_layout, factor_layout, operands_layout
@@ -97,9 +99,33 @@ class FixedDecode(wiring.Component):
         return m
 
 
-def decoder(fmt: Number) -> FloatDecode | FixedDecode:
-    """The decoder of a factor's code in its container."""
-    return FixedDecode(fmt) if isinstance(fmt, FixedFormat) else FloatDecode(fmt)
+class PowerDecode(wiring.Component):
+    """One code of a power-of-two format as a number."""
+
+    def __init__(self, fmt: ExponentFormat):
+        self.fmt = fmt
+        super().__init__({"code": In(fmt.container_bits), "o": Out(factor_layout(fmt))})
+
+    def elaborate(self, platform: object) -> Module:
+        """The decoder's logic."""
+        m = Module()
+        code, o = self.code[self.fmt.padding :], self.o
+        nan = is_any_of(code, self.fmt.nan)
+        m.d.comb += [o.bexp.eq(code + 1 - self.fmt.min_code), o.sig.eq(1), o.nan.eq(nan)]
+        return m
+
+
+def decoder(fmt: Format) -> FloatDecode | FixedDecode | PowerDecode:
+    """The decoder of a factor's, or a scale's, code in its container."""
+    match fmt:
+        case FixedFormat():
+            return FixedDecode(fmt)
+        case ExponentFormat():
+            return PowerDecode(fmt)
+        case FloatFormat():
+            return FloatDecode(fmt)
+        case _:
+            assert_never(fmt)
 
 
 class Converted(wiring.Component):

@@ -5,17 +5,19 @@ from __future__ import annotations
 from amaranth.hdl import signed, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
-from hwsim.formats import FixedFormat, FloatFormat
-from hwsim.spec.keys import Number
+from hwsim.formats import FloatFormat, Format
 
-from .numbers import ProductRanges, WindowRanges, signed_shape
+from .numbers import FieldRange, PairRanges, ProductRanges, WindowRanges, signed_shape
 
 SPECIAL = StructLayout({"nan": 1, "positive": 1, "negative": 1})
 
 
-def factor_layout(fmt: Number) -> StructLayout:
+def factor_layout(fmt: Format) -> StructLayout:
     """A decoded number: (-1)^sign * sig * 2^(bexp - bias - fraction_bits); bexp counts from 1."""
-    bexp = unsigned(1 if isinstance(fmt, FixedFormat) else fmt.exponent_bits + (not fmt.subnormals))
+    if isinstance(fmt, FloatFormat):
+        bexp = unsigned(fmt.exponent_bits + (not fmt.subnormals))
+    else:
+        bexp = unsigned(FieldRange.of(fmt).most.bit_length())
     return StructLayout({"sign": 1, "bexp": bexp, "sig": fmt.sig_bits, "nan": 1, "inf": 1})
 
 
@@ -53,7 +55,7 @@ def decoded_layout(n: WindowRanges) -> StructLayout:
     return StructLayout(fields)
 
 
-def term_layout(n: ProductRanges) -> StructLayout:
+def term_layout(n: PairRanges) -> StructLayout:
     """A product. exp is 0 for a zero product, else at least 1."""
     return StructLayout({"sign": 1, "exp": unsigned(n.product_most.bit_length()), "sig": unsigned(n.sig_bits)})
 

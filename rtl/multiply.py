@@ -7,14 +7,14 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .layouts import SPECIAL, decoded_layout, factor_layout, products_layout, term_layout
-from .numbers import ProductRanges, WindowRanges, signed_shape
+from .numbers import PairRanges, WindowRanges, signed_shape
 from .step import DatapathStep, assign
 
 
 class LaneProduct(wiring.Component):
     """The product of one lane, and what is special about it."""
 
-    def __init__(self, n: ProductRanges):
+    def __init__(self, n: PairRanges):
         self.n = n
         scale = {"scale_exp": In(n.scale_most.bit_length())} if n.scales else {}
         super().__init__(
@@ -49,7 +49,7 @@ class LaneProduct(wiring.Component):
 
     def _exceeds(self, m: Module) -> Value:
         """Whether a finite product's magnitude is beyond the unit's limit for it: 2^product_limit or more."""
-        n, limit = self.n, self.n.unit.sum.product_limit
+        n, limit = self.n, self.n.limit
         if limit is None:
             return Const(0)
         bits = n.sig_bits

@@ -6,6 +6,7 @@ never negative, a product's is at least 1 (so that 0 can say "no product"), and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amaranth.hdl import Shape
@@ -44,38 +45,68 @@ class FieldRange:
     most: int
 
     @classmethod
-    def of(cls, fmt: Number) -> FieldRange:
+    def of(cls, fmt: Format) -> FieldRange:
         """A format's; a fixed format's one exponent, 0, is 1 here."""
         if isinstance(fmt, FixedFormat):
             return cls(1, 1)
+        if isinstance(fmt, ExponentFormat):
+            return cls(fmt.bias + 1 - fmt.min_code, fmt.max_code + 1 - fmt.min_code)
         lift = 1 - fmt.least_bexp
         return cls(fmt.bias + lift, fmt.emax + fmt.bias + lift)
 
 
-def most_sig(fmt: Number) -> int:
+def most_sig(fmt: Format) -> int:
     """The largest significand of a format's numbers."""
+    if isinstance(fmt, ExponentFormat):
+        return 1
     return 1 << fmt.bits - 1 if isinstance(fmt, FixedFormat) else (2 << fmt.fraction_bits) - 1
 
 
-class ProductRanges:
+class PairRanges:
+    """The ranges of the products of two factors.
+
+    multiplied: the formats of both factors. scales: powers of two that multiply products too. limit: a product whose
+    magnitude is 2^limit or more is infinite; None for no limit.
+    """
+
+    def __init__(self, a: Format, b: Format, scales: Sequence[ExponentFormat] = (), limit: int | None = None):
+        self.multiplied, self.scales, self.limit = (a, b), list(scales), limit
+        self.product_fraction_bits = a.fraction_bits + b.fraction_bits
+        fields = [FieldRange.of(fmt) for fmt in self.multiplied]
+        self.product_bias = sum(field.bias for field in fields) + sum(fmt.bias for fmt in self.scales)
+        self.scale_most = sum(fmt.max_code for fmt in self.scales)
+        self.product_most = sum(field.most for field in fields) + self.scale_most
+
+    @property
+    def sig_bits(self) -> int:
+        """Bits of a product's significand."""
+        return sum(fmt.sig_bits for fmt in self.multiplied)
+
+    @property
+    def most_product(self) -> int:
+        """The largest significand of a product."""
+        a, b = self.multiplied
+        return most_sig(a) * most_sig(b)
+
+    @property
+    def product_top(self) -> int:
+        """A product is less than 2^product_top times the power of two that its exponent stands for."""
+        return self.most_product.bit_length() - self.product_fraction_bits
+
+
+class ProductRanges(PairRanges):
     """The formats of one unit's factors and scales, and the ranges of the products.
 
-    codes: the formats in which factors a and b enter. multiplied: those in which they are multiplied.
-    scale_formats: those of the scales that a beat brings; scales: of these, powers of two that multiply products.
+    codes: the formats in which factors a and b enter. scale_formats: those of the scales that a beat brings, of which
+    `scales` are those that multiply products.
     Raises TypeError for scales of products that are not powers of two.
     """
 
     def __init__(self, unit: Unit):
         self.unit = unit
         self.codes = unit.operands.a, unit.operands.b
-        self.multiplied = unit.operands.multiplied
         self.lanes = unit.instruction.lanes
-        self.scales = self._scales()
-        self.product_fraction_bits = sum(fmt.fraction_bits for fmt in self.multiplied)
-        fields = [FieldRange.of(fmt) for fmt in self.multiplied]
-        self.product_bias = sum(field.bias for field in fields) + sum(fmt.bias for fmt in self.scales)
-        self.scale_most = sum(fmt.max_code for fmt in self.scales)
-        self.product_most = sum(field.most for field in fields) + self.scale_most
+        super().__init__(*unit.operands.multiplied, self._scales(), unit.sum.product_limit)
 
     @property
     def a(self) -> FloatFormat:
@@ -101,22 +132,6 @@ class ProductRanges:
         if isinstance(rule, int):
             return rule
         return 0 if isinstance(fmt, FixedFormat) else fmt.canonical_nan or 0
-
-    @property
-    def sig_bits(self) -> int:
-        """Bits of a product's significand."""
-        return sum(fmt.sig_bits for fmt in self.multiplied)
-
-    @property
-    def most_product(self) -> int:
-        """The largest significand of a product."""
-        a, b = self.multiplied
-        return most_sig(a) * most_sig(b)
-
-    @property
-    def product_top(self) -> int:
-        """A product is less than 2^product_top times the power of two that its exponent stands for."""
-        return self.most_product.bit_length() - self.product_fraction_bits
 
     @property
     def scale_formats(self) -> list[Format]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hwsim.spec import AlignedSum, Support, Unit, implemented, wide_codes
+from hwsim.spec import AlignedSum, LateInWindow, Support, Unit, implemented, wide_codes
 
 from .methods import lacks_of_method
 
@@ -14,7 +14,7 @@ def supports(unit: Unit) -> Support:
     general = implemented(unit)
     if not general:
         return general
-    lacks = (*lacks_of_method(unit.sum), *_scale_and_result(unit), *_instruction(unit), *_factors_and_addend(unit))
+    lacks = (*lacks_of_method(unit.sum), *_scale(unit), *_late(unit))
     lacks = (*lacks, *wide_codes(unit))
     return Support(unit.name, "is in the model, but not in the RTL yet", lacks, tuple(_unseen(unit)))
 
@@ -25,20 +25,12 @@ def _unseen(unit: Unit) -> Iterator[str]:
         yield "operands.zeros: positive"  # no sum of zero has the sign of a zero
 
 
-def _scale_and_result(unit: Unit) -> Iterator[str]:
+def _scale(unit: Unit) -> Iterator[str]:
     scale = unit.scale
-    if scale is not None and scale.at != "product":
+    if scale is not None and scale.at == "subgroup":
         yield f"scale.at: {scale.at}"
 
 
-def _instruction(unit: Unit) -> Iterator[str]:
-    if unit.instruction.start == "zero":
-        yield "instruction.start: zero"
-    if unit.late is not None:
-        yield "sum.addend: late"
-
-
-def _factors_and_addend(unit: Unit) -> Iterator[str]:
-    operands, promotion = unit.operands, unit.promotion
-    if promotion is not None and operands.addend not in (None, promotion.format):
-        yield "operands.addend other than promotion.format"
+def _late(unit: Unit) -> Iterator[str]:
+    if isinstance(unit.late, LateInWindow):
+        yield "late.operation: window"

@@ -10,7 +10,7 @@ from typing import assert_never
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hwsim.errors import InputError
-from hwsim.spec.sums import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, SequentialSum
+from hwsim.spec.sums import AlignedSum, EvenOddSum, ExactSum, LateAdd, PairwiseSum, SequentialSum
 from hwsim.spec.unit import Unit
 
 
@@ -44,8 +44,9 @@ def steps(unit: Unit) -> tuple[str, ...]:
     `maximum.1` and `sum.1` are inside the trees that find the maximum and the sum; `add.0.align` to `add.0` are the
     first rounded addition of a chain, or the first level of a tree of them.
     """
-    promotion = ["promote.decode", *(f"promote.{step}" for step in ADDITION), "promote"]
-    return (*_arithmetic(unit), *(promotion if unit.promotion else []))
+    after = "promote" if unit.promotion is not None else "late" if isinstance(unit.late, LateAdd) else None
+    added = [] if after is None else [f"{after}.decode", *(f"{after}.{step}" for step in ADDITION), after]
+    return (*_arithmetic(unit), *added)
 
 
 ADDITION = "align", "sum", "magnitude", "normalize"
@@ -118,7 +119,7 @@ def pipeline(unit: Unit, cuts: tuple[str, ...] | None = None, contexts: int | No
     """
     every = steps(unit)
     chosen = {*(_default_cuts(unit) if cuts is None else cuts), every[-1]}
-    if cuts is None and unit.promotion:
+    if cuts is None and every[-1] != "round":
         chosen.add("round")
     if unknown := sorted(chosen - set(every)):
         raise InputError(f"cuts must be steps of {unit.name} ({', '.join(every)}), not {', '.join(unknown)}")
