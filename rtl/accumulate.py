@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from amaranth.hdl import Const, Module, Mux, Value, unsigned
+from amaranth.hdl import Module, Mux, Value, unsigned
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import PureInterface
 
 from hwsim.formats import FloatFormat, Format
 from hwsim.spec import LateAdd, LateInWindow, Unit
-from hwsim.spec.keys import Rounding
 from hwsim.spec.parts import Promotion
 
 from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber

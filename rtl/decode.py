@@ -85,14 +85,15 @@ class ScaleDecode(wiring.Component):
 class FixedDecode(wiring.Component):
     """One code of a fixed format: its sign and magnitude."""
 
-    def __init__(self, fmt: FixedFormat):
+    def __init__(self, fmt: FixedFormat, *, padded: bool = True):
         self.fmt = fmt
-        super().__init__({"code": In(fmt.container_bits), "o": Out(factor_layout(fmt))})
+        self.padding = fmt.padding if padded else 0
+        super().__init__({"code": In(fmt.bits + self.padding), "o": Out(factor_layout(fmt))})
 
     def elaborate(self, platform: object) -> Module:
         """The decoder's logic."""
         m = Module()
-        code, o = self.code[self.fmt.padding :], self.o
+        code, o = self.code[self.padding :], self.o
         sign = code[-1]
         flipped = code ^ sign.replicate(len(code))
         m.d.comb += [o.sign.eq(sign), o.bexp.eq(1), o.sig.eq(flipped + sign)]
@@ -205,7 +206,7 @@ class FactorDecode(wiring.Component):
 def decode_factors(m: Module, n: ProductRanges, i: PureInterface, o: PureInterface) -> None:
     """Drive both decoded factors of every lane."""
     operands = n.unit.operands
-    for side, fmt, to in zip(("a", "b"), n.codes, n.multiplied, strict=True):
+    for side, fmt, to in zip(("a", "b"), n.codes, n.formats, strict=True):
         for lane in range(n.lanes):
             plain = to == fmt and not operands.daz and operands.zeros == "signed"
             decode = decoder(fmt) if plain else FactorDecode(fmt, to, operands.daz, operands.zeros == "positive")

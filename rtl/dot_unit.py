@@ -158,7 +158,7 @@ class DotUnit(wiring.Component):
         """Whether the beat continues what its context carries; and drive whether its own result is promoted."""
         payload, after = self.i.payload, accumulation(self.unit)
         if after is None:
-            return ~payload.first if self.unit.restart != 1 else Const(0)
+            return ~payload.first
         beats = after.groups
         counts = self._per_context("count", range(beats))
         index, promotes = Signal(range(beats)), Signal()
@@ -220,7 +220,7 @@ class DotUnit(wiring.Component):
             adder.enable.eq(advance),
             adder.i.register.eq(Mux(entering.first, entering.c, registers.of(context))),
             adder.i.partial.eq(path.o.code),
-            *(getattr(adder.i, f"scale_{side}").eq(entering[f"scale_{side}"]) for side, _ in zip("ab", after.scales)),
+            *(getattr(adder.i, name).eq(entering[name]) for name in ("scale_a", "scale_b") if after.scales),
         ]
         written = valid & (leaving.first | leaving.promotes)
         sum_or_c = Mux(leaving.promotes, adder.next.code, leaving.c)

@@ -6,6 +6,7 @@ from amaranth.hdl import signed, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
 from hwsim.formats import FloatFormat, Format
+from hwsim.spec.keys import Number
 
 from .numbers import FieldRange, PairRanges, ProductRanges, WindowRanges, signed_shape
 
@@ -110,6 +111,6 @@ def sums_layout(n: WindowRanges, sums: int, terms: int) -> StructLayout:
     return StructLayout({**last, "max_exp": signed_shape(*n.max_exp), "special": SPECIAL})
 
 
-def result_layout(fmt: FloatFormat) -> StructLayout:
+def result_layout(fmt: Number) -> StructLayout:
     """After round: a code without its padding, and whether it is NaN (whose padding is ones)."""
     return StructLayout({"code": unsigned(fmt.bits), "nan": 1})

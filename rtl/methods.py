@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hwsim.spec import AlignedSum, PairwiseSum, SequentialSum, Sum, Unit
+from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, SequentialSum, Sum, Unit
 
-from . import aligned, pairwise, sequential
+from . import aligned, even_odd, exact, pairwise, sequential
 from .step import Datapath
 
 
@@ -28,6 +28,8 @@ METHODS: Mapping[type, HardwareMethod] = {
     AlignedSum: HardwareMethod(aligned.lacks, aligned.datapath),
     SequentialSum: HardwareMethod(sequential.lacks, sequential.datapath),
     PairwiseSum: HardwareMethod(pairwise.lacks, pairwise.datapath),
+    EvenOddSum: HardwareMethod(even_odd.lacks, even_odd.datapath),
+    ExactSum: HardwareMethod(exact.lacks, exact.datapath),
 }
 
 

@@ -97,8 +97,8 @@ class PairRanges:
 class ProductRanges(PairRanges):
     """The formats of one unit's factors and scales, and the ranges of the products.
 
-    codes: the formats in which factors a and b enter. scale_formats: those of the scales that a beat brings, of which
-    `scales` are those that multiply products.
+    codes: the formats in which factors a and b enter. formats: those in which they are multiplied.
+    scale_formats: those of the scales that a beat brings, of which `scales` are those that multiply products.
     Raises TypeError for scales of products that are not powers of two.
     """
 
@@ -106,7 +106,8 @@ class ProductRanges(PairRanges):
         self.unit = unit
         self.codes = unit.operands.a, unit.operands.b
         self.lanes = unit.instruction.lanes
-        super().__init__(*unit.operands.multiplied, self._scales(), unit.sum.product_limit)
+        self.formats = unit.operands.multiplied
+        super().__init__(*self.formats, self._scales(), unit.sum.product_limit)
 
     @property
     def a(self) -> FloatFormat:

@@ -63,9 +63,12 @@ def flat(interface: PureInterface) -> dict[str, Signal]:
 
 
 def assign(to: PureInterface | View[StructLayout], source: PureInterface | View[StructLayout]) -> list[Any]:
-    """Every field of a bundle or a struct from the one of the same name."""
-    names = to.signature.members if isinstance(to, PureInterface) else to.shape().members
-    return [getattr(to, name).eq(getattr(source, name)) for name in names]
+    """Every field of a bundle or a struct, and of those inside, from the one of the same name."""
+    made: list[Any] = []
+    for name in to.signature.members if isinstance(to, PureInterface) else to.shape().members:
+        field, value = getattr(to, name), getattr(source, name)
+        made += assign(field, value) if isinstance(field, PureInterface) else [field.eq(value)]
+    return made
 
 
 def demand_same(what: str, wanted: Mapping[str, Shape], given: Mapping[str, Shape]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hwsim.spec import AlignedSum, LateInWindow, Support, Unit, implemented, wide_codes
+from hwsim.spec import AlignedSum, Support, Unit, implemented, ordered_scales, wide_codes
 
 from .methods import lacks_of_method
 
@@ -14,8 +14,7 @@ def supports(unit: Unit) -> Support:
     general = implemented(unit)
     if not general:
         return general
-    lacks = (*lacks_of_method(unit.sum), *_scale(unit), *_late(unit))
-    lacks = (*lacks, *wide_codes(unit))
+    lacks = (*lacks_of_method(unit.sum), *ordered_scales(unit), *wide_codes(unit))
     return Support(unit.name, "is in the model, but not in the RTL yet", lacks, tuple(_unseen(unit)))
 
 
@@ -23,14 +22,3 @@ def _unseen(unit: Unit) -> Iterator[str]:
     """Settings that no result of a unit that the RTL has shows."""
     if unit.operands.zeros == "positive" and isinstance(unit.sum, AlignedSum):
         yield "operands.zeros: positive"  # no sum of zero has the sign of a zero
-
-
-def _scale(unit: Unit) -> Iterator[str]:
-    scale = unit.scale
-    if scale is not None and scale.at == "subgroup":
-        yield f"scale.at: {scale.at}"
-
-
-def _late(unit: Unit) -> Iterator[str]:
-    if isinstance(unit.late, LateInWindow):
-        yield "late.operation: window"

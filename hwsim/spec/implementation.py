@@ -10,7 +10,8 @@ from typing import assert_never
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hwsim.errors import InputError
-from hwsim.spec.sums import AlignedSum, EvenOddSum, ExactSum, LateAdd, PairwiseSum, SequentialSum
+from hwsim.formats import FixedFormat
+from hwsim.spec.sums import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, PairwiseSum, SequentialSum
 from hwsim.spec.unit import Unit
 
 
@@ -31,6 +32,14 @@ def additions(unit: Unit) -> int:
             return 0
         case _:
             assert_never(unit.sum)
+
+
+def one_plain_window(unit: Unit) -> bool:
+    """Whether all terms of a group, c among them, are products and an addend in one window where zeros do not count."""
+    rule = unit.sum
+    if not isinstance(rule, AlignedSum) or isinstance(unit.late, LateInWindow):
+        return False
+    return rule.subgroup is None and rule.zero_terms == "skip" and rule.zero == "positive"
 
 
 def terms(unit: Unit) -> int:
@@ -57,6 +66,14 @@ def _arithmetic(unit: Unit) -> list[str]:
     if levels := additions(unit):
         steps = [f"add.{level}{step}" for level in range(levels) for step in (*(f".{each}" for each in ADDITION), "")]
         return ["decode", "multiply", *steps, "round"]
+    if isinstance(unit.sum, ExactSum):
+        rounds = [] if isinstance(unit.result.format, FixedFormat) else ["magnitude", "normalize"]
+        return ["decode", "multiply", "align", "sum", *rounds, "round"]
+    if not one_plain_window(unit):
+        combine = ["combine"] if isinstance(unit.sum, EvenOddSum) else []
+        late = ["late"] if isinstance(unit.late, LateInWindow) else []
+        window = ["decode", "multiply", "maximum", "align", "sum"]
+        return [*window, *combine, *late, "magnitude", "normalize", "round"]
     return [
         "decode",
         "multiply",
