@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import assert_never
-
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
@@ -116,17 +114,14 @@ class PowerDecode(wiring.Component):
         return m
 
 
+def factor_decoder(fmt: Number) -> FloatDecode | FixedDecode:
+    """The decoder of a factor's code in its container."""
+    return FixedDecode(fmt) if isinstance(fmt, FixedFormat) else FloatDecode(fmt)
+
+
 def decoder(fmt: Format) -> FloatDecode | FixedDecode | PowerDecode:
-    """The decoder of a factor's, or a scale's, code in its container."""
-    match fmt:
-        case FixedFormat():
-            return FixedDecode(fmt)
-        case ExponentFormat():
-            return PowerDecode(fmt)
-        case FloatFormat():
-            return FloatDecode(fmt)
-        case _:
-            assert_never(fmt)
+    """The decoder of a scale's code, of any format, in its container, as a number."""
+    return PowerDecode(fmt) if isinstance(fmt, ExponentFormat) else factor_decoder(fmt)
 
 
 class Converted(wiring.Component):
@@ -183,7 +178,7 @@ class FactorDecode(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """The decoder's logic."""
         m = Module()
-        m.submodules.decode = decode = decoder(self.fmt)
+        m.submodules.decode = decode = factor_decoder(self.fmt)
         m.d.comb += decode.code.eq(self.code)
         decoded = decode.o
         if self.to != self.fmt:
@@ -209,7 +204,7 @@ def decode_factors(m: Module, n: ProductRanges, i: PureInterface, o: PureInterfa
     for side, fmt, to in zip(("a", "b"), n.codes, n.formats, strict=True):
         for lane in range(n.lanes):
             plain = to == fmt and not operands.daz and operands.zeros == "signed"
-            decode = decoder(fmt) if plain else FactorDecode(fmt, to, operands.daz, operands.zeros == "positive")
+            decode = factor_decoder(fmt) if plain else FactorDecode(fmt, to, operands.daz, operands.zeros == "positive")
             m.submodules[f"{side}{lane}"] = decode
             m.d.comb += decode.code.eq(getattr(i, side)[lane])
             m.d.comb += assign(getattr(o, side)[lane], decode.o)

@@ -7,9 +7,9 @@ stage agrees, the fault is in the control: registers, contexts, handshake.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from amaranth.hdl import Value
 from amaranth.lib.wiring import PureInterface
@@ -17,13 +17,17 @@ from amaranth.sim import Simulator
 
 from hwsim.cases.case import Case, beats, dot
 from hwsim.formats import Class, Fields
+from hwsim.model.carried import ExactSoFar
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
-from hwsim.model.promotion import Promoted
-from hwsim.model.record import Group
+from hwsim.model.record import Explanation, Group
+from hwsim.model.terms import Term
 from hwsim.rtl import datapath, promotion
+from hwsim.rtl.accumulate import accumulation
+from hwsim.rtl.exact import ExactRanges
 from hwsim.rtl.numbers import FieldRange, ProductRanges, as_float
-from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, RoundedSum, SequentialSum, Unit
+from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateInWindow, PairwiseSum, RoundedSum, SequentialSum, Unit
+from hwsim.spec.implementation import one_plain_window
 from hwsim.spec.keys import Number
 
 
@@ -49,33 +53,62 @@ Values = dict[str, dict[str, Any]]
 def first_difference(unit: Unit, case: Case) -> Difference | None:
     """The first stage at which the RTL's arithmetic leaves the model's; None where it never does."""
     explained = dot(Definition(unit), case)
-    groups, promotions = explained.groups, explained.promotions
-    inputs = list(_inputs(unit, beats(unit, case), groups))
-    values = _run(datapath(unit, ()), inputs)
-    promoted = iter(_promoted(unit, promotions))
-    for index, group in enumerate(groups):
-        for stage, where, expected, got in _group_checkpoints(unit, values[index], group):
+    brought = list(beats(unit, case))
+    values = _run(datapath(unit, ()), list(_inputs(unit, brought, explained)))
+    added = dict(_added(unit, brought, explained))
+    for index, group in enumerate(explained.groups):
+        for stage, where, expected, got in _group_checkpoints(unit, values[index], group, _code(explained, index)):
             if expected != got:
                 place = f"beat {index}, {where}" if where else f"beat {index}"
                 return Difference(index, stage, place, expected, got)
-        if index in promotions:
-            expected, got = promotions[index].code, next(promoted)
-            if got != expected:
-                return Difference(index, "promote", f"beat {index}", hex(expected), hex(got))
+        if index in added and added[index].expected != added[index].got:
+            one = added[index]
+            return Difference(index, one.stage, f"beat {index}", hex(one.expected), hex(one.got))
     return None
 
 
-def _inputs(unit: Unit, beats: Iterable[Beat], groups: Sequence[Group]) -> Iterator[Inputs]:
+def _code(explained: Explanation, index: int) -> int:
+    """What a group's datapath returns: the group's result, or with a late addend in a window that of both."""
+    late = isinstance(explained.unit.late, LateInWindow)
+    return explained.additions[index].code if late else explained.groups[index].code
+
+
+def _inputs(unit: Unit, brought: Sequence[Beat], explained: Explanation) -> Iterator[Inputs]:
     """The datapath's inputs in every beat, with the partial sums of the model's groups."""
-    for index, beat in enumerate(beats):
-        chain = index > 0 and (unit.promotion_beats is None or index % unit.promotion_beats != 0)
-        partial = groups[index - 1].code >> unit.result.format.padding if chain else 0
-        inputs: Inputs = {"a": beat.a, "b": beat.b, "chain": int(chain), "carried": {"code": partial}}
+    restart = None if isinstance(unit.late, LateInWindow) else unit.restart
+    enters = ProductRanges(unit).group_addend is not None
+    for index, beat in enumerate(brought):
+        chain = index > 0 and (restart is None or index % restart != 0)
+        inputs: Inputs = {"a": beat.a, "b": beat.b, "chain": int(chain)}
+        match explained.groups[index].start:
+            case ExactSoFar(term) if chain:
+                inputs |= _so_far(unit, term)
+            case _ if chain:
+                inputs["carried"] = {"code": _code(explained, index - 1) >> unit.result.format.padding}
+            case _:
+                inputs |= _nothing(unit)
         if unit.scale is not None:
             inputs |= {"scale_a": beat.scale_a, "scale_b": beat.scale_b}
-        if unit.operands.addend is not None and unit.promotion is None:
+        if enters:
             inputs["c"] = beat.c
         yield inputs
+
+
+def _nothing(unit: Unit) -> Inputs:
+    """Zeros in the place of what is carried."""
+    if isinstance(unit.sum, ExactSum) and unit.sum.rounded == "end":
+        return _so_far(unit, Term(0, 0, 0, 0, Class.ZERO))
+    return {"carried": {"code": 0}}
+
+
+def _so_far(unit: Unit, term: Term) -> Inputs:
+    """An exact sum as it is carried on."""
+    places = term.exp - term.fraction_bits - ExactRanges(unit).unit_exp
+    total = term.sig << places if places >= 0 else term.sig >> -places
+    infinite = term.cls is Class.INFINITY
+    special = {"nan": term.cls is Class.NAN, "positive": infinite and not term.sign, "negative": infinite and term.sign}
+    carried = {"total": -total if term.sign else total, "zero_sign": term.sign}
+    return {"carried": carried, "carried.special": {name: int(value) for name, value in special.items()}}
 
 
 def _run(chain: Any, every: Sequence[Inputs]) -> list[Values]:
@@ -85,13 +118,15 @@ def _run(chain: Any, every: Sequence[Inputs]) -> list[Values]:
     async def bench(ctx: Any) -> None:
         for inputs in every:
             for field, value in inputs.items():
-                signal = getattr(chain.i, field)
+                signal = chain.i
+                for name in field.split("."):
+                    signal = getattr(signal, name)
                 if isinstance(value, Sequence):
                     for element, code in zip(signal, value, strict=True):
                         ctx.set(element, code)
                 elif isinstance(value, Mapping):
-                    for name, code in value.items():
-                        ctx.set(getattr(signal, name), code)
+                    for inner, code in value.items():
+                        ctx.set(getattr(signal, inner), code)
                 else:
                     ctx.set(signal, value)
             await ctx.delay(1e-9)
@@ -116,27 +151,51 @@ def _read(ctx: Any, signal: Any) -> Any:
     return int(ctx.get(Value.cast(signal)))
 
 
-def _promoted(unit: Unit, promotions: Mapping[int, Promoted]) -> Iterator[int]:
-    """The register's codes after each promotion."""
-    if not promotions:
+class _Added(NamedTuple):
+    """One addition after a group, in the model and in the RTL. stage: of the RTL."""
+
+    stage: str
+    expected: int
+    got: int
+
+
+def _added(unit: Unit, brought: Sequence[Beat], explained: Explanation) -> Iterator[tuple[int, _Added]]:
+    """The promotions, or the late additions, by the index of the group that each follows."""
+    what = accumulation(unit)
+    if what is None:
         return
     chain, fmt = promotion(unit, ()), as_float(unit.output)
-    before = [
-        {"register": one.register >> fmt.padding, "partial": one.partial >> unit.result.format.padding}
-        for one in promotions.values()
-    ]
-    for values in _run(chain, before):
+    indices, every = list[int](), list[Inputs]()
+    for index in range(len(brought)):
+        first = index - index % what.groups
+        one, late = explained.promotions.get(index), explained.additions.get(index)
+        if one is not None:
+            inputs: Inputs = {"register": one.register >> fmt.padding, "partial": one.partial}
+        elif late is not None:
+            inputs = {"register": late.addend >> late.addend_format.padding, "partial": late.partial}
+            if what.start is not None:
+                inputs["starts"] = int(first == 0)
+        else:
+            continue
+        inputs["partial"] >>= unit.result.format.padding
+        if what.scales:
+            inputs |= {"scale_a": brought[first].scale_a[0], "scale_b": brought[first].scale_b[0]}
+        indices.append(index)
+        every.append(inputs)
+    for index, values in zip(indices, _run(chain, every), strict=True):
         last = values[chain.steps[-1].name]
-        yield (fmt.canonical_nan or 0) if last["nan"] else int(last["code"]) << fmt.padding
+        got = unit.nan if last["nan"] else int(last["code"]) << fmt.padding
+        after = explained.promotions.get(index) or explained.additions[index]
+        yield index, _Added(what.name, after.code, got)
 
 
-def _group_checkpoints(unit: Unit, values: Values, group: Group) -> Iterator[Checkpoint]:
+def _group_checkpoints(unit: Unit, values: Values, group: Group, code: int) -> Iterator[Checkpoint]:
     formats = unit.operands.multiplied
     for side, factors, fmt in (("a", group.a, formats[0]), ("b", group.b, formats[1])):
         yield from _decoded(side, factors, values["decode"][side], fmt)
     match unit.sum:
         case AlignedSum():
-            if group.special is None:
+            if group.special is None and one_plain_window(unit):
                 yield from _terms(unit, group, values)
         case SequentialSum() | PairwiseSum() as rule:
             yield from _additions(rule, values, group)
@@ -146,7 +205,7 @@ def _group_checkpoints(unit: Unit, values: Values, group: Group) -> Iterator[Che
             assert_never(unit.sum)
     result, rounded = unit.result.format, values["round"]
     nan = Definition(unit).nan
-    yield "round", "", hex(group.code), hex(nan if rounded["nan"] else rounded["code"] << result.padding)
+    yield "round", "", hex(code), hex(nan if rounded["nan"] else rounded["code"] << result.padding)
 
 
 def _decoded(
