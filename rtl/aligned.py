@@ -8,9 +8,11 @@ from amaranth.hdl import unsigned
 from amaranth.lib.data import StructLayout
 
 from hwsim.spec import AlignedSum, Unit, steps
+from hwsim.spec.implementation import one_plain_window
 
 from .align import Align, Distance, Maximum, TreeMaximum
 from .decode import Decode
+from .latewindow import general_datapath
 from .multiply import Multiply
 from .normalize import Magnitude, Normalize, ResultTarget, Round
 from .numbers import WindowRanges
@@ -19,15 +21,8 @@ from .sum import Sum
 
 
 def lacks(rule: AlignedSum) -> Iterator[str]:
-    """The settings of an aligned sum that the RTL does not have."""
-    if rule.subgroup is not None:
-        yield "sum.subgroup"
-    if rule.product_limit is not None:
-        yield "sum.product_limit"
-    if rule.zero_terms == "count":
-        yield "sum.zero_terms: count"
-    if rule.zero == "ieee":
-        yield "sum.zero: ieee"
+    """The settings of an aligned sum that the RTL does not have: none."""
+    yield from ()
 
 
 def carried_layout(n: WindowRanges) -> StructLayout:
@@ -37,6 +32,8 @@ def carried_layout(n: WindowRanges) -> StructLayout:
 
 def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
     """A group's sum: `operands_layout` in, `result_layout` out."""
+    if not one_plain_window(unit):
+        return general_datapath(unit, cuts)
     n = WindowRanges(unit)
     carried, target = carried_layout(n), ResultTarget.of(n)
     path = [

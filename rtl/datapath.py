@@ -1,4 +1,4 @@
-"""The datapaths of a unit: a group's sum by the unit's method, and the adder of its promotion register."""
+"""The datapaths of a unit: a group's sum by the unit's method, and the adder of what follows it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hwsim.spec import Unit
 
+from .accumulate import accumulation, accumulator
 from .methods import METHODS
 from .numbers import as_float
 from .promote import promotion_adder
@@ -20,7 +21,10 @@ def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
 
 
 def promotion(unit: Unit, cuts: Sequence[str]) -> Datapath:
-    """The adder of a unit's promotion register. Raises TypeError for a unit that has none."""
-    if unit.promotion is None:
-        raise TypeError(f"{unit.name} must have a promotion")
-    return promotion_adder(as_float(unit.result.format), unit.promotion, cuts)
+    """The adder of a unit's promotion register, or of its late addend. Raises TypeError for a unit that has neither."""
+    rule, what = unit.promotion, accumulation(unit)
+    if what is None:
+        raise TypeError(f"{unit.name} must have a promotion or a late addition")
+    if rule is not None and rule.operation == "add":
+        return promotion_adder(as_float(unit.result.format), rule, cuts)
+    return accumulator(what, cuts)

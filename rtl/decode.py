@@ -5,13 +5,15 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, PureInterface
 
-from hwsim.formats import ExponentFormat, FloatFormat
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.spec.keys import Number
 
 from .layouts import decoded_layout, factor_layout, operands_layout
-from .numbers import FieldRange, WindowRanges
+from .numbers import FieldRange, ProductRanges, WindowRanges, as_float, signed_shape
 from .step import DatapathStep, assign
+from .zeros import leading_zeros
 
 
 def is_any_of(value: Value, codes: tuple[int, ...]) -> Value:
@@ -78,6 +80,155 @@ class ScaleDecode(wiring.Component):
         return m
 
 
+class FixedDecode(wiring.Component):
+    """One code of a fixed format: its sign and magnitude."""
+
+    def __init__(self, fmt: FixedFormat, *, padded: bool = True):
+        self.fmt = fmt
+        self.padding = fmt.padding if padded else 0
+        super().__init__({"code": In(fmt.bits + self.padding), "o": Out(factor_layout(fmt))})
+
+    def elaborate(self, platform: object) -> Module:
+        """The decoder's logic."""
+        m = Module()
+        code, o = self.code[self.padding :], self.o
+        sign = code[-1]
+        flipped = code ^ sign.replicate(len(code))
+        m.d.comb += [o.sign.eq(sign), o.bexp.eq(1), o.sig.eq(flipped + sign)]
+        return m
+
+
+class PowerDecode(wiring.Component):
+    """One code of a power-of-two format as a number."""
+
+    def __init__(self, fmt: ExponentFormat):
+        self.fmt = fmt
+        super().__init__({"code": In(fmt.container_bits), "o": Out(factor_layout(fmt))})
+
+    def elaborate(self, platform: object) -> Module:
+        """The decoder's logic."""
+        m = Module()
+        code, o = self.code[self.fmt.padding :], self.o
+        nan = is_any_of(code, self.fmt.nan)
+        m.d.comb += [o.bexp.eq(code + 1 - self.fmt.min_code), o.sig.eq(1), o.nan.eq(nan)]
+        return m
+
+
+def factor_decoder(fmt: Number) -> FloatDecode | FixedDecode:
+    """The decoder of a factor's code in its container."""
+    return FixedDecode(fmt) if isinstance(fmt, FixedFormat) else FloatDecode(fmt)
+
+
+def decoder(fmt: Format) -> FloatDecode | FixedDecode | PowerDecode:
+    """The decoder of a scale's code, of any format, in its container, as a number."""
+    return PowerDecode(fmt) if isinstance(fmt, ExponentFormat) else factor_decoder(fmt)
+
+
+class Converted(wiring.Component):
+    """A decoded number in a format that holds it, as that format has it: subnormal there, or normal."""
+
+    def __init__(self, fmt: Number, to: FloatFormat):
+        self.fmt, self.to = fmt, to
+        super().__init__({"i": In(factor_layout(fmt)), "o": Out(factor_layout(to))})
+
+    def elaborate(self, platform: object) -> Module:
+        """The converter's logic."""
+        m = Module()
+        fmt, to, i, o = self.fmt, self.to, self.i, self.o
+        bits = max(fmt.sig_bits, to.precision)
+        # The exponent field in `to` that the top bit would have as a leading one.
+        move = FieldRange.of(to).bias - FieldRange.of(fmt).bias + fmt.sig_bits - 1 - fmt.fraction_bits
+        low, high = 1 + move, FieldRange.of(fmt).most + move
+        top = Signal(signed_shape(min(low, 0), max(high, 1)), name="top")
+        sig = Cat(Const(0, bits - fmt.sig_bits), i.sig)
+        _, count = leading_zeros(sig)
+        zeros = Signal(len(count), name="zeros")
+        room = Signal.like(top, name="room")
+        left, right = Signal(len(count), name="left"), Signal(range(max(2, 2 - low)), name="right")
+        m.d.comb += [top.eq(i.bexp + move), zeros.eq(Cat(count)), room.eq(top - 1)]
+        if to.subnormals:
+            m.d.comb += [
+                left.eq(Mux(room < 0, 0, Mux(room < zeros, room, zeros))),
+                right.eq(Mux(room < 0, -room, 0)),
+            ]
+        else:
+            m.d.comb += left.eq(zeros)
+        m.d.comb += [
+            o.sign.eq(i.sign),
+            o.nan.eq(i.nan),
+            o.inf.eq(i.inf),
+            # Exact: the format holds the number, so that only zeros are shifted out.
+            o.sig.eq(((sig << left)[:bits] >> right)[bits - to.precision :]),
+            o.bexp.eq(Mux(sig.any(), top - left + right, 1)),
+        ]
+        return m
+
+
+class FactorDecode(wiring.Component):
+    """One factor's code, decoded and made ready to multiply.
+
+    fmt: the code's format. to: the format that is multiplied. daz: whether a subnormal of that counts as zero.
+    positive: whether a zero, and what counts as one, loses its sign.
+    """
+
+    def __init__(self, fmt: Number, to: Number, daz: bool, positive: bool):
+        self.fmt, self.to, self.daz, self.positive = fmt, to, daz, positive
+        super().__init__({"code": In(fmt.container_bits), "o": Out(factor_layout(to))})
+
+    def elaborate(self, platform: object) -> Module:
+        """The decoder's logic."""
+        m = Module()
+        m.submodules.decode = decode = factor_decoder(self.fmt)
+        m.d.comb += decode.code.eq(self.code)
+        decoded = decode.o
+        if self.to != self.fmt:
+            m.submodules.converted = converted = Converted(self.fmt, as_float(self.to))
+            m.d.comb += assign(converted.i, decode.o)
+            decoded = converted.o
+        m.d.comb += assign(self.o, decoded)
+        kept = ~(decoded.nan | decoded.inf)
+        subnormal = kept & ~decoded.sig[-1]
+        if self.daz and isinstance(self.to, FloatFormat):
+            with m.If(subnormal):
+                m.d.comb += self.o.sig.eq(0)
+        if self.positive:
+            zero = subnormal if self.daz and isinstance(self.to, FloatFormat) else kept & ~decoded.sig.any()
+            with m.If(zero):
+                m.d.comb += self.o.sign.eq(0)
+        return m
+
+
+def decode_factors(m: Module, n: ProductRanges, i: PureInterface, o: PureInterface) -> None:
+    """Drive both decoded factors of every lane."""
+    operands = n.unit.operands
+    for side, fmt, to in zip(("a", "b"), n.codes, n.formats, strict=True):
+        for lane in range(n.lanes):
+            plain = to == fmt and not operands.daz and operands.zeros == "signed"
+            decode = factor_decoder(fmt) if plain else FactorDecode(fmt, to, operands.daz, operands.zeros == "positive")
+            m.submodules[f"{side}{lane}"] = decode
+            m.d.comb += decode.code.eq(getattr(i, side)[lane])
+            m.d.comb += assign(getattr(o, side)[lane], decode.o)
+
+
+def scale_exponents(m: Module, n: ProductRanges, i: PureInterface, o: PureInterface) -> Value:
+    """Drive what the scales of each lane add to its product's exponent; whether any scale is NaN."""
+    nan: Value = Const(0)
+    if not n.scales:
+        return nan
+    fields: list[list[Value]] = []
+    for side, fmt, blocks in zip(("a", "b"), n.scales, n.scale_blocks, strict=True):
+        decoders = [ScaleDecode(fmt) for _ in range(blocks)]
+        for index, decode in enumerate(decoders):
+            m.submodules[f"scale_{side}{index}"] = decode
+            m.d.comb += decode.code.eq(getattr(i, f"scale_{side}")[index])
+            nan |= decode.nan
+        length = -(-n.lanes // blocks)
+        fields.append([decoders[lane // length].bexp for lane in range(n.lanes)])
+    for lane, (a, b) in enumerate(zip(*fields, strict=True)):
+        m.d.comb += o.scale_exp[lane].eq(a + b)
+    return nan
+
+
 class Decode(DatapathStep):
     """Both factors of every lane, the scales, and the addend: `c`, or the partial sum when `chain`.
 
@@ -91,36 +242,14 @@ class Decode(DatapathStep):
 
     def compute(self, m: Module) -> None:
         """Drive the decoded operands."""
-        for side, fmt in (("a", self.n.a), ("b", self.n.b)):
-            for lane in range(self.n.lanes):
-                decode = FloatDecode(fmt)
-                m.submodules[f"{side}{lane}"] = decode
-                m.d.comb += decode.code.eq(getattr(self.i, side)[lane])
-                m.d.comb += assign(getattr(self.o, side)[lane], decode.o)
-        scale_nan = self._scales(m)
+        decode_factors(m, self.n, self.i, self.o)
+        scale_nan = scale_exponents(m, self.n, self.i, self.o)
         addend = self._addend(m)
         m.d.comb += [
             self.o.special.nan.eq(addend["nan"] | scale_nan),
             self.o.special.positive.eq(addend["inf"] & ~addend["sign"]),
             self.o.special.negative.eq(addend["inf"] & addend["sign"]),
         ]
-
-    def _scales(self, m: Module) -> Value:
-        nan: Value = Const(0)
-        if not self.n.scales:
-            return nan
-        fields: list[list[Value]] = []
-        for side, fmt, blocks in zip(("a", "b"), self.n.scales, self.n.scale_blocks, strict=True):
-            decoders = [ScaleDecode(fmt) for _ in range(blocks)]
-            for index, decode in enumerate(decoders):
-                m.submodules[f"scale_{side}{index}"] = decode
-                m.d.comb += decode.code.eq(getattr(self.i, f"scale_{side}")[index])
-                nan |= decode.nan
-            length = -(-self.n.lanes // blocks)
-            fields.append([decoders[lane // length].bexp for lane in range(self.n.lanes)])
-        for lane, (a, b) in enumerate(zip(*fields, strict=True)):
-            m.d.comb += self.o.scale_exp[lane].eq(a + b)
-        return nan
 
     def _addend(self, m: Module) -> dict[str, Value]:
         """Drive the addend; its sign and class."""

@@ -10,13 +10,13 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.data import Layout, StructLayout, View
 from amaranth.lib.wiring import In, Out
 
-from hwsim.formats import FloatFormat
 from hwsim.spec import Pipeline, Unit
-from hwsim.spec.parts import Promotion
+from hwsim.spec.keys import Number
 
+from .accumulate import Accumulation, accumulation
 from .datapath import datapath, promotion
 from .layouts import factors_layout
-from .numbers import ProductRanges, as_float
+from .numbers import ProductRanges
 from .step import Datapath, assign
 from .support import supports
 
@@ -41,8 +41,10 @@ def result_port_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
 def flight_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
     """What goes along with a beat beside the datapath."""
     fields: dict[str, object] = {"first": 1, "last": 1, "context": unsigned(pipeline.context_bits)}
-    if unit.promotion is not None:
-        fields |= {"promotes": 1, "c": unsigned(unit.promotion.format.bits)}
+    after = accumulation(unit)
+    if after is not None:
+        scales = {f"scale_{side}": unsigned(fmt.container_bits) for side, fmt in zip("ab", after.scales, strict=False)}
+        fields |= {"promotes": 1, "c": unsigned(after.code_bits), **scales}
     return StructLayout(fields)
 
 
@@ -110,10 +112,11 @@ class DotUnit(wiring.Component):
         m.submodules.datapath = path = datapath(self.unit, self.pipeline.cuts)
         self._operands(m, path, advance, continues)
         self._carry(m, path, advance, continues, flight)
-        if self.unit.promotion is None:
-            self._output(m, path, as_float(self.unit.result.format), self.unit.nan)
+        after = accumulation(self.unit)
+        if after is None:
+            self._output(m, path, self.unit.result.format, self.unit.nan)
         else:
-            self._promotion(m, self.unit.promotion, path, advance, flight)
+            self._accumulate(m, after, path, advance, flight)
         return m
 
     def _flight(self, m: Module, advance: Value, accept: Value) -> list[InFlight]:
@@ -153,9 +156,10 @@ class DotUnit(wiring.Component):
 
     def _position(self, m: Module, entering: InFlight) -> Value:
         """Whether the beat continues what its context carries; and drive whether its own result is promoted."""
-        payload, beats = self.i.payload, self.unit.promotion_beats
-        if beats is None:
+        payload, after = self.i.payload, accumulation(self.unit)
+        if after is None:
             return ~payload.first
+        beats = after.groups
         counts = self._per_context("count", range(beats))
         index, promotes = Signal(range(beats)), Signal()
         m.d.comb += [
@@ -165,7 +169,13 @@ class DotUnit(wiring.Component):
         ]
         addend = self.unit.operands.addend
         if addend is not None:
-            m.d.comb += entering.beat.c.eq(payload.c[as_float(addend).padding :])
+            m.d.comb += entering.beat.c.eq(after.entering(m, payload.c))
+        for side, fmt in zip("ab", after.scales, strict=False):
+            # The scales of a partial sum are those of its first group.
+            name = f"scale_{side}"
+            kept, given = self._per_context(name, fmt.container_bits), payload[name][0]
+            m.d.comb += entering.beat[name].eq(Mux(index == 0, given, kept.of(payload.context)))
+            kept.store(m, entering.valid & (index == 0), payload.context, given)
         counts.store(m, entering.valid, payload.context, Mux(promotes, 0, index + 1))
         return index != 0
 
@@ -192,24 +202,31 @@ class DotUnit(wiring.Component):
     def _per_context(self, name: str, shape: ShapeLike) -> ContextRegisters:
         return ContextRegisters(name, shape, self.pipeline.contexts)
 
-    def _output(self, m: Module, path: Datapath, fmt: FloatFormat, nan: int) -> None:
+    def _output(self, m: Module, path: Datapath, fmt: Number, nan: int) -> None:
         padded = Cat(Const(0, fmt.padding), path.o.code)
         m.d.comb += self.o.payload.result.eq(Mux(path.o.nan, nan, padded))
 
-    def _promotion(
-        self, m: Module, rule: Promotion, path: Datapath, advance: Value, flight: Sequence[InFlight]
+    def _accumulate(
+        self, m: Module, after: Accumulation, path: Datapath, advance: Value, flight: Sequence[InFlight]
     ) -> None:
-        """The register of each context: `c` at first, then what it and the promoted partial sums come to."""
-        m.submodules.promotion = adder = promotion(self.unit, self.pipeline.cuts)
-        registers = self._per_context("register", unsigned(rule.format.bits))
+        """What each context keeps: `c` at first, then what it and the partial sums that are added to it come to."""
+        adder = promotion(self.unit, self.pipeline.cuts)
+        m.submodules["promotion" if after.name == "promote" else after.name] = adder
+        registers = self._per_context("register", unsigned(after.code_bits))
         _, entering = flight[path.latency]
         valid, leaving = flight[path.latency + adder.latency_of_next]
+        context = entering.context
         m.d.comb += [
             adder.enable.eq(advance),
-            adder.i.register.eq(Mux(entering.first, entering.c, registers.of(entering.context))),
+            adder.i.register.eq(Mux(entering.first, entering.c, registers.of(context))),
             adder.i.partial.eq(path.o.code),
+            *(getattr(adder.i, name).eq(entering[name]) for name in ("scale_a", "scale_b") if after.scales),
         ]
         written = valid & (leaving.first | leaving.promotes)
         sum_or_c = Mux(leaving.promotes, adder.next.code, leaving.c)
         registers.store(m, advance & written, leaving.context, sum_or_c)
-        self._output(m, adder, rule.format, self.unit.nan)
+        if after.start is not None:
+            starts = self._per_context("starts", 1)
+            m.d.comb += adder.i.starts.eq(entering.first | starts.of(context))
+            starts.store(m, advance & written, leaving.context, ~leaving.promotes)
+        self._output(m, adder, after.format, self.unit.nan)

@@ -9,17 +9,20 @@ from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hwsim.formats import ExponentFormat, FloatFormat
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat
 from hwsim.spec import Unit
 
-from .decode import FloatDecode, ScaleDecode
+from .decode import FixedDecode, FloatDecode, ScaleDecode, factor_decoder
 from .layouts import SPECIAL, factor_layout, term_layout
 from .multiply import LaneProduct
 from .numbers import ProductRanges
 from .support import supports
 
+Factor = FloatFormat | FixedFormat
+Decodable = Factor | ExponentFormat
 
-def pair_ranges(a: FloatFormat, b: FloatFormat) -> ProductRanges:
+
+def pair_ranges(a: Factor, b: Factor) -> ProductRanges:
     """The ranges of the least unit that multiplies these formats. Raises ValueError where the RTL has none."""
     unit = Unit.model_validate(
         {
@@ -34,9 +37,7 @@ def pair_ranges(a: FloatFormat, b: FloatFormat) -> ProductRanges:
     return ProductRanges(unit)
 
 
-def port_names(
-    formats: Sequence[FloatFormat | ExponentFormat], pairs: Sequence[tuple[FloatFormat, FloatFormat]]
-) -> tuple[list[str], list[str]]:
+def port_names(formats: Sequence[Decodable], pairs: Sequence[tuple[Factor, Factor]]) -> tuple[list[str], list[str]]:
     """The ports of the decoders and of the multipliers; numbered, for two formats may share a name."""
     decodes = [f"decode{index}_{_identifier(fmt.name)}" for index, fmt in enumerate(formats)]
     products = [f"product{index}_{_identifier(a.name)}_{_identifier(b.name)}" for index, (a, b) in enumerate(pairs)]
@@ -55,9 +56,7 @@ class FormatBench(wiring.Component):
     negative).
     """
 
-    def __init__(
-        self, formats: Sequence[FloatFormat | ExponentFormat], pairs: Sequence[tuple[FloatFormat, FloatFormat]]
-    ):
+    def __init__(self, formats: Sequence[Decodable], pairs: Sequence[tuple[Factor, Factor]]):
         self.formats, self.pairs = list(formats), list(pairs)
         width = max(fmt.container_bits for fmt in formats)
         ports = {"a": In(width), "b": In(width)}
@@ -73,7 +72,7 @@ class FormatBench(wiring.Component):
         m = Module()
         for name, fmt in zip(self.decodes, self.formats, strict=True):
             m.submodules[name] = decode = self._decoder(m, fmt, self.a)
-            fields = Cat(decode.o) if isinstance(fmt, FloatFormat) else Cat(decode.bexp, decode.nan)
+            fields = Cat(decode.bexp, decode.nan) if isinstance(decode, ScaleDecode) else Cat(decode.o)
             m.d.comb += getattr(self, name).eq(fields)
         for name, (a, b) in zip(self.products, self.pairs, strict=True):
             m.submodules[name] = product = LaneProduct(pair_ranges(a, b))
@@ -86,13 +85,13 @@ class FormatBench(wiring.Component):
             ]
         return m
 
-    def _decoder(self, m: Module, fmt: FloatFormat | ExponentFormat, code: Value) -> FloatDecode | ScaleDecode:
-        decode = FloatDecode(fmt) if isinstance(fmt, FloatFormat) else ScaleDecode(fmt)
+    def _decoder(self, m: Module, fmt: Decodable, code: Value) -> FloatDecode | FixedDecode | ScaleDecode:
+        decode = ScaleDecode(fmt) if isinstance(fmt, ExponentFormat) else factor_decoder(fmt)
         m.d.comb += decode.code.eq(code)
         return decode
 
 
-def decode_fields(fmt: FloatFormat | ExponentFormat) -> Iterator[tuple[str, int]]:
+def decode_fields(fmt: Decodable) -> Iterator[tuple[str, int]]:
     """Names and widths of a decoder's fields, from the low bits up."""
     if isinstance(fmt, ExponentFormat):
         yield from (("bexp", fmt.bits), ("nan", 1))
@@ -100,7 +99,7 @@ def decode_fields(fmt: FloatFormat | ExponentFormat) -> Iterator[tuple[str, int]
         yield from ((name, field.width) for name, field in factor_layout(fmt))
 
 
-def product_fields(a: FloatFormat, b: FloatFormat) -> Iterator[tuple[str, int]]:
+def product_fields(a: Factor, b: Factor) -> Iterator[tuple[str, int]]:
     """Names and widths of a multiplier's fields, from the low bits up."""
     yield from ((name, field.width) for name, field in term_layout(pair_ranges(a, b)))
     yield from ((name, field.width) for name, field in SPECIAL)

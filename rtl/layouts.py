@@ -5,27 +5,30 @@ from __future__ import annotations
 from amaranth.hdl import signed, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
-from hwsim.formats import FloatFormat
+from hwsim.formats import FloatFormat, Format
+from hwsim.spec.keys import Number
 
-from .numbers import ProductRanges, WindowRanges, signed_shape
+from .numbers import FieldRange, PairRanges, ProductRanges, WindowRanges, signed_shape
 
 SPECIAL = StructLayout({"nan": 1, "positive": 1, "negative": 1})
 
 
-def factor_layout(fmt: FloatFormat) -> StructLayout:
+def factor_layout(fmt: Format) -> StructLayout:
     """A decoded number: (-1)^sign * sig * 2^(bexp - bias - fraction_bits); bexp counts from 1."""
-    bexp = unsigned(fmt.exponent_bits + (not fmt.subnormals))
-    return StructLayout({"sign": 1, "bexp": bexp, "sig": fmt.precision, "nan": 1, "inf": 1})
+    if isinstance(fmt, FloatFormat):
+        bexp = unsigned(fmt.exponent_bits + (not fmt.subnormals))
+    else:
+        bexp = unsigned(FieldRange.of(fmt).most.bit_length())
+    return StructLayout({"sign": 1, "bexp": bexp, "sig": fmt.sig_bits, "nan": 1, "inf": 1})
 
 
 def factors_layout(n: ProductRanges) -> StructLayout:
     """Codes of the factors and of their scales, lane 0 and block 0 in the low bits."""
     fields: dict[str, object] = {
-        "a": ArrayLayout(unsigned(n.a.container_bits), n.lanes),
-        "b": ArrayLayout(unsigned(n.b.container_bits), n.lanes),
+        name: ArrayLayout(unsigned(fmt.container_bits), n.lanes) for name, fmt in zip("ab", n.codes, strict=True)
     }
-    for name, fmt, blocks in zip(("scale_a", "scale_b"), n.scales, n.scale_blocks, strict=False):
-        fields[name] = ArrayLayout(unsigned(fmt.bits), blocks)
+    for name, fmt, blocks in zip(("scale_a", "scale_b"), n.scale_formats, n.scale_blocks, strict=False):
+        fields[name] = ArrayLayout(unsigned(fmt.container_bits), blocks)
     return StructLayout(fields)
 
 
@@ -43,8 +46,8 @@ def addend_layout(n: WindowRanges) -> StructLayout:
 def decoded_layout(n: WindowRanges) -> StructLayout:
     """After decode. scale_exp: the sum of both scales' codes, for each lane."""
     fields: dict[str, Layout] = {
-        "a": ArrayLayout(factor_layout(n.a), n.lanes),
-        "b": ArrayLayout(factor_layout(n.b), n.lanes),
+        "a": ArrayLayout(factor_layout(n.multiplied[0]), n.lanes),
+        "b": ArrayLayout(factor_layout(n.multiplied[1]), n.lanes),
         "addend": addend_layout(n),
         "special": SPECIAL,
     }
@@ -53,11 +56,9 @@ def decoded_layout(n: WindowRanges) -> StructLayout:
     return StructLayout(fields)
 
 
-def term_layout(n: ProductRanges) -> StructLayout:
+def term_layout(n: PairRanges) -> StructLayout:
     """A product. exp is 0 for a zero product, else at least 1."""
-    return StructLayout(
-        {"sign": 1, "exp": unsigned(n.product_most.bit_length()), "sig": unsigned(n.a.precision + n.b.precision)}
-    )
+    return StructLayout({"sign": 1, "exp": unsigned(n.product_most.bit_length()), "sig": unsigned(n.sig_bits)})
 
 
 def products_layout(n: WindowRanges, maxima: int = 0) -> StructLayout:
@@ -80,7 +81,7 @@ def max_exp_layout(n: WindowRanges) -> StructLayout:
 
 def shifts_layout(n: WindowRanges) -> StructLayout:
     """After distance. shift: how far below max_exp a term is, clamped; the addend's is the last."""
-    term = StructLayout({"sign": 1, "sig": unsigned(n.a.precision + n.b.precision)})
+    term = StructLayout({"sign": 1, "sig": unsigned(n.sig_bits)})
     addend = StructLayout({"sign": 1, "sig": unsigned(n.addend_fraction_bits + 1)})
     return StructLayout(
         {
@@ -98,7 +99,7 @@ def window_layout(n: WindowRanges) -> StructLayout:
 
     `ones` is the ones' complement of a negative magnitude: the +1 that completes it is left to the sum.
     """
-    term = StructLayout({"ones": signed(n.fraction_bits + 3), "carry": 1})
+    term = StructLayout({"ones": signed(n.term_bits), "carry": 1})
     return StructLayout(
         {"aligned": ArrayLayout(term, n.lanes + 1), "max_exp": signed_shape(*n.max_exp), "special": SPECIAL}
     )
@@ -110,6 +111,6 @@ def sums_layout(n: WindowRanges, sums: int, terms: int) -> StructLayout:
     return StructLayout({**last, "max_exp": signed_shape(*n.max_exp), "special": SPECIAL})
 
 
-def result_layout(fmt: FloatFormat) -> StructLayout:
+def result_layout(fmt: Number) -> StructLayout:
     """After round: a code without its padding, and whether it is NaN (whose padding is ones)."""
     return StructLayout({"code": unsigned(fmt.bits), "nan": 1})

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hwsim.spec import AlignedSum, Sum, Unit
+from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, SequentialSum, Sum, Unit
 
-from . import aligned
+from . import aligned, even_odd, exact, pairwise, sequential
 from .step import Datapath
 
 
@@ -24,7 +24,13 @@ class HardwareMethod:
     datapath: Callable[[Unit, Sequence[str]], Datapath]
 
 
-METHODS: Mapping[type, HardwareMethod] = {AlignedSum: HardwareMethod(aligned.lacks, aligned.datapath)}
+METHODS: Mapping[type, HardwareMethod] = {
+    AlignedSum: HardwareMethod(aligned.lacks, aligned.datapath),
+    SequentialSum: HardwareMethod(sequential.lacks, sequential.datapath),
+    PairwiseSum: HardwareMethod(pairwise.lacks, pairwise.datapath),
+    EvenOddSum: HardwareMethod(even_odd.lacks, even_odd.datapath),
+    ExactSum: HardwareMethod(exact.lacks, exact.datapath),
+}
 
 
 def lacks_of_method(rule: Sum) -> tuple[str, ...]:

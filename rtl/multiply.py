@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .layouts import SPECIAL, decoded_layout, factor_layout, products_layout, term_layout
-from .numbers import ProductRanges, WindowRanges
+from .numbers import PairRanges, WindowRanges, signed_shape
 from .step import DatapathStep, assign
 
 
 class LaneProduct(wiring.Component):
     """The product of one lane, and what is special about it."""
 
-    def __init__(self, n: ProductRanges):
+    def __init__(self, n: PairRanges):
         self.n = n
         scale = {"scale_exp": In(n.scale_most.bit_length())} if n.scales else {}
         super().__init__(
             {
-                "a": In(factor_layout(n.a)),
-                "b": In(factor_layout(n.b)),
+                "a": In(factor_layout(n.multiplied[0])),
+                "b": In(factor_layout(n.multiplied[1])),
                 **scale,
                 "term": Out(term_layout(n)),
                 "special": Out(SPECIAL),
@@ -40,12 +40,25 @@ class LaneProduct(wiring.Component):
             exp.eq(a.bexp + b.bexp + self.scale_exp if self.n.scales else a.bexp + b.bexp),
             # A zero product has exponent 0, below every other, so that it never sets the maximum.
             term.exp.eq(exp & (~(zero_a | zero_b)).replicate(len(exp))),
-            inf.eq(a.inf | b.inf),
+            inf.eq(a.inf | b.inf | self._exceeds(m)),
             special.nan.eq(a.nan | b.nan | (a.inf & zero_b) | (b.inf & zero_a)),
             special.positive.eq(inf & ~term.sign),
             special.negative.eq(inf & term.sign),
         ]
         return m
+
+    def _exceeds(self, m: Module) -> Value:
+        """Whether a finite product's magnitude is beyond the unit's limit for it: 2^product_limit or more."""
+        n, limit = self.n, self.n.limit
+        if limit is None:
+            return Const(0)
+        bits = n.sig_bits
+        # So far up that the significand's leading one leaves it where the product is too large.
+        move = bits - n.product_fraction_bits - limit - n.product_bias
+        up = Signal(signed_shape(min(move, 0), max(n.product_most + move, bits)), name="up")
+        places = Signal(range(bits + 1), name="places")
+        m.d.comb += [up.eq(self.term.exp + move), places.eq(Mux(up < 0, 0, Mux(up > bits, bits, up)))]
+        return (self.term.sig << places)[bits:].any()
 
 
 class Multiply(DatapathStep):

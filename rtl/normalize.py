@@ -13,8 +13,9 @@ from hwsim.formats import FloatFormat
 from hwsim.spec.keys import Overflow, Rounding
 
 from .layouts import SPECIAL, result_layout
-from .numbers import WindowRanges, signed_shape
+from .numbers import FieldRange, WindowRanges, signed_shape
 from .step import DatapathStep
+from .zeros import leading_zeros
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,7 @@ class SumTarget:
     max_exp: least and largest max_exp. zero_sign: the sum brings the sign of an exact zero with it.
     subnormals, overflows, vanishes: whether sums can be subnormal, be too large, and round to zero (not being zero).
     leads: whether every sum that is not zero, and above the least exponent, has its leading one on top.
+    flush: whether a subnormal result becomes zero.
     """
 
     fmt: FloatFormat
@@ -39,6 +41,12 @@ class SumTarget:
     overflows: bool = True
     vanishes: bool = True
     leads: bool = False
+    flush: bool = False
+
+    @property
+    def bare(self) -> bool:
+        """Whether numbers below the least one are left as they are, for a format that has nothing between it and 0."""
+        return False
 
     @property
     def magnitude_bits(self) -> int:
@@ -57,7 +65,9 @@ class SumTarget:
 
     @property
     def bexp(self) -> Shape:
-        """Biased exponents of results, those that overflow included."""
+        """Biased exponents of results, those that overflow included; of a bare format, those that vanish too."""
+        if self.bare:
+            return signed_shape(min(self.top_bexp[0] - self.bits, 0), max(self.top_bexp[1], 1))
         most = self.top_bexp[1] if self.overflows else self.fmt.max_magnitude >> self.fmt.fraction_bits
         return unsigned(max(most, 1).bit_length())
 
@@ -88,6 +98,11 @@ class ResultTarget(SumTarget):
 
     rounding: Rounding
 
+    @property
+    def bare(self) -> bool:
+        """Whether the format has no subnormals."""
+        return not self.fmt.subnormals
+
     @classmethod
     def of(cls, n: WindowRanges) -> ResultTarget:
         """The target of a group's sum."""
@@ -100,8 +115,9 @@ class ResultTarget(SumTarget):
             tiny=rule.tiny,
             total=n.total,
             max_exp=n.max_exp,
-            offset=top - n.product_bias + n.result.bias,
+            offset=top - n.product_bias + FieldRange.of(n.result).bias,
             nan=n.nan,
+            flush=rule.subnormals == "flush",
             subnormals=n.subnormal_sums,
             overflows=n.overflows,
             vanishes=n.vanishes,
@@ -129,18 +145,6 @@ class Magnitude(DatapathStep):
         ]
 
 
-def leading_zeros(value: Value) -> tuple[Value, list[Value]]:
-    """Whether a value is zero; and if not, how many zeros stand above its leading one, the low bit first."""
-    if len(value) == 1:
-        return ~value, []
-    low_bits = len(value) - (1 << (len(value) - 1).bit_length() - 1)
-    high_is_zero, in_high = leading_zeros(value[low_bits:])
-    low_is_zero, in_low = leading_zeros(value[:low_bits])
-    padded = in_low + [Const(0)] * (len(in_high) - len(in_low))
-    count = [Mux(high_is_zero, low, high) for low, high in zip(padded, in_high, strict=True)]
-    return high_is_zero & low_is_zero, [*count, high_is_zero]
-
-
 class Normalize(DatapathStep):
     """The leading one moved to the top, but no further than the least exponent allows."""
 
@@ -158,7 +162,7 @@ class Normalize(DatapathStep):
         _, count = leading_zeros(magnitude)
         shift = Signal(len(count), name="zeros")
         m.d.comb += shift.eq(Cat(count))
-        if target.subnormals:
+        if target.subnormals and not target.bare:
             magnitude, shift = self._limit(m, magnitude, shift)
         sig: Value = magnitude
         # The high bits of the count are known first.
@@ -314,15 +318,62 @@ class Round(Encode):
         drop = target.bits - fmt.precision
         kept, guard, below = self.i.sig[drop:], self.i.sig[drop - 1], self.i.sig[: drop - 1]
         last, up = last_place(self.rounding, sign, kept[0], guard, below.any() | self.i.sticky)
+        magnitude: Value = Signal(fmt.fraction_bits + len(self.i.bexp) + 1, name="magnitude")
         # A carry out of the fraction runs into the exponent field, as it should.
-        magnitude = Signal(fmt.fraction_bits + len(self.i.bexp) + 1, name="magnitude")
-        m.d.comb += magnitude.eq(Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp) + up)
+        if target.bare:
+            stepped = Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp - 1).as_signed() + up
+            m.d.comb += magnitude.eq(Mux((stepped > 0) & self.i.sig[-1], stepped, self._nearest(m)))
+        else:
+            m.d.comb += magnitude.eq(Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp) + up)
         overflow = Signal()
         if target.overflows and target.top_bexp[1] + 1 >= fmt.max_magnitude >> fmt.fraction_bits:
             m.d.comb += overflow.eq(magnitude > fmt.max_magnitude)
-        if target.vanishes and (target.tiny == "positive" or not fmt.signed_zero):
-            sign = sign & magnitude.any()
-        self.choose(m, Cat(magnitude[: fmt.bits - 1], sign), overflow)
+        if target.flush and not target.bare:
+            normal = magnitude[fmt.fraction_bits :].any()
+            magnitude = magnitude & normal.replicate(len(magnitude))
+        self.choose(m, Cat(magnitude[: fmt.bits - 1], self._sign(magnitude)), overflow)
+
+    def _sign(self, magnitude: Value) -> Value:
+        """The sign of the code; of a number that rounds to zero, as the unit has it."""
+        target, sign = self.target, self.i.sign
+        if not (target.vanishes or target.flush):
+            return sign
+        if not target.fmt.signed_zero:
+            return sign & magnitude.any()
+        if target.tiny == "signed":
+            return sign
+        kept = magnitude.any()
+        if target.zero_sign:
+            kept |= ~(self.i.sig.any() | self.i.sticky)  # a sum of exactly zero has a sign of its own
+        return sign & kept
+
+    def _nearest(self, m: Module) -> Value:
+        """0 or 1: the code without its sign, in a format without subnormals, of a number below its least one."""
+        target, fmt, sign = self.target, self.target.fmt, self.i.sign
+        if fmt.underflow == "zero":
+            return Const(0)
+        # Twice the number against the least one, (2^fraction_bits + 1) * 2^(emin - fraction_bits).
+        lowest = target.bits - fmt.precision
+        binade, below = self.i.bexp == 0, self.i.sig[:lowest].any()
+        fraction = self.i.sig[lowest:-1]
+        least: Value = fraction == 1
+        more = (self.i.bexp > 0) | (binade & ((fraction > 1) | (least & below)))
+        nonzero = self.i.sig[-1]
+        match self.rounding:
+            case "rne":
+                return nonzero & more
+            case "rna":
+                return nonzero & (more | (binade & least))
+            case "rz":
+                return Const(0)
+            case "rto":
+                return nonzero
+            case "ru":
+                return nonzero & ~sign
+            case "rd":
+                return nonzero & sign
+            case _:
+                assert_never(self.rounding)
 
     def inward(self, sign: Value) -> Value | bool:
         """As in `Encode`; to odd goes where the code is odd."""

@@ -6,13 +6,15 @@ never negative, a product's is at least 1 (so that 0 can say "no product"), and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amaranth.hdl import Shape
 from amaranth.utils import bits_for
 
-from hwsim.formats import ExponentFormat, FloatFormat, Format
-from hwsim.spec import Unit, WindowSum
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.spec import LateAdd, Unit, WindowSum
+from hwsim.spec.keys import Number
 
 from .lost import lost_bits
 
@@ -34,7 +36,7 @@ def as_float(fmt: Format) -> FloatFormat:
 
 @dataclass(frozen=True)
 class FieldRange:
-    """The exponent field of one float format, counted so that the least is 1.
+    """The exponent field of one format, counted so that the least is 1.
 
     bias: exp = field - bias. most: the largest field of a finite number.
     """
@@ -43,33 +45,105 @@ class FieldRange:
     most: int
 
     @classmethod
-    def of(cls, fmt: FloatFormat) -> FieldRange:
-        """A format's."""
+    def of(cls, fmt: Format) -> FieldRange:
+        """A format's; a fixed format's one exponent, 0, is 1 here."""
+        if isinstance(fmt, FixedFormat):
+            return cls(1, 1)
+        if isinstance(fmt, ExponentFormat):
+            return cls(fmt.bias + 1 - fmt.min_code, fmt.max_code + 1 - fmt.min_code)
         lift = 1 - fmt.least_bexp
         return cls(fmt.bias + lift, fmt.emax + fmt.bias + lift)
 
 
-class ProductRanges:
-    """The formats of one unit's factors and scales, and the ranges of the products.
+def most_sig(fmt: Format) -> int:
+    """The largest significand of a format's numbers."""
+    if isinstance(fmt, ExponentFormat):
+        return 1
+    return 1 << fmt.bits - 1 if isinstance(fmt, FixedFormat) else (2 << fmt.fraction_bits) - 1
 
-    Raises TypeError for factors that are not floats and for scales that are not powers of two.
+
+class PairRanges:
+    """The ranges of the products of two factors.
+
+    multiplied: the formats of both factors. scales: powers of two that multiply products too. limit: a product whose
+    magnitude is 2^limit or more is infinite; None for no limit.
     """
 
-    def __init__(self, unit: Unit):
-        self.unit = unit
-        self.a, self.b = as_float(unit.operands.a), as_float(unit.operands.b)
-        self.lanes = unit.instruction.lanes
-        self.scales = self._scales()
-        self.product_fraction_bits = self.a.fraction_bits + self.b.fraction_bits
-        fields = (FieldRange.of(self.a), FieldRange.of(self.b))
+    def __init__(self, a: Format, b: Format, scales: Sequence[ExponentFormat] = (), limit: int | None = None):
+        self.multiplied, self.scales, self.limit = (a, b), list(scales), limit
+        self.product_fraction_bits = a.fraction_bits + b.fraction_bits
+        fields = [FieldRange.of(fmt) for fmt in self.multiplied]
         self.product_bias = sum(field.bias for field in fields) + sum(fmt.bias for fmt in self.scales)
         self.scale_most = sum(fmt.max_code for fmt in self.scales)
         self.product_most = sum(field.most for field in fields) + self.scale_most
 
-    def _scales(self) -> list[ExponentFormat]:
-        """The formats of the shared scales."""
+    @property
+    def sig_bits(self) -> int:
+        """Bits of a product's significand."""
+        return sum(fmt.sig_bits for fmt in self.multiplied)
+
+    @property
+    def most_product(self) -> int:
+        """The largest significand of a product."""
+        a, b = self.multiplied
+        return most_sig(a) * most_sig(b)
+
+    @property
+    def product_top(self) -> int:
+        """A product is less than 2^product_top times the power of two that its exponent stands for."""
+        return self.most_product.bit_length() - self.product_fraction_bits
+
+
+class ProductRanges(PairRanges):
+    """The formats of one unit's factors and scales, and the ranges of the products.
+
+    codes: the formats in which factors a and b enter. formats: those in which they are multiplied.
+    scale_formats: those of the scales that a beat brings, of which `scales` are those that multiply products.
+    Raises TypeError for scales of products that are not powers of two.
+    """
+
+    def __init__(self, unit: Unit):
+        self.unit = unit
+        self.codes = unit.operands.a, unit.operands.b
+        self.lanes = unit.instruction.lanes
+        self.formats = unit.operands.multiplied
+        super().__init__(*self.formats, self._scales(), unit.sum.product_limit)
+
+    @property
+    def a(self) -> FloatFormat:
+        """The format in which a is multiplied. Raises TypeError for one that is not a float."""
+        return as_float(self.multiplied[0])
+
+    @property
+    def b(self) -> FloatFormat:
+        """The format in which b is multiplied. Raises TypeError for one that is not a float."""
+        return as_float(self.multiplied[1])
+
+    @property
+    def group_addend(self) -> Number | None:
+        """The format of c where it is a term of a group's sum; None where there is none, or it is added after."""
+        unit = self.unit
+        added_after = unit.promotion is not None or isinstance(unit.late, LateAdd)
+        return None if added_after else unit.operands.addend
+
+    @property
+    def nan(self) -> int:
+        """The container's code of a group's NaN."""
+        rule, fmt = self.unit.result.nan, self.unit.result.format
+        if isinstance(rule, int):
+            return rule
+        return 0 if isinstance(fmt, FixedFormat) else fmt.canonical_nan or 0
+
+    @property
+    def scale_formats(self) -> list[Format]:
+        """The formats of the scales that a beat brings."""
         scale = self.unit.scale
-        scales = [] if scale is None else [scale.a.format, scale.b.format]
+        return [] if scale is None else [scale.a.format, scale.b.format]
+
+    def _scales(self) -> list[ExponentFormat]:
+        """The formats of scales that multiply products."""
+        scale = self.unit.scale
+        scales = self.scale_formats if scale is not None and scale.at == "product" else []
         powers = [fmt for fmt in scales if isinstance(fmt, ExponentFormat)]
         if powers != scales:
             raise TypeError("scales must be powers of two here")
@@ -94,11 +168,11 @@ class WindowRanges(ProductRanges):
         super().__init__(unit)
         if not isinstance(unit.sum, WindowSum):
             raise TypeError(f"{unit.name} must sum in a window, not by method {unit.sum.method}")
-        addend = unit.operands.addend
+        addend = self.group_addend
         self.rule = unit.sum
         self.result = as_float(unit.result.format)
-        # The addend enters the window unless it goes to the promotion register.
-        self.window_addend = None if unit.promotion or addend is None else as_float(addend)
+        # The addend enters the window unless it is added to the group's sum.
+        self.window_addend = None if addend is None or unit.late is not None else as_float(addend)
         self.fraction_bits = unit.sum.fraction_bits
         self._exponents()
         self._window()
@@ -148,14 +222,15 @@ class WindowRanges(ProductRanges):
         """Whether a finite sum can be too large for the result's format.
 
         An addend so large that the window truncates every product to zero passes, or is truncated, itself. Any other is
-        less than the largest product times 2^(fraction_bits + 1), and a product is less than 2^(product_most + 2).
+        less than the largest product times 2^(fraction_bits + 1), and a product is less than
+        2^(product_most + product_top).
         """
         kept = min(self.fraction_bits, max(fmt.fraction_bits for fmt in self.addends))
         exact = self.unit.result.rounding == "rz" or kept <= self.result.fraction_bits
         fits = exact and all(fmt.emax <= self.result.emax for fmt in self.addends)
         passes = fits and self.truncates
         growth = max(self.fraction_bits + 1, self.lanes.bit_length())
-        return not passes or self.product_most + 2 + growth + 1 - self.product_bias > self.result.emax
+        return not passes or self.product_most + self.product_top + growth + 1 - self.product_bias > self.result.emax
 
     @property
     def vanishes(self) -> bool:
@@ -166,12 +241,6 @@ class WindowRanges(ProductRanges):
     def addends(self) -> list[FloatFormat]:
         """The formats of what is added to the products: c, where it enters the window, and the partial sum."""
         return [fmt for fmt in (self.window_addend, self.result) if fmt is not None]
-
-    @property
-    def nan(self) -> int:
-        """The container's code of a group's NaN."""
-        rule = self.unit.result.nan
-        return rule if isinstance(rule, int) else self.result.canonical_nan or 0
 
     @property
     def addend_fraction_bits(self) -> int:
@@ -186,9 +255,7 @@ class WindowRanges(ProductRanges):
         return signed_shape(-most, most)
 
     def _window(self) -> None:
-        a_most = (2 << self.a.fraction_bits) - 1
-        b_most = (2 << self.b.fraction_bits) - 1
-        term = self._most_in_window(a_most * b_most, self.product_fraction_bits)
+        term = self._most_in_window(self.most_product, self.product_fraction_bits)
         addend = self._most_in_window((2 << self.addend_fraction_bits) - 1, self.addend_fraction_bits)
         self.term_most = max(term, addend)
         self.sum_most = self.lanes * term + addend
@@ -206,7 +273,12 @@ class WindowRanges(ProductRanges):
     @property
     def distance_bits(self) -> int:
         """Bits of a shift amount that can shift everything out of the window, its half included where that counts."""
-        return (self.fraction_bits + 2 + lost_bits(self.rule.lost).guard_bits).bit_length()
+        return (self.fraction_bits + self.product_top + lost_bits(self.rule.lost).guard_bits).bit_length()
+
+    @property
+    def term_bits(self) -> int:
+        """Bits of a term in the window, its sign counted."""
+        return self.fraction_bits + max(self.product_top, 1) + 1
 
     @property
     def product_exp_bits(self) -> int:

@@ -10,16 +10,17 @@ from amaranth.lib.data import StructLayout
 from hwsim.formats import FloatFormat
 from hwsim.spec.parts import Promotion
 
+from .addition import GUARDS, pair_specials
 from .align import clamp
 from .decode import FloatDecode
 from .layouts import SPECIAL, factor_layout
 from .lost import shifted
-from .normalize import Magnitude, Normalize, ResultTarget, Round, leading_zeros
+from .normalize import Magnitude, Normalize, ResultTarget, Round
 from .numbers import FieldRange, signed_shape
 from .step import Datapath, DatapathStep, assign, fields
+from .zeros import leading_zeros
 
-# Bits below the last place of the larger operand: guard, round, and sticky, into which all others are jammed.
-BELOW = 3
+BELOW = GUARDS
 
 
 class Adder:
@@ -135,18 +136,7 @@ class PromoteAlign(DatapathStep):
             ones, carry = shifted(window, operand.sign, clamp(difference, self.adder.shift_bits), 0, "jam")
             out = fields(self.o)
             m.d.comb += [out[f"{name}_ones"].eq(ones), out[f"{name}_carry"].eq(carry)]
-        self._specials(m)
-
-    def _specials(self, m: Module) -> None:
-        register, partial = self.i.register, self.i.partial
-        same = register.sign == partial.sign
-        m.d.comb += [
-            # IEEE 754-2019, 6.3: an exact zero sum of opposite signs is +0, and -0 when rounding down.
-            self.o.zero_sign.eq(Mux(same, register.sign, int(self.adder.rounding == "rd"))),
-            self.o.special.nan.eq(register.nan | partial.nan),
-            self.o.special.positive.eq((register.inf & ~register.sign) | (partial.inf & ~partial.sign)),
-            self.o.special.negative.eq((register.inf & register.sign) | (partial.inf & partial.sign)),
-        ]
+        m.d.comb += pair_specials(register, partial, self.o, self.adder.rounding)
 
 
 class PromoteSum(DatapathStep):

@@ -63,9 +63,12 @@ def flat(interface: PureInterface) -> dict[str, Signal]:
 
 
 def assign(to: PureInterface | View[StructLayout], source: PureInterface | View[StructLayout]) -> list[Any]:
-    """Every field of a bundle or a struct from the one of the same name."""
-    names = to.signature.members if isinstance(to, PureInterface) else to.shape().members
-    return [getattr(to, name).eq(getattr(source, name)) for name in names]
+    """Every field of a bundle or a struct, and of those inside, from the one of the same name."""
+    made: list[Any] = []
+    for name in to.signature.members if isinstance(to, PureInterface) else to.shape().members:
+        field, value = getattr(to, name), getattr(source, name)
+        made += assign(field, value) if isinstance(field, PureInterface) else [field.eq(value)]
+    return made
 
 
 def demand_same(what: str, wanted: Mapping[str, Shape], given: Mapping[str, Shape]) -> None:
@@ -97,6 +100,11 @@ class DatapathStep(wiring.Component):
         demand_same(f"{name}, passed through", leaves(passed), leaves(i))
         self.name, self.takes, self.gives, self.passed = name, i, o, passed
         super().__init__({"i": Out(bundle(i, In)), "o": Out(bundle(o))})
+
+    @property
+    def makes(self) -> list[str]:
+        """The fields of `o` that do not pass through."""
+        return [field for field in self.gives.members if field not in self.passed.members]
 
     def compute(self, m: Module) -> None:
         """Drive what this step makes."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hwsim.formats import FixedFormat, FloatFormat, Format
-from hwsim.spec import Support, Unit, implemented, wide_codes
+from hwsim.spec import AlignedSum, Support, Unit, implemented, ordered_scales, wide_codes
 
 from .methods import lacks_of_method
 
@@ -15,54 +14,11 @@ def supports(unit: Unit) -> Support:
     general = implemented(unit)
     if not general:
         return general
-    lacks = (*lacks_of_method(unit.sum), *_scale_and_result(unit), *_instruction(unit), *_factors_and_addend(unit))
-    lacks = (*lacks, *wide_codes(unit))
+    lacks = (*lacks_of_method(unit.sum), *ordered_scales(unit), *wide_codes(unit))
     return Support(unit.name, "is in the model, but not in the RTL yet", lacks, tuple(_unseen(unit)))
 
 
 def _unseen(unit: Unit) -> Iterator[str]:
     """Settings that no result of a unit that the RTL has shows."""
-    if unit.operands.zeros == "positive":
+    if unit.operands.zeros == "positive" and isinstance(unit.sum, AlignedSum):
         yield "operands.zeros: positive"  # no sum of zero has the sign of a zero
-
-
-def _scale_and_result(unit: Unit) -> Iterator[str]:
-    scale, promotion = unit.scale, unit.promotion
-    if scale is not None and scale.at != "product":
-        yield f"scale.at: {scale.at}"
-    if _lacks_subnormals(unit.result.format):
-        yield "result formats without subnormals"
-    if promotion is not None and _lacks_subnormals(promotion.format):
-        yield "promotion formats without subnormals"
-    if promotion is not None and not promotion.format.infinities:
-        yield "promotion formats without infinities"
-    if unit.result.nan == "any":
-        yield "result.nan: any"
-    if unit.result.subnormals == "flush":
-        yield "result.subnormals: flush"
-
-
-def _lacks_subnormals(fmt: Format) -> bool:
-    return isinstance(fmt, FloatFormat) and not fmt.subnormals
-
-
-def _instruction(unit: Unit) -> Iterator[str]:
-    if unit.operands.convert is not None:
-        yield "operands.convert"
-    if unit.operands.daz:
-        yield "operands.daz: true"
-    if unit.instruction.order != "sequential":
-        yield "instruction.order other than sequential"
-    if unit.instruction.start == "zero":
-        yield "instruction.start: zero"
-    if unit.late is not None:
-        yield "sum.addend: late"
-
-
-def _factors_and_addend(unit: Unit) -> Iterator[str]:
-    operands, promotion = unit.operands, unit.promotion
-    for key, fmt in (("a", operands.a), ("b", operands.b)):
-        if isinstance(fmt, FixedFormat):
-            yield f"operands.{key}: {fmt.name}"
-    if promotion is not None and operands.addend not in (None, promotion.format):
-        yield "operands.addend other than promotion.format"

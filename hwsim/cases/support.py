@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import assert_never
 
 from hwsim.spec import (
@@ -28,18 +29,29 @@ def draws(unit: Unit) -> Support:
 
 
 def supports(unit: Unit) -> Support:
-    """What of a unit the bins and their solvers lack: what no implementation has, and all but one plain window."""
+    """What of a unit the bins and directed cases lack: what those who draw cases lack."""
+    return draws(unit)
+
+
+def windows(unit: Unit) -> Support:
+    """What of a unit the bins of windows and their solvers lack: what no implementation has, and all but one window."""
     general = implemented(unit)
     if not general:
         return general
-    return Support(unit.name, "is in the model, but has no coverage bins yet", (*_of_sum(unit), *_of_others(unit)))
+    return Support(unit.name, "is in the model, but has no window bins", (*_of_sum(unit), *_of_others(unit)))
+
+
+@lru_cache(maxsize=256)
+def one_window(unit: Unit) -> bool:
+    """Whether a unit has one plain window, which bins and solvers of their own are for."""
+    return bool(windows(unit))
 
 
 def window_of(unit: Unit) -> AlignedSum:
-    """The one window of a unit that has bins. Raises NotImplementedYet for others."""
-    supports(unit).demand()
+    """The one window of a unit that has window bins. Raises NotImplementedYet for others."""
+    windows(unit).demand()
     if not isinstance(unit.sum, AlignedSum):
-        raise NotImplementedYet(f"unit {unit.name}: sum.method: {unit.sum.method} has no coverage bins yet")
+        raise NotImplementedYet(f"unit {unit.name}: sum.method: {unit.sum.method} has no window bins")
     return unit.sum
 
 

@@ -184,11 +184,12 @@ def show(options: CosimOptions, report: RunReport) -> None:
 
 def _covered(options: CosimOptions, report: RunReport) -> Iterator[str]:
     """Lines about our units' overflow, and about the coverage of every design."""
+    from hwsim.cases.support import one_window
     from hwsim.cosim.unitdesign import UnitDesign
 
     covered = report.covered_units
     for design in options.designs:
-        if isinstance(design, UnitDesign):
+        if isinstance(design, UnitDesign) and one_window(design.unit):
             yield f"{design.name}: {ranges(design.unit)}"
         if design.name in covered:
             bins = covered[design.name]

@@ -7,23 +7,28 @@ stage agrees, the fault is in the control: registers, contexts, handshake.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, assert_never
 
 from amaranth.hdl import Value
 from amaranth.lib.wiring import PureInterface
 from amaranth.sim import Simulator
 
 from hwsim.cases.case import Case, beats, dot
-from hwsim.formats import Class, Fields, FloatFormat
+from hwsim.formats import Class, Fields
+from hwsim.model.carried import ExactSoFar
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
-from hwsim.model.promotion import Promoted
-from hwsim.model.record import Group
+from hwsim.model.record import Explanation, Group
+from hwsim.model.terms import Term
 from hwsim.rtl import datapath, promotion
-from hwsim.rtl.numbers import as_float
-from hwsim.spec import Unit
+from hwsim.rtl.accumulate import accumulation
+from hwsim.rtl.exact import ExactRanges
+from hwsim.rtl.numbers import FieldRange, ProductRanges, as_float
+from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateInWindow, PairwiseSum, RoundedSum, SequentialSum, Unit
+from hwsim.spec.implementation import one_plain_window
+from hwsim.spec.keys import Number
 
 
 @dataclass(frozen=True)
@@ -48,57 +53,85 @@ Values = dict[str, dict[str, Any]]
 def first_difference(unit: Unit, case: Case) -> Difference | None:
     """The first stage at which the RTL's arithmetic leaves the model's; None where it never does."""
     explained = dot(Definition(unit), case)
-    groups, promotions = explained.groups, explained.promotions
-    inputs = list(_inputs(unit, beats(unit, case), groups))
-    values = _run(datapath(unit, ()), inputs)
-    promoted = iter(_promoted(unit, promotions))
-    for index, group in enumerate(groups):
-        for stage, where, expected, got in _group_checkpoints(unit, values[index], group):
+    brought = list(beats(unit, case))
+    values = _run(datapath(unit, ()), list(_inputs(unit, brought, explained)))
+    added = dict(_added(unit, brought, explained))
+    for index, group in enumerate(explained.groups):
+        for stage, where, expected, got in _group_checkpoints(unit, values[index], group, _code(explained, index)):
             if expected != got:
                 place = f"beat {index}, {where}" if where else f"beat {index}"
                 return Difference(index, stage, place, expected, got)
-        if index in promotions:
-            expected, got = promotions[index].code, next(promoted)
-            if got != expected:
-                return Difference(index, "promote", f"beat {index}", hex(expected), hex(got))
+        if index in added and added[index].expected != added[index].got:
+            one = added[index]
+            return Difference(index, one.stage, f"beat {index}", hex(one.expected), hex(one.got))
     return None
 
 
-def _inputs(unit: Unit, beats: Iterable[Beat], groups: Sequence[Group]) -> Iterator[Inputs]:
+def _code(explained: Explanation, index: int) -> int:
+    """What a group's datapath returns: the group's result, or with a late addend in a window that of both."""
+    late = isinstance(explained.unit.late, LateInWindow)
+    return explained.additions[index].code if late else explained.groups[index].code
+
+
+def _inputs(unit: Unit, brought: Sequence[Beat], explained: Explanation) -> Iterator[Inputs]:
     """The datapath's inputs in every beat, with the partial sums of the model's groups."""
-    for index, beat in enumerate(beats):
-        chain = index > 0 and (unit.promotion_beats is None or index % unit.promotion_beats != 0)
-        partial = groups[index - 1].code >> unit.result.format.padding if chain else 0
-        inputs: Inputs = {"a": beat.a, "b": beat.b, "chain": int(chain), "carried": {"code": partial}}
+    restart = None if isinstance(unit.late, LateInWindow) else unit.restart
+    enters = ProductRanges(unit).group_addend is not None
+    for index, beat in enumerate(brought):
+        chain = index > 0 and (restart is None or index % restart != 0)
+        inputs: Inputs = {"a": beat.a, "b": beat.b, "chain": int(chain)}
+        match explained.groups[index].start:
+            case ExactSoFar(term) if chain:
+                inputs |= _so_far(unit, term)
+            case _ if chain:
+                inputs["carried"] = {"code": _code(explained, index - 1) >> unit.result.format.padding}
+            case _:
+                inputs |= _nothing(unit)
         if unit.scale is not None:
             inputs |= {"scale_a": beat.scale_a, "scale_b": beat.scale_b}
-        if unit.operands.addend is not None and unit.promotion is None:
+        if enters:
             inputs["c"] = beat.c
         yield inputs
 
 
+def _nothing(unit: Unit) -> Inputs:
+    """Zeros in the place of what is carried."""
+    if isinstance(unit.sum, ExactSum) and unit.sum.rounded == "end":
+        return _so_far(unit, Term(0, 0, 0, 0, Class.ZERO))
+    return {"carried": {"code": 0}}
+
+
+def _so_far(unit: Unit, term: Term) -> Inputs:
+    """An exact sum as it is carried on."""
+    places = term.exp - term.fraction_bits - ExactRanges(unit).unit_exp
+    total = term.sig << places if places >= 0 else term.sig >> -places
+    infinite = term.cls is Class.INFINITY
+    special = {"nan": term.cls is Class.NAN, "positive": infinite and not term.sign, "negative": infinite and term.sign}
+    carried = {"total": -total if term.sign else total, "zero_sign": term.sign}
+    return {"carried": carried, "carried.special": {name: int(value) for name, value in special.items()}}
+
+
 def _run(chain: Any, every: Sequence[Inputs]) -> list[Values]:
-    """What every step of a chain gives for each of its inputs: by step and field, integers."""
+    """What every step of a chain makes of each of its inputs: by step and field, integers."""
     values: list[Values] = []
 
     async def bench(ctx: Any) -> None:
         for inputs in every:
             for field, value in inputs.items():
-                signal = getattr(chain.i, field)
+                signal = chain.i
+                for name in field.split("."):
+                    signal = getattr(signal, name)
                 if isinstance(value, Sequence):
                     for element, code in zip(signal, value, strict=True):
                         ctx.set(element, code)
                 elif isinstance(value, Mapping):
-                    for name, code in value.items():
-                        ctx.set(getattr(signal, name), code)
+                    for inner, code in value.items():
+                        ctx.set(getattr(signal, inner), code)
                 else:
                     ctx.set(signal, value)
             await ctx.delay(1e-9)
             values.append(
-                {
-                    step.name: {field: _read(ctx, getattr(step.o, field)) for field in step.o.signature.members}
-                    for step in chain.steps
-                }
+                {step.name: {field: _read(ctx, getattr(step.o, field)) for field in step.makes} for step in chain.steps}
             )
 
     with warnings.catch_warnings():
@@ -118,45 +151,88 @@ def _read(ctx: Any, signal: Any) -> Any:
     return int(ctx.get(Value.cast(signal)))
 
 
-def _promoted(unit: Unit, promotions: Mapping[int, Promoted]) -> Iterator[int]:
-    """The register's codes after each promotion."""
-    if not promotions:
+class _Added(NamedTuple):
+    """One addition after a group, in the model and in the RTL. stage: of the RTL."""
+
+    stage: str
+    expected: int
+    got: int
+
+
+def _added(unit: Unit, brought: Sequence[Beat], explained: Explanation) -> Iterator[tuple[int, _Added]]:
+    """The promotions, or the late additions, by the index of the group that each follows."""
+    what = accumulation(unit)
+    if what is None:
         return
     chain, fmt = promotion(unit, ()), as_float(unit.output)
-    before = [
-        {"register": one.register >> fmt.padding, "partial": one.partial >> unit.result.format.padding}
-        for one in promotions.values()
-    ]
-    for values in _run(chain, before):
+    indices, every = list[int](), list[Inputs]()
+    for index in range(len(brought)):
+        first = index - index % what.groups
+        one, late = explained.promotions.get(index), explained.additions.get(index)
+        if one is not None:
+            inputs: Inputs = {"register": one.register >> fmt.padding, "partial": one.partial}
+        elif late is not None:
+            inputs = {"register": late.addend >> late.addend_format.padding, "partial": late.partial}
+            if what.start is not None:
+                inputs["starts"] = int(first == 0)
+        else:
+            continue
+        inputs["partial"] >>= unit.result.format.padding
+        if what.scales:
+            inputs |= {"scale_a": brought[first].scale_a[0], "scale_b": brought[first].scale_b[0]}
+        indices.append(index)
+        every.append(inputs)
+    for index, values in zip(indices, _run(chain, every), strict=True):
         last = values[chain.steps[-1].name]
-        yield (fmt.canonical_nan or 0) if last["nan"] else int(last["code"]) << fmt.padding
+        got = unit.nan if last["nan"] else int(last["code"]) << fmt.padding
+        after = explained.promotions.get(index) or explained.additions[index]
+        yield index, _Added(what.name, after.code, got)
 
 
-def _group_checkpoints(unit: Unit, values: Values, group: Group) -> Iterator[Checkpoint]:
-    for side, factors, fmt in (("a", group.a, unit.operands.a), ("b", group.b, unit.operands.b)):
-        yield from _decoded(side, factors, values["decode"][side], as_float(fmt))
-    if group.special is None:
-        yield from _terms(unit, group, values)
+def _group_checkpoints(unit: Unit, values: Values, group: Group, code: int) -> Iterator[Checkpoint]:
+    formats = unit.operands.multiplied
+    for side, factors, fmt in (("a", group.a, formats[0]), ("b", group.b, formats[1])):
+        yield from _decoded(side, factors, values["decode"][side], fmt)
+    match unit.sum:
+        case AlignedSum():
+            if group.special is None and one_plain_window(unit):
+                yield from _terms(unit, group, values)
+        case SequentialSum() | PairwiseSum() as rule:
+            yield from _additions(rule, values, group)
+        case EvenOddSum() | ExactSum():
+            pass
+        case _:
+            assert_never(unit.sum)
     result, rounded = unit.result.format, values["round"]
     nan = Definition(unit).nan
-    yield "round", "", hex(group.code), hex(nan if rounded["nan"] else rounded["code"] << result.padding)
+    yield "round", "", hex(code), hex(nan if rounded["nan"] else rounded["code"] << result.padding)
 
 
 def _decoded(
-    side: str, factors: Sequence[Fields], given: Sequence[dict[str, int]], fmt: FloatFormat
+    side: str, factors: Sequence[Fields], given: Sequence[dict[str, int]], fmt: Number
 ) -> Iterator[Checkpoint]:
-    bias = fmt.bias + 1 - fmt.least_bexp
+    bias = FieldRange.of(fmt).bias
     for lane, (factor, got) in enumerate(zip(factors, given, strict=True)):
         special = {Class.NAN: (1, 0), Class.INFINITY: (0, 1)}.get(factor.cls, (0, 0))
         yield "decode", f"{side}, lane {lane}, NaN and infinity", special, (got["nan"], got["inf"])
         if special == (0, 0):
-            expected = (factor.sign, factor.exp, factor.sig)
-            actual = (got["sign"], got["bexp"] - bias, got["sig"])
+            expected = (factor.sign, factor.exp if factor.sig else None, factor.sig)
+            actual = (got["sign"], got["bexp"] - bias if got["sig"] else None, got["sig"])
             yield "decode", f"{side}, lane {lane}, sign exp sig", expected, actual
 
 
+def _additions(rule: RoundedSum, values: Values, group: Group) -> Iterator[Checkpoint]:
+    """The code of every rounded addition, in the order of the levels; of a level, in the order of the lanes."""
+    rounded = (step for step in group.steps if len(step.terms) > 1 or step.name == "sum")
+    for level, made in values.items():
+        if level.startswith("add.") and level.count(".") == 1:
+            for got in made.values():
+                step = next(rounded)
+                yield level, f"addition {step.name}", hex(step.code), hex(got << rule.format.padding)
+
+
 def _terms(unit: Unit, group: Group, values: dict[str, Any]) -> Iterator[Checkpoint]:
-    bias = _product_bias(unit)
+    bias = ProductRanges(unit).product_bias
     for lane, (term, got) in enumerate(zip(group.products, values["multiply"]["terms"], strict=True)):
         expected = (term.sign, term.exp if term.sig else None, term.sig)
         actual = (got["sign"], got["exp"] - bias if got["exp"] else None, got["sig"])
@@ -171,9 +247,3 @@ def _terms(unit: Unit, group: Group, values: dict[str, Any]) -> Iterator[Checkpo
             where = "addend" if lane == len(group.products) else f"lane {lane}"
             yield "align", where, expected_term, got["ones"] + got["carry"]
         yield "sum", "total", group.total, values["sum"]["total"]
-
-
-def _product_bias(unit: Unit) -> int:
-    formats = [as_float(fmt) for fmt in (unit.operands.a, unit.operands.b)]
-    scales = unit.scale.a.format.bias + unit.scale.b.format.bias if unit.scale else 0  # type: ignore[union-attr]
-    return int(sum(fmt.bias + 1 - fmt.least_bexp for fmt in formats) + scales)

@@ -10,7 +10,7 @@ import numpy as np
 
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.design import AMARANTH, Design, Play, Suite
-from hwsim.formats import Class, ExponentFormat, FloatFormat, Format, get_format, unpack
+from hwsim.formats import Class, ExponentFormat, FixedFormat, FloatFormat, Format, get_format, unpack
 from hwsim.formats import Fields as Decoded
 from hwsim.formats import formats as catalogue
 from hwsim.formats.codes import all_codes, is_padded
@@ -24,26 +24,26 @@ MOST_ELEMENT_BITS, MOST_CODEC_BITS, MOST_PAIR_BITS = 8, 16, 8
 TOP = "hwsim_formats"
 
 Fields = dict[str, int]
-Decodable = FloatFormat | ExponentFormat
+Factor = FloatFormat | FixedFormat
+Decodable = Factor | ExponentFormat
 
 
 def elements() -> list[Decodable]:
-    """The catalogue's element and scale formats: floats and powers of two of up to 8 bits, not integers."""
-    narrow = [fmt for fmt in catalogue().values() if fmt.container_bits <= MOST_ELEMENT_BITS]
-    return [fmt for fmt in narrow if isinstance(fmt, Decodable)]
+    """The catalogue's element and scale formats: those of up to 8 bits."""
+    return [fmt for fmt in catalogue().values() if fmt.container_bits <= MOST_ELEMENT_BITS]
 
 
-def bench_formats(units: Iterable[Unit]) -> tuple[list[Decodable], list[tuple[FloatFormat, FloatFormat]]]:
+def bench_formats(units: Iterable[Unit]) -> tuple[list[Decodable], list[tuple[Factor, Factor]]]:
     """Every format and pair: those of the catalogue, and those that the units bring along."""
     formats: list[Decodable] = []
-    pairs: list[tuple[FloatFormat, FloatFormat]] = []
+    pairs: list[tuple[Factor, Factor]] = []
 
     def add(fmt: Format) -> None:
-        if isinstance(fmt, (FloatFormat, ExponentFormat)) and fmt.container_bits <= MOST_CODEC_BITS:
+        if fmt.container_bits <= MOST_CODEC_BITS:
             formats.extend([fmt] if fmt not in formats else [])
 
     def add_pair(a: Format, b: Format) -> None:
-        if isinstance(a, FloatFormat) and isinstance(b, FloatFormat):
+        if isinstance(a, Factor) and isinstance(b, Factor):
             narrow = max(a.container_bits, b.container_bits) <= MOST_PAIR_BITS
             pairs.extend([(a, b)] if narrow and (a, b) not in pairs else [])
 
@@ -63,7 +63,7 @@ class TablesDesign(Design):
     """The RTL's decoders and multipliers, which promise what the golden tables say."""
 
     formats: Sequence[Decodable]
-    pairs: Sequence[tuple[FloatFormat, FloatFormat]]
+    pairs: Sequence[tuple[Factor, Factor]]
 
     @cached_property
     def verilog(self) -> str:
@@ -100,7 +100,7 @@ def codec_table(formats: Sequence[Decodable]) -> CodeTable:
     return _table(port_names(formats, ())[0], codes, np.zeros(rows, np.int64), answers, layouts)
 
 
-def product_table(pairs: Sequence[tuple[FloatFormat, FloatFormat]]) -> CodeTable:
+def product_table(pairs: Sequence[tuple[Factor, Factor]]) -> CodeTable:
     """Every pair of codes through its multiplier."""
     side = max(1 << fmt.container_bits for pair in pairs for fmt in pair)
     a, b = np.divmod(np.arange(side * side), side)
@@ -158,10 +158,15 @@ def expected_decode(fmt: Decodable, code: int) -> Fields:
         return {"nan": 1}
     if cls is Class.INFINITY:
         return {"sign": sign, **special}
-    return {"sign": sign, "bexp": exp + fmt.bias + 1 - fmt.least_bexp, "sig": sig, **special}
+    return {"sign": sign, "bexp": exp + _lift(fmt), "sig": sig, **special}
 
 
-def expected_product(a: FloatFormat, b: FloatFormat, one: Decoded, other: Decoded) -> Fields:
+def _lift(fmt: Factor) -> int:
+    """What turns an exponent into a field that counts from 1."""
+    return 1 if isinstance(fmt, FixedFormat) else fmt.bias + 1 - fmt.least_bexp
+
+
+def expected_product(a: Factor, b: Factor, one: Decoded, other: Decoded) -> Fields:
     """What a multiplier must say of two codes, decoded. A zero product's exponent is 0."""
     term = product(one, other, a.fraction_bits + b.fraction_bits)
     special = {"nan": int(term.cls is Class.NAN), "positive": 0, "negative": 0}
@@ -169,6 +174,6 @@ def expected_product(a: FloatFormat, b: FloatFormat, one: Decoded, other: Decode
         return {"nan": 1}
     if term.cls is Class.INFINITY:
         return {**special, "positive": 1 - term.sign, "negative": term.sign}
-    lift = sum(fmt.bias + 1 - fmt.least_bexp for fmt in (a, b))
+    lift = _lift(a) + _lift(b)
     exp = term.exp + lift if term.cls is Class.NORMAL else 0
     return {"sign": term.sign, "exp": exp, "sig": term.sig, **special}

@@ -130,11 +130,18 @@ def record_handshake(suite: Suite, unit: Unit, pipeline: Pipeline, ports: PortMa
 
 
 def alone(unit: Unit, case: Case) -> Case:
-    """The first beat of a case as a case of its own."""
+    """The first beat of a case as a case of its own.
+
+    Where an instruction takes its products in an order of its own, zeros stand for those of its other beats.
+    """
     lanes, first = unit.instruction.lanes, next(beats(unit, case))
     if len(case.a) == lanes:
         return case
-    return Case(f"{case.id}, its first beat", first.a, first.b, case.c, first.scale_a, first.scale_b)
+    a, b = first.a, first.b
+    if unit.instruction.order != "sequential":
+        here = unit.instruction.indices(0)
+        a, b = (tuple(codes[i] if i in here else 0 for i in range(unit.instruction.k)) for codes in (case.a, case.b))
+    return Case(f"{case.id}, its first beat", a, b, case.c, first.scale_a, first.scale_b)
 
 
 class _Recorder:

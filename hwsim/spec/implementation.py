@@ -5,15 +5,41 @@ Every pipeline of one unit returns the same bits; only the cycles differ.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hwsim.errors import InputError
+from hwsim.formats import FixedFormat
+from hwsim.spec.sums import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, PairwiseSum, SequentialSum
 from hwsim.spec.unit import Unit
 
 
 def _levels(name: str, count: int) -> list[str]:
     depth = max(1, (count - 1).bit_length())
     return [*(f"{name}.{level}" for level in range(1, depth)), name]
+
+
+def additions(unit: Unit) -> int:
+    """The number of rounded additions on the longest way from a product to a group's result; 0 for other methods."""
+    lanes = unit.instruction.lanes
+    match unit.sum:
+        case SequentialSum():
+            return lanes
+        case PairwiseSum():
+            return (lanes - 1).bit_length() + 1
+        case AlignedSum() | EvenOddSum() | ExactSum():
+            return 0
+        case _:
+            assert_never(unit.sum)
+
+
+def one_plain_window(unit: Unit) -> bool:
+    """Whether all terms of a group, c among them, are products and an addend in one window where zeros do not count."""
+    rule = unit.sum
+    if not isinstance(rule, AlignedSum) or isinstance(unit.late, LateInWindow):
+        return False
+    return rule.subgroup is None and rule.zero_terms == "skip" and rule.zero == "positive"
 
 
 def terms(unit: Unit) -> int:
@@ -24,9 +50,31 @@ def terms(unit: Unit) -> int:
 def steps(unit: Unit) -> tuple[str, ...]:
     """The places where a register can cut a unit's datapath, in order.
 
-    `maximum.1` and `sum.1` are inside the trees that find the maximum and the sum.
+    `maximum.1` and `sum.1` are inside the trees that find the maximum and the sum; `add.0.align` to `add.0` are the
+    first rounded addition of a chain, or the first level of a tree of them.
     """
-    arithmetic = [
+    after = "promote" if unit.promotion is not None else "late" if isinstance(unit.late, LateAdd) else None
+    added = [] if after is None else [f"{after}.decode", *(f"{after}.{step}" for step in ADDITION), after]
+    return (*_arithmetic(unit), *added)
+
+
+ADDITION = "align", "sum", "magnitude", "normalize"
+
+
+def _arithmetic(unit: Unit) -> list[str]:
+    """The steps of a group's sum."""
+    if levels := additions(unit):
+        steps = [f"add.{level}{step}" for level in range(levels) for step in (*(f".{each}" for each in ADDITION), "")]
+        return ["decode", "multiply", *steps, "round"]
+    if isinstance(unit.sum, ExactSum):
+        rounds = [] if isinstance(unit.result.format, FixedFormat) else ["magnitude", "normalize"]
+        return ["decode", "multiply", "align", "sum", *rounds, "round"]
+    if not one_plain_window(unit):
+        combine = ["combine"] if isinstance(unit.sum, EvenOddSum) else []
+        late = ["late"] if isinstance(unit.late, LateInWindow) else []
+        window = ["decode", "multiply", "maximum", "align", "sum"]
+        return [*window, *combine, *late, "magnitude", "normalize", "round"]
+    return [
         "decode",
         "multiply",
         *_levels("maximum", terms(unit)),
@@ -37,8 +85,6 @@ def steps(unit: Unit) -> tuple[str, ...]:
         "normalize",
         "round",
     ]
-    promotion = [f"promote.{step}" for step in ("decode", "align", "sum", "magnitude", "normalize")] + ["promote"]
-    return (*arithmetic, *(promotion if unit.promotion else []))
 
 
 MAX_CONTEXTS = 256
@@ -76,6 +122,12 @@ class Pipeline(BaseModel):
 DEFAULT_CUTS = ("multiply", "align", "sum")
 
 
+def _default_cuts(unit: Unit) -> tuple[str, ...]:
+    """Where registers are unless others are asked for; the last step's, and a promotion's, apart."""
+    levels = additions(unit)
+    return ("multiply", *(f"add.{level}.sum" for level in range(levels))) if levels else DEFAULT_CUTS
+
+
 def pipeline(unit: Unit, cuts: tuple[str, ...] | None = None, contexts: int | None = None) -> Pipeline:
     """A pipeline for a unit; without `cuts` it has four register stages, or five with promotion.
 
@@ -83,12 +135,12 @@ def pipeline(unit: Unit, cuts: tuple[str, ...] | None = None, contexts: int | No
     Raises ValueError for a cut that the unit does not have, and for a number of contexts out of range.
     """
     every = steps(unit)
-    chosen = {*(DEFAULT_CUTS if cuts is None else cuts), every[-1]}
-    if cuts is None and unit.promotion:
+    chosen = {*(_default_cuts(unit) if cuts is None else cuts), every[-1]}
+    if cuts is None and every[-1] != "round":
         chosen.add("round")
     if unknown := sorted(chosen - set(every)):
         raise InputError(f"cuts must be steps of {unit.name} ({', '.join(every)}), not {', '.join(unknown)}")
     if contexts is not None and not 1 <= contexts <= MAX_CONTEXTS:
         raise InputError(f"contexts must be 1 to {MAX_CONTEXTS}, not {contexts}")
     ordered = tuple(step for step in every if step in chosen)
-    return Pipeline(cuts=ordered, contexts=len(ordered) if contexts is None else contexts)
+    return Pipeline(cuts=ordered, contexts=min(len(ordered), MAX_CONTEXTS) if contexts is None else contexts)

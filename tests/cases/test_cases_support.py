@@ -1,12 +1,10 @@
-"""Which units have bins and directed cases: one plain window; of others the first setting that is lacking is named."""
+"""Which units have the bins of one plain window; of others, which have bins of outcomes, the setting is named."""
 
 import pytest
 
-from hwsim.cases.bins.covering import directed
-from hwsim.cases.bins.plan import plan
 from hwsim.cases.matrices import gemm_problem
 from hwsim.cases.random_cases import random_cases
-from hwsim.cases.support import draws, supports, window_of
+from hwsim.cases.support import draws, one_window, supports, window_of, windows
 from hwsim.spec import NotImplementedYet, load_unit, presets
 from hwsim.vectors.plan import plan as set_plan
 
@@ -23,16 +21,17 @@ from hwsim.vectors.plan import plan as set_plan
         ("blackwell-mxf4nvf4-e2m1-f32", "sum.subgroup"),
     ],
 )
-def test_units_of_other_rules_have_no_bins(name, lacks):
+def test_units_of_other_rules_have_no_window_bins(name, lacks):
     unit = load_unit(name)
-    assert lacks in supports(unit).lacks
-    for refused in (plan, window_of, lambda unit: directed(unit, 1)):
-        with pytest.raises(NotImplementedYet, match=f"unit {name}: .* is in the model, but has no coverage bins yet"):
-            refused(unit)
+    assert lacks in windows(unit).lacks
+    assert supports(unit)
+    assert not one_window(unit)
+    with pytest.raises(NotImplementedYet, match=f"unit {name}: .* is in the model, but has no window bins"):
+        window_of(unit)
 
 
-def test_every_preset_with_bins_has_one_window():
-    supported = [unit for unit in map(load_unit, presets()) if supports(unit)]
+def test_every_preset_with_window_bins_has_one_window():
+    supported = [unit for unit in map(load_unit, presets()) if one_window(unit)]
     assert len(supported) > 50
     assert all(window_of(unit) is unit.sum for unit in supported)
     assert {"hopper-wgmma-e4m3-f32", "mxint8-f32", "deepseek-v3-e4m3-f32"} <= {unit.name for unit in supported}

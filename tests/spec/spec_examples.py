@@ -61,10 +61,10 @@ promotion: {interval: 64, format: dlfloat16.yaml, operation: add, rounding: rna}
 # The example; what the RTL's refusal names; arguments of ones, and the code of their sum.
 ONES = [[0x38] * 128]
 HARD = {
-    "cdna3": (CDNA3, "sum.method: even-odd", (ONES, ONES), 0x43000000),
-    "nvfp4": (NVFP4, "sum.subgroup", ([[2] * 128], [[2] * 128], None, [[0x40] * 8], [[0x34] * 8]), 0x43400000),
-    "scaled": (SCALED, "scale.at: promotion", (ONES, ONES, None, [[0x40000000]], [[0x3E800000]]), 0x42800000),
-    "hfp8": (HFP8, "sum.method: sequential", (ONES, ONES), 38 << 9),
+    "cdna3": (CDNA3, (ONES, ONES), 0x43000000),
+    "nvfp4": (NVFP4, ([[2] * 128], [[2] * 128], None, [[0x40] * 8], [[0x34] * 8]), 0x43400000),
+    "scaled": (SCALED, (ONES, ONES, None, [[0x40000000]], [[0x3E800000]]), 0x42800000),
+    "hfp8": (HFP8, (ONES, ONES), 38 << 9),
 }
 
 RVBNA = """\

@@ -45,6 +45,7 @@ GROUP_MEANINGS: dict[str, dict[str, str]] = {
 }
 
 DIRECTED = {
+    "covering": "drawn at random, for something that no directed case does",
     "class": "each class of a times each of b",
     "distance": "two products that many places apart (d), with or without lost bits",
     "addend": "an addend that many places above or below the products",

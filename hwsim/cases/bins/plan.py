@@ -15,6 +15,7 @@ from hwsim.cases.bins import (
     interface,
     lostbits,
     operands,
+    outcomes,
     promotions,
     ranges,
     references,
@@ -26,6 +27,7 @@ from hwsim.cases.bins import (
 from hwsim.cases.bins.declare import CaseSampler, CoverageBin, Declared, GroupSampler, PartSampler
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.meanings import group_meaning
+from hwsim.cases.support import one_window, supports
 from hwsim.spec import Unit
 from hwsim.spec.implementation import pipeline
 
@@ -77,13 +79,18 @@ class CoveragePlan:
 
 @lru_cache(maxsize=16)
 def plan(unit: Unit) -> CoveragePlan:
-    """The coverage plan of a unit of method `aligned`.
+    """The coverage plan of a unit: of one plain window by families of its own, of any other by outcomes.
 
     Raises NotImplementedYet for a unit without bins (`hwsim.cases.support`).
     """
-    facts, out = UnitFacts(unit), Declared()
-    for family in FAMILIES:
-        family.declare(facts, out)
+    supports(unit).demand()
+    out = Declared()
+    if one_window(unit):
+        facts = UnitFacts(unit)
+        for family in FAMILIES:
+            family.declare(facts, out)
+    else:
+        outcomes.declare(unit, out)
     interface.declare(unit, pipeline(unit), out)
     return CoveragePlan(unit, tuple(out.bins), tuple(out.groups), tuple(out.cases), out.parts)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hwsim.cases.case import Case
+from hwsim.cases.support import one_window
 from hwsim.formats import Class
 from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
@@ -44,11 +45,11 @@ class SampledCase(NamedTuple):
 
 
 def sampled_case(case: Case, explanation: Explanation) -> SampledCase:
-    """What a case did. explanation: what the definition makes of it."""
+    """What a case did. explanation: what the definition makes of it. There are groups in one plain window alone."""
     rule, lanes = explanation.unit.sum, explanation.unit.instruction.lanes
-    if not isinstance(rule, AlignedSum):
-        raise TypeError(f"bins are sampled in one window, not in sums of method {rule.method}")
-    sampled = []
+    sampled: list[SampledGroup] = []
+    if not isinstance(rule, AlignedSum) or not one_window(explanation.unit):
+        return SampledCase(case, explanation, sampled)
     for index, group in enumerate(explanation.groups):
         at = index * lanes
         sampled.append(_group(case, group, case.a[at : at + lanes], case.b[at : at + lanes], index, rule.fraction_bits))

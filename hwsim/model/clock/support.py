@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hwsim.spec import Support, Unit, implemented
+from hwsim.spec import Support, Unit, implemented, ordered_scales
 
 
 def supports(unit: Unit) -> Support:
@@ -14,6 +14,4 @@ def supports(unit: Unit) -> Support:
     general = implemented(unit)
     if not general:
         return general
-    ordered = unit.scale is not None and unit.instruction.order != "sequential"
-    lacks = ("instruction.order other than sequential with scale",) if ordered else ()
-    return Support(unit.name, "is in the model, but not on a clock yet", lacks)
+    return Support(unit.name, "is in the model, but not on a clock yet", tuple(ordered_scales(unit)))

@@ -1,0 +1,230 @@
+"""What is added after a group's sum: a promotion register's adder of any formats and scales, and a late addend's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from amaranth.hdl import Module, Mux, Value, unsigned
+from amaranth.lib.data import StructLayout
+from amaranth.lib.wiring import PureInterface
+
+from hwsim.formats import FloatFormat, Format
+from hwsim.spec import LateAdd, LateInWindow, Unit
+from hwsim.spec.parts import Promotion
+
+from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
+from .decode import FloatDecode, decoder
+from .multiply import LaneProduct
+from .normalize import Magnitude, Normalize, Round
+from .numbers import PairRanges, as_float
+from .step import Datapath, DatapathStep, assign
+
+
+class Accumulation:
+    """What a unit adds after a group's sum.
+
+    name: of its steps. format: what it is rounded to. start: the format of the code that it begins with, where that is
+    not `format`. partial: that of a group's sum. scales: those of scales that multiply it, or empty.
+    flush: whether subnormal addends and results count as zero. groups: between additions.
+    """
+
+    def __init__(self, unit: Unit, rule: Promotion | LateAdd):
+        self.unit = unit
+        self.name = "promote" if isinstance(rule, Promotion) else "late"
+        self.format, self.rounding = rule.format, rule.rounding
+        self.partial = as_float(unit.result.format)
+        addend = unit.operands.addend
+        # A promotion's addend is a number of the register's format, and becomes one of its codes as it enters.
+        own = addend is None or isinstance(rule, Promotion) or addend == rule.format
+        self.start: FloatFormat | None = None if own or addend is None else as_float(addend)
+        self.flush = isinstance(rule, LateAdd) and rule.flush
+        scale = unit.scale
+        self.scales: tuple[Format, ...] = ()
+        if scale is not None and scale.at == "promotion":
+            self.scales = scale.a.format, scale.b.format
+
+    @property
+    def groups(self) -> int:
+        """How many groups' sums are one partial sum."""
+        groups = self.unit.restart
+        if groups is None:
+            raise TypeError(f"{self.unit.name} must start again after some groups")
+        return groups
+
+    @property
+    def code_bits(self) -> int:
+        """Bits of what is kept: a code of either format."""
+        return max(self.format.bits, 0 if self.start is None else self.start.bits)
+
+    @property
+    def x(self) -> NumberRange:
+        """The numbers that are kept."""
+        own = NumberRange.of_code(self.format, self.format)
+        if self.start is None:
+            return own
+        first = NumberRange.of_code(self.start, self.format)
+        return NumberRange(max(own.bits, first.bits), min(own.low, first.low), max(own.high, first.high))
+
+    @property
+    def scaled(self) -> PairRanges:
+        """The partial sum times its scale."""
+        return PairRanges(self.partial, self.format)
+
+    @property
+    def y(self) -> NumberRange:
+        """The partial sums, scaled where they are."""
+        if self.scales:
+            return NumberRange.of_product(self.scaled, self.format)
+        return NumberRange.of_code(self.partial, self.format)
+
+    def operands(self) -> StructLayout:
+        """Codes without padding; `starts`: what is kept is the code that it began with, in a format of its own."""
+        scales = {f"scale_{side}": unsigned(fmt.container_bits) for side, fmt in zip("ab", self.scales, strict=False)}
+        starts = {} if self.start is None else {"starts": 1}
+        return StructLayout({"register": self.code_bits, **starts, "partial": self.partial.bits, **scales})
+
+    def entering(self, m: Module, code: Value) -> Value:
+        """The code that is kept at first, of an addend's container."""
+        addend = as_float(self.unit.operands.addend or self.format)
+        code = code[addend.padding :]
+        if self.unit.operands.zeros == "positive":
+            nonzero = code[:-1].any()
+            if self.flush and addend.subnormals:
+                nonzero = code[addend.fraction_bits : -1].any()
+            code = Mux(nonzero, code, 0)
+        if self.start is not None or addend == self.format:
+            return code
+        m.submodules.addend_number = number = NumberDecode(addend, self.format)
+        m.submodules.addend_rounded = rounded = RoundedNumber(self.format, number.range, self.rounding, "ieee")
+        m.d.comb += [number.code.eq(code), *assign(rounded.i, number.o)]
+        return rounded.o.code
+
+
+def accumulation(unit: Unit) -> Accumulation | None:
+    """What a unit adds after a group's sum; None where there is nothing."""
+    if unit.promotion is not None:
+        return Accumulation(unit, unit.promotion)
+    match unit.late:
+        case LateAdd() as rule:
+            return Accumulation(unit, rule)
+        case LateInWindow() | None:
+            return None
+        case _:
+            assert_never(unit.late)
+
+
+class AccumulateDecode(DatapathStep):
+    """What is kept, and the partial sum times its scale, as numbers."""
+
+    def __init__(self, what: Accumulation):
+        self.what = what
+        o = StructLayout({"x": what.x.layout, "y": what.y.layout})
+        super().__init__(f"{what.name}.decode", what.operands(), o, {"x", "y"})
+
+    def compute(self, m: Module) -> None:
+        """Drive both numbers."""
+        self._kept(m)
+        if self.what.scales:
+            self._scaled(m)
+        else:
+            m.submodules.partial = partial = NumberDecode(self.what.partial, self.what.format)
+            m.d.comb += [partial.code.eq(self.i.partial), *assign(self.o.y, partial.o)]
+
+    def _kept(self, m: Module) -> None:
+        what = self.what
+        m.submodules.register = own = NumberDecode(what.format, what.format)
+        m.d.comb += [own.code.eq(self.i.register[: what.format.bits]), *self._widened(own)]
+        if what.flush and what.format.subnormals:
+            with m.If(~own.o.sig[-1]):
+                m.d.comb += self.o.x.sig.eq(0)
+        if what.start is None:
+            return
+        m.submodules.start = start = NumberDecode(what.start, what.format)
+        m.d.comb += start.code.eq(self.i.register[: what.start.bits])
+        with m.If(self.i.starts):
+            m.d.comb += self._widened(start)
+            if what.flush and what.start.subnormals:
+                nonzero = self.i.register[what.start.fraction_bits : what.start.bits - 1].any()
+                with m.If(~nonzero):
+                    m.d.comb += [self.o.x.sig.eq(0), self.o.x.exp.eq(start.range.low)]
+
+    def _widened(self, number: NumberDecode) -> list[object]:
+        """The number that is kept, from a decoder's, with room below."""
+        x, o, room = self.o.x, number.o, self.what.x.bits - number.range.bits
+        return [
+            x.sign.eq(o.sign), x.exp.eq(o.exp), x.sig.eq(o.sig << room), x.nan.eq(o.nan), x.inf.eq(o.inf),
+        ]  # fmt: skip
+
+    def _scaled(self, m: Module) -> None:
+        what = self.what
+        a, b = what.scales
+        factors = []
+        for side, fmt in (("a", a), ("b", b)):
+            m.submodules[f"scale_{side}"] = decode = decoder(fmt)
+            m.d.comb += decode.code.eq(getattr(self.i, f"scale_{side}"))
+            factors.append(decode.o)
+        scale = self._product(m, "scale", PairRanges(a, b), factors[0], factors[1])
+        m.submodules.scale_rounded = rounded = RoundedNumber(what.format, scale.range, what.rounding, "ieee")
+        m.submodules.scale = decode = FloatDecode(what.format, padded=False)
+        m.submodules.partial = partial = FloatDecode(what.partial, padded=False)
+        m.d.comb += [
+            *assign(rounded.i, scale.o),
+            decode.code.eq(rounded.o.code),
+            partial.code.eq(self.i.partial),
+        ]
+        scaled = self._product(m, "partial", what.scaled, partial.o, decode.o)
+        m.d.comb += assign(self.o.y, scaled.o)
+
+    def _product(self, m: Module, name: str, n: PairRanges, a: PureInterface, b: PureInterface) -> ProductNumber:
+        """The product of two decoded numbers."""
+        m.submodules[f"{name}_product"] = product = LaneProduct(n)
+        m.submodules[f"{name}_number"] = number = ProductNumber(n, self.what.format)
+        m.d.comb += [
+            *assign(product.a, a),
+            *assign(product.b, b),
+            *assign(number.term, product.term),
+            *assign(number.special, product.special),
+        ]
+        return number
+
+
+class AccumulateAlign(DatapathStep):
+    """Both numbers aligned."""
+
+    def __init__(self, what: Accumulation, adder: FloatAdder, before: StructLayout):
+        self.adder = adder
+        o = adder.aligned()
+        super().__init__(f"{what.name}.align", before, o, o.members)
+
+    def compute(self, m: Module) -> None:
+        """Drive both aligned numbers."""
+        self.adder.align(m, self.i.x, self.i.y, self.o, "pair")
+
+
+class AccumulateSum(DatapathStep):
+    """The exact sum of both."""
+
+    def __init__(self, what: Accumulation, adder: FloatAdder):
+        self.adder = adder
+        o = adder.target.before()
+        super().__init__(f"{what.name}.sum", adder.aligned(), o, o.members)
+
+    def compute(self, m: Module) -> None:
+        """Drive the total."""
+        self.adder.sum(m, self.i, self.o)
+
+
+def accumulator(what: Accumulation, cuts: Sequence[str]) -> Datapath:
+    """The adder of what is kept and a partial sum: `Accumulation.operands` in, `result_layout` out."""
+    adder = FloatAdder(what.format, what.rounding, what.x, what.y, what.flush)
+    decode = AccumulateDecode(what)
+    steps = [
+        decode,
+        AccumulateAlign(what, adder, decode.gives),
+        AccumulateSum(what, adder),
+        Magnitude(adder.target, f"{what.name}.magnitude"),
+        Normalize(adder.target, f"{what.name}.normalize"),
+        Round(adder.target, what.name),
+    ]
+    return Datapath(steps, cuts)

@@ -1,0 +1,323 @@
+"""An exact sum in hardware: products in one integer wide enough for all, rounded at the end, or after each group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import gcd
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.lib.data import ArrayLayout, Layout, StructLayout
+
+from hwsim.formats import FixedFormat, FloatFormat
+from hwsim.spec import ExactSum, Unit
+from hwsim.spec.keys import Number
+
+from .decode import FixedDecode, FloatDecode, decode_factors, scale_exponents
+from .fixed import RoundFixed
+from .layouts import SPECIAL, factor_layout, factors_layout
+from .multiply import LaneProduct
+from .normalize import Encode, Magnitude, Normalize, ResultTarget, Round
+from .numbers import FieldRange, ProductRanges, most_sig, signed_shape
+from .rounded import Each
+from .step import Datapath, DatapathStep, assign, connect, flat
+from .sum import balanced
+
+# Groups of a sum without end are at most 2^40: at a billion a second, 18 minutes of nothing else.
+ENDLESS = 40
+PRODUCT = 2  # the least exponent of a product other than zero, of factors that count from 1
+
+
+def lacks(rule: ExactSum) -> Iterator[str]:
+    """The settings of an exact sum that the RTL does not have: none."""
+    yield from ()
+
+
+class ExactRanges(ProductRanges):
+    """The ranges of a unit's exact sums, which are integers in units of 2^unit_exp.
+
+    length: neighbouring lanes that share both scales; their products are summed before they are scaled.
+    Raises TypeError for a unit of another method.
+    """
+
+    def __init__(self, unit: Unit):
+        super().__init__(unit)
+        if not isinstance(unit.sum, ExactSum):
+            raise TypeError(f"{unit.name} must sum exactly, not by method {unit.sum.method}")
+        self.rule, self.result = unit.sum, unit.result.format
+        self.carries = unit.sum.rounded == "end"
+        self.addend = self.group_addend
+        self.length = gcd(*(-(-self.lanes // blocks) for blocks in self.scale_blocks)) if self.scales else self.lanes
+        self.product_unit = PRODUCT - self.product_fraction_bits - self.product_bias
+        units = [self.product_unit, *(_quantum(fmt) for fmt in self.addends)]
+        self.unit_exp = min(units)
+        self.most = self._most()
+
+    @property
+    def addends(self) -> list[Number]:
+        """The formats of codes that a group's sum begins with."""
+        partial = [] if self.carries else [self.result]
+        return partial if self.addend is None else [self.addend, *partial]
+
+    @property
+    def local_most(self) -> int:
+        """The largest product, in units of 2^product_unit, not scaled."""
+        return self.most_product << self.product_most - self.scale_most - PRODUCT
+
+    @property
+    def groups_bits(self) -> int:
+        """Bits by which an exact sum of many groups is longer than that of one."""
+        instruction = self.unit.instruction
+        if not self.carries:
+            return 0
+        most = self.unit.restart or (None if instruction.chain else instruction.groups)
+        return ENDLESS if most is None else most.bit_length()
+
+    def _most(self) -> int:
+        group = self.lanes * self.local_most << self.scale_most + self.product_unit - self.unit_exp
+        return (group << self.groups_bits) + sum(_largest(fmt, self.unit_exp) for fmt in self.addends)
+
+    @property
+    def total(self) -> StructLayout:
+        """The sum so far: an integer, its sign where it is zero, and what is special."""
+        return StructLayout({"total": signed_shape(-self.most, self.most), "zero_sign": 1, "special": SPECIAL})
+
+
+def _quantum(fmt: Number) -> int:
+    """The exponent of a power of two that every number of a format is a multiple of."""
+    return 1 - FieldRange.of(fmt).bias - fmt.fraction_bits
+
+
+def _largest(fmt: Number, unit_exp: int) -> int:
+    field = FieldRange.of(fmt)
+    return most_sig(fmt) << field.most - field.bias - fmt.fraction_bits - unit_exp
+
+
+class ExactDecode(DatapathStep):
+    """Both factors of every lane, the scales, and what the group begins with as an integer."""
+
+    def __init__(self, n: ExactRanges, carried: StructLayout):
+        self.n = n
+        c = {} if n.addend is None else {"c": unsigned(n.addend.container_bits)}
+        i = StructLayout({**factors_layout(n).members, **c, "carried": carried, "chain": 1})
+        o = _decoded_layout(n)
+        super().__init__("decode", i, o, o.members)
+
+    def compute(self, m: Module) -> None:
+        """Drive the decoded operands."""
+        n, start, c = self.n, self.o.start, self.n.addend
+        decode_factors(m, n, self.i, self.o)
+        scale_nan = scale_exponents(m, n, self.i, self.o)
+        if c is not None:
+            self._begin(m, "c", c, self._input(c, self.i.c[c.padding :]))
+        with m.If(self.i.chain):
+            if n.carries:
+                m.d.comb += [
+                    start.total.eq(self.i.carried.total),
+                    start.zero_sign.eq(self.i.carried.zero_sign),
+                    *assign(start.special, self.i.carried.special),
+                ]
+            else:
+                self._begin(m, "partial", n.result, self.i.carried.code)
+        m.d.comb += [
+            self.o.scale_nan.eq(scale_nan),
+            # The first group of a unit without an addend begins with nothing, which has no sign.
+            self.o.nothing.eq(~self.i.chain if _begins_with_nothing(n.unit) else 0),
+        ]
+
+    def _input(self, fmt: Number, code: Value) -> Value:
+        """The addend; +0 in the place of a zero where the unit drops zeros' signs."""
+        if self.n.unit.operands.zeros == "signed" or isinstance(fmt, FixedFormat):
+            return code
+        return Mux(code[:-1].any(), code, 0)
+
+    def _begin(self, m: Module, name: str, fmt: Number, code: Value) -> None:
+        """Drive the integer of a code."""
+        start = self.o.start
+        decode = FloatDecode(fmt, padded=False) if isinstance(fmt, FloatFormat) else FixedDecode(fmt, padded=False)
+        m.submodules[name] = decode
+        bexp = Signal(decode.o.bexp.shape(), name=f"{name}_places")
+        m.d.comb += [decode.code.eq(code), bexp.eq(decode.o.bexp - 1)]
+        magnitude = Cat(Const(0, _quantum(fmt) - self.n.unit_exp), decode.o.sig) << bexp
+        special = decode.o.inf | decode.o.nan
+        m.d.comb += [
+            start.total.eq(Mux(special, 0, Mux(decode.o.sign, -magnitude, magnitude))),
+            start.zero_sign.eq(decode.o.sign),
+            start.special.nan.eq(decode.o.nan),
+            start.special.positive.eq(decode.o.inf & ~decode.o.sign),
+            start.special.negative.eq(decode.o.inf & decode.o.sign),
+        ]
+
+
+def _begins_with_nothing(unit: Unit) -> bool:
+    """Whether the first group of a sum has no addend, not even +0."""
+    return unit.operands.addend is None and unit.promotion is None and unit.instruction.start == "addend"
+
+
+def _decoded_layout(n: ExactRanges) -> StructLayout:
+    fields: dict[str, Layout] = {
+        "a": ArrayLayout(factor_layout(n.multiplied[0]), n.lanes),
+        "b": ArrayLayout(factor_layout(n.multiplied[1]), n.lanes),
+    }
+    if n.scales:
+        fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes)
+    return StructLayout({**fields, "scale_nan": 1, "nothing": 1, "start": n.total})
+
+
+def _segments_layout(n: ExactRanges, most: int, count: int, name: str) -> StructLayout:
+    """Integers of lanes or of segments, and what the group begins with; `special` and `zero_sign` are the group's."""
+    fields: dict[str, Layout] = {name: ArrayLayout(signed_shape(-most, most), count)}
+    if n.scales:
+        fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes // n.length)
+    return StructLayout({**fields, "start": n.total})
+
+
+class ExactMultiply(DatapathStep):
+    """The product of every lane; special values, and the sign that a sum of zero has."""
+
+    def __init__(self, n: ExactRanges):
+        self.n = n
+        term = StructLayout({"sign": 1, "sig": n.sig_bits, "places": self._places(n)})
+        fields: dict[str, Layout] = {"terms": ArrayLayout(term, n.lanes)}
+        if n.scales:
+            fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes // n.length)
+        o = StructLayout({**fields, "start": n.total})
+        super().__init__("multiply", _decoded_layout(n), o, o.members)
+
+    @staticmethod
+    def _places(n: ExactRanges) -> int:
+        return max(1, (n.product_most - n.scale_most - PRODUCT).bit_length())
+
+    def compute(self, m: Module) -> None:
+        """Drive the products."""
+        n, i, start = self.n, self.i, self.o.start
+        products = [LaneProduct(n) for _ in range(n.lanes)]
+        for lane, product in enumerate(products):
+            m.submodules[f"lane{lane}"] = product
+            m.d.comb += [*assign(product.a, i.a[lane]), *assign(product.b, i.b[lane])]
+            exp: Value = product.term.exp - PRODUCT
+            if n.scales:
+                m.d.comb += product.scale_exp.eq(i.scale_exp[lane])
+                exp = exp - i.scale_exp[lane]
+            to = self.o.terms[lane]
+            m.d.comb += [to.sign.eq(product.term.sign), to.sig.eq(product.term.sig), to.places.eq(exp)]
+        if n.scales:
+            for segment, scale_exp in enumerate(self.o.scale_exp):
+                m.d.comb += scale_exp.eq(i.scale_exp[segment * n.length])
+        signs = Cat(product.term.sign for product in products)
+        special = {
+            field: Cat(getattr(i.start.special, field), *(product.special[field] for product in products)).any()
+            for field in SPECIAL.members
+        }
+        m.d.comb += [
+            start.total.eq(i.start.total),
+            start.zero_sign.eq(self._zero_sign(signs)),
+            start.special.nan.eq(special["nan"] | i.scale_nan),
+            start.special.positive.eq(special["positive"]),
+            start.special.negative.eq(special["negative"]),
+        ]
+
+    def _zero_sign(self, signs: Value) -> Value:
+        """The sign of a sum of exactly zero."""
+        if self.n.rule.zero == "positive":
+            return Const(0)
+        start = self.i.start
+        negative = Mux(start.total.any(), start.total[-1], start.zero_sign)
+        every = signs.all() & (negative | self.i.nothing)
+        some = signs.any() | (negative & ~self.i.nothing)
+        return Mux(every, 1, some & int(self.n.unit.result.rounding == "rd"))
+
+
+class ExactAlign(DatapathStep):
+    """Each product as an integer."""
+
+    def __init__(self, n: ExactRanges, before: StructLayout):
+        super().__init__("align", before, _segments_layout(n, n.local_most, n.lanes, "aligned"), {"aligned"})
+
+    def compute(self, m: Module) -> None:
+        """Drive the integers."""
+        for term, aligned in zip(self.i.terms, self.o.aligned, strict=True):
+            magnitude = (term.sig << term.places)[: len(aligned)]
+            m.d.comb += aligned.eq(Mux(term.sign, -magnitude, magnitude))
+
+
+class ExactTotal(DatapathStep):
+    """The sum of all products, scaled where they are, and of what the group began with."""
+
+    def __init__(self, n: ExactRanges, before: StructLayout, target: StructLayout):
+        self.n = n
+        kept = {"so_far": n.total} if n.carries else {}
+        super().__init__("sum", before, StructLayout({"sum": target, **kept}), {"sum", *kept})
+
+    def compute(self, m: Module) -> None:
+        """Drive the total."""
+        n, i, o = self.n, self.i, self.o
+        parts: list[Value] = [i.start.total]
+        for segment in range(n.lanes // n.length):
+            part = balanced(list(i.aligned[segment * n.length : (segment + 1) * n.length]))
+            scaled = part << i.scale_exp[segment] if n.scales else part
+            parts.append(Cat(Const(0, n.product_unit - n.unit_exp), scaled).as_signed())
+        total = Signal(n.total["total"].shape, name="exact")
+        m.d.comb += total.eq(balanced(parts))
+        for to in (o.sum, o.so_far) if n.carries else (o.sum,):
+            m.d.comb += [to.total.eq(total), to.zero_sign.eq(i.start.zero_sign), *assign(to.special, i.start.special)]
+
+
+class ExactFinish(DatapathStep):
+    """The last step: the code beside what goes on to the next group."""
+
+    def __init__(self, n: ExactRanges, before: StructLayout, part: Encode | RoundFixed):
+        self.n, self.part = n, part
+        kept = dict(n.total.members) if n.carries else {}
+        o = StructLayout({**part.gives.members, **kept})
+        super().__init__("round", before, o, o.members)
+
+    def compute(self, m: Module) -> None:
+        """Drive the code."""
+        m.submodules.rounded = part = self.part
+        m.d.comb += [
+            *connect("round", flat(part.i), flat(self.i.sum)),
+            self.o.code.eq(part.o.code),
+            self.o.nan.eq(part.o.nan),
+        ]
+        if self.n.carries:
+            so_far = self.i.so_far
+            m.d.comb += [
+                self.o.total.eq(so_far.total),
+                self.o.zero_sign.eq(so_far.zero_sign),
+                *assign(self.o.special, so_far.special),
+            ]
+
+
+def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
+    """A group's sum: from operands, and the exact sum or the result so far, to `result_layout` and what goes on."""
+    n = ExactRanges(unit)
+    carried = n.total if n.carries else StructLayout({"code": unsigned(n.result.bits)})
+    multiply = ExactMultiply(n)
+    align = ExactAlign(n, multiply.gives)
+    path: list[DatapathStep] = [ExactDecode(n, carried), multiply, align]
+    if isinstance(n.result, FixedFormat):
+        total = ExactTotal(n, align.gives, n.total)
+        last = RoundFixed(n.result, unit.result, n.total, n.unit_exp)
+        return Datapath([*path, total, ExactFinish(n, total.gives, last)], cuts, carried)
+    target = _target(n, n.result)
+    total = ExactTotal(n, align.gives, target.before())
+    magnitude = Each("magnitude", total.gives, {"sum": Magnitude(target)})
+    normalize = Each("normalize", magnitude.gives, {"sum": Normalize(target)})
+    return Datapath([*path, total, magnitude, normalize, ExactFinish(n, normalize.gives, Round(target))], cuts, carried)
+
+
+def _target(n: ExactRanges, fmt: FloatFormat) -> ResultTarget:
+    """What the total is rounded to."""
+    rule, total = n.unit.result, n.total["total"].shape
+    return ResultTarget(
+        fmt=fmt,
+        rounding=rule.rounding,
+        overflow=rule.overflow,
+        total=total,
+        max_exp=(0, 0),
+        offset=n.unit_exp + total.width - 2 + FieldRange.of(fmt).bias,
+        tiny=rule.tiny,
+        nan=n.nan,
+        zero_sign=True,
+        flush=rule.subnormals == "flush",
+    )

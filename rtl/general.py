@@ -1,0 +1,386 @@
+"""Sums in windows of other kinds than one plain one: their ranges, and the steps up to the windows' sums.
+
+One window or two (even and odd lanes); of products, or of exact sums of some of them that are scaled; zero terms may
+count; the addend may come late, in a window of its own (rtl/latewindow.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.lib.data import ArrayLayout, Layout, StructLayout
+from amaranth.lib.wiring import PureInterface
+
+from hwsim.formats import Format
+from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, Unit, WindowSum
+from hwsim.spec.sums import SubgroupRule
+
+from .decode import FloatDecode, decode_factors, decoder, scale_exponents
+from .layouts import SPECIAL, factor_layout, factors_layout
+from .multiply import LaneProduct
+from .numbers import FieldRange, PairRanges, ProductRanges, as_float, most_sig, signed_shape
+from .step import DatapathStep, assign
+from .sum import balanced
+from .windows import WindowTerm, aligned, aligned_bits, maximum
+
+PRODUCT = 2  # the least exponent of a product, of factors that count from 1
+
+
+class GeneralRanges(ProductRanges):
+    """The ranges of a unit's windows. Exponents are counted so that `bias` taken off gives the real one.
+
+    subgroup: the rule of scaled sums, or None. terms: how many there are beside the addend. windows: one or two.
+    inner: whether an addend, or +0 in its place, is a term of the window. late: the window of a late addend, or None.
+    Raises TypeError for a unit of another method.
+    """
+
+    def __init__(self, unit: Unit):
+        super().__init__(unit)
+        if not isinstance(unit.sum, WindowSum):
+            raise TypeError(f"{unit.name} must sum in a window, not by method {unit.sum.method}")
+        self.rule, self.result = unit.sum, as_float(unit.result.format)
+        self.subgroup: SubgroupRule | None = unit.subgroup
+        self.halves = unit.sum if isinstance(unit.sum, EvenOddSum) else None
+        self.late = unit.late if isinstance(unit.late, LateInWindow) else None
+        self.inner = isinstance(unit.sum, AlignedSum)
+        self.addend = None if self.group_addend is None else as_float(self.group_addend)
+        self.windows = 1 if self.halves is None else 2
+        self.products = PairRanges(*self.multiplied, (), self.limit) if self.subgroup else self
+        self._terms()
+        self._exponents()
+
+    @property
+    def inner_formats(self) -> list[Format]:
+        """The formats of codes that may be the window's addend."""
+        c = [self.addend] if self.addend is not None and self.late is None else []
+        return [*c, self.result] if self.inner else []
+
+    @property
+    def late_formats(self) -> list[Format]:
+        """The formats of codes that may be the late addend: c, and the result of the instruction before."""
+        return [] if self.late is None or self.addend is None else [self.addend, self.result]
+
+    def _terms(self) -> None:
+        if self.subgroup is None:
+            self.terms, self.bias = self.lanes, self.product_bias
+            self.term_exp = (PRODUCT, self.product_most)
+            self.term_fraction_bits, self.term_most = self.product_fraction_bits, self.most_product
+            return
+        a, b = self.scale_formats
+        fields = [FieldRange.of(fmt) for fmt in (a, b)]
+        self.terms, self.bias = self.lanes // self.subgroup.lanes, sum(field.bias for field in fields)
+        self.term_exp = (PRODUCT, sum(field.most for field in fields))
+        # The sum is an integer in units of 2^(PRODUCT - bias - fraction bits) of its products.
+        unit_exp = PRODUCT - self.products.product_bias - self.products.product_fraction_bits
+        self.term_fraction_bits = a.fraction_bits + b.fraction_bits - unit_exp
+        self.sum_most = self.subgroup.lanes * (self.most_product << self.products.product_most - PRODUCT)
+        self.term_most = self.sum_most * most_sig(a) * most_sig(b)
+
+    @property
+    def term_bits(self) -> int:
+        """Bits of a term's significand."""
+        return self.term_most.bit_length()
+
+    def addend_span(self, formats: Sequence[Format]) -> tuple[int, int]:
+        """The ends of the exponents of addends."""
+        moved = [(FieldRange.of(fmt), self.bias - FieldRange.of(fmt).bias) for fmt in formats]
+        return min(1 + by for _, by in moved), max(field.most + by for field, by in moved)
+
+    def _exponents(self) -> None:
+        spans = [self.term_exp, *([self.addend_span(self.inner_formats)] if self.inner else [])]
+        floor = self.rule.max_exp_floor
+        self.floor = None if floor is None else floor + self.bias
+        floors = [] if self.floor is None else [self.floor]
+        self.max_exp = min([low for low, _ in spans] + floors), max([high for _, high in spans] + floors)
+        bits = self.rule.fraction_bits
+        self.aligned_bits = max(
+            aligned_bits(self.term_bits, self.term_fraction_bits, bits),
+            *(aligned_bits(fmt.precision, fmt.fraction_bits, bits) for fmt in self.inner_formats),
+            1,
+        )
+        count = self.terms + self.inner
+        self.total_bits = self.aligned_bits + count.bit_length()
+
+    def addend_layout(self, formats: Sequence[Format]) -> StructLayout:
+        """An addend as a term. there: whether it is one at all."""
+        sig = max(fmt.fraction_bits for fmt in formats) + 1
+        return StructLayout({"sign": 1, "exp": signed_shape(*self.addend_span(formats)), "sig": sig, "there": 1})
+
+    def sums(self) -> StructLayout:
+        """A window's sum, in units of 2^(max_exp - fraction bits); any: whether a term is other than zero."""
+        return StructLayout(
+            {"total": signed_shape(-(1 << self.total_bits - 1), (1 << self.total_bits - 1) - 1), "any": 1,
+             "max_exp": signed_shape(*self.max_exp)}
+        )  # fmt: skip
+
+
+def _addends(n: GeneralRanges) -> dict[str, StructLayout]:
+    inner = {"inner": n.addend_layout(n.inner_formats)} if n.inner else {}
+    outer = {"outer": n.addend_layout(n.late_formats)} if n.late_formats else {}
+    return inner | outer
+
+
+class GeneralDecode(DatapathStep):
+    """Both factors of every lane, the scales, and the addends: of the window, and a late one."""
+
+    def __init__(self, n: GeneralRanges, carried: StructLayout):
+        self.n = n
+        c = {} if n.addend is None else {"c": unsigned(n.addend.container_bits)}
+        i = StructLayout({**factors_layout(n).members, **c, "carried": carried, "chain": 1})
+        o = decoded_layout(n)
+        super().__init__("decode", i, o, o.members)
+
+    def compute(self, m: Module) -> None:
+        """Drive the decoded operands."""
+        n, special = self.n, self.o.special
+        decode_factors(m, n, self.i, self.o)
+        nan = scale_exponents(m, n, self.i, self.o)
+        found: list[dict[str, Value]] = []
+        if n.subgroup is not None:
+            self._scales(m)
+        if n.inner and n.late is None:
+            found.append(self._addend(m, "inner", n.addend, _begins_with_nothing(n.unit)))
+        elif n.inner:
+            zero = FieldRange.of(n.result)
+            m.d.comb += [self.o.inner.exp.eq(1 - zero.bias + n.bias), self.o.inner.there.eq(1)]
+        if n.late_formats:
+            found.append(self._addend(m, "outer", n.addend, False))
+        m.d.comb += [
+            special.nan.eq(nan | Cat(one["nan"] for one in found).any()),
+            special.positive.eq(Cat(one["inf"] & ~one["sign"] for one in found).any()),
+            special.negative.eq(Cat(one["inf"] & one["sign"] for one in found).any()),
+        ]
+
+    def _scales(self, m: Module) -> None:
+        for side, fmt, blocks in zip("ab", self.n.scale_formats, self.n.scale_blocks, strict=True):
+            for block in range(blocks):
+                m.submodules[f"scale_{side}{block}"] = decode = decoder(fmt)
+                m.d.comb += decode.code.eq(getattr(self.i, f"scale_{side}")[block])
+                m.d.comb += assign(getattr(self.o, f"scale_{side}")[block], decode.o)
+
+    def _addend(self, m: Module, name: str, fmt: Format | None, nothing: bool) -> dict[str, Value]:
+        """Drive an addend: the result so far, or c; its sign and class. nothing: whether without c there is none."""
+        n, to = self.n, getattr(self.o, name)
+        partial = self._number(m, f"{name}_partial", n.result, Mux(self.i.chain, self.i.carried.code, 0), to)
+        chosen = partial
+        if fmt is not None:
+            c = self._number(m, f"{name}_c", fmt, self.i.c[fmt.padding :], to)
+            if n.unit.operands.zeros == "positive":
+                c["sign"] = c["sign"] & c["sig"].any()
+            chosen = {key: Mux(self.i.chain, partial[key], c[key]) for key in c}
+        special = chosen["nan"] | chosen["inf"]
+        m.d.comb += [
+            to.sign.eq(chosen["sign"]),
+            to.exp.eq(chosen["exp"]),
+            to.sig.eq(Mux(special, 0, chosen["sig"])),
+            to.there.eq(self.i.chain if nothing else 1),
+        ]
+        return chosen
+
+    def _number(self, m: Module, name: str, fmt: Format, code: Value, to: PureInterface) -> dict[str, Value]:
+        m.submodules[name] = decode = FloatDecode(as_float(fmt), padded=False)
+        exp = Signal(to.exp.shape(), name=f"{name}_exp")
+        m.d.comb += [decode.code.eq(code), exp.eq(decode.o.bexp + (self.n.bias - FieldRange.of(fmt).bias))]
+        sig = Cat(Const(0, len(to.sig) - fmt.fraction_bits - 1), decode.o.sig)
+        return {"sign": decode.o.sign, "exp": exp, "sig": sig, "nan": decode.o.nan, "inf": decode.o.inf}
+
+
+def _begins_with_nothing(unit: Unit) -> bool:
+    """Whether the first group of a sum has no addend, not even +0."""
+    return unit.operands.addend is None and unit.promotion is None and unit.instruction.start == "addend"
+
+
+def decoded_layout(n: GeneralRanges) -> StructLayout:
+    """After decode."""
+    fields: dict[str, Layout] = {
+        side: ArrayLayout(factor_layout(fmt), n.lanes) for side, fmt in zip("ab", n.multiplied, strict=True)
+    }
+    if n.scales:
+        fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes)
+    if n.subgroup is not None:
+        for side, fmt, blocks in zip("ab", n.scale_formats, n.scale_blocks, strict=True):
+            fields[f"scale_{side}"] = ArrayLayout(factor_layout(fmt), blocks)
+    return StructLayout({**fields, **_addends(n), "special": SPECIAL})
+
+
+def terms_layout(n: GeneralRanges) -> StructLayout:
+    """After multiply. zero_sign: of a sum of zero."""
+    term = StructLayout({"sign": 1, "exp": signed_shape(*n.term_exp), "sig": n.term_bits, "nonzero": 1})
+    return StructLayout({"terms": ArrayLayout(term, n.terms), **_addends(n), "special": SPECIAL, "zero_sign": 1})
+
+
+class GeneralMultiply(DatapathStep):
+    """The terms: the product of every lane, or the scaled sum of every subgroup."""
+
+    def __init__(self, n: GeneralRanges):
+        self.n = n
+        super().__init__("multiply", decoded_layout(n), terms_layout(n), {"terms", "special", "zero_sign"})
+
+    def compute(self, m: Module) -> None:
+        """Drive the terms, what is special, and the sign of zero."""
+        n, i, special = self.n, self.i, self.o.special
+        products = [LaneProduct(n.products) for _ in range(n.lanes)]
+        exps: list[Value] = []
+        for lane, product in enumerate(products):
+            m.submodules[f"lane{lane}"] = product
+            m.d.comb += [*assign(product.a, i.a[lane]), *assign(product.b, i.b[lane])]
+            exp = i.a[lane].bexp + i.b[lane].bexp
+            if n.scales:
+                m.d.comb += product.scale_exp.eq(i.scale_exp[lane])
+                exp = exp + i.scale_exp[lane]
+            exps.append(exp)
+        if n.subgroup is None:
+            for to, product, exp in zip(self.o.terms, products, exps, strict=True):
+                m.d.comb += [to.sign.eq(product.term.sign), to.exp.eq(exp), to.sig.eq(product.term.sig)]
+                m.d.comb += to.nonzero.eq(product.term.sig.any())
+            every = [product.special for product in products]
+        else:
+            every = [self._subgroup(m, at, n.subgroup, products) for at in range(n.terms)]
+        m.d.comb += [
+            special.nan.eq(i.special.nan | Cat(one.nan for one in every).any()),
+            special.positive.eq(i.special.positive | Cat(one.positive for one in every).any()),
+            special.negative.eq(i.special.negative | Cat(one.negative for one in every).any()),
+            self.o.zero_sign.eq(self._zero_sign()),
+        ]
+
+    def _zero_sign(self) -> Value:
+        if self.n.rule.zero == "positive":
+            return Const(0)
+        signs = [(term.sign, Const(1)) for term in self.o.terms]
+        signs += [(getattr(self.i, name).sign, getattr(self.i, name).there) for name in _addends(self.n)]
+        every = Cat(sign | ~there for sign, there in signs).all()
+        some = Cat(sign & there for sign, there in signs).any()
+        return Mux(every, 1, some & int(self.n.unit.result.rounding == "rd"))
+
+    def _subgroup(self, m: Module, at: int, rule: SubgroupRule, products: Sequence[LaneProduct]) -> Value:
+        """Drive one scaled sum; what is special about it."""
+        n, to = self.n, self.o.terms[at]
+        own = products[at * rule.lanes : (at + 1) * rule.lanes]
+        blocks = [getattr(self.i, f"scale_{side}") for side in "ab"]
+        scales = [side[at * len(side) // n.terms] for side in blocks]
+        total = Signal(signed_shape(-n.sum_most, n.sum_most), name=f"total{at}")
+        placed: list[Value] = []
+        for product in own:
+            places = Signal(range(n.products.product_most - PRODUCT + 1), name=f"places{at}_{len(placed)}")
+            m.d.comb += places.eq(product.term.exp - PRODUCT)
+            magnitude = (product.term.sig << places)[: len(total)]
+            placed.append(Mux(product.term.sign, -magnitude, magnitude))
+        m.d.comb += total.eq(balanced(placed))
+        inner = {field: Cat(product.special[field] for product in own).any() for field in SPECIAL.members}
+        nan = inner["nan"] | (inner["positive"] & inner["negative"])
+        infinite = inner["positive"] | inner["negative"]
+        signs = Cat(product.term.sign for product in own)
+        sign = Mux(infinite, inner["negative"], Mux(total.any(), total[-1], signs.all()))
+        sign = sign ^ scales[0].sign ^ scales[1].sign
+        magnitude = (total ^ total[-1].replicate(len(total)))[: len(total) - 1] + total[-1]
+        sigs = [scale.sig for scale in scales]
+        zeros = [
+            Mux(infinite, 0, ~total.any()),
+            *(~(sig.any() | scale.inf) for sig, scale in zip(sigs, scales, strict=True)),
+        ]
+        infinities = [infinite, *(scale.inf for scale in scales)]
+        # From left to right: what an infinity meets decides, as does every product after it.
+        nan = nan | scales[0].nan | scales[1].nan | (Cat(infinities).any() & Cat(zeros).any())
+        some = Cat(product.term.sig.any() for product in own).any()
+        cancels = some & sigs[0].any() & sigs[1].any() if rule.cancelled == "count" else Const(0)
+        special = Signal(SPECIAL, name=f"special{at}")
+        m.d.comb += [
+            to.sign.eq(sign),
+            to.exp.eq(scales[0].bexp + scales[1].bexp),
+            to.sig.eq(magnitude * sigs[0] * sigs[1]),
+            to.nonzero.eq(to.sig.any() | cancels),
+            special.nan.eq(nan),
+            special.positive.eq(Cat(infinities).any() & ~sign),
+            special.negative.eq(Cat(infinities).any() & sign),
+        ]
+        return special
+
+
+def _window_terms(n: GeneralRanges, i: PureInterface) -> list[WindowTerm]:
+    """The terms of all windows, the addend last."""
+    low, zeros = n.term_exp[0], n.rule.zero_terms == "count"
+    found = [
+        WindowTerm(term.sign, term.exp, term.sig, n.term_fraction_bits, term.nonzero | zeros, term.nonzero, low)
+        for term in i.terms
+    ]
+    if n.inner:
+        one, nonzero = i.inner, i.inner.sig.any()
+        counts = one.there if zeros else nonzero
+        low = n.addend_span(n.inner_formats)[0]
+        found.append(WindowTerm(one.sign, one.exp, one.sig, len(one.sig) - 1, counts, nonzero, low))
+    return found
+
+
+def _own(n: GeneralRanges, window: int, values: Sequence[WindowTerm]) -> list[WindowTerm]:
+    """The terms of one window."""
+    return list(values[window :: n.windows])
+
+
+def maxima_layout(n: GeneralRanges) -> StructLayout:
+    """After maximum. any: whether a window has a term other than zero."""
+    tops = {"max_exp": ArrayLayout(signed_shape(*n.max_exp), n.windows), "any": ArrayLayout(unsigned(1), n.windows)}
+    return StructLayout({**terms_layout(n).members, **tops})
+
+
+class GeneralMaximum(DatapathStep):
+    """The largest exponent of every window."""
+
+    def __init__(self, n: GeneralRanges):
+        self.n = n
+        super().__init__("maximum", terms_layout(n), maxima_layout(n), {"max_exp", "any"})
+
+    def compute(self, m: Module) -> None:
+        """Drive the maxima."""
+        n = self.n
+        for window in range(n.windows):
+            own = _own(n, window, _window_terms(n, self.i))
+            top = maximum(m, f"window{window}", own, n.max_exp, n.floor)
+            some = Cat(term.nonzero for term in own).any()
+            m.d.comb += [self.o.max_exp[window].eq(top), self.o.any[window].eq(some)]
+
+
+def aligned_layout(n: GeneralRanges) -> StructLayout:
+    """After align: the terms in their windows, the addend last."""
+    kept = {name: shape for name, shape in maxima_layout(n).members.items() if name not in ("terms", "inner")}
+    shape = signed_shape(-(1 << n.aligned_bits - 1), (1 << n.aligned_bits - 1) - 1)
+    return StructLayout({**kept, "aligned": ArrayLayout(shape, n.terms + n.inner)})
+
+
+class GeneralAlign(DatapathStep):
+    """Each term shifted into its window."""
+
+    def __init__(self, n: GeneralRanges):
+        self.n = n
+        super().__init__("align", maxima_layout(n), aligned_layout(n), {"aligned"})
+
+    def compute(self, m: Module) -> None:
+        """Drive the aligned terms."""
+        n, rule = self.n, self.n.rule
+        for at, term in enumerate(_window_terms(n, self.i)):
+            top = self.i.max_exp[at % n.windows]
+            value = aligned(m, f"term{at}", term, top, n.max_exp[1], rule.fraction_bits, rule.lost)
+            m.d.comb += self.o.aligned[at].eq(value)
+
+
+def sums_layout(n: GeneralRanges) -> StructLayout:
+    """After sum: `window0`, and `window1` of two."""
+    kept = {
+        name: shape for name, shape in aligned_layout(n).members.items() if name in ("outer", "special", "zero_sign")
+    }
+    return StructLayout({**kept, **{f"window{at}": n.sums() for at in range(n.windows)}})
+
+
+class GeneralSum(DatapathStep):
+    """The sum of every window, exactly."""
+
+    def __init__(self, n: GeneralRanges):
+        self.n = n
+        super().__init__("sum", aligned_layout(n), sums_layout(n), {f"window{at}" for at in range(n.windows)})
+
+    def compute(self, m: Module) -> None:
+        """Drive the sums."""
+        for at in range(self.n.windows):
+            to, own = getattr(self.o, f"window{at}"), list(self.i.aligned)[at :: self.n.windows]
+            total = balanced(own) if own else Const(0)
+            m.d.comb += [to.total.eq(total), to.any.eq(self.i.any[at]), to.max_exp.eq(self.i.max_exp[at])]

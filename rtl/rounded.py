@@ -1,0 +1,278 @@
+"""Sums by rounded additions in hardware, in a row or as a tree: what `sequential` and `pairwise` share.
+
+A level is additions side by side, in five steps; between levels a sum is a code of the specification's `sum.format`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from amaranth.hdl import Const, Module, Mux, Value, unsigned
+from amaranth.lib.data import ArrayLayout, Layout, StructLayout
+
+from hwsim.formats import FloatFormat
+from hwsim.spec import RoundedSum, Unit
+
+from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
+from .decode import decode_factors, scale_exponents
+from .layouts import factor_layout, factors_layout, result_layout
+from .multiply import LaneProduct
+from .normalize import Magnitude, Normalize, Round
+from .numbers import ProductRanges, as_float
+from .step import Datapath, DatapathStep, assign, connect, flat
+
+# What stands between levels: a code of the format of sums, or a product that is still exact.
+State = dict[str, FloatFormat | NumberRange]
+
+
+class AdditionPlace(NamedTuple):
+    """One addition: the names of its operands, and of its sum."""
+
+    sum: str
+    x: str
+    y: str
+
+
+def layout_of(source: FloatFormat | NumberRange) -> Layout:
+    """The shape of a code, or of a number."""
+    return source.layout if isinstance(source, NumberRange) else unsigned(source.bits)
+
+
+class RoundedRanges(ProductRanges):
+    """The formats of one unit's rounded sums. Raises TypeError for a unit of another method."""
+
+    def __init__(self, unit: Unit):
+        super().__init__(unit)
+        if not isinstance(unit.sum, RoundedSum):
+            raise TypeError(f"{unit.name} must sum by rounded additions, not by method {unit.sum.method}")
+        self.rule = unit.sum
+        self.fmt = unit.sum.format
+        self.result = as_float(unit.result.format)
+        self.addend = None if self.group_addend is None else as_float(self.group_addend)
+        self.product = self.fmt if unit.sum.product == "rounded" else NumberRange.of_product(self, self.fmt)
+
+    @property
+    def products(self) -> State:
+        """What the products are, by name."""
+        return {f"product{lane}": self.product for lane in range(self.lanes)}
+
+
+class RoundedDecode(DatapathStep):
+    """Both factors of every lane, the scales, and what the group starts from, rounded to the format of sums.
+
+    absent: the code that is added where a sum has no addend.
+    """
+
+    def __init__(self, n: RoundedRanges, carried: StructLayout, absent: int):
+        self.n, self.absent = n, absent
+        c = {} if n.addend is None else {"c": unsigned(n.addend.container_bits)}
+        i = StructLayout({**factors_layout(n).members, **c, "carried": carried, "chain": 1})
+        super().__init__("decode", i, decoded_layout(n), decoded_layout(n).members)
+
+    def compute(self, m: Module) -> None:
+        """Drive the decoded operands."""
+        n, c = self.n, self.n.addend
+        decode_factors(m, n, self.i, self.o)
+        start: Value = Const(self.absent, n.fmt.bits)
+        if c is not None:
+            start = self._rounded(m, "c", c, self._input(c, self.i.c[c.padding :]))
+        partial = self._rounded(m, "partial", n.result, self.i.carried.code)
+        m.d.comb += [
+            self.o.scale_nan.eq(scale_exponents(m, n, self.i, self.o)),
+            self.o.sum.eq(Mux(self.i.chain, partial, start)),
+        ]
+
+    def _input(self, fmt: FloatFormat, code: Value) -> Value:
+        """The addend; +0 in the place of what counts as zero where the unit drops zeros' signs."""
+        if self.n.unit.operands.zeros == "signed":
+            return code
+        nonzero = code[:-1].any()
+        if self.n.unit.flushes_addends and fmt.subnormals:
+            nonzero = code[fmt.fraction_bits : -1].any()
+        return Mux(nonzero, code, 0)
+
+    def _rounded(self, m: Module, name: str, fmt: FloatFormat, code: Value) -> Value:
+        """A code of the format of sums."""
+        n = self.n
+        if fmt == n.fmt and not n.rule.flush:
+            return code
+        m.submodules[f"{name}_number"] = number = NumberDecode(fmt, n.fmt)
+        m.submodules[f"{name}_rounded"] = rounded = RoundedNumber(
+            n.fmt, number.range, n.rule.rounding, "ieee", own=fmt == n.fmt, flush=n.rule.flush
+        )
+        m.d.comb += [number.code.eq(code), *assign(rounded.i, number.o)]
+        return rounded.o.code
+
+
+def decoded_layout(n: RoundedRanges) -> StructLayout:
+    """After decode. scale_exp: the sum of both scales' codes, for each lane. sum: what the group starts from."""
+    fields: dict[str, Layout] = {
+        "a": ArrayLayout(factor_layout(n.multiplied[0]), n.lanes),
+        "b": ArrayLayout(factor_layout(n.multiplied[1]), n.lanes),
+    }
+    if n.scales:
+        fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes)
+    return StructLayout({**fields, "scale_nan": 1, "sum": unsigned(n.fmt.bits)})
+
+
+def state_layout(state: Mapping[str, FloatFormat | NumberRange]) -> StructLayout:
+    """What stands between two levels."""
+    return StructLayout({name: layout_of(source) for name, source in state.items()})
+
+
+class RoundedMultiply(DatapathStep):
+    """The product of every lane: exact, or rounded to the format of sums."""
+
+    def __init__(self, n: RoundedRanges):
+        self.n = n
+        o = state_layout({**n.products, "sum": n.fmt})
+        super().__init__("multiply", decoded_layout(n), o, set(n.products))
+
+    def compute(self, m: Module) -> None:
+        """Drive the products."""
+        n = self.n
+        for lane, name in enumerate(n.products):
+            m.submodules[f"lane{lane}"] = product = LaneProduct(n)
+            m.submodules[f"number{lane}"] = number = ProductNumber(n, n.fmt)
+            m.d.comb += [
+                *assign(product.a, self.i.a[lane]),
+                *assign(product.b, self.i.b[lane]),
+                *assign(number.term, product.term),
+                *assign(number.special, product.special),
+            ]
+            if n.scales:
+                m.d.comb += product.scale_exp.eq(self.i.scale_exp[lane])
+            if lane == 0:  # a NaN in any product is one in the sum
+                m.d.comb += number.special.nan.eq(product.special.nan | self.i.scale_nan)
+            to = getattr(self.o, name)
+            if n.product == n.fmt:
+                m.submodules[f"rounded{lane}"] = rounded = RoundedNumber(
+                    n.fmt, number.range, n.rule.rounding, "ieee", flush=n.rule.flush
+                )
+                m.d.comb += [*assign(rounded.i, number.o), to.eq(rounded.o.code)]
+            else:
+                m.d.comb += assign(to, number.o)
+
+
+class AlignPairs(DatapathStep):
+    """The operands of a level's additions, decoded and aligned."""
+
+    def __init__(self, name: str, state: State, adders: Mapping[AdditionPlace, FloatAdder]):
+        self.state, self.adders = state, adders
+        rest = _rest(state, adders)
+        sums = {pair.sum: adder.aligned() for pair, adder in adders.items()}
+        super().__init__(name, state_layout(state), StructLayout({**state_layout(rest).members, **sums}), set(sums))
+
+    def compute(self, m: Module) -> None:
+        """Drive the aligned operands."""
+        for pair, adder in self.adders.items():
+            x, y = (self._number(m, pair, name, adder.fmt) for name in (pair.x, pair.y))
+            adder.align(m, x, y, getattr(self.o, pair.sum), pair.sum)
+
+    def _number(self, m: Module, pair: AdditionPlace, name: str, fmt: FloatFormat) -> Value:
+        """An operand as a number."""
+        source, value = self.state[name], getattr(self.i, name)
+        if isinstance(source, NumberRange):
+            return value
+        m.submodules[f"{pair.sum}_of_{name}"] = decode = NumberDecode(source, fmt)
+        m.d.comb += decode.code.eq(value)
+        return decode.o
+
+
+class SumPairs(DatapathStep):
+    """The exact sums of a level."""
+
+    def __init__(self, name: str, before: StructLayout, adders: Mapping[AdditionPlace, FloatAdder]):
+        self.adders = adders
+        sums = {pair.sum: adder.target.before() for pair, adder in adders.items()}
+        super().__init__(name, before, StructLayout({**before.members, **sums}), set(sums))
+
+    def compute(self, m: Module) -> None:
+        """Drive the totals."""
+        for pair, adder in self.adders.items():
+            adder.sum(m, getattr(self.i, pair.sum), getattr(self.o, pair.sum))
+
+
+class Each(DatapathStep):
+    """A step for each of some fields, side by side. field: of what it gives, which alone goes on; or all of it."""
+
+    def __init__(self, name: str, before: StructLayout, parts: Mapping[str, DatapathStep], field: str = ""):
+        self.parts, self.field = parts, field
+        after = {at: part.gives[field].shape if field else part.gives for at, part in parts.items()}
+        super().__init__(name, before, StructLayout({**before.members, **after}), set(parts))
+
+    def compute(self, m: Module) -> None:
+        """Drive each part."""
+        for at, part in self.parts.items():
+            m.submodules[at] = part
+            m.d.comb += connect(part.name, flat(part.i), flat(getattr(self.i, at)))
+            to = getattr(self.o, at)
+            if self.field:
+                m.d.comb += to.eq(getattr(part.o, self.field))
+            else:
+                m.d.comb += connect(part.name, flat(to), flat(part.o))
+
+
+def _rest(state: State, pairs: Mapping[AdditionPlace, FloatAdder]) -> State:
+    """What no addition of a level takes."""
+    taken = set(chain.from_iterable((pair.x, pair.y) for pair in pairs))
+    return {name: source for name, source in state.items() if name not in taken}
+
+
+def range_of(source: FloatFormat | NumberRange, to: FloatFormat) -> NumberRange:
+    """The range of a code's numbers, or of numbers."""
+    return source if isinstance(source, NumberRange) else NumberRange.of_code(source, to)
+
+
+def additions(
+    name: str, state: State, pairs: Sequence[AdditionPlace], rule: RoundedSum
+) -> tuple[list[DatapathStep], State]:
+    """The five steps of one level, and what stands after it."""
+    fmt = rule.format
+    adders = {
+        pair: FloatAdder(fmt, rule.rounding, range_of(state[pair.x], fmt), range_of(state[pair.y], fmt), rule.flush)
+        for pair in pairs
+    }
+    targets = {pair.sum: adder.target for pair, adder in adders.items()}
+    align = AlignPairs(f"{name}.align", state, adders)
+    total = SumPairs(f"{name}.sum", align.gives, adders)
+    magnitude = Each(f"{name}.magnitude", total.gives, {at: Magnitude(target) for at, target in targets.items()})
+    normalize = Each(f"{name}.normalize", magnitude.gives, {at: Normalize(target) for at, target in targets.items()})
+    rounded = Each(name, normalize.gives, {at: Round(target) for at, target in targets.items()}, "code")
+    after = _rest(state, adders) | {pair.sum: fmt for pair in pairs}
+    return [align, total, magnitude, normalize, rounded], after
+
+
+class RoundResult(DatapathStep):
+    """The group's result: the sum in the result's format, by the result's rules."""
+
+    def __init__(self, n: RoundedRanges):
+        self.n = n
+        o = result_layout(n.result)
+        super().__init__("round", state_layout({"sum": n.fmt}), o, o.members)
+
+    def compute(self, m: Module) -> None:
+        """Drive the code."""
+        n, rule = self.n, self.n.unit.result
+        m.submodules.number = number = NumberDecode(n.fmt, n.result)
+        m.submodules.rounded = rounded = RoundedNumber(
+            n.result, number.range, rule.rounding, rule.overflow,
+            own=n.fmt == n.result, nan=n.nan, tiny=rule.tiny, flush=rule.subnormals == "flush",
+        )  # fmt: skip
+        m.d.comb += [number.code.eq(self.i.sum), *assign(rounded.i, number.o), *assign(self.o, rounded.o)]
+
+
+def rounded_datapath(
+    unit: Unit, cuts: Sequence[str], levels: Iterator[Sequence[AdditionPlace]], absent: int = 0
+) -> Datapath:
+    """A group's sum by levels of additions, the last of which makes `sum`: from operands to `result_layout`."""
+    n = RoundedRanges(unit)
+    carried = StructLayout({"code": unsigned(n.result.bits)})
+    path: list[DatapathStep] = [RoundedDecode(n, carried, absent), RoundedMultiply(n)]
+    state: State = {**n.products, "sum": n.fmt}
+    for index, pairs in enumerate(levels):
+        steps, state = additions(f"add.{index}", state, pairs, n.rule)
+        path += steps
+    return Datapath([*path, RoundResult(n)], cuts, carried)

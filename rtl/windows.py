@@ -1,0 +1,111 @@
+"""Windows of any terms: the largest exponent, terms shifted into the window, and bits cut off a sum.
+
+For what `align` and `sum` are too special: several windows, addends in windows of their own, sums as terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, assert_never
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+
+from hwsim.spec.keys import Lost
+
+from .align import clamp
+from .lost import lost_bits, shifted
+from .numbers import signed_shape
+from .zeros import leading_zeros
+
+
+class WindowTerm(NamedTuple):
+    """A term: (-1)^sign * sig * 2^(exp - fraction_bits).
+
+    counts: whether it takes part in the maximum. nonzero: whether it counts as other than zero.
+    low: its least exponent.
+    """
+
+    sign: Value
+    exp: Value
+    sig: Value
+    fraction_bits: int
+    counts: Value
+    nonzero: Value
+    low: int
+
+
+def maximum(
+    m: Module, name: str, terms: Sequence[WindowTerm], span: tuple[int, int], floor: int | None = None
+) -> Signal:
+    """The largest exponent of the terms that count, and at least `floor`. span: its ends; the lowest for none."""
+    left: list[Value] = [Const(span[0], signed_shape(*span))]
+    left += [Mux(term.counts, term.exp, span[0]) for term in terms]
+    if floor is not None:
+        left.append(Const(floor, signed_shape(*span)))
+    level = 0
+    while len(left) > 1:
+        above: list[Value] = []
+        for at in range(0, len(left) - 1, 2):
+            larger = Signal(signed_shape(*span), name=f"{name}_larger{level}_{at // 2}")
+            m.d.comb += larger.eq(Mux(left[at] > left[at + 1], left[at], left[at + 1]))
+            above.append(larger)
+        left, level = above + left[len(left) // 2 * 2 :], level + 1
+    result = Signal(signed_shape(*span), name=f"{name}_max_exp")
+    m.d.comb += result.eq(left[0])
+    return result
+
+
+def aligned(m: Module, name: str, term: WindowTerm, max_exp: Value, most: int, fraction_bits: int, lost: Lost) -> Value:
+    """A term in units of 2^(max_exp - fraction_bits), signed. most: the largest max_exp."""
+    place = max(fraction_bits, term.fraction_bits)
+    window = Cat(Const(0, place - term.fraction_bits), term.sig)
+    top = max(1, len(term.sig) - term.fraction_bits)
+    difference = Signal(max(1, (most - term.low).bit_length()), name=f"{name}_distance")
+    m.d.comb += difference.eq(max_exp - term.exp)
+    bits = max(1, (fraction_bits + top + lost_bits(lost).guard_bits).bit_length())
+    ones, carry = shifted(window, term.sign, clamp(difference, bits), place - fraction_bits, lost)
+    return ones + carry
+
+
+def aligned_bits(sig_bits: int, term_fraction_bits: int, fraction_bits: int) -> int:
+    """Bits of such a term, its sign counted, and one for what rounding adds."""
+    return max(1, sig_bits - term_fraction_bits + fraction_bits) + 2
+
+
+def cut(m: Module, total: Value, places: Value, lost: Lost) -> Value:
+    """A sum with so many of its low places lost, as `lost` has it of magnitudes; unchanged where `places` is 0."""
+    sign = total[-1]
+    magnitude = Signal(len(total), name="uncut")
+    m.d.comb += magnitude.eq((total ^ sign.replicate(len(total))) + sign)
+    kept, below = Signal(len(total), name="kept"), Signal(len(total), name="below")
+    m.d.comb += [kept.eq(magnitude >> places), below.eq(magnitude - (kept << places)[: len(total)])]
+    # What is lost beside half of the last place that is kept.
+    twice, whole = Cat(Const(0, 1), below), Signal(len(total) + 1, name="whole")
+    m.d.comb += whole.eq((Const(1, 1) << places)[: len(total) + 1])
+    any_lost, is_cut = below.any(), places.any()
+    match lost:
+        case "truncate":
+            up: Value = Const(0)
+        case "floor":
+            up = sign & any_lost
+        case "jam":
+            up = any_lost & ~kept[0]
+        case "rne":
+            up = is_cut & ((twice > whole) | ((twice == whole) & kept[0]))
+        case "rna":
+            up = is_cut & (twice >= whole)
+        case "ones-complement":
+            up = sign & is_cut
+        case _:
+            assert_never(lost)
+    rounded = Signal(len(total) + 1, name="rounded_total")
+    m.d.comb += rounded.eq((kept + up) << places)
+    return Mux(sign, -rounded, rounded)
+
+
+def leading_place(m: Module, magnitude: Value) -> Value:
+    """The place of the leading one; of zero, 0."""
+    is_zero, count = leading_zeros(magnitude)
+    place = Signal(range(len(magnitude) + 1), name="leading")
+    m.d.comb += place.eq(Mux(is_zero, 0, len(magnitude) - 1 - Cat(count)))
+    return place

@@ -1,0 +1,262 @@
+"""Every method and rule of the RTL in Amaranth's simulator, and faults in each, which cases catch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from built_presets import others_soaked
+from cosim.amaranth_play import amaranth_play
+from cosim.mutants import Mutant
+from cosim.plays import recorded
+from odd_units import NAMED, unit
+
+from hwsim.cases.bins.covering import directed
+from hwsim.cases.case import Case
+from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.diagnose import first_difference
+from hwsim.cosim.traffic import Traffic
+from hwsim.rtl import (
+    accumulate,
+    addition,
+    decode,
+    dot_unit,
+    exact,
+    fixed,
+    general,
+    latewindow,
+    multiply,
+    normalize,
+    pairwise,
+    rounded,
+    supports,
+    windows,
+)
+from hwsim.spec import Unit, pipeline, steps
+
+BUILT = [name for name in NAMED if supports(unit(name))]
+# One of each method and rule; the others in the soak.
+ALWAYS = [
+    "chain-f16-mul-add", "chain-flush-fused", "chain-saturate", "chain-dl-mixed", "chain-bare-ru", "chain-fixed",
+    "chain-late-fnuz", "chain-ordered-late", "tree-6-rd", "tree-f16-7", "tree-one-bare", "tree-positive",
+    "exact-zero", "exact-late", "exact-f16-promoted", "exact-scaled-promotion", "integers-saturate", "i12-wrap",
+    "i12-rne", "emulated-backwards", "late-sequential", "bare-from-zero", "fixed-converted", "floored-count",
+    "ieee-zero-rd", "even-odd-wide", "even-odd-add", "even-odd-bare", "late-window-cut", "late-window-total",
+    "late-limited", "count-late", "subgroups-cancelled", "subgroups-signed", "limited-subgroups",
+    "scaled-promotion-f16", "promoted-f16", "bare-promoted", "daz-converted", "flush-positive", "product-limit",
+]  # fmt: skip
+BUSY = Traffic(0.75, 0.7, bursts=True)
+
+
+def test_only_ordered_scales_and_long_codes_are_missing() -> None:
+    missing = {name for name in NAMED if not supports(unit(name))}
+    assert missing == {"ordered-blocks", "exact-mx-ordered", "chain-f64-mixed", "chain-f64-int8"}
+
+
+def count_of(odd: Unit) -> int:
+    """Random cases: as many as a second or two allows."""
+    return max(12, 320 // odd.instruction.lanes)
+
+
+@pytest.mark.quick(cases=1)
+@pytest.mark.parametrize("name", others_soaked(BUILT, ALWAYS))
+def test_every_rule_is_the_models(name: str) -> None:
+    odd = unit(name)
+    built = pipeline(odd)
+    cases = random_cases(odd, count_of(odd), 11)
+    # Back to back, and with gaps and back-pressure, contexts interleaved.
+    plays = [recorded(odd, built, cases), recorded(odd, built, cases[:24], BUSY, shuffled=True)]
+    for play, outcome in zip(plays, amaranth_play(odd, built, *plays), strict=True):
+        assert outcome.mismatches == []
+        assert outcome.results == play.script.planned > 0
+
+
+CUT = ["chain-f16-mul-add", "tree-f16-7", "exact-zero", "even-odd-add", "late-window-cut", "emulated"]
+
+
+@pytest.mark.parametrize("name", CUT)
+@pytest.mark.parametrize("every", [False, True], ids=["one register", "every register"])
+def test_every_cut_returns_the_same(name: str, every: bool) -> None:
+    odd = unit(name)
+    built = pipeline(odd, cuts=steps(odd) if every else (), contexts=3)
+    play = recorded(odd, built, random_cases(odd, 16, 5), BUSY, shuffled=True)
+    (outcome,) = amaranth_play(odd, built, play)
+    assert outcome.mismatches == []
+    assert outcome.results == play.script.planned > 0
+
+
+def fault(name: str, function: Any, old: str, new: str) -> Mutant:
+    return Mutant(name, name, (), function, old, new)
+
+
+# What is broken, in which unit, by which words of the RTL's source.
+FAULTS: dict[str, tuple[str, Any, str, str]] = {
+    "lost bits of an addition": ("chain-f16-rz", addition.FloatAdder.align, '0, "jam")', '0, "truncate")'),
+    "sign of a zero sum": ("chain-rd", addition.pair_specials, 'int(rounding == "rd")', "0"),
+    "infinities that meet": ("chain-f16-mul-add", addition.pair_specials, "(x.inf & x.sign)", "(x.inf & 0)"),
+    "products are not normalised": ("chain-f32", addition._normalized, "(sig << zeros)[: len(sig)]", "sig"),
+    "exponent of a product": ("chain-converted", addition.product_move, "n.sig_bits - 1", "n.sig_bits"),
+    "a NaN scale": ("chain-scaled", rounded.RoundedMultiply.compute, "| self.i.scale_nan", "| 0"),
+    "flushed addends": ("chain-flush-fused", rounded.RoundedDecode._rounded, "flush=n.rule.flush", "flush=False"),
+    "flushed sums": ("chain-flush-fused", rounded.additions, "rule.flush)", "False)"),
+    "an odd product goes first": (
+        "tree-f16-7",
+        pairwise._levels,
+        "left = [pair.sum for pair in pairs] + left[2 * len(pairs) :]",
+        "left = left[2 * len(pairs) :] + [pair.sum for pair in pairs]",
+    ),
+    "no addend is +0": ("tree-6-rd", pairwise._absent, 'rule.rounding != "rd"', 'rule.rounding == "rd"'),
+    "subnormals count": (
+        "daz",
+        decode.FactorDecode.elaborate,
+        "self.o.sig.eq(0)",
+        "self.o.sig.eq(decoded.sig)",
+    ),
+    "signs of zeros": (
+        "window-positive",
+        decode.FactorDecode.elaborate,
+        "self.o.sign.eq(0)",
+        "self.o.sign.eq(decoded.sign)",
+    ),
+    "converted subnormals": ("daz-converted", decode.Converted.elaborate, "Mux(room < zeros, room, zeros)", "zeros"),
+    "magnitude of a negative integer": ("chain-fixed", decode.FixedDecode.elaborate, "flipped + sign", "flipped"),
+    "a product at the limit": ("product-limit", multiply.LaneProduct._exceeds, "- limit -", "- limit - 1 -"),
+    "what is below the least number": (
+        "chain-bare",
+        normalize.Round._nearest,
+        "return nonzero & (more | (binade & least))",
+        "return nonzero & 0",
+    ),
+    "flushed results": ("flush-signed", normalize.Round.compute, "if target.flush and not target.bare", "if False"),
+    "sign of what vanishes": ("flush-positive", normalize.Round._sign, 'target.tiny == "signed"', "True"),
+    "first addend in its own format": (
+        "late-sequential",
+        dot_unit.DotUnit._accumulate,
+        "entering.first | starts.of(context)",
+        "0",
+    ),
+    "late flush": (
+        "exact-late",
+        accumulate.AccumulateDecode._kept,
+        "if what.flush and what.format.subnormals",
+        "if False",
+    ),
+    "partial sums are not scaled": (
+        "scaled-promotion",
+        accumulate.AccumulateDecode.compute,
+        "if self.what.scales",
+        "if False",
+    ),
+    "the first scale": ("narrow-fma", dot_unit.DotUnit._position, "kept.of(payload.context)", "given ^ 0x800000"),
+    "addend of another format": (
+        "promoted-f16",
+        accumulate.Accumulation.entering,
+        "return rounded.o.code",
+        "return code",
+    ),
+    "an exact sum is not carried": (
+        "exact-zero",
+        exact.ExactDecode.compute,
+        "start.total.eq(self.i.carried.total)",
+        "start.total.eq(0)",
+    ),
+    "an exact sum's special values": (
+        "exact-ieee",
+        exact.ExactDecode.compute,
+        "*assign(start.special, self.i.carried.special),",
+        "",
+    ),
+    "sign of an exact zero": ("exact-zero", exact.ExactMultiply._zero_sign, "Mux(every, 1,", "Mux(every, 0,"),
+    "a segment's scale": (
+        "exact-scaled",
+        exact.ExactTotal.compute,
+        "part << i.scale_exp[segment]",
+        "part << i.scale_exp[0]",
+    ),
+    "an integer saturates": ("integers-saturate", fixed.RoundFixed.compute, "most + sign", "most + 1"),
+    "an integer's rounding": ("i12-rne", fixed.RoundFixed._rounded, "below[:-1].any()", "0"),
+    "the odd lanes' maximum": (
+        "even-odd",
+        general.GeneralAlign.compute,
+        "self.i.max_exp[at % n.windows]",
+        "self.i.max_exp[0]",
+    ),
+    "zeros do not count": ("zeros-count", general._window_terms, 'n.rule.zero_terms == "count"', "False"),
+    "sign of a window's zero": ("ieee-zero-rd", general.GeneralMultiply._zero_sign, "Mux(every, 1,", "Mux(every, 0,"),
+    "sums that cancel": (
+        "subgroups-cancelled",
+        general.GeneralMultiply._subgroup,
+        "to.sig.any() | cancels",
+        "to.sig.any()",
+    ),
+    "an infinite scale": (
+        "subgroups-signed",
+        general.GeneralMultiply._subgroup,
+        "*(scale.inf for scale in scales)",
+        "*()",
+    ),
+    "a subgroup's scale": (
+        "subgroups",
+        general.GeneralMultiply._subgroup,
+        "magnitude * sigs[0] * sigs[1]",
+        "magnitude * sigs[0] * 8",
+    ),
+    "a dropped late addend": (
+        "late-window-jam",
+        latewindow.LateSum.compute,
+        "if rule.drop_below is not None",
+        "if False",
+    ),
+    "a late addend of zero": (
+        "late-window-total",
+        latewindow.LateSum.compute,
+        "counts = counts | some",
+        "counts = counts",
+    ),
+    "what both lose": ("late-window-total", windows.cut, "up = sign & any_lost", "up = 0"),
+    "halves in one window": ("even-odd-total", latewindow.CombineHalves.compute, "both[0] + both[1]", "both[0]"),
+}
+
+
+def cases_of(odd: Unit) -> list[Case]:
+    """Random and directed cases that seconds simulate: fewer of integers that are as long as scales make them."""
+    known, some = directed(odd, 1), 40 if odd.sum.method == "exact" and odd.scale is not None else 200
+    return [*random_cases(odd, some, 3), *known[:: max(1, len(known) // some)]]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_caught(name: str) -> None:
+    which, function, old, new = FAULTS[name]
+    odd = unit(which)
+    built = pipeline(odd)
+    play = recorded(odd, built, cases_of(odd))
+    with fault(name, function, old, new).applied():
+        (outcome,) = amaranth_play(odd, built, play)
+    assert outcome.count > 0
+
+
+# The stage that a diagnosis names.
+STAGES = {
+    "lost bits of an addition": "add.",
+    "subnormals count": "decode",
+    "converted subnormals": "decode",
+    "an integer's rounding": "round",
+    "late flush": "late",
+}
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_the_stage_of_a_fault_is_named(name: str) -> None:
+    which, function, old, new = FAULTS[name]
+    odd = unit(which)
+    with fault(name, function, old, new).applied():
+        found = next(one for case in cases_of(odd) if (one := first_difference(odd, case)) is not None)
+    assert found.stage.startswith(STAGES[name])
+
+
+@pytest.mark.parametrize(
+    "name", ["chain-f16-mul-add", "tree-6-rd", "exact-late", "exact-zero", "even-odd-add", "emulated"]
+)
+def test_without_a_fault_no_stage_differs(name: str) -> None:
+    odd = unit(name)
+    assert not [case.id for case in random_cases(odd, 12, 3) if first_difference(odd, case) is not None]
