@@ -17,9 +17,9 @@ from hwsim.spec.conversion import Conversion
 from .converter import DecodeNumber, conversion_target, in_container
 from .decode import FloatDecode
 from .encode import EncodeTarget
-from .normalize import leading_zeros
 from .numbers import as_float
 from .step import DatapathStep, Stage, flat
+from .zeros import leading_zeros
 
 F32 = as_float(get_format("f32"))
 INFINITY, LARGEST = F32.infinity_magnitude or 0, F32.max_magnitude

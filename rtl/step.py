@@ -135,7 +135,7 @@ class Stage(DatapathStep):
     ):
         kept = {field: shape for field, shape in i.members.items() if field not in drops and field not in makes}
         super().__init__(name, i, StructLayout({**kept, **makes}), makes)
-        self.drive, self.makes = drive, dict(makes)
+        self.drive = drive
 
     def compute(self, m: Module) -> None:
         """Drive what this step makes."""
