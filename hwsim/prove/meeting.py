@@ -27,7 +27,10 @@ LEAST_SPAN = 4  # of a number that is looked for
 
 @dataclass(frozen=True)
 class Question:
-    """Whether a claim holds where all assumptions do. met: numbers of the model that it is made of."""
+    """Whether a claim holds where all assumptions do.
+
+    met: numbers of the model that it is made of. show: constants whose values refute it, if any do.
+    """
 
     claim: Term
     assumptions: tuple[Term, ...]
@@ -37,21 +40,26 @@ class Question:
 
 @dataclass
 class MeetingPoints:
-    """Questions about one result of a design. samples: of all that it depends on, and of what the model is asked."""
+    """Questions about one result of a design.
+
+    samples: of all that it depends on, and of what the model is asked. always: what holds in all questions.
+    """
 
     result: Term
     samples: Evaluated
+    always: tuple[Term, ...] = ()
     proved: dict[tuple[int, int, int, tuple[int, ...]], tuple[object, Word]] = field(default_factory=dict)
 
     def decide(self, question: Question, seconds: float) -> Decided:
         """What becomes of a question, in so many seconds."""
         begun = time.monotonic()
-        answer = ask(question.claim, question.assumptions, min(AT_ONCE, seconds), question.show)
+        known = (*self.always, *question.assumptions)
+        answer = ask(question.claim, known, min(AT_ONCE, seconds), question.show)
         if answer.word != "undecided" or seconds <= AT_ONCE:
             return answer
         by = self._by_design(question, begun + seconds)
         left = max(AT_ONCE, begun + seconds - time.monotonic())
-        claim, *assumptions = (substituted(term, by) for term in (question.claim, *question.assumptions))
+        claim, *assumptions = (substituted(term, by) for term in (question.claim, *known))
         answer = ask(claim, assumptions, left, question.show)
         return Decided(answer.word, time.monotonic() - begun, answer.model)
 
@@ -107,7 +115,7 @@ class MeetingPoints:
             sized = Integer(here, number.low, number.high).at(bits)
             equal = same(vector, op(Kind.BV_ADD, sized, value(apart, bits)))
             # The terms are kept: only as long as they are, no other has their numbers.
-            self.proved[key] = (here, vector, known), ask(equal, known, seconds).word
+            self.proved[key] = (here, vector, known), ask(equal, (*self.always, *known), seconds).word
         return self.proved[key][1] == "proved"
 
 

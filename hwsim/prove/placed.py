@@ -175,9 +175,9 @@ class Placing:
         known = tuple(self._is_zero(lane) for lane in others)
         show = tuple({term.id(): term for one in terms.values() for term in one if term.is_const()}.values())
         show += tuple(self.followed.undefined)
-        points = MeetingPoints(result, self._samples(terms))
+        points = MeetingPoints(result, self._samples(terms), known)
         questions = tuple(
-            Question(is_right(result, case.code, self.design.any_nan), (*known, case.condition), case.met, show)
+            Question(is_right(result, case.code, self.design.any_nan), (case.condition,), case.met, show)
             for case in self._cases(lanes)
         )
         return PlacedProducts(lanes, points, questions)
