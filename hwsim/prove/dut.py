@@ -1,181 +1,192 @@
 """A user's design against the specification, with more and more products that are not zero.
 
-The specification is the model's dot product, run on codes that are not known. What is proved of so many products is
-proved of every choice of lanes for them, one after another; what is not, is said.
+The specification is the model's dot product, run on codes that are not known. What is claimed of so many products is
+asked of every choice of lanes for them, one after another; what was not shown is said.
 """
 
 from __future__ import annotations
 
+import resource
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
 from itertools import combinations
 from math import comb
+from pathlib import Path
 
 from hwsim.cosim.dutdesign import DutDesign
+from hwsim.prove.dutcase import counterexample
 from hwsim.prove.logic import Decided, Word
-from hwsim.prove.placed import Lanes, PlacedProducts, Placing, zeros_count
-from hwsim.prove.run import ClaimRow
+from hwsim.prove.placed import Lanes, Placing, RefutedChoice, zeros_count
 from hwsim.prove.unrolled import BeatResult, beat_result
+from hwsim.report.proof import ClaimRow, ProofReport
 from hwsim.words import counted
 
 # What a proof of a user's design takes for granted, in words.
 TRUSTED = (
     "slang and hwsim's adapter, by which ports are fields; Yosys, which writes both as BTOR2",
     "hwsim's reader of BTOR2 and its integers that are not known (hwsim/prove)",
-    "bitwuzla; two-valued logic: a bit that the design leaves undefined is 0 or 1, whichever is worse",
-    "that the model's sum in a window, or exact sum, does not depend on which lanes of a group its products are in, nor "
+    "bitwuzla; two-valued logic: a bit that the design leaves undefined is 0 or 1",
+    "that the model's sum in a window, or exact sum, depends neither on which lanes of a group its products are in nor "
     "on the codes of products that are zero: `hwsim docs proof`",
 )
-MOST_PRODUCTS = 3  # that are not zero, unless another number is asked for
+PRODUCTS = 2  # other than zero that are proved, unless another number is asked for
 
 
 @dataclass(frozen=True)
-class Refuted:
-    """Values of constants with which a design's result is not the model's. lanes: those of the products."""
+class DutAsked:
+    """What is asked of a design.
 
-    lanes: Lanes
-    model: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class DutProof:
-    """What was asked about a user's design, and answered.
-
-    products: so many at most were proved to be right, and -1 where none. left_out: what was not shown. hint: what to
-    change in the design's file. refuted: where it is wrong.
+    products: how many at most that are not zero; None for two, and more as far as the seconds of one claim go.
+    seconds: for each claim. case: where a case goes that shows a refuted claim. tell: called with each row.
     """
 
-    design: str
-    unit: str
-    rows: tuple[ClaimRow, ...]
-    products: int
-    left_out: tuple[str, ...]
-    hint: str = ""
-    refuted: Refuted | None = None
+    products: int | None = None
+    seconds: float = 300.0
+    case: Path | None = None
+    tell: Callable[[ClaimRow], None] = field(default=lambda row: None)
+
+
+def prove_dut(design: DutDesign, asked: DutAsked | None = None, command: str = "") -> ProofReport:
+    """Prove what can be of a design. command: what asks the same again.
+
+    Raises as `beat_result` does, and NotImplementedYet for a unit that the model does not have.
+    """
+    return _DutProof(design, asked or DutAsked(), command).made()
+
+
+class _DutProof:
+    def __init__(self, design: DutDesign, asked: DutAsked, command: str):
+        self.design, self.asked, self.command = design, asked, command
+        self.begun = time.monotonic()
+        self.followed: BeatResult = beat_result(design)
+        self.rows: list[ClaimRow] = []
+        self.notes: list[str] = []
+        self.proved = 0
+        self.refuted: RefutedChoice | None = None
+
+    def made(self) -> ProofReport:
+        """All claims, and what follows."""
+        for row in self.followed.rows:
+            self._add(row)
+        if self.followed.hint:
+            self.notes.append(self.followed.hint)
+        if all(row.holds for row in self.rows):
+            self._products()
+        example = None
+        if self.refuted is not None:
+            example, notes = counterexample(
+                self.design, self.followed, self.refuted, self.rows[-1].name, self.asked.case
+            )
+            self.notes += notes
+        self.notes += [f"not shown: {one}" for one in self._left_out()]
+        return ProofReport(
+            unit=self.design.name,
+            title=f"Proof of {self.design.name} as {self.design.unit.name}",
+            version=version("hwsim"),
+            command=self.command or f"hwsim prove --dut {self.design.dut.path}",
+            rows=tuple(self.rows),
+            seconds=time.monotonic() - self.begun,
+            memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            conclusion=self._conclusion,
+            trusted=TRUSTED,
+            example=example,
+            notes=tuple(self.notes),
+        )
+
+    def _add(self, row: ClaimRow) -> None:
+        self.rows.append(row)
+        self.asked.tell(row)
 
     @property
-    def proved(self) -> bool:
-        """Whether every claim that was made is."""
-        return all(row.word == "proved" for row in self.rows)
+    def _conclusion(self) -> str:
+        if self.proved == self.design.products:
+            return "equal for every beat"
+        return f"equal for every beat with at most {counted(self.proved, 'product')} other than zero"
 
-
-def prove_dut(
-    design: DutDesign,
-    products: int = MOST_PRODUCTS,
-    seconds: float = 300.0,
-    tell: Callable[[ClaimRow], None] = lambda row: None,
-) -> tuple[DutProof, BeatResult]:
-    """Prove what can be of a design, and how it was followed.
-
-    products: at most so many that are not zero. seconds: for each claim. tell: called with each claim that is decided.
-    Raises as `beat_result`, and NotImplementedYet for a unit that the model does not have.
-    """
-    followed = beat_result(design)
-    rows = list(followed.rows)
-    for row in rows:
-        tell(row)
-    found = _Claims(design, followed, seconds)
-    proved, refuted = -1, None
-    if all(row.word == "proved" for row in rows):
-        for count, zeros in _plan(design, products):
-            row, refuted = found.products(count, zeros)
-            rows.append(row)
-            tell(row)
+    def _products(self) -> None:
+        """One product other than zero, two, and so on."""
+        wanted = min(PRODUCTS if self.asked.products is None else self.asked.products, self.design.products)
+        last = self.design.products if self.asked.products is None else wanted
+        for count in range(1, last + 1):
+            left = self.asked.seconds
+            if count > wanted:
+                left -= time.monotonic() - self.begun
+                if left < 1:
+                    return
+            row = self._row(count, left)
+            if count > wanted and row.word == "undecided":
+                self.notes.append(f"{row.name}: undecided in {row.seconds:.0f} s: {row.over}")
+                return
+            self._add(row)
             if row.word != "proved":
-                break
-            proved = max(proved, count) if not zeros else proved
-    return (
-        DutProof(
-            design.name,
-            design.unit.name,
-            tuple(rows),
-            proved,
-            tuple(_left_out(design, followed, proved)),
-            followed.hint,
-            refuted,
-        ),
-        followed,
-    )
+                return
+            self.proved = count
 
-
-def _plan(design: DutDesign, products: int) -> Iterator[tuple[int, bool]]:
-    """How many products, and whether the others are of any codes of which they are zero."""
-    for count in range(1, min(products, design.products) + 1):
-        yield count, False
-        if not zeros_count(design.unit) and count < design.products:
-            yield count, True
-
-
-@dataclass
-class _Claims:
-    design: DutDesign
-    followed: BeatResult
-    seconds: float
-    placing: Placing = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.placing = Placing(self.design, self.followed)
-
-    def products(self, count: int, zeros: bool) -> tuple[ClaimRow, Refuted | None]:
+    def _row(self, count: int, seconds: float) -> ClaimRow:
         """That the result is the model's with so many products of any codes, in any lanes."""
         begun = time.monotonic()
         word: Word = "proved"
-        done, refuted = 0, None
+        done = 0
         for lanes in combinations(range(self.design.products), count):
-            left = begun + self.seconds - time.monotonic()
-            answer = self._choice(lanes, zeros, left) if left > 0 else Decided("undecided", 0.0)
+            left = begun + seconds - time.monotonic()
+            answer = self._choice(lanes, left) if left > 0 else Decided("undecided", 0.0)
             word = answer.word
-            if answer.word == "refuted":
-                refuted = Refuted(lanes, answer.model or {})
-            if answer.word != "proved":
+            if word == "refuted":
+                self.refuted = RefutedChoice(lanes, answer.model or {})
+            if word != "proved":
                 break
             done += 1
-        spent = time.monotonic() - begun
-        return self._row(count, zeros, done, spent, word), refuted
+        choices = comb(self.design.products, count)
+        which = f"{done} of {choices}" if word == "undecided" else str(choices)
+        others = "+0 times +0" if zeros_count(self.design.unit) else "any codes whose product is zero"
+        rest = f"; in the other lanes {others}" if count < self.design.products else ""
+        return ClaimRow(
+            name=counted(count, "product"),
+            words="the result is the model's",
+            over=f"any codes{self._beside} in {which} {'choice' if choices == 1 else 'choices'} of lanes{rest}",
+            solver="bitwuzla",
+            seconds=time.monotonic() - begun,
+            word=word,
+            refuting={} if self.refuted is None else dict(self.refuted.model),
+        )
 
-    def _choice(self, lanes: Lanes, zeros: bool, seconds: float) -> Decided:
+    @cached_property
+    def _placing(self) -> Placing:
+        return Placing(self.design, self.followed)
+
+    def _choice(self, lanes: Lanes, seconds: float) -> Decided:
         end = time.monotonic() + seconds
-        placed: PlacedProducts = self.placing.placed(lanes, zeros)
+        placed = self._placing.placed(lanes, not zeros_count(self.design.unit))
         for question in placed.questions:
             left = end - time.monotonic()
-            if left <= 0:
-                return Decided("undecided", seconds)
-            answer = placed.points.decide(question, left)
+            answer = placed.points.decide(question, left) if left > 0 else Decided("undecided", seconds)
             if answer.word != "proved":
                 return answer
         return Decided("proved", seconds)
 
-    def _row(self, count: int, zeros: bool, done: int, seconds: float, word: Word) -> ClaimRow:
-        choices = comb(self.design.products, count)
-        name = counted(count, "product") + (", zeros" if zeros else "")
-        how = "any zeros" if zeros else "+0 times +0"
-        rest = f"; {how} in the other lanes" if count < self.design.products else ""
-        which = f"{done} of {choices}" if word == "undecided" else f"{choices}"
-        over = f"any codes{self._beside} in {which} choices of lanes{rest}"
-        words = "the result is the model's"
-        return ClaimRow(name, words, over, "bitwuzla", seconds, word)
-
     @property
     def _beside(self) -> str:
-        parts = (["any addend"] if self.design.addend else []) + (["any scales"] if self.design.unit.scale else [])
-        return "".join(f", {part}," for part in [" and ".join(parts)] if part)
+        parts = [*(["addend"] if self.design.addend else []), *(["scales"] if self.design.unit.scale else [])]
+        return f", any {' and '.join(parts)}," if parts else ""
 
-
-def _left_out(design: DutDesign, followed: BeatResult, proved: int) -> Iterator[str]:
-    """What a proof says nothing of."""
-    if proved < design.products:
-        yield f"more than {counted(max(proved, 0), 'product')} other than zero"
-    if zeros_count(design.unit):
-        yield "products of zero other than +0 times +0"
-    if design.unit.scale is not None and design.products > 1:
-        yield "scales other than 1 of blocks whose products are all zero"
-    if followed.alone:
-        yield "a beat that is not alone after a reset"
-    if design.chains:
-        yield "sums of more than one beat"
-    protocol = design.dut.file.protocol
-    if protocol.output_ready is not None or protocol.enable is not None:
-        yield f"cycles in which {protocol.output_ready or protocol.enable} is low"
-    if design.dut.file.contexts > 1:
-        yield "contexts other than 0"
+    def _left_out(self) -> Iterator[str]:
+        """What the proof says nothing of."""
+        design, protocol = self.design, self.design.dut.file.protocol
+        if self.proved < design.products:
+            yield f"more than {counted(self.proved, 'product')} other than zero"
+        if zeros_count(design.unit):
+            yield "products of zero other than +0 times +0"
+        if design.unit.scale is not None and any(len(self.followed.beat[name]) > 1 for name in ("scale_a", "scale_b")):
+            yield "scales other than 1 of blocks whose products are all zero"
+        if self.followed.alone:
+            yield "beats that are not alone, after a reset"
+        if design.chains:
+            yield "sums of more than one beat"
+        held = protocol.output_ready or protocol.enable
+        if held is not None:
+            yield f"cycles in which {held} is low"
+        if design.dut.file.contexts > 1:
+            yield "contexts other than 0"

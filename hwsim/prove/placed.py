@@ -19,7 +19,7 @@ from hwsim.prove.evaluated import Evaluated
 from hwsim.prove.logic import Kind, Term, both, constant, either, op, substituted, true, value
 from hwsim.prove.meeting import MeetingPoints, Question
 from hwsim.prove.specified import Specified, SpecifiedCase, SymbolicOperands, code_of, is_right
-from hwsim.prove.symbolic import Path, paths
+from hwsim.prove.explore import Path, paths
 from hwsim.prove.unrolled import BeatResult
 from hwsim.spec import AlignedSum, ExactSum, Unit
 
@@ -56,6 +56,14 @@ class PlacedProducts:
     lanes: Lanes
     points: MeetingPoints
     questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True)
+class RefutedChoice:
+    """Values of constants with which a design's result is not the model's. lanes: those of the products."""
+
+    lanes: Lanes
+    model: Mapping[str, int]
 
 
 class Placing:

@@ -22,7 +22,8 @@ from hwsim.model.result import ResultRounding
 from hwsim.prove.logic import Kind, Term, both, either, op, value
 from hwsim.prove.relations import holds
 from hwsim.prove.summaries import Called, Place, Summaries
-from hwsim.prove.symbolic import Integer, as_integer, given, paths
+from hwsim.prove.explore import given, paths
+from hwsim.prove.symbolic import Integer, as_integer
 from hwsim.spec import Unit
 
 Codes = Sequence[Any]

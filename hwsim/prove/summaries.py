@@ -16,7 +16,8 @@ from typing import Any
 
 from hwsim.prove.logic import Kind, Term, either, op
 from hwsim.prove.relations import holds
-from hwsim.prove.symbolic import Integer, Path, Truth, given, ite, paths
+from hwsim.prove.explore import Path, given, paths
+from hwsim.prove.symbolic import Integer, Truth, ite
 
 # A place of a function: what has it, and its name there.
 Place = tuple[Any, str]

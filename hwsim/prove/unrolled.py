@@ -32,7 +32,7 @@ from hwsim.prove.logic import (
 )
 from hwsim.prove.machine import Cycle, Machine, cycles
 from hwsim.prove.reach import constants_of
-from hwsim.prove.run import ClaimRow
+from hwsim.report.proof import ClaimRow
 from hwsim.words import counted
 
 MOST_CYCLES = 256  # that a design is followed for
@@ -115,14 +115,20 @@ class _Unrolled:
         if not self._clocked:
             return BeatResult(self.beat, result, 0, False, ())
         words = f"after a reset a beat is taken, and its result comes {counted(found, 'cycle')} later"
-        row = ClaimRow("a beat alone", words, "all operands", "bitwuzla", spent, "proved")
-        alone = BeatResult(self.beat, result, found, True, (row,))
+        row = ClaimRow(
+            name="a beat alone", words=words, over="all operands", solver="bitwuzla", seconds=spent, word="proved"
+        )
+        promises = self.protocol.input_ready is not None or self.protocol.output_valid is not None
+        alone = BeatResult(self.beat, result, found, True, (row,) if promises else ())
         begun = time.monotonic()
         among = self._among(found)
         spent = time.monotonic() - begun
         if among is not None:
             words = "the result depends on nothing but the beat"
-            row = ClaimRow("other beats", words, "any state, any beats before and behind", "terms", spent, "proved")
+            row = ClaimRow(
+                name="other beats", words=words, over="any state, any beats before and behind", solver="terms",
+                seconds=spent, word="proved",
+            )  # fmt: skip
             return BeatResult(self.beat, among, found, False, (*alone.rows, row))
         return self._late(alone, spent) or alone
 
@@ -211,7 +217,9 @@ class _Unrolled:
         if not self._is_of_others(alone.result) or (fits := next(self._independent(alone.cycles), None)) is None:
             return None
         words = f"{counted(alone.cycles, 'cycle')} after a beat the result is that beat's, and no other's"
-        row = ClaimRow("latency", words, "any beats behind", "bitwuzla", spent, "refuted")
+        row = ClaimRow(
+            name="latency", words=words, over="any beats behind", solver="bitwuzla", seconds=spent, word="refuted"
+        )
         hint = f"its latency seems to be {counted(fits, 'cycle')}, not {alone.cycles}: see protocol.cycles"
         return replace(alone, rows=(*alone.rows, row), hint=hint)
 
