@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hwsim.cli.output import say
 from hwsim.errors import ToolMissing
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def proved_dut(
     from hwsim.cosim.dutfile import load_dut
     from hwsim.prove.designs import check_language
     from hwsim.prove.dut import DutAsked, prove_dut
+    from hwsim.report.text import explained_lines, mismatch_lines
 
     dut = load_dut(path)
     check_language(dut)  # before slang, which takes it for bad Verilog
@@ -39,4 +41,7 @@ def proved_dut(
     words += ["--products", str(products)] if products is not None else []
     words += ["--seconds", f"{seconds:g}"] if seconds is not None else []
     asked = DutAsked(products, SECONDS if seconds is None else seconds, case, tell)
-    return prove_dut(dut_design(dut, called=str(path)), asked, shlex.join(words))
+    proof = prove_dut(dut_design(dut, called=str(path)), asked, shlex.join(words))
+    if proof.example is not None:
+        say("\n".join([*mismatch_lines(proof.example), *explained_lines(proof.example)]))
+    return proof

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 
 from hwsim.cosim.adapter import ADAPTER
 from hwsim.cosim.dutdesign import DutDesign
@@ -67,23 +69,48 @@ def _unread(dut: Dut, why: str) -> InputError:
     return InputError(f"{dut.path}: {dut.file.top} cannot be proved: {why}")
 
 
+def _copied(design: DutDesign, folder: Path) -> tuple[list[str], list[str]]:
+    """The sources and the folders of what they include, as copies: Yosys sees no other folder."""
+    dut = design.dut
+    sources, folders = [], []
+    for at, source in enumerate(dut.sources):
+        sources.append(f"source{at}/{source.name}")
+        (folder / sources[-1]).parent.mkdir()
+        shutil.copyfile(source, folder / sources[-1])
+    for at, place in enumerate(dict.fromkeys([*dut.include, *(source.parent for source in dut.sources)])):
+        for file in design.module.files:
+            if file not in dut.sources and file.is_relative_to(place.resolve()):
+                target = folder / f"include{at}" / file.relative_to(place.resolve())
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, target)
+        folders += [f"include{at}"] if (folder / f"include{at}").exists() else []
+    return sources, folders
+
+
 def _written(design: DutDesign, seconds: float) -> tuple[str, str, list[str]]:
     """A design as BTOR2, the edges of its clocks, and its latches."""
     dut = design.dut
-    options = [f'-I"{folder}" ' for folder in dut.include]
-    options += [f"-D{name}={value} " for name, value in dut.file.defines.items()]
-    files = " ".join(f'"{source}"' for source in dut.sources)
     with scratch_folder() as folder:
+        sources, folders = _copied(design, folder)
+        options = [f"-I{place} " for place in folders]
+        options += [f"-D{name}={value} " for name, value in dut.file.defines.items()]
         (folder / "adapter.v").write_text(design.adapter, encoding="utf-8")
-        script = SCRIPT.format(options="".join(options), files=f"{files} adapter.v", top=ADAPTER)
+        files = " ".join(f'"{source}"' for source in [*sources, "adapter.v"])
+        script = SCRIPT.format(options="".join(options), files=files, top=ADAPTER)
         (folder / "script").write_text(script, encoding="utf-8")
         try:
             run_tool(YOSYS, ["-q", "-s", "script"], folder, seconds)
         except FlowFailed as error:
-            found = ERROR.search(str(error))
-            said = f"{found['where']}: {found['what']}" if found and found["where"] else found["what"] if found else error
-            raise _unread(dut, f"Yosys does not read it: {said}") from None
+            raise _unread(dut, f"Yosys does not read it: {_said(str(error))}") from None
         latches = (folder / "latches").read_text(encoding="utf-8").split()
         made = (folder / "design.btor", folder / "clocks")
         text, edges = (path.read_text(encoding="utf-8") for path in made)
         return text, edges, [name.partition("/")[2] for name in latches]
+
+
+def _said(error: str) -> str:
+    """What Yosys complained of, with the name of the file."""
+    found = ERROR.search(error)
+    if found is None:
+        return error
+    return f"{found['where'].partition('/')[2]}: {found['what']}" if found["where"] else found["what"]

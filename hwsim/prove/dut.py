@@ -17,7 +17,7 @@ from math import comb
 from pathlib import Path
 
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.prove.dutcase import counterexample
+from hwsim.prove.dutcase import DesignAsRead, counterexample
 from hwsim.prove.logic import Decided, Word
 from hwsim.prove.placed import Lanes, Placing, RefutedChoice, zeros_count
 from hwsim.prove.unrolled import BeatResult, beat_result
@@ -81,7 +81,8 @@ class _DutProof:
                 self.design, self.followed, self.refuted, self.rows[-1].name, self.asked.case
             )
             self.notes += notes
-        self.notes += [f"not shown: {one}" for one in self._left_out()]
+        else:
+            self.notes += [f"not shown: {one}" for one in self._left_out()]
         return ProofReport(
             unit=self.design.name,
             title=f"Proof of {self.design.name} as {self.design.unit.name}",
@@ -150,7 +151,7 @@ class _DutProof:
             solver="bitwuzla",
             seconds=time.monotonic() - begun,
             word=word,
-            refuting={} if self.refuted is None else dict(self.refuted.model),
+            refuting={} if self.refuted is None else DesignAsRead(self.design, self.followed, self.refuted).named,
         )
 
     @cached_property
@@ -176,7 +177,7 @@ class _DutProof:
         """What the proof says nothing of."""
         design, protocol = self.design, self.design.dut.file.protocol
         if self.proved < design.products:
-            yield f"more than {counted(self.proved, 'product')} other than zero"
+            yield f"beats with more than {counted(self.proved, 'product')} other than zero"
         if zeros_count(design.unit):
             yield "products of zero other than +0 times +0"
         if design.unit.scale is not None and any(len(self.followed.beat[name]) > 1 for name in ("scale_a", "scale_b")):

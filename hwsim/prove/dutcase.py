@@ -58,6 +58,14 @@ class DesignAsRead:
             known[term.symbol()] = [self.refuted.model.get(term.symbol(), 0)] * len(cases)
         return np.array(Evaluated(known).of(self.followed.result), np.int64)
 
+    @property
+    def named(self) -> dict[str, int]:
+        """The codes of the case that refutes, by field and place, but for zeros."""
+        case = self.case()
+        sides = {side: getattr(case, side) for side in ("a", "b", "scale_a", "scale_b")}
+        found = {f"{side}[{at}]": code for side, codes in sides.items() for at, code in enumerate(codes) if code}
+        return {**found, "c": case.c}
+
     def case(self) -> Case:
         """The case that refutes."""
         unit, products = self.design.unit, self.design.products
@@ -91,7 +99,7 @@ def counterexample(
         (expected,), (got,) = expected_codes(design.unit, [first]), read.codes([first]).tolist()
         shrunk = Shrunk(first, expected, got, 1, 1)
     unit, case = design.unit, shrunk.case
-    again, notes = "", list[str]()
+    again, notes = "", [f"the case is the simplest of {counted(shrunk.tried, 'case')} tried"]
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_unit_case(path, unit, case, shrunk.expected, shrunk.got)
@@ -101,7 +109,6 @@ def counterexample(
     mismatch = wrong_result(
         unit, case, shrunk.expected, shrunk.got, suite=claim, driver="proof",
         meaning=interpretation(explained_case(unit, case), shrunk.got),
-        where=f"the simplest of {counted(shrunk.tried, 'case')} tried",
         again=again, explain=explain_command(unit, design.called, case),
     )  # fmt: skip
     return mismatch, tuple(notes)

@@ -15,12 +15,12 @@ from functools import cached_property
 
 from hwsim.prove.evaluated import Evaluated, signed
 from hwsim.prove.logic import Decided, Kind, Term, Word, ask, op, same, substituted, value, width
-from hwsim.prove.reach import nodes_of
+from hwsim.prove.reach import constants_of, nodes_of
 from hwsim.prove.specified import Met
 from hwsim.prove.symbolic import Integer, bits_for
 
 AT_ONCE = 0.4  # seconds after which a question is not tried as it is any more
-MOST_GUESSES = 4  # bit vectors that are tried for a number
+MOST_GUESSES = 12  # bit vectors that are tried for a number
 FEWEST = 12  # samples that a guess is made from
 LEAST_SPAN = 4  # of a number that is looked for
 
@@ -49,6 +49,7 @@ class MeetingPoints:
     samples: Evaluated
     always: tuple[Term, ...] = ()
     proved: dict[tuple[int, int, int, tuple[int, ...]], tuple[object, Word]] = field(default_factory=dict)
+    refuting: list[Evaluated] = field(default_factory=list)
 
     def decide(self, question: Question, seconds: float) -> Decided:
         """What becomes of a question, in so many seconds."""
@@ -63,24 +64,34 @@ class MeetingPoints:
         answer = ask(claim, assumptions, left, question.show)
         return Decided(answer.word, time.monotonic() - begun, answer.model)
 
+    @cached_property
+    def _free(self) -> tuple[Term, ...]:
+        """All constants that samples know: of others a guess does not depend."""
+        known = {term.symbol(): term for term in constants_of([self.result, *self.always])}
+        return tuple(known.values())
+
     def _by_design(self, question: Question, end: float) -> dict[Term, Term]:
         """The model's numbers by the design's bit vectors that stand for them."""
         by: dict[Term, Term] = {}
         for met in question.met:
-            here = substituted(met.number.term, by)
+            if met.number.term in by:
+                continue
+            here = substituted(met.seen.term, by)
             for vector, apart in self._guesses(met):
                 left = end - time.monotonic()
                 if left <= 0:
                     return by
+                if not self._fits_again(met, vector, apart):
+                    continue
                 if self._meets(met, here, vector, apart, by, left):
-                    stands = _standing(met.number, vector, apart)
+                    stands = _standing(met, vector, apart)
                     by[met.number.term] = stands
                     break
         return by
 
     def _guesses(self, met: Met) -> Iterator[tuple[Term, int]]:
         """Bit vectors of the design that seem to be a number and a constant, narrow ones first."""
-        number = met.number
+        number = met.seen
         if number.high - number.low < LEAST_SPAN:
             return
         kept = [at for at in range(self.samples.count) if all(self.samples.of(term)[at] for term in met.given)]
@@ -105,23 +116,37 @@ class MeetingPoints:
     def _vectors(self) -> Sequence[Term]:
         return [term for term in nodes_of([self.result]) if term.sort().is_bv() and not term.is_value()]
 
+    def _fits_again(self, met: Met, vector: Term, apart: int) -> bool:
+        """Whether a guess is not refuted by what refuted another one."""
+        most = 1 << width(vector)
+        for sample in self.refuting:
+            if all(sample.of(term)[0] for term in met.given):
+                (number,), (found,) = sample.of(met.seen.term), sample.of(vector)
+                if (found - signed(number, width(met.seen.term)) - apart) % most:
+                    return False
+        return True
+
     def _meets(self, met: Met, here: Term, vector: Term, apart: int, by: dict[Term, Term], seconds: float) -> bool:
         """Whether a bit vector always is a number and a constant."""
         known = tuple(substituted(term, by) for term in met.given)
         key = here.id(), vector.id(), apart, tuple(term.id() for term in known)
         if key not in self.proved:
-            number = met.number
-            bits = width(vector)
+            number, bits = met.seen, width(vector)
             sized = Integer(here, number.low, number.high).at(bits)
             equal = same(vector, op(Kind.BV_ADD, sized, value(apart, bits)))
             # The terms are kept: only as long as they are, no other has their numbers.
-            self.proved[key] = (here, vector, known), ask(equal, (*self.always, *known), seconds).word
+            answer = ask(equal, (*self.always, *known), seconds, self._free)
+            if answer.model is not None:
+                self.refuting.append(Evaluated({name: [number] for name, number in answer.model.items()}))
+            self.proved[key] = (here, vector, known), answer.word
         return self.proved[key][1] == "proved"
 
 
-def _standing(number: Integer, vector: Term, apart: int) -> Term:
-    """The term of a number, made of a bit vector that is it and a constant: low + ((vector - apart - low) mod 2^bits)."""
-    bits, wide = width(vector), max(width(vector), bits_for(number.low, number.high)) + 2
+def _standing(met: Met, vector: Term, apart: int) -> Term:
+    """The term of a number, made of a bit vector that it is: low + ((vector - apart - low) mod 2^bits)."""
+    number, bits = met.seen, width(vector)
+    wide = max(bits, bits_for(number.low, number.high)) + 2
     above = op(Kind.BV_SUB, vector, value(apart + number.low, bits))
     whole = op(Kind.BV_ADD, op(Kind.BV_ZERO_EXTEND, above, indices=[wide - bits]), value(number.low, wide))
-    return Integer(whole, number.low, number.high).term
+    found: Integer = Integer(whole, number.low, number.high)
+    return (found if met.less is None else found + met.less).at(width(met.number.term))

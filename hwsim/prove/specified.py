@@ -55,11 +55,17 @@ PLACES: tuple[Place, ...] = (
 
 @dataclass(frozen=True)
 class Met:
-    """A number that the model works out on its way. given: what is known where it does."""
+    """A number that the model works out on its way.
+
+    given: what is known where the model does. seen: the form in which a design may have it. less: what that form
+    lacks; None for nothing.
+    """
 
     name: str
     number: Integer
     given: tuple[Term, ...]
+    seen: Integer
+    less: Integer | None = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,22 @@ def _met(called: Sequence[Called], known: Sequence[Term]) -> Iterator[Met]:
         for number in call.result if isinstance(call.result, tuple) else (call.result,):
             if isinstance(number, Integer) and number.term.id() not in there:
                 there.add(number.term.id())
-                yield Met(call.name, number, call.given)
+                yield Met(call.name, number, call.given, number)
+                sign = getattr(call.arguments[0], "sign", None) if call.name == "align" else None
+                if isinstance(sign, Integer):
+                    yield from _complemented(call, number, sign)
+
+
+def _complemented(call: Called, number: Integer, sign: Integer) -> Iterator[Met]:
+    """A term in the window, of which a negative one is complemented only; the sum adds the one that is missing.
+
+    Its bits are those of the magnitude; or more, and then it is a two's complement.
+    """
+    yield Met(call.name, number, call.given, number - sign, sign)
+    bits = max(number.high, -number.low).bit_length()
+    less = sign * (1 - (1 << bits))
+    if isinstance(less, Integer):
+        yield Met(call.name, number, call.given, (number - less).between(0, (1 << bits) - 1), less)
 
 
 def is_right(got: Term, code: Any, any_nan: FloatFormat | None) -> Term:

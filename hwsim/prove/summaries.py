@@ -25,9 +25,10 @@ Place = tuple[Any, str]
 
 @dataclass(frozen=True)
 class Called:
-    """A call that was summed up: the function's name, what it returned, and what was known where it was made."""
+    """A call that was summed up: the function's name, what it took and returned, and what was known there."""
 
     name: str
+    arguments: tuple[Any, ...]
     result: Any
     given: tuple[Term, ...]
 
@@ -61,7 +62,7 @@ class Summaries:
                 self.called = before
             kept = self.kept[key]
             result = _chosen(kept.results)
-            self.called += [*kept.inner, Called(function.__name__, result, known)]
+            self.called += [*kept.inner, Called(function.__name__, arguments, result, known)]
             return result
 
         return summed_up
