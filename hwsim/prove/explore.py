@@ -22,7 +22,7 @@ class Path(Generic[Result]):
     result: Result
 
 
-_KnownBounds = dict[tuple[int, tuple[bool, ...]], tuple[int, int]]  # of a number, after these answers
+_KnownBounds = dict[tuple[int, int, int, tuple[bool, ...]], tuple[int, int]]  # of a number, after these answers
 
 
 class Explorer:
@@ -30,6 +30,7 @@ class Explorer:
 
     def __init__(self, assumptions: Sequence[Term], answers: Sequence[bool], known: _KnownBounds):
         self.given, self.answers = list(answers), list(answers)
+        self.assumptions = tuple(assumptions)
         self.asked = 0
         self.conditions: list[Term] = []
         self.others: list[list[bool]] = []
@@ -57,6 +58,11 @@ class Explorer:
         self.solver.assert_formula(condition)
         return answer
 
+    @property
+    def holds(self) -> tuple[Term, ...]:
+        """The assumptions, and the answers so far."""
+        return (*self.assumptions, *self.conditions)
+
     def possible(self, term: Term) -> bool:
         """Whether a condition can hold, after the answers that were given."""
         self.solver.push()
@@ -70,7 +76,7 @@ class Explorer:
 
     def bounds(self, number: Any) -> tuple[int, int]:
         """What an integer of hwsim.prove.symbolic can be at least and at most on this path."""
-        key = hash(number), tuple(self.answers[: self.asked])
+        key = number.term.id(), number.low, number.high, tuple(self.answers[: self.asked])
         if key not in self.known:
             self.known[key] = self._least(number), -self._least(-number)
         return self.known[key]
@@ -98,6 +104,11 @@ class Explorer:
 
 
 _running: list[Explorer] = []
+
+
+def given() -> tuple[Term, ...]:
+    """What holds on the path that is being followed: the assumptions, and the answers so far; nothing outside."""
+    return _running[-1].holds if _running else ()
 
 
 def explorer() -> Explorer:

@@ -22,7 +22,7 @@ def manager() -> Any:
 
 
 def constant(name: str, width: int) -> Term:
-    """A bit vector of any value."""
+    """A bit vector of any value; another one at each call, whatever the name."""
     return manager().mk_const(manager().mk_bv_sort(width), name)
 
 
@@ -152,3 +152,8 @@ def possible(terms: Iterable[Term], seconds: float = 60.0) -> bool:
     for term in terms:
         solver.assert_formula(term)
     return bool(solver.check_sat() != bw.Result.UNSAT)
+
+
+def simplified(term: Term) -> Term:
+    """An equal term, in which what is known of it is worked out."""
+    return bw.Bitwuzla(manager(), bw.Options()).simplify_term(term)

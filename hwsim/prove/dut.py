@@ -1,0 +1,193 @@
+"""A user's design against the specification, with more and more products that are not zero.
+
+The specification is the model's dot product, run on codes that are not known. What is claimed of so many products is
+asked of every choice of lanes for them, one after another; what was not shown is said.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
+from itertools import combinations
+from math import comb
+from pathlib import Path
+
+from hwsim.cosim.dutdesign import DutDesign
+from hwsim.prove.dutcase import DesignAsRead, counterexample
+from hwsim.prove.logic import Decided, Word
+from hwsim.prove.placed import Lanes, Placing, RefutedChoice, zeros_count
+from hwsim.prove.unrolled import BeatResult, beat_result
+from hwsim.report.proof import ClaimRow, ProofReport
+from hwsim.words import counted
+
+# What a proof of a user's design takes for granted, in words.
+TRUSTED = (
+    "slang and hwsim's adapter, by which ports are fields; Yosys, which writes both as BTOR2",
+    "hwsim's reader of BTOR2 and its integers that are not known (hwsim/prove)",
+    "bitwuzla; two-valued logic: a bit that the design leaves undefined is 0 or 1",
+    "that the model's sum in a window, or exact sum, depends neither on which lanes of a group its products are in nor "
+    "on the codes of products that are zero: `hwsim docs proof`",
+)
+PRODUCTS = 2  # other than zero that are proved, unless another number is asked for
+
+
+@dataclass(frozen=True)
+class DutAsked:
+    """What is asked of a design.
+
+    products: how many at most that are not zero; None for two, and more as far as the seconds of one claim go.
+    seconds: for each claim. case: where a case goes that shows a refuted claim. tell: called with each row.
+    """
+
+    products: int | None = None
+    seconds: float = 300.0
+    case: Path | None = None
+    tell: Callable[[ClaimRow], None] = field(default=lambda row: None)
+
+
+def prove_dut(design: DutDesign, asked: DutAsked | None = None, command: str = "") -> ProofReport:
+    """Prove what can be of a design. command: what asks the same again.
+
+    Raises as `beat_result` does, and NotImplementedYet for a unit that the model does not have.
+    """
+    return _DutProof(design, asked or DutAsked(), command).made()
+
+
+class _DutProof:
+    def __init__(self, design: DutDesign, asked: DutAsked, command: str):
+        self.design, self.asked, self.command = design, asked, command
+        self.begun = time.monotonic()
+        self.followed: BeatResult = beat_result(design)
+        self.rows: list[ClaimRow] = []
+        self.notes: list[str] = []
+        self.proved = 0
+        self.refuted: RefutedChoice | None = None
+
+    def made(self) -> ProofReport:
+        """All claims, and what follows."""
+        for row in self.followed.rows:
+            self._add(row)
+        if self.followed.hint:
+            self.notes.append(self.followed.hint)
+        if all(row.holds for row in self.rows):
+            self._products()
+        example = None
+        if self.refuted is not None:
+            example, notes = counterexample(
+                self.design, self.followed, self.refuted, self.rows[-1].name, self.asked.case
+            )
+            self.notes += notes
+        else:
+            self.notes += [f"not shown: {one}" for one in self._left_out()]
+        return ProofReport(
+            unit=self.design.name,
+            title=f"Proof of {self.design.name} as {self.design.unit.name}",
+            version=version("hwsim"),
+            command=self.command or f"hwsim prove --dut {self.design.dut.path}",
+            rows=tuple(self.rows),
+            seconds=time.monotonic() - self.begun,
+            memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            conclusion=self._conclusion,
+            trusted=TRUSTED,
+            example=example,
+            notes=tuple(self.notes),
+        )
+
+    def _add(self, row: ClaimRow) -> None:
+        self.rows.append(row)
+        self.asked.tell(row)
+
+    @property
+    def _conclusion(self) -> str:
+        if self.proved == self.design.products:
+            return "equal for every beat"
+        return f"equal for every beat with at most {counted(self.proved, 'product')} other than zero"
+
+    def _products(self) -> None:
+        """One product other than zero, two, and so on."""
+        wanted = min(PRODUCTS if self.asked.products is None else self.asked.products, self.design.products)
+        last = self.design.products if self.asked.products is None else wanted
+        for count in range(1, last + 1):
+            left = self.asked.seconds
+            if count > wanted:
+                left -= time.monotonic() - self.begun
+                if left < 1:
+                    return
+            row = self._row(count, left)
+            if count > wanted and row.word == "undecided":
+                self.notes.append(f"{row.name}: undecided in {row.seconds:.0f} s: {row.over}")
+                return
+            self._add(row)
+            if row.word != "proved":
+                return
+            self.proved = count
+
+    def _row(self, count: int, seconds: float) -> ClaimRow:
+        """That the result is the model's with so many products of any codes, in any lanes."""
+        begun = time.monotonic()
+        word: Word = "proved"
+        done = 0
+        for lanes in combinations(range(self.design.products), count):
+            left = begun + seconds - time.monotonic()
+            answer = self._choice(lanes, left) if left > 0 else Decided("undecided", 0.0)
+            word = answer.word
+            if word == "refuted":
+                self.refuted = RefutedChoice(lanes, answer.model or {})
+            if word != "proved":
+                break
+            done += 1
+        choices = comb(self.design.products, count)
+        which = f"{done} of {choices}" if word == "undecided" else str(choices)
+        others = "+0 times +0" if zeros_count(self.design.unit) else "any codes whose product is zero"
+        rest = f"; in the other lanes {others}" if count < self.design.products else ""
+        return ClaimRow(
+            name=counted(count, "product"),
+            words="the result is the model's",
+            over=f"any codes{self._beside} in {which} {'choice' if choices == 1 else 'choices'} of lanes{rest}",
+            solver="bitwuzla",
+            seconds=time.monotonic() - begun,
+            word=word,
+            refuting={} if self.refuted is None else DesignAsRead(self.design, self.followed, self.refuted).named,
+        )
+
+    @cached_property
+    def _placing(self) -> Placing:
+        return Placing(self.design, self.followed)
+
+    def _choice(self, lanes: Lanes, seconds: float) -> Decided:
+        end = time.monotonic() + seconds
+        placed = self._placing.placed(lanes, not zeros_count(self.design.unit))
+        for question in placed.questions:
+            left = end - time.monotonic()
+            answer = placed.points.decide(question, left) if left > 0 else Decided("undecided", seconds)
+            if answer.word != "proved":
+                return answer
+        return Decided("proved", seconds)
+
+    @property
+    def _beside(self) -> str:
+        parts = [*(["addend"] if self.design.addend else []), *(["scales"] if self.design.unit.scale else [])]
+        return f", any {' and '.join(parts)}," if parts else ""
+
+    def _left_out(self) -> Iterator[str]:
+        """What the proof says nothing of."""
+        design, protocol = self.design, self.design.dut.file.protocol
+        if self.proved < design.products:
+            yield f"beats with more than {counted(self.proved, 'product')} other than zero"
+        if zeros_count(design.unit):
+            yield "products of zero other than +0 times +0"
+        if design.unit.scale is not None and any(len(self.followed.beat[name]) > 1 for name in ("scale_a", "scale_b")):
+            yield "scales other than 1 of blocks whose products are all zero"
+        if self.followed.alone:
+            yield "beats that are not alone, after a reset"
+        if design.chains:
+            yield "sums of more than one beat"
+        held = protocol.output_ready or protocol.enable
+        if held is not None:
+            yield f"cycles in which {held} is low"
+        if design.dut.file.contexts > 1:
+            yield "contexts other than 0"

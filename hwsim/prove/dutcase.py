@@ -1,0 +1,139 @@
+"""A case that shows where a user's design is wrong: made simple, named, and played in a simulator.
+
+The design as it was read answers for itself here: its result is a term, which is worked out for many cases at once.
+What a simulator returns of the simplest one says whether the design was read as simulators read it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.build import BuildFailed
+from hwsim.cosim.casefile import write_unit_case
+from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.run import CosimOptions, run
+from hwsim.cosim.shrink import Shrinker, Shrunk
+from hwsim.cosim.story import interpretation
+from hwsim.cosim.suites import Filter, expected_codes
+from hwsim.errors import InputError, ToolMissing
+from hwsim.formats import Format
+from hwsim.formats.blocks import one_code
+from hwsim.prove.evaluated import Evaluated
+from hwsim.prove.placed import RefutedChoice
+from hwsim.prove.unrolled import BeatResult
+from hwsim.readings import consistent
+from hwsim.report import KnownCause, Mismatch
+from hwsim.report.cases import explain_command, explained_case, wrong_result
+from hwsim.report.text import cause_lines
+from hwsim.words import counted
+
+SEED, NAMED, MOST_NAMES = 1, 400, 3  # of cases that a reading must explain
+SIMULATORS = ("icarus", "verilator")
+
+
+@dataclass(frozen=True)
+class DesignAsRead:
+    """What a design returns, as it was read. refuted: what stood beside the beat, where that counts."""
+
+    design: DutDesign
+    followed: BeatResult
+    refuted: RefutedChoice
+
+    def codes(self, cases: Sequence[Case]) -> np.ndarray:
+        """The results of some cases of one beat: int64[cases]."""
+        known: dict[str, list[int]] = {}
+        for name, terms in self.followed.beat.items():
+            for at, term in enumerate(terms):
+                known[term.symbol()] = [case.c if name == "c" else getattr(case, name)[at] for case in cases]
+        for term in self.followed.undefined:
+            known[term.symbol()] = [self.refuted.model.get(term.symbol(), 0)] * len(cases)
+        return np.array(Evaluated(known).of(self.followed.result), np.int64)
+
+    @property
+    def named(self) -> dict[str, int]:
+        """The codes of the case that refutes, by field and place, but for zeros."""
+        case = self.case()
+        sides = {side: getattr(case, side) for side in ("a", "b", "scale_a", "scale_b")}
+        found = {f"{side}[{at}]": code for side, codes in sides.items() for at, code in enumerate(codes) if code}
+        return {**found, "c": case.c}
+
+    def case(self) -> Case:
+        """The case that refutes."""
+        unit, products = self.design.unit, self.design.products
+        model = self.refuted.model
+
+        def code(fmt: Format, name: str, otherwise: int = 0) -> int:
+            return model[name] << fmt.padding if name in model else otherwise
+
+        def side(name: str, fmt: Format) -> tuple[int, ...]:
+            slots = {lane: f"{name}.{at}" for at, lane in enumerate(self.refuted.lanes)}
+            return tuple(code(fmt, slots.get(lane, f"zero.{name}.{lane}")) for lane in range(products))
+
+        scales: dict[str, tuple[int, ...]] = {}
+        if unit.scale is not None:
+            sides = (("scale_a", unit.scale.a.format), ("scale_b", unit.scale.b.format))
+            for (name, fmt), length in zip(sides, block_lengths(unit), strict=True):
+                blocks = range(max(1, products // length))
+                scales[name] = tuple(code(fmt, f"{name}.{at}", one_code(fmt)) for at in blocks)
+        c = 0 if unit.operands.addend is None else code(unit.operands.addend, "c")
+        return Case("counterexample", side("a", unit.operands.a), side("b", unit.operands.b), c, **scales)
+
+
+def counterexample(
+    design: DutDesign, followed: BeatResult, refuted: RefutedChoice, claim: str, path: Path | None
+) -> tuple[Mismatch, tuple[str, ...]]:
+    """The simplest case as a report has it, and what else is to be said of it. path: where the case is written."""
+    read = DesignAsRead(design, followed, refuted)
+    first = read.case()
+    shrunk = Shrinker(design, read.codes).shrink([first])
+    if shrunk is None:  # only beside what stood beside it, or in bits that the design leaves undefined
+        (expected,), (got,) = expected_codes(design.unit, [first]), read.codes([first]).tolist()
+        shrunk = Shrunk(first, expected, got, 1, 1)
+    unit, case = design.unit, shrunk.case
+    again, notes = "", [f"the case is the simplest of {counted(shrunk.tried, 'case')} tried"]
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_unit_case(path, unit, case, shrunk.expected, shrunk.got)
+        again = shlex.join(["hwsim", "cosim", *design.words, "--case", str(path)])
+        notes.append(_played(design, shrunk, path))
+    notes += cause_lines(_causes(design, read, case))
+    mismatch = wrong_result(
+        unit, case, shrunk.expected, shrunk.got, suite=claim, driver="proof",
+        meaning=interpretation(explained_case(unit, case), shrunk.got),
+        again=again, explain=explain_command(unit, design.called, case),
+    )  # fmt: skip
+    return mismatch, tuple(notes)
+
+
+def _causes(design: DutDesign, read: DesignAsRead, case: Case) -> list[KnownCause]:
+    """Readings of the specification that explain what the design returns."""
+    drawn = random_cases(design.drawn_for, NAMED, SEED)
+    cases = [case, *(one for _, one in Filter(design).take(drawn) if len(one.a) == design.products)]
+    found = consistent(design.unit, cases, read.codes(cases).tolist())[:MOST_NAMES]
+    return [KnownCause(name=one.name, description=one.description, right=one.right, of=one.of) for one in found]
+
+
+def _played(design: DutDesign, shrunk: Shrunk, path: Path) -> str:
+    """What a simulator says of a case that was written."""
+    said = []
+    for simulator in SIMULATORS:
+        try:
+            design.check([simulator])
+            report = run(CosimOptions((design,), (simulator,), case=path, folder=path.with_suffix("")))
+        except (ToolMissing, InputError, BuildFailed) as error:
+            said.append(f"{simulator}: {str(error).splitlines()[0]}")
+            continue
+        page = path.with_suffix("") / "report.html"
+        if report.passed:
+            return f"played on {simulator}: it returns what is expected, so that it does not read the design as Yosys does; {page}"
+        got = report.mismatches[0].got.code if report.mismatches else "no result"
+        same = got == f"{shrunk.got:#0{len(got)}x}"
+        return f"played on {simulator}: {'it returns the same' if same else f'it returns {got}'}; {page}"
+    return f"not played: {'; '.join(said)}"

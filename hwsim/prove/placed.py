@@ -1,0 +1,222 @@
+"""A few products of any codes in a user's design, in chosen lanes; the other lanes hold products of zero."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Literal
+
+from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.wiring import operands_of
+from hwsim.formats import Class, Fields, Format
+from hwsim.formats.blocks import one_code
+from hwsim.model.terms import factor
+from hwsim.prove.evaluated import Evaluated
+from hwsim.prove.explore import Path, paths
+from hwsim.prove.logic import Kind, Term, both, constant, either, op, substituted, true, value
+from hwsim.prove.meeting import MeetingPoints, Question
+from hwsim.prove.specified import Specified, SpecifiedCase, SymbolicOperands, code_of, is_right
+from hwsim.prove.unrolled import BeatResult
+from hwsim.spec import AlignedSum, ExactSum, Unit
+
+SAMPLES, LEAST_SAMPLES, SEED = 96, 24, 1  # cases that guesses are made from, for each choice of operands that are zero
+
+Lanes = tuple[int, ...]
+
+
+def order_counts(unit: Unit) -> bool:
+    """Whether which lane of a group a product is in may count."""
+    match unit.sum:
+        case AlignedSum(subgroup=None) | ExactSum():
+            return False
+        case _:
+            return True
+
+
+def zeros_count(unit: Unit) -> bool:
+    """Whether a product of zero may count by its sign or its exponent."""
+    match unit.sum:
+        case AlignedSum(zero_terms="skip", zero="positive", subgroup=None) | ExactSum(zero="positive"):
+            return False
+        case _:
+            return True
+
+
+@dataclass(frozen=True)
+class PlacedProducts:
+    """Questions about a design with products of any codes in some lanes.
+
+    lanes: theirs. points: of the design's result. questions: they are all answered just if that is the model's.
+    """
+
+    lanes: Lanes
+    points: MeetingPoints
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True)
+class RefutedChoice:
+    """Values of constants with which a design's result is not the model's. lanes: those of the products."""
+
+    lanes: Lanes
+    model: Mapping[str, int]
+
+
+class Placing:
+    """Products in the lanes of a design. followed: what it makes of a beat."""
+
+    def __init__(self, design: DutDesign, followed: BeatResult):
+        self.design, self.unit, self.followed = design, design.unit, followed
+        self.formats: dict[str, Format] = {name: fmt for name, (_, fmt) in operands_of(design.dut).items()}
+        self.specified = Specified(self.unit)
+        self.kept: dict[object, list[SpecifiedCase]] = {}
+        self.free: dict[str, Term] = {}
+
+    # Operands.
+
+    def _any(self, name: str, field: str) -> Term:
+        """A code of any value, without its padding: one of a name, whoever asks."""
+        if name not in self.free:
+            self.free[name] = constant(name, self.formats[field].bits)
+        return self.free[name]
+
+    @property
+    def _addend(self) -> Term:
+        return self._any("c", "c") if self.design.addend else value(0, self.formats["c"].bits)
+
+    def _scales(self, name: str, lanes: Lanes) -> list[Term]:
+        """A scale of any code for each block with a lane, and scales of 1."""
+        fmt, count = self.formats[name], len(self.followed.beat[name])
+        length = block_lengths(self.unit)[name == "scale_b"]
+        free = {lane // length for lane in lanes}
+        one = one_code(fmt) >> fmt.padding
+        return [self._any(f"{name}.{at}", name) if at in free else value(one, fmt.bits) for at in range(count)]
+
+    def _terms(self, lanes: Lanes, zeros: bool) -> dict[str, list[Term]]:
+        """What each field of the beat holds, by element, above its padding."""
+        found: dict[str, list[Term]] = {}
+        for side in ("a", "b"):
+            bits = self.formats[side].bits
+            found[side] = [
+                self._any(f"{side}.{lanes.index(lane)}", side) if lane in lanes
+                else self._any(f"zero.{side}.{lane}", side) if zeros else value(0, bits)
+                for lane in range(self.design.products)
+            ]  # fmt: skip
+        if "c" in self.formats:
+            found["c"] = [self._addend]
+        for name in ("scale_a", "scale_b"):
+            if name in self.formats:
+                found[name] = self._scales(name, lanes)
+        return found
+
+    # The model.
+
+    def _key(self, lanes: Lanes) -> object:
+        """What two choices of lanes have in common of which the model returns the same."""
+        if order_counts(self.unit):
+            return lanes
+        lengths = block_lengths(self.unit) if self.unit.scale is not None else ()
+        groups = {
+            index: group
+            for group in range(self.design.products // self.unit.instruction.lanes)
+            for index in self.unit.instruction.indices(group)
+        }
+        return tuple((groups[lane], *(lane // length for length in lengths)) for lane in lanes)
+
+    def _cases(self, lanes: Lanes) -> list[SpecifiedCase]:
+        key = self._key(lanes)
+        if key not in self.kept:
+            terms = self._terms(lanes, zeros=False)
+            codes = {name: [code_of(self.formats[name], term) for term in one] for name, one in terms.items()}
+            scales = []
+            if self.unit.scale is not None:
+                lengths = block_lengths(self.unit)
+                scales = [
+                    [codes[name][lane // length] for lane in range(self.design.products)]
+                    for name, length in zip(("scale_a", "scale_b"), lengths, strict=True)
+                ]
+            (c,) = codes.get("c", [0])
+            self.kept[key] = self.specified.cases(SymbolicOperands(codes["a"], codes["b"], c, *scales))
+        return self.kept[key]
+
+    # The design.
+
+    def _contained(self, name: str, term: Term) -> Term:
+        padding = self.formats[name].padding
+        return op(Kind.BV_CONCAT, term, value(0, padding)) if padding else term
+
+    def result(self, terms: Mapping[str, Sequence[Term]]) -> Term:
+        """What the design makes of a beat of these fields."""
+        by = {
+            element: self._contained(name, term)
+            for name, elements in self.followed.beat.items()
+            for element, term in zip(elements, terms[name], strict=True)
+        }
+        return substituted(self.followed.result, by)
+
+    def _decoded(self, side: Literal["a", "b"], term: Term) -> list[Path[Fields]]:
+        operands, code = self.unit.operands, code_of(self.formats[side], term)
+        return paths(lambda: factor(operands.factor(side), operands.convert, operands.daz, operands.zeros, code))
+
+    def _is_zero(self, lane: int) -> Term:
+        """That a lane's product is zero, with any codes of which that is so."""
+        zero, finite = [], []
+        sides: tuple[Literal["a", "b"], ...] = ("a", "b")
+        for side in sides:
+            of_class: dict[Class, list[Term]] = {}
+            for path in self._decoded(side, self._any(f"zero.{side}.{lane}", side)):
+                of_class.setdefault(path.result.cls, []).append(path.condition)
+            zero.append(either(*of_class.get(Class.ZERO, [])))
+            special = [condition for cls in (Class.NAN, Class.INFINITY) for condition in of_class.get(cls, [])]
+            finite.append(op(Kind.NOT, either(*special)) if special else true())
+        return either(both(zero[0], finite[1]), both(finite[0], zero[1]))
+
+    def placed(self, lanes: Lanes, zeros: bool) -> PlacedProducts:
+        """Products of any codes in these lanes; in the others products of +0 and +0, or any that are zero."""
+        terms = self._terms(lanes, zeros)
+        result = self.result(terms)
+        others = [lane for lane in range(self.design.products) if lane not in lanes] if zeros else []
+        known = tuple(self._is_zero(lane) for lane in others)
+        show = tuple({term.id(): term for one in terms.values() for term in one if term.is_const()}.values())
+        show += tuple(self.followed.undefined)
+        points = MeetingPoints(result, self._samples(terms), known)
+        questions = tuple(
+            Question(is_right(result, case.code, self.design.any_nan), (case.condition,), case.met, show)
+            for case in self._cases(lanes)
+        )
+        return PlacedProducts(lanes, points, questions)
+
+    # Samples.
+
+    @cached_property
+    def _drawn(self) -> list[Case]:
+        return random_cases(self.design.drawn_for, SAMPLES, SEED)
+
+    def _samples(self, terms: Mapping[str, Sequence[Term]]) -> Evaluated:
+        """All that the questions speak of, in some cases: each of drawn ones, and with some of its operands zero."""
+        names = sorted({term.symbol() for one in terms.values() for term in one if term.is_const()})
+        slots = sum(name.startswith("a.") for name in names)
+        masks = range(1 << slots + 1)
+        count = max(LEAST_SAMPLES, SAMPLES >> max(0, slots - 1))
+        found: dict[str, list[int]] = {name: [] for name in names}
+        for mask, (number, case) in product(masks, enumerate(self._drawn[:count])):
+            for name in names:
+                found[name].append(self._sample(name, case, mask, number))
+        total = len(masks) * count
+        return Evaluated(found | {term.symbol(): [0] * total for term in self.followed.undefined})
+
+    def _sample(self, name: str, case: Case, mask: int, number: int) -> int:
+        """What stands in a place of a beat, in one case; a bit of the mask for each product, and one for the addend."""
+        side, _, place = name.partition(".")
+        if side == "c":
+            return 0 if mask & 1 else case.c >> self.formats["c"].padding
+        if side == "zero":
+            return int(number % 3 == "ab".index(place[0]))  # code 1 is a number, beside a zero
+        codes, at = getattr(case, side), int(place)
+        if side in ("a", "b") and mask >> at + 1 & 1:
+            return 0
+        return int(codes[at % len(codes)] >> self.formats[side].padding)

@@ -1,0 +1,239 @@
+"""One beat through a user's design, register by register: when its result comes, and what it is, as a term.
+
+First the beat is followed alone, after a reset. Then it is followed from any state and among any other beats: where
+nothing but the beat is left in the result, what is proved of it holds for it in any traffic.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from hwsim.cosim.dutdesign import DutDesign
+from hwsim.errors import InputError
+from hwsim.prove.btor import Circuit
+from hwsim.prove.designs import check_language, design_circuit
+from hwsim.prove.followed import packed
+from hwsim.prove.logic import (
+    Term,
+    ask,
+    constant,
+    implies,
+    is_one,
+    negated,
+    part,
+    same,
+    simplified,
+    substituted,
+    value,
+    width,
+)
+from hwsim.prove.machine import Cycle, Machine, cycles
+from hwsim.prove.reach import constants_of
+from hwsim.report.proof import ClaimRow
+from hwsim.words import counted
+
+MOST_CYCLES = 256  # that a design is followed for
+UNNAMED = "dut.input"  # what begins the names of bits that a design leaves undefined
+FIXED = {"first": 1, "last": 1, "context": 0}
+
+
+@dataclass(frozen=True)
+class BeatResult:
+    """What a design makes of one beat.
+
+    beat: constants of the beat's fields, one for each element. result: the container's code. cycles: after the beat.
+    alone: whether it is the result of a beat alone, after a reset; else of one in any state, among any others.
+    rows: what was found out about that. hint: what to change in the design's file; empty where nothing is known.
+    """
+
+    beat: Mapping[str, tuple[Term, ...]]
+    result: Term
+    cycles: int
+    alone: bool
+    rows: tuple[ClaimRow, ...]
+    hint: str = ""
+
+    @cached_property
+    def undefined(self) -> tuple[Term, ...]:
+        """What else the result depends on: bits that the design leaves undefined, or what stood beside the beat."""
+        known = {term.symbol() for terms in self.beat.values() for term in terms}
+        return tuple(term for term in constants_of([self.result]) if term.symbol() not in known)
+
+
+def beat_result(design: DutDesign, seconds: float = 60.0) -> BeatResult:
+    """Follow a beat. seconds: for each question about control.
+
+    Raises InputError for a design that cannot be read, that takes no beat or gives no result in time, or does either in
+    cycles that depend on operands.
+    """
+    check_language(design.dut)
+    return _Unrolled(design, design_circuit(design), seconds).followed()
+
+
+class _Unrolled:
+    def __init__(self, design: DutDesign, circuit: Circuit, seconds: float):
+        self.design, self.circuit, self.seconds = design, circuit, seconds
+        self.machine, self.protocol = Machine.of(circuit), design.dut.file.protocol
+        self.beat: dict[str, tuple[Term, ...]] = {}
+        parts = []
+        for field in design.ports.input.fields:
+            if field.name in FIXED:
+                parts.append(value(FIXED[field.name], field.bits))
+                continue
+            elements = tuple(constant(f"beat.{field.name}.{at}", field.bits) for at in range(field.count))
+            self.beat[field.name] = elements
+            parts += elements
+        self.payload = packed(parts)
+        if self.protocol.kind == "combinational" and circuit.states:
+            raise self._refused(f"it is said to be combinational and has registers ({', '.join(circuit.states)})")
+
+    def _refused(self, why: str) -> InputError:
+        return InputError(f"{self.design.dut.path}: {self.design.dut.file.top} cannot be proved: {why}")
+
+    @property
+    def _clocked(self) -> bool:
+        return self.protocol.kind != "combinational"
+
+    @property
+    def _entering(self) -> dict[str, Term]:
+        return {"i__valid": value(1, 1), "i__payload": self.payload, "o__ready": value(1, 1)} | self._running
+
+    @property
+    def _running(self) -> dict[str, Term]:
+        return {"rst": value(0, 1)} if "rst" in self.circuit.inputs else {}
+
+    def followed(self) -> BeatResult:
+        """The result of a beat in any traffic where nothing else is left in it; else of one alone."""
+        begun = time.monotonic()
+        entered, left = self._alone()
+        found = left - entered
+        spent = time.monotonic() - begun
+        result = self._result(self.run[left])
+        if not self._clocked:
+            return BeatResult(self.beat, result, 0, False, ())
+        words = f"after a reset a beat is taken, and its result comes {counted(found, 'cycle')} later"
+        row = ClaimRow(
+            name="a beat alone", words=words, over="all operands", solver="bitwuzla", seconds=spent, word="proved"
+        )
+        promises = self.protocol.input_ready is not None or self.protocol.output_valid is not None
+        alone = BeatResult(self.beat, result, found, True, (row,) if promises else ())
+        begun = time.monotonic()
+        among = self._among(found)
+        spent = time.monotonic() - begun
+        if among is not None:
+            words = "the result depends on nothing but the beat"
+            row = ClaimRow(
+                name="other beats", words=words, over="any state, any beats before and behind", solver="terms",
+                seconds=spent, word="proved",
+            )  # fmt: skip
+            return BeatResult(self.beat, among, found, False, (*alone.rows, row))
+        return self._late(alone, spent) or alone
+
+    # Alone.
+
+    def _alone(self) -> tuple[int, int]:
+        """The cycles in which a beat enters, and in which its result comes; `run` has them."""
+        self.run: list[Cycle] = []
+        self.registers = {
+            name: term if (first := self.circuit.states[name].initial) is None else first
+            for name, term in self.machine.now.items()
+        }
+        idle = {"i__valid": value(0, 1), "o__ready": value(1, 1)}
+        if self.design.dut.file.reset is not None:
+            for _ in range(self.design.dut.file.reset.cycles):
+                self._step(idle | {"rst": value(1, 1)})
+        while not self._always(self._step(self._entering), "i__ready", "takes a beat"):
+            pass
+        entered = len(self.run) - 1
+        if self.protocol.kind != "stream":
+            for _ in range(self.protocol.cycles or 0):
+                self._step(idle | self._running)
+            if self.protocol.output_valid is not None and not self._always(self.run[-1], "o__valid", "gives a result"):
+                raise self._refused(
+                    f"{self.protocol.output_valid} (protocol.output_valid) is low "
+                    f"{counted(self.protocol.cycles or 0, 'cycle')} after a beat: see protocol.cycles"
+                )
+            return entered, len(self.run) - 1
+        while not self._always(self.run[-1], "o__valid", "gives a result"):
+            self._step(idle | self._running)
+        return entered, len(self.run) - 1
+
+    def _step(self, given: Mapping[str, Term]) -> Cycle:
+        """One more cycle."""
+        if len(self.run) > MOST_CYCLES + (self.protocol.cycles or 0):
+            raise self._refused(f"alone, after a reset, it takes no beat or gives no result in {MOST_CYCLES} cycles")
+        if self.run:
+            at, last = len(self.run), self.run[-1]
+            self.registers = {name: last.of(term) for name, term in self.machine.next.items()}
+        else:
+            at = 0
+        inputs = {name: constant(f"{term.symbol()}@{at}", width(term)) for name, term in self.machine.inputs.items()}
+        inputs |= {name: term for name, term in given.items() if name in inputs}
+        by = {self.machine.now[name]: term for name, term in self.registers.items()}
+        by |= {self.machine.inputs[name]: term for name, term in inputs.items()}
+        self.run.append(Cycle(self.registers, by))
+        return self.run[-1]
+
+    def _always(self, cycle: Cycle, output: str, what: str) -> bool:
+        """Whether an output is high in a cycle, whatever the operands are. Raises InputError where they decide."""
+        high = is_one(cycle.of(self.circuit.outputs[output]))
+        if ask(high, (), self.seconds).word == "proved":
+            return True
+        if ask(negated(high), (), self.seconds).word == "proved":
+            return False
+        raise self._refused(f"in which cycle it {what} depends on operands, or on what registers hold at power-up")
+
+    def _result(self, cycle: Cycle) -> Term:
+        field = next(field for field in self.design.ports.output.fields if field.name == "result")
+        payload = cycle.of(self.circuit.outputs["o__payload"])
+        return simplified(part(payload, field.offset, field.bits))
+
+    # Among others.
+
+    def _among(self, latency: int) -> Term | None:
+        """The result of a beat from any state and among any others; None where it depends on these."""
+        taken = {"o__ready": value(1, 1)} | self._running
+        run = cycles(self.machine, latency + 1, lambda at: taken if at else self._entering)
+        result = self._result(run[latency])
+        if any(self._is_other(term) for term in constants_of([result])):
+            return None
+        if self.protocol.output_valid is not None:
+            accepted = is_one(run[0].of(self.circuit.outputs["i__ready"]))
+            valid = is_one(run[latency].of(self.circuit.outputs["o__valid"]))
+            if ask(implies(accepted, valid), (), self.seconds).word != "proved":
+                return None
+        return result
+
+    def _is_other(self, term: Term) -> bool:
+        return not term.symbol().startswith(("beat.", UNNAMED))
+
+    def _late(self, alone: BeatResult, spent: float) -> BeatResult | None:
+        """Where the promised latency is another beat's: what it seems to be."""
+        if self.protocol.kind != "latency" or self.protocol.output_valid is not None:
+            return None
+        if not self._is_of_others(alone.result) or (fits := next(self._independent(alone.cycles), None)) is None:
+            return None
+        words = f"{counted(alone.cycles, 'cycle')} after a beat the result is that beat's, and no other's"
+        row = ClaimRow(
+            name="latency", words=words, over="any beats behind", solver="bitwuzla", seconds=spent, word="refuted"
+        )
+        hint = f"its latency seems to be {counted(fits, 'cycle')}, not {alone.cycles}: see protocol.cycles"
+        return replace(alone, rows=(*alone.rows, row), hint=hint)
+
+    def _is_of_others(self, result: Term) -> bool:
+        """Whether what stands beside a beat decides its result, or the beat nothing of it."""
+        found = constants_of([result])
+        if not any(term.symbol().startswith("beat.") for term in found):
+            return True
+        others = {term: constant(f"{term.symbol()}'", width(term)) for term in found if self._is_other(term)}
+        return ask(same(result, substituted(result, others)), (), self.seconds).word == "refuted"
+
+    def _independent(self, promised: int) -> Iterator[int]:
+        """Latencies with which the result depends on nothing but the beat, and on some of it."""
+        for other in range(promised + 9):
+            found = self._among(other) if other != promised else None
+            if found is not None and any(term.symbol().startswith("beat.") for term in constants_of([found])):
+                yield other
