@@ -1,4 +1,4 @@
-"""What is synthesised of a unit: its datapath, cut by registers, and the adder of its promotion."""
+"""What is synthesised of a unit: its datapath, cut by registers, and the adder of what follows a group's sum."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ STAGES = {
     "10": ("multiply", "maximum.2", "maximum.4", "maximum", "distance", "align", "sum.3", "sum", "magnitude", "round"),
     "all": None,
 }
-# The same of the adder, whose stages come after those.
-ADDER_STAGES = {
-    "4": ("promote.align", "promote.magnitude", "promote"),
-    "10": ("promote.align", "promote.magnitude", "promote"),
-    "all": None,
-}
+# The same inside every rounded addition of a chain or a tree.
+ADDITION_STAGES = {"4": ("sum",), "10": ("align", "sum", "normalize"), "all": None}
+# The same of the adder of a promotion or a late addend, whose stages come after those.
+ADDER_STAGES = {"4": ("align", "magnitude"), "10": ("align", "magnitude"), "all": None}
 
 
 class FlatModule(NamedTuple):
@@ -34,15 +32,24 @@ def stage_cuts(unit: Unit, stages: str) -> tuple[str, ...]:
     """One of STAGES, as far as a unit's datapath has these steps. Raises ValueError for another name."""
     if stages not in STAGES:
         raise ValueError(f"stages must be one of {', '.join(STAGES)}, not {stages!r}")
-    return _chosen([step for step in steps(unit) if not _promotes(step)], STAGES[stages])
+    named, inside = STAGES[stages], ADDITION_STAGES[stages]
+    group, _ = _parts(unit)
+    if named is None or inside is None:
+        return group
+    return tuple(step for step in group if step in named or (step.startswith("add.") and step.endswith(inside)))
 
 
-def _promotes(step: str) -> bool:
-    return step.startswith("promote")
+def _parts(unit: Unit) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The steps of a group's sum, and those of what is added after it."""
+    every = steps(unit)
+    end = every.index("round") + 1
+    return every[:end], every[end:]
 
 
-def _chosen(inside: list[str], named: tuple[str, ...] | None) -> tuple[str, ...]:
-    return tuple(step for step in inside if named is None or step in named)
+def _adder_cuts(after: tuple[str, ...], stages: str) -> tuple[str, ...]:
+    """The cuts of an adder: of its steps, the last one always."""
+    named = ADDER_STAGES[stages]
+    return tuple(step for step in after if named is None or step.endswith(named) or step == after[-1])
 
 
 def datapath_verilog(unit: Unit, cuts: tuple[str, ...]) -> str:
@@ -56,12 +63,12 @@ def datapath_verilog(unit: Unit, cuts: tuple[str, ...]) -> str:
 
 
 def unit_parts(unit: Unit, stages: str) -> tuple[FlatModule, ...]:
-    """A unit's datapath and, where it promotes, the adder of its promotion register: one of STAGES of both.
+    """A unit's datapath and, where it has one, the adder of its promotion or late addend: one of STAGES of both.
 
     Neither the register itself is there nor what counts to its interval. Raises as `datapath_verilog` does.
     """
     parts = [FlatModule(TOP, datapath_verilog(unit, stage_cuts(unit, stages)))]
-    if unit.promotion is not None:
-        cuts = _chosen([step for step in steps(unit) if _promotes(step)], ADDER_STAGES[stages])
-        parts.append(FlatModule(ADDER, convert(promotion(unit, cuts), ADDER)))
+    _, after = _parts(unit)
+    if after:
+        parts.append(FlatModule(ADDER, convert(promotion(unit, _adder_cuts(after, stages)), ADDER)))
     return tuple(parts)
