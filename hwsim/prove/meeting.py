@@ -26,7 +26,7 @@ LEAST_SPAN = 4  # of a number that is looked for
 
 
 @dataclass(frozen=True)
-class Question:
+class PlacedQuestion:
     """Whether a claim holds where all assumptions do.
 
     met: numbers of the model that it is made of. show: constants whose values refute it, if any do.
@@ -51,7 +51,7 @@ class MeetingPoints:
     proved: dict[tuple[int, int, int, tuple[int, ...]], tuple[object, Word]] = field(default_factory=dict)
     refuting: list[Evaluated] = field(default_factory=list)
 
-    def decide(self, question: Question, seconds: float) -> Decided:
+    def decide(self, question: PlacedQuestion, seconds: float) -> Decided:
         """What becomes of a question, in so many seconds."""
         begun = time.monotonic()
         known = (*self.always, *question.assumptions)
@@ -70,7 +70,7 @@ class MeetingPoints:
         known = {term.symbol(): term for term in constants_of([self.result, *self.always])}
         return tuple(known.values())
 
-    def _by_design(self, question: Question, end: float) -> dict[Term, Term]:
+    def _by_design(self, question: PlacedQuestion, end: float) -> dict[Term, Term]:
         """The model's numbers by the design's bit vectors that stand for them."""
         by: dict[Term, Term] = {}
         for met in question.met:

@@ -18,7 +18,7 @@ from hwsim.model.terms import factor
 from hwsim.prove.evaluated import Evaluated
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.logic import Kind, Term, both, constant, either, op, substituted, true, value
-from hwsim.prove.meeting import MeetingPoints, Question
+from hwsim.prove.meeting import MeetingPoints, PlacedQuestion
 from hwsim.prove.specified import Specified, SpecifiedCase, SymbolicOperands, code_of, is_right
 from hwsim.prove.unrolled import BeatResult
 from hwsim.spec import AlignedSum, ExactSum, Unit
@@ -55,7 +55,7 @@ class PlacedProducts:
 
     lanes: Lanes
     points: MeetingPoints
-    questions: tuple[Question, ...]
+    questions: tuple[PlacedQuestion, ...]
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Placing:
         show += tuple(self.followed.undefined)
         points = MeetingPoints(result, self._samples(terms), known)
         questions = tuple(
-            Question(is_right(result, case.code, self.design.any_nan), (case.condition,), case.met, show)
+            PlacedQuestion(is_right(result, case.code, self.design.any_nan), (case.condition,), case.met, show)
             for case in self._cases(lanes)
         )
         return PlacedProducts(lanes, points, questions)

@@ -34,7 +34,7 @@ class Called:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Remembered:
     """A call's results, one for each shape, and calls that it makes itself. held: what its key speaks of."""
 
     results: list[Path[Any]]
@@ -46,7 +46,7 @@ class Summaries:
     """Summed up calls, each explored once for what is known where it is made. called: all calls, in order."""
 
     def __init__(self) -> None:
-        self.kept: dict[Any, _Kept] = {}
+        self.kept: dict[Any, _Remembered] = {}
         self.called: list[Called] = []
 
     def of(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,7 +58,7 @@ class Summaries:
             if key not in self.kept:
                 before, self.called = self.called, []
                 results = _joined(paths(lambda: function(*arguments, **named), known))
-                self.kept[key] = _Kept(results, tuple(self.called), (asked, known))
+                self.kept[key] = _Remembered(results, tuple(self.called), (asked, known))
                 self.called = before
             kept = self.kept[key]
             result = _chosen(kept.results)
@@ -134,7 +134,7 @@ def _merged(choices: Sequence[tuple[Term, Any]]) -> Any:
             return made
         case tuple() | list():
             parts = [_merged([(condition, result[at]) for condition, result in choices]) for at in range(len(last))]
-            return last._make(parts) if hasattr(last, "_make") else type(last)(parts)  # type: ignore[attr-defined]
+            return last._make(parts) if hasattr(last, "_make") else type(last)(parts)
         case _:
             return last
 
