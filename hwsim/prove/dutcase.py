@@ -132,8 +132,8 @@ def _played(design: DutDesign, shrunk: Shrunk, path: Path) -> str:
             continue
         page = path.with_suffix("") / "report.html"
         if report.passed:
-            said = "it returns what is expected, so that it does not read the design as Yosys does"
-            return f"played on {simulator}: {said}; {page}"
+            other = "it returns what is expected, so that it does not read the design as Yosys does"
+            return f"played on {simulator}: {other}; {page}"
         got = report.mismatches[0].got.code if report.mismatches else "no result"
         same = got == f"{shrunk.got:#0{len(got)}x}"
         return f"played on {simulator}: {'it returns the same' if same else f'it returns {got}'}; {page}"
