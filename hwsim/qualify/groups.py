@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.cases.batch import Batch, expected
-from hwsim.cases.case import Case, addend_mask, beats
+from hwsim.cases.case import Case, beats
 from hwsim.formats.codes import Codes
 from hwsim.model.clock import Beat
 from hwsim.qualify.machine import TOGETHER, BeatWords, Group, Words, words_of

@@ -110,8 +110,9 @@ class _Wiring:
         nets += [bit for wire in module["netnames"].values() for bit in wire["bits"] if isinstance(bit, int)]
         self.following = max(nets, default=1) + 1
         self.select = [self.net() for _ in range(mutants)]
-        module["ports"][SELECT] = {"direction": "input", "bits": self.select}
-        module["netnames"][SELECT] = {"hide_name": 0, "bits": self.select, "attributes": {}}
+        if mutants:
+            module["ports"][SELECT] = {"direction": "input", "bits": self.select}
+            module["netnames"][SELECT] = {"hide_name": 0, "bits": self.select, "attributes": {}}
 
     def net(self) -> int:
         """A new net."""
