@@ -1,4 +1,4 @@
-"""Which cells are of lanes other than the first: proofs show that all lanes are one term, so that one stands for all."""
+"""Which cells are of lanes other than the first: all lanes are proved to be one term, so that one stands for all."""
 
 from __future__ import annotations
 

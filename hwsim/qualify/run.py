@@ -199,7 +199,9 @@ class _Questions:
         if found.word == "refuted" and part in BY_FORM:
             # The step that is not mutated gives the sum, for all terms: another one is not the sum.
             model: Mapping[str, int] = found.model or {}
-            return MutantRow(mutant, "proof", refuted=Refuted(BY_FORM[part], "the total is the sum of all terms", model))
+            return MutantRow(
+                mutant, "proof", refuted=Refuted(BY_FORM[part], "the total is the sum of all terms", model)
+            )
         word, refuted = self._claims.decide(mutant, self.seconds)
         match word:
             case "proved":
