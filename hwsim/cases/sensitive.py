@@ -6,18 +6,22 @@ all but vanishes, a zero that is multiplied by something large. And it must show
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from hwsim.cases.bench import Bench
 from hwsim.cases.case import Case
-from hwsim.cases.landmarks import infinities, numbers, zeros
+from hwsim.cases.landmarks import infinities, nans, numbers, zeros
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Addend, Pair
 from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
+from hwsim.spec.keys import Number
 
-ROUNDS = 12  # of comparisons, each of which meets every pair of neighbours in a tree once
-SUMS = 6  # of random signs, for each share of negative terms
+TURNS = 2  # of comparisons, where there is room for more
+ZEROS = 4  # turns of zeros times other numbers, likewise
+SUMS = 160  # of random signs
 
 
 def sensitive(unit: Unit, seed: int) -> list[Case]:
@@ -26,14 +30,14 @@ def sensitive(unit: Unit, seed: int) -> list[Case]:
     Raises NotImplementedYet for a unit without bins (`hwsim.cases.support`).
     """
     bench = Bench(unit, seed)
-    for solve in (single_bits, zeros_beside, vanishing_sums, comparisons):
-        bench.start("sensitive", solve.__name__)
+    for name, solve in SOLVERS.items():
+        bench.start("sensitive", name)
         solve(bench)
     return bench.cases
 
 
 def _bits_alone(fmt: FloatFormat) -> Iterator[tuple[str, int]]:
-    """Codes with one bit set, with one bit cleared, and NaNs of one bit."""
+    """Codes with one bit set, with one bit cleared, and those that differ from infinity in one."""
     bits = fmt.bits - fmt.signed
     every = (1 << bits) - 1
     for bit in range(bits):
@@ -41,30 +45,46 @@ def _bits_alone(fmt: FloatFormat) -> Iterator[tuple[str, int]]:
     for bit in range(bits):
         yield f"not-{bit}", every ^ 1 << bit
     for infinity in infinities(fmt)[:1]:
-        for bit in range(fmt.fraction_bits):
-            yield f"inf-{bit}", infinity >> fmt.padding | 1 << bit
+        for bit in range(bits):
+            yield f"inf-{bit}", infinity >> fmt.padding ^ 1 << bit
 
 
 def single_bits(bench: Bench) -> None:
-    """Addends that have one bit set or cleared, alone: each bit of a code counts."""
+    """Addends that have one bit set or cleared, alone, and handed on to a second beat: each bit of a code counts."""
     fmt = bench.unit.operands.addend
     if not isinstance(fmt, FloatFormat):
         return
     sign = 1 << fmt.bits - 1
-    for name, code in _bits_alone(fmt):
+    beats = (bench.filling(()),) * min(2, bench.beats)
+    infinite = [(f"infinity-{at}", code >> fmt.padding) for at, code in enumerate(infinities(fmt))]
+    for name, code in (*infinite, *_bits_alone(fmt)):
         negative = sign if fmt.signed and bench.rng.random() < 0.5 else 0
-        bench.add(f"sensitive/addend-{name}", (bench.filling(()),), (code | negative) << fmt.padding)
+        bench.add(f"sensitive/addend-{name}", beats, (code ^ negative) << fmt.padding)
 
 
-def zeros_beside(bench: Bench) -> None:
+def not_numbers(bench: Bench) -> None:
+    """A NaN of either side in one lane, alone."""
+    for side, fmt in enumerate(bench.factors):
+        codes = nans(fmt)
+        for lane in range(bench.lanes if codes else 0):
+            number = _one(bench.factors[1 - side])
+            nan = bench.rng.choice(codes)
+            pair = (nan, number) if side == 0 else (number, nan)
+            bench.add(f"sensitive/nan-{'ab'[side]}-{lane}", (bench.filling([pair], lane, exact=True),))
+
+
+def zeros_beside(bench: Bench, more: bool = False) -> None:
     """Zeros times numbers of every exponent, in all lanes, beside a term whose last bit a larger max_exp would lose."""
-    for exp in bench.tries:
+    least = bench.palette.exps[0]
+    for exp in (*bench.tries, *range(least - 4, least)):
         for side in range(2):
-            pairs = [_zero_times(bench, side) for _ in range(bench.lanes)]
-            addend = _last_bit(bench, exp)
-            if addend is not None:
-                name = f"sensitive/zeros-{'ab'[side]}-{exp}"
-                bench.add(name, (*addend.before, bench.filling(pairs, 0, exact=True)), addend.c)
+            for turn in range(ZEROS if more else 1):
+                addend, pairs = _last_bit(bench, exp), [_zero_times(bench, side) for _ in range(bench.lanes)]
+                if addend is not None:
+                    name = f"sensitive/zeros-{'ab'[side]}-{exp}-{turn + more}"
+                    bench.add(name, (*addend.before, bench.filling(pairs, 0, exact=True)), addend.c)
+    if more:
+        return
     for exp in bench.tries[:: max(1, len(bench.tries) // 8)]:
         for side in range(2):
             pairs = [_zero_times(bench, side) for _ in range(bench.lanes)]
@@ -92,16 +112,63 @@ def _last_bit(bench: Bench, exp: int) -> Addend | None:
     return bench.addend(bench.rng.randrange(2), (1 << bits) | 1, exp - bits) if bits > 0 else None
 
 
-def vanishing_sums(bench: Bench) -> None:
+def small_factors(bench: Bench) -> None:
+    """Significands of one bit in all lanes: that a factor is not zero hangs on that bit alone."""
+    for side, fmt in enumerate(bench.factors):
+        if not isinstance(fmt, FloatFormat):
+            continue
+        for bit in range(fmt.fraction_bits):
+            other = _one(bench.factors[1 - side])
+            pair = (1 << bit << fmt.padding, other) if side == 0 else (other, 1 << bit << fmt.padding)
+            bench.add(f"sensitive/factor-{'ab'[side]}-{bit}", (bench.filling([pair] * bench.lanes, 0, exact=True),))
+
+
+def _one(fmt: Number) -> int:
+    """The code of 1, or of the number that stands for it."""
+    named = numbers(fmt)
+    return next(named[name] for name in ("one", "first-normal", "least", "largest") if name in named)
+
+
+def below(bench: Bench) -> None:
+    """Terms of all lanes below another one: at each distance in the window, and where one bit says that it is far."""
+    palette, exps = bench.palette, bench.palette.exps
+    far = [(1 << place) + near for place in range(bench.window.bit_length(), 12) for near in range(4)]
+    for number, distance in enumerate((*range(bench.window + 1), *far)):
+        low = exps[0] if number % 2 else exps[len(exps) // 2]
+        products, addend = palette.of(number // 2 % 2, low), _last_bit(bench, low + distance)
+        row = list(products[-1:]) * bench.lanes
+        if row and addend is not None:
+            name = f"sensitive/below-{distance}-addend"
+            bench.add(name, (*addend.before, bench.filling(row, 0, exact=True)), addend.c)
+        high = palette.of(1 - number // 2 % 2, low + distance)
+        if row and high and bench.lanes > 1:
+            row[number * 5 % bench.lanes] = high[0]
+            bench.add(f"sensitive/below-{distance}", (bench.filling(row, 0, exact=True),))
+
+
+def sparse_totals(bench: Bench, more: bool = False) -> None:
+    """Totals of one bit, or of two that are some power of two apart: where the leading one is, and the next."""
+    bits = bench.window + 1 + max(bench.growths, 0)
+    for high in range(bits):
+        lows = [high - (1 << place) for place in range(high.bit_length())]
+        first = lows[high % len(lows) : high % len(lows) + 1] if lows else []
+        for low in [one for one in range(high) if one not in first] if more else [None, *first]:
+            size = 1 << high | (0 if low is None else 1 << low)
+            sign = -1 if bench.rng.random() < 0.5 else 1
+            solution = bench.either(sign * size, bench.tops(max(0, high - bench.window)))
+            bench.add_solution(f"sensitive/total-{high}-{'alone' if low is None else low}", solution)
+
+
+def vanishing_sums(bench: Bench, more: bool = False) -> None:
     """Sums of zero or next to it, of many terms: all carries of the sum run through."""
     lanes = bench.lanes
     blocks = [range(first, first + size) for size in _sizes(lanes) for first in range(0, lanes, size)]
     for number, block in enumerate(blocks):
-        _vanishing(bench, f"sensitive/sum-{len(block)}-{block[0]}", list(block), number % 3)
-    for tenths in (1, 3, 5, 7, 9):
-        for at in range(SUMS):
-            chosen = [lane for lane in range(lanes) if bench.rng.random() < tenths / 10]
-            _vanishing(bench, f"sensitive/sum-{tenths}-tenths-{at}", chosen or [0], at % 3)
+        _vanishing(bench, f"sensitive/sum-{len(block)}-{block[0]}-{more:d}", list(block), -((number + more) % 2))
+    for at in range(SUMS if more else SUMS // 8):
+        share = bench.rng.random()
+        chosen = [lane for lane in range(lanes) if bench.rng.random() < share]
+        _vanishing(bench, f"sensitive/sum-some-{at}-{more:d}", chosen or [0], -(at % 2))
 
 
 def _sizes(lanes: int) -> list[int]:
@@ -138,30 +205,52 @@ def _vanishing(bench: Bench, name: str, negative: Sequence[int], total: int) -> 
             return
 
 
-def comparisons(bench: Bench) -> None:
-    """Two products that meet in a tree of comparisons, whose exponents begin to differ at any bit."""
-    palette, lanes = bench.palette, bench.lanes
-    first = palette.exps[0] - 1
-    pairs = []
-    for place in range((palette.exps[-1] - first).bit_length()):
-        for high in palette.exps:
-            # The exponents, counted from the least, differ in this bit and disagree in all below it.
-            bits = high - first
-            low = bits ^ (1 << place + 1) - 1
-            if bits >> place & 1 and low + first in palette.exps:
-                pairs.append((high, low + first))
-    if not pairs:
-        return
-    nodes = [(at, size) for size in _sizes(lanes)[1:] for at in range(0, lanes, size) if at + size // 2 < lanes]
-    for turn in range(ROUNDS):
-        order = bench.rng.sample(pairs, len(pairs))
-        for number, (at, size) in enumerate(nodes):
-            high, low = order[number % len(order)]
-            left = at + bench.rng.randrange(size // 2)
-            right_end = min(at + size, lanes)
-            right = at + size // 2 + bench.rng.randrange(right_end - at - size // 2)
-            exps = (high, low) if bench.rng.random() < 0.5 else (low, high)
-            row: list[Product | Pair] = [(0, 0)] * lanes
-            for lane, exp in zip((left, right), exps, strict=True):
-                row[lane] = bench.rng.choice(palette.of(0, exp) or palette.of(1, exp))
-            bench.add(f"sensitive/maximum-{turn}-{at}-{size}", (bench.filling(row, 0, exact=True),))
+def comparisons(bench: Bench, more: bool = False) -> None:
+    """One exponent above all others, from lane to lane, and they all but agree, or begin to differ at any bit."""
+    pairs = _neighbours(bench.palette.exps)
+    places = sorted(pairs)
+    for turn in range(len(places) * (TURNS if more else 1)):
+        for lane in range(bench.lanes):
+            high, low = bench.rng.choice(pairs[places[(turn + lane) % len(places)]])
+            row = [bench.rng.choice(bench.palette.of(0, low)) for _ in range(bench.lanes)]
+            row[lane] = bench.rng.choice(bench.palette.of(0, high))
+            bench.add(f"sensitive/maximum-{turn}-{lane}-{more:d}", (bench.filling(row, 0, exact=True),))
+    for place in places:
+        for exps in _both_ways(bench.rng.choice(pairs[place])):
+            addend = _last_bit(bench, exps[0])
+            row = [bench.rng.choice(bench.palette.of(0, exps[1])) for _ in range(bench.lanes)]
+            if addend is not None:
+                name = f"sensitive/maximum-addend-{place}-{exps[0]}-{more:d}"
+                bench.add(name, (*addend.before, bench.filling(row, 0, exact=True)), addend.c)
+
+
+def _both_ways(pair: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
+    return pair, (pair[1], pair[0])
+
+
+def _neighbours(exps: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
+    """By place, two exponents that, counted from the least one, differ at that bit, and at all bits below it."""
+    first, found = exps[0] - 1, defaultdict(list)
+    for high in exps:
+        for place in range((high - first).bit_length()):
+            low = ((high - first) ^ ((1 << place + 1) - 1)) + first
+            if (high - first) >> place & 1 and low in exps:
+                found[place].append((high, low))
+    return found
+
+
+# The names key random choices. What serves most comes first: a short set takes the first cases alone.
+SOLVERS: Mapping[str, Callable[[Bench], None]] = {
+    "single bits": single_bits,
+    "not numbers": not_numbers,
+    "small factors": small_factors,
+    "below": below,
+    "zeros beside": zeros_beside,
+    "comparisons": comparisons,
+    "sparse totals": sparse_totals,
+    "vanishing sums": vanishing_sums,
+    "more zeros": partial(zeros_beside, more=True),
+    "more comparisons": partial(comparisons, more=True),
+    "more totals": partial(sparse_totals, more=True),
+    "more sums": partial(vanishing_sums, more=True),
+}

@@ -95,7 +95,7 @@ def _tell(found: Qualification) -> None:
     for fate in ("open", "proof", "standard"):
         named = [row for row in found.rows if row.fate == fate]
         for row in named[:SHOWN]:
-            say(f"{fate:9} {row.mutant.name}  {row.mutant.source}{_why(row)}", "red" if fate == "open" else None)
+            say(f"{fate:9} {row.mutant.name}  {row.mutant.place}{_why(row)}", "red" if fate == "open" else None)
         if len(named) > SHOWN:
             say(f"{fate:9} and {len(named) - SHOWN:,} more, which --json names")
     real = len(found.rows) - found.count("equivalent")

@@ -95,8 +95,8 @@ class Machine:
         found: NDArray[np.int64] = np.flatnonzero(~seen[self.selects])
         return found
 
-    def play(self, group: Group, alive: NDArray[np.int64], pool: ThreadPoolExecutor) -> tuple[Words, NDArray[np.int64]]:
-        """What the circuit returns for each case, and for each mutant a case that tells, or -1.
+    def play(self, group: Group, alive: NDArray[np.int64], pool: ThreadPoolExecutor) -> tuple[Words, Words]:
+        """What the circuit returns for each case, and for each mutant which cases tell: bit n is the group's nth.
 
         alive: the numbers of the mutants that are played.
         """
@@ -124,11 +124,7 @@ class Machine:
                 )  # fmt: skip
 
             list(pool.map(some, np.array_split(alive, threads()) if len(alive) > threads() else [alive]))
-        tells: NDArray[np.int64] = np.full(self.mutants, -1, np.int64)
-        for mutant in np.flatnonzero(killed).tolist():
-            word = int(killed[mutant])
-            tells[mutant] = group.numbers[(word & -word).bit_length() - 1]
-        return _codes(_of(values, np.array(self.results, np.int64)), len(group.numbers)), tells
+        return _codes(_of(values, np.array(self.results, np.int64)), len(group.numbers)), killed
 
     def _which(self, inputs: frozenset[str]) -> NDArray[np.bool_]:
         """Of each bit of the states, whether it is of one of some inputs."""

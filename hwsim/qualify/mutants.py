@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from typing import Literal, get_args
 
 Mode = Literal["inv", "const0", "const1", "cnot0", "cnot1"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+
+FOLDERS = re.compile(r"/(?:[^/$ ]+/)*")  # of paths in the names that Yosys gives
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,12 @@ class Mutant:
     def name(self) -> str:
         """Step, cell, port with bit, and mode."""
         by = f"[{self.control}]" if self.control >= 0 else ""
-        return f"{self.step} {self.cell}.{self.port}[{self.bit}] {self.mode}{by}"
+        return f"{self.step} {FOLDERS.sub('', self.cell)}.{self.port}[{self.bit}] {self.mode}{by}"
+
+    @property
+    def place(self) -> str:
+        """The file's name and the line of what it was made from."""
+        return FOLDERS.sub("", self.source)
 
     @property
     def command(self) -> str:

@@ -18,7 +18,7 @@ from hwsim.qualify.mutants import Mutant, listed
 from hwsim.rtl.synthesis.tools import YOSYS, run_tool
 
 SELECT = "mutants"  # the input that says which mutants are there
-FLATTEN = "flatten -separator .\nasync2sync\nopt_clean -purge\n"
+FLATTEN = "flatten -separator .\nopt_clean -purge\n"
 LIST = "write_json {name}.json\nmutate -list 100000000 -seed {seed} -o {name}.mutants\n"
 AIGER = """design -reset
 read_json {name}.mutated.json
@@ -28,6 +28,7 @@ aigmap
 opt_clean
 write_aiger -ascii -symbols {name}.aag
 """
+VERILOG = "design -reset\nread_json {name}.mutated.json\nwrite_verilog -noattr {name}.v\n"
 BTOR = "design -reset\nread_json {name}.mutated.json\nwrite_btor {name}.btor\n"
 
 Bit = Any  # the number of a net, or a constant: "0", "1", "x"
@@ -163,12 +164,12 @@ class _Wiring:
 
 
 def written(
-    parts: Sequence[tuple[Netlist, Sequence[Mutant]]], suffix: str, script: str, seconds: float = 600
+    parts: Sequence[tuple[Netlist, Sequence[Mutant]]], suffix: str, script: str, top: str = "top", seconds: float = 600
 ) -> list[str]:
-    """Netlists with mutants in them, as Yosys writes them. suffix: of the files that the script makes."""
+    """Netlists with mutants in them, as Yosys writes them. suffix: of the files that the script makes. top: a name."""
     with scratch_folder() as folder:
         for at, (netlist, mutants) in enumerate(parts):
-            whole = {"creator": "hwsim", "modules": {"top": mutated(netlist, mutants)}}
+            whole = {"creator": "hwsim", "modules": {top: mutated(netlist, mutants)}}
             (folder / f"n{at}.mutated.json").write_text(json.dumps(whole), encoding="utf-8")
         _yosys(folder, "".join(script.format(name=f"n{at}") for at in range(len(parts))), seconds)
         return [(folder / f"n{at}.{suffix}").read_text(encoding="utf-8") for at in range(len(parts))]

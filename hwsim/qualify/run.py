@@ -104,14 +104,16 @@ def played(machine: Machine, cases: Iterable[Group], progress: Callable[[int], N
     with ThreadPoolExecutor(threads()) as pool:
         for group in cases:
             codes, tells = machine.play(group, alive, pool)
+            for mutant in np.flatnonzero(tells).tolist():
+                word = int(tells[mutant])
+                killer[mutant] = group.numbers[(word & -word).bit_length() - 1]
             wrong = codes != group.expected
             if wrong.any():
                 at = int(np.flatnonzero(wrong)[0])
                 raise WrongCircuit(
                     f"case {group.numbers[at]}: the circuit returns {codes[at]:#x}, the model {group.expected[at]:#x}"
                 )
-            killer = np.where(tells >= 0, tells, killer)
-            alive = alive[tells[alive] < 0]
+            alive = alive[killer[alive] < 0]
             progress(len(group.numbers))
     return killer
 

@@ -24,7 +24,7 @@ from hwsim.prove.logic import (
     value,
     width,
 )
-from hwsim.prove.relations import holds
+from hwsim.prove.relations import SPECIAL, holds
 from hwsim.prove.symbolic import Integer
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.netlist import BTOR, SELECT, Netlist, written
@@ -87,9 +87,13 @@ class MutatedSteps:
         return {name: circuit for name, circuit in self.plain.items() if name.startswith("promote")}
 
     @cached_property
+    def _relations(self) -> Relations:
+        return Relations(self.unit, self.datapath)
+
+    @cached_property
     def relations(self) -> dict[str, Relation]:
         """What holds before each part."""
-        found = Relations(self.unit, self.datapath).of()
+        found = self._relations.of()
         if self.unit.promotion is not None:
             found |= AdderRelations(self.unit, self.unit.promotion, (), self.adder).of()
         return found
@@ -121,13 +125,21 @@ class MutatedSteps:
             wanted = self._same_code(name, plain.outputs, changed.outputs)
             return ask(wanted, (relation.always, implies(none_set, relation.plain)), seconds, show)
         pairs = {port: (term, changed.outputs[port]) for port, term in plain.outputs.items()}
-        flags = [pair for port, pair in pairs.items() if "special" in port]
-        if name != "promote.decode":
-            found = ask(_same_flags(flags), (relation.always,), seconds, show)
+        flags = [pairs[f"o__special__{flag}"] for flag in SPECIAL if f"o__special__{flag}" in pairs]
+        # An infinity that is not said to be one is one all the same, where the numbers are those of an infinity.
+        silent = name == "products" and self._relations.infinity is not None
+        if flags:
+            found = ask(_same_flags(flags, silent), (relation.always,), seconds, show)
             if found.word != "proved":
                 return found
-        known = (relation.always, relation.plain, *(negated(is_one(plain)) for plain, _ in flags))
-        return ask(both(*(same(*pair) for port, pair in pairs.items() if "special" not in port)), known, seconds, show)
+        numbers = both(*(same(*pair) for port, pair in pairs.items() if "special" not in port))
+        if name == "maximum":
+            numbers = either(numbers, self._relations.nothing_to_add(changed.outputs))
+        if silent:
+            said = both(*(same(*pair) for pair in flags), negated(both(*(negated(is_one(one)) for one, _ in flags))))
+            numbers = either(numbers, said)
+        known = (relation.always, relation.plain, *(negated(is_one(one)) for one, _ in flags[: 1 if silent else None]))
+        return ask(numbers, known, seconds, show)
 
     def _same_code(self, part: str, plain: Mapping[str, Term], changed: Mapping[str, Term]) -> Term:
         """Two codes are the same, or both are NaN and said to be."""
@@ -152,13 +164,18 @@ def part_of(step: str) -> str:
     raise ValueError(f"{step} is no step of a datapath")
 
 
-def _same_flags(flags: Sequence[tuple[Term, Term]]) -> Term:
-    """Flags nan, positive and negative say the same: both infinities are as good as NaN."""
+def _same_flags(flags: Sequence[tuple[Term, Term]], silent: bool) -> Term:
+    """Flags nan, positive and negative say the same: both infinities are as good as NaN.
+
+    silent: whether that of an infinity may be missing.
+    """
     plain, changed = zip(*flags, strict=True)
     nans = [either(is_one(one[0]), both(is_one(one[1]), is_one(one[2]))) for one in (plain, changed)]
     return both(
         op(Kind.EQUAL, *nans),
-        either(nans[0], both(*(same(first, second) for first, second in flags[1:]))),
+        either(nans[0], both(*(same(*pair) for pair in flags[1:])))
+        if not silent
+        else either(nans[0], both(*(implies(is_one(changed), is_one(plain)) for plain, changed in flags[1:]))),
     )
 
 
