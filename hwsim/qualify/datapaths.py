@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from amaranth.back import rtlil
 
-from hwsim.formats import FloatFormat
 from hwsim.qualify.aig import Joined, read_aiger
 from hwsim.qualify.lanes import of_one_lane
-from hwsim.qualify.machine import Machine, State
+from hwsim.qualify.machine import Machine, State, is_nan
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.netlist import AIGER, SELECT, Netlist, netlists, written
 from hwsim.rtl.datapath import datapath, promotion
@@ -99,23 +98,4 @@ def _result(joined: Joined, unit: Unit, last: Mapping[str, tuple[int, ...]]) -> 
         joined.choose(says_nan, unit.nan >> place & 1, literal) if says_nan else literal
         for place, literal in enumerate(padded)
     )
-    return result, _is_nan(joined, fmt, padded) if unit.result.nan == "any" else None
-
-
-def _is_nan(joined: Joined, fmt: FloatFormat, padded: Sequence[int]) -> int:
-    """Whether a code is one of a format's NaNs."""
-    code = padded[fmt.padding :]
-    if fmt.nan == "ieee":
-        some, every = 0, 1
-        for literal in code[: fmt.fraction_bits]:
-            some = joined.either(some, literal)
-        for literal in code[fmt.fraction_bits : fmt.fraction_bits + fmt.exponent_bits]:
-            every = joined.both(every, literal)
-        return joined.both(some, every)
-    found = 0
-    for nan in fmt.nan:
-        here = 1
-        for place, literal in enumerate(code):
-            here = joined.both(here, literal ^ 1 ^ (nan >> place & 1))
-        found = joined.either(found, here)
-    return found
+    return result, is_nan(joined, fmt, padded) if unit.result.nan == "any" else None

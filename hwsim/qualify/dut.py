@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,8 +22,10 @@ from hwsim.cosim.suites import Filter
 from hwsim.cosim.traffic import BUSY
 from hwsim.errors import InputError
 from hwsim.leftovers import scratch_folder
+from hwsim.qualify.combinational import dut_groups, dut_machine
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.netlist import SELECT, VERILOG, Netlist, netlists, written
+from hwsim.qualify.played import WrongCircuit, played
 from hwsim.vectors.make import made_batches
 from hwsim.vectors.plan import Wanted
 from hwsim.vectors.stored import Stored
@@ -55,11 +57,16 @@ endmodule
 
 @dataclass(frozen=True)
 class DutRow:
-    """What became of a mutant of a user's design. how: the case or the rule of the ports that killed it."""
+    """What became of a mutant of a user's design.
+
+    how: the case or the rule of the ports that killed it. unseen: whether no output depends on what it changes, as far
+    as that was looked for.
+    """
 
     mutant: Mutant
     killed: bool
     how: str = ""
+    unseen: bool = False
 
 
 class Share(NamedTuple):
@@ -83,9 +90,15 @@ class DutQualification:
 
     @property
     def killed(self) -> Share:
-        """The share of mutants that vectors kill; of all where all were tried, else with 95 % confidence."""
-        count, total = sum(row.killed for row in self.rows), len(self.rows)
-        return Share(count / total, count / total, count / total) if total == self.of else wilson(count, total)
+        """The share of mutants that vectors kill, of those that an output depends on; with 95 % confidence if drawn."""
+        count, total = sum(row.killed for row in self.rows), sum(not row.unseen for row in self.rows)
+        share = count / total if total else 1.0
+        return Share(share, share, share) if len(self.rows) == self.of or not total else wilson(count, total)
+
+    @property
+    def survivors(self) -> list[DutRow]:
+        """The mutants that no vector kills, and that an output depends on."""
+        return [row for row in self.rows if not row.killed and not row.unseen]
 
 
 def wilson(count: int, total: int, z: float = 1.96) -> Share:
@@ -138,9 +151,35 @@ class DutQualifier:
         if count is not None and count < len(every):
             places = Stream(self.seed, self.design.name, "qualify").sample(range(len(every)), count)
             chosen = [every[place] for place in sorted(places)]
-        with scratch_folder() as folder:
-            rows = self._simulated(folder, chosen, cases)
+        if self.design.dut.file.protocol.kind == "combinational":
+            rows = self._played(chosen, cases)
+        else:
+            with scratch_folder() as folder:
+                rows = self._simulated(folder, chosen, cases)
         return DutQualification(self.design.name, where, len(cases), self.seed, len(every), tuple(rows))
+
+    def _played(self, chosen: Sequence[Mutant], cases: Sequence[Case]) -> list[DutRow]:
+        """All at once, as a circuit without a clock can be."""
+        self.tell(0, 0, "building a circuit of all mutants")
+        machine, done = dut_machine(self.design, self.netlist, chosen), 0
+
+        def tell(count: int) -> None:
+            nonlocal done
+            done += count
+            self.tell(done, len(cases), "playing cases")
+
+        try:
+            killer = played(machine, dut_groups(self.design, cases), tell)
+        except WrongCircuit as error:
+            raise self._fails(str(error)) from None
+        unseen = set(machine.unseen().tolist())
+        return [
+            DutRow(mutant, at >= 0, str(cases[at].id) if at >= 0 else "", number in unseen)
+            for number, (mutant, at) in enumerate(zip(chosen, killer.tolist(), strict=True))
+        ]
+
+    def _fails(self, said: str) -> InputError:
+        return InputError(f"{self.design.name} itself does not pass: {said}; see `hwsim cosim --dut`")
 
     def _simulated(self, folder: Path, chosen: Sequence[Mutant], cases: Sequence[Case]) -> list[DutRow]:
         """Each in a simulation of its own, of one program."""
@@ -163,9 +202,7 @@ class DutQualifier:
         pool = ThreadPoolExecutor(WORKERS)
         try:
             if said := play(0):
-                raise InputError(
-                    f"{self.design.name} itself does not pass: {said}. See `hwsim cosim --dut {self.design.dut.path}`"
-                )
+                raise self._fails(said)
             how = list(pool.map(play, range(1, len(chosen) + 1)))
         except BaseException:
             processes.stop()
@@ -224,8 +261,3 @@ def mutated_design(design: DutDesign, netlist: Netlist, mutants: Sequence[Mutant
 def _declared(port: Port) -> str:
     width = f"[{port.left}:{port.right}] " if port.width > 1 else ""
     return f"{port.direction}put {width}{port.name}"
-
-
-def survivors(rows: Iterable[DutRow]) -> list[DutRow]:
-    """The mutants that no vector kills."""
-    return [row for row in rows if not row.killed]

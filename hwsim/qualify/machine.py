@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.formats import FloatFormat
 from hwsim.kernels.tiles import threads
 from hwsim.qualify.aig import Joined
 from hwsim.qualify.netlist import SELECT
@@ -148,3 +149,22 @@ def words_of(codes: NDArray[np.unsignedinteger], bits: int) -> Words:
     found = codes.astype(np.uint64)[None, :] >> np.arange(bits, dtype=np.uint64)[:, None] & np.uint64(1)
     words: Words = (found << np.arange(codes.shape[0], dtype=np.uint64)[None, :]).sum(axis=1, dtype=np.uint64)
     return words
+
+
+def is_nan(joined: Joined, fmt: FloatFormat, padded: Sequence[int]) -> int:
+    """Whether a code is one of a format's NaNs."""
+    code = padded[fmt.padding :]
+    if fmt.nan == "ieee":
+        some, every = 0, 1
+        for literal in code[: fmt.fraction_bits]:
+            some = joined.either(some, literal)
+        for literal in code[fmt.fraction_bits : fmt.fraction_bits + fmt.exponent_bits]:
+            every = joined.both(every, literal)
+        return joined.both(some, every)
+    found = 0
+    for nan in fmt.nan:
+        here = 1
+        for place, literal in enumerate(code):
+            here = joined.both(here, literal ^ 1 ^ (nan >> place & 1))
+        found = joined.either(found, here)
+    return found

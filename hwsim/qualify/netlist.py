@@ -89,6 +89,9 @@ def _netlist(folder: Path, file: str, name: str) -> Netlist:
 def mutated(netlist: Netlist, mutants: Sequence[Mutant]) -> dict[str, Any]:
     """The module with mutants in it, number n of which is there where bit n of the input `mutants` is set."""
     module = deepcopy(dict(netlist.module))
+    for one in (*module["ports"].values(), *module["netnames"].values()):
+        one.pop("offset", None)  # bits are numbered from the lowest one on
+        one.pop("upto", None)
     wiring = _Wiring(module, len(mutants))
     at_port: dict[tuple[str, str, int], list[int]] = defaultdict(list)
     for number, mutant in enumerate(mutants):

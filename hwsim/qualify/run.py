@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hwsim.cases.batch import Batch
 from hwsim.cases.drawing import Stream
-from hwsim.kernels.tiles import threads
 from hwsim.qualify.claimed import BY_FORM, MutatedClaims, Refuted
 from hwsim.qualify.datapaths import UnitNetlists
 from hwsim.qualify.groups import groups
-from hwsim.qualify.machine import Group, Machine
 from hwsim.qualify.mutants import Mutant
+from hwsim.qualify.played import played
 from hwsim.qualify.steps import MutatedSteps, part_of
 from hwsim.spec import Unit
 from hwsim.vectors.make import made_batches
@@ -88,34 +83,6 @@ class CaseNames:
     def __getitem__(self, number: int) -> str:
         at = bisect_right(self.starts, number) - 1
         return self.ids[at][number - self.starts[at]]
-
-
-class WrongCircuit(RuntimeError):
-    """A circuit without mutants does not return what the model does: no mutant of it says anything."""
-
-
-def played(machine: Machine, cases: Iterable[Group], progress: Callable[[int], None]) -> NDArray[np.int64]:
-    """For each mutant, the number of a case that kills it, or -1.
-
-    Raises WrongCircuit where the circuit itself does not return what is expected.
-    """
-    killer: NDArray[np.int64] = np.full(machine.mutants, -1, np.int64)
-    alive: NDArray[np.int64] = np.arange(machine.mutants)
-    with ThreadPoolExecutor(threads()) as pool:
-        for group in cases:
-            codes, tells = machine.play(group, alive, pool)
-            for mutant in np.flatnonzero(tells).tolist():
-                word = int(tells[mutant])
-                killer[mutant] = group.numbers[(word & -word).bit_length() - 1]
-            wrong = codes != group.expected
-            if wrong.any():
-                at = int(np.flatnonzero(wrong)[0])
-                raise WrongCircuit(
-                    f"case {group.numbers[at]}: the circuit returns {codes[at]:#x}, the model {group.expected[at]:#x}"
-                )
-            alive = alive[killer[alive] < 0]
-            progress(len(group.numbers))
-    return killer
 
 
 class Qualifier:
