@@ -14,6 +14,7 @@ from hwsim.cases.bench import Bench
 from hwsim.cases.case import Case
 from hwsim.cases.landmarks import infinities, nans, numbers, zeros
 from hwsim.cases.palette import Product
+from hwsim.cases.sensitive_registers import cancelling_registers, partial_bits, tied_registers
 from hwsim.cases.solver import Addend, Pair
 from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
@@ -249,6 +250,11 @@ SOLVERS: Mapping[str, Callable[[Bench], None]] = {
     "comparisons": comparisons,
     "sparse totals": sparse_totals,
     "vanishing sums": vanishing_sums,
+    "partial sums": partial_bits,
+    "registers that cancel": cancelling_registers,
+    "registers that tie": tied_registers,
+    "more registers that cancel": partial(cancelling_registers, more=True),
+    "more registers that tie": partial(tied_registers, more=True),
     "more zeros": partial(zeros_beside, more=True),
     "more comparisons": partial(comparisons, more=True),
     "more totals": partial(sparse_totals, more=True),

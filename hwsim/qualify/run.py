@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from hwsim.cases.batch import Batch
 from hwsim.cases.drawing import Stream
+from hwsim.prove.methods import provable
 from hwsim.qualify.claimed import BY_FORM, MutatedClaims, Refuted
 from hwsim.qualify.datapaths import UnitNetlists
 from hwsim.qualify.groups import groups
@@ -92,6 +93,7 @@ class Qualifier:
     """
 
     def __init__(self, unit: Unit, cuts: Sequence[str], seed: int, seconds: float, progress: Progress):
+        provable(unit).demand()
         self.unit, self.cuts, self.seed, self.seconds, self.progress = unit, tuple(cuts), seed, seconds, progress
         progress(0, 0, "reading the steps")
         self.netlists = UnitNetlists(unit, cuts, seed)
