@@ -14,6 +14,7 @@ from hwsim.cli import (
     formats,
     gemm,
     prove,
+    qualify,
     quantizer,
     rtl,
     study,
@@ -25,5 +26,5 @@ from hwsim.cli.app import app
 
 __all__ = [
     "app", "capture", "check", "codec", "converter", "cosim", "docs", "doctor", "dut", "explain", "export", "formats",
-    "gemm", "prove", "quantizer", "rtl", "study", "units", "vectors", "verilator",
+    "gemm", "prove", "qualify", "quantizer", "rtl", "study", "units", "vectors", "verilator",
 ]  # fmt: skip

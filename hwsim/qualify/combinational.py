@@ -1,0 +1,61 @@
+"""A user's design without a clock: all of its mutants in one circuit, and cases played through it 64 at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from hwsim.cases.batch import Batch, batches, expected
+from hwsim.cases.case import Case
+from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.wiring import PortBit
+from hwsim.qualify.aig import Joined, read_aiger
+from hwsim.qualify.machine import TOGETHER, BeatWords, Group, Machine, Words, is_nan, words_of
+from hwsim.qualify.mutants import Mutant
+from hwsim.qualify.netlist import AIGER, SELECT, Netlist, written
+
+FIELDS = ("a", "b", "c", "scale_a", "scale_b")
+
+
+def dut_machine(design: DutDesign, netlist: Netlist, mutants: Sequence[Mutant]) -> Machine:
+    """The design as a circuit of ANDs, with mutants in it."""
+    (text,) = written([(netlist, mutants)], "aag", AIGER)
+    graph = read_aiger(text)
+    widths = {name: len(bits) for name, bits in graph.inputs.items() if name != SELECT}
+    joined = Joined({**widths, SELECT: len(mutants)})
+    outputs = joined.put(graph, joined.inputs)
+    (bits,) = design.wiring.places["result"]
+    result = (*[0] * design.wiring.shift["result"], *(outputs[name][bit] for name, _, bit in bits))
+    fmt = design.any_nan
+    return Machine(joined, (), result, None if fmt is None else is_nan(joined, fmt, result))
+
+
+def dut_groups(design: DutDesign, cases: Sequence[Case]) -> Iterator[Group]:
+    """Cases of one beat as words, with the results that the model computes."""
+    number = 0
+    for batch in batches(design.unit, cases, TOGETHER):
+        numbers = np.arange(number, number + len(batch))
+        number += len(batch)
+        beat = BeatWords(_inputs(design, batch), frozenset(), frozenset())
+        yield Group([beat], expected(design.unit, batch).astype(np.uint64), numbers)
+
+
+def _inputs(design: DutDesign, batch: Batch) -> dict[str, Words]:
+    """A word for each bit of each input port: of a field, or held."""
+    every, words = np.uint64((1 << len(batch)) - 1), dict[PortBit, np.uint64]()
+    for name in FIELDS:
+        codes = getattr(batch, name)
+        for at, bits in enumerate(design.wiring.places.get(name, ())):
+            shift = design.wiring.shift[name]
+            of_bits = words_of(codes if name == "c" else codes[:, at], shift + len(bits))
+            words |= dict(zip(bits, of_bits[shift:], strict=True))
+    found = {}
+    for port in design.module.ports:
+        if port.direction == "in":
+            held = design.dut.file.constants.get(port.name, 0)
+            bits = [
+                words.get((port.name, -1, at), every if held >> at & 1 else np.uint64(0)) for at in range(port.width)
+            ]
+            found[port.name] = np.array(bits, np.uint64)
+    return found

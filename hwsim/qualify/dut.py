@@ -1,0 +1,263 @@
+"""The same question of a user's design: which of its mutants do the user's vectors notice?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from hwsim import processes
+from hwsim.cases.case import Case
+from hwsim.cases.drawing import Stream
+from hwsim.cosim.design import Play, Played, Suite
+from hwsim.cosim.dutdesign import DutDesign, can_be_held, dut_design
+from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.elaborate import Port
+from hwsim.cosim.play import play_simulated
+from hwsim.cosim.simulate import command
+from hwsim.cosim.suites import Filter
+from hwsim.cosim.traffic import BUSY
+from hwsim.errors import InputError
+from hwsim.leftovers import scratch_folder
+from hwsim.qualify.combinational import dut_groups, dut_machine
+from hwsim.qualify.mutants import Mutant
+from hwsim.qualify.netlist import SELECT, VERILOG, Netlist, netlists, written
+from hwsim.qualify.played import WrongCircuit, played
+from hwsim.vectors.make import made_batches
+from hwsim.vectors.plan import Wanted
+from hwsim.vectors.stored import Stored
+
+WORKERS = 2
+HELD_CASES = 200  # of the vectors, those that are also played with gaps and back-pressure
+MUTATED = "hwsim_mutated"
+READ = """read_verilog -sv {options} {files}
+hierarchy -check -top {top}{parameters}
+proc -noopt -norom
+memory -nomap
+memory_map
+flatten -separator .
+opt -full
+wreduce
+opt_clean -purge
+"""
+# The design's own name, and the mutant that the simulator's command line names: none for 0.
+WRAPPER = """module {top} (
+{ports}
+);
+  integer which = 0;
+  reg [{last}:0] mutants = 0;
+  initial if ($value$plusargs("hwsim_mutant=%d", which) && which > 0) mutants[which - 1] = 1'b1;
+  {mutated} mutated (.{select}(mutants), {connections});
+endmodule
+"""
+
+
+@dataclass(frozen=True)
+class DutRow:
+    """What became of a mutant of a user's design.
+
+    how: the case or the rule of the ports that killed it. unseen: whether no output depends on what it changes, as far
+    as that was looked for.
+    """
+
+    mutant: Mutant
+    killed: bool
+    how: str = ""
+    unseen: bool = False
+
+
+class Share(NamedTuple):
+    """A share, and the ends of its confidence interval."""
+
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class DutQualification:
+    """What was asked of a user's vectors. of: how many mutants the design has. vectors: what was played."""
+
+    design: str
+    vectors: str
+    cases: int
+    seed: int
+    of: int
+    rows: tuple[DutRow, ...]
+
+    @property
+    def killed(self) -> Share:
+        """The share of mutants that vectors kill, of those that an output depends on; with 95 % confidence if drawn."""
+        count, total = sum(row.killed for row in self.rows), sum(not row.unseen for row in self.rows)
+        share = count / total if total else 1.0
+        return Share(share, share, share) if len(self.rows) == self.of or not total else wilson(count, total)
+
+    @property
+    def survivors(self) -> list[DutRow]:
+        """The mutants that no vector kills, and that an output depends on."""
+        return [row for row in self.rows if not row.killed and not row.unseen]
+
+
+def wilson(count: int, total: int, z: float = 1.96) -> Share:
+    """A share and its interval, by Wilson's score (E. B. Wilson, JASA 22, 1927). z: 1.96 for 95 % confidence."""
+    share, extra = count / total, z * z / total
+    middle = (share + extra / 2) / (1 + extra)
+    reach = z * math.sqrt(share * (1 - share) / total + extra / (4 * total)) / (1 + extra)
+    return Share(share, max(0.0, middle - reach), min(1.0, middle + reach))
+
+
+def cases_of(design: DutDesign, known: Stored | None) -> tuple[str, list[Case]]:
+    """The cases that a design takes: of a user's set, or of the smoke set of its unit. Raises ValueError for none."""
+    if known is not None and known.unit != design.dut.unit:
+        raise InputError(
+            f"{known.folder} has vectors of {known.unit.name}, which is not the unit that the design names"
+        )
+    if known is None:
+        where = f"smoke vectors of {design.unit.name}"
+        made = [case for batch in made_batches(Wanted(design.drawn_for)) for case in batch.cases()]
+    else:
+        where, made = str(known.folder), [known.case(number) for number in range(known.cases)]
+    taken = [case for _, case in Filter(design).take(made)]
+    if not taken:
+        raise InputError(f"the design takes none of the {len(made):,} cases of {where}")
+    return where, taken
+
+
+class DutQualifier:
+    """Asks of mutants of a user's design whether vectors kill them.
+
+    tell: called with how many mutants are done, how many there are, and what is done.
+    Raises ValueError for a design with arrays as ports; ToolMissing, and FlowFailed where Yosys does not read it.
+    """
+
+    def __init__(self, design: DutDesign, seed: int, tell: Callable[[int, int, str], None]):
+        if any(port.elements for port in design.module.ports):
+            raise InputError(f"{design.dut.path}: arrays as ports are not mutated: Yosys writes none")
+        self.design, self.seed, self.tell = design, seed, tell
+        tell(0, 0, "Yosys reads the design")
+        self.netlist = dut_netlist(design, seed)
+
+    def qualify(self, count: int | None, known: Stored | None = None) -> DutQualification:
+        """What becomes of so many mutants, drawn at random, or of all. known: a user's vectors; smoke unless given.
+
+        Raises ValueError where the design itself, as Yosys reads it, does not pass them.
+        """
+        where, cases = cases_of(self.design, known)
+        every = self.netlist.mutants
+        chosen = list(every)
+        if count is not None and count < len(every):
+            places = Stream(self.seed, self.design.name, "qualify").sample(range(len(every)), count)
+            chosen = [every[place] for place in sorted(places)]
+        if self.design.dut.file.protocol.kind == "combinational":
+            rows = self._played(chosen, cases)
+        else:
+            with scratch_folder() as folder:
+                rows = self._simulated(folder, chosen, cases)
+        return DutQualification(self.design.name, where, len(cases), self.seed, len(every), tuple(rows))
+
+    def _played(self, chosen: Sequence[Mutant], cases: Sequence[Case]) -> list[DutRow]:
+        """All at once, as a circuit without a clock can be."""
+        self.tell(0, 0, "building a circuit of all mutants")
+        machine, done = dut_machine(self.design, self.netlist, chosen), 0
+
+        def tell(count: int) -> None:
+            nonlocal done
+            done += count
+            self.tell(done, len(cases), "playing cases")
+
+        try:
+            killer = played(machine, dut_groups(self.design, cases), tell)
+        except WrongCircuit as error:
+            raise self._fails(str(error)) from None
+        unseen = set(machine.unseen().tolist())
+        return [
+            DutRow(mutant, at >= 0, str(cases[at].id) if at >= 0 else "", number in unseen)
+            for number, (mutant, at) in enumerate(zip(chosen, killer.tolist(), strict=True))
+        ]
+
+    def _fails(self, said: str) -> InputError:
+        return InputError(f"{self.design.name} itself does not pass: {said}; see `hwsim cosim --dut`")
+
+    def _simulated(self, folder: Path, chosen: Sequence[Mutant], cases: Sequence[Case]) -> list[DutRow]:
+        """Each in a simulation of its own, of one program."""
+        design = mutated_design(self.design, self.netlist, chosen, folder)
+        self.tell(0, len(chosen), "Verilator builds the mutants")
+        program, plays, done = command("verilator", design.sources("verilator"), trace=False), self._plays(cases), 0
+
+        def play(number: int) -> str:
+            """How mutant number n was noticed, from 1 on; of 0, the design itself."""
+            nonlocal done
+            job, limit = folder / f"mutant{number}", design.stuck_after
+            played = play_simulated(
+                "verilator", [*program, f"+hwsim_mutant={number}"], design, plays, job, self.seed, limit
+            )
+            done += number > 0
+            self.tell(done, len(chosen), "simulating mutants")
+            return next((said for one in played if (said := _noticed(one))), "")
+
+        processes.start()
+        pool = ThreadPoolExecutor(WORKERS)
+        try:
+            if said := play(0):
+                raise self._fails(said)
+            how = list(pool.map(play, range(1, len(chosen) + 1)))
+        except BaseException:
+            processes.stop()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+        return [DutRow(mutant, bool(said), said) for mutant, said in zip(chosen, how, strict=True)]
+
+    def _plays(self, cases: Sequence[Case]) -> list[Play]:
+        """All cases back to back; of a design that can be held some again, with gaps and back-pressure."""
+        suites = [Suite("vectors", tuple(cases))]
+        if can_be_held(self.design.dut):
+            suites.append(Suite("vectors, gaps and back-pressure", tuple(cases[:HELD_CASES]), traffic=BUSY))
+        return [self.design.play(suite, Stream(self.seed, suite.name), lambda: None) for suite in suites]
+
+
+def _noticed(played: Played) -> str:
+    """What of a suite tells that a design is wrong; nothing where all is well."""
+    if played.stuck:
+        return "no cycle ended"
+    if not played.outcome.mismatches:
+        return ""
+    first = played.outcome.mismatches[0]
+    owners = played.play.owners
+    if first.kind == "result" and first.index < len(owners):
+        return str(played.suite.cases[owners[first.index]].id)
+    return str(first.kind)
+
+
+def dut_netlist(design: DutDesign, seed: int) -> Netlist:
+    """A user's design as Yosys reads it, and every mutant of it."""
+    dut = design.dut
+    options = [*(f"-I{folder}" for folder in dut.include), *(f"-D{k}={v}" for k, v in dut.file.defines.items())]
+    parameters = "".join(f" -chparam {name} {value}" for name, value in dut.file.parameters.items())
+    files = " ".join(f'"{path}"' for path in dut.sources)
+    read = READ.format(options=" ".join(options), files=files, top=design.module.name, parameters=parameters)
+    (netlist,) = netlists({design.name: read}, {}, seed)
+    return netlist
+
+
+def mutated_design(design: DutDesign, netlist: Netlist, mutants: Sequence[Mutant], folder: Path) -> DutDesign:
+    """The design with mutants in it; the simulator's argument `+hwsim_mutant=N` chooses one, counted from 1."""
+    (text,) = written([(netlist, mutants)], "v", VERILOG, top=MUTATED)
+    ports = design.module.ports
+    wrapper = WRAPPER.format(
+        top=design.module.name, ports=",\n".join(f"  {_declared(port)}" for port in ports), last=len(mutants) - 1,
+        mutated=MUTATED, select=SELECT, connections=", ".join(f".{port.name}({port.name})" for port in ports),
+    )  # fmt: skip
+    source = folder / "mutated.v"
+    source.write_text(text + wrapper, encoding="utf-8")
+    dut: Dut = design.dut
+    file = dut.file.model_copy(update={"parameters": {}, "defines": {}})
+    return dut_design(replace(dut, file=file, sources=(source,), include=()))
+
+
+def _declared(port: Port) -> str:
+    width = f"[{port.left}:{port.right}] " if port.width > 1 else ""
+    return f"{port.direction}put {width}{port.name}"

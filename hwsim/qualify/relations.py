@@ -1,0 +1,267 @@
+"""What holds between the steps of a unit's datapath in every group, as `hwsim.prove` shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from hwsim.prove.aligned import AlignedClaims
+from hwsim.prove.btor import Circuit
+from hwsim.prove.circuits import fixed
+from hwsim.prove.logic import (
+    Term,
+    ask,
+    both,
+    constant,
+    either,
+    implies,
+    is_one,
+    negated,
+    same,
+    value,
+    width,
+)
+from hwsim.prove.promotion import OPERANDS, PromotionClaims
+from hwsim.prove.relations import SPECIAL, StepCircuits, exactly, holds
+from hwsim.prove.symbolic import Integer, Truth, as_integer, ite
+from hwsim.spec import Unit
+
+# The parts of a datapath between which relations stand, and the steps of each.
+PARTS = {
+    "products": ("decode", "multiply"),
+    "maximum": ("maximum",),
+    "align": ("distance", "align"),
+    "sum": ("sum",),
+    "round": ("magnitude", "normalize", "round"),
+}
+ADDER_PARTS = {
+    "promote.decode": ("promote.decode",),
+    "promote.align": ("promote.align",),
+    "promote.sum": ("promote.sum",),
+    "promote.round": ("promote.magnitude", "promote.normalize", "promote"),
+}
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What a part takes. always: what holds of its inputs. plain: that no term is special, and what holds then."""
+
+    always: Term
+    plain: Term
+
+
+class Infinity(NamedTuple):
+    """An infinite addend as a number: its exponent, as max_exp has it, and what it leaves in the window."""
+
+    exp: int
+    total: int
+
+
+class Relations(AlignedClaims):
+    """What holds before each part."""
+
+    def __init__(self, unit: Unit, steps: Mapping[str, Circuit]):
+        super().__init__(unit, parts=StepCircuits.joined(steps))
+
+    def of(self) -> dict[str, Relation]:
+        """By part."""
+        return {
+            "products": Relation(both(*self._operands()), both()),
+            "maximum": Relation(both(), both(*self._terms("maximum"), self._no_flag("maximum"))),
+            "align": Relation(both(), both(*self._before_align(), self._no_flag("align"))),
+            "sum": Relation(both(), both(*self._before_sum_of_terms(), self._no_flag("sum"))),
+            "round": Relation(self._before_round_of_infinity(), both(self._before_round(), self._no_flag("round"))),
+        }
+
+    def _no_flag(self, part: str) -> Term:
+        ports = getattr(self.parts, part).inputs
+        return both(*(negated(is_one(ports[f"i__special__{flag}"])) for flag in SPECIAL))
+
+    def _operands(self) -> list[Term]:
+        """Codes are padded as they must be, and a group that continues nothing takes nothing over."""
+        inputs, found = self.parts.products.inputs, []
+        for name, fmt in (("a", self.n.a), ("b", self.n.b)):
+            for lane in range(self.n.lanes):
+                found += self._padded(fmt, Integer.unsigned(inputs[f"i__{name}__{lane}"]))
+        if self.n.window_addend is not None:
+            found.append(self._code_of(self.n.window_addend, inputs["i__c"], padded=True)[1])
+        carried = inputs["i__carried__code"]
+        found.append(implies(negated(is_one(inputs["i__chain"])), same(carried, value(0, width(carried)))))
+        return found
+
+    def _terms(self, part: str) -> list[Term]:
+        """Products, of zero or not, and the addend."""
+        ports, n = getattr(self.parts, part).inputs, self.n
+        _, exp, sig = self._addend_fields(ports, "i")
+        found = [self._is_term(ports, lane, "i") for lane in range(n.lanes)]
+        found += [fact(exp, sig) for fact in self._addend_facts]
+        return [*found, exactly(exp, *n.addend_exp)]
+
+    @cached_property
+    def _addend_facts(self) -> list[Callable[[Any, Any], Term]]:
+        """What holds of every decoded addend that is a number, as the solver finds: of these, what does."""
+        outputs = self.parts.products.outputs
+        quiet = {name: term for name, term in self._neutral.items() if name != "i__chain"}
+        zero = fixed(self.parts.products, {**quiet, "i__chain": value(0, 1)}).outputs["o__addend__exp"]
+        least, hidden = self._signed(zero), 1 << self.n.addend_fraction_bits
+        facts: list[Callable[[Any, Any], Term]] = [
+            lambda exp, sig: either(holds(sig == 0), holds(sig >= hidden)),
+            lambda exp, sig: implies(holds(sig == 0), holds(exp == least)),
+        ]
+        _, exp, sig = self._addend_fields(outputs, "o")
+        finite = [negated(is_one(outputs[f"o__special__{flag}"])) for flag in SPECIAL]
+        return [one for one in facts if ask(one(exp, sig), (*self._operands(), *finite)).word == "proved"]
+
+    def _signed(self, term: Term) -> int:
+        found, bits = _number(term), width(term)
+        return found - (1 << bits) if self.n.addend_exp[0] < 0 and found >> bits - 1 else found
+
+    @cached_property
+    def zero_is_zero(self) -> bool:
+        """Whether a total of zero gives the same code for every max_exp."""
+        circuit = self.parts.round
+        zero = {"i__total": value(0, width(circuit.inputs["i__total"]))}
+        zero |= {f"i__special__{flag}": value(0, 1) for flag in SPECIAL}
+        outputs = fixed(circuit, zero).outputs
+        some = {**zero, "i__max_exp": value(0, width(circuit.inputs["i__max_exp"]))}
+        wanted = [same(outputs[port], term) for port, term in fixed(circuit, some).outputs.items()]
+        known = exactly(self._max_exp(circuit.inputs, "i__max_exp"), *self.n.max_exp)
+        return ask(both(*wanted), (known,)).word == "proved"
+
+    def nothing_to_add(self, changed: Mapping[str, Term]) -> Term:
+        """That all terms are zero, and max_exp something that alignment takes: what it is does not matter then."""
+        if not self.zero_is_zero:
+            return negated(both())
+        ports = self.parts.maximum.inputs
+        _, _, sig = self._addend_fields(ports, "i")
+        exps = [Integer.unsigned(ports[f"i__terms__{lane}__exp"]) for lane in range(self.n.lanes)]
+        within = exactly(self._max_exp(changed, "o__max_exp"), *self.n.max_exp)
+        return both(*(holds(exp == 0) for exp in exps), holds(sig == 0), within)
+
+    @cached_property
+    def infinity(self) -> Infinity | None:
+        """What an infinite addend is as a number; None where it is not the result that flags give, too.
+
+        It is where no factor is infinite and no product has a bit in the window beside it.
+        """
+        sources = [(fmt, port, chain) for _, fmt, port, chain in self._sources() if fmt.infinity_magnitude is not None]
+        if not sources or any(fmt.infinity_magnitude is not None for fmt in (self.n.a, self.n.b)):
+            return None
+        quiet = {name: term for name, term in self._neutral.items() if name != "i__chain"}
+        seen = set()
+        for fmt, port, chain in sources:
+            code = value(int(fmt.infinity_magnitude or 0) << (fmt.padding if port == "i__c" else 0), width(quiet[port]))
+            outputs = fixed(self.parts.products, {**quiet, port: code, "i__chain": value(chain, 1)}).outputs
+            seen.add(tuple(_number(outputs[f"o__addend__{field}"]) for field in ("exp", "sig")))
+        if len(seen) != 1:
+            return None
+        ((exp, sig),) = seen
+        bits = self.n.fraction_bits - self.n.addend_fraction_bits
+        found = Infinity(exp, sig << bits if bits >= 0 else sig >> -bits)
+        top = Integer.unsigned(value(exp, exp.bit_length() + 1))
+        alone = both(holds(top > self.n.product_most), holds(as_integer(self._product_bound(top)) == 0))
+        return found if ask(both(alone, *self._gives_infinity(found))).word == "proved" else None
+
+    def _gives_infinity(self, infinity: Infinity) -> list[Term]:
+        """That rounding returns the same of an infinite total, said to be one or not."""
+        ports, outputs, found = self.parts.round.inputs, self.parts.round.outputs, []
+        for sign, flag in enumerate(("positive", "negative")):
+            codes = []
+            for said in (0, 1):
+                given = {f"i__special__{name}": value(int(said and name == flag), 1) for name in SPECIAL}
+                given["i__total"] = value(-infinity.total if sign else infinity.total, width(ports["i__total"]))
+                given["i__max_exp"] = value(infinity.exp, width(ports["i__max_exp"]))
+                codes.append(fixed(self.parts.round, given).outputs)
+            found += [same(codes[0][port], codes[1][port]) for port in outputs]
+        return found
+
+    def _before_align(self) -> list[Term]:
+        ports, n = self.parts.align.inputs, self.n
+        max_exp = self._max_exp(ports, "i__max_exp")
+        _, exp, sig = self._addend_fields(ports, "i")
+        found = [*self._terms("align"), exactly(max_exp, *n.max_exp), implies(holds(sig != 0), holds(exp <= max_exp))]
+        for lane in range(n.lanes):
+            product = Integer.unsigned(ports[f"i__terms__{lane}__exp"])
+            found.append(implies(holds(product != 0), holds(product <= max_exp)))
+        if self._zero_does_not_count:
+            found.append(implies(holds(sig == 0), holds(max_exp >= 0)))
+        return found
+
+    @cached_property
+    def _zero_does_not_count(self) -> bool:
+        """Whether max_exp is that of products, where the addend is zero."""
+        circuit = self.parts.maximum
+        zero = fixed(circuit, {"i__addend__sig": value(0, width(circuit.inputs["i__addend__sig"]))})
+        return ask(holds(self._max_exp(zero.outputs, "o__max_exp") >= 0), self._terms("maximum")).word == "proved"
+
+    def _before_sum_of_terms(self) -> list[Term]:
+        ports, n, found = self.parts.sum.inputs, self.n, []
+        for lane in range(n.lanes + 1):
+            ones, carry = (ports[f"i__aligned__{lane}__{field}"] for field in ("ones", "carry"))
+            most = self._addend_bound if lane == n.lanes else self._most_in_window
+            whole = Integer.signed(ones) + Integer.unsigned(carry)
+            found.append(exactly(whole, -most, most))
+            if n.truncates:
+                found.append(same(is_one(carry), holds(Integer.signed(ones) < 0)))
+        return found
+
+    def _before_round(self) -> Term:
+        """With a product, a total within its bound; and without one, the addend alone."""
+        ports, n = self.parts.round.inputs, self.n
+        total, max_exp = Integer.signed(ports["i__total"]), self._max_exp(ports, "i__max_exp")
+        known = exactly(max_exp, *n.max_exp)
+        beside = both(
+            exactly(max_exp, *self._beside_products),
+            holds(abs(total) <= self._total_bound(max_exp.between(*self._beside_products))),
+        )
+        return both(known, either(beside, exactly(total, -self._addend_bound, self._addend_bound)))
+
+    def _before_round_of_infinity(self) -> Term:
+        """Where no factor is infinite the addend alone can be, of one sign; and where it is, so is the total."""
+        ports, infinity = self.parts.round.inputs, self.infinity
+        nan, positive, negative = (is_one(ports[f"i__special__{flag}"]) for flag in SPECIAL)
+        if any(fmt.infinity_magnitude is not None for fmt in (self.n.a, self.n.b)):
+            return both()
+        if infinity is None:
+            return negated(both(positive, negative))
+        total, max_exp = Integer.signed(ports["i__total"]), self._max_exp(ports, "i__max_exp")
+        alone = both(negated(nan), either(positive, negative))
+        size = ite(Truth(negative), -infinity.total, infinity.total)
+        numbers = both(holds(total == size), holds(max_exp == infinity.exp))
+        return both(negated(both(positive, negative)), implies(alone, numbers))
+
+
+def _number(term: Term) -> int:
+    """What a term is that depends on nothing."""
+    found = constant("number", width(term))
+    return (ask(negated(same(found, term)), show=(found,)).model or {})["number"]
+
+
+class AdderRelations(PromotionClaims):
+    """What holds before each part of a promotion's adder."""
+
+    def of(self) -> dict[str, Relation]:
+        """By part."""
+        most = (1 << self.adder.fraction_bits + 1) - 1
+        terms = []
+        for name in OPERANDS:
+            ones, carry = (self.sum.inputs[f"i__{name}_{field}"] for field in ("ones", "carry"))
+            terms.append(exactly(Integer.signed(ones) + Integer.unsigned(carry), -most, most))
+        total, top = (Integer.signed(self.round.inputs["i__total"]), Integer.unsigned(self.round.inputs["i__max_exp"]))
+        rounded = both(exactly(total, -2 * most, 2 * most), exactly(top, 1, self.adder.most))
+        decoded = []
+        for name in OPERANDS:
+            _, exp, sig, nan, inf = self._fields(self.align.inputs, name, "i")
+            decoded += [self._decodes_to(name, exp, sig), negated(is_one(nan)), negated(is_one(inf))]
+        return {
+            "promote.decode": Relation(both(), both()),
+            "promote.align": Relation(both(), both(*decoded)),
+            "promote.sum": Relation(both(), both(*terms, *self._no_flags(self.sum))),
+            "promote.round": Relation(both(), both(rounded, *self._no_flags(self.round))),
+        }
+
+    @staticmethod
+    def _no_flags(circuit: Circuit) -> list[Term]:
+        return [negated(is_one(circuit.inputs[f"i__special__{flag}"])) for flag in SPECIAL]

@@ -1,0 +1,185 @@
+"""Whether a mutant changes nothing that matters: of each part of a datapath, wherever the relation before it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from hwsim.prove.btor import Circuit, read_btor
+from hwsim.prove.circuits import connected
+from hwsim.prove.logic import (
+    Decided,
+    Kind,
+    Term,
+    all_substituted,
+    ask,
+    both,
+    either,
+    implies,
+    is_one,
+    negated,
+    op,
+    same,
+    value,
+    width,
+)
+from hwsim.prove.relations import SPECIAL, holds
+from hwsim.prove.symbolic import Integer
+from hwsim.qualify.mutants import Mutant
+from hwsim.qualify.netlist import BTOR, SELECT, Netlist, written
+from hwsim.qualify.relations import ADDER_PARTS, PARTS, AdderRelations, Relation, Relations
+from hwsim.rtl.numbers import as_float
+from hwsim.spec import Unit
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A step with mutants in it. select: the input that says which are there, if there are any."""
+
+    circuit: Circuit
+    select: Term | None
+
+
+class MutatedSteps:
+    """The steps of a unit with some mutants in them, as terms: what each is with one of its mutants, or with none."""
+
+    def __init__(self, unit: Unit, steps: Sequence[Netlist], mutants: Sequence[Mutant]):
+        self.unit = unit
+        self.mutants: dict[str, list[Mutant]] = {netlist.name: [] for netlist in steps}
+        for mutant in mutants:
+            self.mutants[mutant.step].append(mutant)
+        texts = written([(netlist, self.mutants[netlist.name]) for netlist in steps], "btor", BTOR)
+        self._steps = {name: _step(text, name) for name, text in zip(self.mutants, texts, strict=True)}
+        self.plain = {name: self._chosen(step, 0) for name, step in self._steps.items()}
+
+    @property
+    def unchosen(self) -> dict[str, Circuit]:
+        """The steps, with mutants that `selects` choose."""
+        return {name: step.circuit for name, step in self._steps.items()}
+
+    @cached_property
+    def selects(self) -> dict[str, Term]:
+        """What chooses the mutants of each step that has some: bit n the nth."""
+        return {name: step.select for name, step in self._steps.items() if step.select is not None}
+
+    def with_mutant(self, mutant: Mutant) -> Circuit:
+        """The mutant's step."""
+        place = self.mutants[mutant.step].index(mutant)
+        return self._chosen(self._steps[mutant.step], 1 << place)
+
+    @staticmethod
+    def _chosen(step: _Step, which: int) -> Circuit:
+        if step.select is None:
+            return step.circuit
+        by = {step.select: value(which, width(step.select))}
+        outputs = dict(zip(step.circuit.outputs, all_substituted(step.circuit.outputs.values(), by), strict=True))
+        return replace(step.circuit, outputs=outputs)
+
+    @cached_property
+    def datapath(self) -> dict[str, Circuit]:
+        """The steps of the datapath, without mutants."""
+        return {name: circuit for name, circuit in self.plain.items() if not name.startswith("promote")}
+
+    @cached_property
+    def adder(self) -> dict[str, Circuit]:
+        """The steps of the promotion's adder, without mutants."""
+        return {name: circuit for name, circuit in self.plain.items() if name.startswith("promote")}
+
+    @cached_property
+    def _relations(self) -> Relations:
+        return Relations(self.unit, self.datapath)
+
+    @cached_property
+    def relations(self) -> dict[str, Relation]:
+        """What holds before each part."""
+        found = self._relations.of()
+        if self.unit.promotion is not None:
+            found |= AdderRelations(self.unit, self.unit.promotion, (), self.adder).of()
+        return found
+
+    def part(self, name: str, mutant: Mutant | None = None) -> Circuit:
+        """Some steps as one circuit."""
+        return connected([
+            circuit if mutant is None or mutant.step != step else self.with_mutant(mutant)
+            for step, circuit in self.plain.items()
+            if part_of(step) == name
+        ])  # fmt: skip
+
+    @cached_property
+    def plain_parts(self) -> dict[str, Circuit]:
+        """All parts, without mutants."""
+        return {name: self.part(name) for name in dict.fromkeys(map(part_of, self.plain))}
+
+    def equal(self, mutant: Mutant, seconds: float) -> Decided:
+        """Whether a mutant's part gives what it gave, as far as what follows can tell.
+
+        Where a term is special its flags alone count, and of a NaN's code, that it is one.
+        """
+        name = part_of(mutant.step)
+        plain, changed, relation = self.plain_parts[name], self.part(name, mutant), self.relations[name]
+        show = tuple(plain.inputs.values())
+        if name in ("round", "promote.round"):
+            # With a flag set, what the total is does not matter, and with none set it is within its bounds.
+            none_set = both(*(negated(is_one(term)) for port, term in plain.inputs.items() if "special" in port))
+            wanted = self._same_code(name, plain.outputs, changed.outputs)
+            return ask(wanted, (relation.always, implies(none_set, relation.plain)), seconds, show)
+        pairs = {port: (term, changed.outputs[port]) for port, term in plain.outputs.items()}
+        flags = [pairs[f"o__special__{flag}"] for flag in SPECIAL if f"o__special__{flag}" in pairs]
+        # An infinity that is not said to be one is one all the same, where the numbers are those of an infinity.
+        silent = name == "products" and self._relations.infinity is not None
+        if flags:
+            found = ask(_same_flags(flags, silent), (relation.always,), seconds, show)
+            if found.word != "proved":
+                return found
+        numbers = both(*(same(*pair) for port, pair in pairs.items() if "special" not in port))
+        if name == "maximum":
+            numbers = either(numbers, self._relations.nothing_to_add(changed.outputs))
+        if silent:
+            said = both(*(same(*pair) for pair in flags), negated(both(*(negated(is_one(one)) for one, _ in flags))))
+            numbers = either(numbers, said)
+        known = (relation.always, relation.plain, *(negated(is_one(one)) for one, _ in flags[: 1 if silent else None]))
+        return ask(numbers, known, seconds, show)
+
+    def _same_code(self, part: str, plain: Mapping[str, Term], changed: Mapping[str, Term]) -> Term:
+        """Two codes are the same, or both are NaN and said to be."""
+        promotion = self.unit.promotion
+        fmt = as_float(self.unit.result.format if part == "round" or promotion is None else promotion.format)
+        code, other = plain["o__code"], changed["o__code"]
+        both_same = same(code, other)
+        if "o__nan" not in plain or fmt.nan != "ieee":
+            return both(both_same, *(same(plain[port], changed[port]) for port in plain if port == "o__nan"))
+        size, field = 1 << fmt.fraction_bits, (1 << fmt.exponent_bits) - 1
+        bits = Integer.unsigned(other)
+        is_nan = both(holds(bits & (size - 1) != 0), holds((bits >> fmt.fraction_bits & field) == field))
+        return both(same(plain["o__nan"], changed["o__nan"]), either(both_same, both(is_one(plain["o__nan"]), is_nan)))
+
+
+def part_of(step: str) -> str:
+    """The part that a step belongs to."""
+    for parts in (ADDER_PARTS, PARTS):
+        for part, names in parts.items():
+            if step in names or step.split(".")[0] in names:
+                return part
+    raise ValueError(f"{step} is no step of a datapath")
+
+
+def _same_flags(flags: Sequence[tuple[Term, Term]], silent: bool) -> Term:
+    """Flags nan, positive and negative say the same: both infinities are as good as NaN.
+
+    silent: whether that of an infinity may be missing.
+    """
+    plain, changed = zip(*flags, strict=True)
+    nans = [either(is_one(one[0]), both(is_one(one[1]), is_one(one[2]))) for one in (plain, changed)]
+    return both(
+        op(Kind.EQUAL, *nans),
+        either(nans[0], both(*(same(*pair) for pair in flags[1:])))
+        if not silent
+        else either(nans[0], both(*(implies(is_one(changed), is_one(plain)) for plain, changed in flags[1:]))),
+    )
+
+
+def _step(text: str, name: str) -> _Step:
+    circuit = read_btor(text, f"{name}.")
+    inputs = {port: term for port, term in circuit.inputs.items() if port != SELECT}
+    return _Step(replace(circuit, inputs=inputs), circuit.inputs.get(SELECT))
