@@ -11,14 +11,14 @@ from hwsim.cases.case import Case
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.wiring import PortBit
 from hwsim.qualify.aig import Joined, read_aiger
-from hwsim.qualify.machine import TOGETHER, BeatWords, Group, Machine, Words, is_nan, words_of
+from hwsim.qualify.machine import TOGETHER, BeatWords, CaseGroup, MutantMachine, Words, is_nan, words_of
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.netlist import AIGER, SELECT, Netlist, written
 
 FIELDS = ("a", "b", "c", "scale_a", "scale_b")
 
 
-def dut_machine(design: DutDesign, netlist: Netlist, mutants: Sequence[Mutant]) -> Machine:
+def dut_machine(design: DutDesign, netlist: Netlist, mutants: Sequence[Mutant]) -> MutantMachine:
     """The design as a circuit of ANDs, with mutants in it."""
     (text,) = written([(netlist, mutants)], "aag", AIGER)
     graph = read_aiger(text)
@@ -28,17 +28,17 @@ def dut_machine(design: DutDesign, netlist: Netlist, mutants: Sequence[Mutant]) 
     (bits,) = design.wiring.places["result"]
     result = (*[0] * design.wiring.shift["result"], *(outputs[name][bit] for name, _, bit in bits))
     fmt = design.any_nan
-    return Machine(joined, (), result, None if fmt is None else is_nan(joined, fmt, result))
+    return MutantMachine(joined, (), result, None if fmt is None else is_nan(joined, fmt, result))
 
 
-def dut_groups(design: DutDesign, cases: Sequence[Case]) -> Iterator[Group]:
+def dut_groups(design: DutDesign, cases: Sequence[Case]) -> Iterator[CaseGroup]:
     """Cases of one beat as words, with the results that the model computes."""
     number = 0
     for batch in batches(design.unit, cases, TOGETHER):
         numbers = np.arange(number, number + len(batch))
         number += len(batch)
         beat = BeatWords(_inputs(design, batch), frozenset(), frozenset())
-        yield Group([beat], expected(design.unit, batch).astype(np.uint64), numbers)
+        yield CaseGroup([beat], expected(design.unit, batch).astype(np.uint64), numbers)
 
 
 def _inputs(design: DutDesign, batch: Batch) -> dict[str, Words]:
@@ -54,8 +54,8 @@ def _inputs(design: DutDesign, batch: Batch) -> dict[str, Words]:
     for port in design.module.ports:
         if port.direction == "in":
             held = design.dut.file.constants.get(port.name, 0)
-            bits = [
+            held_words = [
                 words.get((port.name, -1, at), every if held >> at & 1 else np.uint64(0)) for at in range(port.width)
             ]
-            found[port.name] = np.array(bits, np.uint64)
+            found[port.name] = np.array(held_words, np.uint64)
     return found

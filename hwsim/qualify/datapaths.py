@@ -8,7 +8,7 @@ from amaranth.back import rtlil
 
 from hwsim.qualify.aig import Joined, read_aiger
 from hwsim.qualify.lanes import of_one_lane
-from hwsim.qualify.machine import Machine, State, is_nan
+from hwsim.qualify.machine import Held, MutantMachine, is_nan
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.netlist import AIGER, SELECT, Netlist, netlists, written
 from hwsim.rtl.datapath import datapath, promotion
@@ -47,7 +47,7 @@ class UnitNetlists:
             else:
                 yield from netlist.mutants
 
-    def machine(self, mutants: Sequence[Mutant]) -> Machine:
+    def machine(self, mutants: Sequence[Mutant]) -> MutantMachine:
         """All steps as one circuit, with mutants in it."""
         return _UnitJoin(self.unit, self.steps, mutants).machine()
 
@@ -80,13 +80,13 @@ class _UnitJoin:
             values = self.joined.put(graph, {**given, SELECT: chosen})
         self.group, self.last = (group or values), values
 
-    def machine(self) -> Machine:
+    def machine(self) -> MutantMachine:
         """The circuit, what it keeps from beat to beat, and its results."""
         joined = self.joined
-        states = [State("i__carried__code", self.group["o__code"])]
+        states = [Held("i__carried__code", self.group["o__code"])]
         if self.promotes:
-            states.append(State("register", self.last["o__code"]))
-        return Machine(joined, tuple(states), *_result(joined, self.unit, self.last))
+            states.append(Held("register", self.last["o__code"]))
+        return MutantMachine(joined, tuple(states), *_result(joined, self.unit, self.last))
 
 
 def _result(joined: Joined, unit: Unit, last: Mapping[str, tuple[int, ...]]) -> tuple[tuple[int, ...], int | None]:

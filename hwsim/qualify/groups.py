@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from hwsim.cases.batch import Batch, expected
 from hwsim.cases.case import Case, beats
+from hwsim.formats import Format
 from hwsim.formats.codes import Codes
 from hwsim.model.clock import Beat
-from hwsim.qualify.machine import TOGETHER, BeatWords, Group, Words, words_of
+from hwsim.qualify.machine import TOGETHER, BeatWords, CaseGroup, Words, words_of
 from hwsim.rtl.numbers import as_float
 from hwsim.spec import Unit
 
@@ -35,7 +36,7 @@ class _Some:
 
     def joined(self, other: _Some) -> _Some:
         sides = zip(self._arrays, other._arrays, strict=True)
-        batch = Batch((), *(None if one is None else np.concatenate([one, two]) for one, two in sides))  # type: ignore[arg-type, list-item]
+        batch = Batch((), *(None if one is None else np.concatenate([one, two]) for one, two in sides))  # type: ignore[arg-type]
         numbers, results = np.concatenate([self.numbers, other.numbers]), np.concatenate([self.results, other.results])
         return _Some(batch, numbers, results)
 
@@ -45,7 +46,7 @@ class _Some:
         return batch.a, batch.b, batch.c, batch.scale_a, batch.scale_b
 
 
-def groups(unit: Unit, made: Iterable[Batch]) -> Iterator[Group]:
+def groups(unit: Unit, made: Iterable[Batch]) -> Iterator[CaseGroup]:
     """Cases in groups of one length, with the results that the model computes.
 
     In their order, but that those of a length wait until a group of them is full, or no case is left.
@@ -66,7 +67,7 @@ def groups(unit: Unit, made: Iterable[Batch]) -> Iterator[Group]:
         yield _group(unit, some)
 
 
-def _group(unit: Unit, some: _Some) -> Group:
+def _group(unit: Unit, some: _Some) -> CaseGroup:
     """A group's beats: what `beats` takes from where, it takes for all cases at once."""
     batch = some.batch
     places = (tuple(range(batch.a.shape[1])),) * 2
@@ -84,13 +85,13 @@ def _group(unit: Unit, some: _Some) -> Group:
             stores.add(REGISTER)
             promoted = True
         made.append(BeatWords(_words(unit, batch, beat, not opens), frozenset(loads), frozenset(stores)))
-    return Group(made, some.results.astype(np.uint64), some.numbers)
+    return CaseGroup(made, some.results.astype(np.uint64), some.numbers)
 
 
 def _words(unit: Unit, batch: Batch, beat: Beat, chain: bool) -> dict[str, Words]:
     """One beat's inputs. beat: whose codes are places in the cases."""
     operands, scale = unit.operands, unit.scale
-    formats = {"a": operands.a, "b": operands.b}
+    formats: dict[str, Format] = {"a": operands.a, "b": operands.b}
     if scale is not None:
         formats |= {"scale_a": scale.a.format, "scale_b": scale.b.format}
     found: dict[str, Words] = {}

@@ -21,7 +21,7 @@ Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class State:
+class Held:
     """What goes from beat to beat: into which input, and the literals that it comes from."""
 
     input: str
@@ -40,7 +40,7 @@ class BeatWords:
 
 
 @dataclass(frozen=True)
-class Group:
+class CaseGroup:
     """Up to 64 cases of one length. expected: codes (cases,). numbers: of the cases."""
 
     beats: Sequence[BeatWords]
@@ -48,13 +48,13 @@ class Group:
     numbers: NDArray[np.int64]
 
 
-class Machine:
+class MutantMachine:
     """A circuit with mutants, and what it keeps from beat to beat.
 
     results: literals of the result's bits. nan: one that says whether the result is NaN, where any NaN is as good.
     """
 
-    def __init__(self, joined: Joined, states: tuple[State, ...], results: tuple[int, ...], nan: int | None = None):
+    def __init__(self, joined: Joined, states: tuple[Held, ...], results: tuple[int, ...], nan: int | None = None):
         self.joined, self.states, self.results, self.nan = joined, states, results, nan
         self.left, self.right = joined.left, joined.right
         self.selects = np.array(joined.inputs[SELECT], np.int64) >> 1
@@ -96,7 +96,7 @@ class Machine:
         found: NDArray[np.int64] = np.flatnonzero(~seen[self.selects])
         return found
 
-    def play(self, group: Group, alive: NDArray[np.int64], pool: ThreadPoolExecutor) -> tuple[Words, Words]:
+    def play(self, group: CaseGroup, alive: NDArray[np.int64], pool: ThreadPoolExecutor) -> tuple[Words, Words]:
         """What the circuit returns for each case, and for each mutant which cases tell: bit n is the group's nth.
 
         alive: the numbers of the mutants that are played.

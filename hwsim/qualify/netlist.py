@@ -35,7 +35,7 @@ Bit = Any  # the number of a net, or a constant: "0", "1", "x"
 
 
 @dataclass(frozen=True)
-class Port:
+class NetPort:
     """A port of a netlist, its bits from the lowest on."""
 
     name: str
@@ -52,9 +52,9 @@ class Netlist:
     mutants: tuple[Mutant, ...]
 
     @property
-    def ports(self) -> list[Port]:
+    def ports(self) -> list[NetPort]:
         """In the module's order."""
-        return [Port(name, port["direction"], tuple(port["bits"])) for name, port in self.module["ports"].items()]
+        return [NetPort(name, port["direction"], tuple(port["bits"])) for name, port in self.module["ports"].items()]
 
     @property
     def cells(self) -> Mapping[str, Any]:

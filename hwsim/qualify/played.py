@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.kernels.tiles import threads
-from hwsim.qualify.machine import Group, Machine
+from hwsim.qualify.machine import CaseGroup, MutantMachine
 
 
 class WrongCircuit(RuntimeError):
     """A circuit without mutants does not return what the model does: no mutant of it says anything."""
 
 
-def played(machine: Machine, cases: Iterable[Group], progress: Callable[[int], None]) -> NDArray[np.int64]:
+def played(machine: MutantMachine, cases: Iterable[CaseGroup], progress: Callable[[int], None]) -> NDArray[np.int64]:
     """For each mutant, the number of a case that kills it, or -1.
 
     Raises WrongCircuit where the circuit itself does not return what is expected.

@@ -81,7 +81,7 @@ class Relations(AlignedClaims):
 
     def _operands(self) -> list[Term]:
         """Codes are padded as they must be, and a group that continues nothing takes nothing over."""
-        inputs, found = self.parts.products.inputs, []
+        inputs, found = self.parts.products.inputs, list[Term]()
         for name, fmt in (("a", self.n.a), ("b", self.n.b)):
             for lane in range(self.n.lanes):
                 found += self._padded(fmt, Integer.unsigned(inputs[f"i__{name}__{lane}"]))

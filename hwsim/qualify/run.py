@@ -26,6 +26,10 @@ FATES: tuple[Fate, ...] = get_args(Fate)
 Progress = Callable[[int, int, str], None]
 
 
+def silent(done: int, planned: int, what: str) -> None:
+    """No progress is shown."""
+
+
 @dataclass(frozen=True)
 class MutantRow:
     """What became of a mutant.
@@ -90,11 +94,17 @@ class Qualifier:
     """Asks of each mutant of a unit's steps what becomes of it.
 
     cuts: as `hwsim rtl` has them; they divide the trees of maximum and sum. seconds: for each question to the solver.
+    cases: of each suite. Raises NotImplementedYet for a unit that the RTL, or no proof, has; ToolMissing, and
+    FlowFailed with what Yosys said.
     """
 
-    def __init__(self, unit: Unit, cuts: Sequence[str], seed: int, seconds: float, progress: Progress):
+    def __init__(
+        self, unit: Unit, cuts: Sequence[str], seed: int, seconds: float, progress: Progress = silent,
+        cases: Mapping[str, int] = SUITES,
+    ):  # fmt: skip
         provable(unit).demand()
         self.unit, self.cuts, self.seed, self.seconds, self.progress = unit, tuple(cuts), seed, seconds, progress
+        self.cases = cases
         progress(0, 0, "reading the steps")
         self.netlists = UnitNetlists(unit, cuts, seed)
         self.all = list(self.netlists.mutants())
@@ -108,7 +118,7 @@ class Qualifier:
         fates: dict[Mutant, MutantRow] = {}
         left = chosen
         for suite in ("smoke", "standard"):
-            left = self._played(suite, left, fates)  # type: ignore[arg-type]
+            left = self._played(suite, left, fates)
         self._proved(left, fates)
         rows = tuple(fates[mutant] for mutant in chosen)
         return Qualification(self.unit.name, self.cuts, self.seed, len(self.all), rows)
@@ -117,11 +127,11 @@ class Qualifier:
         self, suite: Literal["smoke", "standard"], mutants: Sequence[Mutant], fates: dict[Mutant, MutantRow]
     ) -> list[Mutant]:
         """Note the mutants that vectors kill, and those that no result depends on; the others."""
-        total = SUITES[suite]
+        total = self.cases[suite]
         self.progress(0, 0, f"building circuits of {len(mutants):,} mutants")
         machine, names = self.netlists.machine(mutants), CaseNames()
         unseen = set(machine.unseen().tolist())
-        made = groups(self.unit, names.noted(made_batches(Wanted(self.unit, suite))))
+        made = groups(self.unit, names.noted(made_batches(Wanted(self.unit, suite, cases=total))))
         # Mutants that short cases kill need not be played through long ones.
         ordered = sorted(made, key=lambda group: len(group.beats)) if suite == "smoke" else made
         done = 0

@@ -1,0 +1,109 @@
+"""What becomes of mutants of a unit: each is killed, or shown to change nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from qualify.small_mutants import CASES, PROMOTED, netlists, small, some
+
+from hwsim.prove.logic import possible
+from hwsim.qualify.claimed import MutatedClaims
+from hwsim.qualify.groups import groups
+from hwsim.qualify.played import played
+from hwsim.qualify.run import FATES, Qualifier
+from hwsim.qualify.steps import MutatedSteps, part_of
+from hwsim.spec import NotImplementedYet, load_unit
+from hwsim.vectors.make import made_batches
+from hwsim.vectors.plan import Wanted
+
+SHIPPED = ("hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32")
+
+
+@pytest.mark.parametrize("changes", [{}, PROMOTED], ids=["plain", "promoted"])
+def test_each_of_some_mutants_is_decided(changes):
+    found = Qualifier(small(**changes), (), 1, 20, cases=CASES).qualify(250)
+    counts = Counter(row.fate for row in found.rows)
+    assert len(found.rows) == 250
+    assert found.decided, [row.mutant.name for row in found.rows if row.fate == "open"]
+    assert counts["smoke"] > 150
+    assert counts["equivalent"] > 5
+    assert sum(found.count(fate, step) for fate in FATES for step in found.steps) == 250
+    assert all(row.case for row in found.rows if row.fate in ("smoke", "standard"))
+
+
+def test_the_same_seed_draws_the_same_mutants():
+    rows = [Qualifier(small(), (), seed, 20, cases=CASES).qualify(20).rows for seed in (3, 3, 4)]
+    assert [row.mutant for row in rows[0]] == [row.mutant for row in rows[1]]
+    assert [row.mutant for row in rows[0]] != [row.mutant for row in rows[2]]
+
+
+@pytest.mark.parametrize("promoted", [False, True])
+def test_a_mutant_that_a_case_kills_is_never_taken_for_equal(promoted):
+    """The solver and the cases share nothing but the netlist: what they say must agree."""
+    chosen, unit = some(30 if promoted else 20, promoted), netlists(promoted).unit
+    machine = netlists(promoted).machine(chosen)
+    killer = played(machine, groups(unit, made_batches(Wanted(unit, cases=1000))), lambda count: None)
+    killed = [mutant for mutant, case in zip(chosen, killer.tolist(), strict=True) if case >= 0]
+    steps = MutatedSteps(unit, netlists(promoted).steps, killed)
+    assert len(killed) > 50
+    assert {part_of(mutant.step) for mutant in killed} >= {"products", "sum", "round"}
+    assert [mutant.name for mutant in killed if steps.equal(mutant, 20).word != "refuted"] == []
+
+
+def test_relations_can_hold():
+    """One that could not would make every mutant equal."""
+    for promoted in (False, True):
+        steps = MutatedSteps(netlists(promoted).unit, netlists(promoted).steps, some(400, promoted))
+        for relation in steps.relations.values():
+            assert possible((relation.always, relation.plain))
+
+
+def test_claims_are_refuted_by_what_cases_kill():
+    chosen = [mutant for mutant in some(25) if part_of(mutant.step) in ("products", "round")]
+    machine, unit = netlists().machine(chosen), netlists().unit
+    killer = played(machine, groups(unit, made_batches(Wanted(unit, cases=1000))), lambda count: None)
+    claims = MutatedClaims(MutatedSteps(unit, netlists().steps, chosen))
+    words = {mutant.name: claims.decide(mutant, 20)[0] for mutant in chosen}
+    killed = [mutant.name for mutant, case in zip(chosen, killer.tolist(), strict=True) if case >= 0]
+    assert len(killed) > 10
+    assert {words[name] for name in killed} == {"refuted"}
+
+
+def test_a_unit_without_proofs_is_refused():
+    with pytest.raises(NotImplementedYet, match=r"sum\.method: sequential"):
+        Qualifier(load_unit("hfp8-forward-e4m3-dlfloat16"), (), 1, 20)
+
+
+def survivors_of(unit, step, of):
+    """Mutants of some cells that smoke vectors leave alive and that are not equal."""
+    qualifier = Qualifier(unit, (), 1, 20)
+    chosen = [mutant for mutant in qualifier.all if mutant.step == step and of(mutant)]
+    machine = qualifier.netlists.machine(chosen)
+    made = sorted(groups(unit, made_batches(Wanted(unit))), key=lambda group: len(group.beats))
+    killer = played(machine, made, lambda count: None)
+    alive = [mutant for mutant, case in zip(chosen, killer.tolist(), strict=True) if case < 0]
+    steps = MutatedSteps(unit, qualifier.netlists.steps, alive)
+    return len(chosen), [mutant.name for mutant in alive if steps.equal(mutant, 20).word != "proved"]
+
+
+@pytest.mark.soak
+def test_smoke_kills_what_it_once_let_live():
+    """Zero detection and exponent masking of a lane, and carries into the high part of the sum."""
+    unit = load_unit("hopper-wgmma-e4m3-f32")
+    count, alive = survivors_of(unit, "multiply", lambda mutant: "lane0" in mutant.cell)
+    assert count > 500
+    assert len(alive) <= count // 50, alive
+    count, alive = survivors_of(unit, "sum", lambda mutant: True)
+    assert count > 15_000
+    assert len(alive) <= count // 500, alive
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_mutant_of_a_shipped_unit_is_decided(name):
+    found = Qualifier(load_unit(name), (), 1, 60).qualify()
+    real = len(found.rows) - found.count("equivalent")
+    assert found.decided
+    assert len(found.rows) > 30_000
+    assert found.count("smoke") >= 0.995 * real
