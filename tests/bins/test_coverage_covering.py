@@ -116,9 +116,9 @@ def test_growth_is_that_of_the_lanes():
         assert growths == set(range(most + 1))
 
 
-def test_a_unit_of_another_method_is_refused():
+def test_a_unit_of_wide_codes_is_refused():
     with pytest.raises(NotImplementedYet):
-        plan(load_unit("cdna3-mfma-e4m3fnuz-f32"))
+        plan(load_unit("ada-mma-f64-f64"))
 
 
 @pytest.mark.quick(cases=1)

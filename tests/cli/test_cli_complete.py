@@ -72,7 +72,7 @@ def test_words_of_options(complete: Complete) -> None:
     assert complete("study", "--scaling", "") == ["direct", "tensor", "channel", "block", *rules()]
     assert "student-t" in complete("study", "--data", "")
     assert "deepseek-2pct" in complete("study", "--preset", "")
-    assert complete("vectors", "int8-i32", "--suite", "s") == ["smoke", "standard", "soak"]
+    assert complete("vectors", "int8-i32", "--suite", "s") == ["smoke", "standard", "soak", "sensitive"]
     assert {"rne", "stochastic"} <= set(complete("encode", "e4m3", "--rounding", ""))
     assert "saturate" in complete("encode", "e4m3", "--overflow", "")
     assert complete("encode", "e4m3", "--missing", "z") == ["zero"]

@@ -114,7 +114,7 @@ def test_a_design_that_a_simulator_refuses_is_status_1(
     [
         (["hopper-wgmma-e4m3"], "unknown unit 'hopper-wgmma-e4m3': did you mean hopper-wgmma-e4m3-f32"),
         (["./none.yaml"], r"none\.yaml: cannot be read: No such file"),
-        (["mxint8-f32"], r"unit mxint8-f32: operands\.a: mxint8 is in the model, but not in the RTL yet"),
+        (["ada-mma-f64-f64"], r"unit ada-mma-f64-f64: operands\.a: f64 is in the model, but not in the RTL yet"),
         (["./tiny.yaml", "./tiny.yaml"], "units must have names of their own, not tiny more than once"),
         (["./tiny.yaml", "--sim", "vcs"], "Invalid value for '--sim'"),
         (["./tiny.yaml", "--cases", "0"], "Invalid value for '--cases'"),

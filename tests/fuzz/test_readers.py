@@ -24,7 +24,7 @@ WORDS = {
     "encode rounding", "encode values", "explain a", "explain a_values", "explain b", "explain b_values", "explain c",
     "explain c_value", "explain scale_a", "explain scale_b", "gemm quantize", "gemm quantize_b", "prove cuts",
     "prove only", "quantizer change", "quantizer cuts", "quantizer rules",
-    "rtl cuts",
+    "qualify cuts", "qualify mutants", "rtl cuts",
     "study fmax",
     "study grid", "study length", "study preset", "study scaling", "study scheduler", "study stages", "vectors formats",
     "vectors suite",
@@ -32,11 +32,12 @@ WORDS = {
 # Arguments that are written, and whose files are not read before.
 WRITTEN = {
     "capture cases output", "check report", "converter output", "converter report", "cosim output", "dut-init output",
-    "gemm output", "prove case", "prove html", "prove report", "quantizer output", "quantizer report", "rtl output",
+    "gemm output", "prove case", "prove html", "prove report", "qualify report",
+    "quantizer output", "quantizer report", "rtl output",
 }  # fmt: skip
 PASSED_ON = {"verilator arguments"}
 # Read as `rtl unit` is: Yosys, as WebAssembly, does not start in the memory that fuzzing leaves a command.
-AS_ANOTHER = {"prove unit"}
+AS_ANOTHER = {"prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors"}
 
 # What opens a file to read it, as sources write it.
 OPENS = re.compile(
@@ -67,6 +68,8 @@ MODULES = {
 }
 OWN = {  # no user's files
     "hwsim/prove/circuits.py": "what Yosys just wrote",
+    "hwsim/prove/designs.py": "what Yosys just wrote",
+    "hwsim/qualify/netlist.py": "what Yosys just wrote",
     "hwsim/cases/matrices.py": "files that it just wrote, for their digests",
     "hwsim/cli/docs.py": "the package's own pages",
     "hwsim/cli/dut.py": "opens what it writes",
