@@ -76,34 +76,26 @@ def not_numbers(bench: Bench) -> None:
 
 def zeros_beside(bench: Bench, more: bool = False) -> None:
     """Zeros times numbers of every exponent, in all lanes, beside a term whose last bit a larger max_exp would lose."""
-    least = bench.palette.exps[0]
-    for exp in (*bench.tries, *range(least - 4, least)):
+    least, turn = bench.palette.exps[0], 0
+    for exp in (*range(least - 4, least), *sorted(bench.tries)):
         for side in range(2):
-            for turn in range(ZEROS if more else 1):
-                addend, pairs = _last_bit(bench, exp), [_zero_times(bench, side) for _ in range(bench.lanes)]
+            for again in range(ZEROS if more else 1):
+                addend, turn = _last_bit(bench, exp), turn + 1
+                pairs = [_zero_times(bench, side, turn + lane) for lane in range(bench.lanes)]
                 if addend is not None:
-                    name = f"sensitive/zeros-{'ab'[side]}-{exp}-{turn + more}"
+                    name = f"sensitive/zeros-{'ab'[side]}-{exp}-{again + more}"
                     bench.add(name, (*addend.before, bench.filling(pairs, 0, exact=True)), addend.c)
-    if more:
-        return
-    for exp in bench.tries[:: max(1, len(bench.tries) // 8)]:
-        for side in range(2):
-            pairs = [_zero_times(bench, side) for _ in range(bench.lanes)]
-            low = bench.palette.of(0, exp)[-1:]
-            if low and bench.lanes > 1:
-                lane = bench.rng.randrange(bench.lanes)
-                pairs[lane] = (low[0].a, low[0].b)
-                bench.add(f"sensitive/zeros-{'ab'[side]}-beside-{exp}", (bench.filling(pairs, 0, exact=True),))
 
 
-def _zero_times(bench: Bench, side: int) -> Pair:
-    """A zero of one side, times any number of the other."""
-    zero = bench.rng.choice(zeros(bench.factors[side]))
-    fmt = bench.factors[1 - side]
+def _zero_times(bench: Bench, side: int, turn: int) -> Pair:
+    """A zero of one side, times a number of the other: its exponent's field is that of the turn."""
+    zero, fmt = bench.rng.choice(zeros(bench.factors[side])), bench.factors[1 - side]
     largest = numbers(fmt)["largest"]
-    number = bench.rng.choice([largest, bench.rng.randrange(largest + 1)])
-    if isinstance(fmt, FloatFormat) and fmt.padding:
-        number = number >> fmt.padding << fmt.padding
+    number = bench.rng.randrange(largest + 1)
+    if isinstance(fmt, FloatFormat):
+        field = turn % (1 << fmt.exponent_bits)
+        number = (field << fmt.fraction_bits | bench.rng.randrange(1 << fmt.fraction_bits)) << fmt.padding
+        number = min(number, largest)
     return (zero, number) if side == 0 else (number, zero)
 
 
@@ -152,7 +144,9 @@ def sparse_totals(bench: Bench, more: bool = False) -> None:
     bits = bench.window + 1 + max(bench.growths, 0)
     for high in range(bits):
         lows = [high - (1 << place) for place in range(high.bit_length())]
-        first = lows[high % len(lows) : high % len(lows) + 1] if lows else []
+        # Trees that count zeros end in small parts at the low end.
+        chosen = lows[high % len(lows) : high % len(lows) + 1] if lows else []
+        first = sorted({*chosen, *(low for low in (1, 2) if low < high)})
         for low in [one for one in range(high) if one not in first] if more else [None, *first]:
             size = 1 << high | (0 if low is None else 1 << low)
             sign = -1 if bench.rng.random() < 0.5 else 1
@@ -208,7 +202,8 @@ def _vanishing(bench: Bench, name: str, negative: Sequence[int], total: int) -> 
 
 def comparisons(bench: Bench, more: bool = False) -> None:
     """One exponent above all others, from lane to lane, and they all but agree, or begin to differ at any bit."""
-    pairs = _neighbours(bench.palette.exps)
+    beat = bench.filling(())
+    pairs = _neighbours(bench.palette.exps, 2 + sum(beat.scale_a[:1] + beat.scale_b[:1]))
     places = sorted(pairs)
     for turn in range(len(places) * (TURNS if more else 1)):
         for lane in range(bench.lanes):
@@ -229,13 +224,17 @@ def _both_ways(pair: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]
     return pair, (pair[1], pair[0])
 
 
-def _neighbours(exps: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
-    """By place, two exponents that, counted from the least one, differ at that bit, and at all bits below it."""
-    first, found = exps[0] - 1, defaultdict(list)
+def _neighbours(exps: Sequence[int], least: int) -> dict[int, list[tuple[int, int]]]:
+    """By place, two exponents whose fields differ at that bit and at all bits below it. least: the first one's field.
+
+    The field of a product is the sum of its factors' and scales' fields, as hardware adds them: at least 1 for each.
+    """
+    found = defaultdict(list)
     for high in exps:
-        for place in range((high - first).bit_length()):
-            low = ((high - first) ^ ((1 << place + 1) - 1)) + first
-            if (high - first) >> place & 1 and low in exps:
+        field = high - exps[0] + least
+        for place in range(field.bit_length()):
+            low = (field ^ ((1 << place + 1) - 1)) - least + exps[0]
+            if field >> place & 1 and low in exps:
                 found[place].append((high, low))
     return found
 
