@@ -42,6 +42,7 @@ PLACES: tuple[Place, ...] = (
     (hwsim.model.definition, "positive_zero"),
     *((hwsim.model.window, name) for name in ("max_exponent", "cut_magnitude", "align")),
     *((hwsim.model.late, name) for name in ("max_exponent", "cut_magnitude", "align", "add", "addend_term")),
+    *((method, "window") for method in (hwsim.model.aligned, hwsim.model.even_odd)),
     *((method, "total_term") for method in (hwsim.model.aligned, hwsim.model.exact, hwsim.model.even_odd)),
     (hwsim.model.exact, "exact_sum"),
     (hwsim.model.late, "exact_sum"),
