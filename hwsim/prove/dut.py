@@ -32,6 +32,7 @@ TRUSTED = (
     "that the model's sum in a window, or exact sum, depends neither on which lanes of a group its products are in nor "
     "on the codes of products that are zero: `hwsim docs proof`",
 )
+FIRST_SHARE = 0.5  # of a claim's seconds, in which a first choice of lanes must be proved with any zeros
 PRODUCTS = 2  # other than zero that are proved, unless another number is asked for
 
 
@@ -64,7 +65,7 @@ class _DutProof:
         self.followed: BeatResult = beat_result(design)
         self.rows: list[ClaimRow] = []
         self.notes: list[str] = []
-        self.proved = 0
+        self.proved = self.zeros = 0  # products other than zero; those beside which any zeros stand
         self.refuted: RefutedChoice | None = None
 
     def made(self) -> ProofReport:
@@ -127,22 +128,40 @@ class _DutProof:
             self.proved = count
 
     def _row(self, count: int, seconds: float) -> ClaimRow:
-        """That the result is the model's with so many products of any codes, in any lanes."""
+        """That the result is the model's with so many products of any codes, in any lanes.
+
+        The products in the other lanes are any that are zero; +0 times +0 where zeros may count, and where the first
+        choice of lanes took so long that all of them would not be done in time.
+        """
         begun = time.monotonic()
-        word: Word = "proved"
-        done = 0
-        for lanes in combinations(range(self.design.products), count):
-            left = begun + seconds - time.monotonic()
-            answer = self._choice(lanes, left) if left > 0 else Decided("undecided", 0.0)
-            word = answer.word
-            if word == "refuted":
+        if not zeros_count(self.design.unit):
+            word, done = self._choices(count, True, begun, seconds)
+            if word != "undecided":
+                self.zeros = count if word == "proved" else self.zeros
+                return self._of_choices(count, True, begun, word, done)
+        word, done = self._choices(count, False, begun, seconds)
+        return self._of_choices(count, False, begun, word, done)
+
+    def _choices(self, count: int, zeros: bool, begun: float, seconds: float) -> tuple[Word, int]:
+        """What becomes of all choices of lanes, one after another, and how many of them are proved."""
+        choices = comb(self.design.products, count)
+        share = FIRST_SHARE if zeros else 1.0
+        for done, lanes in enumerate(combinations(range(self.design.products), count)):
+            left = begun + seconds * share - time.monotonic()
+            answer = self._choice(lanes, zeros, left) if left > 0 else Decided("undecided", 0.0)
+            if answer.word == "refuted":
                 self.refuted = RefutedChoice(lanes, answer.model or {})
-            if word != "proved":
-                break
-            done += 1
+            if answer.word != "proved":
+                return answer.word, done
+            if zeros and not done and (time.monotonic() - begun) * choices > seconds:
+                return ("proved", 1) if choices == 1 else ("undecided", 1)
+            share = 1.0
+        return "proved", choices
+
+    def _of_choices(self, count: int, zeros: bool, begun: float, word: Word, done: int) -> ClaimRow:
         choices = comb(self.design.products, count)
         which = f"{done} of {choices}" if word == "undecided" else str(choices)
-        others = "+0 times +0" if zeros_count(self.design.unit) else "any codes whose product is zero"
+        others = "any codes whose product is zero" if zeros else "+0 times +0"
         rest = f"; in the other lanes {others}" if count < self.design.products else ""
         return ClaimRow(
             name=counted(count, "product"),
@@ -158,9 +177,9 @@ class _DutProof:
     def _placing(self) -> Placing:
         return Placing(self.design, self.followed)
 
-    def _choice(self, lanes: Lanes, seconds: float) -> Decided:
+    def _choice(self, lanes: Lanes, zeros: bool, seconds: float) -> Decided:
         end = time.monotonic() + seconds
-        placed = self._placing.placed(lanes, not zeros_count(self.design.unit))
+        placed = self._placing.placed(lanes, zeros)
         for question in placed.questions:
             left = end - time.monotonic()
             answer = placed.points.decide(question, left) if left > 0 else Decided("undecided", seconds)
@@ -178,8 +197,9 @@ class _DutProof:
         design, protocol = self.design, self.design.dut.file.protocol
         if self.proved < design.products:
             yield f"beats with more than {counted(self.proved, 'product')} other than zero"
-        if zeros_count(design.unit):
-            yield "products of zero other than +0 times +0"
+        if self.zeros < self.proved < design.products:
+            beside = f" beside more than {counted(self.zeros, 'product')}" if self.zeros else ""
+            yield f"products of zero other than +0 times +0{beside}"
         if design.unit.scale is not None and any(len(self.followed.beat[name]) > 1 for name in ("scale_a", "scale_b")):
             yield "scales other than 1 of blocks whose products are all zero"
         if self.followed.alone:
