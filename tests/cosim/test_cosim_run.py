@@ -276,9 +276,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     usual = (TINY, pipeline(TINY))
     f64 = load_unit("ada-mma-f64-f64")
-    with pytest.raises(
-        NotImplementedYet, match=r"f64-f64: operands\.a: f64 is in the model, but not in the RTL"
-    ):
+    with pytest.raises(NotImplementedYet, match=r"f64-f64: operands\.a: f64 is in the model, but not in the RTL"):
         small_run(folder, usual, (f64, pipeline(f64)), simulators=("icarus",))
     with pytest.raises(ValueError, match="cases must be at least 1, not 0: a run of none proves nothing"):
         small_run(folder, simulators=("icarus",), cases=0)
