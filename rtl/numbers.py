@@ -1,7 +1,7 @@
 """The ranges of a unit's integers, from which every width in the RTL follows.
 
 Exponents live in the *product domain*: the sum of the factors' exponent fields, before any bias is taken off. It is
-never negative, a product's is at least 1 (so that 0 can say "no product"), and the addend's is moved into it.
+never negative, a product's is at least 2 (so that 0 can say "no product"), and the addend's is moved into it.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ class PairRanges:
         self.product_bias = sum(field.bias for field in fields) + sum(fmt.bias for fmt in self.scales)
         self.scale_most = sum(fmt.max_code for fmt in self.scales)
         self.product_most = sum(field.most for field in fields) + self.scale_most
+        self.product_least = len(fields) + sum(fmt.min_code for fmt in self.scales)
 
     @property
     def sig_bits(self) -> int:

@@ -20,7 +20,7 @@ from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number
 
-TURNS = 2  # of comparisons, where there is room for more
+TURNS = 8  # of comparisons, where there is room for more
 ZEROS = 4  # turns of zeros times other numbers, likewise
 SUMS = 160  # of random signs
 
@@ -203,11 +203,14 @@ def _vanishing(bench: Bench, name: str, negative: Sequence[int], total: int) -> 
 def comparisons(bench: Bench, more: bool = False) -> None:
     """One exponent above all others, from lane to lane, and they all but agree, or begin to differ at any bit."""
     beat = bench.filling(())
-    pairs = _neighbours(bench.palette.exps, 2 + sum(beat.scale_a[:1] + beat.scale_b[:1]))
+    least = 2 + sum(beat.scale_a[:1] + beat.scale_b[:1])
+    pairs = _neighbours(bench.palette.exps, least)
     places = sorted(pairs)
-    for turn in range(len(places) * (TURNS if more else 1)):
+    chosen = {place: _each_bit(bench, pairs[place], least)[: TURNS + 1] for place in places}
+    for turn in range(len(places), len(places) * (TURNS + 1)) if more else range(len(places)):
         for lane in range(bench.lanes):
-            high, low = bench.rng.choice(pairs[places[(turn + lane) % len(places)]])
+            those = chosen[places[(turn + lane) % len(places)]]
+            high, low = those[turn // len(places) % len(those)]
             row = [bench.rng.choice(bench.palette.of(0, low)) for _ in range(bench.lanes)]
             row[lane] = bench.rng.choice(bench.palette.of(0, high))
             bench.add(f"sensitive/maximum-{turn}-{lane}-{more:d}", (bench.filling(row, 0, exact=True),))
@@ -218,6 +221,27 @@ def comparisons(bench: Bench, more: bool = False) -> None:
             if addend is not None:
                 name = f"sensitive/maximum-addend-{place}-{exps[0]}-{more:d}"
                 bench.add(name, (*addend.before, bench.filling(row, 0, exact=True)), addend.c)
+
+
+def _each_bit(bench: Bench, pairs: Sequence[tuple[int, int]], least: int) -> list[tuple[int, int]]:
+    """The pairs, in an order in which each bit of a field is soon seen set and cleared. least: the first field."""
+
+    def bits(pair: tuple[int, int]) -> set[tuple[int, int]]:
+        field = pair[0] - bench.palette.exps[0] + least
+        return {(place, field >> place & 1) for place in range(16)}
+
+    left = bench.rng.sample(pairs, len(pairs))
+    found = list[tuple[int, int]]()
+    seen = set[tuple[int, int]]()
+    while left:
+        best = max(left, key=lambda pair: len(bits(pair) - seen))
+        if not bits(best) - seen and seen:
+            seen = set()
+            continue
+        left.remove(best)
+        found.append(best)
+        seen |= bits(best)
+    return found
 
 
 def _both_ways(pair: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:

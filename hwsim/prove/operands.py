@@ -214,7 +214,8 @@ class OperandClaims:
         """What the product of a lane is that is not special: the relation between multiplication and what follows."""
         exp, sig = (Integer.unsigned(ports[f"{prefix}__terms__{lane}__{field}"]) for field in ("exp", "sig"))
         within = holds(exp <= self.n.product_most), holds(sig <= self._most_sig)
-        return both(*within, same(holds(sig == 0), holds(exp == 0)))
+        at_least = either(holds(exp == 0), holds(exp >= self.n.product_least))
+        return both(*within, at_least, same(holds(sig == 0), holds(exp == 0)))
 
     @property
     def _most_sig(self) -> int:
