@@ -214,8 +214,7 @@ class WindowRanges(ProductRanges):
             return True
         alike = all(fmt.subnormals and fmt.bias == self.result.bias for fmt in self.addends)
         whole = self.truncates or all(fmt.fraction_bits <= self.fraction_bits for fmt in self.addends)
-        least_product = 2 + sum(fmt.min_code for fmt in self.scales)
-        last_bit = least_product - self.product_bias + self.result.bias - self.fraction_bits
+        last_bit = self.product_least - self.product_bias + self.result.bias - self.fraction_bits
         return not (alike and whole and last_bit >= 2)
 
     @property

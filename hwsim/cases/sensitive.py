@@ -64,27 +64,44 @@ def single_bits(bench: Bench) -> None:
 
 
 def not_numbers(bench: Bench) -> None:
-    """A NaN of either side in one lane, alone."""
+    """A NaN of either side in one lane, alone; and one that is handed on to a second beat."""
     for side, fmt in enumerate(bench.factors):
         codes = nans(fmt)
         for lane in range(bench.lanes if codes else 0):
             number = _one(bench.factors[1 - side])
             nan = bench.rng.choice(codes)
             pair = (nan, number) if side == 0 else (number, nan)
-            bench.add(f"sensitive/nan-{'ab'[side]}-{lane}", (bench.filling([pair], lane, exact=True),))
+            beat = bench.filling([pair], lane, exact=True)
+            bench.add(f"sensitive/nan-{'ab'[side]}-{lane}", (beat,))
+            if lane == 0 and bench.beats > 1:
+                bench.add(f"sensitive/nan-{'ab'[side]}-handed-on", (beat, bench.filling(())))
 
 
 def zeros_beside(bench: Bench, more: bool = False) -> None:
     """Zeros times numbers of every exponent, in all lanes, beside a term whose last bit a larger max_exp would lose."""
-    least, turn = bench.palette.exps[0], 0
+    least, turn, shifts = bench.palette.exps[0], 0, _shifts(bench)
     for exp in (*range(least - 4, least), *sorted(bench.tries)):
         for side in range(2):
             for again in range(ZEROS if more else 1):
-                addend, turn = _last_bit(bench, exp), turn + 1
+                shift = shifts[turn % len(shifts)]
+                addend, turn = _last_bit(bench, exp + shift), turn + 1
                 pairs = [_zero_times(bench, side, turn + lane) for lane in range(bench.lanes)]
                 if addend is not None:
                     name = f"sensitive/zeros-{'ab'[side]}-{exp}-{again + more}"
-                    bench.add(name, (*addend.before, bench.filling(pairs, 0, exact=True)), addend.c)
+                    bench.add(name, (*addend.before, bench.filling(pairs, 0, shift, exact=True)), addend.c)
+    _zeros_above(bench, more)
+
+
+def _zeros_above(bench: Bench, more: bool) -> None:
+    """Zeros times the largest number, in all lanes but one, beside the least product with its last bit set."""
+    lowest = [one for exp in bench.palette.exps[:2] for one in bench.palette.of(0, exp) if one.sig % 2]
+    for lane in range(bench.lanes if more else 2) if lowest and bench.lanes > 1 else ():
+        for side in range(2):
+            zero = bench.rng.choice(zeros(bench.factors[side]))
+            largest = numbers(bench.factors[1 - side])["largest"]
+            row: list[Product | Pair] = [(zero, largest) if side == 0 else (largest, zero)] * bench.lanes
+            row[lane] = bench.rng.choice(lowest)
+            bench.add(f"sensitive/zeros-above-{'ab'[side]}-{lane}-{more:d}", (bench.filling(row, 0, exact=True),))
 
 
 def _zero_times(bench: Bench, side: int, turn: int) -> Pair:
@@ -97,6 +114,22 @@ def _zero_times(bench: Bench, side: int, turn: int) -> Pair:
         number = (field << fmt.fraction_bits | bench.rng.randrange(1 << fmt.fraction_bits)) << fmt.padding
         number = min(number, largest)
     return (zero, number) if side == 0 else (number, zero)
+
+
+def _shifts(bench: Bench) -> list[int]:
+    """What scales add to exponents: 0 first, and where any do, what brings each bit of a field to change in between."""
+    beat, exps = bench.filling(()), bench.palette.exps
+    scale = bench.unit.scale
+    if scale is None or scale.at != "product":
+        return [0]
+    middle = 2 + sum(beat.scale_a[:1] + beat.scale_b[:1]) + exps[len(exps) // 2] - exps[0]
+    low, high = bench.result.emin - exps[0] + 5, bench.result.emax - exps[-1] - 5
+    found = [0]
+    for place in range(5, middle.bit_length() + 1):
+        odd = (2 * round((middle / (1 << place) - 1) / 2) + 1) << place
+        if low <= odd - middle <= high:
+            found.append(odd - middle)
+    return found
 
 
 def _last_bit(bench: Bench, exp: int) -> Addend | None:
@@ -204,16 +237,21 @@ def comparisons(bench: Bench, more: bool = False) -> None:
     """One exponent above all others, from lane to lane, and they all but agree, or begin to differ at any bit."""
     beat = bench.filling(())
     least = 2 + sum(beat.scale_a[:1] + beat.scale_b[:1])
+    for shift in _shifts(bench):
+        pairs = _neighbours(bench.palette.exps, least + shift)
+        chosen = {place: _each_bit(bench, pairs[place], least + shift)[: TURNS + 1] for place in sorted(pairs)}
+        # Shifted, the pairs whose fields differ at the bit that the shift is for, and others where there is room.
+        places = sorted(pairs) if more or not shift else sorted(pairs)[-1:]
+        for turn in range(len(places), len(places) * (TURNS + 1)) if more else range(len(places)):
+            for lane in range(bench.lanes):
+                those = chosen[places[(turn + lane) % len(places)]]
+                high, low = those[turn // len(places) % len(those)]
+                row = [bench.rng.choice(bench.palette.of(0, low)) for _ in range(bench.lanes)]
+                row[lane] = bench.rng.choice(bench.palette.of(0, high))
+                name = f"sensitive/maximum-{turn}-{lane}-{shift}-{more:d}"
+                bench.add(name, (bench.filling(row, 0, shift, exact=True),))
     pairs = _neighbours(bench.palette.exps, least)
     places = sorted(pairs)
-    chosen = {place: _each_bit(bench, pairs[place], least)[: TURNS + 1] for place in places}
-    for turn in range(len(places), len(places) * (TURNS + 1)) if more else range(len(places)):
-        for lane in range(bench.lanes):
-            those = chosen[places[(turn + lane) % len(places)]]
-            high, low = those[turn // len(places) % len(those)]
-            row = [bench.rng.choice(bench.palette.of(0, low)) for _ in range(bench.lanes)]
-            row[lane] = bench.rng.choice(bench.palette.of(0, high))
-            bench.add(f"sensitive/maximum-{turn}-{lane}-{more:d}", (bench.filling(row, 0, exact=True),))
     for place in places:
         for exps in _both_ways(bench.rng.choice(pairs[place])):
             addend = _last_bit(bench, exps[0])

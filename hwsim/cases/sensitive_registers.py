@@ -71,8 +71,9 @@ def tied_registers(bench: Bench, more: bool = False) -> None:
         for place in _odd_bits(min(above, partial_bits), more) if above >= 0 else ():
             half = 1 << above if above < partial_bits else 0
             small = 1 << partial_bits | half | (0 if place < 0 else 1 << place)
-            filling = _partial(bench, 0, small, exp - distance - partial_bits)
-            c = exact_code(fmt, 0, 1 << bits | odd | bench.rng.randrange(1 << bits - 1) << 1, exp - bits)
+            # The register stands as far above as it must: partial sums have few exponents.
+            filling = _partial(bench, 0, small, exp - partial_bits)
+            c = exact_code(fmt, 0, 1 << bits | odd | bench.rng.randrange(1 << bits - 1) << 1, exp + distance - bits)
             if filling is not None and c is not None:
                 bench.add(f"sensitive/tie-partial-{distance}-{place}{'-more' * more}", [filling], c)
 

@@ -22,7 +22,8 @@ class Path(Generic[Result]):
     result: Result
 
 
-_KnownBounds = dict[tuple[int, int, int, tuple[bool, ...]], tuple[int, int]]  # of a number, after these answers
+_KnownBounds = dict[tuple[int, int, int], dict[tuple[bool, ...], tuple[int, int]]]  # of a number, after these answers
+NARROW = 8  # bounds so close are not made closer by further answers
 
 
 class Explorer:
@@ -76,10 +77,13 @@ class Explorer:
 
     def bounds(self, number: Any) -> tuple[int, int]:
         """What an integer of hwsim.prove.symbolic can be at least and at most on this path."""
-        key = number.term.id(), number.low, number.high, tuple(self.answers[: self.asked])
-        if key not in self.known:
-            self.known[key] = self._least(number), -self._least(-number)
-        return self.known[key]
+        known, answers = self.known.setdefault((number.term.id(), number.low, number.high), {}), self.answers
+        for asked in range(self.asked, -1, -1):
+            found = known.get(tuple(answers[:asked]))
+            if found is not None and (asked == self.asked or (found[0] >= 0 and 0 < found[1] - found[0] <= NARROW)):
+                return found
+        found = known[tuple(answers[: self.asked])] = self._least(number), -self._least(-number)
+        return found
 
     def _least(self, number: Any) -> int:
         low, high, middle = number.low, number.high, number.low  # which it often is

@@ -23,9 +23,9 @@ from hwsim.prove.logic import (
     value,
     width,
 )
-from hwsim.prove.promotion import OPERANDS, PromotionClaims
 from hwsim.prove.relations import SPECIAL, StepCircuits, exactly, holds
 from hwsim.prove.symbolic import Integer, Truth, as_integer, ite
+from hwsim.qualify.partials import PartialSums, partial_sums
 from hwsim.spec import Unit
 
 # The parts of a datapath between which relations stand, and the steps of each.
@@ -89,7 +89,17 @@ class Relations(AlignedClaims):
             found.append(self._code_of(self.n.window_addend, inputs["i__c"], padded=True)[1])
         carried = inputs["i__carried__code"]
         found.append(implies(negated(is_one(inputs["i__chain"])), same(carried, value(0, width(carried)))))
-        return found
+        return found if self._partials is None else [*found, self._partials.are(carried)]
+
+    @cached_property
+    def _partials(self) -> PartialSums | None:
+        return partial_sums(self.unit)
+
+    @property
+    def _partial_exps(self) -> tuple[int, int]:
+        """Exponents of an addend other than zero, as products have them."""
+        found, n = self._partials, self.n
+        return n.addend_exp if found is None else (found.lsb + n.product_bias, found.most + n.product_bias)
 
     def _terms(self, part: str) -> list[Term]:
         """Products, of zero or not, and the addend."""
@@ -103,16 +113,22 @@ class Relations(AlignedClaims):
     def _addend_facts(self) -> list[Callable[[Any, Any], Term]]:
         """What holds of every decoded addend that is a number, as the solver finds: of these, what does."""
         outputs = self.parts.products.outputs
-        quiet = {name: term for name, term in self._neutral.items() if name != "i__chain"}
-        zero = fixed(self.parts.products, {**quiet, "i__chain": value(0, 1)}).outputs["o__addend__exp"]
-        least, hidden = self._signed(zero), 1 << self.n.addend_fraction_bits
+        least, hidden = self._exp_of_zero, 1 << self.n.addend_fraction_bits
         facts: list[Callable[[Any, Any], Term]] = [
             lambda exp, sig: either(holds(sig == 0), holds(sig >= hidden)),
             lambda exp, sig: implies(holds(sig == 0), holds(exp == least)),
+            lambda exp, sig: either(holds(sig == 0), exactly(exp, *self._partial_exps)),
         ]
         _, exp, sig = self._addend_fields(outputs, "o")
         finite = [negated(is_one(outputs[f"o__special__{flag}"])) for flag in SPECIAL]
         return [one for one in facts if ask(one(exp, sig), (*self._operands(), *finite)).word == "proved"]
+
+    @cached_property
+    def _exp_of_zero(self) -> int:
+        """The exponent of an addend of zero."""
+        quiet = {name: term for name, term in self._neutral.items() if name != "i__chain"}
+        outputs = fixed(self.parts.products, {**quiet, "i__chain": value(0, 1)}).outputs
+        return self._signed(outputs["o__addend__exp"])
 
     def _signed(self, term: Term) -> int:
         found, bits = _number(term), width(term)
@@ -181,13 +197,28 @@ class Relations(AlignedClaims):
         ports, n = self.parts.align.inputs, self.n
         max_exp = self._max_exp(ports, "i__max_exp")
         _, exp, sig = self._addend_fields(ports, "i")
-        found = [*self._terms("align"), exactly(max_exp, *n.max_exp), implies(holds(sig != 0), holds(exp <= max_exp))]
+        found = [*self._terms("align"), self._within(max_exp), implies(holds(sig != 0), holds(exp <= max_exp))]
         for lane in range(n.lanes):
             product = Integer.unsigned(ports[f"i__terms__{lane}__exp"])
             found.append(implies(holds(product != 0), holds(product <= max_exp)))
         if self._zero_does_not_count:
             found.append(implies(holds(sig == 0), holds(max_exp >= 0)))
         return found
+
+    def _within(self, max_exp: Any) -> Term:
+        """What max_exp may be: one of an exponent that there is, or a zero addend's."""
+        ends = exactly(max_exp, *self.n.max_exp)
+        return both(ends, self._of_terms(max_exp)) if self._is_of_terms else ends
+
+    def _of_terms(self, max_exp: Any) -> Term:
+        least, most = self._partial_exps
+        low, high = min(least, self.n.product_least), max(most, self.n.product_most)
+        return either(holds(max_exp == self._exp_of_zero), exactly(max_exp, low, high))
+
+    @cached_property
+    def _is_of_terms(self) -> bool:
+        found = self._max_exp(self.parts.maximum.outputs, "o__max_exp")
+        return ask(self._of_terms(found), self._terms("maximum")).word == "proved"
 
     @cached_property
     def _zero_does_not_count(self) -> bool:
@@ -211,7 +242,7 @@ class Relations(AlignedClaims):
         """With a product, a total within its bound; and without one, the addend alone."""
         ports, n = self.parts.round.inputs, self.n
         total, max_exp = Integer.signed(ports["i__total"]), self._max_exp(ports, "i__max_exp")
-        known = exactly(max_exp, *n.max_exp)
+        known = self._within(max_exp)
         beside = both(
             exactly(max_exp, *self._beside_products),
             holds(abs(total) <= self._total_bound(max_exp.between(*self._beside_products))),
@@ -237,31 +268,3 @@ def _number(term: Term) -> int:
     """What a term is that depends on nothing."""
     found = constant("number", width(term))
     return (ask(negated(same(found, term)), show=(found,)).model or {})["number"]
-
-
-class AdderRelations(PromotionClaims):
-    """What holds before each part of a promotion's adder."""
-
-    def of(self) -> dict[str, Relation]:
-        """By part."""
-        most = (1 << self.adder.fraction_bits + 1) - 1
-        terms = []
-        for name in OPERANDS:
-            ones, carry = (self.sum.inputs[f"i__{name}_{field}"] for field in ("ones", "carry"))
-            terms.append(exactly(Integer.signed(ones) + Integer.unsigned(carry), -most, most))
-        total, top = (Integer.signed(self.round.inputs["i__total"]), Integer.unsigned(self.round.inputs["i__max_exp"]))
-        rounded = both(exactly(total, -2 * most, 2 * most), exactly(top, 1, self.adder.most))
-        decoded = []
-        for name in OPERANDS:
-            _, exp, sig, nan, inf = self._fields(self.align.inputs, name, "i")
-            decoded += [self._decodes_to(name, exp, sig), negated(is_one(nan)), negated(is_one(inf))]
-        return {
-            "promote.decode": Relation(both(), both()),
-            "promote.align": Relation(both(), both(*decoded)),
-            "promote.sum": Relation(both(), both(*terms, *self._no_flags(self.sum))),
-            "promote.round": Relation(both(), both(rounded, *self._no_flags(self.round))),
-        }
-
-    @staticmethod
-    def _no_flags(circuit: Circuit) -> list[Term]:
-        return [negated(is_one(circuit.inputs[f"i__special__{flag}"])) for flag in SPECIAL]

@@ -26,6 +26,11 @@ FATES: tuple[Fate, ...] = get_args(Fate)
 Progress = Callable[[int, int, str], None]
 
 
+# All steps at once: what the solver decides at all it decides soon, of a datapath and of an adder.
+WHOLE_SECONDS = {False: 2.0, True: 10.0}
+WHOLE = "result", "all steps, one after another, give the same code"
+
+
 def silent(done: int, planned: int, what: str) -> None:
     """No progress is shown."""
 
@@ -183,6 +188,11 @@ class _Questions:
             return MutantRow(
                 mutant, "proof", refuted=Refuted(BY_FORM[part], "the total is the sum of all terms", model)
             )
+        whole = self.steps.equal_whole(mutant, min(self.seconds, WHOLE_SECONDS[mutant.step.startswith("promote")]))
+        if whole.word == "proved":
+            return MutantRow(mutant, "equivalent")
+        if whole.word == "refuted":
+            return MutantRow(mutant, "proof", refuted=Refuted(*WHOLE, whole.model or {}))
         word, refuted = self._claims.decide(mutant, self.seconds)
         match word:
             case "proved":

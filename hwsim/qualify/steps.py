@@ -26,9 +26,10 @@ from hwsim.prove.logic import (
 )
 from hwsim.prove.relations import SPECIAL, holds
 from hwsim.prove.symbolic import Integer
+from hwsim.qualify.adder_relations import AdderRelations
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.netlist import BTOR, SELECT, Netlist, written
-from hwsim.qualify.relations import ADDER_PARTS, PARTS, AdderRelations, Relation, Relations
+from hwsim.qualify.relations import ADDER_PARTS, PARTS, Relation, Relations
 from hwsim.rtl.numbers import as_float
 from hwsim.spec import Unit
 
@@ -140,6 +141,33 @@ class MutatedSteps:
             numbers = either(numbers, said)
         known = (relation.always, relation.plain, *(negated(is_one(one)) for one, _ in flags[: 1 if silent else None]))
         return ask(numbers, known, seconds, show)
+
+    def equal_whole(self, mutant: Mutant, seconds: float) -> Decided:
+        """Whether all steps of a mutant's circuit, one after another, give the code that they gave.
+
+        A model that refutes it is of operands, or of a register and a partial sum, that show the mutant.
+        """
+        promotes = mutant.step.startswith("promote")
+        first, last = ("promote.decode", "promote.round") if promotes else ("products", "round")
+        plain = self._whole_adder if promotes else self._whole_datapath
+        changed = self._whole(promotes, mutant)
+        wanted = self._same_code(last, plain.outputs, changed.outputs)
+        return ask(wanted, (self.relations[first].always,), seconds, tuple(plain.inputs.values()))
+
+    @cached_property
+    def _whole_datapath(self) -> Circuit:
+        return self._whole(False)
+
+    @cached_property
+    def _whole_adder(self) -> Circuit:
+        return self._whole(True)
+
+    def _whole(self, promotes: bool, mutant: Mutant | None = None) -> Circuit:
+        return connected([
+            circuit if mutant is None or mutant.step != step else self.with_mutant(mutant)
+            for step, circuit in self.plain.items()
+            if step.startswith("promote") is promotes
+        ])  # fmt: skip
 
     def _same_code(self, part: str, plain: Mapping[str, Term], changed: Mapping[str, Term]) -> Term:
         """Two codes are the same, or both are NaN and said to be."""

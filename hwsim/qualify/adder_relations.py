@@ -1,0 +1,114 @@
+"""What holds between the steps of a promotion's adder, as `hwsim.prove` shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from hwsim.prove.btor import Circuit
+from hwsim.prove.circuits import connected
+from hwsim.prove.logic import Term, ask, both, either, implies, is_one, negated
+from hwsim.prove.promotion import OPERANDS, PromotionClaims
+from hwsim.prove.relations import SPECIAL, exactly, holds
+from hwsim.prove.symbolic import Integer
+from hwsim.qualify.partials import partial_sums
+from hwsim.qualify.relations import Relation
+from hwsim.rtl.promote import BELOW
+from hwsim.spec import Unit
+from hwsim.spec.parts import Promotion
+
+
+class AdderRelations(PromotionClaims):
+    """What holds before each part of a promotion's adder."""
+
+    def __init__(self, unit: Unit, rule: Promotion, cuts: Sequence[str], steps: Mapping[str, Circuit]):
+        super().__init__(unit, rule, cuts, steps)
+        self.partials = partial_sums(unit)
+
+    def of(self) -> dict[str, Relation]:
+        """By part."""
+        most = (1 << self.adder.fraction_bits + 1) - 1
+        terms = []
+        for name in OPERANDS:
+            ones, carry = (self.sum.inputs[f"i__{name}_{field}"] for field in ("ones", "carry"))
+            terms.append(exactly(Integer.signed(ones) + Integer.unsigned(carry), -most, most))
+        total, top = (Integer.signed(self.round.inputs["i__total"]), Integer.unsigned(self.round.inputs["i__max_exp"]))
+        rounded = both(exactly(total, -2 * most, 2 * most), exactly(top, 1, self.adder.most))
+        return {
+            "promote.decode": Relation(self._is_partial, both()),
+            "promote.align": Relation(self._before_align, self._decoded_numbers),
+            "promote.sum": Relation(both(), both(*terms, *self._no_flags(self.sum))),
+            "promote.round": Relation(
+                self._flags_of_sums,
+                both(rounded, *(fact(total, top) for fact in self._sums), *self._no_flags(self.round)),
+            ),
+        }
+
+    @property
+    def _is_partial(self) -> Term:
+        return both() if self.partials is None else self.partials.are(self.decode.inputs["i__partial"])
+
+    @property
+    def _no_infinity(self) -> bool:
+        """Whether no partial sum is infinite."""
+        return self.partials is not None and len(self.partials.special) == 1
+
+    @property
+    def _before_align(self) -> Term:
+        return negated(is_one(self._fields(self.align.inputs, "partial", "i")[4])) if self._no_infinity else both()
+
+    @property
+    def _flags_of_sums(self) -> Term:
+        """Without an infinite partial sum no two infinities meet."""
+        positive, negative = (is_one(self.round.inputs[f"i__special__{flag}"]) for flag in SPECIAL[1:])
+        return negated(both(positive, negative)) if self._no_infinity else both()
+
+    @cached_property
+    def _exps_of_partials(self) -> tuple[int, int]:
+        """Exponents of partial sums other than zero, as the adder has them."""
+        found = self.partials
+        return self._exps if found is None else (found.lsb + self.bias, found.most + self.bias)
+
+    @property
+    def _decoded_numbers(self) -> Term:
+        found = []
+        for name in OPERANDS:
+            _, exp, sig, nan, inf = self._fields(self.align.inputs, name, "i")
+            found += [self._decodes_to(name, exp, sig), negated(is_one(nan)), negated(is_one(inf))]
+            if name == "partial":
+                found += [fact(exp, sig) for fact in self._partial_facts]
+        return both(*found)
+
+    @cached_property
+    def _partial_facts(self) -> list[Callable[[Any, Any], Term]]:
+        """What holds of every decoded partial sum that is a number, as the solver finds: of these, what does."""
+        least = self._exps[0]
+        facts: list[Callable[[Any, Any], Term]] = [
+            lambda exp, sig: either(holds(sig == 0), exactly(exp, *self._exps_of_partials)),
+            lambda exp, sig: either(holds(sig != 0), holds(exp == least)),
+        ]
+        _, exp, sig, nan, inf = self._fields(self.decode.outputs, "partial", "o")
+        known = (self._is_partial, negated(is_one(nan)), negated(is_one(inf)))
+        return [fact for fact in facts if ask(fact(exp, sig), known).word == "proved"]
+
+    @cached_property
+    def _sums(self) -> list[Callable[[Any, Any], Term]]:
+        """What holds of a sum and its exponent, as the solver finds: of these, what does.
+
+        A sum is small only where both operands are near to each other, or the register is subnormal and stands alone.
+        """
+        low, high = self._exps_of_partials
+        normal, one = 1 << self.adder.fraction_bits, 1 << BELOW
+        facts: list[Callable[[Any, Any], Term]] = [
+            lambda total, top: either(exactly(top, low, high + 1), holds(abs(total) >= normal // 2), holds(top == 1)),
+            lambda total, top: implies(holds(top < low), holds(abs(total) & (one - 1) == 0)),
+            lambda total, top: implies(holds(top < low), holds(abs(total) < 2 * normal)),
+        ]
+        adder = connected([self.align, self.sum])
+        total, top = Integer.signed(adder.outputs["o__total"]), Integer.unsigned(adder.outputs["o__max_exp"])
+        return [fact for fact in facts if ask(fact(total, top), (self._decoded_numbers,)).word == "proved"]
+
+    @staticmethod
+    def _no_flags(circuit: Circuit) -> list[Term]:
+        return [negated(is_one(circuit.inputs[f"i__special__{flag}"])) for flag in SPECIAL]
