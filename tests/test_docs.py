@@ -277,7 +277,7 @@ def test_a_tour_goes_as_it_is_shown(page: str, toolbox: None, files: Path, capsy
         if command.output is not None:
             assert_shown(command.output, out)
         if command.words[0] == "vvp":
-            assert ("PASS: 1000 results equal" if command.status == 0 else "FAIL: ") in out
+            assert ("PASS: 2000 results equal" if command.status == 0 else "FAIL: ") in out
     if page == "silicon-teams.md":
         assert "lost bits floored" in (files / "cosim" / "minimal" / "story.txt").read_text()
         assert "<html" in (files / "found" / "report.html").read_text()

@@ -47,7 +47,7 @@ def vectors(
     """Write test vectors: operands, expected results, and a SystemVerilog testbench that replays them.
 
     \b
-    hwsim vectors hopper-wgmma-e4m3-f32 -o smoke/                       1,000 cases that find most bugs
+    hwsim vectors hopper-wgmma-e4m3-f32 -o smoke/                       2,000 cases that find most bugs
     hwsim vectors mxfp8-e4m3-f32 -o standard/ --suite standard          50,000: every reachable coverage bin
     hwsim vectors my-unit.yaml -o soak/ --suite soak --cases 100000000  as many as there is time for
     hwsim vectors deepseek-v3-e4m3-f32 -o v/ --stages                   with every stage's values

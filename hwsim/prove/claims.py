@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from hwsim.prove.logic import Decided, Term, Word, ask, possible
 
@@ -34,6 +35,29 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class LateClaim:
+    """A `Claim` that takes long to write down, and is written when it is looked at. write: returns what is claimed."""
+
+    name: str
+    words: str
+    over: str
+    assumptions: tuple[Term, ...]
+    write: Callable[[], Term]
+    show: tuple[Term, ...] = ()
+
+    solver = "bitwuzla"
+
+    @cached_property
+    def claim(self) -> Term:
+        """What is claimed."""
+        return self.write()
+
+    def decide(self, seconds: float) -> Decided:
+        """What the solver says."""
+        return Claim(self.name, self.words, self.over, self.assumptions, self.claim, self.show).decide(seconds)
+
+
+@dataclass(frozen=True)
 class FormClaim:
     """Something that forms decide: that two of them are equal, or two terms one term."""
 
@@ -51,4 +75,5 @@ class FormClaim:
         return Decided(word, time.monotonic() - start)
 
 
-AnyClaim = Claim | FormClaim
+OfSolver = Claim | LateClaim
+AnyClaim = OfSolver | FormClaim

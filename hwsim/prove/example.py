@@ -15,7 +15,7 @@ from hwsim.cosim.suites import fill
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
 from hwsim.prove.aligned import AlignedClaims
-from hwsim.prove.claims import AnyClaim, Claim
+from hwsim.prove.claims import AnyClaim, OfSolver
 from hwsim.prove.logic import Term, all_substituted, ask, constant, evaluated, negated, part, same, true, value, width
 from hwsim.prove.promotion import PromotionClaims
 from hwsim.rtl.numbers import as_float
@@ -98,7 +98,7 @@ class Examples:
         return self._differs(claim, without) or self._differs(claim, case)
 
     def _cases(self, claim: AnyClaim) -> Iterator[Case]:
-        if isinstance(claim, Claim):
+        if isinstance(claim, OfSolver):
             wrong = all_substituted([*claim.assumptions, negated(claim.claim)], self.by)
             for lanes in self._choices():
                 yield from self._found(wrong, lanes)

@@ -19,7 +19,7 @@ from hwsim.model.terms import addend_term
 from hwsim.model.window import align
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import circuits, connected
-from hwsim.prove.claims import AnyClaim, Claim, FormClaim
+from hwsim.prove.claims import AnyClaim, Claim, FormClaim, LateClaim, OfSolver
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.linear import Bounded, Forms, Variable, form
 from hwsim.prove.logic import Term, both, constant, either, implies, is_one, negated, same, true, value, width
@@ -225,7 +225,7 @@ class PromotionClaims:
             "all signs", (), both(*wanted), tuple(ports),
         )  # fmt: skip
 
-    def _jammed(self) -> Iterator[Claim]:
+    def _jammed(self) -> Iterator[OfSolver]:
         """For every distance of the exponents: the rounding of the jammed sum is that of the exact one."""
         widest = self.adder.most - self._exps[0]
         if widest > self._last:
@@ -260,7 +260,7 @@ class PromotionClaims:
             each([Path(path.condition, holds(as_integer(path.result) == 1)) for path in found]), (sigs, distances),
         )  # fmt: skip
 
-    def _at_distances(self, low: int, high: int, negative: int) -> Claim:
+    def _at_distances(self, low: int, high: int, negative: int) -> LateClaim:
         name = f"{low}" if low == high else f"{low} to {high}"
         bits, unique = self.fmt.precision, f"{low}.{negative}"
         large, small = (constant(f"{one}.{unique}", bits) for one in ("large", "small"))
@@ -291,9 +291,8 @@ class PromotionClaims:
                 return true() if first is second else negated(true())
             return holds(as_integer(first) == second)
 
-        claim = each(paths(both_codes, known))
         signs = " of negative sums" if negative else ""
-        return Claim(
+        return LateClaim(
             f"promotion: jam at distance {name}{signs}", "the jammed sum rounds as the exact one", "both significands",
-            tuple(known), claim, (large, small, exps, minus, distances),
+            tuple(known), lambda: each(paths(both_codes, known)), (large, small, exps, minus, distances),
         )  # fmt: skip

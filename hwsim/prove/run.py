@@ -15,7 +15,7 @@ from hwsim.cosim.casefile import write_unit_case
 from hwsim.cosim.design import AMARANTH
 from hwsim.cosim.diagnose import first_difference
 from hwsim.prove.aligned import AlignedClaims
-from hwsim.prove.claims import AnyClaim, Claim
+from hwsim.prove.claims import AnyClaim, Claim, OfSolver
 from hwsim.prove.control import broken_promise, control_claims
 from hwsim.prove.example import Examples, WrongCase
 from hwsim.prove.followed import Control
@@ -99,7 +99,7 @@ class Asked:
             return ClaimRow(**said, seconds=0.0, word="not run")
         answer = claim.decide(self.seconds)
         other = None
-        if self.second and isinstance(claim, Claim):
+        if self.second and isinstance(claim, OfSolver):
             other = second_opinion(claim.claim, claim.assumptions, self.seconds)
         return ClaimRow(
             **said, seconds=answer.seconds, word=answer.word, second=other, refuting=dict(answer.model or {})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hwsim.prove.aligned import AlignedClaims
-from hwsim.prove.claims import AnyClaim, Claim
+from hwsim.prove.claims import AnyClaim, OfSolver
 from hwsim.prove.logic import Term, Word, ask, substituted, value, width
 from hwsim.prove.maxima import constants
 from hwsim.prove.promotion import PromotionClaims
@@ -43,12 +43,12 @@ class MutatedClaims:
             yield from PromotionClaims(unit, unit.promotion, (), adder).claims()
 
     @cached_property
-    def _of_step(self) -> dict[str, list[Claim]]:
+    def _of_step(self) -> dict[str, list[OfSolver]]:
         """Claims by the steps whose mutants change them, the quickest first."""
         selects = {term.id(): name for name, term in self.steps.selects.items()}
-        found: dict[str, list[Claim]] = {name: [] for name in self.steps.selects}
+        found: dict[str, list[OfSolver]] = {name: [] for name in self.steps.selects}
         for claim in self._claims():
-            if isinstance(claim, Claim):
+            if isinstance(claim, OfSolver):
                 whole = [claim.claim, *claim.assumptions]
                 for name in {selects[one.id()] for term in whole for one in constants(term) if one.id() in selects}:
                     found[name].append(claim)

@@ -240,7 +240,7 @@ class Relations(AlignedClaims):
 
     def _before_round(self) -> Term:
         """With a product, a total within its bound; and without one, the addend alone."""
-        ports, n = self.parts.round.inputs, self.n
+        ports = self.parts.round.inputs
         total, max_exp = Integer.signed(ports["i__total"]), self._max_exp(ports, "i__max_exp")
         known = self._within(max_exp)
         beside = both(

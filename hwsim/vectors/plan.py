@@ -18,7 +18,7 @@ from hwsim.readings import Discrimination, discrimination
 from hwsim.resources import KIB, MIB, Cost
 from hwsim.spec import NotImplementedYet, Unit
 
-SUITES = {"smoke": 1_000, "standard": 50_000, "soak": 1_000_000}
+SUITES = {"smoke": 2_000, "standard": 50_000, "soak": 1_000_000}
 PARTS = ("coverage", "discrimination", "sensitive", "products", "gemm", "random", "captured")
 # Of a smoke set: products, evenly chosen.
 SMOKE_PRODUCTS = 48

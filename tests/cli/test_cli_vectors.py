@@ -67,7 +67,7 @@ def test_a_wrong_reading_is_named(run, unit, changes, named):
     done = run("check", "set", "results.txt", "--report", "found")
     assert done.status == 1
     first, explained, cause = done.out.splitlines()[:3]
-    assert first.endswith("wrong: 1,000 of 1,000 results compared, smoke of tiny-e2m1-f16")
+    assert first.endswith("wrong: 2,000 of 2,000 results compared, smoke of tiny-e2m1-f16")
     assert re.fullmatch(r"every result is explained by \([\d,]+ were tried\):", explained)
     assert cause.startswith(f"  {named}: ")
     assert "expected 0x" in done.out

@@ -49,7 +49,7 @@ ALWAYS = [unit.name for unit in PRESETS if unit.name in OF_FAMILIES or not FAMIL
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("name", ALWAYS[::3])
+@pytest.mark.parametrize("name", ALWAYS[::6])
 def test_presets_are_the_models(name: str) -> None:
     unit = load_unit(name)
     assert compare(unit, kernels(unit), 1) > 600
@@ -69,7 +69,7 @@ def test_every_preset_is_the_models(name: str) -> None:
             check(made, unit, code_pairs(unit, lane), ("every pair of codes", lane))
 
 
-@pytest.mark.parametrize("name", others_soaked(UNITS, [*UNITS][::3]))
+@pytest.mark.parametrize("name", others_soaked(UNITS, [*UNITS][::6]))
 def test_odd_units_are_the_models(name: str) -> None:
     assert compare(UNITS[name], kernels(UNITS[name]), 1) > 600
 
@@ -78,7 +78,7 @@ def kernel_without_vectors(unit: Unit) -> list[WindowKernel]:
     return [window_kernel(unit, vectors=False)] if supports(unit) else []
 
 
-@pytest.mark.parametrize("unit", others_soaked(MODEL_ODD, MODEL_ODD[::3]), ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", others_soaked(MODEL_ODD, MODEL_ODD[::6]), ids=lambda unit: unit.name)
 def test_the_models_odd_units_are_the_models(unit: Unit) -> None:
     made = kernel_without_vectors(unit)
     if made:

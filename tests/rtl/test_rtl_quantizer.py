@@ -72,7 +72,7 @@ QUANTIZERS = {
 QUANTIZERS |= {
     f"by {select.value}": block("mxint8", 2, select=select) for select in Select if select is not Select.DIVIDE
 }
-EVERY_DAY = ["mxfp8-e4m3", "mxint8 from bf16 by rceil", "nvfp4", "specials are elements"]
+EVERY_DAY = ["mxfp8-e4m3", "nvfp4"]
 
 
 def outcomes(q: BlockQuantization, blocks: int = 1500) -> list[StreamOutcome]:
@@ -304,7 +304,7 @@ OF_QUOTIENTS = ["a last place of a threshold", "a tie of quotients goes up", "a 
 
 @pytest.mark.simulator
 @pytest.mark.parametrize(
-    "mutant", others_soaked(MUTANTS, [*OF_QUOTIENTS, "a step of the scale one code late, by even"])
+    "mutant", others_soaked(MUTANTS, [*OF_QUOTIENTS[:1], "a step of the scale one code late, by even"])
 )
 def test_a_broken_quantiser_is_found(verilator: None, mutant: str, monkeypatch: Patch) -> None:
     name, mutate = MUTANTS[mutant]

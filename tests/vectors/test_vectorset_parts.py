@@ -81,12 +81,12 @@ MUTANTS = {
 def test_a_smoke_set_finds_broken_designs(mutant):
     unit = unit_of("hopper-wgmma-e4m3-f32")
     part, values = MUTANTS[mutant]
-    assert _differ(unit, Definition(changed(unit, part, **values))) >= 1
+    assert _differ(unit, Definition(changed(unit, part, **values)))
 
 
 def _differ(unit, broken):
     right = Definition(unit)
-    return sum(
+    return any(
         broken.dot(case.a, case.b, case.c).code != right.dot(case.a, case.b, case.c).code
         for case in smoke_cases(unit.name)
     )
@@ -108,7 +108,7 @@ def test_a_smoke_set_finds_a_dropped_lane(lane):
         def multiply(self, lanes):
             return super().multiply(lanes._replace(a=[*lanes.a[:lane], 0, *lanes.a[lane + 1 :]]))
 
-    assert _differ(unit, Dropped(unit)) >= 1
+    assert _differ(unit, Dropped(unit))
 
 
 def _whole(manifest):

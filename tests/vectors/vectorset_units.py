@@ -12,7 +12,7 @@ from hwsim.cases.case import Case
 from hwsim.cases.pairs import product_cases
 from hwsim.spec import Unit
 from hwsim.vectors.make import Made, make
-from hwsim.vectors.plan import Wanted, plan
+from hwsim.vectors.plan import SUITES, Wanted, plan
 
 TINY, ANY_NAN = unit("tiny-e2m1-f16"), unit("tiny-any-nan")
 
@@ -41,7 +41,7 @@ def products_of(name: str) -> tuple[Case, ...]:
 @computed_once("vectors")
 def smoke_cases(name: str) -> list[Case]:
     """The cases of a smoke set."""
-    return [case for part in plan(unit_of(name), "smoke", 1).parts for case in part.cases][:1000]
+    return [case for part in plan(unit_of(name), "smoke", 1).parts for case in part.cases][: SUITES["smoke"]]
 
 
 def unit_of(name: str) -> Unit:
