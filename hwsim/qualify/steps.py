@@ -170,17 +170,20 @@ class MutatedSteps:
         ])  # fmt: skip
 
     def _same_code(self, part: str, plain: Mapping[str, Term], changed: Mapping[str, Term]) -> Term:
-        """Two codes are the same, or both are NaN and said to be."""
+        """Two codes are the same, or both are NaN and said to be; a promotion takes the code alone."""
         promotion = self.unit.promotion
         fmt = as_float(self.unit.result.format if part == "round" or promotion is None else promotion.format)
         code, other = plain["o__code"], changed["o__code"]
         both_same = same(code, other)
+        said = [same(plain[port], changed[port]) for port in plain if port == "o__nan"]
+        if part == "round" and promotion is not None:
+            said = []
         if "o__nan" not in plain or fmt.nan != "ieee":
-            return both(both_same, *(same(plain[port], changed[port]) for port in plain if port == "o__nan"))
+            return both(both_same, *said)
         size, field = 1 << fmt.fraction_bits, (1 << fmt.exponent_bits) - 1
         bits = Integer.unsigned(other)
         is_nan = both(holds(bits & (size - 1) != 0), holds((bits >> fmt.fraction_bits & field) == field))
-        return both(same(plain["o__nan"], changed["o__nan"]), either(both_same, both(is_one(plain["o__nan"]), is_nan)))
+        return both(*said, either(both_same, both(is_one(plain["o__nan"]), is_nan)))
 
 
 def part_of(step: str) -> str:
