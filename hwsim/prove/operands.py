@@ -38,13 +38,19 @@ from hwsim.spec import AlignedSum, Unit
 class OperandClaims:
     """All claims about what an aligned sum is of.
 
-    parts: the steps' circuits, where they are not those of the unit's own RTL.
+    parts: the steps' circuits, where they are not those of the unit's own RTL; ranges: their numbers' then.
     """
 
-    def __init__(self, unit: Unit, cuts: Sequence[str] = (), parts: StepCircuits | None = None):
+    def __init__(
+        self,
+        unit: Unit,
+        cuts: Sequence[str] = (),
+        parts: StepCircuits | None = None,
+        ranges: WindowRanges | None = None,
+    ):
         assert isinstance(unit.sum, AlignedSum)
         self.unit, self.rule = unit, unit.sum
-        self.n, self.model = WindowRanges(unit), Definition(unit, keep=False)
+        self.n, self.model = WindowRanges(unit) if ranges is None else ranges, Definition(unit, keep=False)
         self.parts = StepCircuits.of(unit, cuts) if parts is None else parts
         self.lifted = not self.n.subnormal_sums
 
@@ -311,8 +317,7 @@ class OperandClaims:
             yield "c", self.n.window_addend, "i__c", 0
         yield "partial sum", self.n.result, "i__carried__code", 1
 
-    @staticmethod
-    def _code_of(fmt: FloatFormat, port: Term, padded: bool) -> tuple[object, Term]:
+    def _code_of(self, fmt: FloatFormat, port: Term, padded: bool) -> tuple[object, Term]:
         """A port's code in its container, and that its padding is zeros: what the model takes."""
         code = Integer.unsigned(port)
         if not padded:
