@@ -31,6 +31,7 @@ class FieldSignal:
 
     name: `terms__0__sig`. key: in the file. bits: of the design's signal as it is in the beat's cycle; None of a
     constant, which `plus` is. signed: whether they are two's complement, and wide: whether the field has a bit more.
+    given: bits that the signal has, where the highest of them are left out: they repeat the sign.
     """
 
     name: str
@@ -39,6 +40,7 @@ class FieldSignal:
     plus: int
     signed: bool
     wide: bool
+    given: int = 0
 
     @property
     def width(self) -> int:
@@ -138,7 +140,8 @@ class Boundaries:
         for name, bits in zip(names, self._elements(key, place, len(names)), strict=True):
             if flag and width(bits) != 1:
                 raise self._wrong(key, f"must be of one bit, not {width(bits)}")
-            found.append(FieldSignal(name, key, bits, place.plus, of_design, wide))
+            kept = Cut().without_signs(bits) if of_design else bits
+            found.append(FieldSignal(name, key, kept, place.plus, of_design, wide, width(bits)))
         return found
 
     def _elements(self, key: str, place: SignalPlace, count: int) -> list[Term]:

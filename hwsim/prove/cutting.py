@@ -60,6 +60,14 @@ class Cut:
             inner, complement = base.children()[0], op(Kind.BV_NOT, sliced(stands[0], stands[1], 1))
             self.at(inner, complement)
 
+    def without_signs(self, term: Term) -> Term:
+        """A two's complement without the highest bits that are the same as the one below; of two bits at least."""
+        bits = self._bits(term)
+        most = width(term)
+        while most > 2 and (bits[most - 1][0].id(), bits[most - 1][1]) == (bits[most - 2][0].id(), bits[most - 2][1]):
+            most -= 1
+        return sliced(term, 0, most)
+
     def _bits(self, term: Term) -> list[Bit]:
         """What each bit of a bit vector is a bit of, the least significant first."""
         if term.id() not in self.kept:

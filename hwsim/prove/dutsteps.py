@@ -154,9 +154,12 @@ class StepsOf:
             "maximum.max_exp": (ranges.max_exp[1] - max(1, ranges.max_exp[0])).bit_length(),
         }
         for one in boundaries.signals():
-            bits = None if one.bits is None else one.width - one.wide
-            if bits is not None and bits < least.get(one.key, 0):
-                raise self.design.dut.wrong(f"steps.{one.key}", f"must have at least {least[one.key]} bits, not {bits}")
+            needed = least.get(one.key, 0)
+            if one.name == f"aligned__{ranges.lanes}__ones":
+                addend = ranges._most_in_window((2 << ranges.addend_bits) - 1, ranges.addend_bits)
+                needed = addend.bit_length() + 1
+            if one.bits is not None and one.given < needed:
+                raise self.design.dut.wrong(f"steps.{one.key}", f"must have at least {needed} bits, not {one.given}")
 
 
 class DesignExamples(Examples):

@@ -11,7 +11,7 @@ from hwsim.model.window import align
 from hwsim.prove.btor import Circuit
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.explore import Path, paths
-from hwsim.prove.linear import Bounded, Form, Forms, Variable, form
+from hwsim.prove.linear import Bounded, Form, Forms, Variable, equal, form
 from hwsim.prove.logic import (
     Kind,
     Term,
@@ -266,7 +266,7 @@ class WindowClaims(OperandClaims):
             known.append(Bounded(factors, -most, most))
             wanted |= factors
         total = circuit.outputs["o__total"]
-        return Forms(inputs, known).of(total).key() == form(width(total), 0, wanted).key()
+        return equal(Forms(inputs, known).of(total), form(width(total), 0, wanted))
 
     # The result.
 
