@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, model_validator
 
-from hwsim.cosim.stepsfile import Steps
+from hwsim.cosim.stepsfile import DesignBoundaries
 from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
 from hwsim.formats.invalid import explain_invalid
@@ -148,7 +148,7 @@ class DutFile(DutPart):
     constants: dict[Name, Annotated[int, Strict()]] = {}
     stuck_after: Positive | None = None
     ports: Ports
-    steps: Steps | None = None
+    steps: DesignBoundaries | None = None
 
     @model_validator(mode="after")
     def _rules(self) -> DutFile:

@@ -107,7 +107,7 @@ class SumStep(StepPart):
     total: PlacedSignal
 
 
-class Steps(StepPart):
+class DesignBoundaries(StepPart):
     """The steps of a datapath that a design has, and where it has what they make."""
 
     multiply: MultiplyStep

@@ -185,9 +185,9 @@ class Boundaries:
 
     def _unknown(self, key: str, name: str) -> SpecError:
         known = sorted(self.wires)
-        near = get_close_matches(name, known, NEAREST, 0.5)
         last = name.rpartition(".")[2]
-        near += [one for one in known if one.rpartition(".")[2] == last and one not in near]
+        near = [one for one in known if one.rpartition(".")[2] == last]  # in another module
+        near += [one for one in get_close_matches(name, known, NEAREST, 0.5) if one not in near]
         said = f"; there {'is' if len(near) == 1 else 'are'} {', '.join(near[:NEAREST])}" if near else ""
         return self._wrong(key, f"must name a signal of {self.design.name}, not {name}{said}")
 

@@ -99,9 +99,9 @@ class Cut:
             return None if bit is None else is_one(sliced(*bit, 1))
         if term.is_value() or (term.id() not in self.bases and term.kind() not in OF_BITS):
             return None
-        found = []
-        for base, bit in self._bits(term):
-            here = (base, bit) if base.is_value() else self.stands.get((base.id(), bit))
+        found = list[Bit]()
+        for base, place in self._bits(term):
+            here = (base, place) if base.is_value() else self.stands.get((base.id(), place))
             if here is None:
                 return None
             found.append(here)

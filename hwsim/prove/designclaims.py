@@ -28,6 +28,8 @@ from hwsim.prove.logic import (
     choose,
     either,
     implies,
+    is_one,
+    negated,
     op,
     part,
     same,
@@ -113,6 +115,29 @@ class DesignClaims(AlignedClaims):
         )  # fmt: skip
         yield self._flags_alike()
         yield self._gathered()
+        if self._one_infinity:
+            yield self._exclusive()
+
+    @property
+    def _one_infinity(self) -> bool:
+        """Whether no factor can be infinite, so that an addend alone is."""
+        return all(fmt.infinity_magnitude is None for fmt in (self.n.a, self.n.b))
+
+    def _exclusive(self) -> Claim:
+        outputs = self.parts.products.outputs
+        both_signs = both(*(is_one(outputs[f"o__special__{flag}"]) for flag in SPECIAL[1:]))
+        return Claim(
+            "flags: one infinity", "the flags of both infinities are never set together", "all operands", (),
+            negated(both_signs), tuple(self.parts.products.inputs.values()),
+        )  # fmt: skip
+
+    def _special(self) -> Iterator[AnyClaim]:
+        """As of our own; a design may do anything with infinities of both signs that never meet."""
+        flags = [is_one(self.parts.round.inputs[f"i__special__{flag}"]) for flag in SPECIAL[1:]]
+        for claim in super()._special():
+            if self._one_infinity and isinstance(claim, Claim):
+                claim = replace(claim, assumptions=(*claim.assumptions, negated(both(*flags))))
+            yield claim
 
     def lane_product(self) -> Claim:
         """One lane, from the codes of its factors, and of their scales, to its term."""
@@ -126,7 +151,7 @@ class DesignClaims(AlignedClaims):
         def lane() -> ModelTerm:
             x, y = (
                 factor(operands.factor(side), operands.convert, operands.daz, operands.zeros, codes[side])
-                for side in ("a", "b")  # type: ignore[arg-type]
+                for side in ("a", "b")
             )
             scale: Any = 0
             if self.n.scales:
@@ -251,7 +276,9 @@ class DesignClaims(AlignedClaims):
 
     def _aligned(self) -> Iterator[AnyClaim]:
         for claim in super()._aligned():
-            yield replace(claim, otherwise=self._align_equal) if claim.name == "lanes: aligned" else claim  # type: ignore[arg-type, call-arg]
+            if isinstance(claim, FormClaim) and claim.name == "lanes: aligned":
+                claim = replace(claim, otherwise=self._align_equal)
+            yield claim
 
     def _align_equal(self) -> Claim:
         """Every lane makes the same of its term, wherever it can be aligned, or is zero."""
@@ -266,7 +293,7 @@ class DesignClaims(AlignedClaims):
 
     def _sum(self) -> Iterator[AnyClaim]:
         for claim in super()._sum():
-            yield replace(claim, otherwise=self._adds)  # type: ignore[type-var, call-arg]
+            yield replace(claim, otherwise=self._adds) if isinstance(claim, FormClaim) else claim
 
     def _adds(self) -> Claim:
         """The sum as a question, of terms within their bounds."""

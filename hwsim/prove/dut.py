@@ -143,8 +143,8 @@ class _DutProof:
                 self.refuted, self.refuted_by = choice_of(self.design, case), claim.name
                 return
         self.notes.append(
-            "no dot product was found whose result is wrong: the result may be right, and a signal not be what `steps` "
-            f"in {self.design.dut.path} says that it is"
+            "no dot product was found whose result is wrong: perhaps a signal is not what `steps` in "
+            f"{self.design.dut.path} says, or what refutes a step never comes to it"
         )
 
     def _products(self) -> None:

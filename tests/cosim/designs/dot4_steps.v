@@ -1,7 +1,7 @@
 // Four products of e4m3 and a binary32 addend, in steps that have modules and names of their own. Two registers: behind
 // the products, and behind the sum.
 //
-// WRONG: 0, or one of the mistakes that the modules name.
+// WRONG: 0, or one of the mistakes that are named where they are. WRONG = 8: a subnormal addend is zero.
 module dot4_steps #(parameter WRONG = 0) (
   input             clk,
   input      [31:0] a,
@@ -24,7 +24,7 @@ module dot4_steps #(parameter WRONG = 0) (
   endgenerate
   wire        big = &c[30:23];
   wire [7:0]  cplace = (c[30:23] == 0) ? 8'd1 : c[30:23];
-  wire [23:0] cmant = {|c[30:23], c[22:0]};
+  wire [23:0] cmant = (WRONG == 8 && c[30:23] == 0) ? 24'd0 : {|c[30:23], c[22:0]};
   wire        anynan = |isnan | (big & |c[22:0]);
   wire        plus = big & ~|c[22:0] & ~c[31], minus = big & ~|c[22:0] & c[31];
 
@@ -59,10 +59,10 @@ module dot4_steps #(parameter WRONG = 0) (
   );
   assign fixed[79:64] = 16'd0;
 
-  // The sum, one after the other.
+  // The sum, one after the other. WRONG = 4: the addend's sign is not extended. WRONG = 6: a lane is left out.
   wire [18:0] first = {{3{fixed[15]}}, fixed[15:0]} + {{3{fixed[31]}}, fixed[31:16]};
   wire [18:0] second = first + {{3{fixed[47]}}, fixed[47:32]};
-  wire [18:0] third = second + {{3{fixed[63]}}, fixed[63:48]};
+  wire [18:0] third = second + (WRONG == 6 ? 19'd0 : {{3{fixed[63]}}, fixed[63:48]});
   wire [18:0] sum = third + (WRONG == 4 ? {3'd0, cfixed} : {{3{cfixed[15]}}, cfixed});
 
   reg [18:0] sum_q;
@@ -120,7 +120,8 @@ module into_window #(parameter BITS = 8, UP = 0, WRONG = 0) (
   assign fixed = neg ? -(kept + (WRONG == 3 && lost)) : kept;
 endmodule
 
-// Normalised and rounded towards zero to thirteen fraction bits. WRONG = 5: infinities of both signs are minus infinity.
+// Normalised and rounded towards zero to thirteen fraction bits. WRONG = 5: NaN is lost beside infinity.
+// WRONG = 7: rounded up from a half on. WRONG = 9, no mistake: infinities of both signs, which never meet, make one.
 module finish #(parameter WRONG = 0) (
   input  [18:0]     sum,
   input  [8:0]      top,
@@ -137,11 +138,11 @@ module finish #(parameter WRONG = 0) (
     field = {1'b0, top} + 10'd5;
     for (i = 0; i < 18; i = i + 1)
       if (!left[18] && field > 1) begin left = left << 1; field = field - 10'd1; end
-    if (isnan || (plus && minus && WRONG != 5)) y = 32'h7fffffff;
+    if ((isnan && !(WRONG == 5 && plus)) || (plus && minus && WRONG != 9)) y = 32'h7fffffff;
     else if (plus || minus) y = {minus, 8'hff, 23'd0};
     else if (size == 0) y = 32'd0;
     else if (!left[18]) y = {neg, 8'd0, left[17:5], 10'd0};
     else if (field > 254) y = {neg, 8'hff, 23'd0};
-    else y = {neg, field[7:0], left[17:5], 10'd0};
+    else y = {neg, {field[7:0], left[17:5]} + (WRONG == 7 && left[4]), 10'd0};
   end
 endmodule
