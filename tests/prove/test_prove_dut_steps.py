@@ -222,9 +222,31 @@ def test_a_wrong_boundary_of_a_right_design_is_said_to_be_one(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("unit", ["hopper-wgmma-e4m3-f32", "ada-mma-e5m2-f32"])
+@pytest.mark.parametrize("unit", ["hopper-wgmma-e4m3-f32", "ada-mma-e5m2-f32", "mxfp8-e4m3-f32"])
 def test_our_own_verilog_is_a_design_that_is_proved(
     unit: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["prove", "--dut", str(wrapped(unit, tmp_path))]) == 0
     assert capsys.readouterr().out.endswith("equal for every input, under any traffic\n")
+
+
+# Text of our Verilog of 32 lanes, what stands there instead, and the claim that it breaks.
+IN_OUR_OWN = {
+    "the smaller of two": (
+        "larger1_2 < datapath_maximum_larger1_3",
+        "larger1_2 > datapath_maximum_larger1_3",
+        "maximum",
+    ),
+    "another lane's distance": (">> datapath_align_i__shifts__7;", ">> datapath_align_i__shifts__6;", "lanes: aligned"),
+    "a bit too few": ("aligned2_ones[14:0] }", "aligned2_ones[14:1], 1'h0 }", "sum"),
+    "another place": ("datapath_i__sig[18:6]", "datapath_i__sig[17:5]", "result"),
+}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", IN_OUR_OWN)
+def test_a_mistake_in_our_own_verilog_is_not_proved(name: str, tmp_path: Path) -> None:
+    before, after, claim = IN_OUR_OWN[name]
+    design = dut_design(load_dut(wrapped("hopper-wgmma-e4m3-f32", tmp_path, (before, after))))
+    found = words(StepsOf(design, beat_result(design), 60))
+    assert found[claim] == "refuted", found
