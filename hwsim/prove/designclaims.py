@@ -18,7 +18,7 @@ from hwsim.model.terms import factor, product
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import fixed
-from hwsim.prove.claims import AnyClaim, Claim, FormClaim
+from hwsim.prove.claims import AnyClaim, Claim, FormClaim, LateClaim
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.logic import (
     Kind,
@@ -98,6 +98,8 @@ class DesignClaims(AlignedClaims):
         if isinstance(claim, FormClaim):
             asked = claim.otherwise
             return claim if asked is None else replace(claim, otherwise=lambda: self._of_known(asked()))
+        if isinstance(claim, LateClaim):
+            claim = Claim(claim.name, claim.words, claim.over, claim.assumptions, claim.claim, claim.show)
         return self._of_known(claim)
 
     def _of_known(self, claim: Claim) -> Claim:
@@ -177,7 +179,7 @@ class DesignClaims(AlignedClaims):
             return super()._is_term(ports, lane, prefix)
         exp, sig = (Integer.unsigned(ports[f"{prefix}__terms__{lane}__{field}"]) for field in ("exp", "sig"))
         within = holds(exp <= self.n.product_most), holds(sig <= self._most_sig)
-        return both(*within, implies(holds(sig != 0), holds(exp >= 1)))
+        return both(*within, implies(holds(sig != 0), holds(exp >= self.n.product_least)))
 
     def _is_zero(self, exp: Term, sig: Term) -> tuple[Term, ...]:
         if self.zeros == "exp":
