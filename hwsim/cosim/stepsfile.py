@@ -51,6 +51,8 @@ class SignalPlace(StepPart):
     def _one_form(self) -> SignalPlace:
         if sum(form is not None for form in (self.signal, self.signals, self.each, self.constant)) != 1:
             raise InputError("must have one of signal, signals, each and constant")
+        if self.constant is not None and len(self.model_fields_set) > 1:
+            raise InputError("must have no other key beside constant")
         return self
 
 

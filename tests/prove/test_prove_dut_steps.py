@@ -149,6 +149,8 @@ def test_what_is_no_boundary_is_an_error(name: str) -> None:
         ({"signal": "a", "signals": ["b"]}, "must have one of signal, signals, each and constant"),
         ({}, "must have one of signal, signals, each and constant"),
         ({"signal": "a b"}, "steps.sum.total.signal"),
+        ({"constant": 1, "plus": 1}, "must have no other key beside constant"),
+        ({"constant": -1}, "steps.sum.total.constant must be greater than or equal to 0, not -1"),
         ({"signal": "a", "cycle": -1}, "steps.sum.total.cycle must be greater than or equal to 0, not -1"),
         ({"signal": "a", "bits": 3}, "steps.sum.total.bits is not a key here"),
         (None, "steps.sum.total"),
