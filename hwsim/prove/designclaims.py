@@ -204,17 +204,6 @@ class DesignClaims(AlignedClaims):
 
     # Addends.
 
-    def _addends(self) -> Iterator[Claim]:
-        yield from super()._addends()
-        front = self.parts.products
-        quiet = {name: term for name, term in self._neutral.items() if name.startswith(("i__a__", "i__b__", "i__sc"))}
-        alone = fixed(front, quiet).outputs
-        names = [f"o__addend__{field}" for field in ("sign", "exp", "sig")]
-        yield Claim(
-            "addend: alone", "factors do not change the addend", "all operands", (),
-            both(*(same(front.outputs[name], alone[name]) for name in names)), tuple(front.inputs.values()),
-        )  # fmt: skip
-
     def decoded_addend(self) -> Iterator[Claim]:
         """The claims that say how addends are decoded."""
         return map(self._of_known, super()._addends())

@@ -156,7 +156,7 @@ class OperandClaims:
         outputs = fixed(
             circuit, {name: term for name, term in self._neutral.items() if name not in names.values()}
         ).outputs
-        nan, exp = is_one(outputs["o__special__nan"]), outputs["o__scale_exp__0"]
+        nan, exp = is_one(outputs["o__special__nan"]), circuit.outputs["o__scale_exp__0"]
         right = [
             Path(path.condition, nan if path.result is None
                  else both(negated(nan), self._equal(exp, path.result + fmt_a.bias + fmt_b.bias)))
@@ -171,7 +171,9 @@ class OperandClaims:
         """One lane, of decoded factors: what no code decodes to is left out."""
         circuit, n = self.parts.multiply, self.n
         neutral = {name: value(0, width(term)) for name, term in circuit.inputs.items() if "__0" not in name}
-        outputs, known, fields = fixed(circuit, neutral).outputs, [], []
+        # Flags are those of this lane alone. Its term must be right beside any others: it is not to depend on them.
+        flags = {name: term for name, term in fixed(circuit, neutral).outputs.items() if "special" in name}
+        outputs, known, fields = {**circuit.outputs, **flags}, [], []
         for side, fmt in (("a", n.a), ("b", n.b)):
             known.append(self._is_factor(circuit.inputs, side, "i"))
             fields.append((self._factor_ports(circuit.inputs, side, "i"), FieldRange.of(fmt)))
@@ -311,6 +313,11 @@ class OperandClaims:
                 "addend: none", "a group that continues nothing adds +0", "all that is carried",
                 (), self._is_addend(outputs, self.n.result, zero), (front.inputs["i__carried__code"],),
             )  # fmt: skip
+        names = [f"o__addend__{field}" for field in ("sign", "exp", "sig")]
+        yield Claim(
+            "addend: alone", "factors and scales do not change the addend", "all operands", (),
+            both(*(same(front.outputs[name], alone.outputs[name]) for name in names)), tuple(front.inputs.values()),
+        )  # fmt: skip
 
     def _sources(self) -> Iterator[tuple[str, FloatFormat, str, int]]:
         if self.n.window_addend is not None:
