@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, model_validator
 
+from hwsim.cosim.stepsfile import DesignBoundaries
 from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
 from hwsim.formats.invalid import explain_invalid
@@ -130,7 +131,7 @@ class DutFile(DutPart):
     products: those of one beat; unless given, a group of the unit's (an instruction, where only
     those are whole). contexts: sums that can be open at once.
     constants: other inputs, and what they are held at. stuck_after: seconds; a simulator in which no cycle ends for so
-    long is ended.
+    long is ended. steps: which signals hold what the steps of a datapath make; proofs take them.
     """
 
     unit: str
@@ -147,6 +148,7 @@ class DutFile(DutPart):
     constants: dict[Name, Annotated[int, Strict()]] = {}
     stuck_after: Positive | None = None
     ports: Ports
+    steps: DesignBoundaries | None = None
 
     @model_validator(mode="after")
     def _rules(self) -> DutFile:

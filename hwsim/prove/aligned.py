@@ -63,7 +63,7 @@ class AlignedClaims(WindowClaims):
     def _cases(self) -> Claim:
         ports = self.parts.maximum.inputs
         special = either(*(is_one(ports[f"i__special__{flag}"]) for flag in SPECIAL))
-        exps = [Integer.unsigned(ports[f"i__terms__{lane}__exp"]) for lane in range(self.n.lanes)]
+        exps = self._exps(ports)
         some, nothing = either(*(holds(exp != 0) for exp in exps)), both(*(holds(exp == 0) for exp in exps))
         cases = special, both(negated(special), nothing), both(negated(special), some)
         return Claim(
@@ -105,14 +105,18 @@ class AlignedClaims(WindowClaims):
                 "all that is carried", (), holds(found == self._without_products(self.model.partial(0))),
                 (front.inputs["i__carried__code"],),
             )  # fmt: skip
-        yield FormClaim(
-            "no product: signs", "neither signs nor significands of products change max_exp", f"{self.n.lanes} lanes",
-            self._signs_do_not_matter,
-        )  # fmt: skip
+        yield self._no_product_signs()
 
     def _without_products(self, addend: ModelTerm) -> int:
         zero = ModelTerm(0, 0, 0, self.n.product_fraction_bits, Class.ZERO)
         return self.model.rounding.term(self.model._method.sum([zero], addend, None).outcome).code
+
+    def _no_product_signs(self) -> AnyClaim:
+        """What is shown of products of +0 is so of all that are zero."""
+        return FormClaim(
+            "no product: signs", "neither signs nor significands of products change max_exp", f"{self.n.lanes} lanes",
+            self._signs_do_not_matter,
+        )  # fmt: skip
 
     def _signs_do_not_matter(self) -> bool:
         circuit = self.parts.maximum
@@ -157,7 +161,7 @@ class AlignedClaims(WindowClaims):
         ports, n = self.parts.maximum.inputs, self.n
         bits = bits_for(*n.max_exp)
         found = Integer.signed(constant("composition.max_exp", bits))
-        exps = [Integer.unsigned(ports[f"i__terms__{lane}__exp"]) for lane in range(n.lanes)]
+        exps = self._exps(ports)
         _, exp, sig = self._addend_fields(ports, "i")
         known = (
             *(self._is_term(ports, lane, "i") for lane in range(n.lanes)), exactly(exp, *n.addend_exp),

@@ -23,11 +23,15 @@ class Register:
 
 @dataclass(frozen=True)
 class Circuit:
-    """A module's ports and registers as terms. Outputs and next values are functions of inputs and registers."""
+    """A module's ports and registers as terms. Outputs and next values are functions of inputs and registers.
+
+    wires: what other signals that have names are.
+    """
 
     inputs: Mapping[str, Term]
     outputs: Mapping[str, Term]
     states: Mapping[str, Register] = field(default_factory=dict)
+    wires: Mapping[str, Term] = field(default_factory=dict)
 
 
 def _bit(kind: object) -> Callable[..., Term]:
@@ -69,6 +73,7 @@ class _Reader:
         self.outputs: dict[str, Term] = {}
         self.names: dict[str, str] = {}
         self.states: dict[str, Register] = {}
+        self.wires: dict[str, Term] = {}
 
     def line(self, words: list[str]) -> None:
         """One line, without its comment."""
@@ -91,6 +96,8 @@ class _Reader:
                 self.states[name] = replace(self.states[name], initial=self.node(rest[2]))
             case _:
                 self.nodes[number] = self._made(kind, rest)
+                if kind == "uext" and len(rest) > 3:  # so Yosys says what a wire's name is
+                    self.wires[rest[3]] = self.nodes[number]
 
     def _free(self, number: str, kind: str, rest: list[str]) -> None:
         name = rest[1] if len(rest) > 1 else f"{kind}{number}"
@@ -156,4 +163,4 @@ def read_btor(text: str, prefix: str = "") -> Circuit:
         words = line.split(";")[0].split()
         if words:
             reader.line(words)
-    return Circuit(reader.inputs, reader.outputs, reader.states)
+    return Circuit(reader.inputs, reader.outputs, reader.states, reader.wires)

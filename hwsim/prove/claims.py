@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from hwsim.errors import InputError
 from hwsim.prove.logic import Decided, Term, Word, ask, possible
 
 
@@ -59,19 +60,34 @@ class LateClaim:
 
 @dataclass(frozen=True)
 class FormClaim:
-    """Something that forms decide: that two of them are equal, or two terms one term."""
+    """Something that forms decide: that two of them are equal, or two terms one term.
+
+    otherwise: the same as a question, which is asked where forms do not show it; None where none is.
+    """
 
     name: str
     words: str
     over: str
     holds: Callable[[], bool]
+    otherwise: Callable[[], Claim] | None = None
 
-    solver = "linear forms"
+    @property
+    def solver(self) -> str:
+        """What decides it."""
+        return "linear forms" if self.otherwise is None else "linear forms, or bitwuzla"
 
     def decide(self, seconds: float) -> Decided:
         """Whether they are."""
         start = time.monotonic()
-        word: Word = "proved" if self.holds() else "undecided"
+        try:
+            shown = self.holds()
+        except InputError:  # what has no form
+            if self.otherwise is None:
+                raise
+            shown = False
+        if not shown and self.otherwise is not None:
+            return self.otherwise().decide(seconds)
+        word: Word = "proved" if shown else "undecided"
         return Decided(word, time.monotonic() - start)
 
 

@@ -23,11 +23,11 @@ flatten -separator .
 memory -nordff
 opt_expr -keepdc
 opt_merge
-opt_clean -purge
+opt_clean{purge}
 select -write latches t:$dlatch t:$adlatch t:$dlatchsr t:$sr
 async2sync
 dffunmap
-opt_clean -purge
+opt_clean{purge}
 write_btor -i clocks design.btor
 """
 EDGE = re.compile(r"^(posedge|negedge|event) (\d+)$", re.MULTILINE)
@@ -52,7 +52,9 @@ def design_circuit(design: DutDesign, prefix: str = "dut.", seconds: float = 600
         raise _unread(design.dut, f"it has latches ({', '.join(latches)})")
     circuit = read_btor(text, prefix)
     inputs = [line.split() for line in text.splitlines() if " input " in line]
-    clocks = [words[0] for words in inputs if words[3:4] == ["clk"]]
+    clocks = {words[0] for words in inputs if words[3:4] == ["clk"]}
+    named = [line.split() for line in text.splitlines() if " uext " in line]  # wires, as Yosys writes their names
+    clocks |= {words[0] for words in named if words[3] in clocks and words[4] == "0"}
     if any(kind != "posedge" or number not in clocks for kind, number in EDGE.findall(edges)):
         raise _unread(design.dut, "not all of its registers change at the rising edge of its clock, as it comes in")
     if "clk" in circuit.inputs and circuit.inputs["clk"] in constants_of(_all_terms(circuit)):
@@ -96,7 +98,8 @@ def _written(design: DutDesign, seconds: float) -> tuple[str, str, list[str]]:
         options += [f"-D{name}={value} " for name, value in dut.file.defines.items()]
         (folder / "adapter.v").write_text(design.adapter, encoding="utf-8")
         files = " ".join(f'"{source}"' for source in [*sources, "adapter.v"])
-        script = SCRIPT.format(options="".join(options), files=files, top=ADAPTER)
+        purge = " -purge" if dut.file.steps is None else ""  # of the names of wires
+        script = SCRIPT.format(options="".join(options), files=files, top=ADAPTER, purge=purge)
         (folder / "script").write_text(script, encoding="utf-8")
         try:
             run_tool(YOSYS, ["-q", "-s", "script"], folder, seconds)

@@ -1,7 +1,8 @@
-"""A user's design against the specification, with more and more products that are not zero.
+"""A user's design against the specification: step by step where it names our boundaries, and else from end to end.
 
-The specification is the model's dot product, run on codes that are not known. What is claimed of so many products is
-asked of every choice of lanes for them, one after another; what was not shown is said.
+From end to end the specification is the model's dot product, run on codes that are not known, with more and more
+products that are not zero. What is claimed of so many is asked of every choice of lanes for them, one after another;
+what was not shown is said.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from math import comb
 from pathlib import Path
 
 from hwsim.cosim.dutdesign import DutDesign
+from hwsim.prove.claims import AnyClaim
 from hwsim.prove.dutcase import DesignAsRead, counterexample
+from hwsim.prove.dutsteps import DesignExamples, StepsOf, choice_of
 from hwsim.prove.logic import Decided, Word
 from hwsim.prove.placed import Lanes, Placing, RefutedChoice, zeros_count
+from hwsim.prove.run import Asked
 from hwsim.prove.unrolled import BeatResult, beat_result
 from hwsim.report.proof import ClaimRow, ProofReport
 from hwsim.words import counted
@@ -32,6 +36,8 @@ TRUSTED = (
     "that the model's sum in a window, or exact sum, depends neither on which lanes of a group its products are in nor "
     "on the codes of products that are zero: `hwsim docs proof`",
 )
+# And where it is proved step by step, instead of the last.
+TRUSTED_STEPS = "that claims which name the same relation may be put together: `hwsim docs proof`"
 FIRST_SHARE = 0.5  # of a claim's seconds, in which a first choice of lanes must be proved with any zeros
 PRODUCTS = 2  # other than zero that are proved, unless another number is asked for
 
@@ -40,7 +46,8 @@ PRODUCTS = 2  # other than zero that are proved, unless another number is asked 
 class DutAsked:
     """What is asked of a design.
 
-    products: how many at most that are not zero; None for two, and more as far as the seconds of one claim go.
+    products: how many at most that are not zero; None for the steps that the design's file names, and where it names
+    none, for two, and more as far as the seconds of one claim go.
     seconds: for each claim. case: where a case goes that shows a refuted claim. tell: called with each row.
     """
 
@@ -53,7 +60,8 @@ class DutAsked:
 def prove_dut(design: DutDesign, asked: DutAsked | None = None, command: str = "") -> ProofReport:
     """Prove what can be of a design. command: what asks the same again.
 
-    Raises as `beat_result` does, and NotImplementedYet for a unit that the model does not have.
+    Raises as `beat_result` does, NotImplementedYet for a unit that the model does not have, or of whose steps nothing
+    is claimed, and SpecError for steps that do not fit the design.
     """
     return _DutProof(design, asked or DutAsked(), command).made()
 
@@ -67,6 +75,8 @@ class _DutProof:
         self.notes: list[str] = []
         self.proved = self.zeros = 0  # products other than zero; those beside which any zeros stand
         self.refuted: RefutedChoice | None = None
+        self.refuted_by = ""  # a claim
+        self.by_steps = design.dut.file.steps is not None and asked.products is None
 
     def made(self) -> ProofReport:
         """All claims, and what follows."""
@@ -75,11 +85,14 @@ class _DutProof:
         if self.followed.hint:
             self.notes.append(self.followed.hint)
         if all(row.holds for row in self.rows):
-            self._products()
+            if self.by_steps:
+                self._steps()
+            else:
+                self._products()
         example = None
         if self.refuted is not None:
             example, notes = counterexample(
-                self.design, self.followed, self.refuted, self.rows[-1].name, self.asked.case
+                self.design, self.followed, self.refuted, self.refuted_by or self.rows[-1].name, self.asked.case
             )
             self.notes += notes
         else:
@@ -93,7 +106,7 @@ class _DutProof:
             seconds=time.monotonic() - self.begun,
             memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             conclusion=self._conclusion,
-            trusted=TRUSTED,
+            trusted=(*TRUSTED[:-1], TRUSTED_STEPS) if self.by_steps else TRUSTED,
             example=example,
             notes=tuple(self.notes),
         )
@@ -104,9 +117,35 @@ class _DutProof:
 
     @property
     def _conclusion(self) -> str:
+        if self.by_steps and not any(self._left_out()):
+            clocked = self.design.dut.file.protocol.kind != "combinational"
+            return f"equal for every input{', under any traffic' if clocked else ''}"
         if self.proved == self.design.products:
             return "equal for every beat"
         return f"equal for every beat with at most {counted(self.proved, 'product')} other than zero"
+
+    def _steps(self) -> None:
+        """Every claim about the steps that the design's file names."""
+        steps = StepsOf(self.design, self.followed, self.asked.seconds).found()
+        wrong, asked = list[AnyClaim](), Asked(self.asked.seconds)
+        for claim in steps.all():
+            row = asked.decide(claim)
+            self._add(row)
+            if row.word == "refuted":
+                wrong.append(claim)
+        if not wrong:
+            self.proved = self.zeros = self.design.products if all(row.holds for row in self.rows) else 0
+            return
+        examples = DesignExamples(self.design, self.followed, steps, self.asked.seconds)
+        for claim in wrong:
+            case = examples.wrong(claim)
+            if case is not None:
+                self.refuted, self.refuted_by = choice_of(self.design, case), claim.name
+                return
+        self.notes.append(
+            "no dot product was found whose result is wrong: perhaps a signal is not what `steps` in "
+            f"{self.design.dut.path} says, or what refutes a step never comes to it"
+        )
 
     def _products(self) -> None:
         """One product other than zero, two, and so on."""
@@ -200,7 +239,8 @@ class _DutProof:
         if self.zeros < self.proved < design.products:
             beside = f" beside more than {counted(self.zeros, 'product')}" if self.zeros else ""
             yield f"products of zero other than +0 times +0{beside}"
-        if design.unit.scale is not None and any(len(self.followed.beat[name]) > 1 for name in ("scale_a", "scale_b")):
+        scaled = design.unit.scale is not None and not self.by_steps
+        if scaled and any(len(self.followed.beat[name]) > 1 for name in ("scale_a", "scale_b")):
             yield "scales other than 1 of blocks whose products are all zero"
         if self.followed.alone:
             yield "beats that are not alone, after a reset"

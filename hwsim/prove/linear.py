@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from hwsim.errors import InputError
 from hwsim.prove.logic import Kind, Term, width
@@ -77,6 +78,26 @@ def form(bits: int, constant: int, factors: Mapping[Variable, int], cut: Variabl
     half = 1 << bits >> 1
     least = {variable: (factor + half) % (1 << bits) - half for variable, factor in factors.items()}
     return Form(bits, constant, {variable: factor for variable, factor in least.items() if factor}, cut)
+
+
+def equal(first: Form, second: Form) -> bool:
+    """Whether the bits of two forms are equal, whatever parts of bit vectors their variables are."""
+    if first.key() == second.key():
+        return True
+    variables = [*first.factors, *second.factors]
+    return _refined(first, variables).key() == _refined(second, variables).key()
+
+
+def _refined(given: Form, variables: Sequence[Variable]) -> Form:
+    """A form whose variables end wherever one of these does, and begin where one of them begins."""
+    factors: dict[Variable, int] = {}
+    for variable, factor in given.factors.items():
+        ends = {end for one in variables if one.of == variable.of for end in (one.low, one.low + one.bits)}
+        inside = sorted(end for end in ends if variable.low < end < variable.low + variable.bits)
+        for low, high in pairwise([variable.low, *inside, variable.low + variable.bits]):
+            piece = Variable(variable.of, low, high - low)
+            factors[piece] = factors.get(piece, 0) + (factor << low - variable.low)
+    return Form(given.bits, given.constant, factors)
 
 
 def _together(bits: int, first: Form, second: Form, by: int) -> Form:

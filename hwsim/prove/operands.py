@@ -38,13 +38,19 @@ from hwsim.spec import AlignedSum, Unit
 class OperandClaims:
     """All claims about what an aligned sum is of.
 
-    parts: the steps' circuits, where they are not those of the unit's own RTL.
+    parts: the steps' circuits, where they are not those of the unit's own RTL; ranges: their numbers' then.
     """
 
-    def __init__(self, unit: Unit, cuts: Sequence[str] = (), parts: StepCircuits | None = None):
+    def __init__(
+        self,
+        unit: Unit,
+        cuts: Sequence[str] = (),
+        parts: StepCircuits | None = None,
+        ranges: WindowRanges | None = None,
+    ):
         assert isinstance(unit.sum, AlignedSum)
         self.unit, self.rule = unit, unit.sum
-        self.n, self.model = WindowRanges(unit), Definition(unit, keep=False)
+        self.n, self.model = WindowRanges(unit) if ranges is None else ranges, Definition(unit, keep=False)
         self.parts = StepCircuits.of(unit, cuts) if parts is None else parts
         self.lifted = not self.n.subnormal_sums
 
@@ -150,7 +156,7 @@ class OperandClaims:
         outputs = fixed(
             circuit, {name: term for name, term in self._neutral.items() if name not in names.values()}
         ).outputs
-        nan, exp = is_one(outputs["o__special__nan"]), outputs["o__scale_exp__0"]
+        nan, exp = is_one(outputs["o__special__nan"]), circuit.outputs["o__scale_exp__0"]
         right = [
             Path(path.condition, nan if path.result is None
                  else both(negated(nan), self._equal(exp, path.result + fmt_a.bias + fmt_b.bias)))
@@ -165,7 +171,9 @@ class OperandClaims:
         """One lane, of decoded factors: what no code decodes to is left out."""
         circuit, n = self.parts.multiply, self.n
         neutral = {name: value(0, width(term)) for name, term in circuit.inputs.items() if "__0" not in name}
-        outputs, known, fields = fixed(circuit, neutral).outputs, [], []
+        # Flags are those of this lane alone. Its term must be right beside any others: it is not to depend on them.
+        flags = {name: term for name, term in fixed(circuit, neutral).outputs.items() if "special" in name}
+        outputs, known, fields = {**circuit.outputs, **flags}, [], []
         for side, fmt in (("a", n.a), ("b", n.b)):
             known.append(self._is_factor(circuit.inputs, side, "i"))
             fields.append((self._factor_ports(circuit.inputs, side, "i"), FieldRange.of(fmt)))
@@ -305,14 +313,18 @@ class OperandClaims:
                 "addend: none", "a group that continues nothing adds +0", "all that is carried",
                 (), self._is_addend(outputs, self.n.result, zero), (front.inputs["i__carried__code"],),
             )  # fmt: skip
+        names = [f"o__addend__{field}" for field in ("sign", "exp", "sig")]
+        yield Claim(
+            "addend: alone", "factors and scales do not change the addend", "all operands", (),
+            both(*(same(front.outputs[name], alone.outputs[name]) for name in names)), tuple(front.inputs.values()),
+        )  # fmt: skip
 
     def _sources(self) -> Iterator[tuple[str, FloatFormat, str, int]]:
         if self.n.window_addend is not None:
             yield "c", self.n.window_addend, "i__c", 0
         yield "partial sum", self.n.result, "i__carried__code", 1
 
-    @staticmethod
-    def _code_of(fmt: FloatFormat, port: Term, padded: bool) -> tuple[object, Term]:
+    def _code_of(self, fmt: FloatFormat, port: Term, padded: bool) -> tuple[object, Term]:
         """A port's code in its container, and that its padding is zeros: what the model takes."""
         code = Integer.unsigned(port)
         if not padded:

@@ -46,7 +46,8 @@ class BeatResult:
 
     beat: constants of the beat's fields, one for each element. result: the container's code. cycles: after the beat.
     alone: whether it is the result of a beat alone, after a reset; else of one in any state, among any others.
-    rows: what was found out about that. hint: what to change in the design's file; empty where nothing is known.
+    rows: what was found out about that. run: the cycles, from that in which the beat is taken to that of its result,
+    of the design's circuit. hint: what to change in the design's file; empty where nothing is known.
     """
 
     beat: Mapping[str, tuple[Term, ...]]
@@ -54,6 +55,8 @@ class BeatResult:
     cycles: int
     alone: bool
     rows: tuple[ClaimRow, ...]
+    circuit: Circuit
+    run: tuple[Cycle, ...]
     hint: str = ""
 
     @cached_property
@@ -113,13 +116,14 @@ class _Unrolled:
         spent = time.monotonic() - begun
         result = self._result(self.run[left])
         if not self._clocked:
-            return BeatResult(self.beat, result, 0, False, ())
+            return BeatResult(self.beat, result, 0, False, (), self.circuit, (self.run[left],))
         words = f"after a reset a beat is taken, and its result comes {counted(found, 'cycle')} later"
         row = ClaimRow(
             name="a beat alone", words=words, over="all operands", solver="bitwuzla", seconds=spent, word="proved"
         )
         promises = self.protocol.input_ready is not None or self.protocol.output_valid is not None
-        alone = BeatResult(self.beat, result, found, True, (row,) if promises else ())
+        run = tuple(self.run[entered : left + 1])
+        alone = BeatResult(self.beat, result, found, True, (row,) if promises else (), self.circuit, run)
         begun = time.monotonic()
         among = self._among(found)
         spent = time.monotonic() - begun
@@ -129,7 +133,7 @@ class _Unrolled:
                 name="other beats", words=words, over="any state, any beats before and behind", solver="terms",
                 seconds=spent, word="proved",
             )  # fmt: skip
-            return BeatResult(self.beat, among, found, False, (*alone.rows, row))
+            return BeatResult(self.beat, among[0], found, False, (*alone.rows, row), self.circuit, among[1])
         return self._late(alone, spent) or alone
 
     # Alone.
@@ -193,8 +197,8 @@ class _Unrolled:
 
     # Among others.
 
-    def _among(self, latency: int) -> Term | None:
-        """The result of a beat from any state and among any others; None where it depends on these."""
+    def _among(self, latency: int) -> tuple[Term, tuple[Cycle, ...]] | None:
+        """The result of a beat from any state and among any others, and the cycles; None where it depends on these."""
         taken = {"o__ready": value(1, 1)} | self._running
         run = cycles(self.machine, latency + 1, lambda at: taken if at else self._entering)
         result = self._result(run[latency])
@@ -205,7 +209,7 @@ class _Unrolled:
             valid = is_one(run[latency].of(self.circuit.outputs["o__valid"]))
             if ask(implies(accepted, valid), (), self.seconds).word != "proved":
                 return None
-        return result
+        return result, tuple(run)
 
     def _is_other(self, term: Term) -> bool:
         return not term.symbol().startswith(("beat.", UNNAMED))
@@ -235,5 +239,5 @@ class _Unrolled:
         """Latencies with which the result depends on nothing but the beat, and on some of it."""
         for other in range(promised + 9):
             found = self._among(other) if other != promised else None
-            if found is not None and any(term.symbol().startswith("beat.") for term in constants_of([found])):
+            if found is not None and any(term.symbol().startswith("beat.") for term in constants_of([found[0]])):
                 yield other

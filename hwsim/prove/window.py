@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from hwsim.formats import Class
 from hwsim.model.terms import Term as ModelTerm
@@ -11,7 +11,7 @@ from hwsim.model.window import align
 from hwsim.prove.btor import Circuit
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.explore import Path, paths
-from hwsim.prove.linear import Bounded, Form, Forms, Variable, form
+from hwsim.prove.linear import Bounded, Form, Forms, Variable, equal, form
 from hwsim.prove.logic import (
     Kind,
     Term,
@@ -39,6 +39,10 @@ class WindowClaims(OperandClaims):
 
     def _max_exp(self, ports: Mapping[str, Term], name: str) -> Any:
         return (Integer.signed if self.n.max_exp[0] < 0 else Integer.unsigned)(ports[name])
+
+    def _exps(self, ports: Mapping[str, Term]) -> list[Any]:
+        """The products' exponents; 0 of a product of zero."""
+        return [Integer.unsigned(ports[f"i__terms__{lane}__exp"]) for lane in range(self.n.lanes)]
 
     def _maximum(self) -> Iterator[AnyClaim]:
         circuit, n = self.parts.maximum, self.n
@@ -124,12 +128,15 @@ class WindowClaims(OperandClaims):
         circuit = self.parts.align
         ports = [circuit.inputs[f"i__terms__0__{field}"] for field in ("sign", "exp", "sig")]
         ones, carry = (circuit.outputs[f"o__aligned__0__{field}"] for field in ("ones", "carry"))
-        zero = [same(port, value(0, width(port))) for port in ports[1:]]
         return Claim(
             "lane: zero aligned", "a product of zero leaves nothing in the window", "both signs, every max_exp",
-            (*zero, exactly(self._max_exp(circuit.inputs, "i__max_exp"), *self.n.max_exp)),
+            (*self._is_zero(*ports[1:]), exactly(self._max_exp(circuit.inputs, "i__max_exp"), *self.n.max_exp)),
             holds(Integer.signed(ones) + Integer.unsigned(carry) == 0), (*ports, circuit.inputs["i__max_exp"]),
         )  # fmt: skip
+
+    def _is_zero(self, exp: Term, sig: Term) -> tuple[Term, ...]:
+        """What the fields of a product of zero are."""
+        return tuple(same(port, value(0, width(port))) for port in (exp, sig))
 
     def _lifted_is_less(self) -> FormClaim:
         """A subnormal addend never has the largest exponent beside a product: its hidden bit may change its own."""
@@ -158,7 +165,7 @@ class WindowClaims(OperandClaims):
 
         right = each([Path(path.condition, holds(found == path.result)) for path in paths(aligned, known)])
         more = [right, holds(abs(found) <= bound)]
-        if self.n.truncates:
+        if self._carries == "sign":
             more.append(same(carry, op(Kind.BV_EXTRACT, ones, indices=[width(ones) - 1] * 2)))
         place = "addend" if lane == self.n.lanes else f"terms__{lane}"
         show = [term for name, term in circuit.inputs.items() if place in name or name == "i__max_exp"]
@@ -166,6 +173,11 @@ class WindowClaims(OperandClaims):
             name, "it is what the model aligns, and within its bound", "a term at or below max_exp", tuple(known),
             both(*more), tuple(show),
         )  # fmt: skip
+
+    @property
+    def _carries(self) -> Literal["sign", "bit", "none"]:
+        """What completes a term in the window: its sign, as truncation has it, a bit of its own, or nothing."""
+        return "sign" if self.n.truncates else "bit"
 
     def _product_bound(self, top: object) -> object:
         """The most that a product leaves in the window below a max_exp."""
@@ -242,16 +254,19 @@ class WindowClaims(OperandClaims):
             top = width(ones) - 1
             low, sign = Variable(ones.symbol(), 0, top), Variable(ones.symbol(), top, 1)
             factors = {low: 1, sign: -(1 << top)}
-            if n.truncates:
-                inputs[carry.symbol()] = Form(1, 0, {sign: 1})
-                factors[sign] += 1
-            else:
-                factors[Variable(carry.symbol(), 0, 1)] = 1
+            match self._carries:
+                case "sign":
+                    inputs[carry.symbol()] = Form(1, 0, {sign: 1})
+                    factors[sign] += 1
+                case "bit":
+                    factors[Variable(carry.symbol(), 0, 1)] = 1
+                case "none":
+                    pass
             most = self._addend_bound if lane == n.lanes else self._most_in_window
             known.append(Bounded(factors, -most, most))
             wanted |= factors
         total = circuit.outputs["o__total"]
-        return Forms(inputs, known).of(total).key() == form(width(total), 0, wanted).key()
+        return equal(Forms(inputs, known).of(total), form(width(total), 0, wanted))
 
     # The result.
 

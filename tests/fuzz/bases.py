@@ -86,7 +86,7 @@ def own_format(folder: Path) -> None:
 
 def designs(folder: Path) -> None:
     """Designs of users, with their Verilog; and a case of one."""
-    for name in ("stream", "latency", "comb", "faulty"):
+    for name in ("stream", "latency", "comb", "faulty", "steps"):
         at = folder / name
         shutil.copytree(DESIGNS, at)
         for path in at.glob("*.yaml"):
@@ -101,7 +101,7 @@ def designs(folder: Path) -> None:
 def case(folder: Path) -> None:
     """A design and a case of it."""
     designs(folder)
-    for name in ("latency", "comb", "faulty"):
+    for name in ("latency", "comb", "faulty", "steps"):
         shutil.rmtree(folder / name)
     _write(folder / "stream", "case.yaml", "unit: dot4\nid: x\na: [0x38, 1, 2, 3]\nb: [1, 2, 0x38, 4]\nc: 0x3f800000\n")
 

@@ -91,7 +91,19 @@ def lane_of_another(self: Any, m: Any) -> None:
     m.d.comb += self.o.terms[3].sig.eq(self.i.a[3].sig * self.i.b[2].sig)
 
 
+def sign_of_others(self: Any, m: Any) -> None:
+    for lane, term in enumerate(self.o.terms):
+        m.d.comb += term.sign.eq(self.i.a[lane].sign ^ self.i.b[lane].sign ^ (self.i.b[1].sig == 3))
+
+
+def addend_of_factors(self: Any, m: Any) -> None:
+    with m.If(self.i.b[1] == 3):
+        m.d.comb += self.o.addend.sign.eq(0)
+
+
 MUTANTS |= {
+    "a sign that another lane changes": (HOPPER, "lane: product", elaborated(multiply.Multiply, sign_of_others)),
+    "an addend that a factor changes": (HOPPER, "addend: alone", elaborated(decode.Decode, addend_of_factors)),
     "a flag of products is lost": (HOPPER, "lane: product", elaborated(multiply.Multiply, flag_lost)),
     "a sign of one factor": (HOPPER, "lane: product", elaborated(multiply.Multiply, sign_of_a)),
     "a factor of another lane": (HOPPER, "lanes: products", elaborated(multiply.Multiply, lane_of_another)),
