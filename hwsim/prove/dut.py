@@ -32,7 +32,8 @@ TRUSTED = (
     "that the model's sum in a window, or exact sum, depends neither on which lanes of a group its products are in nor "
     "on the codes of products that are zero: `hwsim docs proof`",
 )
-FIRST_SHARE = 0.5  # of a claim's seconds, in which a first choice of lanes must be proved with any zeros
+FIRST_SHARE = 0.2  # of a claim's seconds, in which a first choice of lanes must be proved with any zeros
+ZERO_LANE = 5.0  # seconds in which a lane's products of zero are seen to be as +0 times +0
 PRODUCTS = 2  # other than zero that are proved, unless another number is asked for
 
 
@@ -66,6 +67,7 @@ class _DutProof:
         self.rows: list[ClaimRow] = []
         self.notes: list[str] = []
         self.proved = self.zeros = 0  # products other than zero; those beside which any zeros stand
+        self.plain_zeros = False  # whether any zeros are as +0 times +0
         self.refuted: RefutedChoice | None = None
 
     def made(self) -> ProofReport:
@@ -112,6 +114,7 @@ class _DutProof:
         """One product other than zero, two, and so on."""
         wanted = min(PRODUCTS if self.asked.products is None else self.asked.products, self.design.products)
         last = self.design.products if self.asked.products is None else wanted
+        self._zero_products()
         for count in range(1, last + 1):
             left = self.asked.seconds
             if count > wanted:
@@ -127,32 +130,55 @@ class _DutProof:
                 return
             self.proved = count
 
+    def _zero_products(self) -> None:
+        """That any codes whose product is zero are as +0 times +0; nothing is said where that is not seen."""
+        begun, lanes = time.monotonic(), range(self.design.products)
+        if zeros_count(self.design.unit) or not all(self._placing.zero_is_plain(lane, ZERO_LANE) for lane in lanes):
+            return
+        self.plain_zeros = True
+        row = ClaimRow(
+            name="products of zero", words="are as +0 times +0", over="any codes of these, and all else in the beat",
+            solver="bitwuzla", seconds=time.monotonic() - begun, word="proved",
+        )  # fmt: skip
+        self._add(row)
+
     def _row(self, count: int, seconds: float) -> ClaimRow:
         """That the result is the model's with so many products of any codes, in any lanes.
 
-        The products in the other lanes are any that are zero; +0 times +0 where zeros may count, and where the first
-        choice of lanes took so long that all of them would not be done in time.
+        The products in the other lanes are any that are zero: where these are not seen to be as +0 times +0, each of
+        them. They are +0 times +0 where zeros may count, and where the first choice of lanes took so long that all of
+        them would not be done in time.
         """
         begun = time.monotonic()
-        if not zeros_count(self.design.unit):
+        if not zeros_count(self.design.unit) and not self.plain_zeros and self.zeros == count - 1:
             word, done = self._choices(count, True, begun, seconds)
             if word != "undecided":
                 self.zeros = count if word == "proved" else self.zeros
                 return self._of_choices(count, True, begun, word, done)
         word, done = self._choices(count, False, begun, seconds)
-        return self._of_choices(count, False, begun, word, done)
+        self.zeros = count if word == "proved" and self.plain_zeros else self.zeros
+        return self._of_choices(count, self.plain_zeros, begun, word, done)
 
     def _choices(self, count: int, zeros: bool, begun: float, seconds: float) -> tuple[Word, int]:
-        """What becomes of all choices of lanes, one after another, and how many of them are proved."""
+        """What becomes of all choices of lanes, one after another, and how many of them are proved.
+
+        Of those that are seen to be alike one is asked.
+        """
         choices = comb(self.design.products, count)
         share = FIRST_SHARE if zeros else 1.0
+        proved = set[object]()
         for done, lanes in enumerate(combinations(range(self.design.products), count)):
             left = begun + seconds * share - time.monotonic()
+            alike = self._placing.alike(lanes) if not zeros and left > 0 else None
+            if alike in proved:
+                continue
             answer = self._choice(lanes, zeros, left) if left > 0 else Decided("undecided", 0.0)
             if answer.word == "refuted":
                 self.refuted = RefutedChoice(lanes, answer.model or {})
             if answer.word != "proved":
                 return answer.word, done
+            if alike is not None:
+                proved.add(alike)
             if zeros and not done and (time.monotonic() - begun) * choices > seconds:
                 return ("proved", 1) if choices == 1 else ("undecided", 1)
             share = 1.0
