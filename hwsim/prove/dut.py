@@ -1,7 +1,7 @@
 """A user's design against the specification, with more and more products that are not zero.
 
 The specification is the model's dot product, run on codes that are not known. What is claimed of so many products is
-asked of every choice of lanes for them, one after another; what was not shown is said.
+shown of every choice of lanes for them: of those that make one term of the design, of one. What was not shown is said.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hwsim.cosim.dutdesign import DutDesign
 from hwsim.prove.dutcase import DesignAsRead, counterexample
 from hwsim.prove.logic import Decided, Word
 from hwsim.prove.placed import Lanes, Placing, RefutedChoice, zeros_count
+from hwsim.prove.sampled import refuted_by_a_case
 from hwsim.prove.unrolled import BeatResult, beat_result
 from hwsim.report.proof import ClaimRow, ProofReport
 from hwsim.words import counted
@@ -27,7 +28,7 @@ from hwsim.words import counted
 # What a proof of a user's design takes for granted, in words.
 TRUSTED = (
     "slang and hwsim's adapter, by which ports are fields; Yosys, which writes both as BTOR2",
-    "hwsim's reader of BTOR2 and its integers that are not known (hwsim/prove)",
+    "hwsim's reader of BTOR2, its integers that are not known, and its linear forms (hwsim/prove)",
     "bitwuzla; two-valued logic: a bit that the design leaves undefined is 0 or 1",
     "that the model's sum in a window, or exact sum, depends neither on which lanes of a group its products are in nor "
     "on the codes of products that are zero: `hwsim docs proof`",
@@ -114,7 +115,6 @@ class _DutProof:
         """One product other than zero, two, and so on."""
         wanted = min(PRODUCTS if self.asked.products is None else self.asked.products, self.design.products)
         last = self.design.products if self.asked.products is None else wanted
-        self._zero_products()
         for count in range(1, last + 1):
             left = self.asked.seconds
             if count > wanted:
@@ -145,11 +145,16 @@ class _DutProof:
     def _row(self, count: int, seconds: float) -> ClaimRow:
         """That the result is the model's with so many products of any codes, in any lanes.
 
-        The products in the other lanes are any that are zero: where these are not seen to be as +0 times +0, each of
-        them. They are +0 times +0 where zeros may count, and where the first choice of lanes took so long that all of
-        them would not be done in time.
+        Some cases are tried first. The products in the other lanes are any that are zero: where these are not seen to
+        be as +0 times +0, each of them. They are +0 times +0 where zeros may count, and where the first choice of lanes
+        took so long that all of them would not be done in time.
         """
         begun = time.monotonic()
+        self.refuted = refuted_by_a_case(self.design, self.followed, count)
+        if self.refuted is not None:
+            return self._of_choices(count, False, begun, "refuted", 0, solver="cases")
+        if count == 1:
+            self._zero_products()
         if not zeros_count(self.design.unit) and not self.plain_zeros and self.zeros == count - 1:
             word, done = self._choices(count, True, begun, seconds)
             if word != "undecided":
@@ -184,7 +189,9 @@ class _DutProof:
             share = 1.0
         return "proved", choices
 
-    def _of_choices(self, count: int, zeros: bool, begun: float, word: Word, done: int) -> ClaimRow:
+    def _of_choices(
+        self, count: int, zeros: bool, begun: float, word: Word, done: int, solver: str = "bitwuzla"
+    ) -> ClaimRow:
         choices = comb(self.design.products, count)
         which = f"{done} of {choices}" if word == "undecided" else str(choices)
         others = "any codes whose product is zero" if zeros else "+0 times +0"
@@ -193,7 +200,7 @@ class _DutProof:
             name=counted(count, "product"),
             words="the result is the model's",
             over=f"any codes{self._beside} in {which} {'choice' if choices == 1 else 'choices'} of lanes{rest}",
-            solver="bitwuzla",
+            solver=solver,
             seconds=time.monotonic() - begun,
             word=word,
             refuting={} if self.refuted is None else DesignAsRead(self.design, self.followed, self.refuted).named,

@@ -72,7 +72,7 @@ class Merging:
         answer = ask(same(term, other), (), FAR, constants_of([term, other]))
         self.undecided += answer.word == "undecided"
         if answer.model is not None:
-            known = dict.fromkeys(self.samples.known, [0])
+            known = {name: [0] for name in self.samples.known}
             self.refuting.append(Evaluated(known | {name: [number] for name, number in answer.model.items()}))
         return answer.word == "proved"
 

@@ -202,7 +202,7 @@ class Placing:
         return len(lanes), key, merged.id()
 
     def zero_is_plain(self, lane: int, seconds: float) -> bool:
-        """Whether products of zero in a lane are as +0 times +0 there, whatever all else is; False if that is not seen."""
+        """Whether a lane's products of zero are as +0 times +0, whatever all else is; False if that is not seen."""
         by: dict[Term, Term] = {}
         zeros: dict[Term, Term] = {}
         sides: tuple[Literal["a", "b"], ...] = ("a", "b")
