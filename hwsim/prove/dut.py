@@ -18,6 +18,7 @@ from pathlib import Path
 
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.prove.dutcase import DesignAsRead, counterexample
+from hwsim.prove.explore import OutOfTime, until
 from hwsim.prove.logic import Decided, Word
 from hwsim.prove.placed import Lanes, Placing, RefutedChoice, zeros_count
 from hwsim.prove.sampled import refuted_by_a_case
@@ -212,7 +213,11 @@ class _DutProof:
 
     def _choice(self, lanes: Lanes, zeros: bool, seconds: float) -> Decided:
         end = time.monotonic() + seconds
-        placed = self._placing.placed(lanes, zeros)
+        try:
+            with until(end):
+                placed = self._placing.placed(lanes, zeros)
+        except OutOfTime:
+            return Decided("undecided", seconds)
         for question in placed.questions:
             left = end - time.monotonic()
             answer = placed.points.decide(question, left) if left > 0 else Decided("undecided", seconds)
