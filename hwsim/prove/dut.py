@@ -1,8 +1,8 @@
 """A user's design against the specification: step by step where it names our boundaries, and else from end to end.
 
 From end to end the specification is the model's dot product, run on codes that are not known, with more and more
-products that are not zero. What is claimed of so many is asked of every choice of lanes for them, one after another;
-what was not shown is said.
+products that are not zero. What is claimed of so many is shown of every choice of lanes for them: of those that make
+one term of the design, of one. What was not shown is said.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from hwsim.cosim.dutdesign import DutDesign
 from hwsim.prove.claims import AnyClaim
 from hwsim.prove.dutcase import DesignAsRead, counterexample
 from hwsim.prove.dutsteps import DesignExamples, StepsOf, choice_of
+from hwsim.prove.explore import OutOfTime, until
 from hwsim.prove.logic import Decided, Word
 from hwsim.prove.placed import Lanes, Placing, RefutedChoice, zeros_count
 from hwsim.prove.run import Asked
+from hwsim.prove.sampled import refuted_by_a_case
 from hwsim.prove.unrolled import BeatResult, beat_result
 from hwsim.report.proof import ClaimRow, ProofReport
 from hwsim.words import counted
@@ -31,14 +33,15 @@ from hwsim.words import counted
 # What a proof of a user's design takes for granted, in words.
 TRUSTED = (
     "slang and hwsim's adapter, by which ports are fields; Yosys, which writes both as BTOR2",
-    "hwsim's reader of BTOR2 and its integers that are not known (hwsim/prove)",
+    "hwsim's reader of BTOR2, its integers that are not known, and its linear forms (hwsim/prove)",
     "bitwuzla; two-valued logic: a bit that the design leaves undefined is 0 or 1",
     "that the model's sum in a window, or exact sum, depends neither on which lanes of a group its products are in nor "
     "on the codes of products that are zero: `hwsim docs proof`",
 )
 # And where it is proved step by step, instead of the last.
 TRUSTED_STEPS = "that claims which name the same relation may be put together: `hwsim docs proof`"
-FIRST_SHARE = 0.5  # of a claim's seconds, in which a first choice of lanes must be proved with any zeros
+FIRST_SHARE = 0.2  # of a claim's seconds, in which a first choice of lanes must be proved with any zeros
+ZERO_LANE = 5.0  # seconds in which a lane's products of zero are seen to be as +0 times +0
 PRODUCTS = 2  # other than zero that are proved, unless another number is asked for
 
 
@@ -74,6 +77,7 @@ class _DutProof:
         self.rows: list[ClaimRow] = []
         self.notes: list[str] = []
         self.proved = self.zeros = 0  # products other than zero; those beside which any zeros stand
+        self.plain_zeros = False  # whether any zeros are as +0 times +0
         self.refuted: RefutedChoice | None = None
         self.refuted_by = ""  # a claim
         self.by_steps = design.dut.file.steps is not None and asked.products is None
@@ -166,38 +170,68 @@ class _DutProof:
                 return
             self.proved = count
 
+    def _zero_products(self) -> None:
+        """That any codes whose product is zero are as +0 times +0; nothing is said where that is not seen."""
+        begun, lanes = time.monotonic(), range(self.design.products)
+        if zeros_count(self.design.unit) or not all(self._placing.zero_is_plain(lane, ZERO_LANE) for lane in lanes):
+            return
+        self.plain_zeros = True
+        row = ClaimRow(
+            name="products of zero", words="are as +0 times +0", over="any codes of these, and all else in the beat",
+            solver="bitwuzla", seconds=time.monotonic() - begun, word="proved",
+        )  # fmt: skip
+        self._add(row)
+
     def _row(self, count: int, seconds: float) -> ClaimRow:
         """That the result is the model's with so many products of any codes, in any lanes.
 
-        The products in the other lanes are any that are zero; +0 times +0 where zeros may count, and where the first
-        choice of lanes took so long that all of them would not be done in time.
+        Some cases are tried first. The products in the other lanes are any that are zero: where these are not seen to
+        be as +0 times +0, each of them. They are +0 times +0 where zeros may count, and where the first choice of lanes
+        took so long that all of them would not be done in time.
         """
         begun = time.monotonic()
-        if not zeros_count(self.design.unit):
+        self.refuted = refuted_by_a_case(self.design, self.followed, count)
+        if self.refuted is not None:
+            return self._of_choices(count, False, begun, "refuted", 0, solver="cases")
+        if count == 1:
+            self._zero_products()
+        if not zeros_count(self.design.unit) and not self.plain_zeros and self.zeros == count - 1:
             word, done = self._choices(count, True, begun, seconds)
             if word != "undecided":
                 self.zeros = count if word == "proved" else self.zeros
                 return self._of_choices(count, True, begun, word, done)
         word, done = self._choices(count, False, begun, seconds)
-        return self._of_choices(count, False, begun, word, done)
+        self.zeros = count if word == "proved" and self.plain_zeros else self.zeros
+        return self._of_choices(count, self.plain_zeros, begun, word, done)
 
     def _choices(self, count: int, zeros: bool, begun: float, seconds: float) -> tuple[Word, int]:
-        """What becomes of all choices of lanes, one after another, and how many of them are proved."""
+        """What becomes of all choices of lanes, one after another, and how many of them are proved.
+
+        Of those that are seen to be alike one is asked.
+        """
         choices = comb(self.design.products, count)
         share = FIRST_SHARE if zeros else 1.0
+        proved = set[object]()
         for done, lanes in enumerate(combinations(range(self.design.products), count)):
             left = begun + seconds * share - time.monotonic()
+            alike = self._placing.alike(lanes) if not zeros and left > 0 else None
+            if alike in proved:
+                continue
             answer = self._choice(lanes, zeros, left) if left > 0 else Decided("undecided", 0.0)
             if answer.word == "refuted":
                 self.refuted = RefutedChoice(lanes, answer.model or {})
             if answer.word != "proved":
                 return answer.word, done
+            if alike is not None:
+                proved.add(alike)
             if zeros and not done and (time.monotonic() - begun) * choices > seconds:
                 return ("proved", 1) if choices == 1 else ("undecided", 1)
             share = 1.0
         return "proved", choices
 
-    def _of_choices(self, count: int, zeros: bool, begun: float, word: Word, done: int) -> ClaimRow:
+    def _of_choices(
+        self, count: int, zeros: bool, begun: float, word: Word, done: int, solver: str = "bitwuzla"
+    ) -> ClaimRow:
         choices = comb(self.design.products, count)
         which = f"{done} of {choices}" if word == "undecided" else str(choices)
         others = "any codes whose product is zero" if zeros else "+0 times +0"
@@ -206,7 +240,7 @@ class _DutProof:
             name=counted(count, "product"),
             words="the result is the model's",
             over=f"any codes{self._beside} in {which} {'choice' if choices == 1 else 'choices'} of lanes{rest}",
-            solver="bitwuzla",
+            solver=solver,
             seconds=time.monotonic() - begun,
             word=word,
             refuting={} if self.refuted is None else DesignAsRead(self.design, self.followed, self.refuted).named,
@@ -218,7 +252,11 @@ class _DutProof:
 
     def _choice(self, lanes: Lanes, zeros: bool, seconds: float) -> Decided:
         end = time.monotonic() + seconds
-        placed = self._placing.placed(lanes, zeros)
+        try:
+            with until(end):
+                placed = self._placing.placed(lanes, zeros)
+        except OutOfTime:
+            return Decided("undecided", seconds)
         for question in placed.questions:
             left = end - time.monotonic()
             answer = placed.points.decide(question, left) if left > 0 else Decided("undecided", seconds)

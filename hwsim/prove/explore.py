@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,10 @@ _KnownBounds = dict[tuple[int, int, int], dict[tuple[bool, ...], tuple[int, int]
 NARROW = 8  # bounds so close are not made closer by further answers
 
 
+class OutOfTime(Exception):
+    """A function was not followed to the end in the seconds that it had."""
+
+
 class Explorer:
     """One run of a function: the answers that are given, and which others are possible."""
 
@@ -46,6 +51,8 @@ class Explorer:
         """The answer to a question on this path."""
         if term.is_true() or term.is_false():
             return bool(term.is_true())
+        if _ends and time.monotonic() > _ends[-1]:
+            raise OutOfTime
         if self.asked < len(self.given):
             answer = self.given[self.asked]
         else:
@@ -108,6 +115,17 @@ class Explorer:
 
 
 _running: list[Explorer] = []
+_ends: list[float] = []  # when, by time.monotonic, what is followed must be
+
+
+@contextmanager
+def until(end: float) -> Iterator[None]:
+    """Follow functions no longer than to a time of `time.monotonic`: then OutOfTime is raised."""
+    _ends.append(end)
+    try:
+        yield
+    finally:
+        _ends.pop()
 
 
 def given() -> tuple[Term, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -34,6 +34,18 @@ def value(number: int, width: int) -> Term:
 def op(kind: Any, *terms: Term, indices: Iterable[int] = ()) -> Term:
     """One operation."""
     return manager().mk_term(kind, list(terms), list(indices))
+
+
+def is_bits(term: Term) -> bool:
+    """Whether a term is a bit vector, and no condition."""
+    return bool(term.sort().is_bv())
+
+
+def rebuilt(term: Term, children: Sequence[Term]) -> Term:
+    """The operation that a term is, of other terms; the term itself where they are its own."""
+    if all(new.id() == old.id() for new, old in zip(children, term.children(), strict=True)):
+        return term
+    return op(term.kind(), *children, indices=term.indices() if term.num_indices() else ())
 
 
 def width(term: Term) -> int:

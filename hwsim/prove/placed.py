@@ -17,8 +17,10 @@ from hwsim.formats.blocks import one_code
 from hwsim.model.terms import factor
 from hwsim.prove.evaluated import Evaluated
 from hwsim.prove.explore import Path, paths
-from hwsim.prove.logic import Kind, Term, both, constant, either, op, substituted, true, value
+from hwsim.prove.logic import Kind, Term, both, constant, either, op, simplified, substituted, true, value, width
 from hwsim.prove.meeting import MeetingPoints, PlacedQuestion
+from hwsim.prove.merging import Merging
+from hwsim.prove.replaced import Replaced
 from hwsim.prove.specified import Specified, SpecifiedCase, SymbolicOperands, code_of, is_right
 from hwsim.prove.unrolled import BeatResult
 from hwsim.spec import AlignedSum, ExactSum, Unit
@@ -74,6 +76,7 @@ class Placing:
         self.formats: dict[str, Format] = {name: fmt for name, (_, fmt) in operands_of(design.dut).items()}
         self.specified = Specified(self.unit)
         self.kept: dict[object, list[SpecifiedCase]] = {}
+        self.mergings: dict[object, Merging] = {}
         self.free: dict[str, Term] = {}
 
     # Operands.
@@ -189,6 +192,26 @@ class Placing:
             for case in self._cases(lanes)
         )
         return PlacedProducts(lanes, points, questions)
+
+    def alike(self, lanes: Lanes) -> object:
+        """What choices of lanes have in common of which design and model return the same; the others hold +0 and +0."""
+        key, terms = self._key(lanes), self._terms(lanes, zeros=False)
+        if (len(lanes), key) not in self.mergings:
+            self.mergings[len(lanes), key] = Merging(self._samples(terms))
+        merged = self.mergings[len(lanes), key].merged(simplified(self.result(terms)))
+        return len(lanes), key, merged.id()
+
+    def zero_is_plain(self, lane: int, seconds: float) -> bool:
+        """Whether a lane's products of zero are as +0 times +0, whatever all else is; False if that is not seen."""
+        by: dict[Term, Term] = {}
+        zeros: dict[Term, Term] = {}
+        sides: tuple[Literal["a", "b"], ...] = ("a", "b")
+        for side in sides:
+            term = self._any(f"zero.{side}.{lane}", side)
+            by[term] = value(0, width(term))
+            zeros[self.followed.beat[side][lane]] = self._contained(side, term)
+        result = simplified(substituted(self.followed.result, zeros))
+        return Replaced(by, [self._is_zero(lane)]).leaves(result, seconds)
 
     # Samples.
 

@@ -10,8 +10,11 @@ import yaml
 
 from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.dutfile import load_dut
+from hwsim.cosim.ports import port_map
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.report import RunReport
+from hwsim.rtl import module_name, verilog
+from hwsim.spec import Unit, as_yaml, pipeline
 
 DESIGNS = Path(__file__).with_name("designs")
 SEED = 1
@@ -46,3 +49,40 @@ def play(
     """A run with few random cases."""
     made = replace(design(folder, name, **changes), assertions=assertions)
     return run(CosimOptions((made,), (simulator,), SEED, 60, folder=folder / "run", minimize=minimize))
+
+
+def own_file(folder: Path, unit: Unit, claimed: Unit | None = None, **places: object) -> Path:
+    """Our own Verilog of a unit, described as a stranger's. claimed: the unit that it is said to be."""
+    built = pipeline(unit)
+    ports = port_map(unit, built)
+    (folder / "ours.v").write_text(verilog(unit, built))
+    (folder / "ours.yaml").write_text(as_yaml(claimed or unit))
+    slices = {
+        field.name: f"i__payload[{field.offset + field.bits * field.count - 1}:{field.offset}]"
+        for field in ports.input.fields
+    }
+    result, context = ports.output.fields
+    data = {
+        "unit": "ours.yaml",
+        "sources": ["ours.v"],
+        "top": module_name(unit.name),
+        "clock": "clk",
+        "reset": "rst",
+        "protocol": {
+            "kind": "stream",
+            "input_valid": "i__valid",
+            "input_ready": "i__ready",
+            "output_valid": "o__valid",
+            "output_ready": "o__ready",
+        },
+        "contexts": built.contexts,
+        "ports": {
+            **slices,
+            "result": f"o__payload[{result.bits - 1}:0]",
+            "result_context": f"o__payload[{context.offset + context.bits - 1}:{context.offset}]",
+            **places,
+        },
+    }
+    path = folder / "dut.yaml"
+    path.write_text(yaml.safe_dump(data))
+    return path

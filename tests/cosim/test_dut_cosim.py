@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from cosim.dut_files import DESIGNS, SEED, play, variant
+from cosim.dut_files import DESIGNS, SEED, own_file, play, variant
 from cosim.small_runs import small_suites
 
 from hwsim.cli import main
@@ -17,12 +17,10 @@ from hwsim.cosim import suites as planning
 from hwsim.cosim.casefile import load_case
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
-from hwsim.cosim.ports import port_map
 from hwsim.cosim.report import KINDS
 from hwsim.cosim.suites import expected_codes
 from hwsim.report import RunReport
-from hwsim.rtl import verilog
-from hwsim.spec import Unit, as_yaml, pipeline
+from hwsim.spec import Unit
 
 pytestmark = pytest.mark.simulator
 
@@ -121,49 +119,12 @@ def test_a_published_mistake_is_found_shrunk_and_named(
     assert main(["cosim", "--dut", str(right), *again[3:], "-o", str(tmp_path / "right")]) == 0
 
 
-def our_file(folder: Path, **places: object) -> Path:
-    """Our own Verilog, described as a stranger's."""
-    built = pipeline(OURS)
-    ports = port_map(OURS, built)
-    (folder / "ours.v").write_text(verilog(OURS, built))
-    (folder / "ours.yaml").write_text(as_yaml(OURS))
-    slices = {
-        field.name: f"i__payload[{field.offset + field.bits * field.count - 1}:{field.offset}]"
-        for field in ports.input.fields
-    }
-    result, context = ports.output.fields
-    data = {
-        "unit": "ours.yaml",
-        "sources": ["ours.v"],
-        "top": "ours",
-        "clock": "clk",
-        "reset": "rst",
-        "protocol": {
-            "kind": "stream",
-            "input_valid": "i__valid",
-            "input_ready": "i__ready",
-            "output_valid": "o__valid",
-            "output_ready": "o__ready",
-        },
-        "contexts": built.contexts,
-        "ports": {
-            **slices,
-            "result": f"o__payload[{result.bits - 1}:0]",
-            "result_context": f"o__payload[{context.offset + context.bits - 1}:{context.offset}]",
-            **places,
-        },
-    }
-    path = folder / "dut.yaml"
-    path.write_text(yaml.safe_dump(data))
-    return path
-
-
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])
 def test_our_own_verilog_passes_as_a_foreign_design(
     request: pytest.FixtureRequest, few: None, tmp_path: Path, simulator: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     request.getfixturevalue(simulator)
-    path = our_file(tmp_path)
+    path = own_file(tmp_path, OURS)
     options = ["--sim", simulator, "--seed", "1", "--cases", "60", "--assertions", "-o", str(tmp_path / "run")]
     assert main(["cosim", "--dut", str(path), *options]) == 0
     printed = capsys.readouterr().out
@@ -274,4 +235,4 @@ def test_folders_may_have_any_names(request: pytest.FixtureRequest, few: None, t
     folder = tmp_path / "a $HOME, 'b' \"c\" (d); ü\\ #%20 ~"
     folder.mkdir()
     options = ["--sim", sim, "--seed", "1", "--cases", "60", "-o", str(folder / "run")]
-    assert main(["cosim", "--dut", str(our_file(folder)), *options]) == 0
+    assert main(["cosim", "--dut", str(own_file(folder, OURS)), *options]) == 0
