@@ -93,6 +93,8 @@ class DatapathStep(wiring.Component):
     Raises TypeError where they do not.
     """
 
+    _MustUse__silence = True  # Amaranth warns of what is not elaborated: a step may be asked for its ports alone
+
     def __init__(self, name: str, i: StructLayout, o: StructLayout, makes: Collection[str]):
         if unknown := sorted(set(makes) - set(o.members)):
             raise TypeError(f"{name}: {', '.join(unknown)} must be among the fields that it makes something of")

@@ -188,9 +188,14 @@ QUICK = [
     and not takes_minutes(command)
 ]
 QUICK = list({alike(command): command for command in QUICK}.values())
+MUTANTS = [command for command in QUICK if command.words[1] == "qualify"]  # played through standard sets
 
 
-@pytest.mark.parametrize("command", QUICK, ids=named(QUICK))
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(command, marks=[pytest.mark.soak] * (command in MUTANTS)) for command in QUICK],
+    ids=named(QUICK),
+)
 def test_a_command_does_what_is_said(command: Command, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = main(command.words[1:])
     printed = capsys.readouterr()

@@ -325,7 +325,6 @@ def _chains(paths: Mapping[str, Datapath]) -> dict[str, Chain]:
     found = circuits(steps)
     made = {}
     for name, path in paths.items():
-        path._MustUse__silence = True  # Amaranth warns of a component of which only the parts are built
         whole = connected([found[f"{name}.{step.name}"] for step in path.steps])
         made[name] = Chain(whole, path.latency, path.latency_of_next)
     return made

@@ -32,6 +32,7 @@ def test_each_of_some_mutants_is_decided(changes):
     assert all(row.case for row in found.rows if row.fate in ("smoke", "standard"))
 
 
+@pytest.mark.soak
 def test_the_same_seed_draws_the_same_mutants():
     rows = [Qualifier(small(), (), seed, 20, cases=CASES).qualify(20).rows for seed in (3, 3, 4)]
     assert [row.mutant for row in rows[0]] == [row.mutant for row in rows[1]]

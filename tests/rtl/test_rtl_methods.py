@@ -59,7 +59,7 @@ def count_of(odd: Unit) -> int:
 
 
 @pytest.mark.quick(cases=1)
-@pytest.mark.parametrize("name", others_soaked(BUILT, ALWAYS))
+@pytest.mark.parametrize("name", others_soaked(BUILT, [*ALWAYS][::2]))
 def test_every_rule_is_the_models(name: str) -> None:
     odd = unit(name)
     built = pipeline(odd)
@@ -225,7 +225,7 @@ def cases_of(odd: Unit) -> list[Case]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.soak] * (at % 3 > 0)) for at, name in enumerate(FAULTS)]
+    "name", [pytest.param(name, marks=[pytest.mark.soak] * (at % 4 > 0)) for at, name in enumerate(FAULTS)]
 )
 def test_a_fault_is_caught(name: str) -> None:
     which, function, old, new = FAULTS[name]
@@ -256,9 +256,7 @@ def test_the_stage_of_a_fault_is_named(name: str) -> None:
     assert found.stage.startswith(STAGES[name])
 
 
-@pytest.mark.parametrize(
-    "name", ["chain-f16-mul-add", "tree-6-rd", "exact-late", "exact-zero", "even-odd-add", "emulated"]
-)
+@pytest.mark.parametrize("name", ["chain-f16-mul-add", "exact-zero", "even-odd-add"])
 def test_without_a_fault_no_stage_differs(name: str) -> None:
     odd = unit(name)
     assert not [case.id for case in random_cases(odd, 4, 3) if first_difference(odd, case) is not None]
