@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 
 from hwsim.cases.bench import Bench
 from hwsim.cases.case import Case
@@ -61,6 +62,12 @@ def single_bits(bench: Bench) -> None:
     for name, code in (*infinite, *_bits_alone(fmt)):
         negative = sign if fmt.signed and bench.rng.random() < 0.5 else 0
         bench.add(f"sensitive/addend-{name}", beats, (code ^ negative) << fmt.padding)
+    # Taken for a number an infinity is less than it with something large of the other sign.
+    for at, (name, code) in enumerate(infinite):
+        largest = bench.palette.of(1 - (code >> fmt.bits - 1), bench.palette.exps[-1])
+        for shift in {0, _highest(bench)} if largest else ():
+            row = bench.filling(largest[-1:] * bench.lanes, 0, shift, exact=True)
+            bench.add(f"sensitive/addend-{name}-beside-{at}-{shift}", (row,), code << fmt.padding)
 
 
 def not_numbers(bench: Bench) -> None:
@@ -123,13 +130,24 @@ def _shifts(bench: Bench) -> list[int]:
     if scale is None or scale.at != "product":
         return [0]
     middle = 2 + sum(beat.scale_a[:1] + beat.scale_b[:1]) + exps[len(exps) // 2] - exps[0]
-    low, high = bench.result.emin - exps[0] + 5, bench.result.emax - exps[-1] - 5
+    # What overflows shows a wrong exponent, too; what underflows shows nothing.
+    low, high = bench.result.emin - exps[0] + 5, _highest(bench)
     found = [0]
     for place in range(5, middle.bit_length() + 1):
         odd = (2 * round((middle / (1 << place) - 1) / 2) + 1) << place
         if low <= odd - middle <= high:
             found.append(odd - middle)
     return found
+
+
+def _highest(bench: Bench) -> int:
+    """What scales add at most to exponents."""
+    scale = bench.unit.scale
+    if scale is None or scale.at != "product":
+        return 0
+    beat = bench.filling(())
+    formats = scale.a.format, scale.b.format
+    return sum(fmt.max_code for fmt in formats) - sum(beat.scale_a[:1] + beat.scale_b[:1])
 
 
 def _last_bit(bench: Bench, exp: int) -> Addend | None:
@@ -237,19 +255,22 @@ def comparisons(bench: Bench, more: bool = False) -> None:
     """One exponent above all others, from lane to lane, and they all but agree, or begin to differ at any bit."""
     beat = bench.filling(())
     least = 2 + sum(beat.scale_a[:1] + beat.scale_b[:1])
-    for shift in _shifts(bench):
-        pairs = _neighbours(bench.palette.exps, least + shift)
-        chosen = {place: _each_bit(bench, pairs[place], least + shift)[: TURNS + 1] for place in sorted(pairs)}
+    pairs_by_shift = {shift: _neighbours(bench.palette.exps, least + shift) for shift in _shifts(bench)}
+    chosen = {
+        (shift, place): _each_bit(bench, some, least + shift)[: TURNS + 1]
+        for shift, pairs in pairs_by_shift.items()
+        for place, some in sorted(pairs.items())
+    }
+    for again, (shift, pairs) in product(range(1, TURNS + 1) if more else [0], pairs_by_shift.items()):
         # Shifted, the pairs whose fields differ at the bit that the shift is for, and others where there is room.
         places = sorted(pairs) if more or not shift else sorted(pairs)[-1:]
-        for turn in range(len(places), len(places) * (TURNS + 1)) if more else range(len(places)):
-            for lane in range(bench.lanes):
-                those = chosen[places[(turn + lane) % len(places)]]
-                high, low = those[turn // len(places) % len(those)]
-                row = [bench.rng.choice(bench.palette.of(0, low)) for _ in range(bench.lanes)]
-                row[lane] = bench.rng.choice(bench.palette.of(0, high))
-                name = f"sensitive/maximum-{turn}-{lane}-{shift}-{more:d}"
-                bench.add(name, (bench.filling(row, 0, shift, exact=True),))
+        for turn, lane in product(range(len(places)), range(bench.lanes)):
+            those = chosen[shift, places[(turn + lane) % len(places)]]
+            high, low = those[again % len(those)]
+            row = [bench.rng.choice(bench.palette.of(0, low)) for _ in range(bench.lanes)]
+            row[lane] = bench.rng.choice(bench.palette.of(0, high))
+            name = f"sensitive/maximum-{again * len(places) + turn}-{lane}-{shift}-{more:d}"
+            bench.add(name, (bench.filling(row, 0, shift, exact=True),))
     pairs = _neighbours(bench.palette.exps, least)
     places = sorted(pairs)
     for place in places:
@@ -316,8 +337,8 @@ SOLVERS: Mapping[str, Callable[[Bench], None]] = {
     "registers that tie": tied_registers,
     "more registers that cancel": partial(cancelling_registers, more=True),
     "more registers that tie": partial(tied_registers, more=True),
-    "more zeros": partial(zeros_beside, more=True),
     "more comparisons": partial(comparisons, more=True),
+    "more zeros": partial(zeros_beside, more=True),
     "more totals": partial(sparse_totals, more=True),
     "more sums": partial(vanishing_sums, more=True),
 }
