@@ -15,7 +15,15 @@ from hwsim.cases.bench import Bench
 from hwsim.cases.case import Case
 from hwsim.cases.landmarks import infinities, nans, numbers, zeros
 from hwsim.cases.palette import Product
-from hwsim.cases.sensitive_registers import cancelling_registers, partial_bits, tied_registers
+from hwsim.cases.sensitive_registers import (
+    cancelling_registers,
+    left_registers,
+    partial_bits,
+    past_ties,
+    small_partials,
+    special_registers,
+    tied_registers,
+)
 from hwsim.cases.solver import Addend, Pair
 from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
@@ -326,6 +334,8 @@ def _neighbours(exps: Sequence[int], least: int) -> dict[int, list[tuple[int, in
 SOLVERS: Mapping[str, Callable[[Bench], None]] = {
     "single bits": single_bits,
     "not numbers": not_numbers,
+    "special registers": special_registers,
+    "small partial sums": small_partials,
     "small factors": small_factors,
     "below": below,
     "zeros beside": zeros_beside,
@@ -335,8 +345,11 @@ SOLVERS: Mapping[str, Callable[[Bench], None]] = {
     "partial sums": partial_bits,
     "registers that cancel": cancelling_registers,
     "registers that tie": tied_registers,
+    "registers past ties": past_ties,
+    "registers of which some is left": left_registers,
     "more registers that cancel": partial(cancelling_registers, more=True),
     "more registers that tie": partial(tied_registers, more=True),
+    "more registers past ties": partial(past_ties, more=True),
     "more comparisons": partial(comparisons, more=True),
     "more zeros": partial(zeros_beside, more=True),
     "more totals": partial(sparse_totals, more=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hwsim.cases.bench import Bench
-from hwsim.cases.landmarks import exact_code
+from hwsim.cases.landmarks import exact_code, infinities, nans, negate, numbers, zeros
 from hwsim.cases.solver import Filling
 from hwsim.formats import FloatFormat
 
@@ -88,3 +88,139 @@ def partial_bits(bench: Bench) -> None:
         filling = _partial(bench, number % 2, 1 << bits | (1 << place if place < bits else 0), exp - bits)
         if filling is not None:
             bench.add(f"sensitive/partial-{exp}-{place}", [filling], 0)
+
+
+def special_registers(bench: Bench) -> None:
+    """Registers that are NaN or infinite for two promotions, zeros of both signs, and the ends of the subnormals."""
+    fmt, beats = _register(bench), bench.unit.promotion_beats
+    if fmt is None or not beats:
+        return
+    empty = bench.filling((), exact=True)
+    for number, code in enumerate([*nans(fmt), *infinities(fmt)]):
+        for promotions in (1, 2):
+            if promotions * beats <= bench.beats:
+                bench.add(f"sensitive/register-special-{number}-{promotions}", [empty] * (promotions * beats), code)
+    for number, code in enumerate(zeros(fmt)):
+        bench.add(f"sensitive/register-zero-{number}", [empty], code)
+    ones = [filling for sign in (0, 1) if (filling := _partial(bench, sign, 1, 0)) is not None]
+    for sign, filling in enumerate(ones):
+        cancels = exact_code(fmt, 1 - sign, 1, 0)
+        if cancels is not None:
+            bench.add(f"sensitive/register-cancelled-{sign}", [filling], cancels)
+    least = bench.palette.exps[0]
+    small = [bench.filling(some[:1]) for sign in (0, 1) if (some := bench.palette.of(sign, least))]
+    for name, code in numbers(fmt).items():
+        for sign, each in enumerate((code, negate(fmt, code))):
+            if each is not None:
+                for number, filling in enumerate((empty, *small, *ones)):
+                    bench.add(f"sensitive/register-{name}-{sign}-{number}", [filling], each)
+
+
+def small_partials(bench: Bench) -> None:
+    """Partial sums of every exponent, taken over by a beat of zeros, and by products of some exponents."""
+    beats = bench.unit.promotion_beats
+    if _register(bench) is None or not bench.partials or (beats is not None and beats < 2):
+        return
+    least = bench.palette.exps[0]
+    lowest, exps = list(bench.palette.of(0, least)[:1]), bench.palette.exps
+    for exp in range(least - 2 * bench.palette.fraction_bits, exps[-1] + 4):
+        addend = bench.addend(exp % 2, 1, exp)
+        above = [exps[(exp * 7 + turn * 5) % len(exps)] for turn in range(2)]
+        singles = [list(bench.palette.of(0, one)[-1:]) for one in above]
+        if addend is None:
+            continue
+        for number, row in enumerate(([], lowest, lowest * bench.lanes, *singles)):
+            bench.add(f"sensitive/taken-over-{exp}-{number}", (*addend.before, bench.filling(row, 0, exact=True)))
+    # Products so small that they have no exponent of their own: sums of them, alone.
+    largest = list(bench.palette.of(1, exps[-1])[-1:])
+    tiny = [(x, y) for x in _least_codes(bench, 0) for y in _least_codes(bench, 1)]
+    counts = [count for count in (1, 2, 3, 5, bench.lanes) if count <= bench.lanes]
+    for count in dict.fromkeys(counts):
+        for number, pair in enumerate(tiny):
+            for after, row in (("zeros", []), ("largest", largest)):
+                fillings = [bench.filling(some, 0, exact=True) for some in ([pair] * count, row)]
+                bench.add(f"sensitive/tiny-{count}-{number}-{after}", fillings)
+
+
+def _least_codes(bench: Bench, side: int) -> list[int]:
+    """The least number of a side's format, and one of three times its size, where there is one."""
+    fmt = bench.factors[side]
+    return [code << fmt.padding for code in (1, 3)] if isinstance(fmt, FloatFormat) else [1]
+
+
+def _few(places: int, more: bool) -> Iterator[int]:
+    """As `_odd_bits`, of fewer places."""
+    yield from _odd_bits(places, True) if more else sorted({-1, *({places // 2} & set(range(places)))})
+
+
+def past_ties(bench: Bench, more: bool = False) -> None:
+    """Sums that leave the larger operand's binade and end at a tie there, or one bit off it; both ways round."""
+    fmt = _register(bench)
+    if fmt is None:
+        return
+    sums = _PastTies(bench, fmt, more)
+    for distance in range(2, fmt.fraction_bits + 3):
+        sums.borrows(distance)
+        sums.carries(distance)
+
+
+class _PastTies:
+    """Adds the cases of a distance between the exponents of a register and a partial sum."""
+
+    def __init__(self, bench: Bench, fmt: FloatFormat, more: bool):
+        self.bench, self.fmt, self.more = bench, fmt, more
+        self.bits, self.partial_bits = fmt.fraction_bits, bench.result.fraction_bits
+
+    def borrows(self, distance: int) -> None:
+        """A power of two, less something: half of the last place of the result is a quarter of the power's."""
+        exp = EXPONENTS[distance % len(EXPONENTS)]
+        above = distance + self.partial_bits - self.bits - 2  # the place of the half in the partial sum
+        for size, place in self._sizes(self.partial_bits, above):
+            self._add(f"borrow-register-{distance}-{place}", (1, size, exp - self.partial_bits), (0, 1, exp + distance))
+        for size, place in self._sizes(self.bits, distance - 2):
+            self._add(f"borrow-partial-{distance}-{place}", (0, 1, exp), (1, size, exp - distance - self.bits))
+
+    def carries(self, distance: int) -> None:
+        """The sum reaches the next power of two, and is odd in the larger operand's last place."""
+        bench, bits = self.bench, self.bits
+        exp = EXPONENTS[distance % len(EXPONENTS)]
+        whole = 1 << bits - distance if distance < bits else 0  # of the partial sum, in places of the register
+        for place in _few(min(self.partial_bits - bits + distance, self.partial_bits), self.more) if whole > 1 else ():
+            odd = bench.rng.randrange(whole // 2) * 2 + 1
+            size = (1 << self.partial_bits) | (0 if place < 0 else 1 << place)
+            register = (1 << bits + 1) - whole + odd, exp + distance - bits
+            self._add(f"carry-register-{distance}-{place}", (0, size, exp - self.partial_bits), (0, *register))
+        if distance <= self.partial_bits:
+            for size, place in self._sizes(bits, distance):
+                partial = 0, (1 << self.partial_bits + 1) - 1, exp - self.partial_bits
+                self._add(f"carry-partial-{distance}-{place}", partial, (0, size, exp - distance - bits))
+
+    def _sizes(self, bits: int, half: int) -> Iterator[tuple[int, int]]:
+        """Significands with a bit at a place, and one below it or none; and that place."""
+        if 0 <= half <= bits:
+            for place in _few(half, self.more):
+                yield 1 << bits | 1 << half | (0 if place < 0 else 1 << place), place
+
+    def _add(self, name: str, partial: tuple[int, int, int], register: tuple[int, int, int]) -> None:
+        """A case of both numbers, (sign, size, exponent of the last place), or of both with other signs."""
+        turned = self.bench.rng.randrange(2)
+        filling = _partial(self.bench, partial[0] ^ turned, *partial[1:])
+        c = exact_code(self.fmt, register[0] ^ turned, *register[1:])
+        if filling is not None and c is not None:
+            self.bench.add(f"sensitive/past-{name}{'-more' * self.more}", [filling], c)
+
+
+def left_registers(bench: Bench) -> None:
+    """What is left of a register and a partial sum has any bits, from any place on."""
+    fmt = _register(bench)
+    if fmt is None:
+        return
+    places = fmt.precision
+    for high in range(1, places - 1):
+        for again in range(2):
+            left = 1 << high | bench.rng.randrange(1 << high)
+            sign, exp = (high + again) % 2, EXPONENTS[high % len(EXPONENTS)]
+            filling = _partial(bench, sign, 1, exp)
+            c = exact_code(fmt, 1 - sign, (1 << places) - left, exp - places)
+            if filling is not None and c is not None:
+                bench.add(f"sensitive/left-{high}-any-{again}", [filling], c)

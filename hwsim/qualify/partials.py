@@ -2,8 +2,8 @@
 
 An argument of magnitudes, not the solver's. A group adds at most its lanes' largest products, and what its window and
 its rounding add, to the partial sum that it takes over. And every partial sum is a multiple of the least product's last
-bit in the window: the window's last bit is no less where a product is not zero, and where all are, the partial sum is
-its only term and leaves as it came.
+bit, or of its last bit in the window where that is more. What falls out of a window leaves multiples of the window's
+last bit, and so does rounding: both are powers of two, and no multiple of a larger one is none of a smaller one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def partial_sums(unit: Unit) -> PartialSums | None:
     if not beats or n.window_addend is not None or n.fraction_bits < fmt.fraction_bits or fmt.canonical_nan is None:
         return None
     most = _most(unit, n, beats)
-    lsb = n.product_least - n.product_bias - n.fraction_bits
+    lsb = n.product_least - n.product_bias - min(n.fraction_bits, n.product_fraction_bits)
     if most > fmt.emax or lsb + fmt.bias < 1:
         return None
     special = [fmt.canonical_nan >> fmt.padding]

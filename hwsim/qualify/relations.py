@@ -103,28 +103,70 @@ class Relations(AlignedClaims):
 
     def _terms(self, part: str) -> list[Term]:
         """Products, of zero or not, and the addend."""
-        ports, n = getattr(self.parts, part).inputs, self.n
-        _, exp, sig = self._addend_fields(ports, "i")
-        found = [self._is_term(ports, lane, "i") for lane in range(n.lanes)]
-        found += [fact(exp, sig) for fact in self._addend_facts]
-        return [*found, exactly(exp, *n.addend_exp)]
+        ports = getattr(self.parts, part).inputs
+        return [*(self.is_term(ports, lane) for lane in range(self.n.lanes)), *self.addend_known(ports)]
 
     @cached_property
     def _addend_facts(self) -> list[Callable[[Any, Any], Term]]:
         """What holds of every decoded addend that is a number, as the solver finds: of these, what does."""
         outputs = self.parts.products.outputs
-        least, hidden = self._exp_of_zero, 1 << self.n.addend_fraction_bits
+        least, hidden = self.exp_of_zero, 1 << self.n.addend_fraction_bits
         facts: list[Callable[[Any, Any], Term]] = [
             lambda exp, sig: either(holds(sig == 0), holds(sig >= hidden)),
             lambda exp, sig: implies(holds(sig == 0), holds(exp == least)),
             lambda exp, sig: either(holds(sig == 0), exactly(exp, *self._partial_exps)),
+            self._whole_partial,
+            self._above_zero,
         ]
         _, exp, sig = self._addend_fields(outputs, "o")
         finite = [negated(is_one(outputs[f"o__special__{flag}"])) for flag in SPECIAL]
         return [one for one in facts if ask(one(exp, sig), (*self._operands(), *finite)).word == "proved"]
 
+    def _above_zero(self, exp: Any, _sig: Any) -> Term:
+        """That no addend has an exponent below that of zero, which is a subnormal's where there are any."""
+        return holds(exp >= self.exp_of_zero)
+
+    def _whole_partial(self, exp: Any, sig: Any) -> Term:
+        """That a decoded partial sum is a multiple of what all are."""
+        found, bits = self._partials, self.n.addend_fraction_bits
+        if found is None:
+            return both()
+        first = found.lsb + self.n.product_bias
+        few = [(at, (1 << first + bits - at) - 1) for at in range(first, first + bits)]
+        return both(*(implies(holds(exp == at), holds(sig & below == 0)) for at, below in few))
+
+    # What a term of zero may seem to be (`hwsim.qualify.leaks`) depends on this.
+
+    def is_term(self, ports: Mapping[str, Term], lane: int) -> Term:
+        """What a product is that a part takes."""
+        return self._is_term(ports, lane, "i")
+
+    def addend_fields(self, ports: Mapping[str, Term]) -> tuple[Any, Any, Any]:
+        """The sign, exponent and significand of the addend that a part takes."""
+        return self._addend_fields(ports, "i")
+
+    def addend_known(self, ports: Mapping[str, Term]) -> list[Term]:
+        """What an addend is that a part takes."""
+        _, exp, sig = self._addend_fields(ports, "i")
+        return [*(fact(exp, sig) for fact in self._addend_facts), exactly(exp, *self.n.addend_exp)]
+
+    def max_exp(self, ports: Mapping[str, Term], name: str) -> Any:
+        """max_exp as a number."""
+        return self._max_exp(ports, name)
+
+    @property
+    def least_addend(self) -> int:
+        """The least exponent of an addend other than zero."""
+        least = self._partial_exps[0]
+        return max(least, self.exp_of_zero) if self._above_zero in self._addend_facts else least
+
+    @property
+    def total_most(self) -> int:
+        """What no total is beyond."""
+        return self.n.lanes * self._most_in_window + self._addend_bound
+
     @cached_property
-    def _exp_of_zero(self) -> int:
+    def exp_of_zero(self) -> int:
         """The exponent of an addend of zero."""
         quiet = {name: term for name, term in self._neutral.items() if name != "i__chain"}
         outputs = fixed(self.parts.products, {**quiet, "i__chain": value(0, 1)}).outputs
@@ -136,15 +178,31 @@ class Relations(AlignedClaims):
 
     @cached_property
     def zero_is_zero(self) -> bool:
-        """Whether a total of zero gives the same code for every max_exp."""
+        """Whether a total of zero gives the same code for every max_exp that there is."""
+        known = exactly(self._max_exp(self.parts.round.inputs, "i__max_exp"), *self.n.max_exp)
+        return ask(self._same_of_zero, (known,)).word == "proved"
+
+    @cached_property
+    def any_max_exp(self) -> bool:
+        """Whether terms of zero give the same code below any max_exp, also of bits that are none."""
+        circuit = self.parts.align
+        quiet = {f"i__terms__{lane}__{one}": 0 for lane in range(self.n.lanes) for one in ("exp", "sig")}
+        zero = {port: value(0, width(circuit.inputs[port])) for port in (*quiet, "i__addend__sig")}
+        outputs, zeros = fixed(circuit, zero).outputs, list[Term]()
+        for lane in range(self.n.lanes + 1):
+            ones, carry = (outputs[f"o__aligned__{lane}__{field}"] for field in ("ones", "carry"))
+            zeros.append(holds(Integer.signed(ones) + Integer.unsigned(carry) == 0))
+        return all(ask(one).word == "proved" for one in (*zeros, self._same_of_zero))
+
+    @cached_property
+    def _same_of_zero(self) -> Term:
+        """That a total of zero gives the code that it gives below a max_exp of 0."""
         circuit = self.parts.round
         zero = {"i__total": value(0, width(circuit.inputs["i__total"]))}
         zero |= {f"i__special__{flag}": value(0, 1) for flag in SPECIAL}
         outputs = fixed(circuit, zero).outputs
         some = {**zero, "i__max_exp": value(0, width(circuit.inputs["i__max_exp"]))}
-        wanted = [same(outputs[port], term) for port, term in fixed(circuit, some).outputs.items()]
-        known = exactly(self._max_exp(circuit.inputs, "i__max_exp"), *self.n.max_exp)
-        return ask(both(*wanted), (known,)).word == "proved"
+        return both(*(same(outputs[port], term) for port, term in fixed(circuit, some).outputs.items()))
 
     def nothing_to_add(self, changed: Mapping[str, Term]) -> Term:
         """That all terms are zero, and max_exp something that alignment takes: what it is does not matter then."""
@@ -153,7 +211,7 @@ class Relations(AlignedClaims):
         ports = self.parts.maximum.inputs
         _, _, sig = self._addend_fields(ports, "i")
         exps = [Integer.unsigned(ports[f"i__terms__{lane}__exp"]) for lane in range(self.n.lanes)]
-        within = exactly(self._max_exp(changed, "o__max_exp"), *self.n.max_exp)
+        within = both() if self.any_max_exp else exactly(self._max_exp(changed, "o__max_exp"), *self.n.max_exp)
         return both(*(holds(exp == 0) for exp in exps), holds(sig == 0), within)
 
     @cached_property
@@ -203,6 +261,8 @@ class Relations(AlignedClaims):
             found.append(implies(holds(product != 0), holds(product <= max_exp)))
         if self._zero_does_not_count:
             found.append(implies(holds(sig == 0), holds(max_exp >= 0)))
+        if self._products_alone:
+            found.append(implies(holds(sig == 0), holds(max_exp <= n.product_most)))
         return found
 
     def _within(self, max_exp: Any) -> Term:
@@ -213,7 +273,7 @@ class Relations(AlignedClaims):
     def _of_terms(self, max_exp: Any) -> Term:
         least, most = self._partial_exps
         low, high = min(least, self.n.product_least), max(most, self.n.product_most)
-        return either(holds(max_exp == self._exp_of_zero), exactly(max_exp, low, high))
+        return either(holds(max_exp == self.exp_of_zero), exactly(max_exp, low, high))
 
     @cached_property
     def _is_of_terms(self) -> bool:
@@ -226,6 +286,14 @@ class Relations(AlignedClaims):
         circuit = self.parts.maximum
         zero = fixed(circuit, {"i__addend__sig": value(0, width(circuit.inputs["i__addend__sig"]))})
         return ask(holds(self._max_exp(zero.outputs, "o__max_exp") >= 0), self._terms("maximum")).word == "proved"
+
+    @cached_property
+    def _products_alone(self) -> bool:
+        """Whether max_exp is at most a product's, where the addend is zero."""
+        circuit = self.parts.maximum
+        zero = fixed(circuit, {"i__addend__sig": value(0, width(circuit.inputs["i__addend__sig"]))})
+        most = holds(self._max_exp(zero.outputs, "o__max_exp") <= self.n.product_most)
+        return ask(most, self._terms("maximum")).word == "proved"
 
     def _before_sum_of_terms(self) -> list[Term]:
         ports, n, found = self.parts.sum.inputs, self.n, []

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from hwsim.formats import FloatFormat
 from hwsim.prove.btor import Circuit, read_btor
 from hwsim.prove.circuits import connected
 from hwsim.prove.logic import (
@@ -27,6 +28,7 @@ from hwsim.prove.logic import (
 from hwsim.prove.relations import SPECIAL, holds
 from hwsim.prove.symbolic import Integer
 from hwsim.qualify.adder_relations import AdderRelations
+from hwsim.qualify.leaks import Leaks
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.netlist import BTOR, SELECT, Netlist, written
 from hwsim.qualify.relations import ADDER_PARTS, PARTS, Relation, Relations
@@ -92,6 +94,10 @@ class MutatedSteps:
         return Relations(self.unit, self.datapath)
 
     @cached_property
+    def _leaks(self) -> Leaks:
+        return Leaks(self._relations)
+
+    @cached_property
     def relations(self) -> dict[str, Relation]:
         """What holds before each part."""
         found = self._relations.of()
@@ -133,9 +139,14 @@ class MutatedSteps:
             found = ask(_same_flags(flags, silent), (relation.always,), seconds, show)
             if found.word != "proved":
                 return found
-        numbers = both(*(same(*pair) for port, pair in pairs.items() if "special" not in port))
+        if name == "products":
+            numbers = self._leaks.same_numbers(pairs)
+        else:
+            numbers = both(*(same(*pair) for port, pair in pairs.items() if "special" not in port))
         if name == "maximum":
-            numbers = either(numbers, self._relations.nothing_to_add(changed.outputs))
+            raised = self._leaks.same_maximum(changed.outputs, plain.outputs)
+            others = [same(*pair) for port, pair in pairs.items() if "special" not in port and "max_exp" not in port]
+            numbers = either(numbers, self._relations.nothing_to_add(changed.outputs), both(raised, *others))
         if silent:
             said = both(*(same(*pair) for pair in flags), negated(both(*(negated(is_one(one)) for one, _ in flags))))
             numbers = either(numbers, said)
@@ -175,15 +186,29 @@ class MutatedSteps:
         fmt = as_float(self.unit.result.format if part == "round" or promotion is None else promotion.format)
         code, other = plain["o__code"], changed["o__code"]
         both_same = same(code, other)
-        said = [same(plain[port], changed[port]) for port in plain if port == "o__nan"]
+        if "o__nan" not in plain:
+            return both_same
+        both_nan = both(_is_nan(fmt, code), _is_nan(fmt, other)) if fmt.nan == "ieee" else negated(both())
+        taken_over = either(both_same, both_nan)
         if part == "round" and promotion is not None:
-            said = []
-        if "o__nan" not in plain or fmt.nan != "ieee":
-            return both(both_same, *said)
-        size, field = 1 << fmt.fraction_bits, (1 << fmt.exponent_bits) - 1
-        bits = Integer.unsigned(other)
-        is_nan = both(holds(bits & (size - 1) != 0), holds((bits >> fmt.fraction_bits & field) == field))
-        return both(*said, either(both_same, both(is_one(plain["o__nan"]), is_nan)))
+            return taken_over
+        # The result of what is said to be NaN is the unit's own, or any.
+        nans = is_one(plain["o__nan"]), is_one(changed["o__nan"])
+        own = value(self.unit.nan >> fmt.padding, width(code))
+        as_result = (
+            either(both(*nans), negated(both(nans[0], negated(nans[1]))), same(other, own)),
+            either(both(*nans), negated(both(nans[1], negated(nans[0]))), same(code, own)),
+            either(*nans, both_same),
+        )
+        if self.unit.result.nan == "any" and fmt.nan == "ieee":
+            return both(taken_over, either(both_nan, both(*as_result)))
+        return both(taken_over, *as_result)
+
+
+def _is_nan(fmt: FloatFormat, code: Term) -> Term:
+    """Whether a code is NaN, as IEEE 754 has them."""
+    size, field, bits = 1 << fmt.fraction_bits, (1 << fmt.exponent_bits) - 1, Integer.unsigned(code)
+    return both(holds(bits & (size - 1) != 0), holds((bits >> fmt.fraction_bits & field) == field))
 
 
 def part_of(step: str) -> str:

@@ -1,0 +1,218 @@
+"""Terms of zero that seem to be something, and change no result all the same.
+
+A product of zero whose exponent is not 0 can raise max_exp; so can an addend that is not compared as it is; and an
+addend of zero whose significand is not 0 can be too small to leave anything. That the one or the other changes nothing
+is shown by the solver for all other terms at once, a step each: the sum between them adds, whatever is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from hwsim.prove.btor import Circuit
+from hwsim.prove.circuits import connected, fixed
+from hwsim.prove.logic import Term, ask, both, constant, either, implies, is_one, negated, same, value, width
+from hwsim.prove.relations import SPECIAL, exactly, holds
+from hwsim.prove.symbolic import Integer
+from hwsim.qualify.relations import Relations
+
+Pairs = Mapping[str, tuple[Term, Term]]
+
+
+class Leaks:
+    """What a term of zero may seem to be. seconds: for each question to the solver."""
+
+    def __init__(self, relations: Relations, seconds: float = 20.0):
+        self.relations, self.seconds = relations, seconds
+        self.n, self.parts = relations.n, relations.parts
+
+    def same_numbers(self, pairs: Pairs) -> Term:
+        """That two sets of terms, port by port, are the same, or differ in what one term of zero seems to be."""
+        numbers = {port: pair for port, pair in pairs.items() if "special" not in port}
+        groups: dict[str, list[tuple[Term, Term]]] = {}
+        for port, pair in numbers.items():
+            groups.setdefault(port.rsplit("__", 1)[0], []).append(pair)
+        differing = [name for name, some in groups.items() if any(one.id() != two.id() for one, two in some)]
+        wanted = both(*(same(*pair) for pair in numbers.values()))
+        if len(differing) != 1:
+            return wanted
+        (name,) = differing
+        exp, sig = (tuple(map(Integer.unsigned, numbers[f"{name}__{field}"])) for field in ("exp", "sig"))
+        if name == "o__addend":
+            if not self.addend:
+                return wanted
+            exps = numbers[f"{name}__exp"]
+            hidden = holds(sig[1] == 1 << self.n.addend_fraction_bits)
+            plus = [negated(is_one(sign)) for sign in numbers[f"{name}__sign"]]
+            leaks = both(holds(sig[0] == 0), hidden, *plus, same(*exps), same(exps[0], self._zero_exp(exps[0])))
+        else:
+            if not self.products_below:
+                return wanted
+            leaks = both(*(holds(one == 0) for one in (*sig, exp[0])), holds(exp[1] <= self.products_below))
+        return either(wanted, leaks)
+
+    def _zero_exp(self, like: Term) -> Term:
+        return value(self.relations.exp_of_zero, width(like))
+
+    def _proved(self, claim: Term, known: tuple[Term, ...]) -> bool:
+        return ask(claim, known, self.seconds).word == "proved"
+
+    # A product of zero with an exponent.
+
+    @cached_property
+    def products_below(self) -> int:
+        """The largest power of two that a product of zero may have as its exponent, and any below it; 0 for none."""
+        found, exp = 0, 1
+        while exp <= self.raised_to and self._raises_only(exp) and self._leaves_nothing(exp):
+            found, exp = exp, 2 * exp
+        return found
+
+    @cached_property
+    def raised_to(self) -> int:
+        """The largest power of two that max_exp may be instead of any number below it; 0 for none."""
+        found, exp = 0, 1
+        while exp <= self.n.product_most and (self._exact(exp) or self._all_vanish(exp)):
+            found, exp = exp, 2 * exp
+        return found
+
+    def same_maximum(self, changed: Mapping[str, Term], plain: Mapping[str, Term]) -> Term:
+        """That max_exp is raised to no more than that."""
+        if not self.raised_to:
+            return negated(both())
+        before, after = (self._max_exp(outputs, "o__max_exp") for outputs in (plain, changed))
+        return both(holds(before < after), holds(after <= self.raised_to))
+
+    def _raises_only(self, most: int) -> bool:
+        """max_exp is what it was, or that exponent, which is more."""
+        circuit = self.parts.maximum
+        port = circuit.inputs["i__terms__0__exp"]
+        quiet = fixed(circuit, {"i__terms__0__exp": value(0, width(port))})
+        exp = Integer.unsigned(port)
+        before, after = (self._max_exp(one.outputs, "o__max_exp") for one in (quiet, circuit))
+        known = [self.relations.is_term(circuit.inputs, lane) for lane in range(1, self.n.lanes)]
+        raised = both(holds(before < exp), holds(after == exp))
+        others = (*known, *self.relations.addend_known(circuit.inputs))
+        return self._proved(either(holds(after == before), raised), (exactly(exp, 1, most), *others))
+
+    def _leaves_nothing(self, most: int) -> bool:
+        """Aligned it is zero."""
+        ports = self.parts.align.inputs
+        quiet = fixed(self.parts.align, {"i__terms__0__sig": value(0, width(ports["i__terms__0__sig"]))})
+        exp, max_exp = Integer.unsigned(ports["i__terms__0__exp"]), self._max_exp(ports, "i__max_exp")
+        known = exactly(exp, 0, most), exactly(max_exp, *self.n.max_exp), either(holds(exp == 0), holds(exp <= max_exp))
+        return self._proved(holds(self._aligned(quiet, 0) == 0), known)
+
+    def _exact(self, most: int) -> bool:
+        """Below a larger max_exp terms lose nothing, and the code is the same."""
+        align, low = self.parts.align, self.n.max_exp[0]
+        ports, top = align.inputs, constant("leak: max_exp", width(align.inputs["i__max_exp"]))
+        after = fixed(align, {"i__max_exp": top})
+        before, raised = self._max_exp(ports, "i__max_exp"), self._max_exp({"": top}, "")
+        known = exactly(before, low, most - 1), exactly(raised, low + 1, most), holds(before < raised)
+        product = Integer.unsigned(ports["i__terms__0__exp"])
+        _, exp, sig = self.relations.addend_fields(ports)
+        limits = {
+            0: (self.relations.is_term(ports, 0), either(holds(product == 0), holds(product <= before))),
+            self.n.lanes: (
+                *self.relations.addend_known(ports), either(holds(sig == 0), holds(exp <= before)),
+            ),
+        }  # fmt: skip
+        steps = [(holds(raised - before == distance), distance) for distance in range(1, most - low + 1)]
+        for lane, limit in limits.items():
+            one, two = self._aligned(align, lane), self._aligned(after, lane)
+            exact = both(*(implies(far, holds(one == two * (1 << distance))) for far, distance in steps))
+            if not self._proved(exact, (*known, *limit)):
+                return False
+        return self._rounds_alike(top, known, steps)
+
+    def _rounds_alike(self, top: Term, known: tuple[Term, ...], steps: list[tuple[Term, int]]) -> bool:
+        """A total below one max_exp and the same number below a larger one give the same code."""
+        circuit = self._without_flags
+        ports = circuit.inputs
+        total = constant("leak: total", width(ports["i__total"]))
+        after = fixed(circuit, {"i__total": total, "i__max_exp": top})
+        one, two = Integer.signed(ports["i__total"]), Integer.signed(total)
+        align = self.parts.align.inputs["i__max_exp"]
+        before = fixed(circuit, {"i__max_exp": align})
+        is_same = both(*(implies(far, holds(one == two * (1 << distance))) for far, distance in steps))
+        bound = holds(abs(one) <= self.relations.total_most)
+        return self._proved(_alike(before, after), (*known, is_same, bound))
+
+    def _all_vanish(self, most: int) -> bool:
+        """No addend is so small but zero, and what is below that exponent gives the same code, whatever it is."""
+        if self.relations.least_addend <= most:
+            return False
+        circuit = self._without_flags
+        ports = circuit.inputs
+        total, top = (constant(f"leak: {name}", width(ports[f"i__{name}"])) for name in ("total", "max_exp"))
+        after = fixed(circuit, {"i__total": total, "i__max_exp": top})
+        known = [
+            exactly(Integer.signed(one), -self.relations.total_most, self.relations.total_most)
+            for one in (ports["i__total"], total)
+        ]
+        known += [exactly(self._max_exp({"": one}, ""), self.n.max_exp[0], most) for one in (ports["i__max_exp"], top)]
+        return self._proved(_alike(circuit, after), tuple(known))
+
+    # An addend of zero with a significand.
+
+    @cached_property
+    def addend(self) -> bool:
+        """Whether an addend of zero may have a hidden bit, with its exponent."""
+        return self._never_largest() and self._is_shifted_out() and self._is_zero_alone()
+
+    def _hidden_bit(self, ports: Mapping[str, Term]) -> Term:
+        """That the addend is what +0 is with a hidden bit."""
+        exp, sig = ports["i__addend__exp"], Integer.unsigned(ports["i__addend__sig"])
+        hidden = holds(sig == 1 << self.n.addend_fraction_bits)
+        return both(same(exp, self._zero_exp(exp)), hidden, negated(is_one(ports["i__addend__sign"])))
+
+    def _without_addend(self, circuit: Circuit) -> Circuit:
+        return fixed(circuit, {"i__addend__sig": value(0, width(circuit.inputs["i__addend__sig"]))})
+
+    def _never_largest(self) -> bool:
+        """Beside a product max_exp is that of products."""
+        circuit = self.parts.maximum
+        exps = [Integer.unsigned(circuit.inputs[f"i__terms__{lane}__exp"]) for lane in range(self.n.lanes)]
+        known = [self.relations.is_term(circuit.inputs, lane) for lane in range(self.n.lanes)]
+        some = either(*(holds(exp != 0) for exp in exps))
+        equal = same(circuit.outputs["o__max_exp"], self._without_addend(circuit).outputs["o__max_exp"])
+        return self._proved(equal, (*known, some, self._hidden_bit(circuit.inputs)))
+
+    def _is_shifted_out(self) -> bool:
+        """Below a product's exponent nothing of it is left."""
+        circuit = self.parts.align
+        max_exp = self._max_exp(circuit.inputs, "i__max_exp")
+        known = exactly(max_exp, self.n.product_least, self.n.max_exp[1]), self._hidden_bit(circuit.inputs)
+        return self._proved(holds(self._aligned(circuit, self.n.lanes) == 0), known)
+
+    def _is_zero_alone(self) -> bool:
+        """Without a product the result is that of an addend of zero."""
+        circuit = connected([self.parts.maximum, self.parts.align, self.parts.sum, self.parts.round])
+        quiet = {
+            port: value(0, width(term))
+            for port, term in circuit.inputs.items()
+            if "special" in port or ("terms" in port and not port.endswith("sign"))
+        }
+        alone = fixed(circuit, quiet)
+        return self._proved(_alike(alone, self._without_addend(alone)), (self._hidden_bit(circuit.inputs),))
+
+    # What both need.
+
+    @property
+    def _without_flags(self) -> Circuit:
+        return fixed(self.parts.round, {f"i__special__{flag}": value(0, 1) for flag in SPECIAL})
+
+    def _max_exp(self, ports: Mapping[str, Term], name: str) -> Any:
+        return self.relations.max_exp(ports, name)
+
+    def _aligned(self, circuit: Circuit, lane: int) -> Any:
+        ones, carry = (circuit.outputs[f"o__aligned__{lane}__{field}"] for field in ("ones", "carry"))
+        return Integer.signed(ones) + Integer.unsigned(carry)
+
+
+def _alike(one: Circuit, two: Circuit) -> Term:
+    """The same code, and neither is said to be NaN."""
+    said = [negated(is_one(each.outputs["o__nan"])) for each in (one, two) if "o__nan" in each.outputs]
+    return both(same(one.outputs["o__code"], two.outputs["o__code"]), *said)
