@@ -39,15 +39,16 @@ def test_the_same_seed_draws_the_same_mutants():
     assert [row.mutant for row in rows[0]] != [row.mutant for row in rows[2]]
 
 
+@pytest.mark.parametrize("every", [48, pytest.param(3, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("promoted", [False, True])
-def test_a_mutant_that_a_case_kills_is_never_taken_for_equal(promoted):
+def test_a_mutant_that_a_case_kills_is_never_taken_for_equal(promoted, every):
     """The solver and the cases share nothing but the netlist: what they say must agree."""
-    chosen, unit = some(30 if promoted else 20, promoted), netlists(promoted).unit
+    chosen, unit = some(every, promoted), netlists(promoted).unit
     machine = netlists(promoted).machine(chosen)
     killer = played(machine, groups(unit, made_batches(Wanted(unit, cases=1000))), lambda count: None)
     killed = [mutant for mutant, case in zip(chosen, killer.tolist(), strict=True) if case >= 0]
     steps = MutatedSteps(unit, netlists(promoted).steps, killed)
-    assert len(killed) > 50
+    assert len(killed) > 25
     assert {part_of(mutant.step) for mutant in killed} >= {"products", "sum", "round"}
     assert [mutant.name for mutant in killed if steps.equal(mutant, 20).word != "refuted"] == []
 
@@ -61,13 +62,13 @@ def test_relations_can_hold():
 
 
 def test_claims_are_refuted_by_what_cases_kill():
-    chosen = [mutant for mutant in some(25) if part_of(mutant.step) in ("products", "round")]
+    chosen = [mutant for mutant in some(50) if part_of(mutant.step) in ("products", "round")]
     machine, unit = netlists().machine(chosen), netlists().unit
     killer = played(machine, groups(unit, made_batches(Wanted(unit, cases=1000))), lambda count: None)
     claims = MutatedClaims(MutatedSteps(unit, netlists().steps, chosen))
     words = {mutant.name: claims.decide(mutant, 20)[0] for mutant in chosen}
     killed = [mutant.name for mutant, case in zip(chosen, killer.tolist(), strict=True) if case >= 0]
-    assert len(killed) > 10
+    assert len(killed) > 5
     assert {words[name] for name in killed} == {"refuted"}
 
 
