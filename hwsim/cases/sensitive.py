@@ -24,6 +24,7 @@ from hwsim.cases.sensitive_registers import (
     special_registers,
     tied_registers,
 )
+from hwsim.cases.sensitive_scales import cancelled_maxima, ends_of_scales, highest_shift
 from hwsim.cases.solver import Addend, Pair
 from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
@@ -73,7 +74,7 @@ def single_bits(bench: Bench) -> None:
     # Taken for a number an infinity is less than it with something large of the other sign.
     for at, (name, code) in enumerate(infinite):
         largest = bench.palette.of(1 - (code >> fmt.bits - 1), bench.palette.exps[-1])
-        for shift in {0, _highest(bench)} if largest else ():
+        for shift in {0, highest_shift(bench)} if largest else ():
             row = bench.filling(largest[-1:] * bench.lanes, 0, shift, exact=True)
             bench.add(f"sensitive/addend-{name}-beside-{at}-{shift}", (row,), code << fmt.padding)
 
@@ -139,23 +140,13 @@ def _shifts(bench: Bench) -> list[int]:
         return [0]
     middle = 2 + sum(beat.scale_a[:1] + beat.scale_b[:1]) + exps[len(exps) // 2] - exps[0]
     # What overflows shows a wrong exponent, too; what underflows shows nothing.
-    low, high = bench.result.emin - exps[0] + 5, _highest(bench)
+    low, high = bench.result.emin - exps[0] + 5, highest_shift(bench)
     found = [0]
     for place in range(5, middle.bit_length() + 1):
         odd = (2 * round((middle / (1 << place) - 1) / 2) + 1) << place
         if low <= odd - middle <= high:
             found.append(odd - middle)
     return found
-
-
-def _highest(bench: Bench) -> int:
-    """What scales add at most to exponents."""
-    scale = bench.unit.scale
-    if scale is None or scale.at != "product":
-        return 0
-    beat = bench.filling(())
-    formats = scale.a.format, scale.b.format
-    return sum(fmt.max_code for fmt in formats) - sum(beat.scale_a[:1] + beat.scale_b[:1])
 
 
 def _last_bit(bench: Bench, exp: int) -> Addend | None:
@@ -336,9 +327,11 @@ SOLVERS: Mapping[str, Callable[[Bench], None]] = {
     "not numbers": not_numbers,
     "special registers": special_registers,
     "small partial sums": small_partials,
+    "ends of scales": ends_of_scales,
     "small factors": small_factors,
     "below": below,
     "zeros beside": zeros_beside,
+    "cancelled maxima": cancelled_maxima,
     "comparisons": comparisons,
     "sparse totals": sparse_totals,
     "vanishing sums": vanishing_sums,
@@ -350,6 +343,7 @@ SOLVERS: Mapping[str, Callable[[Bench], None]] = {
     "more registers that cancel": partial(cancelling_registers, more=True),
     "more registers that tie": partial(tied_registers, more=True),
     "more registers past ties": partial(past_ties, more=True),
+    "more cancelled maxima": partial(cancelled_maxima, more=True),
     "more comparisons": partial(comparisons, more=True),
     "more zeros": partial(zeros_beside, more=True),
     "more totals": partial(sparse_totals, more=True),

@@ -48,10 +48,33 @@ class Leaks:
             plus = [negated(is_one(sign)) for sign in numbers[f"{name}__sign"]]
             leaks = both(holds(sig[0] == 0), hidden, *plus, same(*exps), same(exps[0], self._zero_exp(exps[0])))
         else:
-            if not self.products_below:
-                return wanted
-            leaks = both(*(holds(one == 0) for one in (*sig, exp[0])), holds(exp[1] <= self.products_below))
+            leaks = both(*(holds(one == 0) for one in (*sig, exp[0])), self._low_or_near(exp[1], numbers))
         return either(wanted, leaks)
+
+    def _low_or_near(self, exp: Any, numbers: Pairs) -> Term:
+        """That an exponent is so low that any other may be, or not far above every other product's."""
+        products = [
+            Integer.unsigned(plain)
+            for port, (plain, _) in numbers.items()
+            if port.startswith("o__terms") and port.endswith("__exp")
+        ]
+        beside = both(*(either(holds(one == 0), holds(exp <= one + self._near)) for one in products))
+        return either(holds(exp <= self.products_below), both(holds(exp <= self.near_below), beside))
+
+    @property
+    def _near(self) -> int:
+        """How far below max_exp a product loses nothing."""
+        return self.n.fraction_bits - self.n.product_fraction_bits
+
+    @cached_property
+    def near_below(self) -> int:
+        """The largest power of two that the exponent of a product of zero may be, not far above others'; 0 for none."""
+        found, exp = 0, 1
+        while exp < min(self.relations.least_addend, self.n.product_most) and self._near > 0:
+            if not (self._raises_only(exp) and self._leaves_nothing(exp) and self._exact(exp, self._near)):
+                break
+            found, exp = exp, 2 * exp
+        return found
 
     def _zero_exp(self, like: Term) -> Term:
         return value(self.relations.exp_of_zero, width(like))
@@ -104,22 +127,31 @@ class Leaks:
         known = exactly(exp, 0, most), exactly(max_exp, *self.n.max_exp), either(holds(exp == 0), holds(exp <= max_exp))
         return self._proved(holds(self._aligned(quiet, 0) == 0), known)
 
-    def _exact(self, most: int) -> bool:
-        """Below a larger max_exp terms lose nothing, and the code is the same."""
+    def _exact(self, most: int, near: int | None = None) -> bool:
+        """Below a larger max_exp terms lose nothing, and the code is the same. near: how much larger, where not any."""
         align, low = self.parts.align, self.n.max_exp[0]
         ports, top = align.inputs, constant("leak: max_exp", width(align.inputs["i__max_exp"]))
         after = fixed(align, {"i__max_exp": top})
         before, raised = self._max_exp(ports, "i__max_exp"), self._max_exp({"": top}, "")
-        known = exactly(before, low, most - 1), exactly(raised, low + 1, most), holds(before < raised)
+        far = most - low if near is None else near
+        known = (
+            exactly(before, low, most - 1),
+            exactly(raised, low + 1, most),
+            holds(before < raised),
+            holds(raised - before <= far),
+        )
         product = Integer.unsigned(ports["i__terms__0__exp"])
         _, exp, sig = self.relations.addend_fields(ports)
         limits = {
-            0: (self.relations.is_term(ports, 0), either(holds(product == 0), holds(product <= before))),
+            0: (
+                self.relations.is_term(ports, 0),
+                either(holds(product == 0), both(holds(product <= before), holds(raised <= product + far))),
+            ),
             self.n.lanes: (
                 *self.relations.addend_known(ports), either(holds(sig == 0), holds(exp <= before)),
             ),
         }  # fmt: skip
-        steps = [(holds(raised - before == distance), distance) for distance in range(1, most - low + 1)]
+        steps = [(holds(raised - before == distance), distance) for distance in range(1, far + 1)]
         for lane, limit in limits.items():
             one, two = self._aligned(align, lane), self._aligned(after, lane)
             exact = both(*(implies(far, holds(one == two * (1 << distance))) for far, distance in steps))
