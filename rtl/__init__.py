@@ -13,7 +13,7 @@ from .stochastic import StochasticConvert, StochasticRound, Threefry
 from .streamed import StreamedDatapath
 from .streamverilog import stream_verilog
 from .support import supports
-from .verilog import convert, cost, field_table, module_name, top_name, verilog
+from .verilog import convert, cost, field_table, modular_verilog, module_name, top_name, verilog
 
 __all__ = [
     "BlockDequantizer",
@@ -31,6 +31,7 @@ __all__ = [
     "datapath",
     "decode_fields",
     "field_table",
+    "modular_verilog",
     "module_name",
     "port_names",
     "product_fields",

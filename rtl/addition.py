@@ -70,7 +70,7 @@ def product_move(n: PairRanges, to: FloatFormat) -> int:
 
 def _normalized(m: Module, sig: Value, exp: Value, to: PureInterface, low: int) -> None:
     """Drive a number's significand and exponent with the leading one on top; a zero's exponent is `low`."""
-    is_zero, count = leading_zeros(sig)
+    is_zero, count = leading_zeros(m, sig)
     zeros = Signal(max(1, len(count)), name="zeros")
     m.d.comb += [
         zeros.eq(Cat(count)),

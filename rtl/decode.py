@@ -141,15 +141,17 @@ class Converted(wiring.Component):
         low, high = 1 + move, FieldRange.of(fmt).most + move
         top = Signal(signed_shape(min(low, 0), max(high, 1)), name="top")
         sig = Cat(Const(0, bits - fmt.sig_bits), i.sig)
-        _, count = leading_zeros(sig)
+        _, count = leading_zeros(m, sig)
         zeros = Signal(len(count), name="zeros")
         room = Signal.like(top, name="room")
         left, right = Signal(len(count), name="left"), Signal(range(max(2, 2 - low)), name="right")
         m.d.comb += [top.eq(i.bexp + move), zeros.eq(Cat(count)), room.eq(top - 1)]
         if to.subnormals:
+            # Lint tools warn of an unsigned number that is compared with 0.
+            below = room < 0 if room.shape().signed else Const(0)
             m.d.comb += [
-                left.eq(Mux(room < 0, 0, Mux(room < zeros, room, zeros))),
-                right.eq(Mux(room < 0, -room, 0)),
+                left.eq(Mux(below, 0, Mux(room < zeros, room, zeros))),
+                right.eq(Mux(below, -room, 0)),
             ]
         else:
             m.d.comb += left.eq(zeros)

@@ -197,7 +197,9 @@ class DotUnit(wiring.Component):
         taken = View(path.carried, Mux(continues, carried.of(context), 0))
         m.d.comb += assign(path.i.carried, taken)
         valid, beat = flight[path.latency_of_next]
-        carried.store(m, advance & valid, beat.context, path.carried_on)
+        written = Signal(name="written")
+        m.d.comb += written.eq(advance & valid)
+        carried.store(m, written, beat.context, path.carried_on)
 
     def _per_context(self, name: str, shape: ShapeLike) -> ContextRegisters:
         return ContextRegisters(name, shape, self.pipeline.contexts)

@@ -159,7 +159,7 @@ class Normalize(DatapathStep):
         if target.leads:
             self._in_place(m, magnitude)
             return
-        _, count = leading_zeros(magnitude)
+        _, count = leading_zeros(m, magnitude)
         shift = Signal(len(count), name="zeros")
         m.d.comb += shift.eq(Cat(count))
         if target.subnormals and not target.bare:

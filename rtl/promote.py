@@ -82,7 +82,7 @@ class PromoteDecode(DatapathStep):
         fmt, partial = self.adder.fmt, self.adder.partial
         m.submodules.register = register = FloatDecode(fmt, padded=False)
         m.submodules.partial = decode = FloatDecode(partial, padded=False)
-        sig, bexp = self._moved(decode)
+        sig, bexp = self._moved(m, decode)
         m.d.comb += [
             register.code.eq(self.i.register),
             decode.code.eq(self.i.partial),
@@ -94,7 +94,7 @@ class PromoteDecode(DatapathStep):
             self.o.partial.inf.eq(decode.o.inf),
         ]
 
-    def _moved(self, decode: FloatDecode) -> tuple[Value, Value]:
+    def _moved(self, m: Module, decode: FloatDecode) -> tuple[Value, Value]:
         """The partial's significand and its exponent in the register's format.
 
         Where that goes further down, a subnormal becomes normal as far as it can, and a zero has the least exponent:
@@ -103,7 +103,7 @@ class PromoteDecode(DatapathStep):
         sig, move = decode.o.sig, self.adder.move
         if move <= 0:
             return sig, decode.o.bexp + move
-        is_zero, count = leading_zeros(sig)
+        is_zero, count = leading_zeros(m, sig)
         zeros: Value = Cat(count)
         if move < self.adder.partial.fraction_bits:
             zeros = Mux(zeros > move, move, zeros)

@@ -93,7 +93,7 @@ class Multiply32(wiring.Component):
 
 def led(m: Module, sig: Value, bexp: Value, name: str) -> tuple[Value, Value]:
     """A significand other than zero with its leading one on top, and its exponent, which may fall below 1."""
-    _, count = leading_zeros(sig)
+    _, count = leading_zeros(m, sig)
     moved = Signal(len(sig), name=f"{name}_led")
     m.d.comb += moved.eq((sig << Cat(count))[: len(sig)])
     return moved, bexp - Cat(count)

@@ -199,7 +199,8 @@ class Datapath(wiring.Component):
 
     def _register(self, m: Module, name: str, values: dict[str, Signal]) -> dict[str, Signal]:
         registers = {
-            field: Signal(value.shape(), name=f"{name}_{field}", reset_less=True) for field, value in values.items()
+            field: Signal(value.shape(), name=f"{name}_q__{value.name.removeprefix('o__')}", reset_less=True)
+            for field, value in values.items()
         }
         with m.If(self.enable):
             m.d.sync += [register.eq(values[field]) for field, register in registers.items()]

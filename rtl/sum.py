@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 
 from .layouts import sums_layout, window_layout
 from .numbers import WindowRanges
@@ -20,7 +20,7 @@ def balanced(values: Sequence[Value]) -> Value:
     return balanced(values[:half]) + balanced(values[half:])
 
 
-def all_terms(terms: Sequence[Any], truncated: bool) -> Value:
+def all_terms(m: Module, terms: Sequence[Any], truncated: bool) -> Value:
     """The sum of all terms, small: the sign bits are counted, and the count is taken from the high part alone.
 
     A term is its low bits, plus its carry, less 2^bits if negative. Truncation carries where a term is negative, so
@@ -29,8 +29,10 @@ def all_terms(terms: Sequence[Any], truncated: bool) -> Value:
     bits = len(terms[0].ones) - 1
     negative = balanced([term.ones[-1] for term in terms])
     carries = negative if truncated else balanced([term.carry for term in terms])
-    low = balanced([term.ones[:-1] for term in terms]) + carries
-    return Cat(low[:bits], low[bits:] - negative).as_signed()
+    sum_of_low = balanced([term.ones[:-1] for term in terms]) + carries
+    negatives, low = Signal(len(negative), name="negatives"), Signal(len(sum_of_low), name="low")
+    m.d.comb += [negatives.eq(negative), low.eq(sum_of_low)]
+    return Cat(low[:bits], low[bits:] - negatives).as_signed()
 
 
 def some_terms(terms: Sequence[Any]) -> Value:
@@ -69,7 +71,7 @@ class Sum(DatapathStep):
             if "sums" in terms:
                 total = balanced(terms["sums"][taken])
             elif self.after == 1:
-                total = all_terms(terms["aligned"], self.n.truncates)
+                total = all_terms(m, terms["aligned"], self.n.truncates)
             else:
                 total = some_terms(terms["aligned"][taken])
             out = self.o.total if self.after == 1 else self.o.sums[at]

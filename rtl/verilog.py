@@ -14,6 +14,7 @@ from hwsim.resources import MIB, Cost
 from hwsim.spec import Pipeline, Unit, as_yaml
 
 from .dot_unit import DotUnit, beat_layout, result_port_layout
+from .hierarchy.modules import modules
 from .keywords import KEYWORDS
 from .support import supports
 from .widen import widen
@@ -83,6 +84,15 @@ def verilog(unit: Unit, pipeline: Pipeline) -> str:
     supports(unit).demand()
     body = convert(DotUnit(unit, pipeline), top_name(unit))
     return header(unit, pipeline) + body[body.index("module ") :]
+
+
+def modular_verilog(unit: Unit, pipeline: Pipeline) -> str:
+    """A unit as several modules that people read: a module a step, lanes as instances; ports as those of `verilog`.
+
+    Raises NotImplementedYet for a unit that the RTL cannot build.
+    """
+    supports(unit).demand()
+    return f"{header(unit, pipeline)}\n{modules(DotUnit(unit, pipeline), top_name(unit)).text}"
 
 
 def header(unit: Unit, pipeline: Pipeline) -> str:

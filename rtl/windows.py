@@ -105,7 +105,7 @@ def cut(m: Module, total: Value, places: Value, lost: Lost) -> Value:
 
 def leading_place(m: Module, magnitude: Value) -> Value:
     """The place of the leading one; of zero, 0."""
-    is_zero, count = leading_zeros(magnitude)
+    is_zero, count = leading_zeros(m, magnitude)
     place = Signal(range(len(magnitude) + 1), name="leading")
     m.d.comb += place.eq(Mux(is_zero, 0, len(magnitude) - 1 - Cat(count)))
     return place

@@ -30,16 +30,19 @@ def rtl(
     contexts: Annotated[
         int | None, typer.Option(help="Sums that can be open at once; as many as registers unless given.")
     ] = None,
+    by_modules: Annotated[
+        bool, typer.Option("--modules", help="A module for each step, lanes as instances: to be read. The same bits.")
+    ] = False,
     assertions: Annotated[
         bool, typer.Option("--assertions", help="Write TOP_checks.sv beside it: assertions for its ports, to bind.")
     ] = False,
 ) -> None:
-    """Write a unit as one flat Verilog module; the same bytes from the same specification.
+    """Write a unit as Verilog, one flat module unless --modules; the same bytes from the same specification.
 
     \b
     hwsim rtl hopper-wgmma-e4m3-f32 -o build/
     hwsim rtl my-unit.yaml -o my_unit.v --cuts multiply,align,sum --contexts 8
-    hwsim rtl hopper-wgmma-e4m3-f32 -o - | less
+    hwsim rtl hopper-wgmma-e4m3-f32 --modules -o - | less
     """
     if assertions and output == "-":
         raise InputError("--assertions needs a file or a folder for --output, not -")
@@ -47,7 +50,7 @@ def rtl(
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     need_yosys()
     # Amaranth takes a while to import, which the other commands need not wait for.
-    from hwsim.rtl import cost, supports, top_name, verilog
+    from hwsim.rtl import cost, modular_verilog, supports, top_name, verilog
 
     supports(specified).demand()
     announce(cost(specified))
@@ -57,7 +60,7 @@ def rtl(
     if target is not None and target.exists() and Path(unit).exists() and target.samefile(unit):
         raise InputError(f"--output {output} is where the unit is read from: name another file")
     try:
-        text = verilog(specified, built)
+        text = (modular_verilog if by_modules else verilog)(specified, built)
     except InputError:
         raise
     except (TypeError, ValueError) as error:  # what was typed has been checked

@@ -37,7 +37,9 @@ from hwsim.prove.logic import (
 )
 from hwsim.prove.machine import Cycle, Machine, cycles
 from hwsim.prove.promises import padded
+from hwsim.prove.registers import as_elaborated
 from hwsim.rtl import DotUnit, beat_layout, datapath, promotion, result_port_layout, verilog
+from hwsim.rtl.dot_unit import flight_layout
 from hwsim.rtl.numbers import as_float
 from hwsim.rtl.step import Datapath
 from hwsim.spec import Pipeline, Unit
@@ -82,8 +84,7 @@ class ReadBack:
     def __init__(self, unit: Unit, pipeline: Pipeline, text: str):
         self.unit, self.pipeline, self.latency = unit, pipeline, pipeline.latency
         self.over = f"any state and any data; {pipeline.latency} registers, {pipeline.contexts} contexts"
-        self.circuit = verilog_circuit(text, "file.")
-        self.machine = Machine.of(self.circuit)
+        file = verilog_circuit(text, "file.")
         paths = {"datapath": datapath(unit, pipeline.cuts)}
         if unit.promotion is not None:
             paths["promotion"] = promotion(unit, pipeline.cuts)
@@ -92,6 +93,8 @@ class ReadBack:
         self.fields = fields_of_header(text)
         parts = list(paths)
         self.elaborated = surroundings(DotUnit(unit, pipeline), parts, "unit.")
+        self.circuit = as_elaborated(file, self.elaborated, flight_layout(unit, pipeline))
+        self.machine = Machine.of(self.circuit)
         self._demand_ports()
         self._enter()
 
@@ -106,12 +109,19 @@ class ReadBack:
         if ports != sizes | dict.fromkeys(wanted, 1):
             raise InputError(f"{self.unit.name}: its file must have the ports of the unit, not {', '.join(ports)}")
 
+    @property
+    def carries(self) -> bool:
+        """Whether there are registers for what goes from group to group; a sum that no beat continues needs none."""
+        return self.unit.promotion_beats != 1 or "carried0" in self.circuit.states
+
     # Control.
 
     def control(self) -> Iterator[Claim]:
         """Registers and outputs of control, beside those of the elaborated unit."""
         file, unit = self.circuit, self.elaborated
         names = [name for name in unit.states if re.match(r"(valid|flight|count|carried|register)\d|opened", name)]
+        if not self.carries:
+            names = [name for name in names if not name.startswith("carried")]
         if absent := [name for name in names if name not in file.states]:
             raise InputError(f"{self.unit.name}: its file must have registers {', '.join(absent)}")
         by = {unit.states[name].now: file.states[name].now for name in names}
@@ -230,7 +240,8 @@ class ReadBack:
     def _group(self) -> Circuit:
         """The steps of the datapath, of this beat."""
         chain = self.chains["datapath"].circuit
-        carried = self._of_context("carried", self.machine.now)
+        size = sum(width(chain.inputs[f"i__carried__{name}"]) for name in self.carried_fields)
+        carried = self._of_context("carried", self.machine.now) if self.carries else value(0, size)
         given: dict[str, Term] = {}
         low = 0
         for name in self.carried_fields:
@@ -252,9 +263,10 @@ class ReadBack:
         group, chain = self._group(), self.chains["datapath"]
         handed_on = packed([group.outputs[f"o__{name}"] for name in self.carried_fields])
         after = self.run[chain.latency_of_next + 1].registers
-        words = "a beat's context keeps what the steps hand on, from the cycle after that in which it is known"
-        written = same(self._of_context("carried", after), handed_on)
-        yield Claim("file: carried", words, self._over_traffic, self.entered, self._by_context(written))
+        if self.carries:
+            words = "a beat's context keeps what the steps hand on, from the cycle after that in which it is known"
+            written = same(self._of_context("carried", after), handed_on)
+            yield Claim("file: carried", words, self._over_traffic, self.entered, self._by_context(written))
         if self.unit.promotion is None:
             outputs, fmt = group.outputs, self.unit.result.format
         else:

@@ -1,0 +1,1 @@
+"""Verilog of several modules, for people to read."""

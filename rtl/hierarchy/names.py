@@ -1,0 +1,183 @@
+"""Names for nets: those of signals, of ports of instances, and arrays of what belongs together."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hwsim.rtl.keywords import KEYWORDS
+
+from .design import low_part, renamed, whole_wire
+from .netlist import Bits, RtlModule, WireBit
+
+WORDS = {
+    "$add": "sum", "$sub": "difference", "$mul": "product", "$not": "inverted", "$and": "both", "$or": "either",
+    "$xor": "exclusive", "$mux": "choice", "$shl": "raised", "$shr": "lowered", "$sshr": "lowered", "$eq": "is_equal",
+    "$ne": "differs", "$lt": "is_less", "$gt": "is_more", "$le": "is_no_more", "$ge": "is_no_less", "$neg": "negated",
+    "$reduce_or": "any", "$reduce_and": "all", "$reduce_xor": "parity",
+}  # fmt: skip
+
+
+class Place(NamedTuple):
+    """A net as it is written: a name of its own, or an element of an array."""
+
+    name: str
+    number: int | None = None
+
+
+@dataclass
+class Naming:
+    """How the nets of a module are written. arrays: elements of each, in order. made_up: nets without a name."""
+
+    places: dict[str, Place] = field(default_factory=dict)
+    arrays: dict[str, list[str]] = field(default_factory=dict)
+    instances: dict[str, Place] = field(default_factory=dict)
+    made_up: list[str] = field(default_factory=list)
+
+
+def settle_nets(module: RtlModule) -> None:
+    """Give every net that has a driver a wire of its own, with a name where there is one for it."""
+    renamed(module, _of_outputs(module))
+    outputs = {wire: (called, port) for called, each in module.instances.items() for port, wire in each.outputs.items()}
+    names: dict[str, str] = {}
+    given: set[str] = set()
+    hints = sorted(module.hints.items(), key=_preference)
+    for name, bits in hints:
+        wire = whole_wire(module, bits) or low_part(module, bits)
+        if wire is None or wire in names or wire in outputs:
+            continue
+        if _is_nameless(module, wire, name) and name not in module.widths:
+            names[wire] = name
+            given.add(name)
+    for name, bits in hints:
+        wires = {bit.wire for bit in bits if isinstance(bit, WireBit) and bit.wire in module.operations}
+        nameless = [wire for wire in wires if wire[0] == "$" and module.widths[wire] == 1 and wire not in names]
+        if len(bits) > 1 and len(nameless) == len(bits) == len(wires) and name not in {*module.widths, *given}:
+            names |= {bit.wire: f"{name}__{at}" for at, bit in enumerate(bits) if isinstance(bit, WireBit)}
+    for wire, (called, port) in outputs.items():
+        if wire[0] == "$" and wire not in names:
+            name = f"{called}__{re.sub('^[io]__', '', port)}"
+            while name in module.widths or name in given:
+                name += "__"
+            names[wire] = name
+            given.add(name)
+    renamed(module, names)
+
+
+def _of_outputs(module: RtlModule) -> dict[str, str]:
+    """Wires that are all of an output, which they become."""
+    names: dict[str, str] = {}
+    for port, bits in list(module.outputs.items()):
+        wire = whole_wire(module, bits)
+        if wire == port:
+            del module.outputs[port]
+        elif wire is not None and wire not in module.directions and wire not in names:
+            names[wire] = port
+            del module.outputs[port]
+    return names
+
+
+def _is_nameless(module: RtlModule, wire: str, name: str) -> bool:
+    """Whether a wire has no name, or a register only that of what it is connected to."""
+    borrowed = wire in module.registers and _borrowed(wire) and not _borrowed(name)
+    return wire[0] == "$" or (borrowed and wire not in module.directions)
+
+
+def _preference(hint: tuple[str, Bits]) -> tuple[bool, int, str]:
+    name = hint[0]
+    return (_borrowed(name), len(name), name)
+
+
+def _borrowed(name: str) -> bool:
+    """Whether a name is only that of a port that a net is connected to, or a number."""
+    return name.startswith(("i__", "o__")) or "$" in name or "." in name
+
+
+# Names as they are written.
+
+
+def _tokens(name: str, is_top_port: bool) -> list[str]:
+    name = re.sub(r"(?<=\w)\$\d+$", "", name).replace("$", "_").replace(".", "__").replace("[", "__").replace("]", "")
+    parts = [part for part in name.split("__") if part]
+    return parts[1:] if len(parts) > 1 and parts[0] in {"i", "o"} and not is_top_port else parts
+
+
+def _split(tokens: list[str]) -> tuple[str, int | None]:
+    """A name without its number, and that."""
+    for at, token in enumerate(tokens):
+        if token.isdigit() and at:
+            return "_".join(tokens[:at] + tokens[at + 1 :]), int(token)
+    for at, token in enumerate(tokens):
+        found = re.fullmatch(r"(.+?)_?(\d+)", token)
+        if found:
+            return "_".join([*tokens[:at], found[1], *tokens[at + 1 :]]), int(found[2])
+    return "_".join(tokens), None
+
+
+def naming(module: RtlModule, shown: Iterable[str], is_top: bool, made_up: Mapping[str, str]) -> Naming:
+    """How nets are written. shown: those that are declared; made_up: names for those that have none."""
+    found = Naming()
+    wires = list(shown)
+    taken: set[str] = set(KEYWORDS)
+    if is_top:
+        for port in module.directions:
+            found.places[port] = Place(port)
+            taken.add(port)
+    groups: dict[tuple[str, str, int], list[tuple[int, str]]] = defaultdict(list)
+    alone: list[tuple[str, str]] = []
+    for wire in wires:
+        if wire in found.places:
+            continue
+        tokens = _tokens(made_up.get(wire, wire), False)
+        base, index = _split(tokens)
+        if index is None:
+            alone.append((wire, "_".join(tokens)))
+        else:
+            groups[base, _role(module, wire), module.widths[wire]].append((index, wire))
+    for (base, role, _), members in groups.items():
+        members.sort()
+        if len(members) < 2 or [index for index, _ in members] != list(range(len(members))):
+            alone += [(wire, "_".join(_tokens(made_up.get(wire, wire), False))) for _, wire in members]
+            continue
+        name = _free(base, role, taken)
+        found.arrays[name] = [wire for _, wire in members]
+        found.places |= {wire: Place(name, index) for index, wire in members}
+    for wire, name in alone:
+        found.places[wire] = Place(_free(name, _role(module, wire), taken))
+    found.made_up = [wire for wire in made_up if wire in found.places]
+    found.instances = _instances(module, taken)
+    return found
+
+
+def _role(module: RtlModule, wire: str) -> str:
+    return module.directions.get(wire) or ("register" if wire in module.registers else "wire")
+
+
+def _free(name: str, role: str, taken: set[str]) -> str:
+    name = re.sub(r"\W", "_", name)
+    if name in taken or name[0].isdigit():
+        ends = {"input": "_i", "output": "_o", "register": "_q"}
+        name += ends.get(role, "_w")
+    number, wanted = 2, name
+    while name in taken:
+        name, number = f"{wanted}_{number}", number + 1
+    taken.add(name)
+    return name
+
+
+def _instances(module: RtlModule, taken: set[str]) -> dict[str, Place]:
+    groups: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
+    found: dict[str, Place] = {}
+    for called, instance in module.instances.items():
+        base, index = _split(_tokens(called, True))
+        if index is None:
+            found[called] = Place(_free(f"u_{base}", "wire", taken))
+        else:
+            groups[base, re.sub(r"\d+", "", instance.module)].append((index, called))
+    for (base, _), members in groups.items():
+        for index, called in sorted(members):
+            found[called] = Place(base, index)
+    return found

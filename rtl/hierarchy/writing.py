@@ -1,0 +1,309 @@
+"""A module of a netlist as SystemVerilog."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+from .clocked import block, stages
+from .design import Hierarchy
+from .expressions import Expressions, Run, runs
+from .loops import pieces, unmarked
+from .names import WORDS, Naming, naming
+from .netlist import Bits, Operation, RtlModule, WireBit
+from .reduced import bits_read, operands_of, values_read
+
+WIDTH = 110
+FIRST = ["clk", "rst", "enable", "i__valid", "i__ready", "i__payload", "o__valid", "o__ready", "o__payload"]
+CHEAP = {"$not", "$reduce_or", "$eq"}
+
+
+class WrittenPort(NamedTuple):
+    """A port as it is declared: the wires of the netlist that it is made of, in order."""
+
+    name: str
+    direction: str
+    width: int
+    wires: tuple[str, ...]
+    is_array: bool
+
+
+@dataclass
+class Written:
+    """A module as it was written: its text from its ports on, without its name; and what is needed to use it."""
+
+    body: str
+    ports: list[WrittenPort]
+    nets: int
+    made_up: int
+    name: str = ""
+
+
+def write_module(design: Hierarchy, module: RtlModule, inside: Mapping[str, Written]) -> Written:
+    """A module whose nets are settled. inside: the modules that it has instances of, with their names."""
+    return _Writer(design, module, inside).written()
+
+
+class _Writer:
+    def __init__(self, design: Hierarchy, module: RtlModule, inside: Mapping[str, Written]):
+        self.design, self.module, self.inside = design, module, inside
+        self.is_top = module.name == design.top
+        self.values = list(values_read(module, design))
+        self.readers = self._readers()
+        inlined = self._inlined()
+        made_up = self._made_up(inlined)
+        shown = [wire for wire in self._declared() if wire not in inlined]
+        self.naming: Naming = naming(module, shown, self.is_top, made_up)
+        self.shown = shown
+        self.text = Expressions(module, self.naming, inlined)
+
+    def _declared(self) -> list[str]:
+        module = self.module
+        wires = dict.fromkeys([*module.directions, *module.registers, *module.operations])
+        for instance in module.instances.values():
+            wires |= dict.fromkeys(instance.outputs.values())
+        return list(wires)
+
+    # What is written where it is read.
+
+    def _readers(self) -> dict[str, str]:
+        """Of every wire, the first that reads it and has a name."""
+        found: dict[str, str] = {}
+
+        def note(bits: Bits, reader: str) -> None:
+            for bit in bits:
+                if isinstance(bit, WireBit):
+                    found.setdefault(bit.wire, reader)
+
+        for port, bits in self.module.outputs.items():
+            note(bits, port)
+        for wire, register in self.module.registers.items():
+            for bits in operands_of(register.next):
+                note(bits, wire)
+        for called, instance in self.module.instances.items():
+            for port, bits in instance.ports.items():
+                note(bits, f"{called}__{port.removeprefix('i__')}")
+        for wire, operation in self.module.operations.items():
+            for bits in operation.operands:
+                note(bits, wire)
+        return found
+
+    def _inlined(self) -> dict[str, Operation]:
+        module = self.module
+        uses: dict[str, list[Run]] = {}
+        for bits in self.values:
+            for run, _ in groupby(runs(bits)):
+                if run.wire in module.operations:
+                    uses.setdefault(run.wire, []).append(run)
+        found: dict[str, Operation] = {}
+        for wire, operation in module.operations.items():
+            if wire[0] != "$" or any(run.low for run in uses[wire]):
+                continue
+            plain = all(len(runs(each)) == 1 and runs(each)[0].wire[:1] != "$" for each in operation.operands)
+            whole = all(run.width == module.widths[wire] for run in uses[wire])
+            if len(uses[wire]) == 1 or (operation.kind in CHEAP and plain and whole):
+                found[wire] = operation
+        return found
+
+    def _made_up(self, inlined: Mapping[str, Operation]) -> dict[str, str]:
+        made: dict[str, str] = {}
+        for wire in self._declared():
+            if wire[0] == "$" and wire not in inlined:
+                reader, kind = wire, self.module.operations[wire].kind
+                while reader[0] == "$":
+                    reader = self.readers[reader]
+                made[wire] = f"{reader}__{WORDS[kind]}"
+        return made
+
+    # The module.
+
+    def written(self) -> Written:
+        ports = self._ports()
+        nets = len({self.naming.places[wire].name for wire in self.shown})
+        lines = ["(", *self._port_lines(ports), ");", *_indented(self._declarations(ports)), ""]
+        lines += _indented(self._body())
+        lines += _indented(self._unused())
+        lines.append("endmodule")
+        body = "\n".join(part for line in lines for part in _wrapped(unmarked(line)))
+        made = len({self.naming.places[wire].name for wire in self.naming.made_up})
+        return Written(body, ports, nets, made)
+
+    def _ports(self) -> list[WrittenPort]:
+        found: dict[str, WrittenPort] = {}
+        for wire, direction in self.module.directions.items():
+            name = self.naming.places[wire].name
+            members = self.naming.arrays.get(name)
+            wires = tuple(members) if members else (wire,)
+            found[name] = WrittenPort(name, direction, self.module.widths[wire], wires, bool(members))
+        order = {name: at for at, name in enumerate(FIRST)}
+        return sorted(found.values(), key=lambda port: (order.get(port.name, 99), port.direction == "output"))
+
+    def _port_lines(self, ports: Sequence[WrittenPort]) -> Iterator[str]:
+        ranges = [_range(len(port.wires) if port.is_array else 0, port.width) for port in ports]
+        most = max(map(len, ranges), default=0)
+        for at, (port, bits) in enumerate(zip(ports, ranges, strict=True)):
+            comma = "," if at + 1 < len(ports) else ""
+            yield f"  {port.direction:6} logic {bits:{most}} {port.name}{comma}".replace(
+                "logic  ", "logic " + " " * bool(most)
+            )
+
+    def _declarations(self, ports: Sequence[WrittenPort]) -> Iterator[str]:
+        declared = {port.name for port in ports}
+        for wire in self.shown:
+            name = self.naming.places[wire].name
+            if name not in declared:
+                declared.add(name)
+                bits = _range(len(self.naming.arrays.get(name, ())), self.module.widths[wire])
+                yield f"logic {bits} {name};".replace("  ", " ")
+
+    def _body(self) -> Iterator[str]:
+        lines: list[str] = []
+        loops: list[str] = []
+        size = 0
+        for kind, texts in self._statements():
+            for at, text, count in pieces(texts):
+                if kind and count == 1:
+                    text = text.replace(f" u_{kind[0]} (", f" u_{kind[0]}{kind[1][at]} (")
+                if count > 1 and (count == size or not loops):
+                    loops, size = [*loops, text], count
+                    continue
+                lines += _loop(loops, size)
+                loops, size = ([text], count) if count > 1 else ([], 0)
+                if count == 1:
+                    lines += text.splitlines()
+        lines += _loop(loops, size)
+        yield from lines
+        for names in stages(self.module):
+            yield ""
+            yield from map(unmarked, block(self.module, names, self.text))
+
+    def _statements(self) -> Iterator[tuple[tuple[str, list[int]] | None, list[str]]]:
+        """Assignments and instances, each array of them together, what is read before what reads it."""
+        groups: dict[str, list[str]] = {}
+        reads: dict[str, set[str]] = {}
+        makes: dict[str, str] = {}
+        kinds: dict[str, tuple[str, list[int]]] = {}
+
+        def add(group: str, text: str, read: Sequence[Bits], made: Sequence[str]) -> None:
+            groups.setdefault(group, []).append(text)
+            reads.setdefault(group, set()).update(self._sources(read))
+            makes.update(dict.fromkeys(made, group))
+
+        for wire in self._in_order():
+            place = self.naming.places[wire]
+            operation = self.module.operations[wire]
+            text = self.text.operation(operation).words
+            add(place.name, f"assign {self.text.net(wire)} = {text};", operation.operands, [wire])
+        for port, bits in self.module.outputs.items():
+            add(
+                self.naming.places[port].name,
+                f"assign {self.text.net(port)} = {self.text.value(bits).words};",
+                [bits],
+                [],
+            )
+        for called, instance in sorted(self.module.instances.items(), key=self._instance_order):
+            place, inner = self.naming.instances[called], self.inside[instance.module]
+            name = place.name if place.number is None else f"u_{place.name}"
+            given = instance.ports | {port: self.module.whole(wire) for port, wire in instance.outputs.items()}
+            joined = {port.name: tuple(bit for wire in port.wires for bit in given[wire]) for port in inner.ports}
+            text = ",\n".join(f"  .{port}({self.text.value(bits).words})" for port, bits in joined.items())
+            group = f"instance {place.name} {inner.name}"
+            if place.number is not None:
+                kinds.setdefault(group, (place.name, []))[1].append(place.number)
+            add(
+                group,
+                f"{inner.name} {name} (\n{text}\n);",
+                list(instance.ports.values()),
+                list(instance.outputs.values()),
+            )
+        done: set[str] = set()
+        order: list[str] = []
+
+        def visit(group: str) -> None:
+            stack = [(group, iter(sorted({makes[w] for w in reads[group] if w in makes})))]
+            done.add(group)
+            while stack:
+                here, rest = stack[-1]
+                for other in rest:
+                    if other not in done:
+                        done.add(other)
+                        stack.append((other, iter(sorted({makes[w] for w in reads[other] if w in makes}))))
+                        break
+                else:
+                    order.append(here)
+                    stack.pop()
+
+        for group in groups:
+            if group not in done:
+                visit(group)
+        for group in order:
+            yield kinds.get(group), groups[group]
+
+    def _in_order(self) -> list[str]:
+        wires = [wire for wire in self.module.operations if wire in self.naming.places]
+        ranks = {wire: at for at, wire in enumerate(wires)}
+        return sorted(wires, key=lambda wire: (self.naming.places[wire].number or 0, ranks[wire]))
+
+    def _instance_order(self, item: tuple[str, object]) -> tuple[int]:
+        return (self.naming.instances[item[0]].number or 0,)
+
+    def _sources(self, values: Sequence[Bits]) -> Iterator[str]:
+        """The declared wires that some values are computed from."""
+        for bits in values:
+            for run in runs(bits):
+                if run.wire in self.text.inlined:
+                    yield from self._sources(self.text.inlined[run.wire].operands)
+                elif run.wire:
+                    yield run.wire
+
+    def _unused(self) -> Iterator[str]:
+        read = bits_read(self.module, self.design)
+        left: dict[str, list[str]] = {}
+        for wire in self.shown:
+            if self.module.directions.get(wire) == "output":
+                continue
+            bits = tuple(bit for bit in self.module.whole(wire) if bit not in read)
+            for run in runs(bits):
+                name = self.naming.places[wire].name
+                left.setdefault(name, []).append(self.text.net(run.wire, run.low, run.width))
+        if left:
+            words = [texts[0] if len(texts) == 1 else name for name, texts in left.items()]
+            yield ""
+            yield "// Bits that nothing reads."
+            yield f"wire unused = &{{1'b0, {', '.join(words)}}};"
+
+
+def _range(elements: int, width: int) -> str:
+    array = f"[{elements - 1}:0]" if elements else ""
+    return array + (f"[{width - 1}:0]" if width > 1 else "")
+
+
+def _loop(texts: Sequence[str], count: int) -> Iterator[str]:
+    if texts:
+        names = [
+            line.split()[1].removeprefix("u_")
+            for text in texts
+            for line in text.splitlines()[:1]
+            if "assign " not in line
+        ]
+        names += [text.split()[1].partition("[")[0] for text in texts if text.startswith("assign ")]
+        yield f"for (genvar i = 0; i < {count}; i++) begin : g_{names[0]}"
+        yield from _indented(line for text in texts for line in text.splitlines())
+        yield "end"
+
+
+def _indented(lines: Iterator[str]) -> Iterator[str]:
+    return (f"  {line}" if line else "" for line in lines)
+
+
+def _wrapped(line: str) -> list[str]:
+    if len(line) <= WIDTH:
+        return [line.rstrip()]
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.wrap(
+        line.strip(), WIDTH, initial_indent=indent, subsequent_indent=indent + "    ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip

@@ -1,0 +1,141 @@
+"""Verilog of several modules: taken by tools in silence, with the model's bits in the model's cycles, and proved."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from built_presets import others_soaked
+from cosim.mutants import DEEPSEEK, HOPPER, of_lanes
+from cosim.plays import played, recorded
+from odd_units import unit as odd
+
+from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.build import bulk_build
+from hwsim.cosim.bulk import BulkUnit
+from hwsim.cosim.ports import port_map
+from hwsim.cosim.tools import find_icarus, find_verilator
+from hwsim.cosim.traffic import Traffic
+from hwsim.prove.readback import readback_claims
+from hwsim.rtl import DotUnit, beat_layout, modular_verilog, top_name
+from hwsim.rtl.hierarchy.loops import pieces
+from hwsim.rtl.hierarchy.modules import modules
+from hwsim.spec import Unit, load_unit, pipeline
+
+FEW = of_lanes(HOPPER, 2)
+UNITS = {
+    "hopper": load_unit(HOPPER),
+    "deepseek": load_unit(DEEPSEEK),
+    "mxfp8": load_unit("mxfp8-e4m3-f32"),
+    "sequential": load_unit("sequential-e4m3-f16"),
+    "pairwise": load_unit("cdna2-mfma-bf16-f32"),
+    "even-odd": load_unit("cdna3-mfma-e4m3fnuz-f32"),
+    "hfp8": load_unit("hfp8-forward-e4m3-dlfloat16"),
+    "late": load_unit("blackwell-mma-e4m3-f32"),
+    "promoted": odd("tiny-promoted"),
+    "scaled": odd("promoted-scaled"),
+    "few lanes": FEW,
+}
+
+
+def said_of(file: Path) -> list[tuple[int, str]]:
+    """What Verilator, with every rule but the one about names of files, and Icarus say of a file."""
+    tool = find_verilator()
+    lint = [tool.program, "--lint-only", "--quiet", "-Wall", "-Wno-DECLFILENAME", str(file)]
+    icarus = [find_icarus(), "-g2012", "-o", os.devnull, str(file)]
+    environment = {**os.environ, **tool.environment}
+    done = [
+        subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        for command in (lint, icarus)
+    ]
+    return [(one.returncode, one.stdout + one.stderr) for one in done]
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("name", others_soaked(list(UNITS), ["promoted", "few lanes", "sequential"]))
+def test_tools_take_the_modules_in_silence(verilator: None, icarus: None, name: str, tmp_path: Path) -> None:
+    unit = UNITS[name]
+    text = modular_verilog(unit, pipeline(unit))
+    top = top_name(unit)
+    found = re.findall(r"^module (\w+)", text, re.MULTILINE)
+    assert found[0] == top and len(set(found)) == len(found) > 8
+    assert all(module.startswith(top) for module in found)
+    file = tmp_path / f"{top}.sv"
+    file.write_text(text)
+    assert said_of(file) == [(0, ""), (0, "")]
+    file.write_text(text.replace("endmodule", "  wire [7:0] wide = clk + 4'd1;\nendmodule", 1))
+    assert said_of(file)[0][0] == 1  # the lint can complain
+
+
+def test_a_file_has_a_module_a_step_lanes_as_instances_and_few_nets_without_a_name() -> None:
+    unit = UNITS["hopper"]
+    built = pipeline(unit)
+    text, top = modular_verilog(unit, built), top_name(unit)
+    for step in ("decode", "multiply", "maximum", "distance", "align", "sum", "magnitude", "normalize", "round"):
+        assert f"module {top}_{step} (" in text
+    assert re.search(rf"for \(genvar i = 0; i < 32; i\+\+\) begin : g_lane\n +{top}_multiply_lane u_lane \(", text)
+    ports = text[text.index(f"module {top} (") :].partition(");")[0]
+    assert re.findall(r"\w+(?=,|\n$)", ports) == [
+        "clk", "rst", "i__valid", "i__ready", "i__payload", "o__valid", "o__ready", "o__payload", "misuse"
+    ]  # fmt: skip
+    assert f"[{beat_layout(unit, built).size - 1}:0] i__payload" in ports
+    assert "$" not in re.sub(r"\$(un)?signed", "", text[text.index("module ") :])
+    made = modules(DotUnit(unit, built), top)
+    assert made.made_up / made.nets < 0.02
+    assert text == modular_verilog(unit, built)
+
+
+def test_statements_that_differ_in_indices_alone_become_a_loop() -> None:
+    lines = [f"assign x[\x01{at}\x02] = y[\x01{2 * at + 1}\x02];" for at in range(4)]
+    assert pieces(lines) == [(0, "assign x[i] = y[2 * i + 1];", 4)]
+    # One that goes on otherwise stands by itself.
+    lines[3] = lines[3].replace("7", "6")
+    assert [count for _, _, count in pieces(lines)] == [3, 1]
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("name", others_soaked(list(UNITS), ["few lanes", "promoted"]))
+def test_the_modules_return_the_models_bits_in_the_models_cycles(verilator: None, name: str) -> None:
+    unit = UNITS[name]
+    built = pipeline(unit)
+    ports = port_map(unit, built)
+    with BulkUnit(bulk_build(modular_verilog(unit, built), ports), ports) as device:
+        for play in (
+            recorded(unit, built, random_cases(unit, 200, 22)),
+            recorded(unit, built, random_cases(unit, 60, 23), Traffic(0.7, 0.6, bursts=True), shuffled=True),
+        ):
+            outcome = played(device, play)
+            assert outcome.mismatches == []
+            assert outcome.results == play.script.planned > 0
+
+
+def words(unit: Unit, text: str) -> dict[str, str]:
+    return {claim.name: claim.decide(60.0).word for claim in readback_claims(unit, pipeline(unit), text)}
+
+
+@pytest.mark.parametrize("name", others_soaked(["few lanes", "hopper"], ["few lanes"]))
+def test_the_modules_are_proved(name: str) -> None:
+    unit = UNITS[name]
+    found = words(unit, modular_verilog(unit, pipeline(unit)))
+    assert len(found) >= 13 and set(found.values()) == {"proved"}
+
+
+MUTANTS = {
+    "lane": (".a_sign(a_sign[i])", ".a_sign(b_sign[i])"),
+    "product": ("{4'd0, a_sig} * ", "{4'd0, a_sig} + "),
+    "shift": (" >> ", " << "),
+    "enable": ("if (enable)", "if (~enable)"),
+    "context": ("carried[1] <= ", "carried[1] <= ~"),
+    "reset": ("valid1 <= 1'b0", "valid1 <= 1'b1"),
+}
+
+
+@pytest.mark.parametrize("kind", others_soaked(list(MUTANTS), ["lane", "enable"]))
+def test_a_changed_module_is_refuted(kind: str) -> None:
+    old, new = MUTANTS[kind]
+    text = modular_verilog(FEW, pipeline(FEW))
+    assert old in text
+    assert "refuted" in words(FEW, text.replace(old, new, 1)).values()
