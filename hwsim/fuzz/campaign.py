@@ -24,7 +24,6 @@ from hwsim.fuzz.trial import SIDES, Depth, SideMismatch, Trial
 PROGRESS = "progress.jsonl"
 # Sides that take long: every so many-th unit is put through them.
 EVERY = {"own kernel": 16, "Icarus": 16}
-COLLECT = 8  # units between two collections of garbage, which would take a third of the time otherwise
 
 
 @dataclass(frozen=True)
@@ -73,18 +72,20 @@ def run(
     Raises InputError for a folder of another plan, and ToolMissing.
     """
     done = {} if plan.folder is None else _done(plan, plan.folder / PROGRESS)
+    # Collecting garbage while Amaranth elaborates takes a third of the time: once after each unit is enough.
     collects = gc.isenabled()
     try:
         gc.disable()
+        gc.freeze()
         for number in range(plan.units):
             if number not in done:
                 done[number] = fuzzed(plan, number)
                 _keep(plan, done[number])
                 tell(done[number])
             advance()
-            if number % COLLECT == 0:
-                gc.collect()
+            gc.collect()
     finally:
+        gc.unfreeze()
         if collects:
             gc.enable()
     return [done[number] for number in range(plan.units)]

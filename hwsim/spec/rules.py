@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import lcm
 from typing import assert_never
 
 from hwsim.formats import FixedFormat, FloatFormat, Format
@@ -130,6 +131,10 @@ def _check_scale(unit: UnitKeys) -> None:
             raise RuleError(
                 f"scale.{key}.block", f"must divide or be a multiple of {lanes} lanes along K, not {length}"
             )
+    shared = lcm(unit.scale.a.block[1], unit.scale.b.block[0])
+    if unit.instruction.chain is None and shared > unit.instruction.k:
+        rule = f"must be at most instruction.k ({unit.instruction.k}) along K with that of the other side, because "
+        raise RuleError("scale.a.block", f"{rule}instruction.chain is none; whole blocks take {shared} products")
     if unit.scale.at == "promotion":
         if unit.promotion is None:
             raise RuleError("scale.at", "must not be promotion: there is none")
