@@ -144,6 +144,8 @@ class AccumulateDecode(DatapathStep):
                 nonzero = self.i.register[what.start.fraction_bits : what.start.bits - 1].any()
                 with m.If(~nonzero):
                     m.d.comb += [self.o.x.sig.eq(0), self.o.x.exp.eq(start.range.low)]
+                    if not what.start.signed_zero:
+                        m.d.comb += self.o.x.sign.eq(0)
 
     def _widened(self, number: NumberDecode) -> list[object]:
         """The number that is kept, from a decoder's, with room below."""

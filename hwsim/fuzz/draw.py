@@ -87,6 +87,7 @@ class _UnitDrawer:
         """All keys of a unit but its name. after: of `AFTER`."""
         stream = self.stream
         lanes = stream.choice((1, 2, stream.randint(1, 4), stream.randint(1, self.size.lanes)))
+        lanes = min(lanes, self.size.lanes)
         groups = 1 if method == "even-odd" else stream.choice((1, stream.randint(1, self.size.groups)))
         fixed = method == "exact" and stream.random() < 0.3
         keys: Keys = {

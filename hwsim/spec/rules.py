@@ -244,6 +244,8 @@ def _check_fixed_result(unit: UnitKeys, result: FixedFormat) -> None:
         raise RuleError("result.overflow", rule)
     if isinstance(unit.result.nan, int):
         raise RuleError("result.nan", f"must not be a code: {result.name} has no NaN")
+    if unit.sum.product_limit is not None:
+        raise RuleError("sum.product_limit", f"must be none: it makes infinities, and {result.name} has none")
     for fmt in (unit.operands.a, unit.operands.b, unit.operands.addend):
         if isinstance(fmt, FloatFormat) and (fmt.has_nan or fmt.infinities):
             raise RuleError("result.format", f"must have a NaN, because {fmt.name} has; {result.name} has none")
