@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from amaranth.hdl import Module, Mux, Value, unsigned
+from amaranth.hdl import Module, Value, unsigned
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import PureInterface
 
 from hwsim.formats import FloatFormat, Format
 from hwsim.spec import LateAdd, LateInWindow, Unit
+from hwsim.spec.keys import Number
 from hwsim.spec.parts import Promotion
 
 from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
-from .decode import FloatDecode, decoder
+from .decode import FloatDecode, addend_code, bare_decoder, decoder
 from .multiply import LaneProduct
 from .normalize import Magnitude, Normalize, Round
-from .numbers import PairRanges, as_float
+from .numbers import PairRanges
 from .step import Datapath, DatapathStep, assign
 
 
@@ -33,11 +34,11 @@ class Accumulation:
         self.unit = unit
         self.name = "promote" if isinstance(rule, Promotion) else "late"
         self.format, self.rounding = rule.format, rule.rounding
-        self.partial = as_float(unit.result.format)
+        self.partial = unit.result.format
         addend = unit.operands.addend
         # A promotion's addend is a number of the register's format, and becomes one of its codes as it enters.
         own = addend is None or isinstance(rule, Promotion) or addend == rule.format
-        self.start: FloatFormat | None = None if own or addend is None else as_float(addend)
+        self.start: Number | None = None if own else addend
         self.flush = isinstance(rule, LateAdd) and rule.flush
         scale = unit.scale
         self.scales: tuple[Format, ...] = ()
@@ -86,13 +87,8 @@ class Accumulation:
 
     def entering(self, m: Module, code: Value) -> Value:
         """The code that is kept at first, of an addend's container."""
-        addend = as_float(self.unit.operands.addend or self.format)
-        code = code[addend.padding :]
-        if self.unit.operands.zeros == "positive":
-            nonzero = code[:-1].any()
-            if self.flush and addend.subnormals:
-                nonzero = code[addend.fraction_bits : -1].any()
-            code = Mux(nonzero, code, 0)
+        addend = self.unit.operands.addend or self.format
+        code = addend_code(self.unit, addend, code[addend.padding :], flush=self.flush)
         if self.start is not None or addend == self.format:
             return code
         m.submodules.addend_number = number = NumberDecode(addend, self.format)
@@ -144,10 +140,12 @@ class AccumulateDecode(DatapathStep):
         m.d.comb += start.code.eq(self.i.register[: what.start.bits])
         with m.If(self.i.starts):
             m.d.comb += self._widened(start)
-            if what.flush and what.start.subnormals:
+            if what.flush and isinstance(what.start, FloatFormat) and what.start.subnormals:
                 nonzero = self.i.register[what.start.fraction_bits : what.start.bits - 1].any()
                 with m.If(~nonzero):
                     m.d.comb += [self.o.x.sig.eq(0), self.o.x.exp.eq(start.range.low)]
+                    if not what.start.signed_zero:
+                        m.d.comb += self.o.x.sign.eq(0)
 
     def _widened(self, number: NumberDecode) -> list[object]:
         """The number that is kept, from a decoder's, with room below."""
@@ -167,7 +165,7 @@ class AccumulateDecode(DatapathStep):
         scale = self._product(m, "scale", PairRanges(a, b), factors[0], factors[1])
         m.submodules.scale_rounded = rounded = RoundedNumber(what.format, scale.range, what.rounding, "ieee")
         m.submodules.scale = decode = FloatDecode(what.format, padded=False)
-        m.submodules.partial = partial = FloatDecode(what.partial, padded=False)
+        m.submodules.partial = partial = bare_decoder(what.partial)
         m.d.comb += [
             *assign(rounded.i, scale.o),
             decode.code.eq(rounded.o.code),

@@ -16,10 +16,10 @@ from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out, PureInterface
 
 from hwsim.formats import FloatFormat
-from hwsim.spec.keys import Overflow, Rounding
+from hwsim.spec.keys import Number, Overflow, Rounding
 
 from .align import clamp
-from .decode import FloatDecode
+from .decode import bare_decoder
 from .layouts import SPECIAL, result_layout, term_layout
 from .lost import shifted
 from .normalize import Normalize, ResultTarget, Round
@@ -43,13 +43,12 @@ class NumberRange:
     high: int
 
     @classmethod
-    def of_code(cls, fmt: FloatFormat, to: FloatFormat) -> NumberRange:
+    def of_code(cls, fmt: Number, to: FloatFormat) -> NumberRange:
         """A code's numbers, in the exponent fields of `to`."""
-        field = FieldRange.of(fmt)
+        field, move = FieldRange.of(fmt), code_move(fmt, to)
         if fmt == to:
-            return cls(fmt.precision, 1, field.most)
-        move = FieldRange.of(to).bias - field.bias
-        return cls(fmt.precision, min(1, 1 + move - fmt.fraction_bits), max(1, field.most + move))
+            return cls(fmt.sig_bits, 1, field.most)
+        return cls(fmt.sig_bits, min(1, 1 + move - (fmt.sig_bits - 1)), max(1, field.most + move))
 
     @classmethod
     def of_product(cls, n: PairRanges, to: FloatFormat) -> NumberRange:
@@ -61,6 +60,11 @@ class NumberRange:
     def layout(self) -> StructLayout:
         """A number's fields."""
         return StructLayout({"sign": 1, "exp": signed_shape(self.low, self.high), "sig": self.bits, "nan": 1, "inf": 1})
+
+
+def code_move(fmt: Number, to: FloatFormat) -> int:
+    """What turns a code's exponent field into that of its top bit in `to`; of a float the top bit is the hidden one."""
+    return FieldRange.of(to).bias - FieldRange.of(fmt).bias + fmt.sig_bits - 1 - fmt.fraction_bits
 
 
 def product_move(n: PairRanges, to: FloatFormat) -> int:
@@ -80,16 +84,16 @@ def _normalized(m: Module, sig: Value, exp: Value, to: PureInterface, low: int) 
 
 
 class NumberDecode(wiring.Component):
-    """A float's code, without its padding, as a number in the exponent fields of `to`."""
+    """A code, without its padding, as a number in the exponent fields of `to`."""
 
-    def __init__(self, fmt: FloatFormat, to: FloatFormat):
+    def __init__(self, fmt: Number, to: FloatFormat):
         self.fmt, self.to, self.range = fmt, to, NumberRange.of_code(fmt, to)
         super().__init__({"code": In(fmt.bits), "o": Out(self.range.layout)})
 
     def elaborate(self, platform: object) -> Module:
         """The decoder's logic."""
         m = Module()
-        m.submodules.decode = decode = FloatDecode(self.fmt, padded=False)
+        m.submodules.decode = decode = bare_decoder(self.fmt)
         o = self.o
         m.d.comb += [
             decode.code.eq(self.code),
@@ -100,8 +104,7 @@ class NumberDecode(wiring.Component):
         if self.fmt == self.to:
             m.d.comb += [o.sig.eq(decode.o.sig), o.exp.eq(decode.o.bexp)]
         else:
-            move = FieldRange.of(self.to).bias - FieldRange.of(self.fmt).bias
-            _normalized(m, decode.o.sig, decode.o.bexp + move, o, self.range.low)
+            _normalized(m, decode.o.sig, decode.o.bexp + code_move(self.fmt, self.to), o, self.range.low)
         return m
 
 

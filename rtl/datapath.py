@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
 
 from .accumulate import accumulation, accumulator
 from .methods import METHODS
-from .numbers import as_float
 from .promote import promotion_adder
 from .step import Datapath
 from .support import supports
@@ -25,6 +25,7 @@ def promotion(unit: Unit, cuts: Sequence[str]) -> Datapath:
     rule, what = unit.promotion, accumulation(unit)
     if what is None:
         raise TypeError(f"{unit.name} must have a promotion or a late addition")
-    if rule is not None and rule.operation == "add":
-        return promotion_adder(as_float(unit.result.format), rule, cuts)
+    partial = unit.result.format
+    if rule is not None and rule.operation == "add" and isinstance(partial, FloatFormat):
+        return promotion_adder(partial, rule, cuts)
     return accumulator(what, cuts)

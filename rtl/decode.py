@@ -8,6 +8,7 @@ from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out, PureInterface
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.spec import Unit
 from hwsim.spec.keys import Number
 
 from .layouts import decoded_layout, factor_layout, operands_layout
@@ -112,6 +113,25 @@ class PowerDecode(wiring.Component):
         nan = is_any_of(code, self.fmt.nan)
         m.d.comb += [o.bexp.eq(code + 1 - self.fmt.min_code), o.sig.eq(1), o.nan.eq(nan)]
         return m
+
+
+def bare_decoder(fmt: Number) -> FloatDecode | FixedDecode:
+    """The decoder of a code without its padding."""
+    return FixedDecode(fmt, padded=False) if isinstance(fmt, FixedFormat) else FloatDecode(fmt, padded=False)
+
+
+def addend_code(unit: Unit, fmt: Number, code: Value, *, flush: bool = False) -> Value:
+    """An addend's code, without padding; +0 in the place of what counts as zero where the unit drops zeros' signs.
+
+    flush: whether subnormals count as zero.
+    """
+    if unit.operands.zeros == "signed" or isinstance(fmt, FixedFormat):
+        return code
+    least = fmt.fraction_bits if flush and fmt.subnormals else 0
+    something = code[least : fmt.bits - fmt.signed].any()
+    if fmt.signed and fmt.is_nan(fmt.sign_bit):
+        something |= code == fmt.sign_bit
+    return Mux(something, code, 0)
 
 
 def factor_decoder(fmt: Number) -> FloatDecode | FixedDecode:

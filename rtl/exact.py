@@ -12,7 +12,7 @@ from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.spec import ExactSum, Unit
 from hwsim.spec.keys import Number
 
-from .decode import FixedDecode, FloatDecode, decode_factors, scale_exponents
+from .decode import FixedDecode, FloatDecode, addend_code, decode_factors, scale_exponents
 from .fixed import RoundFixed
 from .layouts import SPECIAL, factor_layout, factors_layout
 from .multiply import LaneProduct
@@ -108,7 +108,7 @@ class ExactDecode(DatapathStep):
         decode_factors(m, n, self.i, self.o)
         scale_nan = scale_exponents(m, n, self.i, self.o)
         if c is not None:
-            self._begin(m, "c", c, self._input(c, self.i.c[c.padding :]))
+            self._begin(m, "c", c, addend_code(self.n.unit, c, self.i.c[c.padding :]))
         with m.If(self.i.chain):
             if n.carries:
                 m.d.comb += [
@@ -123,12 +123,6 @@ class ExactDecode(DatapathStep):
             # The first group of a unit without an addend begins with nothing, which has no sign.
             self.o.nothing.eq(~self.i.chain if _begins_with_nothing(n.unit) else 0),
         ]
-
-    def _input(self, fmt: Number, code: Value) -> Value:
-        """The addend; +0 in the place of a zero where the unit drops zeros' signs."""
-        if self.n.unit.operands.zeros == "signed" or isinstance(fmt, FixedFormat):
-            return code
-        return Mux(code[:-1].any(), code, 0)
 
     def _begin(self, m: Module, name: str, fmt: Number, code: Value) -> None:
         """Drive the integer of a code."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib.data import StructLayout
 
 from hwsim.formats import FixedFormat
@@ -28,7 +28,7 @@ class RoundFixed(DatapathStep):
         fmt, total = self.fmt, self.i.total
         sign = total[-1]
         rounded = self._rounded(m, sign, (total ^ sign.replicate(len(total)))[: len(total) - 1] + sign)
-        value = Signal(len(rounded) + 1, name="value")
+        value = Signal(signed(len(rounded) + 1), name="value")  # which may be narrower than the code
         m.d.comb += [value.eq(Mux(sign, -rounded, rounded)), self.o.code.eq(value)]
         match self.rule.overflow:
             case "wrap":

@@ -318,7 +318,9 @@ class Round(Encode):
         drop = target.bits - fmt.precision
         kept, guard, below = self.i.sig[drop:], self.i.sig[drop - 1], self.i.sig[: drop - 1]
         last, up = last_place(self.rounding, sign, kept[0], guard, below.any() | self.i.sticky)
-        magnitude: Value = Signal(fmt.fraction_bits + len(self.i.bexp) + 1, name="magnitude")
+        # Exponents of the sums that there are may need fewer bits than the field has.
+        wide = max(fmt.fraction_bits + len(self.i.bexp) + 1, fmt.bits - 1)
+        magnitude: Value = Signal(wide, name="magnitude")
         # A carry out of the fraction runs into the exponent field, as it should.
         if target.bare:
             stepped = Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp - 1).as_signed() + up

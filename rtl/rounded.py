@@ -16,7 +16,7 @@ from hwsim.formats import FloatFormat
 from hwsim.spec import RoundedSum, Unit
 
 from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
-from .decode import decode_factors, scale_exponents
+from .decode import addend_code, decode_factors, scale_exponents
 from .layouts import factor_layout, factors_layout, result_layout
 from .multiply import LaneProduct
 from .normalize import Magnitude, Normalize, Round
@@ -77,21 +77,14 @@ class RoundedDecode(DatapathStep):
         decode_factors(m, n, self.i, self.o)
         start: Value = Const(self.absent, n.fmt.bits)
         if c is not None:
-            start = self._rounded(m, "c", c, self._input(c, self.i.c[c.padding :]))
+            start = self._rounded(
+                m, "c", c, addend_code(n.unit, c, self.i.c[c.padding :], flush=n.unit.flushes_addends)
+            )
         partial = self._rounded(m, "partial", n.result, self.i.carried.code)
         m.d.comb += [
             self.o.scale_nan.eq(scale_exponents(m, n, self.i, self.o)),
             self.o.sum.eq(Mux(self.i.chain, partial, start)),
         ]
-
-    def _input(self, fmt: FloatFormat, code: Value) -> Value:
-        """The addend; +0 in the place of what counts as zero where the unit drops zeros' signs."""
-        if self.n.unit.operands.zeros == "signed":
-            return code
-        nonzero = code[:-1].any()
-        if self.n.unit.flushes_addends and fmt.subnormals:
-            nonzero = code[fmt.fraction_bits : -1].any()
-        return Mux(nonzero, code, 0)
 
     def _rounded(self, m: Module, name: str, fmt: FloatFormat, code: Value) -> Value:
         """A code of the format of sums."""

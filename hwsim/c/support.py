@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hwsim.c.sizes import sized
-from hwsim.formats import FixedFormat
 from hwsim.spec import Support, Unit, WindowSum, implemented, wide_codes
 
 MOST_BITS = 2048  # of an integer
@@ -18,8 +17,6 @@ def supports(unit: Unit) -> Support:
     floor, bits = unit.sum.max_exp_floor if isinstance(unit.sum, WindowSum) else None, sized(unit)[1].bits
     refused = {
         f"sum.max_exp_floor: {floor}": floor is not None and abs(floor) > FARTHEST,
-        "sum.product_limit with a fixed result": unit.sum.product_limit is not None
-        and isinstance(unit.result.format, FixedFormat),
         f"an integer of {bits:,} bits (more than {MOST_BITS:,})": bits > MOST_BITS,
     }
     lacks = (*wide_codes(unit), *(what for what, lacking in refused.items() if lacking))

@@ -169,7 +169,9 @@ def _draw_scales(fmt: Format, key: int, numbers: Ints, side: int, head: NDArray[
         around = np.minimum(around, fmt.max_magnitude)
         anywhere, padding, nan = x * (fmt.max_magnitude + 1) >> 32, fmt.padding, nans(fmt)
     else:
-        raise TypeError(f"scales are floats or powers of two, not {fmt.name}")
+        assert isinstance(fmt, FixedFormat)
+        mask, padding, nan = (1 << fmt.bits) - 1, 0, list[int]()
+        around, anywhere = near & mask, x & mask
     codes = np.where(top % 12 == 0, anywhere, around) << padding
     struck = (top % 16 == 5) & (y % 4 == 0) & bool(nan)
     out[:] = np.where(struck, nan[-1] if nan else 0, codes)

@@ -12,6 +12,7 @@ from hwsim.cli import (
     explain,
     export,
     formats,
+    fuzz,
     gemm,
     prove,
     qualify,
@@ -26,5 +27,5 @@ from hwsim.cli.app import app
 
 __all__ = [
     "app", "capture", "check", "codec", "converter", "cosim", "docs", "doctor", "dut", "explain", "export", "formats",
-    "gemm", "prove", "qualify", "quantizer", "rtl", "study", "units", "vectors", "verilator",
+    "fuzz", "gemm", "prove", "qualify", "quantizer", "rtl", "study", "units", "vectors", "verilator",
 ]  # fmt: skip

@@ -98,14 +98,14 @@ def write_case(folder: Path, design: DutDesign, case: Case, got: int | None) -> 
         for field in ports.input.fields
     }
     path = folder / "case.yaml"
-    path.write_text(_Hex.dump({**_data(dut.unit, case, expected, got), "fields": table}), encoding="utf-8")
+    path.write_text(HexDumper.dump({**_data(dut.unit, case, expected, got), "fields": table}), encoding="utf-8")
     return path
 
 
 def write_unit_case(path: Path, unit: Unit, case: Case, expected: int, got: int | None) -> None:
     """Write a case of a unit, to play again with `hwsim cosim UNIT --case FILE`. expected, got: codes of results."""
     with replaced(path) as file:
-        file.write(_Hex.dump(_data(unit, case, expected, got)).encode())
+        file.write(HexDumper.dump(_data(unit, case, expected, got)).encode())
 
 
 def _data(unit: Unit, case: Case, expected: int, got: int | None) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _data(unit: Unit, case: Case, expected: int, got: int | None) -> dict[str, A
     return {**data, "expected": expected, "got": "unknown" if got is None else got}
 
 
-class _Hex(yaml.SafeDumper):
+class HexDumper(yaml.SafeDumper):
     """Codes read best in hexadecimal."""
 
     @classmethod
@@ -123,4 +123,4 @@ class _Hex(yaml.SafeDumper):
         return str(yaml.dump(data, Dumper=cls, sort_keys=False, default_flow_style=None, width=110))
 
 
-_Hex.add_representer(int, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:int", hex(value)))
+HexDumper.add_representer(int, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:int", hex(value)))

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hwsim.cases.case import Case
-from hwsim.cosim.design import DotDesign
-from hwsim.cosim.simpler import Edits, Simplifier
+from hwsim.cosim.simpler import CaseTaker, Edits, Simplifier
 from hwsim.cosim.suites import expected_codes
 from hwsim.formats import FloatFormat, Format
 from hwsim.tb.job import LOST, MISSING, UNKNOWN
@@ -47,7 +46,7 @@ def kind(fmt: Format, code: int) -> str:
 class Shrinker:
     """Makes failing cases simpler. ask: what the design returns for some cases."""
 
-    def __init__(self, design: DotDesign, ask: Ask):
+    def __init__(self, design: CaseTaker, ask: Ask):
         self.design, self.ask = design, ask
         self.simplifier = Simplifier(design)
         self.rounds = self.tried = 0

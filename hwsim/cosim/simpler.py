@@ -5,16 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from typing import Protocol
 
 from hwsim.cases.case import Case, block_lengths
-from hwsim.cosim.design import DotDesign
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.spec import Unit
 
 NARROW_BITS = 8  # of formats up to so wide every simpler code is tried
 SPECIAL = 500  # more than any number costs
 # Codes by where they stand: field and index; of the addend the index is 0.
 Edits = Mapping[tuple[str, int], int]
 Cost = tuple[int, int, int, int, int, int]
+
+
+class CaseTaker(Protocol):
+    """What takes cases of a unit, as a design does."""
+
+    @property
+    def unit(self) -> Unit:
+        """What its cases are of."""
+
+    @property
+    def products(self) -> int:
+        """Those of one beat."""
+
+    @property
+    def addend(self) -> bool:
+        """Whether it takes an addend other than +0."""
 
 
 @lru_cache(maxsize=1 << 18)
@@ -74,9 +91,9 @@ def _near(fmt: FloatFormat, bare: int) -> Iterator[int]:
 
 
 class Simplifier:
-    """Steps for one design's cases."""
+    """Steps for the cases of what takes them."""
 
-    def __init__(self, design: DotDesign):
+    def __init__(self, design: CaseTaker):
         self.design, unit = design, design.unit
         self.formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
         if unit.operands.addend is not None and design.addend:

@@ -24,7 +24,9 @@ def decode_table(fmt: Format) -> Floats:
     """The value of every code of a format of at most 16 bits, padding counted. Read-only."""
     if fmt.container_bits > TABLE_BITS:
         raise InputError(f"{fmt.name} has codes of {fmt.container_bits} bits, more than {TABLE_BITS}")
-    table = np.array(fmt.decode(np.arange(1 << fmt.container_bits)))
+    bare = np.arange(1 << fmt.container_bits - fmt.padding)
+    # Of what is not zero below a code there is one NaN; all else is refused before.
+    table = np.repeat(fmt.decode(bare << fmt.padding), 1 << fmt.padding)
     table.setflags(write=False)
     return table
 

@@ -51,7 +51,7 @@ def vary(unit: AnyUnit, changes: Mapping[str, Any]) -> AnyUnit:
     """
     if not changes:
         return unit
-    data = _worded(unit.model_dump(mode="json", exclude_unset=True))
+    data = worded(unit.model_dump(mode="json", exclude_unset=True))
     for field in sorted(changes, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)):
         _change(data, field, _value(changes[field]))
     said = ", ".join(f"{field}={text(value)}" for field, value in changes.items())
@@ -69,10 +69,10 @@ def checked(kind: type[AnyUnit], data: dict[str, Any]) -> AnyUnit:
         raise SpecError(told.removeprefix(f"{_NOWHERE}:1: ")) from None
 
 
-def _worded(data: Any) -> Any:
+def worded(data: Any) -> Any:
     """A unit's keys with the word for what there is none of, as files have it."""
     if isinstance(data, dict):
-        return {key: _worded(value) for key, value in data.items()}
+        return {key: worded(value) for key, value in data.items()}
     return "none" if data is None else data
 
 

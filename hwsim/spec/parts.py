@@ -197,7 +197,9 @@ class UnitKeys(SpecPart):
     def flushes_addends(self) -> bool:
         """Whether an addend that is subnormal counts as zero."""
         rule, late = self.sum, self.late
-        return (isinstance(rule, RoundedSum) and rule.flush) or (isinstance(late, LateAdd) and late.flush)
+        # A late addend, and one that a register begins with, is none of the sum's.
+        summed = isinstance(rule, RoundedSum) and rule.flush and rule.addend != "late" and self.promotion is None
+        return summed or (isinstance(late, LateAdd) and late.flush)
 
     @property
     def nan(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import lcm
 from typing import assert_never
 
 from hwsim.formats import FixedFormat, FloatFormat, Format
@@ -130,6 +131,10 @@ def _check_scale(unit: UnitKeys) -> None:
             raise RuleError(
                 f"scale.{key}.block", f"must divide or be a multiple of {lanes} lanes along K, not {length}"
             )
+    shared = lcm(unit.scale.a.block[1], unit.scale.b.block[0])
+    if unit.instruction.chain is None and shared > unit.instruction.k:
+        rule = f"must be at most instruction.k ({unit.instruction.k}) along K with that of the other side, because "
+        raise RuleError("scale.a.block", f"{rule}instruction.chain is none; whole blocks take {shared} products")
     if unit.scale.at == "promotion":
         if unit.promotion is None:
             raise RuleError("scale.at", "must not be promotion: there is none")
@@ -239,6 +244,8 @@ def _check_fixed_result(unit: UnitKeys, result: FixedFormat) -> None:
         raise RuleError("result.overflow", rule)
     if isinstance(unit.result.nan, int):
         raise RuleError("result.nan", f"must not be a code: {result.name} has no NaN")
+    if unit.sum.product_limit is not None:
+        raise RuleError("sum.product_limit", f"must be none: it makes infinities, and {result.name} has none")
     for fmt in (unit.operands.a, unit.operands.b, unit.operands.addend):
         if isinstance(fmt, FloatFormat) and (fmt.has_nan or fmt.infinities):
             raise RuleError("result.format", f"must have a NaN, because {fmt.name} has; {result.name} has none")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hwsim.errors import InputError
 from hwsim.formats import ExponentFormat, FloatFormat
 from hwsim.formats.kind import Kind
-from hwsim.spec.sums import LateAdd, ReadAlignedSum
+from hwsim.spec.sums import LateAdd, ReadAlignedSum, RoundedSum
 from hwsim.spec.unit import Unit
 
 WORD_BITS = 32
@@ -78,11 +78,19 @@ def wide_codes(unit: Unit) -> Iterator[str]:
 
 def described(unit: Unit) -> Support:
     """The settings of a unit that no implementation supports yet."""
-    scale, result = unit.scale, unit.result.format
+    scale, promotion = unit.scale, unit.promotion
     sides = (scale.a, scale.b) if scale is not None and scale.at == "product" else ()
+    formats: dict[str, Kind | None] = {
+        "result": unit.result.format,
+        "sum": unit.sum.format if isinstance(unit.sum, RoundedSum) else None,
+        "late": unit.late.format if isinstance(unit.late, LateAdd) else None,
+        "promotion": None if promotion is None else promotion.format,
+    }
+    rounded = {key: fmt for key, fmt in formats.items() if isinstance(fmt, FloatFormat)}
     lacks = {
         "scale formats other than a power of two": not all(isinstance(side.format, ExponentFormat) for side in sides),
-        "result formats without a fraction": isinstance(result, FloatFormat) and result.fraction_bits == 0,
+        # Ties go to the even code, whose last bit would be the exponent's.
+        **{f"{key} formats without a fraction": fmt.fraction_bits == 0 for key, fmt in rounded.items()},
         "unsigned factors": not all(fmt.signed for fmt in (unit.operands.a, unit.operands.b)),
         "sum.addend: late with a promotion": unit.late is not None and unit.promotion is not None,
     }

@@ -103,8 +103,6 @@ def test_what_c_has_no_integers_for_is_refused_by_name(run: Run, tmp_path: Path)
         UnitInC(large, "")
     with pytest.raises(NotImplementedYet, match="max_exp_floor: 99999999 is in the model, but not in C"):
         UnitInC(changed(HOPPER, sum={"max_exp_floor": 99999999}), "")
-    with pytest.raises(NotImplementedYet, match=r"sum\.product_limit with a fixed result"):
-        UnitInC(changed("int8-i32", sum={"product_limit": 3}), "")
     path = tmp_path / "unsigned.yaml"
     path.write_text("unit: x\noperands: {a: ue4m3, b: e4m3}\ninstruction: {k: 4, lanes: 4}\nsum: {method: exact}\n"
                     "result: {format: f32, rounding: rne}\n")  # fmt: skip

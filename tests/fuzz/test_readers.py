@@ -32,12 +32,13 @@ WORDS = {
 # Arguments that are written, and whose files are not read before.
 WRITTEN = {
     "capture cases output", "check report", "converter output", "converter report", "cosim output", "dut-init output",
+    "fuzz output",
     "gemm output", "prove case", "prove html", "prove report", "qualify report",
     "quantizer output", "quantizer report", "rtl output",
 }  # fmt: skip
 PASSED_ON = {"verilator arguments"}
 # Read as `rtl unit` is: Yosys, as WebAssembly, does not start in the memory that fuzzing leaves a command.
-AS_ANOTHER = {"prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors"}
+AS_ANOTHER = {"prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors", "fuzz again"}
 
 # What opens a file to read it, as sources write it.
 OPENS = re.compile(
@@ -51,6 +52,7 @@ MODULES = {
     "hwsim/cli/export.py": "export",
     "hwsim/cosim/casefile.py": "case",
     "hwsim/cosim/dutfile.py": "design",
+    "hwsim/fuzz/findingfile.py": "unit",
     "hwsim/files.py": "unit",
     "hwsim/formats/catalog.py": "format",
     "hwsim/formats/yamlfile.py": "unit",
@@ -78,6 +80,8 @@ OWN = {  # no user's files
     "hwsim/cli/vectors.py": "opens a device",
     "hwsim/cli/examination/programs.py": "another program's header, for its version",
     "hwsim/compiled.py": "the cache of kernels; tests/test_compiled.py damages it",
+    "hwsim/fuzz/campaign.py": "its own progress; tests/fuzzing damages it",
+    "hwsim/fuzz/clanguage.py": "a compiler's log",
     "hwsim/cosim/assertions.py": "the package's own Verilog",
     "hwsim/cosim/build.py": "the cache of simulators and their sources; tests/cosim/test_cosim_build.py damages it",
     "hwsim/cosim/report.py": "a simulator's log",

@@ -74,6 +74,7 @@ BROKEN_HARD = [
         "6: result.overflow must be saturate or wrap, not infinity: i32",
     ),
     ("integers", "overflow: wrap", "overflow: wrap, nan: 1", "6: result.nan must not be a code: i32 has no NaN"),
+    ("integers", "method: exact", "method: exact, product_limit: 3", "5: sum.product_limit must be none: it makes inf"),
     ("integers", "b: int8", "b: e4m3", "6: result.format must have a NaN, because e4m3 has; i32 has none"),
     (
         "integers",

@@ -1,0 +1,122 @@
+"""`hwsim fuzz`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hwsim.cli.app import app
+from hwsim.cli.output import print_table, say
+from hwsim.cli.progress import Progress
+from hwsim.cli.runs import played
+from hwsim.words import counted
+
+if TYPE_CHECKING:
+    from hwsim.fuzz.campaign import FuzzedUnit
+    from hwsim.fuzz.findingfile import KeptFinding
+    from hwsim.fuzz.trial import SideMismatch
+
+SHOWN = 12  # values of a key, and reasons, that are shown
+
+
+@app.command()
+def fuzz(
+    units: Annotated[int, typer.Option("--units", min=1, max=1_000_000, help="How many units.")] = 20,
+    cases: Annotated[int, typer.Option("--cases", min=1, max=1_000_000, help="Of each unit, at least.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of units and operands.")] = 1,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FOLDER", help="For findings, and to go on after an interruption."),
+    ] = None,
+    again: Annotated[
+        Path | None, typer.Option("--again", metavar="FILE", help="Try a finding of an earlier run again, instead.")
+    ] = None,
+) -> None:
+    """Draw units at random over the whole language of specifications, and compare all implementations of each.
+
+    \b
+    hwsim fuzz                                        20 units of 1,000 cases each, about a minute
+    hwsim fuzz --units 500 --seed 7 -o found/         many; the same command again goes on where it was interrupted
+    hwsim fuzz --again found/12-RTL.yaml              a finding, once more
+
+    \b
+    kernels: compiled code, against the model in Python for some cases; all others are compared with it.
+    own kernel: what is compiled for this unit alone (some units). C: what `hwsim export-c` writes, compiled.
+    clock: the cycle-level model. RTL: in Verilator, every cycle under gaps and back-pressure. Icarus: some units.
+    What an implementation does not have it must refuse by name; anything that it raises later is a finding.
+    Findings are made simpler, in the specification and in the operands, before they are written.
+    Exit status 1: something differs.
+    """
+    if again is not None:
+        _again(again)
+        return
+    from hwsim.fuzz.campaign import FuzzPlan, run
+
+    def all_units(progress: Progress) -> list[FuzzedUnit]:
+        progress.plan(units, "units")
+
+        def tell(unit: FuzzedUnit) -> None:
+            for side, said, file in unit.found:
+                say(f"unit {unit.number}: {side}: {said[:300]}" + (f"; see {output}/{file}" if file else ""), "red")
+
+        return run(FuzzPlan(units, cases, seed, output), tell, progress.advance)
+
+    done = played("units", all_units, "a simulator did not accept the Verilog of a unit", 1)
+    _tell(done, seed)
+    if any(unit.found for unit in done):
+        raise typer.Exit(1)
+
+
+def _tell(done: Sequence[FuzzedUnit], seed: int) -> None:
+    from hwsim.fuzz.campaign import reasons
+    from hwsim.fuzz.settings import counted_settings
+
+    drawn = counted_settings(unit.settings for unit in done)
+    print_table(["key", "drawn"], [[path, _most(values)] for path, values in drawn.items()])
+    say()
+    sides = Counter({side: 0 for unit in done for side in unit.cases})
+    for unit in done:
+        sides.update(unit.cases)
+    asked = Counter(side for unit in done for side in unit.cases)
+    wrong = Counter(side for unit in done for side, _, _ in unit.found)
+    lacking = Counter(side for unit in done for side in unit.lacks)
+    rows = [
+        [side, f"{asked[side]:,}", f"{sides[side]:,}", f"{lacking[side]:,}", f"{wrong[side]:,}"]
+        for side in dict.fromkeys([*sides, *wrong])
+    ]
+    print_table(["side", "units", "results", "refused", "wrong"], rows, right=range(1, 5))
+    for side, counts in reasons(done).items():
+        say(f"refused by {side}: {_most(counts)}")
+    findings = sum(len(unit.found) for unit in done)
+    verdict = "all equal" if not findings else counted(findings, "finding")
+    say(f"{verdict}: {counted(len(done), 'unit')}, {counted(sides.total(), 'result')} compared, seed {seed}")
+
+
+def _most(values: Counter[str]) -> str:
+    shown = [f"{value} {count:,}" for value, count in values.most_common(SHOWN)]
+    rest = len(values) - len(shown)
+    return ", ".join([*shown, *([f"and {rest:,} more"] if rest > 0 else [])])
+
+
+def _again(path: Path) -> None:
+    from hwsim.fuzz.findingfile import load_finding
+
+    finding = load_finding(path)
+    found = played("cases", lambda _: _tried(finding), "a simulator did not accept the Verilog of the unit", 1)
+    for one in found:
+        say(f"{one.side}: {one.said}", "red")
+        if one.case is not None and one.expected is not None and one.got is not None:
+            say(f"  {one.case.id}: expected {one.expected:#x}, got {one.got:#x}")
+    say(f"{finding.drawn.unit.name}: {counted(len(found), 'finding') if found else 'all equal'}")
+    if found:
+        raise typer.Exit(1)
+
+
+def _tried(finding: KeptFinding) -> list[SideMismatch]:
+    from hwsim.fuzz.campaign import tried_again
+
+    return tried_again(finding)

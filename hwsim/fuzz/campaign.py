@@ -1,0 +1,165 @@
+"""A run over many units, which goes on where it was interrupted."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import hwsim
+from hwsim.cases.batch import batches
+from hwsim.errors import InputError
+from hwsim.files import bounded_lines, replaced
+from hwsim.fuzz.draw import DrawnUnit, Size, drawn_unit
+from hwsim.fuzz.findingfile import KeptFinding, write_finding
+from hwsim.fuzz.operands import TiledCases
+from hwsim.fuzz.settings import settings
+from hwsim.fuzz.smaller import SimplerFinding, UnitShrinker, failing_again, simplest_case
+from hwsim.fuzz.trial import SIDES, Depth, SideMismatch, Trial
+
+PROGRESS = "progress.jsonl"
+# Sides that take long: every so many-th unit is put through them.
+EVERY = {"own kernel": 16, "Icarus": 16}
+
+
+@dataclass(frozen=True)
+class FuzzPlan:
+    """What to run. folder: for progress and findings, or None. depth, size: of each unit."""
+
+    units: int
+    cases: int
+    seed: int
+    folder: Path | None = None
+    sides: frozenset[str] = frozenset(SIDES)
+    size: Size = field(default_factory=Size)
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What a run that goes on must have in common with the one that was begun."""
+        return {
+            "hwsim": hwsim.__version__, "seed": self.seed, "cases": self.cases, "sides": sorted(self.sides),
+            "size": asdict(self.size),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FuzzedUnit:
+    """What came of one unit, as progress keeps it.
+
+    refused: specifications that no implementation has, drawn before it, by reason. lacks: why a side does not have it.
+    cases: compared, by side. settings: keys and values. found: side and words of what went wrong, and its file.
+    """
+
+    number: int
+    refused: dict[str, int]
+    lacks: dict[str, str]
+    cases: dict[str, int]
+    settings: list[tuple[str, str]]
+    found: list[tuple[str, str, str]]
+
+
+def run(
+    plan: FuzzPlan, tell: Callable[[FuzzedUnit], None], advance: Callable[[], None] = lambda: None
+) -> list[FuzzedUnit]:
+    """All units of a plan; those that an earlier run in the folder has done are read.
+
+    tell: of each new one. advance: called after each.
+
+    Raises InputError for a folder of another plan, and ToolMissing.
+    """
+    done = {} if plan.folder is None else _done(plan, plan.folder / PROGRESS)
+    # Collecting garbage while Amaranth elaborates takes a third of the time: once after each unit is enough.
+    collects = gc.isenabled()
+    try:
+        gc.disable()
+        gc.freeze()
+        for number in range(plan.units):
+            if number not in done:
+                done[number] = fuzzed(plan, number)
+                _keep(plan, done[number])
+                tell(done[number])
+            advance()
+            gc.collect()
+    finally:
+        gc.unfreeze()
+        if collects:
+            gc.enable()
+    return [done[number] for number in range(plan.units)]
+
+
+def fuzzed(plan: FuzzPlan, number: int) -> FuzzedUnit:
+    """One unit: drawn, tried, and where something is wrong made simpler and written."""
+    drawn = drawn_unit(plan.seed, number, plan.size)
+    sides = {side for side in plan.sides if number % EVERY.get(side, 1) == 0}
+    result = Trial(drawn, Depth(plan.cases, frozenset(sides))).run()
+    found = []
+    for one in result.found:
+        simpler = simplified(drawn, one, plan.cases)
+        name = ""
+        if plan.folder is not None:
+            path = plan.folder / f"{number}-{one.side.replace(' ', '-')}.yaml"
+            write_finding(path, simpler.drawn, simpler.found, plan.cases)
+            name = path.name
+        found.append((one.side, simpler.found.said, name))
+    lacks = {side: reason for side, reason in result.refused.items() if side in sides}
+    return FuzzedUnit(number, dict(drawn.refused), lacks, result.cases, settings(drawn), found)
+
+
+def simplified(drawn: DrawnUnit, found: SideMismatch, cases: int) -> SimplerFinding:
+    """A finding with a simpler unit, and a simpler case."""
+    simpler = UnitShrinker(failing_again(found.side, cases)).shrink(drawn, found)
+    return SimplerFinding(simpler.drawn, simplest_case(simpler.drawn, simpler.found), simpler.tried)
+
+
+def tried_again(finding: KeptFinding) -> list[SideMismatch]:
+    """What is wrong with a finding's unit now: with its case alone, and with the cases that are drawn for it."""
+    drawn, depth = finding.drawn, Depth(finding.cases)
+    given = [TiledCases(list(batches(drawn.unit, [finding.case])))] if finding.case is not None else []
+    return [one for cases in (*given, None) for one in Trial(drawn, depth, cases).run().found]
+
+
+def _done(plan: FuzzPlan, path: Path) -> dict[int, FuzzedUnit]:
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8", errors="replace") as file:
+        lines = list(bounded_lines(file, str(path)))
+    if lines and not lines[-1].endswith("\n"):  # the run ended while it wrote
+        lines.pop()
+        with replaced(path) as rewritten:
+            rewritten.write("".join(lines).encode())
+    if not lines:
+        path.unlink()
+        return {}
+    try:
+        header, *units = map(json.loads, lines)
+        found = {one["number"]: FuzzedUnit(**one) for one in units}
+    except (ValueError, TypeError, KeyError):
+        raise InputError(f"{path} is not the progress of hwsim fuzz; name another folder") from None
+    if header != plan.header:
+        raise InputError(f"{path} is of another seed, number of cases or version; name another folder")
+    return found
+
+
+def _keep(plan: FuzzPlan, unit: FuzzedUnit) -> None:
+    """Write down a unit, so that a run that is begun again goes on behind it."""
+    if plan.folder is None:
+        return
+    plan.folder.mkdir(parents=True, exist_ok=True)
+    path = plan.folder / PROGRESS
+    text = "" if path.exists() else json.dumps(plan.header) + "\n"
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{text}{json.dumps(asdict(unit))}\n")
+
+
+def reasons(units: Iterable[FuzzedUnit]) -> dict[str, Counter[str]]:
+    """Why sides do not have units: how often, by side; specifications that none has under `any`."""
+    found: dict[str, Counter[str]] = {}
+    for unit in units:
+        found.setdefault("any", Counter()).update(unit.refused)
+        for side, reason in unit.lacks.items():
+            found.setdefault(side, Counter())[reason] += 1
+    return {side: counts for side, counts in found.items() if counts}

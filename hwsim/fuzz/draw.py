@@ -1,0 +1,219 @@
+"""Draws units: a mapping with any key, kept where it breaks no rule and every implementation is meant to have it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from hwsim.cases.drawing import Stream
+from hwsim.errors import InputError
+from hwsim.formats import FloatFormat
+from hwsim.formats.blocks import reference
+from hwsim.fuzz.formats import FormatDrawer
+from hwsim.spec import Pipeline, Unit, described, pipeline, steps
+from hwsim.spec.keys import LOST, Overflow, Rounding
+
+Keys = dict[str, Any]
+ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
+OVERFLOWS: tuple[Overflow, ...] = get_args(Overflow)
+METHODS = ("aligned", "aligned", "aligned", "even-odd", "exact", "exact", "sequential", "pairwise")
+AFTER = ("none", "none", "late", "promotion")  # what comes after a group's sum
+MOST_CONTEXTS = 4
+TRIES = 300  # of a method, and of what comes after it, until a unit breaks no rule
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large units are drawn: lanes, and groups of an instruction, at most. narrow: codes of 8 bits, mostly."""
+
+    lanes: int = 8
+    groups: int = 3
+    narrow: bool = False
+
+
+@dataclass(frozen=True)
+class DrawnUnit:
+    """A unit, how it is built, and the seed of its operands. number: which one of a run it is.
+
+    refused: valid specifications drawn before it that no implementation has, by the reason.
+    """
+
+    unit: Unit
+    pipeline: Pipeline
+    seed: int
+    number: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+def drawn_unit(seed: int, number: int, size: Size | None = None) -> DrawnUnit:
+    """Unit `number` of a seed: it depends on these and on the size alone."""
+    stream, refused = Stream(seed, "fuzz", number), Counter[str]()
+    drawer = _UnitDrawer(stream, size or Size())
+    while True:
+        # These first, so that each is as frequent as it is meant to be, however many rules go with it.
+        method, after = stream.choice(METHODS), stream.choice(AFTER)
+        for _ in range(TRIES):
+            try:
+                unit = Unit.model_validate({**drawer.keys(method, after), "unit": f"fuzz-{seed}-{number}"})
+            except (ValidationError, InputError):
+                continue
+            support = described(unit)
+            if support:
+                return DrawnUnit(unit, drawn_pipeline(unit, stream), seed, number, refused)
+            refused.update(support.lacks[:1])
+
+
+def drawn_pipeline(unit: Unit, stream: Stream) -> Pipeline:
+    """Any registers and contexts; the usual ones of every fourth unit."""
+    if stream.random() < 0.25:
+        return pipeline(unit)
+    every, share = steps(unit), stream.random()
+    cuts = tuple(step for step in every if stream.random() < share)
+    return pipeline(unit, cuts, stream.randint(1, MOST_CONTEXTS))
+
+
+class _UnitDrawer:
+    """Keys of units, which may break rules between them."""
+
+    def __init__(self, stream: Stream, size: Size):
+        self.stream, self.size = stream, size
+        self.formats = FormatDrawer(stream, narrow=size.narrow)
+
+    def keys(self, method: str, after: str) -> Keys:
+        """All keys of a unit but its name. after: of `AFTER`."""
+        stream = self.stream
+        lanes = stream.choice((1, 2, stream.randint(1, 4), stream.randint(1, self.size.lanes)))
+        lanes = min(lanes, self.size.lanes)
+        groups = 1 if method == "even-odd" else stream.choice((1, stream.randint(1, self.size.groups)))
+        fixed = method == "exact" and stream.random() < 0.3
+        keys: Keys = {
+            "operands": self._operands(fixed=fixed),
+            "instruction": {"k": lanes * groups, "lanes": lanes, **self._some(0.25, chain="none")},
+            "sum": self._sum(method),
+            "result": self._result(fixed=fixed),
+        }
+        if groups > 1 and stream.random() < 0.3:
+            keys["instruction"]["order"] = self._order(groups, lanes)
+        if stream.random() < 0.35:
+            self._scale(keys, lanes, after)
+        scaled = keys.get("scale", {}).get("at") == "promotion"
+        match after:
+            case "promotion":
+                keys["promotion"] = self._promotion(lanes, scaled=scaled)
+            case "late":
+                self._late(keys)
+            case _ if keys["operands"]["addend"] == "none":
+                keys["instruction"] |= self._some(0.5, start="zero", chain="none")
+        return keys
+
+    def _promotion(self, lanes: int, *, scaled: bool) -> Keys:
+        stream = self.stream
+        return {
+            "interval": lanes * stream.randint(1, 3), "format": self.formats.register(),
+            "operation": "fma" if scaled else "add", **self._some(0.8, rounding=stream.choice(ROUNDINGS)),
+        }  # fmt: skip
+
+    def _some(self, chance: float, **keys: Any) -> Keys:
+        return keys if self.stream.random() < chance else {}
+
+    def _operands(self, *, fixed: bool) -> Keys:
+        stream, formats = self.stream, self.formats
+        a = formats.factor()
+        b = a if stream.random() < 0.4 else formats.factor()
+        addends = (formats.result_fixed(),) if fixed else (formats.float(), formats.register(), formats.register())
+        if fixed:
+            a, b = (stream.choice(("mxint8", formats.own_fixed(), "e2m1", "e3m2")) for _ in "ab")
+        return {
+            "a": a, "b": b, "addend": stream.choice(("none", *addends)), **self._some(0.15, daz=True),
+            **self._some(0.2, zeros="positive"), **self._some(0.15, convert=formats.register()),
+        }  # fmt: skip
+
+    def _sum(self, method: str) -> Keys:
+        stream, some = self.stream, self._some
+        rule: Keys = {"method": method, **some(0.1, product_limit=stream.randint(-6, 20))}
+        if method in ("aligned", "even-odd"):
+            rule |= {"fraction_bits": self._bits()} | some(0.85, lost=stream.choice(LOST))
+            rule |= some(0.25, zero_terms="count") | some(0.2, max_exp_floor=stream.randint(-30, 20))
+            rule |= some(0.25, zero="ieee")
+            if method == "even-odd":
+                rule["combine"] = {"fraction_bits": self._bits(), "lost": stream.choice(LOST)}
+        elif method == "exact":
+            rule |= some(0.6, rounded=stream.choice(("end", "group"))) | some(0.3, zero="ieee")
+        else:
+            rule |= {"product": stream.choice(("rounded", "fused")), "format": self.formats.register()}
+            rule |= {"rounding": stream.choice(ROUNDINGS)} | some(0.3, flush=True)
+        return rule
+
+    def _bits(self) -> int:
+        """Bits of a window: few, as many as units have, and very many."""
+        stream = self.stream
+        most = stream.choice((6, 6, 14, 14, 32, 70))
+        return stream.randint(most // 3 if most > 6 else 0, most)
+
+    def _result(self, *, fixed: bool) -> Keys:
+        stream = self.stream
+        fmt = self.formats.result_fixed() if fixed else self.formats.float()
+        keys: Keys = {"format": fmt, "rounding": stream.choice(ROUNDINGS)}
+        keys["overflow"] = stream.choice(("saturate", "wrap") if fixed else OVERFLOWS)
+        keys |= self._some(0.25, tiny="positive") | self._some(0.2, subnormals="flush")
+        if stream.random() < 0.2:
+            keys["nan"] = "any" if stream.random() < 0.5 else self._nan(fmt)
+        return keys
+
+    def _nan(self, fmt: Any) -> int | str:
+        """One of a format's NaN codes."""
+        try:
+            found = reference(fmt)
+        except (ValidationError, InputError):
+            return "canonical"
+        if not isinstance(found, FloatFormat) or not found.has_nan:
+            return "canonical"
+        codes: Sequence[int] = () if found.nan == "ieee" else found.nan
+        if not codes:
+            codes = [(found.infinity_magnitude or 0) + frac for frac in (1, (1 << found.fraction_bits) - 1)]
+        return self.stream.choice(codes) << found.padding
+
+    def _order(self, groups: int, lanes: int) -> Keys:
+        """Groups by the index modulo groups times some lanes."""
+        each = self.stream.choice([count for count in range(1, lanes + 1) if lanes % count == 0])
+        indices = list(range(groups * each))
+        self.stream.shuffle(indices)
+        return {"modulo": len(indices), "groups": [indices[at : at + each] for at in range(0, len(indices), each)]}
+
+    def _scale(self, keys: Keys, lanes: int, after: str) -> None:
+        stream, formats = self.stream, self.formats
+        places = ["product", "product"]
+        places += ["subgroup", "subgroup"] if keys["sum"]["method"] == "aligned" else []
+        at = stream.choice([*places, *(["promotion", "promotion"] if after == "promotion" else [])])
+        lengths = [count for count in range(1, lanes + 1) if lanes % count == 0] + [lanes * 2, lanes * 3, lanes * 6]
+        fmt = formats.power if at == "product" else stream.choice((formats.any, lambda: "f32", lambda: "ue4m3"))
+        rows = stream.choice((1, 1, 2))
+        keys["scale"] = {
+            "a": {"format": fmt(), "block": [rows, stream.choice(lengths)]},
+            "b": {"format": fmt(), "block": [stream.choice(lengths), rows]},
+            **({} if at == "product" and stream.random() < 0.5 else {"at": at}),
+        }
+        if at == "subgroup":
+            each = stream.choice([count for count in range(1, lanes + 1) if lanes % count == 0])
+            subgroup = {"lanes": each, "method": "exact", "exponent": "scales"}
+            keys["sum"]["subgroup"] = subgroup | self._some(0.4, cancelled="count")
+
+    def _late(self, keys: Keys) -> None:
+        stream, some = self.stream, self._some
+        keys["sum"]["addend"] = "late"
+        keys["instruction"]["start"] = "zero"
+        if keys["sum"]["method"] in ("aligned", "even-odd") and stream.random() < 0.5:
+            keys["late"] = {
+                "operation": "window", "sum_bits": self._bits(), "addend_bits": self._bits(),
+                "lost": stream.choice(LOST), **some(0.3, drop_below=stream.randint(0, 30)),
+                **some(0.3, zero_addend="count"), **some(0.3, total_bits=self._bits()),
+            }  # fmt: skip
+        else:
+            keys["late"] = {
+                "operation": "add", "format": self.formats.register(), "rounding": stream.choice(ROUNDINGS),
+                **some(0.3, flush=True),
+            }  # fmt: skip

@@ -1,0 +1,115 @@
+"""A unit's RTL under many cases: one recorded tile says when everything happens, kernels say what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.cases.case import Case, beats
+from hwsim.cases.drawing import Stream
+from hwsim.cosim.bulk import BulkUnit, compare
+from hwsim.cosim.design import Play, Suite
+from hwsim.cosim.play import play_simulated
+from hwsim.cosim.ports import words_of
+from hwsim.cosim.simulate import command
+from hwsim.cosim.trace import record
+from hwsim.cosim.traffic import BUSY, Tagged, interleave
+from hwsim.cosim.unitdesign import UnitDesign
+from hwsim.fuzz.draw import DrawnUnit
+from hwsim.fuzz.operands import TiledCases
+from hwsim.tb.job import Script, SuiteOutcome, Trace
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RecordedTile:
+    """The first tile as the cycle-level model plays it: its trace, and the order of its beats."""
+
+    drawn: DrawnUnit
+    design: UnitDesign
+    cases: Sequence[Case]
+
+    def _stream(self, what: str) -> Stream:
+        return Stream(self.drawn.seed, self.drawn.unit.name, "fuzz", what)
+
+    @cached_property
+    def order(self) -> tuple[Tagged, ...]:
+        """All beats in the order in which they are offered."""
+        contexts = self.drawn.pipeline.contexts
+        return tuple(interleave(self.drawn.unit, self.cases, contexts, self._stream("order")))
+
+    @cached_property
+    def play(self) -> Play:
+        """What stands at the ports in every cycle, and what the cycle-level model answers."""
+        suite, drawn = Suite("fuzz", tuple(self.cases), traffic=BUSY), self.drawn
+        stream = self._stream("traffic")
+        return record(suite, drawn.unit, drawn.pipeline, self.design.ports, self.order, stream)
+
+    @property
+    def codes(self) -> Codes:
+        """The cycle-level model's result of every case: (cases,)."""
+        found = np.full(len(self.cases), -1, np.int64)
+        found[list(self.play.owners)] = self.play.script.results[:, 1]
+        return found
+
+
+def tiled_script(recorded: RecordedTile, tiles: Sequence[Sequence[Case]], expected: Sequence[Codes]) -> Script:
+    """The recorded cycles once for each tile, with its operands; expected: each tile's codes, in its cases' order."""
+    trace, unit = recorded.play.script.promise, recorded.drawn.unit
+    if not isinstance(trace, Trace):
+        raise TypeError("a tile must be recorded as a trace")
+    rows, ports = len(recorded.order), recorded.design.ports
+    owners, contexts = list(recorded.play.owners), recorded.play.script.results[:, 0]
+    payloads, results = list[int](), []
+    for cases, codes in zip(tiles, expected, strict=True):
+        brought = [tuple(beats(unit, case)) for case in cases]
+        payloads += [
+            ports.pack(replace(brought[item.case][item.index], context=item.beat.context)) for item in recorded.order
+        ]
+        results.append(np.stack([contexts, codes[owners], np.zeros(len(owners), np.int64)], axis=1))
+    firsts = rows * np.arange(len(tiles), dtype=np.int32)[:, None]
+    offered = np.where(trace.offered >= 0, trace.offered + firsts, -1).astype(np.int32).ravel()
+    drive, seen = np.tile(trace.drive, len(tiles)), np.tile(trace.expect, len(tiles))
+    return Script("fuzz", Trace(drive, offered, seen), payloads, np.concatenate(results))
+
+
+def played_in_bulk(recorded: RecordedTile, cases: TiledCases, expected: Sequence[Codes]) -> SuiteOutcome:
+    """All tiles in Verilator. Raises ToolMissing, BuildFailed, and what generating the RTL raises."""
+    design = recorded.design
+    library = design.library()
+    script = tiled_script(recorded, [cases.tile(number) for number in range(cases.tiles)], expected)
+    assert isinstance(script.promise, Trace)
+    with BulkUnit(library, design.ports) as device:
+        words = words_of(script.payloads, design.ports.input.words)
+        answers = device.run(script.promise.drive, script.promise.offered, words)
+    return compare(script, script.promise, answers, design.ports)
+
+
+def played_on_icarus(recorded: RecordedTile, folder: Path, seed: int) -> SuiteOutcome:
+    """The recorded tile on Icarus. folder: for its job."""
+    design = recorded.design
+    program = command("icarus", design.sources("icarus"), trace=False)
+    (played,) = play_simulated("icarus", program, design, [recorded.play], folder, seed, design.stuck_after)
+    return played.outcome
+
+
+def alone_in_bulk(drawn: DrawnUnit, design: UnitDesign, cases: Sequence[Case]) -> Codes:
+    """The RTL's result of each case, each alone after a reset; -2 for one that did not come in its time."""
+    found = []
+    library = design.library()
+    for case in cases:
+        tile = RecordedTile(drawn, design, [case])
+        script = tile.play.script
+        assert isinstance(script.promise, Trace)
+        with BulkUnit(library, design.ports) as device:
+            words = words_of(script.payloads, design.ports.input.words)
+            answers = device.run(script.promise.drive, script.promise.offered, words)
+        got = design.ports.results(answers.results)
+        found.append(int(got[0, 1]) if len(got) else -2)
+    return np.array(found, np.int64)

@@ -1,0 +1,268 @@
+"""A simpler unit, and simpler operands, that go wrong in the same way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from hwsim.cases.batch import batches
+from hwsim.cases.case import Case
+from hwsim.cosim.shrink import Shrinker
+from hwsim.errors import InputError
+from hwsim.fuzz.clanguage import UnitInMachineCode
+from hwsim.fuzz.draw import DrawnUnit
+from hwsim.fuzz.hardware import alone_in_bulk
+from hwsim.fuzz.trial import Depth, SideMismatch, Trial
+from hwsim.kernels import kernel_of
+from hwsim.kernels.tiles import multiply_pairs
+from hwsim.spec import Unit, described, pipeline
+from hwsim.spec.fields import worded
+from hwsim.spec.implementation import steps
+
+Keys = dict[str, Any]
+Path = tuple[str, ...]
+MOST_SECONDS = 60.0  # that shrinking a unit may take
+
+# Keys that a unit can do without, each with those that go with it.
+OPTIONAL: tuple[tuple[Path, ...], ...] = (
+    (("promotion",),), (("late",), ("sum", "addend"), ("instruction", "start")), (("scale",), ("sum", "subgroup")),
+    (("scale",), ("promotion",)), (("operands", "addend"),), (("instruction", "order"),), (("instruction", "start"),),
+    (("instruction", "chain"),), (("operands", "convert"),), (("operands", "daz"),), (("operands", "zeros"),),
+    (("scale", "at"), ("sum", "subgroup")), (("sum", "lost"),), (("sum", "zero_terms"),), (("sum", "max_exp_floor"),),
+    (("sum", "zero"),), (("sum", "product_limit"),), (("sum", "flush"),), (("sum", "rounded"),),
+    (("sum", "subgroup", "cancelled"),), (("late", "flush"),), (("late", "drop_below"),), (("late", "zero_addend"),),
+    (("late", "total_bits"),), (("result", "nan"),), (("result", "tiny"),), (("result", "subnormals"),),
+    (("result", "overflow"),), (("promotion", "rounding"),),
+)  # fmt: skip
+# Simpler values of a key, the simplest first.
+VALUES: dict[Path, tuple[Any, ...]] = {
+    ("operands", "a"): ("e2m1", "e4m3", "e5m2"),
+    ("operands", "b"): ("e2m1", "e4m3", "e5m2"),
+    ("operands", "addend"): ("e5m2", "f16", "f32"),
+    ("operands", "convert"): ("f16", "f32"),
+    ("sum", "format"): ("e5m2", "f16", "f32"),
+    ("sum", "rounding"): ("rz", "rne"),
+    ("sum", "product"): ("fused",),
+    ("sum", "combine", "lost"): ("truncate",),
+    ("late", "format"): ("e5m2", "f16", "f32"),
+    ("late", "rounding"): ("rz", "rne"),
+    ("late", "lost"): ("truncate",),
+    ("result", "format"): ("e5m2", "f16", "f32"),
+    ("result", "rounding"): ("rz", "rne"),
+    ("result", "overflow"): ("saturate",),
+    ("promotion", "format"): ("f16", "f32"),
+    ("promotion", "rounding"): ("rz", "rne"),
+    ("scale", "a", "format"): ("e8m0",),
+    ("scale", "b", "format"): ("e8m0",),
+}
+NUMBERS: tuple[Path, ...] = (
+    ("sum", "fraction_bits"), ("sum", "combine", "fraction_bits"), ("late", "sum_bits"), ("late", "addend_bits"),
+    ("late", "total_bits"), ("late", "drop_below"), ("sum", "product_limit"), ("sum", "max_exp_floor"),
+    ("promotion", "interval"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SimplerFinding:
+    """What was found, of a simpler unit. depth: with which it is found again."""
+
+    drawn: DrawnUnit
+    found: SideMismatch
+    tried: int = 0
+
+
+class UnitShrinker:
+    """Makes units simpler for as long as the same goes wrong. again: what goes wrong with a unit, or None."""
+
+    def __init__(self, again: Callable[[DrawnUnit], SideMismatch | None], seconds: float = MOST_SECONDS):
+        self.again, self.until, self.tried = again, time.monotonic() + seconds, 0
+
+    def shrink(self, drawn: DrawnUnit, found: SideMismatch) -> SimplerFinding:
+        """The simplest that was found in the time."""
+        best = SimplerFinding(drawn, found)
+        while (better := self._better(best)) is not None:
+            best = better
+        return replace(best, tried=self.tried)
+
+    def _better(self, best: SimplerFinding) -> SimplerFinding | None:
+        for candidate in _simpler(best.drawn):
+            if time.monotonic() > self.until:
+                return None
+            self.tried += 1
+            found = self.again(candidate)
+            if found is not None and _alike(found, best.found):
+                return SimplerFinding(candidate, found)
+        return None
+
+
+def _alike(one: SideMismatch, other: SideMismatch) -> bool:
+    """Whether two are of one kind: on one side, a result or an exception of one type."""
+    kinds = [(each.side, each.raised, each.said.split(":")[0] if each.raised else "") for each in (one, other)]
+    return kinds[0] == kinds[1]
+
+
+def failing_again(side: str, cases: int) -> Callable[[DrawnUnit], SideMismatch | None]:
+    """What goes wrong on one side with a unit."""
+    depth = Depth(cases, frozenset((side,)))
+
+    def again(drawn: DrawnUnit) -> SideMismatch | None:
+        return next((one for one in Trial(drawn, depth).run().found if one.side == side), None)
+
+    return again
+
+
+def _simpler(drawn: DrawnUnit) -> Iterator[DrawnUnit]:
+    """Units and pipelines a step simpler; those of larger steps first."""
+    plain = pipeline(drawn.unit, (), 1)
+    if drawn.pipeline != plain:
+        yield replace(drawn, pipeline=plain)
+    for keys in _steps(worded(drawn.unit.model_dump(mode="json", exclude_unset=True))):
+        try:
+            unit = Unit.model_validate(keys)
+        except (ValidationError, InputError):
+            continue
+        if described(unit):
+            known = set(steps(unit))
+            cuts = tuple(cut for cut in drawn.pipeline.cuts if cut in known)
+            yield replace(drawn, unit=unit, pipeline=pipeline(unit, cuts, drawn.pipeline.contexts))
+
+
+def _steps(keys: Keys) -> Iterator[Keys]:
+    for paths in OPTIONAL:
+        if _at(keys, paths[0]) is not None:
+            changed = deepcopy(keys)
+            for path in paths:
+                _drop(changed, path)
+            yield changed
+    yield from _fewer(keys)
+    for path, simpler in VALUES.items():
+        now = _at(keys, path)
+        if now is None or now == "none":
+            continue
+        for value in simpler[: simpler.index(now)] if now in simpler else simpler:
+            yield _put(keys, path, value)
+    for path in NUMBERS:
+        now = _at(keys, path)
+        if isinstance(now, int) and now:
+            sign = -1 if now < 0 else 1
+            yield from (_put(keys, path, sign * less) for less in dict.fromkeys((0, abs(now) // 2, abs(now) - 1)))
+    yield from _plainer_formats(keys)
+
+
+def _fewer(keys: Keys) -> Iterator[Keys]:
+    """Fewer lanes, and groups; blocks and intervals with them."""
+    k, lanes = keys["instruction"]["k"], keys["instruction"]["lanes"]
+    for fewer in dict.fromkeys((1, lanes // 2, lanes - 1)):
+        if 0 < fewer < lanes:
+            changed = deepcopy(keys)
+            changed["instruction"] |= {"k": k // lanes * fewer, "lanes": fewer}
+            changed["instruction"].pop("order", None)
+            if isinstance(changed.get("promotion"), dict):
+                changed["promotion"]["interval"] = changed["promotion"]["interval"] // lanes * fewer
+            if isinstance(changed.get("scale"), dict):
+                blocks = max(
+                    fewer, changed["promotion"]["interval"] if changed["scale"].get("at") == "promotion" else 0
+                )
+                changed["scale"]["a"]["block"][1] = changed["scale"]["b"]["block"][0] = blocks
+            if isinstance(changed["sum"].get("subgroup"), dict):
+                changed["sum"]["subgroup"]["lanes"] = fewer
+            yield changed
+    if k > lanes:
+        changed = deepcopy(keys)
+        changed["instruction"]["k"] = lanes
+        changed["instruction"].pop("order", None)
+        yield changed
+    if isinstance(keys.get("scale"), dict):
+        for side, index in (("a", 1), ("b", 0)):
+            if keys["scale"][side]["block"] != [1, 1]:
+                changed = deepcopy(keys)
+                changed["scale"][side]["block"] = [1, 1]
+                yield changed
+                changed = deepcopy(keys)
+                changed["scale"][side]["block"] = [1, 1]
+                changed["scale"][side]["block"][index] = lanes
+                if changed != keys:
+                    yield changed
+
+
+def _plainer_formats(keys: Keys) -> Iterator[Keys]:
+    """Formats of a user's own with fewer keys, and with a bit less."""
+    for path in VALUES:
+        fmt = _at(keys, path)
+        if not isinstance(fmt, dict):
+            continue
+        for key in ("container", "underflow", "subnormals", "signed_zero", "infinities"):
+            if key in fmt:
+                changed = deepcopy(keys)
+                _at(changed, path).pop(key)
+                yield changed
+        for key in ("fraction_bits", "integer_bits"):
+            if fmt.get(key) and not isinstance(fmt.get("nan"), list):
+                yield _put(keys, (*path, key), fmt[key] - 1)
+
+
+def _at(keys: Any, path: Path) -> Any:
+    for key in path:
+        keys = keys.get(key) if isinstance(keys, dict) else None
+    return keys
+
+
+def _put(keys: Keys, path: Path, value: Any) -> Keys:
+    changed = deepcopy(keys)
+    _at(changed, path[:-1])[path[-1]] = value
+    return changed
+
+
+def _drop(keys: Keys, path: Path) -> None:
+    inside = _at(keys, path[:-1])
+    if isinstance(inside, dict):
+        inside.pop(path[-1], None)
+
+
+@dataclass(frozen=True)
+class _AnySide:
+    """What simpler cases are made for, where it is no design. products: of a beat."""
+
+    unit: Unit
+    products: int
+    addend: bool = True
+
+
+def simplest_case(drawn: DrawnUnit, found: SideMismatch) -> SideMismatch:
+    """The same with a simpler case; as it is where no case alone goes wrong."""
+    ask = _asked(drawn, found.side)
+    if found.case is None or ask is None:
+        return found
+    shrunk = Shrinker(_AnySide(drawn.unit, drawn.unit.instruction.lanes), ask).shrink([found.case])
+    return found if shrunk is None else replace(found, case=shrunk.case, expected=shrunk.expected, got=shrunk.got)
+
+
+def _asked(drawn: DrawnUnit, side: str) -> Callable[[Sequence[Case]], np.ndarray] | None:
+    """What a side returns for cases, int64 (cases,); None for one that is not asked for cases alone."""
+    unit = drawn.unit
+    match side:
+        case "kernels" | "own kernel":
+            kernel = kernel_of(unit) if side == "own kernel" else kernel_of(unit).general
+
+            def of_kernel(cases: Sequence[Case]) -> np.ndarray:
+                found = []
+                for one in batches(unit, cases):
+                    scales = None if one.scale_a is None or one.scale_b is None else (one.scale_a, one.scale_b)
+                    found.append(multiply_pairs(kernel, one.a, one.b, one.c, scales).astype(np.int64))
+                return np.concatenate(found)
+
+            return of_kernel
+        case "C":
+            library = UnitInMachineCode(unit)
+            return lambda cases: np.concatenate([library.codes(one).astype(np.int64) for one in batches(unit, cases)])
+        case "RTL":
+            trial = Trial(drawn, Depth())
+            return lambda cases: alone_in_bulk(drawn, trial.design, cases)
+        case _:
+            return None

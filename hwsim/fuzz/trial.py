@@ -1,0 +1,258 @@
+"""One unit's trial: every implementation gives its results of the same cases, and those that differ are named."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from hwsim.c import supports as in_c
+from hwsim.cases.batch import Batch
+from hwsim.cases.case import Case, dot
+from hwsim.cosim.unitdesign import UnitDesign, unit_design
+from hwsim.errors import ToolMissing
+from hwsim.formats import container_dtype
+from hwsim.fuzz.clanguage import UnitInMachineCode
+from hwsim.fuzz.draw import DrawnUnit
+from hwsim.fuzz.hardware import Codes, RecordedTile, played_in_bulk, played_on_icarus
+from hwsim.fuzz.operands import TiledCases, tiled_cases
+from hwsim.kernels import AnyKernel, kernel_of
+from hwsim.kernels import supports as in_kernels
+from hwsim.kernels.tiles import ProductOperands, multiply, multiply_pairs
+from hwsim.leftovers import scratch_folder
+from hwsim.model import Definition
+from hwsim.model.clock.support import supports as on_clock
+from hwsim.rtl import supports as in_rtl
+from hwsim.spec import Support
+from hwsim.tb.job import SuiteOutcome
+
+SIDES = ("kernels", "own kernel", "gemm", "C", "clock", "RTL", "Icarus")
+ROWS, COLUMNS = 9, 7  # of a matrix product
+LAST_LINES = 3  # of a traceback
+
+
+@dataclass(frozen=True)
+class SideMismatch:
+    """What was wrong on one side.
+
+    side: of `SIDES`, or `cases`, which draws operands. case, expected, got: of a result that differs; None where the
+    side raised, or where it left the promised cycles. said: what happened, in words.
+    """
+
+    side: str
+    said: str
+    case: Case | None = None
+    expected: int | None = None
+    got: int | None = None
+
+    @property
+    def raised(self) -> bool:
+        """Whether it is no result that differs."""
+        return self.case is None
+
+
+@dataclass
+class TrialResult:
+    """What came of a unit. cases: results compared, by side. refused: why a side does not have the unit."""
+
+    drawn: DrawnUnit
+    cases: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    found: list[SideMismatch] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Depth:
+    """How much is asked of a unit. cases: at least so many. sides: those that are asked."""
+
+    cases: int = 1000
+    sides: frozenset[str] = frozenset(SIDES)
+
+
+class Trial:
+    """A unit put through all implementations that have it; the model is right, by definition."""
+
+    def __init__(self, drawn: DrawnUnit, depth: Depth, cases: TiledCases | None = None):
+        """cases: to try; drawn unless given."""
+        self.drawn, self.depth = drawn, depth
+        self.unit = drawn.unit
+        self.result = TrialResult(drawn)
+        self._given = cases
+
+    def run(self) -> TrialResult:
+        """All sides."""
+        if not self._tried("cases", lambda: self.cases):
+            return self.result
+        steps: dict[str, tuple[Support | None, Callable[[], Iterator[SideMismatch]]]] = {
+            "kernels": (in_kernels(self.unit), self._kernels),
+            "own kernel": (in_kernels(self.unit), partial(self._all_cases, lambda: self._of_kernel(self.kernel))),
+            "gemm": (in_kernels(self.unit), self._gemm),
+            "C": (in_c(self.unit), partial(self._all_cases, self._of_c)),
+            "clock": (on_clock(self.unit), self._clock),
+            "RTL": (in_rtl(self.unit), self._rtl),
+            "Icarus": (in_rtl(self.unit), self._icarus),
+        }
+        for side, (support, ask) in steps.items():
+            if side not in self.depth.sides:
+                continue
+            if not support:
+                self.result.refused[side] = support.lacks[0] if support is not None else ""
+            elif not self._tried(side, partial(self._ask, side, ask)) and side in ("kernels", "clock"):
+                # What others are compared with is not there.
+                break
+        return self.result
+
+    def _ask(self, side: str, ask: Callable[[], Iterator[SideMismatch]]) -> None:
+        self.result.cases[side] = self._count(side)
+        for one in ask():
+            self.result.found.append(SideMismatch(side, one.said, one.case, one.expected, one.got))
+            return
+
+    def _count(self, side: str) -> int:
+        """Results that a side is asked for."""
+        if side == "gemm":
+            return ROWS * COLUMNS
+        few = side in ("kernels", "clock", "Icarus")
+        return len(self.first) if few else sum(map(len, self.cases.slots))
+
+    def _tried(self, side: str, action: Callable[[], object]) -> bool:
+        """Whether something raised nothing."""
+        try:
+            action()
+        except (ToolMissing, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            lines = [line.strip() for line in traceback.format_tb(error.__traceback__)[-LAST_LINES:]]
+            places = " < ".join(line.splitlines()[0] for line in lines[::-1])
+            said = f"{type(error).__name__}: {str(error)[:600]} ({places})"
+            self.result.found.append(SideMismatch(side, said))
+            return False
+        return True
+
+    @cached_property
+    def cases(self) -> TiledCases:
+        """The operands."""
+        if self._given is not None:
+            return self._given
+        return tiled_cases(self.unit, self.depth.cases, self.drawn.seed)
+
+    @cached_property
+    def kernel(self) -> AnyKernel:
+        """The kernel with code of its own."""
+        return kernel_of(self.unit)
+
+    @cached_property
+    def definition(self) -> Definition:
+        """The model."""
+        return Definition(self.unit)
+
+    @cached_property
+    def first(self) -> list[Case]:
+        """The cases of the first tile."""
+        return self.cases.tile(0)
+
+    @cached_property
+    def model_first(self) -> list[int]:
+        """The model's results of the first tile."""
+        return [dot(self.definition, case).code for case in self.first]
+
+    @cached_property
+    def expected(self) -> list[Codes]:
+        """What is expected of each slot, a code for each tile: from kernels, or where they lack the unit the model."""
+        if in_kernels(self.unit):
+            return self._of_kernel(self.kernel.general)
+        return [np.array([dot(self.definition, case).code for case in batch.cases()]) for batch in self.cases.slots]
+
+    def _of_kernel(self, kernel: AnyKernel, of: Sequence[Batch] | None = None) -> list[Codes]:
+        found = []
+        for batch in of or self.cases.slots:
+            if batch.a.shape[1] > kernel.longest:
+                found.append(np.array([dot(self.definition, case).code for case in batch.cases()]))
+                continue
+            scales = None if batch.scale_a is None or batch.scale_b is None else (batch.scale_a, batch.scale_b)
+            found.append(multiply_pairs(kernel, batch.a, batch.b, batch.c, scales).astype(np.int64))
+        return found
+
+    def _of_c(self) -> list[Codes]:
+        library = UnitInMachineCode(self.unit)
+        return [library.codes(batch).astype(np.int64) for batch in self.cases.slots]
+
+    def _kernels(self) -> Iterator[SideMismatch]:
+        """Kernels against the model, which is slow: the first tile."""
+        for slot, (case, want) in enumerate(zip(self.first, self.model_first, strict=True)):
+            got = int(self.expected[slot][0])
+            if got != want:
+                yield SideMismatch("", "another result", case, want, got)
+
+    def _all_cases(self, ask: Callable[[], Sequence[Codes]]) -> Iterator[SideMismatch]:
+        """All results of a side."""
+        got = ask()
+        for batch, want, have in zip(self.cases.slots, self.expected, got, strict=True):
+            yield from _differing(batch, want, have)
+
+    def _gemm(self) -> Iterator[SideMismatch]:
+        """A matrix product of the first slot's rows and columns, against dot products of each pair."""
+        unit, batch = self.unit, self.cases.slots[0]
+        m, n = min(len(batch), ROWS), min(len(batch), COLUMNS)
+        pairs = [(row, column) for row in range(m) for column in range(n)]
+        rows, columns = (np.array(side) for side in zip(*pairs, strict=True))
+        c = np.resize(batch.c, (m, n))
+        cases = Batch([f"gemm/{row},{column}" for row, column in pairs], batch.a[rows], batch.b[columns], c.ravel())
+        sides: tuple[Any, Any] = (None, None)
+        if unit.scale is not None and batch.scale_a is not None and batch.scale_b is not None:
+            of_rows, of_columns = unit.scale.a.block[0], unit.scale.b.block[1]
+            scale_a, scale_b = batch.scale_a[: -(-m // of_rows)], batch.scale_b[: -(-n // of_columns)]
+            sides = scale_a, scale_b.T
+            cases = replace(cases, scale_a=scale_a[rows // of_rows], scale_b=scale_b[columns // of_columns])
+        if cases.a.shape[1] > self.kernel.longest:
+            return
+        (want,) = self._of_kernel(self.kernel.general, [cases])
+        got = np.empty((m, n), container_dtype(unit.output))
+        operands = ProductOperands(unit, batch.a[:m], batch.b[:n].T, c, *sides)
+        multiply(self.kernel.general, operands, got, lambda _: None, 1)
+        yield from _differing(cases, want, got.ravel().astype(np.int64))
+
+    @cached_property
+    def design(self) -> UnitDesign:
+        """The RTL."""
+        return unit_design(self.unit, self.drawn.pipeline)
+
+    @cached_property
+    def recorded(self) -> RecordedTile:
+        """The first tile on the cycle-level model."""
+        return RecordedTile(self.drawn, self.design, self.first)
+
+    def _clock(self) -> Iterator[SideMismatch]:
+        if not in_rtl(self.unit):
+            return
+        for case, want, got in zip(self.first, self.model_first, self.recorded.codes.tolist(), strict=True):
+            if want != got:
+                yield SideMismatch("", "another result", case, want, got)
+
+    def _rtl(self) -> Iterator[SideMismatch]:
+        expected = [np.array([codes[tile] for codes in self.expected]) for tile in range(self.cases.tiles)]
+        outcome = played_in_bulk(self.recorded, self.cases, expected)
+        yield from self._of_outcome(outcome)
+
+    def _icarus(self) -> Iterator[SideMismatch]:
+        with scratch_folder() as folder:
+            yield from self._of_outcome(played_on_icarus(self.recorded, folder / "job", self.drawn.seed))
+
+    def _of_outcome(self, outcome: SuiteOutcome) -> Iterator[SideMismatch]:
+        owners = self.recorded.play.owners
+        for one in outcome.mismatches:
+            if one.kind != "result":
+                yield SideMismatch("", f"{one.kind} in cycle {one.cycle}: {one.got}, expected {one.expected}")
+                return
+            tile, place = divmod(one.index, len(owners))
+            case = self.cases.slots[owners[place]].case(tile)
+            yield SideMismatch("", "another result", case, int(one.expected), int(one.got))
+
+
+def _differing(batch: Batch, want: Codes, got: Codes) -> Iterator[SideMismatch]:
+    for at in np.flatnonzero(want != got).tolist():
+        yield SideMismatch("", "another result", batch.case(at), int(want[at]), int(got[at]))

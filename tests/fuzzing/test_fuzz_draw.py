@@ -1,0 +1,49 @@
+"""Units that are drawn: valid, the same for the same seed, and of the whole language."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from fuzzing.fuzzed_units import SMALL
+
+from hwsim.fuzz.draw import drawn_unit
+from hwsim.fuzz.operands import ALL_KINDS, tiled_cases
+from hwsim.fuzz.settings import counted_settings, settings
+from hwsim.model.support import supports
+
+
+def test_a_unit_depends_on_seed_and_number_alone() -> None:
+    assert drawn_unit(5, 3) == drawn_unit(5, 3)
+    assert len({str(drawn_unit(seed, number).unit) for seed in (5, 6) for number in (3, 4)}) == 4
+
+
+def test_every_word_of_the_language_is_drawn() -> None:
+    drawn = [drawn_unit(3, number) for number in range(400)]
+    assert all(supports(one.unit) for one in drawn)
+    counts = counted_settings(map(settings, drawn))
+    assert {(path, value) for path, values in counts.items() for value, count in values.items() if not count} == set()
+    assert {"own float", "own fixed"} <= counts["operands.a"].keys()
+    assert counts["sum.method"].total() == 400
+    assert "modulo" in counts["instruction.order"]
+    reasons = sum((one.refused for one in drawn), Counter[str]())
+    assert any("without a fraction" in reason for reason in reasons), "no specification was refused by all"
+
+
+def test_small_units_are_small() -> None:
+    drawn = [drawn_unit(1, number, SMALL).unit for number in range(50)]
+    assert max(one.instruction.lanes for one in drawn) == 2
+    assert max(one.operands.a.bits for one in drawn) <= 8
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_every_tile_has_cases_of_every_kind_and_of_the_same_lengths(number: int) -> None:
+    unit = drawn_unit(2, number).unit
+    cases = tiled_cases(unit, 60, 4)
+    tiles = [cases.tile(tile) for tile in range(cases.tiles)]
+    assert sum(map(len, tiles)) >= 60
+    for tile in tiles:
+        assert {case.id.rpartition("-")[2] for case in tile} == set(ALL_KINDS)
+        assert [len(case.a) for case in tile] == [len(case.a) for case in tiles[0]]
+    assert tiles[0] != tiles[1]
+    assert tiled_cases(unit, 60, 4).tile(1) == tiles[1]

@@ -1,0 +1,119 @@
+"""Random units: all implementations agree; what they once did not agree on stays right; and what is broken is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Mux
+from fuzzing.fuzzed_units import FAST, FOUND, SMALL
+
+from hwsim.cases.batch import batches
+from hwsim.cosim.diagnose import first_difference
+from hwsim.fuzz import campaign, clanguage, trial
+from hwsim.fuzz.campaign import FuzzPlan
+from hwsim.fuzz.draw import drawn_unit
+from hwsim.fuzz.findingfile import load_finding, write_finding
+from hwsim.fuzz.operands import TiledCases, tiled_cases
+from hwsim.fuzz.smaller import UnitShrinker, failing_again
+from hwsim.fuzz.trial import SIDES, Depth, SideMismatch, Trial
+from hwsim.rtl import exact, supports
+
+SOAK_UNITS, CHUNK = 2000, 50
+
+
+def wrong(number: int, sides: frozenset[str] = FAST, cases: int = 60, seed: int = 1) -> list[SideMismatch]:
+    return Trial(drawn_unit(seed, number, SMALL), Depth(cases, sides)).run().found
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_small_units_agree(number: int) -> None:
+    assert wrong(number) == []
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("number", range(3))
+def test_small_units_agree_in_the_rtl(verilator: None, number: int) -> None:
+    assert wrong(number, frozenset({"RTL"}), 1000) == []
+
+
+@pytest.mark.soak
+@pytest.mark.simulator
+@pytest.mark.parametrize("first", range(0, SOAK_UNITS, CHUNK))
+def test_many_units_agree(verilator: None, icarus: None, first: int) -> None:
+    plan = FuzzPlan(SOAK_UNITS, 1000, 2026)
+    done = [campaign.fuzzed(plan, number) for number in range(first, first + CHUNK)]
+    assert [(unit.number, unit.found) for unit in done if unit.found] == []
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
+def test_what_was_found_stays_right(path: Path) -> None:
+    finding = load_finding(path)
+    unit, case = finding.drawn.unit, finding.case
+    cases = None if case is None else TiledCases(list(batches(unit, [case])))
+    assert Trial(finding.drawn, Depth(30, FAST), cases).run().found == []
+    given = cases or tiled_cases(unit, 1, finding.drawn.seed)
+    for each in given.tile(0)[:2] if supports(unit) else ():
+        assert first_difference(unit, each) is None
+
+
+def test_a_wrong_kernel_is_found_and_made_simple(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    right = trial.multiply_pairs
+    monkeypatch.setattr(trial, "multiply_pairs", lambda *given: right(*given) ^ 1)
+    drawn, depth = drawn_unit(1, 4, SMALL), Depth(30, frozenset({"kernels"}))
+    (found,) = Trial(drawn, depth).run().found
+    shrinker = UnitShrinker(failing_again("kernels", 30), seconds=2.0)
+    simpler = shrinker.shrink(drawn, found)
+    assert (simpler.found.side, simpler.drawn.pipeline.contexts) == ("kernels", 1)
+    assert len(str(simpler.drawn.unit)) < len(str(drawn.unit))
+    write_finding(tmp_path / "f.yaml", simpler.drawn, simpler.found, 30)
+    read = load_finding(tmp_path / "f.yaml")
+    assert (read.drawn.unit, read.drawn.pipeline) == (simpler.drawn.unit, simpler.drawn.pipeline)
+    assert Trial(read.drawn, depth).run().found != []
+    monkeypatch.undo()
+    assert Trial(read.drawn, depth).run().found == []
+
+
+def test_wrong_c_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = clanguage.dots_source
+    monkeypatch.setattr(clanguage, "dots_source", lambda plan: right(plan).replace(", k);", ", k) ^ (i == 1);"))
+    (found,) = wrong(0, frozenset({"C"}))
+    assert found.side == "C"
+    assert found.case is not None
+
+
+def test_a_nan_that_is_read_as_zero_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    finding = load_finding(next(path for path in FOUND if path.stem == "nan-in-the-place-of-minus-zero"))
+    assert finding.case is not None
+    monkeypatch.setattr(exact, "addend_code", lambda unit, fmt, code: Mux(code[:-1].any(), code, 0))
+    assert first_difference(finding.drawn.unit, finding.case) is not None
+
+
+def test_what_raises_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raises(*_: object) -> None:
+        raise IndexError("slice")
+
+    monkeypatch.setattr(trial.Trial, "_of_c", raises)
+    (found,) = wrong(0)
+    assert (found.side, found.raised) == ("C", True)
+    assert found.said.startswith("IndexError: slice")
+
+
+def test_a_run_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+    def plan(units: int, seed: int = 3) -> FuzzPlan:
+        return FuzzPlan(units, 30, seed, tmp_path, frozenset({"C"}), SMALL)
+
+    told: list[int] = []
+    first = campaign.run(plan(2), lambda unit: told.append(unit.number))
+    progress = tmp_path / campaign.PROGRESS
+    progress.write_text(progress.read_text() + '{"number": 2, "ref')
+    more = campaign.run(plan(4), lambda unit: told.append(unit.number))
+    assert told == [0, 1, 2, 3]
+    assert [unit.cases for unit in more[:2]] == [unit.cases for unit in first]
+    assert [unit.number for unit in campaign.run(plan(4), lambda _: pytest.fail("all is done"))] == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="is of another seed"):
+        campaign.run(plan(4, seed=4), lambda _: None)
+    progress.write_text("[1]\n[2]\n")
+    with pytest.raises(ValueError, match="is not the progress of hwsim fuzz"):
+        campaign.run(plan(4), lambda _: None)
+    assert set(SIDES) >= {"C"}
