@@ -30,8 +30,8 @@ def unclamped(distance: Value, bits: int) -> Value:
     return distance[:bits] if len(distance) > bits else real_clamp(distance, bits)
 
 
-def first_of_all(terms: Any, truncated: bool) -> Any:
-    return real_all(terms[1:], truncated)
+def first_of_all(m: Any, terms: Any, truncated: bool) -> Any:
+    return real_all(m, terms[1:], truncated)
 
 
 def never_up(*arguments: Any) -> Any:
@@ -43,8 +43,8 @@ def floored(window: Any, sign: Any, shift: Any, drop: int, rule: Any) -> Any:
     return real_shifted(window, sign, shift, drop, "floor")
 
 
-def zeros_of_one_more(value: Value) -> Any:
-    is_zero, count = real_zeros(value)
+def zeros_of_one_more(m: Any, value: Value) -> Any:
+    is_zero, count = real_zeros(m, value)
     return is_zero, [count[0] | ~count[0], *count[1:]] if len(count) > 3 else count
 
 
