@@ -20,6 +20,9 @@ from hwsim.qualify.relations import Relations
 
 Pairs = Mapping[str, tuple[Term, Term]]
 
+# Mutants are of the first lane, and of what all lanes share.
+LANE, ADDEND = "o__terms__0__", "o__addend__"
+
 
 class Leaks:
     """What a term of zero may seem to be. seconds: for each question to the solver."""
@@ -31,25 +34,23 @@ class Leaks:
     def same_numbers(self, pairs: Pairs) -> Term:
         """That two sets of terms, port by port, are the same, or differ in what one term of zero seems to be."""
         numbers = {port: pair for port, pair in pairs.items() if "special" not in port}
-        groups: dict[str, list[tuple[Term, Term]]] = {}
-        for port, pair in numbers.items():
-            groups.setdefault(port.rsplit("__", 1)[0], []).append(pair)
-        differing = [name for name, some in groups.items() if any(one.id() != two.id() for one, two in some)]
-        wanted = both(*(same(*pair) for pair in numbers.values()))
-        if len(differing) != 1:
-            return wanted
-        (name,) = differing
-        exp, sig = (tuple(map(Integer.unsigned, numbers[f"{name}__{field}"])) for field in ("exp", "sig"))
-        if name == "o__addend":
-            if not self.addend:
-                return wanted
-            exps = numbers[f"{name}__exp"]
-            hidden = holds(sig[1] == 1 << self.n.addend_fraction_bits)
-            plus = [negated(is_one(sign)) for sign in numbers[f"{name}__sign"]]
-            leaks = both(holds(sig[0] == 0), hidden, *plus, same(*exps), same(exps[0], self._zero_exp(exps[0])))
-        else:
-            leaks = both(*(holds(one == 0) for one in (*sig, exp[0])), self._low_or_near(exp[1], numbers))
-        return either(wanted, leaks)
+        found = [both(*(same(*pair) for pair in numbers.values()))]
+        for name, leaks in ((LANE, self._product_leaks), (ADDEND, self._addend_leaks)):
+            others = [same(*pair) for port, pair in numbers.items() if not port.startswith(name)]
+            found.append(both(leaks(numbers), *others))
+        return either(*found)
+
+    def _product_leaks(self, numbers: Pairs) -> Term:
+        exp, sig = (tuple(map(Integer.unsigned, numbers[f"{LANE}{field}"])) for field in ("exp", "sig"))
+        return both(*(holds(one == 0) for one in (*sig, exp[0])), self._low_or_near(exp[1], numbers))
+
+    def _addend_leaks(self, numbers: Pairs) -> Term:
+        if not self.addend:
+            return negated(both())
+        exps, sig = numbers[f"{ADDEND}exp"], tuple(map(Integer.unsigned, numbers[f"{ADDEND}sig"]))
+        plus = [negated(is_one(sign)) for sign in numbers[f"{ADDEND}sign"]]
+        hidden = holds(sig[0] == 0), holds(sig[1] == 1 << self.n.addend_fraction_bits)
+        return both(*hidden, *plus, same(*exps), same(exps[0], self._zero_exp(exps[0])))
 
     def _low_or_near(self, exp: Any, numbers: Pairs) -> Term:
         """That an exponent is so low that any other may be, or not far above every other product's."""
