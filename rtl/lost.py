@@ -40,7 +40,9 @@ def shifted(window: Value, sign: Value, shift: Value, drop: int, lost: Lost) -> 
     """Ones' complement and carry of a magnitude, shifted right by `shift` and `drop`; bits that fall out are lost."""
     below = drop + (1 << len(shift)) - 1
     wide = Cat(Const(0, below - drop), window) >> shift
-    kept, guard, sticky = wide[below:], wide[below - 1], wide[: below - 1].any()
+    kept = wide[below:]
+    # Where nothing can be shifted out there is no place below the last one, and wide[-1] is the top bit.
+    guard, sticky = (wide[below - 1], wide[: below - 1].any()) if below else (Const(0), Const(0))
     match lost:
         case "truncate":
             return truncated(window, sign, shift, drop)

@@ -16,6 +16,7 @@ from hwsim.spec.sums import (
     LateAdd,
     LateInWindow,
     PairwiseSum,
+    RoundedSum,
     SequentialSum,
     SubgroupRule,
     WindowSum,
@@ -84,6 +85,8 @@ def _check_result(unit: UnitKeys) -> None:
         return
     if unit.result.overflow == "wrap":
         raise RuleError("result.overflow", f"must not be wrap: {result.name} is not a fixed format")
+    if unit.result.subnormals == "flush":
+        _check_flush("result.subnormals", result)
     if not result.signed:
         raise RuleError("result.format", f"must be a signed float format, not {result.name}")
     if unit.result.overflow == "infinity" and not result.infinities:
@@ -96,6 +99,9 @@ def _check_result(unit: UnitKeys) -> None:
         raise RuleError("result.format", f"must have a NaN, because the inputs have; {result.name} has none")
     if isinstance(unit.result.nan, int) and not 0 <= unit.result.nan < 1 << result.container_bits:
         raise RuleError("result.nan", f"must be a code of {result.container_bits} bits, not {unit.result.nan:#x}")
+    if unit.sum.product_limit is not None and not result.has_nan:
+        rule = f"must be none: infinities of both signs add to NaN, and the result's format, {result.name}, has none"
+        raise RuleError("sum.product_limit", rule)
     for fmt in (result, unit.late.format if isinstance(unit.late, LateAdd) else result):
         if isinstance(unit.result.nan, int) and not is_nan_code(fmt, unit.result.nan):
             raise RuleError("result.nan", f"must be a NaN of {fmt.name}, not {unit.result.nan:#x}")
@@ -185,13 +191,31 @@ def _check_sum(unit: UnitKeys) -> None:
             _check_even_odd(unit)
         case AlignedSum(subgroup=SubgroupRule() as subgroup):
             _check_subgroup(unit, subgroup)
-        case AlignedSum() | SequentialSum() | PairwiseSum() | ExactSum():
+        case SequentialSum() | PairwiseSum():
+            _check_rounded(unit, unit.sum)
+        case AlignedSum() | ExactSum():
             pass
         case _:
             assert_never(unit.sum)
     _check_addend(unit)
     if unit.late is not None:
         _check_late(unit, unit.late)
+
+
+def _check_rounded(unit: UnitKeys, rule: RoundedSum) -> None:
+    """Check that what rounded sums can be is in the result's format, and that not all of them are flushed."""
+    if rule.flush:
+        _check_flush("sum.flush", rule.format)
+    result = unit.result.format
+    if rule.rounding != "rz" and isinstance(result, FloatFormat) and not result.has_nan:
+        because = f"because sums in {rule.format.name} that overflow lead to one; {result.name} has none"
+        raise RuleError("result.format", f"must have a NaN unless sum.rounding is rz, {because}")
+
+
+def _check_flush(key: str, fmt: FloatFormat) -> None:
+    """Check that a format whose subnormals are flushed has other numbers."""
+    if fmt.subnormals and fmt.max_magnitude < 1 << fmt.fraction_bits:
+        raise RuleError(key, f"must not flush {fmt.name}: all of its numbers but zero are subnormal")
 
 
 def _check_even_odd(unit: UnitKeys) -> None:
@@ -233,6 +257,8 @@ def _check_late(unit: UnitKeys, late: LateAdd | LateInWindow) -> None:
         if not isinstance(unit.sum, WindowSum):
             raise RuleError("late.operation", f"must be add for method {unit.sum.method}, which has no window")
         _one_group(unit, "late.operation is window")
+    elif late.flush:
+        _check_flush("late.flush", late.format)
 
 
 def _check_fixed_result(unit: UnitKeys, result: FixedFormat) -> None:

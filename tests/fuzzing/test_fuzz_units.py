@@ -32,7 +32,7 @@ def test_small_units_agree(number: int) -> None:
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(6))
 def test_small_units_agree_in_the_rtl(verilator: None, number: int) -> None:
     assert wrong(number, frozenset({"RTL"}), 1000) == []
 

@@ -10,6 +10,13 @@ from spec.spec_examples import DLFLOAT16, HARD, UE4M3
 from spec.spec_files import failure, write
 
 E8M0_ROW = "{format: e8m0, block: [8, 8]}"
+NO_NORMALS = "{name: e1m1, kind: float, exponent_bits: 1, fraction_bits: 1, bias: 2, infinities: true, nan: ieee}"
+INTEGERS_END = """\
+addend: i32}
+summary: integers
+instruction: {k: 8, lanes: 8}
+sum: {method: exact}
+result: {format: i32, rounding: rz, overflow: wrap}"""
 # Hard examples, with what is replaced in them.
 BROKEN_HARD = [
     (
@@ -87,6 +94,37 @@ BROKEN_HARD = [
         "instruction",
         f"scale: {{a: {E8M0_ROW}, b: {E8M0_ROW}}}\ninstruction",
         "7: result.format must have a NaN",
+    ),
+    (
+        "integers",
+        INTEGERS_END,
+        "addend: none}\ninstruction: {k: 8, lanes: 8}\nsum: {method: exact, product_limit: 3}\n"
+        "result: {format: e2m1, rounding: rz, overflow: saturate}",
+        "4: sum.product_limit must be none: infinities of both signs add to NaN, and the result's format, e2m1, has n",
+    ),
+    (
+        "hfp8",
+        "result: {format: dlfloat16.yaml, rounding: rna, overflow: nan}",
+        "result: {format: e2m1, rounding: rna, overflow: saturate}",
+        "5: result.format must have a NaN unless sum.rounding is rz, because sums in dlfloat16 that overflow lead to",
+    ),
+    (
+        "hfp8",
+        "format: dlfloat16.yaml, rounding: rna}\nresult",
+        f"format: {NO_NORMALS}, rounding: rna, flush: true}}\nresult",
+        "4: sum.flush must not flush e1m1: all of its numbers but zero are subnormal",
+    ),
+    (
+        "hfp8",
+        "result: {format: dlfloat16.yaml, rounding: rna, overflow: nan}",
+        f"result: {{format: {NO_NORMALS}, rounding: rna, subnormals: flush}}",
+        "5: result.subnormals must not flush e1m1: all of its numbers but zero are subnormal",
+    ),
+    (
+        "cdna3",
+        "late: {operation: window, sum_bits: 31, addend_bits: 24, lost: floor, drop_below: 25}",
+        f"late: {{operation: add, format: {NO_NORMALS}, rounding: rz, flush: true}}",
+        "5: late.flush must not flush e1m1: all of its numbers but zero are subnormal",
     ),
     ("integers", "exact}", "exact, flush: true}", "5: sum.flush has no meaning for method exact"),
 ]
