@@ -14,7 +14,7 @@ from hwsim.resources import MIB, Cost
 from hwsim.spec import Pipeline, Unit, as_yaml
 
 from .dot_unit import DotUnit, beat_layout, result_port_layout
-from .hierarchy.modules import modules
+from .hierarchy import modules
 from .keywords import KEYWORDS
 from .support import supports
 from .widen import widen

@@ -13,6 +13,7 @@ from hwsim.fuzz.settings import counted_settings, settings
 from hwsim.model.support import supports
 
 
+@pytest.mark.quick(cases=1)
 def test_a_unit_depends_on_seed_and_number_alone() -> None:
     assert drawn_unit(5, 3) == drawn_unit(5, 3)
     assert len({str(drawn_unit(seed, number).unit) for seed in (5, 6) for number in (3, 4)}) == 4
