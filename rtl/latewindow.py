@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Module, Mux, Shape, Signal, Value, unsigned
+from amaranth.hdl import Const, Module, Mux, Shape, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import PureInterface
 
@@ -95,7 +95,13 @@ class LateSum(DatapathStep):
             aligned_bits(before.bits, before.fraction_bits, rule.sum_bits) + self.fraction_bits - rule.sum_bits,
             aligned_bits(sig, sig - 1, rule.addend_bits) + self.fraction_bits - rule.addend_bits,
         )
-        self.after = WindowSumRange(bits + 2, self.fraction_bits, max_exp)
+        bits += 2
+        # The least exponent of the result may be far above the window: what is lost then rounds to zero or to one unit.
+        least = n.result.emin + n.bias + self.fraction_bits - (rule.total_bits or 0)
+        self.far = rule.total_bits is not None and least - max_exp[0] > bits - 2
+        if self.far:
+            bits, max_exp = bits + 3, (max_exp[0], max(max_exp[1], least))
+        self.after = WindowSumRange(bits, self.fraction_bits, max_exp)
         kept = {name: shape for name, shape in i.members.items() if name not in ("outer", "window0")}
         super().__init__("late", i, StructLayout({**kept, "window0": self.after.layout}), {"window0"})
 
@@ -119,13 +125,19 @@ class LateSum(DatapathStep):
         bits = self.fraction_bits
         m.d.comb += [
             both.eq((kept_sum << bits - rule.sum_bits) + (kept_addend << bits - rule.addend_bits)),
-            to.total.eq(both if rule.total_bits is None else self._cut(m, both, top, rule.total_bits)),
+            to.total.eq(both),
             to.any.eq(some),
             to.max_exp.eq(top),
         ]
+        if rule.total_bits is not None:
+            total, moved = self._cut(m, both, top, rule.total_bits)
+            m.d.comb += [to.total.eq(total), to.max_exp.eq(top + moved)]
 
-    def _cut(self, m: Module, both: Value, top: Value, total_bits: int) -> Value:
-        """The sum without its bits below so many from its leading one, or from the result's least exponent."""
+    def _cut(self, m: Module, both: Value, top: Value, total_bits: int) -> tuple[Value, Value]:
+        """The sum without its bits below so many from its leading one, or from the result's least exponent.
+
+        Also what its exponent grows by: the places that are lost beyond those that the window has.
+        """
         magnitude = Signal(len(both), name="both_magnitude")
         m.d.comb += magnitude.eq((both ^ both[-1].replicate(len(both))) + both[-1])
         leading = leading_place(m, magnitude)
@@ -135,13 +147,15 @@ class LateSum(DatapathStep):
         place = Signal(range(max(len(both), highest) + 1), name="place")
         over = Signal(signed_shape(-total_bits, max(len(both), highest)), name="over")
         places = Signal(range(len(both) + 2), name="places")
+        most = len(both) - 2 if self.far else len(both) + 1
         m.d.comb += [
             floor.eq(least - top),
             place.eq(Mux(floor > leading, floor, leading)),
             over.eq(place - total_bits),
-            places.eq(Mux((over < 0) | ~both.any(), 0, Mux(over > len(both) + 1, len(both) + 1, over))),
+            places.eq(Mux((over < 0) | ~both.any(), 0, Mux(over > most, most, over))),
         ]
-        return cut(m, both, places, self.rule.lost)
+        moved = Mux((over > most) & both.any(), over - most, 0) if self.far else Const(0)
+        return cut(m, both, places, self.rule.lost), moved
 
 
 class Settle(DatapathStep):

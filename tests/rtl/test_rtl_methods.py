@@ -208,7 +208,7 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
         "if False",
     ),
     "a late addend of zero": (
-        "late-window-total",
+        "late-16",
         latewindow.LateSum.compute,
         "counts = counts | some",
         "counts = counts",
