@@ -24,7 +24,7 @@ from hwsim.cases.sensitive_registers import (
     special_registers,
     tied_registers,
 )
-from hwsim.cases.sensitive_scales import cancelled_maxima, ends_of_scales, highest_shift
+from hwsim.cases.sensitive_scales import cancelled_maxima, ends_of_scales, highest_shift, shifts_of
 from hwsim.cases.solver import Addend, Pair
 from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
@@ -95,7 +95,7 @@ def not_numbers(bench: Bench) -> None:
 
 def zeros_beside(bench: Bench, more: bool = False) -> None:
     """Zeros times numbers of every exponent, in all lanes, beside a term whose last bit a larger max_exp would lose."""
-    least, turn, shifts = bench.palette.exps[0], 0, _shifts(bench)
+    least, turn, shifts = bench.palette.exps[0], 0, shifts_of(bench)
     for exp in (*range(least - 4, least), *sorted(bench.tries)):
         for side in range(2):
             for again in range(ZEROS if more else 1):
@@ -130,23 +130,6 @@ def _zero_times(bench: Bench, side: int, turn: int) -> Pair:
         number = (field << fmt.fraction_bits | bench.rng.randrange(1 << fmt.fraction_bits)) << fmt.padding
         number = min(number, largest)
     return (zero, number) if side == 0 else (number, zero)
-
-
-def _shifts(bench: Bench) -> list[int]:
-    """What scales add to exponents: 0 first, and where any do, what brings each bit of a field to change in between."""
-    beat, exps = bench.filling(()), bench.palette.exps
-    scale = bench.unit.scale
-    if scale is None or scale.at != "product":
-        return [0]
-    middle = 2 + sum(beat.scale_a[:1] + beat.scale_b[:1]) + exps[len(exps) // 2] - exps[0]
-    # What overflows shows a wrong exponent, too; what underflows shows nothing.
-    low, high = bench.result.emin - exps[0] + 5, highest_shift(bench)
-    found = [0]
-    for place in range(5, middle.bit_length() + 1):
-        odd = (2 * round((middle / (1 << place) - 1) / 2) + 1) << place
-        if low <= odd - middle <= high:
-            found.append(odd - middle)
-    return found
 
 
 def _last_bit(bench: Bench, exp: int) -> Addend | None:
@@ -254,7 +237,7 @@ def comparisons(bench: Bench, more: bool = False) -> None:
     """One exponent above all others, from lane to lane, and they all but agree, or begin to differ at any bit."""
     beat = bench.filling(())
     least = 2 + sum(beat.scale_a[:1] + beat.scale_b[:1])
-    pairs_by_shift = {shift: _neighbours(bench.palette.exps, least + shift) for shift in _shifts(bench)}
+    pairs_by_shift = {shift: _neighbours(bench.palette.exps, least + shift) for shift in shifts_of(bench)}
     chosen = {
         (shift, place): _each_bit(bench, some, least + shift)[: TURNS + 1]
         for shift, pairs in pairs_by_shift.items()

@@ -22,6 +22,23 @@ def highest_shift(bench: Bench) -> int:
     return sum(fmt.max_code for fmt in formats) - sum(beat.scale_a[:1] + beat.scale_b[:1])
 
 
+def shifts_of(bench: Bench) -> list[int]:
+    """What scales add to exponents: 0 first, and where any do, what brings each bit of a field to change in between."""
+    beat, exps = bench.filling(()), bench.palette.exps
+    scale = bench.unit.scale
+    if scale is None or scale.at != "product":
+        return [0]
+    middle = 2 + sum(beat.scale_a[:1] + beat.scale_b[:1]) + exps[len(exps) // 2] - exps[0]
+    # What overflows shows a wrong exponent, too; what underflows shows nothing.
+    low, high = bench.result.emin - exps[0] + 5, highest_shift(bench)
+    found = [0]
+    for place in range(5, middle.bit_length() + 1):
+        odd = (2 * round((middle / (1 << place) - 1) / 2) + 1) << place
+        if low <= odd - middle <= high:
+            found.append(odd - middle)
+    return found
+
+
 def ends_of_scales(bench: Bench) -> None:
     """The least and the largest scales, the next to them, and NaN, of either side or both, beside other products."""
     scale = bench.unit.scale

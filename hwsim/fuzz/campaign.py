@@ -19,11 +19,11 @@ from hwsim.fuzz.findingfile import KeptFinding, write_finding
 from hwsim.fuzz.operands import TiledCases
 from hwsim.fuzz.settings import settings
 from hwsim.fuzz.smaller import SimplerFinding, UnitShrinker, failing_again, simplest_case
-from hwsim.fuzz.trial import SIDES, Depth, SideMismatch, Trial
+from hwsim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial
 
 PROGRESS = "progress.jsonl"
 # Sides that take long: every so many-th unit is put through them.
-EVERY = {"own kernel": 16, "Icarus": 16}
+EVERY: dict[Side, int] = {"own kernel": 16, "Icarus": 16}
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class FuzzPlan:
     cases: int
     seed: int
     folder: Path | None = None
-    sides: frozenset[str] = frozenset(SIDES)
+    sides: frozenset[Side] = frozenset(SIDES)
     size: Size = field(default_factory=Size)
 
     @property
@@ -56,10 +56,10 @@ class FuzzedUnit:
 
     number: int
     refused: dict[str, int]
-    lacks: dict[str, str]
-    cases: dict[str, int]
+    lacks: dict[Side, str]
+    cases: dict[Side, int]
     settings: list[tuple[str, str]]
-    found: list[tuple[str, str, str]]
+    found: list[tuple[Side, str, str]]
 
 
 def run(

@@ -24,17 +24,21 @@ class WrongC(RuntimeError):
     """A compiler refused an exported header; the message holds what it said."""
 
 
-def dots_source(plan: UnitInC) -> str:
-    """C with a function `dots` of arrays: codes of a and b (n, k), c (n,), scales (n, k / block), and results (n,)."""
-    u, name = plan.u, plan.prefix
+def dots_signature(plan: UnitInC) -> str:
+    """`dots`, of arrays: codes of a and b (n, k), c (n,), scales (n, k / block), and results (n,)."""
     types = {side: plan.code_types.get(side, "uint8_t") for side in ("a", "b", "scale_a", "scale_b")}
     a, b, scale_a, scale_b = (f"const {kind} *{side}" for side, kind in types.items())
+    return f"void dots({a}, {b}, const uint32_t *c, {scale_a}, {scale_b}, uint64_t n, uint64_t k, uint32_t *out)"
+
+
+def dots_source(plan: UnitInC) -> str:
+    """C with the function `dots`."""
+    u, name = plan.u, plan.prefix
     c = ", c[i]" if u.operands.addend else ""
     scales = ", scale_a + i * (k / {}), scale_b + i * (k / {})".format(*plan.scale_blocks) if u.scale else ""
-    signature = f"void dots({a}, {b}, const uint32_t *c, {scale_a}, {scale_b}, uint64_t n, uint64_t k, uint32_t *out)"
     return f"""#include "{name}.h"
-{signature};
-{signature}
+{dots_signature(plan)};
+{dots_signature(plan)}
 {{
     for (uint64_t i = 0; i < n; ++i)
         out[i] = {name}_dot(a + i * k, b + i * k{c}{scales}, k);

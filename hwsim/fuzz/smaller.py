@@ -6,21 +6,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, assert_never
 
 import numpy as np
 from pydantic import ValidationError
 
-from hwsim.cases.batch import batches
+from hwsim.cases.batch import Batch, batches
 from hwsim.cases.case import Case
 from hwsim.cosim.shrink import Shrinker
 from hwsim.errors import InputError
 from hwsim.fuzz.clanguage import UnitInMachineCode
 from hwsim.fuzz.draw import DrawnUnit
 from hwsim.fuzz.hardware import alone_in_bulk
-from hwsim.fuzz.trial import Depth, SideMismatch, Trial
+from hwsim.fuzz.trial import Depth, Side, SideMismatch, Trial, codes_of_kernel
 from hwsim.kernels import kernel_of
-from hwsim.kernels.tiles import multiply_pairs
 from hwsim.spec import Unit, described, pipeline
 from hwsim.spec.fields import worded
 from hwsim.spec.implementation import steps
@@ -70,7 +70,7 @@ NUMBERS: tuple[Path, ...] = (
 
 @dataclass(frozen=True)
 class SimplerFinding:
-    """What was found, of a simpler unit. depth: with which it is found again."""
+    """What was found, of a simpler unit. tried: how many units were."""
 
     drawn: DrawnUnit
     found: SideMismatch
@@ -107,7 +107,7 @@ def _alike(one: SideMismatch, other: SideMismatch) -> bool:
     return kinds[0] == kinds[1]
 
 
-def failing_again(side: str, cases: int) -> Callable[[DrawnUnit], SideMismatch | None]:
+def failing_again(side: Side, cases: int) -> Callable[[DrawnUnit], SideMismatch | None]:
     """What goes wrong on one side with a unit."""
     depth = Depth(cases, frozenset((side,)))
 
@@ -243,26 +243,23 @@ def simplest_case(drawn: DrawnUnit, found: SideMismatch) -> SideMismatch:
     return found if shrunk is None else replace(found, case=shrunk.case, expected=shrunk.expected, got=shrunk.got)
 
 
-def _asked(drawn: DrawnUnit, side: str) -> Callable[[Sequence[Case]], np.ndarray] | None:
+def _asked(drawn: DrawnUnit, side: Side) -> Callable[[Sequence[Case]], np.ndarray] | None:
     """What a side returns for cases, int64 (cases,); None for one that is not asked for cases alone."""
     unit = drawn.unit
+
+    def of_batches(codes: Callable[[Batch], np.ndarray]) -> Callable[[Sequence[Case]], np.ndarray]:
+        return lambda cases: np.concatenate([codes(one).astype(np.int64) for one in batches(unit, cases)])
+
     match side:
-        case "kernels" | "own kernel":
-            kernel = kernel_of(unit) if side == "own kernel" else kernel_of(unit).general
-
-            def of_kernel(cases: Sequence[Case]) -> np.ndarray:
-                found = []
-                for one in batches(unit, cases):
-                    scales = None if one.scale_a is None or one.scale_b is None else (one.scale_a, one.scale_b)
-                    found.append(multiply_pairs(kernel, one.a, one.b, one.c, scales).astype(np.int64))
-                return np.concatenate(found)
-
-            return of_kernel
+        case "kernels":
+            return of_batches(partial(codes_of_kernel, unit, kernel_of(unit).general))
+        case "own kernel":
+            return of_batches(partial(codes_of_kernel, unit, kernel_of(unit)))
         case "C":
-            library = UnitInMachineCode(unit)
-            return lambda cases: np.concatenate([library.codes(one).astype(np.int64) for one in batches(unit, cases)])
+            return of_batches(UnitInMachineCode(unit).codes)
         case "RTL":
-            trial = Trial(drawn, Depth())
-            return lambda cases: alone_in_bulk(drawn, trial.design, cases)
-        case _:
+            return partial(alone_in_bulk, drawn, Trial(drawn, Depth()).design)
+        case "cases" | "gemm" | "clock" | "Icarus":
             return None
+        case _:
+            assert_never(side)

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,10 +27,12 @@ from hwsim.leftovers import scratch_folder
 from hwsim.model import Definition
 from hwsim.model.clock.support import supports as on_clock
 from hwsim.rtl import supports as in_rtl
-from hwsim.spec import Support
+from hwsim.spec import Support, Unit
 from hwsim.tb.job import SuiteOutcome
 
-SIDES = ("kernels", "own kernel", "gemm", "C", "clock", "RTL", "Icarus")
+# What is compared; `cases` draws the operands.
+Side = Literal["cases", "kernels", "own kernel", "gemm", "C", "clock", "RTL", "Icarus"]
+SIDES: tuple[Side, ...] = ("kernels", "own kernel", "gemm", "C", "clock", "RTL", "Icarus")
 ROWS, COLUMNS = 9, 7  # of a matrix product
 LAST_LINES = 3  # of a traceback
 
@@ -39,11 +41,11 @@ LAST_LINES = 3  # of a traceback
 class SideMismatch:
     """What was wrong on one side.
 
-    side: of `SIDES`, or `cases`, which draws operands. case, expected, got: of a result that differs; None where the
+    case, expected, got: of a result that differs; None where the
     side raised, or where it left the promised cycles. said: what happened, in words.
     """
 
-    side: str
+    side: Side
     said: str
     case: Case | None = None
     expected: int | None = None
@@ -55,13 +57,22 @@ class SideMismatch:
         return self.case is None
 
 
+class SideDifference(NamedTuple):
+    """What differs, of some side: words, and where it is a result the case and both codes."""
+
+    said: str
+    case: Case | None = None
+    expected: int | None = None
+    got: int | None = None
+
+
 @dataclass
 class TrialResult:
     """What came of a unit. cases: results compared, by side. refused: why a side does not have the unit."""
 
     drawn: DrawnUnit
-    cases: dict[str, int] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
+    cases: dict[Side, int] = field(default_factory=dict)
+    refused: dict[Side, str] = field(default_factory=dict)
     found: list[SideMismatch] = field(default_factory=list)
 
 
@@ -70,7 +81,7 @@ class Depth:
     """How much is asked of a unit. cases: at least so many. sides: those that are asked."""
 
     cases: int = 1000
-    sides: frozenset[str] = frozenset(SIDES)
+    sides: frozenset[Side] = frozenset(SIDES)
 
 
 class Trial:
@@ -87,12 +98,13 @@ class Trial:
         """All sides."""
         if not self._tried("cases", lambda: self.cases):
             return self.result
-        steps: dict[str, tuple[Support | None, Callable[[], Iterator[SideMismatch]]]] = {
+        steps: dict[Side, tuple[Support | None, Callable[[], Iterator[SideDifference]]]] = {
             "kernels": (in_kernels(self.unit), self._kernels),
             "own kernel": (in_kernels(self.unit), partial(self._all_cases, lambda: self._of_kernel(self.kernel))),
             "gemm": (in_kernels(self.unit), self._gemm),
             "C": (in_c(self.unit), partial(self._all_cases, self._of_c)),
-            "clock": (on_clock(self.unit), self._clock),
+            # The ports that it is recorded at are the RTL's.
+            "clock": (on_clock(self.unit) and in_rtl(self.unit), self._clock),
             "RTL": (in_rtl(self.unit), self._rtl),
             "Icarus": (in_rtl(self.unit), self._icarus),
         }
@@ -106,20 +118,21 @@ class Trial:
                 break
         return self.result
 
-    def _ask(self, side: str, ask: Callable[[], Iterator[SideMismatch]]) -> None:
+    def _ask(self, side: Side, ask: Callable[[], Iterator[SideDifference]]) -> None:
         self.result.cases[side] = self._count(side)
         for one in ask():
-            self.result.found.append(SideMismatch(side, one.said, one.case, one.expected, one.got))
+            self.result.found.append(SideMismatch(side, *one))
             return
 
-    def _count(self, side: str) -> int:
+    def _count(self, side: Side) -> int:
         """Results that a side is asked for."""
         if side == "gemm":
-            return ROWS * COLUMNS
+            rows, columns = (min(len(self.cases.slots[0]), most) for most in (ROWS, COLUMNS))
+            return rows * columns if self._fits_kernel else 0
         few = side in ("kernels", "clock", "Icarus")
         return len(self.first) if few else sum(map(len, self.cases.slots))
 
-    def _tried(self, side: str, action: Callable[[], object]) -> bool:
+    def _tried(self, side: Side, action: Callable[[], object]) -> bool:
         """Whether something raised nothing."""
         try:
             action()
@@ -145,6 +158,11 @@ class Trial:
         """The kernel with code of its own."""
         return kernel_of(self.unit)
 
+    @property
+    def _fits_kernel(self) -> bool:
+        """Whether the cases of the matrix product are no longer than a kernel takes."""
+        return bool(self.cases.slots[0].a.shape[1] <= self.kernel.longest)
+
     @cached_property
     def definition(self) -> Definition:
         """The model."""
@@ -165,36 +183,29 @@ class Trial:
         """What is expected of each slot, a code for each tile: from kernels, or where they lack the unit the model."""
         if in_kernels(self.unit):
             return self._of_kernel(self.kernel.general)
-        return [np.array([dot(self.definition, case).code for case in batch.cases()]) for batch in self.cases.slots]
+        return [codes_of_model(self.unit, batch) for batch in self.cases.slots]
 
-    def _of_kernel(self, kernel: AnyKernel, of: Sequence[Batch] | None = None) -> list[Codes]:
-        found = []
-        for batch in of or self.cases.slots:
-            if batch.a.shape[1] > kernel.longest:
-                found.append(np.array([dot(self.definition, case).code for case in batch.cases()]))
-                continue
-            scales = None if batch.scale_a is None or batch.scale_b is None else (batch.scale_a, batch.scale_b)
-            found.append(multiply_pairs(kernel, batch.a, batch.b, batch.c, scales).astype(np.int64))
-        return found
+    def _of_kernel(self, kernel: AnyKernel) -> list[Codes]:
+        return [codes_of_kernel(self.unit, kernel, batch) for batch in self.cases.slots]
 
     def _of_c(self) -> list[Codes]:
         library = UnitInMachineCode(self.unit)
         return [library.codes(batch).astype(np.int64) for batch in self.cases.slots]
 
-    def _kernels(self) -> Iterator[SideMismatch]:
+    def _kernels(self) -> Iterator[SideDifference]:
         """Kernels against the model, which is slow: the first tile."""
         for slot, (case, want) in enumerate(zip(self.first, self.model_first, strict=True)):
             got = int(self.expected[slot][0])
             if got != want:
-                yield SideMismatch("", "another result", case, want, got)
+                yield SideDifference("another result", case, want, got)
 
-    def _all_cases(self, ask: Callable[[], Sequence[Codes]]) -> Iterator[SideMismatch]:
+    def _all_cases(self, ask: Callable[[], Sequence[Codes]]) -> Iterator[SideDifference]:
         """All results of a side."""
         got = ask()
         for batch, want, have in zip(self.cases.slots, self.expected, got, strict=True):
             yield from _differing(batch, want, have)
 
-    def _gemm(self) -> Iterator[SideMismatch]:
+    def _gemm(self) -> Iterator[SideDifference]:
         """A matrix product of the first slot's rows and columns, against dot products of each pair."""
         unit, batch = self.unit, self.cases.slots[0]
         m, n = min(len(batch), ROWS), min(len(batch), COLUMNS)
@@ -208,9 +219,9 @@ class Trial:
             scale_a, scale_b = batch.scale_a[: -(-m // of_rows)], batch.scale_b[: -(-n // of_columns)]
             sides = scale_a, scale_b.T
             cases = replace(cases, scale_a=scale_a[rows // of_rows], scale_b=scale_b[columns // of_columns])
-        if cases.a.shape[1] > self.kernel.longest:
+        if not self._fits_kernel:
             return
-        (want,) = self._of_kernel(self.kernel.general, [cases])
+        want = codes_of_kernel(unit, self.kernel.general, cases)
         got = np.empty((m, n), container_dtype(unit.output))
         operands = ProductOperands(unit, batch.a[:m], batch.b[:n].T, c, *sides)
         multiply(self.kernel.general, operands, got, lambda _: None, 1)
@@ -226,33 +237,45 @@ class Trial:
         """The first tile on the cycle-level model."""
         return RecordedTile(self.drawn, self.design, self.first)
 
-    def _clock(self) -> Iterator[SideMismatch]:
-        if not in_rtl(self.unit):
-            return
+    def _clock(self) -> Iterator[SideDifference]:
         for case, want, got in zip(self.first, self.model_first, self.recorded.codes.tolist(), strict=True):
             if want != got:
-                yield SideMismatch("", "another result", case, want, got)
+                yield SideDifference("another result", case, want, got)
 
-    def _rtl(self) -> Iterator[SideMismatch]:
+    def _rtl(self) -> Iterator[SideDifference]:
         expected = [np.array([codes[tile] for codes in self.expected]) for tile in range(self.cases.tiles)]
         outcome = played_in_bulk(self.recorded, self.cases, expected)
         yield from self._of_outcome(outcome)
 
-    def _icarus(self) -> Iterator[SideMismatch]:
+    def _icarus(self) -> Iterator[SideDifference]:
         with scratch_folder() as folder:
             yield from self._of_outcome(played_on_icarus(self.recorded, folder / "job", self.drawn.seed))
 
-    def _of_outcome(self, outcome: SuiteOutcome) -> Iterator[SideMismatch]:
+    def _of_outcome(self, outcome: SuiteOutcome) -> Iterator[SideDifference]:
         owners = self.recorded.play.owners
         for one in outcome.mismatches:
             if one.kind != "result":
-                yield SideMismatch("", f"{one.kind} in cycle {one.cycle}: {one.got}, expected {one.expected}")
+                yield SideDifference(f"{one.kind} in cycle {one.cycle}: {one.got}, expected {one.expected}")
                 return
             tile, place = divmod(one.index, len(owners))
             case = self.cases.slots[owners[place]].case(tile)
-            yield SideMismatch("", "another result", case, int(one.expected), int(one.got))
+            yield SideDifference("another result", case, int(one.expected), int(one.got))
 
 
-def _differing(batch: Batch, want: Codes, got: Codes) -> Iterator[SideMismatch]:
+def codes_of_model(unit: Unit, batch: Batch) -> Codes:
+    """The model's results: (cases,)."""
+    definition = Definition(unit)
+    return np.array([dot(definition, case).code for case in batch.cases()], np.int64)
+
+
+def codes_of_kernel(unit: Unit, kernel: AnyKernel, batch: Batch) -> Codes:
+    """A kernel's results, or the model's of cases that are longer than it takes: (cases,)."""
+    if batch.a.shape[1] > kernel.longest:
+        return codes_of_model(unit, batch)
+    scales = None if batch.scale_a is None or batch.scale_b is None else (batch.scale_a, batch.scale_b)
+    return multiply_pairs(kernel, batch.a, batch.b, batch.c, scales).astype(np.int64)
+
+
+def _differing(batch: Batch, want: Codes, got: Codes) -> Iterator[SideDifference]:
     for at in np.flatnonzero(want != got).tolist():
-        yield SideMismatch("", "another result", batch.case(at), int(want[at]), int(got[at]))
+        yield SideDifference("another result", batch.case(at), int(want[at]), int(got[at]))

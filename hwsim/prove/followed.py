@@ -85,11 +85,12 @@ class Control:
         self.chosen = constant("chosen", width(self.context))
         self.exists = below(*(self._wide(term) for term in (self.chosen, self.pipeline.contexts)))
         self.comes = both(self.accept, same(self.context, self.chosen))
-        self.c = value(0, 1)
         if unit.promotion is not None and unit.operands.addend is not None:
             code = field_of(payload, beat, "c")
             padding = as_float(unit.operands.addend).padding
             self.c = part(code, padding, width(code) - padding)
+        elif unit.promotion is not None:
+            self.c = value(0, flight_layout(unit, self.pipeline)["c"].width)  # the register begins with zero
 
     def _wide(self, term: Term | int) -> Term:
         bits = self.pipeline.context_bits + 1

@@ -7,8 +7,9 @@ is shown by the solver for all other terms at once, a step each: the sum between
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import count, takewhile
 from typing import Any
 
 from hwsim.prove.btor import Circuit
@@ -16,7 +17,7 @@ from hwsim.prove.circuits import connected, fixed
 from hwsim.prove.logic import Term, ask, both, constant, either, implies, is_one, negated, same, value, width
 from hwsim.prove.relations import SPECIAL, exactly, holds
 from hwsim.prove.symbolic import Integer
-from hwsim.qualify.relations import Relations
+from hwsim.qualify.relations import Relations, aligned
 
 Pairs = Mapping[str, tuple[Term, Term]]
 
@@ -24,12 +25,8 @@ Pairs = Mapping[str, tuple[Term, Term]]
 LANE, ADDEND = "o__terms__0__", "o__addend__"
 
 
-class Leaks:
-    """What a term of zero may seem to be. seconds: for each question to the solver."""
-
-    def __init__(self, relations: Relations, seconds: float = 20.0):
-        self.relations, self.seconds = relations, seconds
-        self.n, self.parts = relations.n, relations.parts
+class Leaks(Relations):
+    """What holds before each part, and what a term of zero may seem to be."""
 
     def same_numbers(self, pairs: Pairs) -> Term:
         """That two sets of terms, port by port, are the same, or differ in what one term of zero seems to be."""
@@ -70,36 +67,34 @@ class Leaks:
     @cached_property
     def near_below(self) -> int:
         """The largest power of two that the exponent of a product of zero may be, not far above others'; 0 for none."""
-        found, exp = 0, 1
-        while exp < min(self.relations.least_addend, self.n.product_most) and self._near > 0:
-            if not (self._raises_only(exp) and self._leaves_nothing(exp) and self._exact(exp, self._near)):
-                break
-            found, exp = exp, 2 * exp
-        return found
+        if self._near <= 0 or not self.zero_is_zero:  # without a product there is nothing to be near to
+            return 0
+
+        def may_be(exp: int) -> bool:
+            below = exp < self._least_addend
+            return below and self._raises_only(exp) and self._leaves_nothing(exp) and self._exact(exp, self._near)
+
+        return self._largest(may_be)
+
+    def _largest(self, may_be: Callable[[int], bool]) -> int:
+        """The largest power of two, of a product's exponents, up to which all powers may be; 0 for none."""
+        powers = takewhile(lambda exp: exp <= self.n.product_most, (1 << place for place in count()))
+        return max(takewhile(may_be, powers), default=0)
 
     def _zero_exp(self, like: Term) -> Term:
-        return value(self.relations.exp_of_zero, width(like))
-
-    def _proved(self, claim: Term, known: tuple[Term, ...]) -> bool:
-        return ask(claim, known, self.seconds).word == "proved"
+        return value(self.exp_of_zero, width(like))
 
     # A product of zero with an exponent.
 
     @cached_property
     def products_below(self) -> int:
         """The largest power of two that a product of zero may have as its exponent, and any below it; 0 for none."""
-        found, exp = 0, 1
-        while exp <= self.raised_to and self._raises_only(exp) and self._leaves_nothing(exp):
-            found, exp = exp, 2 * exp
-        return found
+        return self._largest(lambda exp: exp <= self.raised_to and self._raises_only(exp) and self._leaves_nothing(exp))
 
     @cached_property
     def raised_to(self) -> int:
         """The largest power of two that max_exp may be instead of any number below it; 0 for none."""
-        found, exp = 0, 1
-        while exp <= self.n.product_most and (self._exact(exp) or self._all_vanish(exp)):
-            found, exp = exp, 2 * exp
-        return found
+        return self._largest(lambda exp: self._exact(exp) or self._all_vanish(exp))
 
     def same_maximum(self, changed: Mapping[str, Term], plain: Mapping[str, Term]) -> Term:
         """That max_exp is raised to no more than that."""
@@ -115,10 +110,10 @@ class Leaks:
         quiet = fixed(circuit, {"i__terms__0__exp": value(0, width(port))})
         exp = Integer.unsigned(port)
         before, after = (self._max_exp(one.outputs, "o__max_exp") for one in (quiet, circuit))
-        known = [self.relations.is_term(circuit.inputs, lane) for lane in range(1, self.n.lanes)]
+        known = [self._is_term(circuit.inputs, lane, "i") for lane in range(1, self.n.lanes)]
         raised = both(holds(before < exp), holds(after == exp))
-        others = (*known, *self.relations.addend_known(circuit.inputs))
-        return self._proved(either(holds(after == before), raised), (exactly(exp, 1, most), *others))
+        others = (*known, *self._addend_known(circuit.inputs))
+        return _proved(either(holds(after == before), raised), (exactly(exp, 1, most), *others))
 
     def _leaves_nothing(self, most: int) -> bool:
         """Aligned it is zero."""
@@ -126,7 +121,7 @@ class Leaks:
         quiet = fixed(self.parts.align, {"i__terms__0__sig": value(0, width(ports["i__terms__0__sig"]))})
         exp, max_exp = Integer.unsigned(ports["i__terms__0__exp"]), self._max_exp(ports, "i__max_exp")
         known = exactly(exp, 0, most), exactly(max_exp, *self.n.max_exp), either(holds(exp == 0), holds(exp <= max_exp))
-        return self._proved(holds(self._aligned(quiet, 0) == 0), known)
+        return _proved(holds(aligned(quiet.outputs, "o", 0) == 0), known)
 
     def _exact(self, most: int, near: int | None = None) -> bool:
         """Below a larger max_exp terms lose nothing, and the code is the same. near: how much larger, where not any."""
@@ -134,29 +129,29 @@ class Leaks:
         ports, top = align.inputs, constant("leak: max_exp", width(align.inputs["i__max_exp"]))
         after = fixed(align, {"i__max_exp": top})
         before, raised = self._max_exp(ports, "i__max_exp"), self._max_exp({"": top}, "")
-        far = most - low if near is None else near
+        most_apart = most - low if near is None else near
         known = (
             exactly(before, low, most - 1),
             exactly(raised, low + 1, most),
             holds(before < raised),
-            holds(raised - before <= far),
+            holds(raised - before <= most_apart),
         )
         product = Integer.unsigned(ports["i__terms__0__exp"])
-        _, exp, sig = self.relations.addend_fields(ports)
+        _, exp, sig = self._addend_fields(ports, "i")
         limits = {
             0: (
-                self.relations.is_term(ports, 0),
-                either(holds(product == 0), both(holds(product <= before), holds(raised <= product + far))),
+                self._is_term(ports, 0, "i"),
+                either(holds(product == 0), both(holds(product <= before), holds(raised <= product + most_apart))),
             ),
             self.n.lanes: (
-                *self.relations.addend_known(ports), either(holds(sig == 0), holds(exp <= before)),
+                *self._addend_known(ports), either(holds(sig == 0), holds(exp <= before)),
             ),
         }  # fmt: skip
-        steps = [(holds(raised - before == distance), distance) for distance in range(1, far + 1)]
+        steps = [(holds(raised - before == distance), distance) for distance in range(1, most_apart + 1)]
         for lane, limit in limits.items():
-            one, two = self._aligned(align, lane), self._aligned(after, lane)
+            one, two = (aligned(each.outputs, "o", lane) for each in (align, after))
             exact = both(*(implies(far, holds(one == two * (1 << distance))) for far, distance in steps))
-            if not self._proved(exact, (*known, *limit)):
+            if not _proved(exact, (*known, *limit)):
                 return False
         return self._rounds_alike(top, known, steps)
 
@@ -170,23 +165,22 @@ class Leaks:
         align = self.parts.align.inputs["i__max_exp"]
         before = fixed(circuit, {"i__max_exp": align})
         is_same = both(*(implies(far, holds(one == two * (1 << distance))) for far, distance in steps))
-        bound = holds(abs(one) <= self.relations.total_most)
-        return self._proved(_alike(before, after), (*known, is_same, bound))
+        bound = holds(abs(one) <= self._total_most)
+        return _proved(_alike(before, after), (*known, is_same, bound))
 
     def _all_vanish(self, most: int) -> bool:
         """No addend is so small but zero, and what is below that exponent gives the same code, whatever it is."""
-        if self.relations.least_addend <= most:
+        if self._least_addend <= most:
             return False
         circuit = self._without_flags
         ports = circuit.inputs
         total, top = (constant(f"leak: {name}", width(ports[f"i__{name}"])) for name in ("total", "max_exp"))
         after = fixed(circuit, {"i__total": total, "i__max_exp": top})
         known = [
-            exactly(Integer.signed(one), -self.relations.total_most, self.relations.total_most)
-            for one in (ports["i__total"], total)
+            exactly(Integer.signed(one), -self._total_most, self._total_most) for one in (ports["i__total"], total)
         ]
         known += [exactly(self._max_exp({"": one}, ""), self.n.max_exp[0], most) for one in (ports["i__max_exp"], top)]
-        return self._proved(_alike(circuit, after), tuple(known))
+        return _proved(_alike(circuit, after), tuple(known))
 
     # An addend of zero with a significand.
 
@@ -201,24 +195,21 @@ class Leaks:
         hidden = holds(sig == 1 << self.n.addend_fraction_bits)
         return both(same(exp, self._zero_exp(exp)), hidden, negated(is_one(ports["i__addend__sign"])))
 
-    def _without_addend(self, circuit: Circuit) -> Circuit:
-        return fixed(circuit, {"i__addend__sig": value(0, width(circuit.inputs["i__addend__sig"]))})
-
     def _never_largest(self) -> bool:
         """Beside a product max_exp is that of products."""
         circuit = self.parts.maximum
         exps = [Integer.unsigned(circuit.inputs[f"i__terms__{lane}__exp"]) for lane in range(self.n.lanes)]
-        known = [self.relations.is_term(circuit.inputs, lane) for lane in range(self.n.lanes)]
+        known = [self._is_term(circuit.inputs, lane, "i") for lane in range(self.n.lanes)]
         some = either(*(holds(exp != 0) for exp in exps))
         equal = same(circuit.outputs["o__max_exp"], self._without_addend(circuit).outputs["o__max_exp"])
-        return self._proved(equal, (*known, some, self._hidden_bit(circuit.inputs)))
+        return _proved(equal, (*known, some, self._hidden_bit(circuit.inputs)))
 
     def _is_shifted_out(self) -> bool:
         """Below a product's exponent nothing of it is left."""
         circuit = self.parts.align
         max_exp = self._max_exp(circuit.inputs, "i__max_exp")
         known = exactly(max_exp, self.n.product_least, self.n.max_exp[1]), self._hidden_bit(circuit.inputs)
-        return self._proved(holds(self._aligned(circuit, self.n.lanes) == 0), known)
+        return _proved(holds(aligned(circuit.outputs, "o", self.n.lanes) == 0), known)
 
     def _is_zero_alone(self) -> bool:
         """Without a product the result is that of an addend of zero."""
@@ -229,7 +220,7 @@ class Leaks:
             if "special" in port or ("terms" in port and not port.endswith("sign"))
         }
         alone = fixed(circuit, quiet)
-        return self._proved(_alike(alone, self._without_addend(alone)), (self._hidden_bit(circuit.inputs),))
+        return _proved(_alike(alone, self._without_addend(alone)), (self._hidden_bit(circuit.inputs),))
 
     # What both need.
 
@@ -237,12 +228,20 @@ class Leaks:
     def _without_flags(self) -> Circuit:
         return fixed(self.parts.round, {f"i__special__{flag}": value(0, 1) for flag in SPECIAL})
 
-    def _max_exp(self, ports: Mapping[str, Term], name: str) -> Any:
-        return self.relations.max_exp(ports, name)
+    @property
+    def _total_most(self) -> int:
+        """What no total is beyond."""
+        return self.n.lanes * self._most_in_window + self._addend_bound
 
-    def _aligned(self, circuit: Circuit, lane: int) -> Any:
-        ones, carry = (circuit.outputs[f"o__aligned__{lane}__{field}"] for field in ("ones", "carry"))
-        return Integer.signed(ones) + Integer.unsigned(carry)
+    @property
+    def _least_addend(self) -> int:
+        """The least exponent of an addend other than zero."""
+        least = self._partial_exps[0]
+        return max(least, self.exp_of_zero) if self._above_zero in self._addend_facts else least
+
+
+def _proved(claim: Term, known: Sequence[Term]) -> bool:
+    return ask(claim, known).word == "proved"
 
 
 def _alike(one: Circuit, two: Circuit) -> Term:

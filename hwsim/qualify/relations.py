@@ -104,7 +104,7 @@ class Relations(AlignedClaims):
     def _terms(self, part: str) -> list[Term]:
         """Products, of zero or not, and the addend."""
         ports = getattr(self.parts, part).inputs
-        return [*(self.is_term(ports, lane) for lane in range(self.n.lanes)), *self.addend_known(ports)]
+        return [*(self._is_term(ports, lane, "i") for lane in range(self.n.lanes)), *self._addend_known(ports)]
 
     @cached_property
     def _addend_facts(self) -> list[Callable[[Any, Any], Term]]:
@@ -135,35 +135,10 @@ class Relations(AlignedClaims):
         few = [(at, (1 << first + bits - at) - 1) for at in range(first, first + bits)]
         return both(*(implies(holds(exp == at), holds(sig & below == 0)) for at, below in few))
 
-    # What a term of zero may seem to be (`hwsim.qualify.leaks`) depends on this.
-
-    def is_term(self, ports: Mapping[str, Term], lane: int) -> Term:
-        """What a product is that a part takes."""
-        return self._is_term(ports, lane, "i")
-
-    def addend_fields(self, ports: Mapping[str, Term]) -> tuple[Any, Any, Any]:
-        """The sign, exponent and significand of the addend that a part takes."""
-        return self._addend_fields(ports, "i")
-
-    def addend_known(self, ports: Mapping[str, Term]) -> list[Term]:
+    def _addend_known(self, ports: Mapping[str, Term]) -> list[Term]:
         """What an addend is that a part takes."""
         _, exp, sig = self._addend_fields(ports, "i")
         return [*(fact(exp, sig) for fact in self._addend_facts), exactly(exp, *self.n.addend_exp)]
-
-    def max_exp(self, ports: Mapping[str, Term], name: str) -> Any:
-        """max_exp as a number."""
-        return self._max_exp(ports, name)
-
-    @property
-    def least_addend(self) -> int:
-        """The least exponent of an addend other than zero."""
-        least = self._partial_exps[0]
-        return max(least, self.exp_of_zero) if self._above_zero in self._addend_facts else least
-
-    @property
-    def total_most(self) -> int:
-        """What no total is beyond."""
-        return self.n.lanes * self._most_in_window + self._addend_bound
 
     @cached_property
     def exp_of_zero(self) -> int:
@@ -188,10 +163,8 @@ class Relations(AlignedClaims):
         circuit = self.parts.align
         quiet = {f"i__terms__{lane}__{one}": 0 for lane in range(self.n.lanes) for one in ("exp", "sig")}
         zero = {port: value(0, width(circuit.inputs[port])) for port in (*quiet, "i__addend__sig")}
-        outputs, zeros = fixed(circuit, zero).outputs, list[Term]()
-        for lane in range(self.n.lanes + 1):
-            ones, carry = (outputs[f"o__aligned__{lane}__{field}"] for field in ("ones", "carry"))
-            zeros.append(holds(Integer.signed(ones) + Integer.unsigned(carry) == 0))
+        outputs = fixed(circuit, zero).outputs
+        zeros = [holds(aligned(outputs, "o", lane) == 0) for lane in range(self.n.lanes + 1)]
         return all(ask(one).word == "proved" for one in (*zeros, self._same_of_zero))
 
     @cached_property
@@ -280,20 +253,24 @@ class Relations(AlignedClaims):
         found = self._max_exp(self.parts.maximum.outputs, "o__max_exp")
         return ask(self._of_terms(found), self._terms("maximum")).word == "proved"
 
+    def _without_addend(self, circuit: Circuit) -> Circuit:
+        """A part that takes terms, with an addend of zero."""
+        return fixed(circuit, {"i__addend__sig": value(0, width(circuit.inputs["i__addend__sig"]))})
+
+    def _known_of_products(self, known: Callable[[Any], Any]) -> bool:
+        """Whether something holds of max_exp where the addend is zero."""
+        max_exp = self._max_exp(self._without_addend(self.parts.maximum).outputs, "o__max_exp")
+        return ask(holds(known(max_exp)), self._terms("maximum")).word == "proved"
+
     @cached_property
     def _zero_does_not_count(self) -> bool:
         """Whether max_exp is that of products, where the addend is zero."""
-        circuit = self.parts.maximum
-        zero = fixed(circuit, {"i__addend__sig": value(0, width(circuit.inputs["i__addend__sig"]))})
-        return ask(holds(self._max_exp(zero.outputs, "o__max_exp") >= 0), self._terms("maximum")).word == "proved"
+        return self._known_of_products(lambda max_exp: max_exp >= 0)
 
     @cached_property
     def _products_alone(self) -> bool:
         """Whether max_exp is at most a product's, where the addend is zero."""
-        circuit = self.parts.maximum
-        zero = fixed(circuit, {"i__addend__sig": value(0, width(circuit.inputs["i__addend__sig"]))})
-        most = holds(self._max_exp(zero.outputs, "o__max_exp") <= self.n.product_most)
-        return ask(most, self._terms("maximum")).word == "proved"
+        return self._known_of_products(lambda max_exp: max_exp <= self.n.product_most)
 
     def _before_sum_of_terms(self) -> list[Term]:
         ports, n, found = self.parts.sum.inputs, self.n, []
@@ -330,6 +307,12 @@ class Relations(AlignedClaims):
         size = ite(Truth(negative), -infinity.total, infinity.total)
         numbers = both(holds(total == size), holds(max_exp == infinity.exp))
         return both(negated(both(positive, negative)), implies(alone, numbers))
+
+
+def aligned(ports: Mapping[str, Term], prefix: str, lane: int) -> Any:
+    """A term in the window, of a lane or, behind all lanes, the addend."""
+    ones, carry = (ports[f"{prefix}__aligned__{lane}__{field}"] for field in ("ones", "carry"))
+    return Integer.signed(ones) + Integer.unsigned(carry)
 
 
 def _number(term: Term) -> int:

@@ -31,7 +31,7 @@ from hwsim.qualify.adder_relations import AdderRelations
 from hwsim.qualify.leaks import Leaks
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.netlist import BTOR, SELECT, Netlist, written
-from hwsim.qualify.relations import ADDER_PARTS, PARTS, Relation, Relations
+from hwsim.qualify.relations import ADDER_PARTS, PARTS, Relation
 from hwsim.rtl.numbers import as_float
 from hwsim.spec import Unit
 
@@ -90,12 +90,8 @@ class MutatedSteps:
         return {name: circuit for name, circuit in self.plain.items() if name.startswith("promote")}
 
     @cached_property
-    def _relations(self) -> Relations:
-        return Relations(self.unit, self.datapath)
-
-    @cached_property
-    def _leaks(self) -> Leaks:
-        return Leaks(self._relations)
+    def _relations(self) -> Leaks:
+        return Leaks(self.unit, self.datapath)
 
     @cached_property
     def relations(self) -> dict[str, Relation]:
@@ -140,11 +136,11 @@ class MutatedSteps:
             if found.word != "proved":
                 return found
         if name == "products":
-            numbers = self._leaks.same_numbers(pairs)
+            numbers = self._relations.same_numbers(pairs)
         else:
             numbers = both(*(same(*pair) for port, pair in pairs.items() if "special" not in port))
         if name == "maximum":
-            raised = self._leaks.same_maximum(changed.outputs, plain.outputs)
+            raised = self._relations.same_maximum(changed.outputs, plain.outputs)
             others = [same(*pair) for port, pair in pairs.items() if "special" not in port and "max_exp" not in port]
             numbers = either(numbers, self._relations.nothing_to_add(changed.outputs), both(raised, *others))
         if silent:
@@ -193,16 +189,16 @@ class MutatedSteps:
         if part == "round" and promotion is not None:
             return taken_over
         # The result of what is said to be NaN is the unit's own, or any.
-        nans = is_one(plain["o__nan"]), is_one(changed["o__nan"])
+        nan, other_nan = is_one(plain["o__nan"]), is_one(changed["o__nan"])
         own = value(self.unit.nan >> fmt.padding, width(code))
-        as_result = (
-            either(both(*nans), negated(both(nans[0], negated(nans[1]))), same(other, own)),
-            either(both(*nans), negated(both(nans[1], negated(nans[0]))), same(code, own)),
-            either(*nans, both_same),
+        as_result = both(
+            implies(both(nan, negated(other_nan)), same(other, own)),
+            implies(both(negated(nan), other_nan), same(code, own)),
+            implies(negated(either(nan, other_nan)), both_same),
         )
-        if self.unit.result.nan == "any" and fmt.nan == "ieee":
-            return both(taken_over, either(both_nan, both(*as_result)))
-        return both(taken_over, *as_result)
+        if self.unit.result.nan == "any":
+            as_result = either(both_nan, as_result)
+        return both(taken_over, as_result)
 
 
 def _is_nan(fmt: FloatFormat, code: Term) -> Term:

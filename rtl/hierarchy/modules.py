@@ -39,11 +39,10 @@ def modules(component: Component, top: str) -> Modules:
         settle_nets(module)
         found = write_module(design, module, written)
         if found.body not in unique:
+            unique[found.body] = found
             found.name = _name(path, top, taken)
             taken.add(found.name)
-            unique[found.body] = found
             found.body = _comment(words.get(path, "")) + f"module {found.name} {found.body}"
-            unique[found.body] = found
             written[path] = found
         else:
             written[path] = unique[found.body]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from hwsim.c import UnitInC
+from hwsim.fuzz.clanguage import dots_signature, dots_source
 
 
 def shim(plan: UnitInC) -> str:
     """Functions `dots`, `stages` and `takes`, of C and of C++."""
     u, name, fill = plan.u, plan.prefix, plan.u.instruction.fill
     types = {side: plan.code_types.get(side, "uint8_t") for side in ("a", "b", "scale_a", "scale_b")}
-    pointers = [f"const {types[side]} *{side}" for side in types]
-    operands = ", ".join([*pointers[:2], "{}", *pointers[2:]])
-    scales = ", scale_a + i * (k / {}), scale_b + i * (k / {})".format(*plan.scale_blocks) if u.scale else ""
-    c = ", c[i]" if u.operands.addend else ""
+    a, b, *scales = (f"const {types[side]} *{side}" for side in types)
+    operands = ", ".join([a, b, "uint32_t c", *scales])
     signatures = [
-        f"void dots({operands.format('const uint32_t *c')}, uint64_t n, uint64_t k, uint32_t *out)",
-        f"int64_t stages({operands.format('uint32_t c')}, uint64_t k, int64_t *out)",
+        dots_signature(plan),
+        f"int64_t stages({operands}, uint64_t k, int64_t *out)",
         "int takes(uint64_t k)",
     ]
     return f"""#include "{name}.h"
@@ -34,15 +33,7 @@ extern "C" {{
     return {name}_takes(k);
 }}
 
-{signatures[0]}
-{{
-    for (uint64_t i = 0; i < n; ++i)
-        out[i] = {name}_dot(a + i * k, b + i * k{c}{scales}, k);
-    (void)c;
-    (void)scale_a;
-    (void)scale_b;
-}}
-
+{dots_source(plan)}
 {_put_integer(plan)}
 static int64_t *put_group(int64_t *at, const {name}_stages *s)
 {{

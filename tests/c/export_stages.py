@@ -28,9 +28,10 @@ def differences(library: Library, case: Case) -> list[str]:
             (unit.scale.a, unit.scale.b), plan.scale_blocks, (case.scale_a, case.scale_b), strict=True
         ):
             scales.append([codes[i // length] for i in range(len(case.a))] + [one_code(side.format)] * fill)
-    made = definition_of(unit).dot([*case.a, *[0] * fill], [*case.b, *[0] * fill], case.c, *scales)
+    definition = definition_of(unit)
+    made = definition.dot([*case.a, *[0] * fill], [*case.b, *[0] * fill], case.c, *scales)
     rows, found = library.stages(case.a, case.b, case.c, case.scale_a, case.scale_b), []
-    result = case.c
+    result = definition._input(case.c)
     for index, group in enumerate(made.groups):
         found += [f"group {index}: {text}" for text in _group(plan, group, rows)]
         if index in made.promotions:

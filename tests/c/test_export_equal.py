@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 from built_presets import one_of_each
 from c.export_library import C99, CPP17, Library, syntax
-from c.export_random_units import drawn_cases, drawn_units
 from c.export_stages import differences
 from model.model_units import NAMES, Case, cases, run
 from odd_units import ODD, unit
 
 from hwsim.c import HEADER, UnitInC, render, supports
+from hwsim.fuzz.draw import drawn_unit
+from hwsim.fuzz.operands import tiled_cases
 from hwsim.spec import as_yaml, load_unit, presets
 
 PROFILES = 7  # of random operands
@@ -77,11 +78,13 @@ def test_clang_makes_the_same_of_it(name: str, clang: None, tmp_path: Path) -> N
 
 
 def assert_drawn_units_are_equal(count: int, seed: int, folder: Path) -> None:
-    random = np.random.default_rng(seed)
-    for index, drawn in enumerate(drawn_units(count, seed)):
-        library = Library(drawn, folder / str(index), flags=("-O0", *C99))
-        for case in drawn_cases(drawn, 24, random):
-            assert differences(library, case) == [], f"{as_yaml(drawn)}\n{case}"
+    """All stages; `hwsim fuzz` compares results."""
+    drawn = (drawn_unit(seed, number).unit for number in itertools.count())
+    for index, one in enumerate(itertools.islice((one for one in drawn if supports(one)), count)):
+        library = Library(one, folder / str(index), flags=("-O0", *C99))
+        for case in tiled_cases(one, 1, seed).tile(0):
+            given = Case(*map(list, (case.a, case.b)), case.c, *map(list, (case.scale_a, case.scale_b)))
+            assert differences(library, given) == [], f"{as_yaml(one)}\n{case}"
 
 
 def test_units_drawn_from_the_whole_schema(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ OWN = {  # no user's files
     "hwsim/cli/vectors.py": "opens a device",
     "hwsim/cli/examination/programs.py": "another program's header, for its version",
     "hwsim/compiled.py": "the cache of kernels; tests/test_compiled.py damages it",
-    "hwsim/fuzz/campaign.py": "its own progress; tests/fuzzing damages it",
+    "hwsim/fuzz/campaign.py": "its own progress; tests/random_units damages it",
     "hwsim/fuzz/clanguage.py": "a compiler's log",
     "hwsim/cosim/assertions.py": "the package's own Verilog",
     "hwsim/cosim/build.py": "the cache of simulators and their sources; tests/cosim/test_cosim_build.py damages it",

@@ -36,6 +36,7 @@ UNITS: dict[str, tuple[Unit, Pipeline]] = {
         pipeline(of_lanes(DEEPSEEK, FEW), cuts=("promote.sum",), contexts=3),
     ),
     "promoted at every group": (odd("tiny-promoted"), pipeline(odd("tiny-promoted"), contexts=5)),
+    "promoted without an addend": (odd("promoted-bare"), pipeline(odd("promoted-bare"), cuts=("round",))),
 }
 
 
@@ -45,7 +46,7 @@ def answers(unit: Unit, built: Pipeline) -> dict[str, Decided]:
     return {claim.name: claim.decide(SECONDS) for claim in claims}
 
 
-@pytest.mark.parametrize("name", others_soaked(list(UNITS), list(UNITS)[:1]))
+@pytest.mark.parametrize("name", others_soaked(list(UNITS), [*list(UNITS)[:1], "promoted without an addend"]))
 def test_control_is_proved(name: str) -> None:
     unit, built = UNITS[name]
     claims = control_claims(unit, built)

@@ -7,7 +7,6 @@ from qualify.small_mutants import PROMOTED, small
 
 from hwsim.prove.circuits import circuits
 from hwsim.qualify.leaks import Leaks
-from hwsim.qualify.relations import Relations
 from hwsim.rtl.datapath import datapath
 from hwsim.spec import Unit
 
@@ -26,7 +25,7 @@ def promoted(bits: int) -> Unit:
 
 
 def leaks_of(unit: Unit) -> Leaks:
-    return Leaks(Relations(unit, circuits({step.name: step for step in datapath(unit, ()).steps})))
+    return Leaks(unit, circuits({step.name: step for step in datapath(unit, ()).steps}))
 
 
 @pytest.mark.parametrize("bits", [13, pytest.param(19, marks=pytest.mark.soak)])

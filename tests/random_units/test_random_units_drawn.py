@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from fuzzing.fuzzed_units import SMALL
+from random_units.random_unit_files import SMALL
 
 from hwsim.fuzz.draw import drawn_unit
 from hwsim.fuzz.operands import ALL_KINDS, tiled_cases

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hwsim.fuzz.draw import Size
+from hwsim.fuzz.trial import Side
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.yaml"))
 SMALL = Size(lanes=2, groups=2, narrow=True)
-FAST = frozenset({"kernels", "gemm", "C", "clock"})
+FAST: frozenset[Side] = frozenset({"kernels", "gemm", "C", "clock"})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from amaranth.hdl import Mux
-from fuzzing.fuzzed_units import FAST, FOUND, SMALL
+from random_units.random_unit_files import FAST, FOUND, SMALL
 
 from hwsim.cases.batch import batches
 from hwsim.cosim.diagnose import first_difference
@@ -16,13 +16,13 @@ from hwsim.fuzz.draw import drawn_unit
 from hwsim.fuzz.findingfile import load_finding, write_finding
 from hwsim.fuzz.operands import TiledCases, tiled_cases
 from hwsim.fuzz.smaller import UnitShrinker, failing_again
-from hwsim.fuzz.trial import SIDES, Depth, SideMismatch, Trial
+from hwsim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial
 from hwsim.rtl import exact, supports
 
 SOAK_UNITS, CHUNK = 2000, 50
 
 
-def wrong(number: int, sides: frozenset[str] = FAST, cases: int = 60, seed: int = 1) -> list[SideMismatch]:
+def wrong(number: int, sides: frozenset[Side] = FAST, cases: int = 60, seed: int = 1) -> list[SideMismatch]:
     return Trial(drawn_unit(seed, number, SMALL), Depth(cases, sides)).run().found
 
 
@@ -34,7 +34,7 @@ def test_small_units_agree(number: int) -> None:
 @pytest.mark.simulator
 @pytest.mark.parametrize("number", range(6))
 def test_small_units_agree_in_the_rtl(verilator: None, number: int) -> None:
-    assert wrong(number, frozenset({"RTL"}), 1000) == []
+    assert wrong(number, frozenset[Side]({"RTL"}), 1000) == []
 
 
 @pytest.mark.soak
