@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from built_presets import others_soaked
+from built_presets import DISTINCT, others_soaked
 from cosim.mutants import DEEPSEEK, HOPPER, of_lanes
 from cosim.plays import played, recorded
 from odd_units import unit as odd
@@ -38,6 +38,7 @@ UNITS = {
     "promoted": odd("tiny-promoted"),
     "scaled": odd("promoted-scaled"),
     "few lanes": FEW,
+    **{name: load_unit(name) for name in DISTINCT},
 }
 
 
