@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ..widen import ARITHMETIC, COMPARISONS, SHIFTS, widen
+
 
 class WireBit(NamedTuple):
     """A bit of a wire."""
@@ -16,10 +18,6 @@ class WireBit(NamedTuple):
 
 Bit = WireBit | str  # or a constant: "0", "1" or "x"
 Bits = tuple[Bit, ...]  # the least significant bit first
-
-EXTENDED = {"$add", "$sub", "$mul", "$and", "$or", "$xor", "$xnor", "$not", "$neg"}
-COMPARED = {"$eq", "$ne", "$lt", "$le", "$gt", "$ge"}
-SHIFTS = {"$shl", "$shr", "$sshl", "$sshr"}
 
 
 @dataclass(frozen=True)
@@ -90,15 +88,9 @@ class RtlModule:
         return tuple(WireBit(wire, at) for at in range(self.widths[wire]))
 
 
-def extended(bits: Bits, width: int, signed: bool) -> Bits:
-    """Bits made longer or shorter."""
-    fill = bits[-1] if signed and bits else "0"
-    return bits[:width] + (fill,) * (width - len(bits))
-
-
 def read_netlists(rtlil: str) -> list[RtlModule]:
     """The modules of a design. Raises ValueError for a line that is not understood."""
-    lines = iter(rtlil.splitlines())
+    lines = iter(widen(rtlil).splitlines())
     return [_module(line.split()[1][1:], lines) for line in lines if line.startswith("module ")]
 
 
@@ -198,16 +190,13 @@ def _whole_wire(module: RtlModule, bits: Bits) -> str:
 def _operation(kind: str, width: int, parameters: dict[str, int], ports: dict[str, Bits]) -> Operation:
     signed = bool(parameters.get("A_SIGNED", 0))
     operands = [ports[name] for name in "SAB" if name in ports]
-    if kind in EXTENDED:
-        return Operation(kind, tuple(extended(each, width, signed) for each in operands))
-    if kind in COMPARED:
-        most = max(len(each) for each in operands)
-        operands = [extended(each, most, signed) for each in operands]
+    if kind in ARITHMETIC:
+        return Operation(kind, tuple(each[:width] for each in operands))
+    if kind in COMPARISONS:
         return Operation(kind, tuple(operands), signed and kind not in {"$eq", "$ne"})
     if kind in SHIFTS:
-        taken = extended(operands[0], max(width, len(operands[0])), signed)
         kind = {"$sshl": "$shl", "$sshr": "$sshr" if signed else "$shr"}.get(kind, kind)
-        return Operation(kind, (taken, operands[1]), kind == "$sshr")
+        return Operation(kind, tuple(operands), kind == "$sshr")
     if kind in {"$mux", "$reduce_or", "$reduce_and", "$reduce_xor", "$reduce_bool"}:
         return Operation(kind.replace("bool", "or"), tuple(operands))
     raise ValueError(f"the operation {kind} is not known here")
