@@ -9,7 +9,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -183,3 +183,11 @@ def cache_folder() -> Path:
     if own := os.environ.get("HWSIM_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hwsim"
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write texts to files of a folder, by their paths in it; bytes that were read as surrogates as they were."""
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")

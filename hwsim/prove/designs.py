@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hwsim.cosim.adapter import ADAPTER
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.dutfile import Dut
 from hwsim.errors import InputError
+from hwsim.files import write_texts
 from hwsim.leftovers import scratch_folder
 from hwsim.prove.btor import Circuit, read_btor
 from hwsim.prove.logic import Term
 from hwsim.prove.reach import constants_of
 from hwsim.rtl.synthesis.tools import YOSYS, FlowFailed, run_tool
 
-SCRIPT = """read_verilog -sv {options}{files}
+SCRIPT = """read_verilog -sv {options} {files}
 hierarchy -check -top {top}
 proc -norom
 flatten -separator .
@@ -71,35 +73,48 @@ def _unread(dut: Dut, why: str) -> InputError:
     return InputError(f"{dut.path}: {dut.file.top} cannot be proved: {why}")
 
 
-def _copied(design: DutDesign, folder: Path) -> tuple[list[str], list[str]]:
-    """The sources and the folders of what they include, as copies: Yosys sees no other folder."""
+@dataclass(frozen=True)
+class YosysSources:
+    """A design's files for Yosys, which sees its own folder alone. texts: by paths in it. options: of read_verilog."""
+
+    texts: Mapping[str, str]
+    names: Sequence[str]
+    options: Sequence[str]
+
+
+def yosys_sources(design: DutDesign) -> YosysSources:
+    """The sources, and what they include."""
     dut = design.dut
-    sources, folders = [], []
-    for at, source in enumerate(dut.sources):
-        sources.append(f"source{at}/{source.name}")
-        (folder / sources[-1]).parent.mkdir()
-        shutil.copyfile(source, folder / sources[-1])
+    names = [f"source{at}/{source.name}" for at, source in enumerate(dut.sources)]
+    texts = {name: _text(source) for name, source in zip(names, dut.sources, strict=True)}
+    folders = list[str]()
     for at, place in enumerate(dict.fromkeys([*dut.include, *(source.parent for source in dut.sources)])):
-        for file in design.module.files:
-            if file not in dut.sources and file.is_relative_to(place.resolve()):
-                target = folder / f"include{at}" / file.relative_to(place.resolve())
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, target)
-        folders += [f"include{at}"] if (folder / f"include{at}").exists() else []
-    return sources, folders
+        inside = [file for file in design.module.files if file.is_relative_to(place.resolve())]
+        found = {
+            f"include{at}/{file.relative_to(place.resolve())}": _text(file)
+            for file in inside
+            if file not in dut.sources
+        }
+        texts |= found
+        folders += [f"include{at}"] if found else []
+    options = [*(f"-I{place}" for place in folders), *(f"-D{key}={value}" for key, value in dut.file.defines.items())]
+    return YosysSources(texts, names, options)
+
+
+def _text(file: Path) -> str:
+    """A file's text; what is no UTF-8 in it stays as it is."""
+    return file.read_text(encoding="utf-8", errors="surrogateescape")
 
 
 def _written(design: DutDesign, seconds: float) -> tuple[str, str, list[str]]:
     """A design as BTOR2, the edges of its clocks, and its latches."""
     dut = design.dut
     with scratch_folder() as folder:
-        sources, folders = _copied(design, folder)
-        options = [f"-I{place} " for place in folders]
-        options += [f"-D{name}={value} " for name, value in dut.file.defines.items()]
-        (folder / "adapter.v").write_text(design.adapter, encoding="utf-8")
-        files = " ".join(f'"{source}"' for source in [*sources, "adapter.v"])
+        given = yosys_sources(design)
+        write_texts(folder, {**given.texts, "adapter.v": design.adapter})
+        files = " ".join(f'"{source}"' for source in [*given.names, "adapter.v"])
         purge = " -purge" if dut.file.steps is None else ""  # of the names of wires
-        script = SCRIPT.format(options="".join(options), files=files, top=ADAPTER, purge=purge)
+        script = SCRIPT.format(options=" ".join(given.options), files=files, top=ADAPTER, purge=purge)
         (folder / "script").write_text(script, encoding="utf-8")
         try:
             run_tool(YOSYS, ["-q", "-s", "script"], folder, seconds)

@@ -181,10 +181,8 @@ class WindowClaims(OperandClaims):
 
     def _product_bound(self, top: object) -> object:
         """The most that a product leaves in the window below a max_exp."""
-        bits = self.n.product_fraction_bits - self.n.fraction_bits
-        most = self.n.term_most if bits <= 0 else None
         whole = self._most_in_window
-        if most is None or not self.n.truncates:
+        if not self.n.truncates:
             return whole
         bound: object = whole
         for distance in range(1, whole.bit_length() + 1):
@@ -193,12 +191,17 @@ class WindowClaims(OperandClaims):
 
     @property
     def _most_in_window(self) -> int:
-        return self.n._most_in_window(self._most_sig, self.n.product_fraction_bits)
+        return self._most_of(self._most_sig, self.n.product_fraction_bits)
 
     @property
     def _addend_bound(self) -> int:
         bits = self.n.addend_fraction_bits
-        return self.n._most_in_window((2 << bits) - 1, bits)
+        return self._most_of((2 << bits) - 1, bits)
+
+    def _most_of(self, sig: int, fraction_bits: int) -> int:
+        """The most that a significand leaves in the window; the RTL has room for one rounded up."""
+        below = fraction_bits - self.n.fraction_bits
+        return sig >> below if self.n.truncates and below > 0 else self.n._most_in_window(sig, fraction_bits)
 
     def _align_alike(self) -> bool:
         circuit = self.parts.align

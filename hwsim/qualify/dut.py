@@ -22,6 +22,7 @@ from hwsim.cosim.suites import Filter
 from hwsim.cosim.traffic import BUSY
 from hwsim.errors import InputError
 from hwsim.leftovers import scratch_folder
+from hwsim.prove.designs import yosys_sources
 from hwsim.qualify.combinational import dut_groups, dut_machine
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.netlist import SELECT, VERILOG, Netlist, netlists, written
@@ -234,12 +235,11 @@ def _noticed(played: Played) -> str:
 
 def dut_netlist(design: DutDesign, seed: int) -> Netlist:
     """A user's design as Yosys reads it, and every mutant of it."""
-    dut = design.dut
-    options = [*(f"-I{folder}" for folder in dut.include), *(f"-D{k}={v}" for k, v in dut.file.defines.items())]
-    parameters = "".join(f" -chparam {name} {value}" for name, value in dut.file.parameters.items())
-    files = " ".join(f'"{path}"' for path in dut.sources)
-    read = READ.format(options=" ".join(options), files=files, top=design.module.name, parameters=parameters)
-    (netlist,) = netlists({design.name: read}, {}, seed)
+    given = yosys_sources(design)
+    parameters = "".join(f" -chparam {name} {value}" for name, value in design.dut.file.parameters.items())
+    files = " ".join(f'"{path}"' for path in given.names)
+    read = READ.format(options=" ".join(given.options), files=files, top=design.module.name, parameters=parameters)
+    (netlist,) = netlists({design.name: read}, given.texts, seed)
     return netlist
 
 

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 Mode = Literal["inv", "const0", "const1", "cnot0", "cnot1"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
-FOLDERS = re.compile(r"/(?:[^/$ ]+/)*")  # of paths in the names that Yosys gives
+FOLDERS = re.compile(r"(?:source\d+)?/(?:[^/$ ]+/)*")  # of paths in the names that Yosys gives
 
 
 @dataclass(frozen=True)

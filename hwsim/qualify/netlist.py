@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, assert_never
 
+from hwsim.files import write_texts
 from hwsim.leftovers import scratch_folder
 from hwsim.qualify.mutants import Mutant, listed
 from hwsim.rtl.synthesis.tools import YOSYS, run_tool
@@ -69,8 +70,7 @@ def netlists(read: Mapping[str, str], files: Mapping[str, str], seed: int, secon
     seed: of the bits that control `cnot0` and `cnot1`. Raises ToolMissing, and FlowFailed with what Yosys said.
     """
     with scratch_folder() as folder:
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
+        write_texts(folder, files)
         script = [
             f"design -reset\n{commands}{FLATTEN}{LIST.format(name=f'n{at}', seed=seed)}"
             for at, commands in enumerate(read.values())

@@ -8,7 +8,7 @@ from odd_units import NAMED, unit
 
 from hwsim.prove.methods import provable
 from hwsim.prove.promotion import PromotionClaims
-from hwsim.prove.run import Asked, claims_of, prove
+from hwsim.prove.run import Asked, UnitClaims, claims_of, prove
 from hwsim.rtl import supports
 from hwsim.spec import Unit, load_unit, pipeline, presets
 
@@ -28,6 +28,16 @@ def demand_proof(one: Unit, cuts: tuple[str, ...] | None = None, contexts: int |
 @pytest.mark.parametrize("name", others_soaked(EACH, ["mxfp8-e4m3-f32"]))
 def test_a_preset_is_proved(name: str) -> None:
     demand_proof(load_unit(name))
+
+
+@pytest.mark.parametrize("name", ["bits-0", "narrow-tf32"])
+def test_bounds_of_a_window_that_cuts_products_are_of_sums_that_there_are(name: str) -> None:
+    """A total that no terms add up to would be rounded otherwise."""
+    answers = {
+        claim.name: claim.decide(60).word for claim in UnitClaims(unit(name), pipeline(unit(name))).datapath.claims()
+    }
+    assert set(answers.values()) == {"proved"}, answers
+    assert {"lane: aligned", "addend: aligned", "result", "composition: result"} <= answers.keys()
 
 
 # Of a sum promoted to f32, the claims of which every unit with such a register has the same.

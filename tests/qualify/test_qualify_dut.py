@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.errors import InputError
-from hwsim.qualify.dut import DutQualifier, cases_of, wilson
+from hwsim.qualify.dut import DutQualifier, cases_of, dut_netlist, wilson
 from hwsim.vectors.make import make
 from hwsim.vectors.plan import Wanted
 from hwsim.vectors.stored import stored
@@ -40,6 +41,12 @@ def test_mutants_of_a_design_without_a_clock_are_killed_or_survive(combinational
     assert all(row.mutant.place.startswith("dot4_co") for row in found.rows if row.mutant.source)
     assert [row for row in found.rows if row.killed and (row.unseen or not row.how)] == []
     assert len(found.survivors) + sum(row.killed for row in found.rows) + sum(row.unseen for row in found.rows) == 400
+
+
+def test_a_design_is_read_wherever_it_stands(tmp_path):
+    """Yosys does not see every folder."""
+    shutil.copytree(DESIGNS, tmp_path / "designs")
+    assert len(dut_netlist(dut_design(load_dut(tmp_path / "designs" / "comb.yaml")), 1).mutants) > 10_000
 
 
 def test_few_vectors_kill_fewer(combinational, tmp_path):
