@@ -12,7 +12,7 @@ none, and at least one is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hwsim.formats import Class, FloatFormat
@@ -20,6 +20,7 @@ from hwsim.model.addition import combine_specials
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.model.window import align
+from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import connected, fixed
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.explore import Path, paths
@@ -43,7 +44,13 @@ from hwsim.prove.window import WindowClaims
 
 
 class AlignedClaims(WindowClaims):
-    """All claims about the datapath of a unit of method `aligned`."""
+    """All claims about the datapath of a unit of method `aligned` with one plain window."""
+
+    @property
+    def chain(self) -> Sequence[Circuit]:
+        """The datapath, one circuit after another."""
+        parts = self.parts
+        return parts.decode, parts.multiply, parts.maximum, parts.align, parts.sum, parts.round
 
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps; then of the cases and of the whole."""
@@ -75,11 +82,8 @@ class AlignedClaims(WindowClaims):
         """A group without products other than zero, from the addend's code to the result's."""
         front = self.parts.products
         whole = connected([front, self.parts.maximum, self.parts.align, self.parts.sum, self.parts.round])
-        quiet = {
-            name: term for name, term in self._neutral.items() if name.startswith(("i__a__", "i__b__", "i__scale"))
-        }
         for name, fmt, port, chain in self._sources():
-            outputs = fixed(whole, {**quiet, "i__chain": value(chain, 1)}).outputs
+            outputs = fixed(whole, {**self._quiet, "i__chain": value(chain, 1)}).outputs
             code, clean = self._code_of(fmt, front.inputs[port], padded=name == "c")
 
             def group(fmt: FloatFormat = fmt, code: object = code) -> tuple[object, bool]:
@@ -98,7 +102,7 @@ class AlignedClaims(WindowClaims):
                 f"codes of {fmt.name}", (clean,), each(results), (front.inputs[port],),
             )  # fmt: skip
         if self.n.window_addend is None:
-            outputs = fixed(whole, {**quiet, "i__chain": value(0, 1)}).outputs
+            outputs = fixed(whole, {**self._quiet, "i__chain": value(0, 1)}).outputs
             found = Integer.unsigned(outputs["o__code"]) << self.n.result.padding
             yield Claim(
                 "no product: no addend", "where all products are zero and nothing is continued, the result is zero's",
