@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hwsim.formats import FixedFormat
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.datapathclaims import DatapathClaims
+from hwsim.prove.windows import WindowsClaims
 from hwsim.spec import AlignedSum, LateAdd, Sum, Support, Unit
 from hwsim.spec.implementation import one_plain_window
 
@@ -14,7 +15,7 @@ Claims = Callable[[Unit, Sequence[str]], DatapathClaims]
 
 
 def _aligned(unit: Unit) -> Claims | None:
-    return AlignedClaims if one_plain_window(unit) else None
+    return AlignedClaims if one_plain_window(unit) else WindowsClaims
 
 
 # Of a unit with such a sum, what makes its claims; None where there are none yet.
