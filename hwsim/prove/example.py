@@ -14,8 +14,8 @@ from hwsim.cases.case import Case, beats, dot
 from hwsim.cosim.suites import fill
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
-from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.claims import AnyClaim, OfSolver
+from hwsim.prove.datapathclaims import DatapathClaims
 from hwsim.prove.logic import Term, all_substituted, ask, constant, evaluated, negated, part, same, true, value, width
 from hwsim.prove.promotion import PromotionClaims
 from hwsim.rtl.numbers import as_float
@@ -37,10 +37,10 @@ class WrongCase:
 class Examples:
     """Looks for operands of one group that show what is wrong with a datapath, and the promotion behind it."""
 
-    def __init__(self, claims: AlignedClaims, promotion: PromotionClaims | None = None):
-        self.unit, self.parts, self.neutral = claims.unit, claims.parts, claims._neutral
+    def __init__(self, claims: DatapathClaims, promotion: PromotionClaims | None = None):
+        self.unit, self.chain, self.neutral = claims.unit, claims.chain, claims.neutral
         self.definition = Definition(self.unit, keep=False)
-        self.inputs = dict(self.parts.products.inputs)
+        self.inputs = dict(self.chain[0].inputs)
         self.by, self.code = self._as_terms_of_codes()
         if promotion is not None:
             self.inputs["i__c"] = constant("example.c", promotion.fmt.container_bits)
@@ -48,10 +48,9 @@ class Examples:
 
     def _as_terms_of_codes(self) -> tuple[dict[Term, Term], Term]:
         """What each signal between steps is, of the codes that enter; and the code that leaves."""
-        parts = self.parts
-        by = {term: parts.decode.outputs[f"o{name[1:]}"] for name, term in parts.multiply.inputs.items()}
-        outputs: Mapping[str, Term] = parts.products.outputs
-        for step in (parts.maximum, parts.align, parts.sum, parts.round):
+        first, *others = self.chain
+        by, outputs = dict[Term, Term](), first.outputs
+        for step in others:
             here = {term: outputs[f"o{name[1:]}"] for name, term in step.inputs.items()}
             by |= here
             names = list(step.outputs)
@@ -130,7 +129,7 @@ class Examples:
 
     def _fixed(self, name: str) -> Term:
         term = self.inputs[name]
-        return value(0, width(term)) if name in ("i__chain", "i__carried__code", "i__c") else self.neutral[name]
+        return value(0, width(term)) if name.startswith(("i__chain", "i__carried", "i__c")) else self.neutral[name]
 
     def _case(self, model: Mapping[str, int | None]) -> Case:
         """Codes by the names of inputs as a case; None is what a lane that holds nothing has."""

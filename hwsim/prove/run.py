@@ -14,9 +14,9 @@ from pathlib import Path
 from hwsim.cosim.casefile import write_unit_case
 from hwsim.cosim.design import AMARANTH
 from hwsim.cosim.diagnose import first_difference
-from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.claims import AnyClaim, Claim, OfSolver
 from hwsim.prove.control import broken_promise, control_claims
+from hwsim.prove.datapathclaims import DatapathClaims
 from hwsim.prove.example import Examples, WrongCase
 from hwsim.prove.followed import Control
 from hwsim.prove.methods import method_claims, provable
@@ -49,7 +49,7 @@ class UnitClaims:
         self.unit, self.pipeline = unit, pipeline
 
     @cached_property
-    def datapath(self) -> AlignedClaims:
+    def datapath(self) -> DatapathClaims:
         """Of the datapath's steps."""
         return method_claims(self.unit, self.pipeline.cuts)
 
