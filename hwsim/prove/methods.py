@@ -7,19 +7,33 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hwsim.formats import FixedFormat
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.datapathclaims import DatapathClaims
+from hwsim.prove.exact import ExactClaims
+from hwsim.prove.latewindow import LateWindowClaims
 from hwsim.prove.windows import WindowsClaims
-from hwsim.spec import AlignedSum, LateAdd, Sum, Support, Unit
+from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, Sum, Support, Unit
 from hwsim.spec.implementation import one_plain_window
 
 Claims = Callable[[Unit, Sequence[str]], DatapathClaims]
 
 
 def _aligned(unit: Unit) -> Claims | None:
-    return AlignedClaims if one_plain_window(unit) else WindowsClaims
+    return AlignedClaims if one_plain_window(unit) else _windows(unit)
+
+
+def _windows(unit: Unit) -> Claims:
+    return LateWindowClaims if isinstance(unit.late, LateInWindow) else WindowsClaims
+
+
+def _exact(unit: Unit) -> Claims:
+    return ExactClaims
 
 
 # Of a unit with such a sum, what makes its claims; None where there are none yet.
-METHODS: Mapping[type[Sum], Callable[[Unit], Claims | None]] = {AlignedSum: _aligned}
+METHODS: Mapping[type[Sum], Callable[[Unit], Claims | None]] = {
+    AlignedSum: _aligned,
+    EvenOddSum: _windows,
+    ExactSum: _exact,
+}
 
 
 def provable(unit: Unit) -> Support:
@@ -56,6 +70,8 @@ def _lacks(unit: Unit) -> Iterator[str]:
             yield f"sum.method: {rule.method}"
     if unit.scale is not None and unit.scale.at == "promotion":
         yield f"scale.at: {unit.scale.at}"
+    if unit.subgroup is not None:
+        yield "sum.subgroup"
     if isinstance(unit.late, LateAdd) or (unit.late is None and unit.instruction.start == "zero"):
         yield "an addend that is added late"
     if promotion is not None and unit.operands.addend not in (None, promotion.format):

@@ -7,15 +7,19 @@ window holds of each of them, because all build one term.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from hwsim.formats import Class
+from hwsim.model import window as window_module
 from hwsim.model.even_odd import combine
+from hwsim.model.method import sum_zero_sign
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.window import AlignedTerms, align
+from hwsim.prove.anyalignment import any_alignment
 from hwsim.prove.btor import Circuit
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.explore import Path, paths
@@ -296,7 +300,7 @@ class WindowsClaims(WindowTermClaims):
 
     def _rounded(self) -> Claim:
         circuit, n, what = self.parts.round, self.n, self._before_round
-        total, some, exp = self._sum_ports(circuit.inputs, "i__window0", what)
+        total, _, exp = self._sum_ports(circuit.inputs, "i__window0", what)
         sign = Integer.unsigned(circuit.inputs["i__zero_sign"])
         known = [
             self._is_sum(circuit.inputs, "i__window0", what),
@@ -370,6 +374,7 @@ class WindowsClaims(WindowTermClaims):
 
     def _groups(self) -> Iterator[Claim]:
         """The model's group is its functions, one after another: largest exponent, alignment, sum."""
+        yield self._zero_aligned()
         n = self.n
         last = n.terms - 1
         classes = (Class.NORMAL, Class.ZERO)
@@ -383,63 +388,82 @@ class WindowsClaims(WindowTermClaims):
             known.append(exactly(exp, *span))
             show.append(exp.term)
             exps[place] = exp.between(*span) - n.bias
-        rest = Class.ZERO
-        for chosen in product(*(classes for _ in every), addends):
-            *own, of_addend = chosen
-            by_place = dict(zip(every, own, strict=True))
-            least = n.term_exp[0] - n.bias
-            terms = [
-                ModelTerm(place % 2, exps.get(place, least), self._some_sig(by_place.get(place, rest)),
-                          n.term_fraction_bits, by_place.get(place, rest))
-                for place in range(n.terms)
-            ]  # fmt: skip
-            addend = None
-            if of_addend is not None:
-                bits = self._fraction_bits("inner")
-                sig = (2 << bits) - 1 if of_addend is Class.NORMAL else 0
-                addend = ModelTerm(1, exps[n.terms], sig, bits, of_addend)
-            wanted.append(each(paths(lambda terms=terms, addend=addend: self._same_group(terms, addend), known)))  # type: ignore[misc]
+        with any_alignment(window_module, sys.modules[__name__]):
+            for chosen in product(*(classes for _ in every), addends):
+                *own, of_addend = chosen
+                by_place = dict(zip(every, own, strict=True))
+                terms = [self._some_term(place, exps.get(place), by_place.get(place)) for place in range(n.terms)]
+                addend = None
+                if of_addend is not None:
+                    bits = self._fraction_bits("inner")
+                    sig = (2 << bits) - 1 if of_addend is Class.NORMAL else 0
+                    addend = ModelTerm(1, exps[n.terms], sig, bits, of_addend)
+                same_group = paths(lambda terms=terms, addend=addend: self._same_group(terms, addend), known)  # type: ignore[misc]
+                wanted.append(each(same_group))
         yield Claim(
             "composition: model", "the model's group is its largest exponents, alignment and sums, one after another",
             f"{len(every)} terms of any exponents, zero or not, other terms of zero, and an addend", tuple(known),
             both(*wanted), tuple(show),
         )  # fmt: skip
 
-    def _some_sig(self, cls: Class) -> int:
-        return self.n.term_most if cls is Class.NORMAL else 0
+    def _some_term(self, place: int, exp: Any, cls: Class | None) -> ModelTerm:
+        """A term of the group that composition is shown of. exp, cls: None of one that is zero."""
+        sig, exp = (
+            (self.n.term_most if cls is Class.NORMAL else 0),
+            self.n.term_exp[0] - self.n.bias if exp is None else exp,
+        )
+        return ModelTerm(place % 2, exp, sig, self.n.term_fraction_bits, cls or Class.ZERO)
+
+    def _zero_aligned(self) -> Claim:
+        """What the model aligns of a term of zero, wherever it stands."""
+        low, high = self.n.max_exp
+        exp, top = (Integer.signed(constant(f"zero.{name}", bits_for(low, high))) for name in ("exp", "max_exp"))
+        known = [exactly(exp, low, high), exactly(top, low, high)]
+        wanted = []
+        for sign in (0, 1):
+            term = ModelTerm(sign, exp, 0, self.n.term_fraction_bits, Class.ZERO)
+            found = paths(lambda term=term: align(term, top, self.rule.fraction_bits, self.rule.lost), known)  # type: ignore[misc]
+            wanted.append(each([Path(path.condition, holds(as_integer(path.result) == 0)) for path in found]))
+        return Claim(
+            "composition: zero", "a term of zero leaves nothing in a window", "both signs, every exponent and max_exp",
+            tuple(known), both(*wanted), (exp.term, top.term),
+        )  # fmt: skip
 
     def _same_group(self, terms: Sequence[ModelTerm], addend: ModelTerm | None) -> Term:
         """That the model's sum of a group is that of the steps."""
         summed = self.model._method.sum(terms, addend, None)
         every = terms if addend is None else (*terms, addend)
-        windows = [self._window_of(every[at :: self.n.windows]) for at in range(self.n.windows)]
-        rule = self.n.halves
-        both_windows = windows[0]
-        if rule is not None:
-            both_windows = combine(windows[0], windows[1], rule.combine.fraction_bits, rule.combine.lost).combined
-        right = [
-            holds(as_integer(summed.total) == both_windows.total),
-            holds(summed.bits == both_windows.fraction_bits),
-        ]
-        if both_windows.max_exp is None or summed.max_exp is None:
-            return both(*right, holds(summed.max_exp is both_windows.max_exp))
-        unit_exp = both_windows.max_exp - both_windows.fraction_bits
-        right.append(holds(as_integer(summed.max_exp) == both_windows.max_exp))
-        assert summed.unit_exp is not None
-        right.append(holds(as_integer(summed.unit_exp) == unit_exp))
+        whole = AlignedTerms(summed.max_exp, summed.bits, summed.aligned, summed.total)
+        rule, halves, windows = self.n.halves, summed.halves, (whole,)
+        right = list[Term]()
+        if rule is not None and halves is not None:
+            windows = halves.even, halves.odd
+            again = combine(halves.even, halves.odd, rule.combine.fraction_bits, rule.combine.lost).combined
+            right += [holds(as_integer(again.total) == summed.total), holds(again.fraction_bits == summed.bits)]
+            right.append(self._same_number(again.max_exp, summed.max_exp))
+        right += [self._is_window(window, every[at :: len(windows)]) for at, window in enumerate(windows)]
+        right.append(self._same_number(whole.unit_exp, summed.unit_exp))
         outcome = summed.outcome
         if outcome.cls is Class.NORMAL:
             signed = ite(as_integer(outcome.sign) == 1, -as_integer(outcome.sig), outcome.sig)
-            right += [holds(as_integer(signed) == summed.total), holds(as_integer(outcome.exp) == unit_exp)]
+            right += [holds(as_integer(signed) == summed.total), self._same_number(outcome.exp, summed.unit_exp)]
         else:
-            right.append(holds(as_integer(summed.total) == 0))
-        return both(*right, holds(outcome.fraction_bits == 0))
+            sign = sum_zero_sign(every, self.rule.zero, self.unit.result.rounding)
+            right += [holds(as_integer(summed.total) == 0), holds(outcome.sign == sign)]
+        return both(*right, holds(outcome.fraction_bits == 0), holds(outcome.cls in (Class.NORMAL, Class.ZERO)))
 
-    def _window_of(self, terms: Sequence[ModelTerm]) -> AlignedTerms:
-        """Terms of a window by what the claims of steps say of them."""
+    @staticmethod
+    def _same_number(first: Any, second: Any) -> Term:
+        """That two numbers are equal, or both missing."""
+        if first is None or second is None:
+            return holds(first is second)
+        return holds(as_integer(first) == second)
+
+    def _is_window(self, found: AlignedTerms, terms: Sequence[ModelTerm]) -> Term:
+        """That a window is what the claims of steps say of its terms."""
         rule = self.rule
         if all(term.cls is Class.ZERO for term in terms):
-            return AlignedTerms(None, rule.fraction_bits, (), 0)
+            return both(holds(found.max_exp is None), holds(as_integer(found.total) == 0))
         counted = [term for term in terms if term.cls is Class.NORMAL or rule.zero_terms == "count"]
         top: Any = counted[0].exp
         for term in counted[1:]:
@@ -447,5 +471,10 @@ class WindowsClaims(WindowTermClaims):
         if self.n.floor is not None:
             least = self.n.floor - self.n.bias
             top = ite(as_integer(top) >= least, top, least)
-        total = sum(align(term, top, rule.fraction_bits, rule.lost) for term in terms if term.sig)
-        return AlignedTerms(top, rule.fraction_bits, (), total)
+        if found.max_exp is None:
+            return negated(true())
+        left = [align(term, found.max_exp, rule.fraction_bits, rule.lost) for term in terms]
+        return both(
+            holds(as_integer(found.max_exp) == top), holds(as_integer(found.total) == sum(left)),
+            holds(found.fraction_bits == (rule.fraction_bits)),
+        )  # fmt: skip
