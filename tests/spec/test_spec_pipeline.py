@@ -42,6 +42,23 @@ def test_steps_of_a_tree_have_a_level_for_each_doubling() -> None:
     assert [step for step in steps(HOPPER) if "." not in step] == order
 
 
+# Lanes, and the levels of the trees: of both windows' terms, of a chain's additions, of an exact sum's products.
+INNER = {
+    "cdna3-mfma-e4m3fnuz-f32": ["maximum.1", "maximum.2", "distance", "align.1", "sum.1", "sum.2", "normalize.1"],
+    "exact-e4m3-f32": ["sum.1", "sum.2", "sum.3", "sum.4", "normalize.1"],
+    "hopper-mma-f64-f64": ["add.0.distance", "add.0.align.1", "add.0.sum.1", "add.0.normalize.1"],
+    "blackwell-mxf4nvf4-e2m1-f32": ["maximum.1", "maximum.2", "distance", "align.1", "sum.1", "sum.2", "normalize.1"],
+}
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_steps_inside_trees_shifters_and_adders(name: str) -> None:
+    unit = load_unit(name)
+    inner = [step for step in steps(unit) if step.endswith((".1", ".2", ".3", ".4")) or "distance" in step]
+    assert inner == INNER[name]
+    assert not set(inner) & set(pipeline(unit).cuts)
+
+
 def test_promotion_comes_last() -> None:
     assert steps(HOPPER)[-1] == "round"
     assert steps(DEEPSEEK)[: len(steps(HOPPER))] == steps(HOPPER)
