@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hwsim.formats import FixedFormat
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.datapathclaims import DatapathClaims
-from hwsim.spec import AlignedSum, LateAdd, Sum, Support, Unit
+from hwsim.spec import AlignedSum, Sum, Support, Unit
 from hwsim.spec.implementation import one_plain_window
 
 Claims = Callable[[Unit, Sequence[str]], DatapathClaims]
@@ -47,7 +47,7 @@ def _claims(unit: Unit) -> Claims | None:
 
 
 def _lacks(unit: Unit) -> Iterator[str]:
-    rule, promotion = unit.sum, unit.promotion
+    rule = unit.sum
     if _claims(unit) is None:
         if type(rule) in METHODS:
             yield from _window(unit)
@@ -55,10 +55,6 @@ def _lacks(unit: Unit) -> Iterator[str]:
             yield f"sum.method: {rule.method}"
     if unit.scale is not None and unit.scale.at == "promotion":
         yield f"scale.at: {unit.scale.at}"
-    if isinstance(unit.late, LateAdd) or (unit.late is None and unit.instruction.start == "zero"):
-        yield "an addend that is added late"
-    if promotion is not None and unit.operands.addend not in (None, promotion.format):
-        yield "operands.addend other than promotion.format"
 
 
 def _window(unit: Unit) -> Iterator[str]:

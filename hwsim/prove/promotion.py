@@ -25,6 +25,7 @@ from hwsim.prove.linear import Bounded, Forms, Variable, form
 from hwsim.prove.logic import Term, both, either, implies, is_one, negated, same, true, value, width
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.symbolic import Integer, as_integer, ite
+from hwsim.rtl.accumulate import Accumulation
 from hwsim.rtl.datapath import promotion
 from hwsim.rtl.numbers import FieldRange, as_float
 from hwsim.rtl.promote import Adder
@@ -43,7 +44,7 @@ class PromotionClaims:
     def __init__(
         self, unit: Unit, rule: Promotion, cuts: Sequence[str] = (), steps: Mapping[str, Circuit] | None = None
     ):
-        self.rule, self.fmt, self.partial = rule, rule.format, as_float(unit.result.format)
+        self.unit, self.rule, self.fmt, self.partial = unit, rule, rule.format, as_float(unit.result.format)
         self.adder = Adder(self.partial, rule)
         if steps is None:
             steps = circuits({step.name: step for step in promotion(unit, cuts).steps})
@@ -53,6 +54,16 @@ class PromotionClaims:
         self.addition = RoundedAddition(
             self.fmt, rule.rounding, self.adder.fraction_bits + 1, (1, self.adder.most), self._exps[0]
         )
+
+    @property
+    def what(self) -> Accumulation:
+        """What is added to the register."""
+        return Accumulation(self.unit, self.rule)
+
+    @property
+    def chain(self) -> Sequence[Circuit]:
+        """Its steps, one after another."""
+        return self.decode, self.align, self.sum, self.round
 
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps."""
