@@ -32,13 +32,13 @@ from hwsim.prove.logic import (
     implies,
     is_one,
     negated,
-    same,
     substituted,
     true,
     value,
     width,
 )
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
+from hwsim.prove.results import special_result
 from hwsim.prove.symbolic import Integer, as_integer, bits_for, ite
 from hwsim.prove.window import WindowClaims
 
@@ -133,22 +133,7 @@ class AlignedClaims(WindowClaims):
 
     def _special(self) -> Iterator[AnyClaim]:
         """A group with a special term: flags alone decide the code."""
-        circuit, n = self.parts.round, self.n
-        nan, positive, negative = (is_one(circuit.inputs[f"i__special__{flag}"]) for flag in SPECIAL)
-        code, says_nan = circuit.outputs["o__code"], is_one(circuit.outputs["o__nan"])
-        bits = width(code)
-        not_a_number = either(nan, both(positive, negative))
-        wanted = [implies(not_a_number, both(says_nan, same(code, value(self.model.nan >> n.result.padding, bits))))]
-        for sign, flag in ((0, positive), (1, negative)):
-            rounded = self.model.rounding.special(ModelTerm(sign, 0, 0, 0, Class.INFINITY))
-            is_nan = rounded.code == self.model.nan and n.result.is_nan(rounded.code >> n.result.padding)
-            said = says_nan if is_nan else negated(says_nan)
-            infinite = both(flag, negated(not_a_number))
-            wanted.append(implies(infinite, both(said, same(code, value(rounded.code >> n.result.padding, bits)))))
-        yield Claim(
-            "special", "flags of special terms give NaN or an infinity, whatever the total is", "all flags and totals",
-            (), both(*wanted), tuple(circuit.inputs.values()),
-        )  # fmt: skip
+        yield special_result(self.parts.round, self.model.rounding, self.n.result)
         for name, part in (("align", self.parts.align), ("sum", self.parts.sum)):
             yield self._passed(name, part, [*(f"o__special__{flag}" for flag in SPECIAL), "o__max_exp"])
 

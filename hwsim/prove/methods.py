@@ -7,18 +7,33 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hwsim.formats import FixedFormat
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.datapathclaims import DatapathClaims
-from hwsim.spec import AlignedSum, Sum, Support, Unit
+from hwsim.prove.roundedsums import RoundedSumClaims
+from hwsim.prove.windows import WindowsClaims
+from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, PairwiseSum, SequentialSum, Sum, Support, Unit
 from hwsim.spec.implementation import one_plain_window
 
 Claims = Callable[[Unit, Sequence[str]], DatapathClaims]
 
 
 def _aligned(unit: Unit) -> Claims | None:
-    return AlignedClaims if one_plain_window(unit) else None
+    return AlignedClaims if one_plain_window(unit) else WindowsClaims
+
+
+def _windows(unit: Unit) -> Claims | None:
+    return WindowsClaims
+
+
+def _rounded(unit: Unit) -> Claims | None:
+    return RoundedSumClaims
 
 
 # Of a unit with such a sum, what makes its claims; None where there are none yet.
-METHODS: Mapping[type[Sum], Callable[[Unit], Claims | None]] = {AlignedSum: _aligned}
+METHODS: Mapping[type[Sum], Callable[[Unit], Claims | None]] = {
+    AlignedSum: _aligned,
+    EvenOddSum: _windows,
+    SequentialSum: _rounded,
+    PairwiseSum: _rounded,
+}
 
 
 def provable(unit: Unit) -> Support:
@@ -55,6 +70,10 @@ def _lacks(unit: Unit) -> Iterator[str]:
             yield f"sum.method: {rule.method}"
     if unit.scale is not None and unit.scale.at == "promotion":
         yield f"scale.at: {unit.scale.at}"
+    if unit.subgroup is not None:
+        yield "sum.subgroup"
+    if isinstance(unit.late, LateInWindow):
+        yield "late.operation: window"
 
 
 def _window(unit: Unit) -> Iterator[str]:

@@ -70,3 +70,25 @@ class StepCircuits(FrontCircuits):
             steps["decode"], steps["multiply"], part("decode", "multiply"), part("maximum"), part("distance", "align"),
             part("sum"), part("magnitude", "normalize", "round"),
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WindowsCircuits(FrontCircuits):
+    """The steps of a datapath with windows of other kinds; combine, late: of two windows, and of a late addend."""
+
+    maximum: Circuit
+    align: Circuit
+    sum: Circuit
+    combine: Circuit | None
+    late: Circuit | None
+    round: Circuit
+
+    @classmethod
+    def of(cls, unit: Unit, cuts: Sequence[str]) -> WindowsCircuits:
+        """Those of a unit."""
+        steps = circuits({step.name: step for step in datapath(unit, cuts).steps})
+        whole = [joined(steps, *names) for names in (("decode", "multiply"), ("magnitude", "normalize", "round"))]
+        return cls(
+            steps["decode"], steps["multiply"], whole[0], steps["maximum"], steps["align"], steps["sum"],
+            steps.get("combine"), steps.get("late"), whole[1],
+        )  # fmt: skip
