@@ -123,7 +123,7 @@ def _stands_still(control: Control) -> Iterator[Claim]:
 
 
 def _ends_in_register(control: Control, name: str) -> bool:
-    return name == "promotion" or control.unit.promotion is None
+    return name != "datapath" or control.after is None
 
 
 def _without_inputs(circuit: Circuit) -> Iterator[Term]:

@@ -7,7 +7,7 @@ depend on its unit is a claim, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format
@@ -17,16 +17,17 @@ from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import fixed
-from hwsim.prove.claims import AnyClaim, Claim, FormClaim
+from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.factors import FactorClaims
-from hwsim.prove.linear import Bounded, Form, Forms, Variable, equal, form
+from hwsim.prove.linear import Bounded, Forms, Variable, equal, form
 from hwsim.prove.logic import (
     Kind,
     Term,
     both,
     choose,
     constant,
+    either,
     implies,
     is_one,
     negated,
@@ -45,6 +46,7 @@ from hwsim.rtl.exact import PRODUCT, ExactRanges
 from hwsim.spec import Unit
 
 START = "start__special"
+NEAR = 12  # how far the exponents lie apart of which the model's own sum is followed
 
 
 class ExactClaims(FactorClaims[ExactRanges]):
@@ -162,14 +164,16 @@ class ExactClaims(FactorClaims[ExactRanges]):
             nothing = fixed(decoded, {"i__chain": value(chain, 1)}).outputs["o__nothing"]
             code, clean = self._code_of(fmt, self.front.products.inputs[port], padded=name == "c")
 
-            def term(fmt: Format = fmt, code: Any = code, first: bool = not chain) -> ModelTerm:
-                return addend_term(fmt, self.model._input(code) if first else code)
-
             sign = fixed(decoded, {"i__chain": value(chain, 1)}).outputs["o__start__zero_sign"]
-            found = [
-                Path(path.condition, both(self._is_start(outputs, path.result), self._equal(sign, path.result.sign)))
-                for path in paths(term, [clean])
-            ]
+
+            def right(
+                fmt: Format = fmt, code: Any = code, first: bool = not chain, outputs: Any = outputs, sign: Term = sign
+            ) -> Term:
+                term = addend_term(fmt, self.model._input(code) if first else code)
+                said = true() if term.cls is Class.NAN else self._equal(sign, term.sign)
+                return both(self._is_start(outputs, term), said)
+
+            found = paths(right, [clean])
             yield Claim(
                 f"start: {name}", "it is the integer of the model's term", f"codes of {fmt.name}", (clean,),
                 both(each(found), same(nothing, value(0, 1))), (self.front.products.inputs[port],),
@@ -206,9 +210,8 @@ class ExactClaims(FactorClaims[ExactRanges]):
 
         def taken() -> bool:
             outputs = fixed(self.front.decode, {"i__chain": value(1, 1)}).outputs
-            inputs, solved = self.front.decode.inputs, Forms()
+            inputs = self.front.decode.inputs
             names = ["total", "zero_sign", *(f"special__{flag}" for flag in SPECIAL)]
-            del solved
             return all(
                 Claim("", "", "", (), same(outputs[f"o__start__{name}"], inputs[f"i__carried__{name}"])).decide(60).word
                 == "proved"
@@ -255,7 +258,8 @@ class ExactClaims(FactorClaims[ExactRanges]):
 
     def _aligned(self) -> Iterator[AnyClaim]:
         circuit = self.parts.align
-        sign, sig, places = (Integer.unsigned(circuit.inputs[f"i__terms__0__{one}"]) for one in ("sign", "sig", "places"))
+        fields = ("sign", "sig", "places")
+        sign, sig, places = (Integer.unsigned(circuit.inputs[f"i__terms__0__{one}"]) for one in fields)
         found = Integer.signed(circuit.outputs["o__aligned__0"])
         known = (self._is_term(circuit.inputs, 0, "i"),)
 
@@ -341,7 +345,10 @@ class ExactClaims(FactorClaims[ExactRanges]):
             return equal(Forms({}, known).of(summed), form(width(summed), 0, wanted))
 
         yield FormClaim(
-            f"segment {segment}: sum", "products with the same scales are added, exactly", f"{n.length} products", is_sum
+            f"segment {segment}: sum",
+            "products with the same scales are added, exactly",
+            f"{n.length} products",
+            is_sum,
         )
         most = n.length * n.local_most
         number = constant(f"segment{segment}", width(shift.children()[0]))
@@ -359,31 +366,63 @@ class ExactClaims(FactorClaims[ExactRanges]):
 
     # The result.
 
-    def _rounded(self) -> Iterator[Claim]:
+    def _rounded(self) -> Iterator[AnyClaim]:
         circuit, fmt, n = self.parts.round, self.n.result, self.n
-        total, sign = Integer.signed(circuit.inputs["i__sum__total"]), circuit.inputs["i__sum__zero_sign"]
-        flags = [circuit.inputs[f"i__sum__special__{flag}"] for flag in SPECIAL if f"i__sum__special__{flag}" in circuit.inputs]
-        known = [holds(abs(total) <= n.most), *(negated(is_one(flag)) for flag in flags)]
-        inside = total.between(-n.most, n.most)
-
-        def rounded() -> object:
-            if not inside:
-                return self.model.rounding.total(0, n.unit_exp, Integer.unsigned(sign)).code
-            return self.model.rounding.total(inside, n.unit_exp).code
-
+        sign, names = circuit.inputs["i__sum__zero_sign"], [f"i__sum__special__{flag}" for flag in SPECIAL]
+        flags = [circuit.inputs[name] for name in names if name in circuit.inputs]
         if isinstance(fmt, FloatFormat):
             is_code = is_result(circuit, fmt, self.model.nan)
             yield special_result(circuit, self.model.rounding, fmt, "i__sum__special")
         else:
-            code, said = Integer.unsigned(circuit.outputs["o__code"]), circuit.outputs["o__nan"]
+            own, said = Integer.unsigned(circuit.outputs["o__code"]), circuit.outputs["o__nan"]
 
             def is_code(result: object) -> Term:
-                return both(holds(code << fmt.padding == result), same(said, value(0, 1)))
+                return both(holds(own << fmt.padding == result), same(said, value(0, 1)))
 
-        right = each([Path(path.condition, is_code(path.result)) for path in paths(rounded, known)])
+        port = circuit.inputs["i__sum__total"]
+        zero = {port: value(0, width(port))}
+        of_zero = self.model.rounding.total(0, n.unit_exp, 0).code, self.model.rounding.total(0, n.unit_exp, 1).code
+        set_sign = is_one(sign)
+        wanted = both(implies(set_sign, is_code(of_zero[1])), implies(negated(set_sign), is_code(of_zero[0])))
+        clean = tuple(negated(is_one(flag)) for flag in flags)
         yield Claim(
-            "result", "the code is the model's rounding of the total", "every total", tuple(known), right,
-            (circuit.inputs["i__sum__total"], sign),
+            "result: zero", "a total of zero is a zero of its sign", "both signs", clean, substituted(wanted, zero),
+            (sign,),
+        )  # fmt: skip
+
+        def of(total: Integer, show: tuple[Term, ...], known: tuple[Term, ...], name: str) -> Claim:
+            found = paths(lambda: self.model.rounding.total(total, n.unit_exp).code, known)  # type: ignore[arg-type]
+            right = each([Path(path.condition, is_code(path.result)) for path in found])
+            by = {port: total.at(width(port))}
+            return Claim(name, "", "", (*known, *clean), substituted(right, by), show)
+
+        yield CasesClaim(
+            "result", "the code is the model's rounding of the total", "every place of its leading one, both signs",
+            lambda: self._by_leading_one(of, n.most),
+        )  # fmt: skip
+        yield self._leading_ones()
+
+    @staticmethod
+    def _by_leading_one(
+        claim: Callable[[Integer, tuple[Term, ...], tuple[Term, ...], str], Claim], most: int
+    ) -> Iterator[Claim]:
+        """A claim of every total other than zero up to a magnitude, by sign and by the place of its leading one."""
+        for place in range(most.bit_length()):
+            below = constant(f"below{place}", max(1, place))
+            rest = Integer.unsigned(below) if place else 0
+            magnitude = as_integer(rest + (1 << place))
+            known = (holds(magnitude <= most),) if most >> place == 1 else ()
+            for number in (magnitude, as_integer(-magnitude)):
+                yield claim(number, (below,), known, f"leading one at {place}")
+
+    def _leading_ones(self) -> Claim:
+        """That these are all totals."""
+        most, total = self.n.most, constant("leading.total", self.n.most.bit_length() + 1)
+        size = as_integer(abs(Integer.signed(total)))
+        ends = [both(holds(size >= 1 << place), holds(size < 2 << place)) for place in range(most.bit_length())]
+        return Claim(
+            "result: cases", "a total is zero, or has a leading one", "every total", (holds(size <= most),),
+            either(holds(size == 0), *ends), (total,),
         )  # fmt: skip
 
     def _passed(self) -> Iterator[FormClaim]:
@@ -398,7 +437,8 @@ class ExactClaims(FactorClaims[ExactRanges]):
             if not self.n.carries:
                 return kept
             last = self.parts.round
-            return kept and all(last.outputs[f"o__{one}"] == last.inputs[f"i__so_far__{one}"] for one in ("total", *flags))
+            names = ("total", *flags)
+            return kept and all(last.outputs[f"o__{one}"] == last.inputs[f"i__so_far__{one}"] for one in names)
 
         yield FormClaim("passed on", "what a step does not make leaves as it came, and goes on", "all steps", passed)
 
@@ -417,14 +457,16 @@ class ExactClaims(FactorClaims[ExactRanges]):
             "composition: sum", f"the bounds of all terms fit the total, of {groups}", f"{n.lanes} products", fits
         )
         yield from self._model_sums()
-        yield self._trailing()
+        if not all(isinstance(fmt, FixedFormat) for fmt in (*n.multiplied, *n.addends)) or n.scales:
+            yield self._trailing()  # integers have one unit
 
     def _model_sums(self) -> Iterator[Claim]:
         """The model's exact sum is that of integers in units of the RTL, and what it carries on is that."""
         n, names = self.n, ("first", "second", "start")
         known, exps, show = list[Term](), [], []
-        ends = (PRODUCT - n.product_bias, n.product_most - n.product_bias)
-        span = (n.unit_exp, n.unit_exp + self._begins.bit_length())
+        low = PRODUCT - n.product_bias
+        ends = (low, min(low + NEAR, n.product_most - n.product_bias))
+        span = (n.unit_exp, n.unit_exp + NEAR)
         for name, (low, high) in zip(names, (ends, ends, span), strict=True):
             exp = Integer.signed(constant(f"group.{name}", bits_for(low, high)))
             known.append(exactly(exp, low, high))
@@ -448,7 +490,8 @@ class ExactClaims(FactorClaims[ExactRanges]):
                 wanted.append(each(paths(right, known)))
         yield Claim(
             "composition: model", "the model's sum is that of integers, and goes on as it is",
-            "two products of any exponents, or of zero, and a start", tuple(known), both(*wanted), tuple(show),
+            f"two products, or of zero, and a start, of exponents up to {NEAR} above the least", tuple(known),
+            both(*wanted), tuple(show),
         )  # fmt: skip
 
     def _same_sum(self, terms: Sequence[ModelTerm], start: ModelTerm | None) -> Term:
@@ -456,10 +499,10 @@ class ExactClaims(FactorClaims[ExactRanges]):
         every = terms if start is None else (*terms, start)
         total: Any = 0
         for term in every:
-            number = as_integer(as_integer(term.sig) << as_integer(term.exp) - (term.fraction_bits + n.unit_exp))
+            number = as_integer(as_integer(term.sig) << term.exp - (term.fraction_bits + n.unit_exp))
             total = total + (-number if term.sign else number)
         assert summed.unit_exp is not None
-        more = as_integer(summed.unit_exp - n.unit_exp)
+        more = summed.unit_exp - n.unit_exp
         outcome = summed.outcome
         right = [holds(as_integer(summed.total) << more == total)]
         if outcome.cls is Class.ZERO:
@@ -473,22 +516,26 @@ class ExactClaims(FactorClaims[ExactRanges]):
         goes_on = isinstance(carried, ExactSoFar) and carried.term is outcome
         return both(*right, true() if goes_on == n.carries else negated(true()))
 
-    def _trailing(self) -> Claim:
+    def _trailing(self) -> CasesClaim:
         """The rounding of a number does not depend on its unit: of one place; of more it follows, one by one."""
         n = self.n
-        most, places = n.most // 2, n.most.bit_length()
-        total, unit = constant("trailing.total", n.most.bit_length() + 1), constant("trailing.places", places.bit_length() + 1)
-        x, up = Integer.signed(total), Integer.unsigned(unit)
-        known = [exactly(x, -most, most), exactly(up, 1, places), holds(x != 0)]
-        inside, exp = x.between(-most, most), up.between(1, places) + n.unit_exp
+        places = n.most.bit_length()
 
-        def same_code() -> Term:
-            first = self.model.rounding.total(inside, exp).code
-            return holds(as_integer(first) == self.model.rounding.total(inside << 1, exp - 1).code)
+        def of(total: Integer, show: tuple[Term, ...], known: tuple[Term, ...], name: str) -> Claim:
+            unit = constant("places", places.bit_length() + 1)
+            up = Integer.unsigned(unit)
+            known = (*known, exactly(up, 1, places))
+            exp = up.between(1, places) + n.unit_exp
 
-        return Claim(
+            def same_code() -> Term:
+                first = self.model.rounding.total(total, exp).code  # type: ignore[arg-type]
+                return holds(as_integer(first) == self.model.rounding.total(total << 1, exp - 1).code)
+
+            return Claim(name, "", "", known, each(paths(same_code, known)), (*show, unit))
+
+        return CasesClaim(
             "composition: units", "a total rounds as twice as much of half its unit does", "every total and unit",
-            tuple(known), each(paths(same_code, known)), (total, unit),
+            lambda: self._by_leading_one(of, n.most // 2),
         )  # fmt: skip
 
 

@@ -31,7 +31,6 @@ from hwsim.rtl.datapath import datapath
 from hwsim.rtl.latewindow import LateSum
 from hwsim.spec import LateInWindow
 
-
 EXTENDED = (Kind.BV_SIGN_EXTEND, Kind.BV_ZERO_EXTEND)
 Pair = tuple[ModelTerm, ModelTerm]
 
@@ -130,7 +129,10 @@ class LateWindowClaims(WindowsClaims):
         return tuple(term for name, term in circuit.inputs.items() if "window0" in name or "outer" in name)
 
     def _late_in_parts(self, circuit: Circuit, whole: Term) -> Iterator[AnyClaim]:
-        """The same in parts: the largest exponent, what is kept of either, and what is cut off both. whole: the sum of both inside the circuit, before it is cut."""
+        """The same in parts: the largest exponent, what is kept of either, and what is cut off both.
+
+        whole: the sum of both inside the circuit, before it is cut.
+        """
         outputs, ports, what = circuit.outputs, circuit.inputs, self._before_round
         known, terms = self._operands_of_late(ports)
         uncut = self._rule.model_copy(update={"total_bits": None})

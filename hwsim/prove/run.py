@@ -16,6 +16,7 @@ from pathlib import Path
 from hwsim.cosim.casefile import write_unit_case
 from hwsim.cosim.design import AMARANTH
 from hwsim.cosim.diagnose import first_difference
+from hwsim.prove.accumulation import AccumulationClaims, after_claims
 from hwsim.prove.claims import AnyClaim, Claim, OfSolver
 from hwsim.prove.control import broken_promise, control_claims
 from hwsim.prove.datapathclaims import DatapathClaims
@@ -56,10 +57,9 @@ class UnitClaims:
         return method_claims(self.unit, self.pipeline.cuts)
 
     @cached_property
-    def promotion(self) -> PromotionClaims | None:
-        """Of the adder of its promotion register, if it has one."""
-        rule = self.unit.promotion
-        return None if rule is None else PromotionClaims(self.unit, rule, self.pipeline.cuts)
+    def after(self) -> PromotionClaims | AccumulationClaims | None:
+        """Of the adder behind its groups' sums, if it has one."""
+        return after_claims(self.unit, self.pipeline.cuts)
 
     @cached_property
     def followed(self) -> Control:
@@ -74,8 +74,8 @@ class UnitClaims:
     def all(self) -> Iterator[AnyClaim]:
         """In the order of the datapath, then control, then the file."""
         yield from self.datapath.claims()
-        if self.promotion is not None:
-            yield from self.promotion.claims()
+        if self.after is not None:
+            yield from self.after.claims()
         yield from self.control
         yield from readback_claims(self.unit, self.pipeline, elaborated=self.followed.circuit)
 
@@ -165,7 +165,7 @@ def with_example(
     datapath = [claim for claim in wrong if claim.name not in control and not claim.name.startswith("file:")]
     if not datapath:
         return report.changed(notes=tuple(notes))
-    examples = Examples(claims.datapath, claims.promotion)
+    examples = Examples(claims.datapath, claims.after)
     found = next((found for claim in datapath if (found := examples.of(claim))), None)
     if found is None:
         notes.append("no dot product of one group was found whose result shows what is refuted")
