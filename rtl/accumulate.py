@@ -47,6 +47,11 @@ class Accumulation:
             self.scales = scale.a.format, scale.b.format
 
     @property
+    def part(self) -> str:
+        """The name of its adder in the unit."""
+        return "promotion" if self.name == "promote" else self.name
+
+    @property
     def groups(self) -> int:
         """How many groups' sums are one partial sum."""
         groups = self.unit.restart
