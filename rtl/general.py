@@ -23,7 +23,7 @@ from .multiply import LaneProduct
 from .numbers import FieldRange, PairRanges, ProductRanges, as_float, most_sig, signed_shape
 from .step import DatapathStep, assign
 from .sum import balanced
-from .windows import WindowTerm, aligned, aligned_bits, candidates, largest
+from .windows import WindowTerm, aligned, aligned_bits, candidates, largest, maximum
 
 PRODUCT = 2  # the least exponent of a product, of factors that count from 1
 
@@ -342,10 +342,13 @@ class GeneralMaximum(DatapathStep):
 
     def compute(self, m: Module) -> None:
         """Drive the maxima."""
-        n, left = self.n, exponents_left(self.n, self.i)
+        n, inside = self.n, "left" in self.takes.members
         for window in range(n.windows):
-            own = _own(n, window, window_terms(n, self.i))
-            top = largest(m, f"window{window}", left[window :: n.windows], n.max_exp)
+            own, name = _own(n, window, window_terms(n, self.i)), f"window{window}"
+            if inside:
+                top = largest(m, name, self.i.left[window :: n.windows], n.max_exp)
+            else:
+                top = maximum(m, name, own, n.max_exp, n.floor)
             some = Cat(term.nonzero for term in own).any()
             m.d.comb += [self.o.max_exp[window].eq(top), self.o.any[window].eq(some)]
 
