@@ -32,6 +32,11 @@ def number(sign: object, magnitude: object, unit_exp: object) -> ModelTerm:
     return ModelTerm(sign, unit_exp, magnitude, 0, Class.NORMAL)  # type: ignore[arg-type]
 
 
+def of_known_sign(term: ModelTerm) -> ModelTerm:
+    """A term whose sign is a number on the path that is being followed: a magnitude then stays what it is."""
+    return term._replace(sign=int(as_integer(term.sign) != 0))
+
+
 @dataclass(frozen=True)
 class PlacedNumber:
     """A number before alignment: of so many bits, the top one of which stands for 2^exp. known: what holds of it."""
