@@ -7,32 +7,41 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hwsim.formats import FixedFormat
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.datapathclaims import DatapathClaims
+from hwsim.prove.exact import ExactClaims
+from hwsim.prove.latewindow import LateWindowClaims
 from hwsim.prove.roundedsums import RoundedSumClaims
 from hwsim.prove.windows import WindowsClaims
-from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, PairwiseSum, SequentialSum, Sum, Support, Unit
+from hwsim.spec import (
+    AlignedSum,
+    EvenOddSum,
+    ExactSum,
+    LateInWindow,
+    PairwiseSum,
+    SequentialSum,
+    Sum,
+    Support,
+    Unit,
+)
 from hwsim.spec.implementation import one_plain_window
 
 Claims = Callable[[Unit, Sequence[str]], DatapathClaims]
 
 
-def _aligned(unit: Unit) -> Claims | None:
-    return AlignedClaims if one_plain_window(unit) else WindowsClaims
+def _aligned(unit: Unit) -> Claims:
+    return AlignedClaims if one_plain_window(unit) else _windows(unit)
 
 
-def _windows(unit: Unit) -> Claims | None:
-    return WindowsClaims
+def _windows(unit: Unit) -> Claims:
+    return LateWindowClaims if isinstance(unit.late, LateInWindow) else WindowsClaims
 
 
-def _rounded(unit: Unit) -> Claims | None:
-    return RoundedSumClaims
-
-
-# Of a unit with such a sum, what makes its claims; None where there are none yet.
-METHODS: Mapping[type[Sum], Callable[[Unit], Claims | None]] = {
+# Of a unit with such a sum, what makes its claims.
+METHODS: Mapping[type[Sum], Callable[[Unit], Claims]] = {
     AlignedSum: _aligned,
     EvenOddSum: _windows,
-    SequentialSum: _rounded,
-    PairwiseSum: _rounded,
+    ExactSum: lambda unit: ExactClaims,
+    SequentialSum: lambda unit: RoundedSumClaims,
+    PairwiseSum: lambda unit: RoundedSumClaims,
 }
 
 
@@ -50,30 +59,18 @@ def plain_window(unit: Unit, where: str) -> Support:
 
 
 def method_claims(unit: Unit, cuts: Sequence[str]) -> DatapathClaims:
-    """The claims of a unit's method. Raises NotImplementedYet for one that has none."""
+    """The claims of a unit's method. Raises NotImplementedYet for what no claim covers."""
     provable(unit).demand()
-    found = _claims(unit)
-    assert found is not None
-    return found(unit, cuts)
-
-
-def _claims(unit: Unit) -> Claims | None:
-    return METHODS[type(unit.sum)](unit) if type(unit.sum) in METHODS else None
+    return METHODS[type(unit.sum)](unit)(unit, cuts)
 
 
 def _lacks(unit: Unit) -> Iterator[str]:
-    rule = unit.sum
-    if _claims(unit) is None:
-        if type(rule) in METHODS:
-            yield from _window(unit)
-        else:
-            yield f"sum.method: {rule.method}"
+    if type(unit.sum) not in METHODS:
+        yield f"sum.method: {unit.sum.method}"
     if unit.scale is not None and unit.scale.at == "promotion":
         yield f"scale.at: {unit.scale.at}"
     if unit.subgroup is not None:
         yield "sum.subgroup"
-    if isinstance(unit.late, LateInWindow):
-        yield "late.operation: window"
 
 
 def _window(unit: Unit) -> Iterator[str]:

@@ -92,3 +92,19 @@ class WindowsCircuits(FrontCircuits):
             steps["decode"], steps["multiply"], whole[0], steps["maximum"], steps["align"], steps["sum"],
             steps.get("combine"), steps.get("late"), whole[1],
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ExactCircuits(FrontCircuits):
+    """The steps of an exact sum."""
+
+    align: Circuit
+    sum: Circuit
+    round: Circuit
+
+    @classmethod
+    def of(cls, unit: Unit, cuts: Sequence[str]) -> ExactCircuits:
+        """Those of a unit."""
+        steps = circuits({step.name: step for step in datapath(unit, cuts).steps})
+        products, last = joined(steps, "decode", "multiply"), joined(steps, "magnitude", "normalize", "round")
+        return cls(steps["decode"], steps["multiply"], products, steps["align"], steps["sum"], last)
