@@ -185,8 +185,8 @@ class RoundedAddition:
 
         signs = " to a negative number" if negative else ""
         return LateClaim(
-            f"{place}: jammed{signs}", "where bits of the smaller number fall out of the window, the jammed sum has the "
-            "code of the exact one", f"every tail of 1 to {MOST_PLACES} places", tuple(known),
+            f"{place}: jammed{signs}", "where bits of the smaller number fall out of the window, the jammed sum has "
+            "the code of the exact one", f"every tail of 1 to {MOST_PLACES} places", tuple(known),
             lambda: each(paths(same_code, known)), (larges, kepts, exps, tails, minus),
         )  # fmt: skip
 
@@ -211,5 +211,6 @@ class RoundedAddition:
         signs = " of a negative number" if negative else ""
         return LateClaim(
             f"{place}: jammed beside zero{signs}", "what the window leaves of a number beside a zero has its code",
-            f"distances {GUARDS + 1} to {widest}", known, lambda: each(paths(same_code, known)), (sigs, exps, distances),
+            f"distances {GUARDS + 1} to {widest}", known, lambda: each(paths(same_code, known)),
+            (sigs, exps, distances),
         )  # fmt: skip

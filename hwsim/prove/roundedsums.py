@@ -200,7 +200,8 @@ class RoundedSumClaims(FactorClaims[RoundedRanges]):
         multiplied, any_product = op(Kind.BV_MUL, a, b), constant("any.product", bits)
         zero, most = value(0, bits), value(self.n.most_product, bits)
         some = [negated(same(sig, value(0, width(sig)))) for sig in sigs]
-        facts = both(same(negated(both(*some)), same(multiplied, zero)), negated(op(Kind.BV_UGT, multiplied, most)))
+        is_zero = same(negated(both(*some)), same(multiplied, zero))
+        facts = both(is_zero, negated(op(Kind.BV_UGT, multiplied, most)))
         yield Claim(
             "lane: significands", "a product of significands is at most that of the largest, and zero just where one is",
             "both significands", tuple(known), facts, tuple(sigs),
@@ -266,7 +267,7 @@ class RoundedSumClaims(FactorClaims[RoundedRanges]):
         absent = addend_term(self.fmt, step.absent << self.fmt.padding)
         yield FormClaim(
             "start: no addend", "a group that continues nothing starts from one zero", "all operands",
-            lambda: bool(first == value(step.absent, width(first))),
+            lambda: bool(simplified(first) == value(step.absent, width(first))),
         )  # fmt: skip
         if (
             self.unit.operands.addend is None
