@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from amaranth.lib.data import StructLayout
 
 from hwsim.errors import InputError
+from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import circuits, surroundings
 from hwsim.prove.entering import entering
 from hwsim.prove.logic import (
@@ -50,14 +51,23 @@ def field_names(layout: StructLayout) -> list[str]:
     return found
 
 
+def unit_around(unit: Unit, pipeline: Pipeline) -> Circuit:
+    """A unit without its datapath and what adds its sums up, whose ports it has instead.
+
+    Raises NotImplementedYet for a unit that the RTL cannot build, ToolMissing, and FlowFailed with what Yosys said.
+    """
+    after = accumulation(unit)
+    parts = ["datapath"] if after is None else ["datapath", after.part]
+    return surroundings(DotUnit(unit, pipeline), parts, "unit.")
+
+
 class Control:
     """A unit around an arbitrary datapath, with the ghosts that follow two of its slots."""
 
     def __init__(self, unit: Unit, pipeline: Pipeline):
         self.unit, self.pipeline, self.latency = unit, pipeline, pipeline.latency
         self.after = accumulation(unit)
-        parts = ["datapath"] if self.after is None else ["datapath", self.after.part]
-        self.circuit = surroundings(DotUnit(unit, pipeline), parts, "unit.")
+        self.circuit = unit_around(unit, pipeline)
         path = datapath(unit, pipeline.cuts)
         components = {"datapath": path}
         self.carried_fields = field_names(path.carried)

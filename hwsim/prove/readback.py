@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from hwsim.errors import InputError
 from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import circuits, connected, fixed, surroundings, verilog_circuit
+from hwsim.prove.circuits import circuits, connected, fixed, verilog_circuit
 from hwsim.prove.claims import Claim
 from hwsim.prove.entering import entering
-from hwsim.prove.followed import field_names, packed, widened
+from hwsim.prove.followed import field_names, packed, unit_around, widened
 from hwsim.prove.logic import (
     Kind,
     Term,
@@ -39,7 +39,7 @@ from hwsim.prove.logic import (
 from hwsim.prove.machine import Cycle, Machine, cycles
 from hwsim.prove.promises import padded
 from hwsim.prove.registers import as_elaborated
-from hwsim.rtl import DotUnit, beat_layout, datapath, promotion, result_port_layout, verilog
+from hwsim.rtl import beat_layout, datapath, promotion, result_port_layout, verilog
 from hwsim.rtl.accumulate import Accumulation, accumulation
 from hwsim.rtl.dot_unit import flight_layout
 from hwsim.rtl.step import Datapath
@@ -48,13 +48,19 @@ from hwsim.spec import Pipeline, Unit
 FIELD = re.compile(r"^// ([io])__payload\[(\d+):(\d+)\]  (\w+)(?:\[0\.\.(\d+)\])?$", re.MULTILINE)
 
 
-def readback_claims(unit: Unit, pipeline: Pipeline, text: str | None = None) -> list[Claim]:
-    """The claims of a unit's Verilog. text: the file's, where it is not the one that `hwsim.rtl.verilog` writes.
+def readback_claims(
+    unit: Unit, pipeline: Pipeline, text: str | None = None, elaborated: Circuit | None = None
+) -> list[Claim]:
+    """The claims of a unit's Verilog.
+
+    text: the file's, where it is not the one that `hwsim.rtl.verilog` writes. elaborated: what `unit_around` gives,
+    where it is at hand.
 
     Raises NotImplementedYet for a unit that the RTL cannot build, InputError for a file without the unit's ports or
     registers of control, and ToolMissing and FlowFailed where it cannot be read.
     """
-    file = ReadBack(unit, pipeline, verilog(unit, pipeline) if text is None else text)
+    around = unit_around(unit, pipeline) if elaborated is None else elaborated
+    file = ReadBack(unit, pipeline, verilog(unit, pipeline) if text is None else text, around)
     return [*file.control(), *file.stands_still(), *file.followed()]
 
 
@@ -82,7 +88,7 @@ class Chain:
 class ReadBack:
     """A file read back, the steps that it is compared with, and one beat that enters in cycle 0."""
 
-    def __init__(self, unit: Unit, pipeline: Pipeline, text: str):
+    def __init__(self, unit: Unit, pipeline: Pipeline, text: str, elaborated: Circuit):
         self.unit, self.pipeline, self.latency = unit, pipeline, pipeline.latency
         self.over = f"any state and any data; {pipeline.latency} registers, {pipeline.contexts} contexts"
         file = verilog_circuit(text, "file.")
@@ -93,8 +99,7 @@ class ReadBack:
         self.carried_fields = field_names(paths["datapath"].carried)
         self.chains = _chains(paths)
         self.fields = fields_of_header(text)
-        parts = list(paths)
-        self.elaborated = surroundings(DotUnit(unit, pipeline), parts, "unit.")
+        self.elaborated = elaborated
         self.circuit = as_elaborated(file, self.elaborated, flight_layout(unit, pipeline))
         self.machine = Machine.of(self.circuit)
         self._demand_ports()

@@ -17,6 +17,7 @@ from hwsim.model.rounded import RoundedAdditions
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.prove.adder import AdderCircuits, AdderClaims, NumberCode, NumberFields, ReadNumber, is_decoded
+from hwsim.prove.addition import of_known_sign
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import circuits, connected, fixed
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim, LateClaim
@@ -27,12 +28,12 @@ from hwsim.prove.logic import (
     Term,
     both,
     constant,
-    either,
     implies,
     is_one,
     negated,
     op,
     same,
+    simplified,
     substituted,
     value,
     width,
@@ -44,7 +45,7 @@ from hwsim.rtl.datapath import datapath
 from hwsim.rtl.rounded import AdditionPlace, AlignPairs, RoundedDecode, RoundedRanges
 from hwsim.spec import Unit
 
-WIDE = 24  # bits of products whose multiplication is left out of what the solver looks at
+WIDE = 10  # bits of products whose multiplication is left out of what the solver looks at
 
 
 class PlacedAddition(NamedTuple):
@@ -167,7 +168,7 @@ class RoundedSumClaims(FactorClaims[RoundedRanges]):
         def right(term: ModelTerm) -> Term:
             if isinstance(self.n.product, NumberRange):
                 return is_decoded(outputs, "o__product0", self.n.product, self.fmt, term)
-            code = as_integer(add(self.fmt, (term,), self.rule.rounding, self.rule.flush))
+            code = as_integer(add(self.fmt, (of_known_sign(term),), self.rule.rounding, self.rule.flush))
             return holds(Integer.unsigned(outputs["o__product0"]) == code >> self.fmt.padding)
 
         def claimed() -> Term:
@@ -197,19 +198,22 @@ class RoundedSumClaims(FactorClaims[RoundedRanges]):
         bits = sum(map(width, sigs))
         a, b = (op(Kind.BV_ZERO_EXTEND, sig, indices=[bits - width(sig)]) for sig in sigs)
         multiplied, any_product = op(Kind.BV_MUL, a, b), constant("any.product", bits)
-        zero = value(0, bits)
+        zero, most = value(0, bits), value(self.n.most_product, bits)
         some = [negated(same(sig, value(0, width(sig)))) for sig in sigs]
-        is_zero = same(either(*map(negated, some)), same(multiplied, zero))
+        is_zero = same(negated(both(*some)), same(multiplied, zero))
+        facts = both(is_zero, negated(op(Kind.BV_UGT, multiplied, most)))
         yield Claim(
-            "lane: significands", "a product of significands is zero just where one of them is", "both significands", (),
-            is_zero, tuple(sigs),
+            "lane: significands", "a product of significands is at most that of the largest, and zero just where one is",
+            "both significands", tuple(known), facts, tuple(sigs),
         )  # fmt: skip
         by = {multiplied: any_product}
 
         def abstracted() -> Term:
-            return substituted(implies(is_zero, claimed()), by)
+            return substituted(implies(facts, claimed()), by)
 
-        yield LateClaim("lane: product", words, "decoded factors of a lane", tuple(known), abstracted, show)
+        yield LateClaim(
+            "lane: product", words, "decoded factors of a lane", tuple(known), abstracted, (any_product, *show)
+        )
 
     def _lanes_are_alike(self) -> bool:
         """Of decoding, and of multiplication, beside any scales."""
@@ -263,7 +267,7 @@ class RoundedSumClaims(FactorClaims[RoundedRanges]):
         absent = addend_term(self.fmt, step.absent << self.fmt.padding)
         yield FormClaim(
             "start: no addend", "a group that continues nothing starts from one zero", "all operands",
-            lambda: bool(first == value(step.absent, width(first))),
+            lambda: bool(simplified(first) == value(step.absent, width(first))),
         )  # fmt: skip
         if (
             self.unit.operands.addend is None
@@ -285,8 +289,11 @@ class RoundedSumClaims(FactorClaims[RoundedRanges]):
         code, clean = self._code_of(fmt, port, padded=name == "addend")
 
         def right() -> Term:
-            wanted = as_integer(self._rounded(term(code)))
-            return holds(Integer.unsigned(found) == wanted >> self.fmt.padding)
+            wanted = as_integer(self._rounded(of_known_sign(term(code)))) >> self.fmt.padding
+            made = Integer.unsigned(found)
+            if self.fmt.is_nan(wanted):  # any NaN is as good as another in what follows
+                return holds(bool(self.fmt.is_nan(made)))
+            return holds(made == wanted)
 
         return LateClaim(
             f"start: {name}", "it is the model's, rounded to the format of sums", f"codes of {fmt.name}", (clean,),
@@ -422,6 +429,9 @@ def _same_outputs(circuit: Circuit, by: Mapping[Term, Term], places: Mapping[str
     """Whether outputs at some places are, of other inputs, those at others."""
     for name, term in circuit.outputs.items():
         other = _renamed(name[3:], places)
-        if other != name[3:] and substituted(term, by) != circuit.outputs[f"o__{other}"]:
+        if other == name[3:]:
+            continue
+        here, there = substituted(term, by), circuit.outputs[f"o__{other}"]
+        if here != there and simplified(here) != simplified(there):
             return False
     return True

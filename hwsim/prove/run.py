@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import resource
 import shlex
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
@@ -18,6 +20,7 @@ from hwsim.prove.accumulation import AccumulationClaims, after_claims
 from hwsim.prove.claims import AnyClaim, Claim, OfSolver
 from hwsim.prove.control import broken_promise, control_claims
 from hwsim.prove.datapathclaims import DatapathClaims
+from hwsim.prove.entering import entering_claim
 from hwsim.prove.example import Examples, WrongCase
 from hwsim.prove.followed import Control
 from hwsim.prove.methods import method_claims, provable
@@ -60,17 +63,24 @@ class UnitClaims:
         return after_claims(self.unit, self.pipeline.cuts)
 
     @cached_property
+    def followed(self) -> Control:
+        """The unit around any datapath."""
+        return Control(self.unit, self.pipeline)
+
+    @cached_property
     def control(self) -> list[Claim]:
         """Of its control."""
-        return control_claims(self.unit, self.pipeline)
+        return control_claims(self.followed)
 
     def all(self) -> Iterator[AnyClaim]:
         """In the order of the datapath, then control, then the file."""
         yield from self.datapath.claims()
         if self.after is not None:
+            if (enters := entering_claim(self.after.what)) is not None:
+                yield enters
             yield from self.after.claims()
         yield from self.control
-        yield from readback_claims(self.unit, self.pipeline)
+        yield from readback_claims(self.unit, self.pipeline, elaborated=self.followed.circuit)
 
 
 def claims_of(unit: Unit, pipeline: Pipeline) -> Iterator[AnyClaim]:
@@ -115,12 +125,13 @@ def prove(
     """
     asked, begun = asked or Asked(), time.monotonic()
     claims, rows, wrong = UnitClaims(unit, pipeline), list[ClaimRow](), list[AnyClaim]()
-    for claim in claims.all():
-        row = asked.decide(claim)
-        rows.append(row)
-        asked.tell(row)
-        if row.word not in ("proved", "not run"):
-            wrong.append(claim)
+    with seldom_collected():
+        for claim in claims.all():
+            row = asked.decide(claim)
+            rows.append(row)
+            asked.tell(row)
+            if row.word not in ("proved", "not run"):
+                wrong.append(claim)
     report = ProofReport(
         unit=unit.name,
         title=f"Proof of {unit.name}",
@@ -135,6 +146,17 @@ def prove(
         trusted=TRUSTED,
     )
     return with_example(report, claims, wrong, called or unit.name, asked.case) if wrong else report
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Garbage is looked for seldom: a proof makes millions of objects that stay, and each look goes through all."""
+    before = gc.get_threshold()
+    gc.set_threshold(500_000, 50, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def with_example(
@@ -156,7 +178,7 @@ def with_example(
 
 def _run_of_cycles(claims: UnitClaims) -> str:
     """The shortest run from a reset in which control breaks a promise, in words."""
-    control = Control(claims.unit, claims.pipeline)
+    control = claims.followed
     found = broken_promise(control, control.latency + CYCLES)
     if found is None:
         return f"control: no promise is broken within {control.latency + CYCLES} cycles after a reset"

@@ -31,9 +31,7 @@ def test_every_step_is_the_models(name: str) -> None:
     assert len(found) >= 15
 
 
-@pytest.mark.parametrize(
-    "mutant", others_soaked(MUTANTS, ["zeros that do not count", "a sum that starts again"])
-)
+@pytest.mark.parametrize("mutant", others_soaked(MUTANTS, ["zeros that do not count", "a sum that starts again"]))
 def test_a_mistake_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     name, broken, mutate = MUTANTS[mutant]
     mutate(monkeypatch)
