@@ -181,9 +181,10 @@ class SubgroupClaims(WindowsClaims):
             signed = ite(as_integer(term.sign) == 1, -number, number)
             return both(said, holds(number != 0), holds(leaf == signed), holds(abs(leaf) <= self._most_placed))
 
+        show = tuple(term for name, term in self.front.multiply.inputs.items() if "__0__" in name)
         return Claim(
             "lane: placed", "it is the model's product as an integer", "decoded factors of a lane", tuple(known),
-            each(paths(right, known)), tuple(term for name, term in self.front.multiply.inputs.items() if "__0__" in name),
+            each(paths(right, known)), show,
         )  # fmt: skip
 
     def _placed_alike(self) -> bool:
