@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
 from amaranth.hdl import Module, Value, unsigned
+from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
-from amaranth.lib.wiring import PureInterface
+from amaranth.lib.wiring import In, Out, PureInterface
 
 from hwsim.formats import FloatFormat, Format
 from hwsim.spec import LateAdd, LateInWindow, Unit
@@ -113,6 +114,21 @@ def accumulation(unit: Unit) -> Accumulation | None:
             return None
         case _:
             assert_never(unit.late)
+
+
+class EnteringCode(wiring.Component):
+    """The code that is kept of an addend, by itself: the unit has this logic beside its datapath."""
+
+    def __init__(self, what: Accumulation):
+        self.what = what
+        addend = what.unit.operands.addend or what.format
+        super().__init__({"c": In(addend.container_bits), "o": Out(what.code_bits)})
+
+    def elaborate(self, platform: object) -> Module:
+        """The logic."""
+        m = Module()
+        m.d.comb += self.o.eq(self.what.entering(m, self.c))
+        return m
 
 
 class AccumulateDecode(DatapathStep):

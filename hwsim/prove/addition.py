@@ -176,9 +176,9 @@ class RoundedAddition:
 
         def same_code() -> Term:
             sign = negative ^ int(Truth(is_one(minus)))
-            small = ModelTerm(
-                sign, Places(top - self.bias, -1), Tailed(kept, is_one(tails)), self.bits - 1, Class.NORMAL
-            )  # type: ignore[arg-type]
+            exp: Any = Places(top - self.bias, -1)
+            sig: Any = Tailed(kept, is_one(tails))
+            small = ModelTerm(sign, exp, sig, self.bits - 1, Class.NORMAL)
             exact = self.code(ModelTerm(negative, top - self.bias, large, self.bits - 1, Class.NORMAL), small)
             jammed = align(small, top - self.bias, self.bits - 1, "jam")
             return holds(as_integer(self.code_of((-large if negative else large) + jammed, top)) == exact)

@@ -1,10 +1,6 @@
-"""The code that a unit keeps of an addend which is added after a group's sum: as a circuit, and its claim."""
+"""The code that a unit keeps of an addend which is added after a group's sum: as a term, and its claim."""
 
 from __future__ import annotations
-
-from amaranth.hdl import Module
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from hwsim.model.addition import add
 from hwsim.model.definition import Definition
@@ -16,23 +12,8 @@ from hwsim.prove.explore import paths
 from hwsim.prove.logic import Term, constant, substituted, value
 from hwsim.prove.relations import each, holds
 from hwsim.prove.symbolic import Integer, as_integer
-from hwsim.rtl.accumulate import Accumulation
+from hwsim.rtl.accumulate import Accumulation, EnteringCode
 from hwsim.spec.keys import Number
-
-
-class EnteringCode(wiring.Component):
-    """An addend's code in its container, as a unit keeps it."""
-
-    def __init__(self, what: Accumulation):
-        self.what = what
-        addend = what.unit.operands.addend or what.format
-        super().__init__({"c": In(addend.container_bits), "o": Out(what.code_bits)})
-
-    def elaborate(self, platform: object) -> Module:
-        """The logic beside the datapath."""
-        m = Module()
-        m.d.comb += self.o.eq(self.what.entering(m, self.c))
-        return m
 
 
 def entering_claim(what: Accumulation) -> LateClaim | None:
@@ -47,7 +28,7 @@ def entering_claim(what: Accumulation) -> LateClaim | None:
     found, model = Integer.unsigned(entering(what, port)), Definition(unit, keep=False)
 
     def right() -> Term:
-        taken = model._input(code)  # type: ignore[arg-type]
+        taken = model._input(code)
         if unit.promotion is not None and fmt != what.format:
             term = of_known_sign(addend_term(fmt, taken))
             taken = add(what.format, (term,), what.rounding)
