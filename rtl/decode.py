@@ -242,7 +242,7 @@ class ModalDecode(wiring.Component):
         """A decoder for each format, and the choice."""
         m = Module()
         every = [self._moved(m, at, fmt, to) for at, (fmt, to) in enumerate(self.choices)]
-        for field in self.o.signature.members:
+        for field in factor_layout(self.shape).members:
             value = every[-1][field]
             for at, decoded in enumerate(every[:-1]):
                 value = Mux(self.chosen[at], decoded[field], value)
