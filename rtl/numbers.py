@@ -19,7 +19,6 @@ from hwsim.spec.keys import Number
 
 from .lost import lost_bits
 
-
 FACTORS: tuple[Literal["a", "b"], ...] = ("a", "b")
 
 
@@ -106,9 +105,7 @@ class PairRanges:
     limit: a product whose magnitude is 2^limit or more is infinite; None for no limit.
     """
 
-    def __init__(
-        self, a: FactorShape, b: FactorShape, scales: Sequence[ExponentFormat] = (), limit: int | None = None
-    ):
+    def __init__(self, a: FactorShape, b: FactorShape, scales: Sequence[ExponentFormat] = (), limit: int | None = None):
         self.multiplied, self.scales, self.limit = (a, b), list(scales), limit
         self.product_fraction_bits = a.fraction_bits + b.fraction_bits
         fields = [shape.field for shape in self.multiplied]

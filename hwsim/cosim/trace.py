@@ -17,7 +17,7 @@ from hwsim.cosim.design import Play, Suite, Tick
 from hwsim.cosim.ports import PortMap
 from hwsim.cosim.traffic import BURST, FULL, Tagged, Traffic, tag
 from hwsim.model.clock import PipelinedUnit
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified
 from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Script, Trace
 
 RESET_CYCLES = 2
@@ -25,7 +25,7 @@ RESET_CYCLES = 2
 
 def record(
     suite: Suite,
-    unit: Unit,
+    unit: Specified,
     pipeline: Pipeline,
     ports: PortMap,
     order: Iterable[Tagged],
@@ -46,7 +46,7 @@ def record(
     return recorder.play(suite, ports)
 
 
-def record_handshake(suite: Suite, unit: Unit, pipeline: Pipeline, ports: PortMap, stream: Stream) -> Play:
+def record_handshake(suite: Suite, unit: Specified, pipeline: Pipeline, ports: PortMap, stream: Stream) -> Play:
     """What traffic alone does not bring: a bubble at each stage, a standstill with every stage full, reset in flight
     and while a result waits, every context open, a sum given up for a new one in its context, and misuse at the end.
 
@@ -129,7 +129,7 @@ def record_handshake(suite: Suite, unit: Unit, pipeline: Pipeline, ports: PortMa
     return recorder.play(replace(suite, cases=(*cases, *(alone(unit, case) for case in cases))), ports)
 
 
-def alone(unit: Unit, case: Case) -> Case:
+def alone(unit: Specified, case: Case) -> Case:
     """The first beat of a case as a case of its own.
 
     Where an instruction takes its products in an order of its own, zeros stand for those of its other beats.
@@ -141,7 +141,8 @@ def alone(unit: Unit, case: Case) -> Case:
     if unit.instruction.order != "sequential":
         here = unit.instruction.indices(0)
         a, b = (tuple(codes[i] if i in here else 0 for i in range(unit.instruction.k)) for codes in (case.a, case.b))
-    return Case(f"{case.id}, its first beat", a, b, case.c, first.scale_a, first.scale_b)
+    modes = case.modes[: len(a) // lanes]
+    return Case(f"{case.id}, its first beat", a, b, case.c, first.scale_a, first.scale_b, modes)
 
 
 class _Recorder:

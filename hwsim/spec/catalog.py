@@ -71,7 +71,7 @@ def families() -> list[tuple[str, str, list[str]]]:
 
 @cache
 def _documents() -> list[dict[str, Any]]:
-    """What the files hold, a YAML document each: families of one architecture, or of one arithmetic, and modal units."""
+    """What the files hold, a YAML document each: families of one architecture or arithmetic, and units of modes."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     paths = PRESETS.glob("*.yaml")
     return [document for path in paths for document in yaml.load_all(path.read_text("utf-8"), Loader=loader)]
@@ -205,14 +205,17 @@ FORMATS = {"a", "b", "addend", "format", "convert"}
 def _resolve_paths(data: dict[str, Any], folder: Path) -> None:
     """Make the paths of format files relative to the file that names them."""
 
+    def found(value: Any) -> Any:
+        return str(folder / value) if isinstance(value, str) and looks_like_path(value) else value
+
     def walk(mapping: dict[str, Any]) -> None:
         for key, value in mapping.items():
             if isinstance(value, dict):
                 walk(value)
-            elif isinstance(value, str) and key in FORMATS and looks_like_path(value):
-                mapping[key] = str(folder / value)
             elif isinstance(value, list) and key == ANY:
-                mapping[key] = [str(folder / one) if isinstance(one, str) and looks_like_path(one) else one for one in value]
+                mapping[key] = list(map(found, value))
+            elif key in FORMATS:
+                mapping[key] = found(value)
 
     walk(data)
 

@@ -40,9 +40,7 @@ def _expanded(value: Any) -> Any:
         return value
     formats = [reference(one) for one in value[ANY]]
     pairs = itertools.product(formats, formats)
-    return {
-        a.name if a == b else f"{a.name}x{b.name}": {"a": as_written(a), "b": as_written(b)} for a, b in pairs
-    }
+    return {a.name if a == b else f"{a.name}x{b.name}": {"a": as_written(a), "b": as_written(b)} for a, b in pairs}
 
 
 ModeName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
