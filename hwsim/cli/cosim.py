@@ -16,7 +16,7 @@ from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
 from hwsim.cli.runs import played
 from hwsim.errors import InputError
-from hwsim.spec import ModalUnit, Pipeline, Specified, Unit, load_specified, pipeline
+from hwsim.spec import ModalUnit, Pipeline, Specified, Unit, load_specified, load_unit, pipeline
 from hwsim.words import counted
 
 if TYPE_CHECKING:
@@ -124,6 +124,8 @@ def cosim(
         stuck_after=stuck_after,
     )
     if dut is None:
+        if case is not None:
+            load_unit((units or DEFAULT_UNITS)[0])  # a case is of one mode
         options = asked(designs=ours(units or DEFAULT_UNITS, cuts, contexts)[case is not None :])  # not the tables
         what, status = "specifications and cases", MISMATCH
         refused = "a simulator refused the design: this is a defect of hwsim, please report it with the lines above"

@@ -58,7 +58,7 @@ class ModalDesign(UnitDesign):
     def in_modes(self, compared: Sequence[Compared]) -> Iterator[tuple[UnitDesign, list[Compared]]]:
         """Each mode's design with the cases of that mode, where its coverage is counted."""
         for number, design in enumerate(self.modes if self.solved else ()):
-            own = [
+            own: list[Compared] = [
                 (name, [plain(self.modal, case)[1] for case in cases if one_mode(case) == number])
                 for name, cases in compared
             ]

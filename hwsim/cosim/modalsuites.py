@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
+from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cases.matrices import gemm_cases, gemm_problem
@@ -26,7 +27,6 @@ from hwsim.cosim.suites import (
     SIZES,
     Planner,
     covering_or_directed,
-    directed,
 )
 from hwsim.cosim.traffic import BUSY
 from hwsim.formats import codes_of
@@ -92,7 +92,7 @@ class ModalPlanner:
         """Pairs of codes of every mode: all, or every so many-th, so that there are not too many."""
         modal = self.design.modal
         total = sum(1 << unit.operands.a.bits + unit.operands.b.bits for unit in modal.units)
-        step = -(-total // MOST_PAIRS)
+        step = -(-total // MOST_PAIRS) | 1  # odd, so that every lane has its turn
         pairs = [list(pair_cases(unit, step)) for unit in modal.units]
         if rest := total - sum(map(len, pairs)):
             self._leave_out(PAIRS, driver, rest, f"of each mode every {step}th pair of codes is played")

@@ -221,7 +221,8 @@ class _Run:
             suite = Suite("case", (load_case(options.case, design),))
             return [design.play(suite, Stream(options.seed, "case"), tick)]
         if isinstance(design, DotDesign):
-            planner = (ModalPlanner if isinstance(design, ModalDesign) else Planner)(design, options.seed)
+            seed = options.seed
+            planner = ModalPlanner(design, seed) if isinstance(design, ModalDesign) else Planner(design, seed)
             plays, left_out = planner.plan(driver, options.cases, tick)
             self.found.left_out.extend(left_out)
             self.found.notes.extend(design.notes(driver))

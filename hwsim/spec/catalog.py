@@ -28,6 +28,7 @@ UnitLike: TypeAlias = Unit | str | Path | Mapping[str, Any]
 # What names a unit of one mode or of several, for `load_specified`.
 SpecifiedLike: TypeAlias = Specified | str | Path | Mapping[str, Any]
 YAML = (".yaml", ".yml")
+MOST_NAMES = 8  # of modes that an error lists
 
 
 def presets() -> list[str]:
@@ -136,9 +137,14 @@ def load_unit(name: UnitLike) -> Unit:
     """
     unit = load_specified(name)
     if isinstance(unit, ModalUnit):
-        first = next(iter(unit.modes))
-        known = ", ".join(unit.modes)
-        raise SpecError(f"unit {unit.name} has modes, and one is wanted here: {name}:{first}; its modes: {known}")
+        first, count = next(iter(unit.modes)), len(unit.modes)
+        known = (
+            f"its modes: {', '.join(unit.modes)}"
+            if count <= MOST_NAMES
+            else f"`hwsim units {unit.name}` lists its {count} modes"
+        )
+        named = name if isinstance(name, (str, Path)) else unit.name
+        raise SpecError(f"unit {unit.name} has modes, and one is wanted here, as {named}:{first}; {known}")
     return unit
 
 
