@@ -171,8 +171,8 @@ class ProductRanges(PairRanges):
             )
             for side in FACTORS
         )
-        shapes = (FactorShape.holding(side.formats) for side in (self.a_side, self.b_side))
-        super().__init__(*shapes, self._scales(), unit.sum.product_limit)
+        a, b = FactorShape.holding(self.a_side.formats), FactorShape.holding(self.b_side.formats)
+        super().__init__(a, b, self._scales(), unit.sum.product_limit)
 
     @property
     def sides(self) -> dict[str, Side]:

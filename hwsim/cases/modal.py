@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cases.drawing import Stream
+from hwsim.formats import Format
 from hwsim.spec import ModalUnit, Unit
 
 # What the name of a case says after that of the case of one mode: `random/00000007-near, mode e4m3`.
@@ -17,22 +18,23 @@ MOST_NAMES = 6  # of modes that the name of a case lists
 
 def in_mode(unit: ModalUnit, number: int, case: Case) -> Case:
     """A case of one mode's unit as one of the unit of all modes. number: the mode's."""
-    groups = len(case.a) // unit.instruction.lanes
-    scales = {} if case.scale_a or unit.scale is None else unused_scales(unit, case)
-    return replace(case, id=f"{case.id}{MODE}{list(unit.modes)[number]}", modes=(number,) * groups, **scales)
+    modes = (number,) * (len(case.a) // unit.instruction.lanes)
+    name = f"{case.id}{MODE}{list(unit.modes)[number]}"
+    scale_a, scale_b = (case.scale_a, case.scale_b) if case.scale_a else unused_scales(unit, case)
+    return replace(case, id=name, scale_a=scale_a, scale_b=scale_b, modes=modes)
 
 
-def unused_scales(unit: ModalUnit, case: Case) -> dict[str, tuple[int, ...]]:
-    """Scales for a case of a mode that has none, which must not count: all ones, which is NaN in E8M0."""
+def unused_scales(unit: ModalUnit, case: Case) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Scales of a and b for a case of a mode that has none, which must not count: all ones, which is NaN in E8M0."""
     scale = unit.scale
     if scale is None:
-        return {}
-    formats, lengths = (scale.a.format, scale.b.format), block_lengths(unit)
-    codes = (
-        ((1 << fmt.container_bits) - 1,) * -(-len(case.a) // length)
-        for fmt, length in zip(formats, lengths, strict=True)
-    )
-    return dict(zip(("scale_a", "scale_b"), codes, strict=True))
+        return (), ()
+    length_a, length_b = block_lengths(unit)
+    return _ones(scale.a.format, case, length_a), _ones(scale.b.format, case, length_b)
+
+
+def _ones(fmt: Format, case: Case, length: int) -> tuple[int, ...]:
+    return ((1 << fmt.container_bits) - 1,) * -(-len(case.a) // length)
 
 
 def one_mode(case: Case) -> int | None:
@@ -43,8 +45,8 @@ def one_mode(case: Case) -> int | None:
 def plain(unit: ModalUnit, case: Case) -> tuple[Unit, Case]:
     """The unit of a case's first mode, and the case as one of that unit: what `in_mode` was given, of a case of it."""
     mode = unit.units[case.modes[0]]
-    scales = {} if mode.scale is not None else {"scale_a": (), "scale_b": ()}
-    return mode, replace(case, id=case.id.partition(MODE)[0], modes=(), **scales)
+    alone = replace(case, id=case.id.partition(MODE)[0], modes=())
+    return mode, alone if mode.scale is not None else replace(alone, scale_a=(), scale_b=())
 
 
 def by_turns(unit: ModalUnit, modes: Sequence[Sequence[Case]]) -> list[Case]:
@@ -81,22 +83,27 @@ def _mixed(unit: ModalUnit, row: Sequence[Case], at: int, stream: Stream) -> Cas
     for group, number in enumerate(chosen):
         for i in instruction.indices(group):
             a[i], b[i] = row[number].a[i], row[number].b[i]
-    scales = dict(_mixed_scales(unit, row, chosen))
+    sides = zip(*((case.scale_a, case.scale_b) for case in row), strict=True)
+    scale_a, scale_b = (_mixed_scales(unit, side, codes, row[0], chosen) for side, codes in enumerate(sides))
     names = [list(unit.modes)[number] for number in chosen[:MOST_NAMES]]
     said = ", then ".join(names) + (" ..." if groups > MOST_NAMES else "")
-    return Case(f"{first.id}{MIXED}{at}: {said}", tuple(a), tuple(b), row[chosen[0]].c, **scales, modes=chosen)
+    return Case(f"{first.id}{MIXED}{at}: {said}", tuple(a), tuple(b), row[chosen[0]].c, scale_a, scale_b, chosen)
 
 
-def _mixed_scales(unit: ModalUnit, row: Sequence[Case], chosen: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The scales of every block, of the mode of its first group that has any."""
-    if unit.scale is None:
-        return
-    lanes, terms = unit.instruction.lanes, len(row[0].a)
-    unused = unused_scales(unit, row[0])
-    for key, length in zip(("scale_a", "scale_b"), block_lengths(unit), strict=True):
-        codes = []
-        for block in range(-(-terms // length)):
-            inside = range(block * length // lanes, max(block * length // lanes + 1, -(-(block + 1) * length // lanes)))
-            having = [chosen[group] for group in inside if group < len(chosen) and getattr(row[chosen[group]], key)]
-            codes.append(getattr(row[having[0]], key)[block] if having else unused[key][block])
-        yield key, tuple(codes)
+def _mixed_scales(
+    unit: ModalUnit, side: int, given: Sequence[tuple[int, ...]], case: Case, chosen: Sequence[int]
+) -> tuple[int, ...]:
+    """The scales of every block of one side, of the mode of its first group that has any.
+
+    given: those of each mode; chosen: the mode of each group. case: any of the cases.
+    """
+    unused = unused_scales(unit, case)[side]
+    if not unused:
+        return ()
+    lanes, length = unit.instruction.lanes, block_lengths(unit)[side]
+    codes = list(unused)
+    for group, number in reversed(list(enumerate(chosen))):
+        if given[number]:
+            blocks = slice(group * lanes // length, max(group * lanes // length + 1, (group + 1) * lanes // length))
+            codes[blocks] = given[number][blocks]
+    return tuple(codes)

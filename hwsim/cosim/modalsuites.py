@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -34,6 +34,7 @@ from hwsim.products import gemm
 from hwsim.report import LeftOut
 
 DIRECTED, EVERY_DIRECTED = "dot directed", "dot directed, all"
+SOLVED = "cases solved for coverage bins"
 FEWEST_RANDOM = 16  # of each mode: the second eight have several beats
 MOST_DIRECTED = {"verilator": 20_000, "icarus": 2_000}  # of all modes; the bulk driver plays the others too
 MOST_PAIRS = 1 << 17  # of codes, of all modes
@@ -45,15 +46,21 @@ class ModalPlanner:
 
     def __init__(self, design: ModalDesign, seed: int):
         self.design, self.seed = design, seed
-        self.left_out: list[LeftOut] = []
 
     def plan(self, driver: str, count: int | None, tick: Tick) -> tuple[list[Play], list[LeftOut]]:
         """The suites of a driver, as the testbench plays them, and what is left out. As `Planner.plan`."""
-        self.left_out = []
-        made = self._bulk(count, driver) if driver == BULK else self._simulated(driver, count)
+        made = self._bulk(count) if driver == BULK else self._simulated(driver, count)
         suites = [part for suite in made for part in self._parts(suite)]
         plays = [self.design.play(suite, self._stream(suite.name), tick) for suite in suites]
-        return plays, self.left_out
+        left_out = [
+            LeftOut(unit=self.design.name, suite=suite.name, driver=driver, cases=cases, reason=why)
+            for suite in suites
+            for why, cases in suite.left_out
+        ]
+        if driver == BULK and not self.design.solved:
+            why = f"each of the {len(self.design.modes)} modes has its directed cases, and no coverage is counted"
+            left_out.append(LeftOut(unit=self.design.name, suite=SOLVED, driver=driver, reason=why))
+        return plays, left_out
 
     def _stream(self, name: str) -> Stream:
         return Stream(self.seed, self.design.name, "cosim", name)
@@ -63,11 +70,8 @@ class ModalPlanner:
         count = size.random if count is None else count
         known = self._directed(simulator == "verilator" and self.design.solved)
         some = known[:: max(1, -(-len(known) // MOST_DIRECTED[simulator]))]
-        if len(some) < len(known):
-            self._leave_out(
-                DIRECTED, simulator, len(known) - len(some), "only the bulk driver, on Verilator, plays all of them"
-            )
-        yield Suite(DIRECTED, tuple(some))
+        why = "the bulk driver, on Verilator, plays all of them"
+        yield Suite(DIRECTED, tuple(some), left_out=_rest(known, some, why))
         own, changing = self._random(count, self.seed)
         both = [*chain.from_iterable(zip(own, changing, strict=False)), *own[len(changing) :], *changing[len(own) :]]
         yield Suite("dot random", tuple(both[: len(both) // 2]))
@@ -78,28 +82,21 @@ class ModalPlanner:
         yield Suite(HANDSHAKE, tuple(cases), traffic=BUSY, resets=True)
         yield self._gemm(size.gemm[2])
 
-    def _bulk(self, count: int | None, driver: str) -> Iterator[Suite]:
-        units = self.design.modal.units
-        yield Suite(PAIRS, tuple(self._pairs(driver)))
+    def _bulk(self, count: int | None) -> Iterator[Suite]:
+        yield self._pairs()
         yield Suite(EVERY_DIRECTED, tuple(self._directed(self.design.solved)))
         own, changing = self._random(BULK_RANDOM if count is None else count, self.seed + 1)
         yield Suite("dot random, many", (*own, *changing), traffic=MANY, shuffled=True)
-        if not self.design.solved:
-            why = f"each of the {len(units)} modes has its directed cases, and no coverage is counted"
-            self._leave_out("cases solved for coverage bins", driver, 0, why)
 
-    def _pairs(self, driver: str) -> list[Case]:
+    def _pairs(self) -> Suite:
         """Pairs of codes of every mode: all, or every so many-th, so that there are not too many."""
         modal = self.design.modal
         total = sum(1 << unit.operands.a.bits + unit.operands.b.bits for unit in modal.units)
         step = -(-total // MOST_PAIRS) | 1  # odd, so that every lane has its turn
-        pairs = [list(pair_cases(unit, step)) for unit in modal.units]
-        if rest := total - sum(map(len, pairs)):
-            self._leave_out(PAIRS, driver, rest, f"of each mode every {step}th pair of codes is played")
-        return by_turns(modal, pairs)
-
-    def _leave_out(self, suite: str, driver: str, cases: int, why: str) -> None:
-        self.left_out.append(LeftOut(unit=self.design.name, suite=suite, driver=driver, cases=cases, reason=why))
+        cases = by_turns(modal, [list(pair_cases(unit, step)) for unit in modal.units])
+        rest = total - len(cases)
+        why = f"of each mode every {step}th pair is played"
+        return Suite(PAIRS, tuple(cases), left_out=((why, rest),) if rest else ())
 
     def _directed(self, solved: bool) -> list[Case]:
         """Every mode's directed cases, of each one in turn. solved: whether also those for bins that they miss."""
@@ -136,4 +133,10 @@ class ModalPlanner:
                 name=f"{suite.name}, part {number + 1}" if len(parts) > 1 else suite.name,
                 cases=tuple(suite.cases[at] for at in part),
                 expected=None if suite.expected is None else tuple(suite.expected[at] for at in part),
+                left_out=() if number else suite.left_out,
             )
+
+
+def _rest(cases: Sequence[Case], some: Sequence[Case], why: str) -> tuple[tuple[str, int], ...]:
+    """What a suite leaves out where it has only some of the cases."""
+    return ((why, len(cases) - len(some)),) if len(some) < len(cases) else ()

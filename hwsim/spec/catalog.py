@@ -138,11 +138,8 @@ def load_unit(name: UnitLike) -> Unit:
     unit = load_specified(name)
     if isinstance(unit, ModalUnit):
         first, count = next(iter(unit.modes)), len(unit.modes)
-        known = (
-            f"its modes: {', '.join(unit.modes)}"
-            if count <= MOST_NAMES
-            else f"`hwsim units {unit.name}` lists its {count} modes"
-        )
+        listed = f"`hwsim units {unit.name}` lists its {count} modes"
+        known = f"its modes: {', '.join(unit.modes)}" if count <= MOST_NAMES else listed
         named = name if isinstance(name, (str, Path)) else unit.name
         raise SpecError(f"unit {unit.name} has modes, and one is wanted here, as {named}:{first}; {known}")
     return unit
