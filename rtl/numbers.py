@@ -193,17 +193,19 @@ class ProductRanges(PairRanges):
     @property
     def a(self) -> FloatFormat:
         """The format in which a is multiplied. Raises TypeError for one that is not a float, and for several."""
-        return self._multiplied(self.a_side)
+        return as_float(self.formats[0])
 
     @property
     def b(self) -> FloatFormat:
         """The format in which b is multiplied. Raises TypeError for one that is not a float, and for several."""
-        return self._multiplied(self.b_side)
+        return as_float(self.formats[1])
 
-    def _multiplied(self, side: Side) -> FloatFormat:
-        if len(side.formats) > 1:
+    @property
+    def formats(self) -> tuple[Number, Number]:
+        """The formats in which both factors are multiplied. Raises TypeError for a unit of several modes."""
+        if self.mode_bits:
             raise TypeError(f"{self.unit.name} must have one mode here")
-        return as_float(side.formats[0])
+        return self.a_side.formats[0], self.b_side.formats[0]
 
     @property
     def group_addend(self) -> Number | None:
@@ -238,10 +240,9 @@ class ProductRanges(PairRanges):
     @property
     def scale_blocks(self) -> tuple[int, int]:
         """Scales of a and of b that one beat carries."""
-        scale = self.unit.scale
-        if scale is None:
+        if self.unit.scale is None:
             return 0, 0
-        return -(-self.lanes // scale.a.block[1]), -(-self.lanes // scale.b.block[0])
+        return self.lanes // self.unit.lanes_of_scale("a"), self.lanes // self.unit.lanes_of_scale("b")
 
 
 class WindowRanges(ProductRanges):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hwsim.spec import AlignedSum, Specified, Support, Unit, implemented, of_modes, ordered_scales, wide_codes
+from hwsim.spec import AlignedSum, Specified, Support, Unit, implemented, of_modes
 
 from .methods import lacks_of_method
 
@@ -18,7 +18,7 @@ def _supports(unit: Unit) -> Support:
     general = implemented(unit)
     if not general:
         return general
-    lacks = (*lacks_of_method(unit.sum), *ordered_scales(unit), *wide_codes(unit))
+    lacks = lacks_of_method(unit.sum)
     return Support(unit.name, "is in the model, but not in the RTL yet", lacks, tuple(_unseen(unit)))
 
 

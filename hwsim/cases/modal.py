@@ -100,10 +100,8 @@ def _mixed_scales(
     unused = unused_scales(unit, case)[side]
     if not unused:
         return ()
-    lanes, length = unit.instruction.lanes, block_lengths(unit)[side]
-    codes = list(unused)
+    length, codes = block_lengths(unit)[side], list(unused)
     for group, number in reversed(list(enumerate(chosen))):
-        if given[number]:
-            blocks = slice(group * lanes // length, max(group * lanes // length + 1, (group + 1) * lanes // length))
-            codes[blocks] = given[number][blocks]
+        for block in {i // length for i in unit.instruction.indices(group)} if given[number] else ():
+            codes[block] = given[number][block]
     return tuple(codes)

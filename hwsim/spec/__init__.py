@@ -27,7 +27,7 @@ from hwsim.spec.sums import (
     Sum,
     WindowSum,
 )
-from hwsim.spec.support import NotImplementedYet, Support, described, implemented, of_modes, ordered_scales, wide_codes
+from hwsim.spec.support import NotImplementedYet, Support, described, implemented, of_modes, wide_codes
 from hwsim.spec.unit import Unit
 
 __all__ = [
@@ -63,7 +63,6 @@ __all__ = [
     "modal_presets",
     "modes_of",
     "of_modes",
-    "ordered_scales",
     "pipeline",
     "presets",
     "steps",
