@@ -297,7 +297,7 @@ def test_a_run_that_is_shown_has_good_arguments(command: Command, files: Path) -
         assert dut_design(load_dut(given["dut"])).sources("verilator").read
     cuts = tuple(given["cuts"].split(",")) if given["cuts"] else None
     for unit in given["units"] or ():
-        pipeline(load_unit(unit), cuts, given["contexts"])
+        pipeline(load_specified(unit), cuts, given["contexts"])
 
 
 @pytest.mark.quick

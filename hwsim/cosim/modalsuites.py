@@ -95,7 +95,7 @@ class ModalPlanner:
         step = -(-total // MOST_PAIRS) | 1  # odd, so that every lane has its turn
         cases = by_turns(modal, [list(pair_cases(unit, step)) for unit in modal.units])
         rest = total - len(cases)
-        why = f"of each mode every {step}th pair is played"
+        why = f"of each mode one pair in {step} is played"
         return Suite(PAIRS, tuple(cases), left_out=((why, rest),) if rest else ())
 
     def _directed(self, solved: bool) -> list[Case]:
