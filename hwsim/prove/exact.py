@@ -460,7 +460,7 @@ class ExactClaims(FactorClaims[ExactRanges]):
             "composition: sum", f"the bounds of all terms fit the total, of {groups}", f"{n.lanes} products", fits
         )
         yield from self._model_sums()
-        if not all(isinstance(fmt, FixedFormat) for fmt in (*n.multiplied, *n.addends)) or n.scales:
+        if not all(isinstance(fmt, FixedFormat) for fmt in (*n.formats, *n.addends)) or n.scales:
             yield self._trailing()  # integers have one unit
 
     def _model_sums(self) -> Iterator[Claim]:
