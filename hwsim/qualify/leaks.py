@@ -233,12 +233,6 @@ class Leaks(Relations):
         """What no total is beyond."""
         return self.n.lanes * self._most_in_window + self._addend_bound
 
-    @property
-    def _least_addend(self) -> int:
-        """The least exponent of an addend other than zero."""
-        least = self._partial_exps[0]
-        return max(least, self.exp_of_zero) if self._above_zero in self._addend_facts else least
-
 
 def _proved(claim: Term, known: Sequence[Term]) -> bool:
     return ask(claim, known).word == "proved"
