@@ -108,6 +108,15 @@ class Relations(AlignedClaims):
         terms = (self._is_term(ports, lane, "i") for lane in range(self.n.lanes))
         return [*terms, *self.blocks.near(self._exps(ports)), *self._addend_known(ports)]
 
+    @property
+    def neutral(self) -> dict[str, Term]:
+        """Inputs of the first steps that are +0, with scales of 1."""
+        return self._neutral
+
+    def is_product(self, ports: Mapping[str, Term], lane: int) -> Term:
+        """What a lane's product is that is not special, of the inputs of a part."""
+        return self._is_term(ports, lane, "i")
+
     @cached_property
     def blocks(self) -> Blocks:
         """Lanes that share scales."""
@@ -161,7 +170,7 @@ class Relations(AlignedClaims):
         return self._signed(outputs["o__addend__exp"])
 
     def _signed(self, term: Term) -> int:
-        found, bits = _number(term), width(term)
+        found, bits = number(term), width(term)
         return found - (1 << bits) if self.n.addend_exp[0] < 0 and found >> bits - 1 else found
 
     @cached_property
@@ -219,7 +228,7 @@ class Relations(AlignedClaims):
         for fmt, port, chain in sources:
             code = value(int(fmt.infinity_magnitude or 0) << (fmt.padding if port == "i__c" else 0), width(quiet[port]))
             outputs = fixed(self.parts.products, {**quiet, port: code, "i__chain": value(chain, 1)}).outputs
-            seen.add(tuple(_number(outputs[f"o__addend__{field}"]) for field in ("exp", "sig")))
+            seen.add(tuple(number(outputs[f"o__addend__{field}"]) for field in ("exp", "sig")))
         if len(seen) != 1:
             return None
         ((exp, sig),) = seen
@@ -387,7 +396,7 @@ def aligned(ports: Mapping[str, Term], prefix: str, lane: int) -> Any:
     return Integer.signed(ones) + Integer.unsigned(carry)
 
 
-def _number(term: Term) -> int:
+def number(term: Term) -> int:
     """What a term is that depends on nothing."""
     found = constant("number", width(term))
     return (ask(negated(same(found, term)), show=(found,)).model or {})["number"]
