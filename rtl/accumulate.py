@@ -18,7 +18,8 @@ from hwsim.spec.parts import Promotion
 from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
 from .decode import FloatDecode, addend_code, bare_decoder, decoder
 from .multiply import LaneProduct
-from .normalize import Magnitude, Round, normalizing
+from .normalize import Magnitude, Round
+from .normalizing import normalizing
 from .numbers import FactorShape, PairRanges
 from .step import Datapath, DatapathStep, assign
 

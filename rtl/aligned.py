@@ -14,7 +14,8 @@ from .align import Align, Distance, Maximum, Near, TreeMaximum
 from .decode import Decode
 from .latewindow import general_datapath
 from .multiply import Multiply
-from .normalize import Magnitude, ResultTarget, Round, normalizing
+from .normalize import Magnitude, ResultTarget, Round
+from .normalizing import normalizing
 from .numbers import WindowRanges
 from .step import Datapath, DatapathStep
 from .sum import Halves, Sum
