@@ -14,7 +14,7 @@ from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 from amaranth.lib.wiring import PureInterface
 
 from hwsim.formats import Format
-from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, Unit, WindowSum
+from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, Specified, WindowSum
 from hwsim.spec.sums import SubgroupRule
 
 from .decode import FloatDecode, decode_factors, decoder, scale_exponents
@@ -36,7 +36,7 @@ class GeneralRanges(ProductRanges):
     Raises TypeError for a unit of another method.
     """
 
-    def __init__(self, unit: Unit):
+    def __init__(self, unit: Specified):
         super().__init__(unit)
         if not isinstance(unit.sum, WindowSum):
             raise TypeError(f"{unit.name} must sum in a window, not by method {unit.sum.method}")
@@ -187,7 +187,7 @@ class GeneralDecode(DatapathStep):
         return {"sign": decode.o.sign, "exp": exp, "sig": sig, "nan": decode.o.nan, "inf": decode.o.inf}
 
 
-def _begins_with_nothing(unit: Unit) -> bool:
+def _begins_with_nothing(unit: Specified) -> bool:
     """Whether the first group of a sum has no addend, not even +0."""
     return unit.operands.addend is None and unit.promotion is None and unit.instruction.start == "addend"
 

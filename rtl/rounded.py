@@ -13,7 +13,7 @@ from amaranth.hdl import Const, Module, Mux, Value, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
 from hwsim.formats import FloatFormat
-from hwsim.spec import RoundedSum, Unit
+from hwsim.spec import RoundedSum, Specified
 
 from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
 from .decode import addend_code, decode_factors, scale_exponents
@@ -44,7 +44,7 @@ def layout_of(source: FloatFormat | NumberRange) -> Layout:
 class RoundedRanges(ProductRanges):
     """The formats of one unit's rounded sums. Raises TypeError for a unit of another method."""
 
-    def __init__(self, unit: Unit):
+    def __init__(self, unit: Specified):
         super().__init__(unit)
         if not isinstance(unit.sum, RoundedSum):
             raise TypeError(f"{unit.name} must sum by rounded additions, not by method {unit.sum.method}")
@@ -313,7 +313,7 @@ class RoundResult(DatapathStep):
 
 
 def rounded_datapath(
-    unit: Unit, cuts: Sequence[str], levels: Iterator[Sequence[AdditionPlace]], absent: int = 0
+    unit: Specified, cuts: Sequence[str], levels: Iterator[Sequence[AdditionPlace]], absent: int = 0
 ) -> Datapath:
     """A group's sum by levels of additions, the last of which makes `sum`: from operands to `result_layout`."""
     n = RoundedRanges(unit)
