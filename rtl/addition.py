@@ -90,6 +90,11 @@ class NumberDecode(wiring.Component):
         self.fmt, self.to, self.range = fmt, to, NumberRange.of_code(fmt, to)
         super().__init__({"code": In(fmt.bits), "o": Out(self.range.layout)})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"One code of {self.fmt.name} as a number whose exponent counts as in {self.to.name}."
+
     def elaborate(self, platform: object) -> Module:
         """The decoder's logic."""
         m = Module()
@@ -115,6 +120,11 @@ class ProductNumber(wiring.Component):
         self.n, self.to, self.range = n, to, NumberRange.of_product(n, to)
         super().__init__({"term": In(term_layout(n)), "special": In(SPECIAL), "o": Out(self.range.layout)})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"A product, normalised, as a number whose exponent counts as in {self.to.name}."
+
     def elaborate(self, platform: object) -> Module:
         """The logic."""
         m = Module()
@@ -128,7 +138,10 @@ class ProductNumber(wiring.Component):
 
 
 class RoundedNumber(wiring.Component):
-    """A number, rounded to a format: `result_layout` out. own: it is of that format, so that only rules change it."""
+    """A number, rounded to a format.
+
+    It gives `result_layout`. own: the number is of that format, so that only rules change it.
+    """
 
     def __init__(
         self,
@@ -215,7 +228,9 @@ class FloatAdder:
             difference = Signal(range(farthest + 1), name=f"{name}_{side}_difference")
             m.d.comb += difference.eq(max_exp - number.exp)
             window = Cat(Const(0, self.bits - span.bits), number.sig)
-            ones, carry = shifted(window, number.sign, clamp(difference, self.shift_bits), 0, "jam")
+            ones, carry = shifted(
+                m, f"{name}_{side}", window, number.sign, clamp(difference, self.shift_bits), 0, "jam"
+            )
             m.d.comb += [getattr(to, f"{side}_ones").eq(ones), getattr(to, f"{side}_carry").eq(carry)]
         m.d.comb += pair_specials(x, y, to, self.rounding)
 

@@ -60,6 +60,7 @@ class ContextRegisters:
     """A value for each context, which it keeps from beat to beat; whoever reads it knows what it is."""
 
     def __init__(self, name: str, shape: ShapeLike, contexts: int):
+        self.name = name
         self.registers = [Signal(shape, name=f"{name}{at}", reset_less=True) for at in range(contexts)]
 
     def of(self, context: Value) -> Value:
@@ -68,9 +69,12 @@ class ContextRegisters:
 
     def store(self, m: Module, when: Value, context: Value, value: Value) -> None:
         """Keep a value for a context in cycles in which `when` is high."""
-        for at, register in enumerate(self.registers):
-            with m.If(when & (context == Const(at, len(context)))):
-                m.d.sync += register.eq(value)
+        stores, following = Signal(name=f"store_{self.name}"), Signal(value.shape(), name=f"next_{self.name}")
+        m.d.comb += [stores.eq(when), following.eq(value)]
+        with m.If(stores), m.Switch(context):
+            for at, register in enumerate(self.registers):
+                with m.Case(at):
+                    m.d.sync += register.eq(following)
 
 
 class InFlight(NamedTuple):
@@ -100,10 +104,22 @@ class DotUnit(wiring.Component):
             }
         )
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        lanes, contexts, latency = self.unit.instruction.lanes, self.pipeline.contexts, self.pipeline.latency
+        products = f"{lanes} product{'s' * (lanes > 1)}"
+        sums = f"{contexts} sum{'s' * (contexts > 1)}"
+        cycles = f"{latency} cycle{'s' * (latency > 1)}"
+        return (
+            f"{self.unit.name}: a beat of {products} enters in a cycle, up to {sums} can be open, and a result leaves "
+            f"{cycles} after its last beat, or later where o__ready was low."
+        )
+
     def elaborate(self, platform: object) -> Module:
         """The unit's logic."""
         m = Module()
-        advance, accept = Signal(), Signal()
+        advance, accept = Signal(name="advance"), Signal(name="accept")
         m.d.comb += [advance.eq(~self.o.valid | self.o.ready), accept.eq(self.i.valid & self.i.ready)]
         flight = self._flight(m, advance, accept)
         self._ready(m, advance, flight)
@@ -150,9 +166,10 @@ class DotUnit(wiring.Component):
         is_open = select(list(opened), payload.context)
         with m.If(accept & (~exists | ~(payload.first | is_open))):
             m.d.sync += self.misuse.eq(1)
-        for at in range(self.pipeline.contexts):
-            with m.If(accept & (payload.context == Const(at, len(payload.context)))):
-                m.d.sync += opened[at].eq(~payload.last)
+        with m.If(accept), m.Switch(payload.context):
+            for at in range(self.pipeline.contexts):
+                with m.Case(at):
+                    m.d.sync += opened[at].eq(~payload.last)
 
     def _position(self, m: Module, entering: InFlight) -> Value:
         """Whether the beat continues what its context carries; and drive whether its own result is promoted."""
@@ -161,7 +178,7 @@ class DotUnit(wiring.Component):
             return ~payload.first
         beats = after.groups
         counts = self._per_context("count", range(beats))
-        index, promotes = Signal(range(beats)), Signal()
+        index, promotes = Signal(range(beats), name="index"), Signal(name="promotes")
         m.d.comb += [
             index.eq(Mux(payload.first, 0, counts.of(payload.context))),
             promotes.eq(payload.last | (index == beats - 1)),
@@ -218,9 +235,11 @@ class DotUnit(wiring.Component):
         _, entering = flight[path.latency]
         valid, leaving = flight[path.latency + adder.latency_of_next]
         context = entering.context
+        current = Signal(unsigned(after.code_bits), name="current_register")
         m.d.comb += [
+            current.eq(Mux(entering.first, entering.c, registers.of(context))),
             adder.enable.eq(advance),
-            adder.i.register.eq(Mux(entering.first, entering.c, registers.of(context))),
+            adder.i.register.eq(current),
             adder.i.partial.eq(path.o.code),
             *(getattr(adder.i, name).eq(entering[name]) for name in ("scale_a", "scale_b") if after.scales),
         ]

@@ -131,7 +131,9 @@ class ExactDecode(DatapathStep):
         m.submodules[name] = decode
         bexp = Signal(decode.o.bexp.shape(), name=f"{name}_places")
         m.d.comb += [decode.code.eq(code), bexp.eq(decode.o.bexp - 1)]
-        magnitude = Cat(Const(0, _quantum(fmt) - self.n.unit_exp), decode.o.sig) << bexp
+        moved = Cat(Const(0, _quantum(fmt) - self.n.unit_exp), decode.o.sig) << bexp
+        magnitude = Signal(len(moved), name=f"{name}_magnitude")
+        m.d.comb += magnitude.eq(moved)
         special = decode.o.inf | decode.o.nan
         m.d.comb += [
             start.total.eq(Mux(special, 0, Mux(decode.o.sign, -magnitude, magnitude))),
@@ -229,8 +231,9 @@ class ExactAlign(DatapathStep):
 
     def compute(self, m: Module) -> None:
         """Drive the integers."""
-        for term, aligned in zip(self.i.terms, self.o.aligned, strict=True):
-            magnitude = (term.sig << term.places)[: len(aligned)]
+        for at, (term, aligned) in enumerate(zip(self.i.terms, self.o.aligned, strict=True)):
+            magnitude = Signal(len(aligned), name=f"magnitude{at}")
+            m.d.comb += magnitude.eq((term.sig << term.places)[: len(aligned)])
             m.d.comb += aligned.eq(Mux(term.sign, -magnitude, magnitude))
 
 
@@ -247,11 +250,16 @@ class ExactTotal(DatapathStep):
         n, i, o = self.n, self.i, self.o
         parts: list[Value] = [i.start.total]
         for segment in range(n.lanes // n.length):
-            part = balanced(list(i.aligned[segment * n.length : (segment + 1) * n.length]))
-            scaled = part << i.scale_exp[segment] if n.scales else part
+            own = list(i.aligned[segment * n.length : (segment + 1) * n.length])
+            part = balanced(m, own, f"segment{segment}_level" if n.scales else "sum")
+            scaled = part
+            if n.scales:
+                moved = part << i.scale_exp[segment]
+                scaled = Signal(moved.shape(), name=f"scaled{segment}")
+                m.d.comb += scaled.eq(moved)
             parts.append(Cat(Const(0, n.product_unit - n.unit_exp), scaled).as_signed())
         total = Signal(n.total["total"].shape, name="exact")
-        m.d.comb += total.eq(balanced(parts))
+        m.d.comb += total.eq(balanced(m, parts, "segments"))
         for to in (o.sum, o.so_far) if n.carries else (o.sum,):
             m.d.comb += [to.total.eq(total), to.zero_sign.eq(i.start.zero_sign), *assign(to.special, i.start.special)]
 

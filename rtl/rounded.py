@@ -21,7 +21,7 @@ from .layouts import factor_layout, factors_layout, result_layout
 from .multiply import LaneProduct
 from .normalize import Magnitude, Normalize, Round
 from .numbers import ProductRanges, as_float
-from .step import Datapath, DatapathStep, assign, connect, flat
+from .step import Datapath, DatapathStep, assign, connect, flat, purpose_of
 
 # What stands between levels: a code of the format of sums, or a product that is still exact.
 State = dict[str, FloatFormat | NumberRange]
@@ -195,6 +195,11 @@ class Each(DatapathStep):
         self.parts, self.field = parts, field
         after = {at: part.gives[field].shape if field else part.gives for at, part in parts.items()}
         super().__init__(name, before, StructLayout({**before.members, **after}), set(parts))
+
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"Of {', '.join(self.parts)}: {purpose_of(next(iter(self.parts.values())))}"
 
     def compute(self, m: Module) -> None:
         """Drive each part."""

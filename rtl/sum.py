@@ -12,12 +12,21 @@ from .numbers import WindowRanges
 from .step import DatapathStep, fields
 
 
-def balanced(values: Sequence[Value]) -> Value:
-    """The sum, as a balanced tree: no wider than it must be, and synthesis makes what it likes of it."""
-    if len(values) == 1:
-        return values[0]
-    half = len(values) // 2
-    return balanced(values[:half]) + balanced(values[half:])
+def balanced(m: Module, values: Sequence[Value], name: str) -> Value:
+    """The sum, as a balanced tree of neighbours: no wider than it must be, and synthesis makes what it likes of it.
+
+    name: of the sums of pairs, `name0_0` and so on; the number of their level, and of the pair in it.
+    """
+    level, left = 0, list(values)
+    while len(left) > 1:
+        above: list[Value] = []
+        for at in range(0, len(left) - 1, 2):
+            pair = left[at] + left[at + 1]
+            total = Signal(pair.shape(), name=f"{name}{level}_{at // 2}")
+            m.d.comb += total.eq(pair)
+            above.append(total)
+        level, left = level + 1, above + left[len(left) // 2 * 2 :]
+    return left[0]
 
 
 def all_terms(m: Module, terms: Sequence[Any], truncated: bool) -> Value:
@@ -27,27 +36,28 @@ def all_terms(m: Module, terms: Sequence[Any], truncated: bool) -> Value:
     that one count serves for both.
     """
     bits = len(terms[0].ones) - 1
-    negative = balanced([term.ones[-1] for term in terms])
-    carries = negative if truncated else balanced([term.carry for term in terms])
-    sum_of_low = balanced([term.ones[:-1] for term in terms]) + carries
+    negative = balanced(m, [term.ones[-1] for term in terms], "count")
+    carries = negative if truncated else balanced(m, [term.carry for term in terms], "carries")
+    sum_of_low = balanced(m, [term.ones[:-1] for term in terms], "sum") + carries
     negatives, low = Signal(len(negative), name="negatives"), Signal(len(sum_of_low), name="low")
     m.d.comb += [negatives.eq(negative), low.eq(sum_of_low)]
     return Cat(low[:bits], low[bits:] - negatives).as_signed()
 
 
-def some_terms(terms: Sequence[Any]) -> Value:
+def some_terms(m: Module, terms: Sequence[Any], name: str) -> Value:
     """The sum of some terms, fast: carries, and in the high part signs, are one more number to add.
 
     Those that are not negative are counted, less all: nothing is subtracted after the sum.
     """
     bits = len(terms[0].ones) - 1
-    carries = balanced([term.carry for term in terms])
-    others = balanced([~term.ones[-1] for term in terms])
+    carries = balanced(m, [term.carry for term in terms], f"{name}_carries")
+    others = balanced(m, [~term.ones[-1] for term in terms], f"{name}_positives")
     low = [term.ones[:-1] for term in terms]
     if len(carries) > bits:  # a window so narrow that both do not fit into one number
-        return balanced([*low, carries, Cat(Const(0, bits), others)]) - (len(terms) << bits)
-    correction = Cat(carries, Const(0, bits - len(carries)), others)
-    return balanced([*low, correction]) - (len(terms) << bits)
+        numbers = [*low, carries, Cat(Const(0, bits), others)]
+    else:
+        numbers = [*low, Cat(carries, Const(0, bits - len(carries)), others)]
+    return balanced(m, numbers, f"{name}_level") - (len(terms) << bits)
 
 
 class Sum(DatapathStep):
@@ -63,16 +73,23 @@ class Sum(DatapathStep):
         i = window_layout(n) if inside == 1 else sums_layout(n, before, inside)
         super().__init__(name, i, sums_layout(n, self.after, self.terms), {"total" if self.after == 1 else "sums"})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        if self.after == 1:
+            return "The sum of all aligned terms, exactly. A term is in ones' complement, its carry beside it."
+        return f"The sums of {self.fan_in} neighbouring terms each, exactly."
+
     def compute(self, m: Module) -> None:
         """Drive the partial sums, or the total."""
         terms = fields(self.i)
         for at in range(self.after):
             taken = slice(at * self.fan_in, min((at + 1) * self.fan_in, self.before))
             if "sums" in terms:
-                total = balanced(terms["sums"][taken])
+                total = balanced(m, terms["sums"][taken], f"sum{at}_level")
             elif self.after == 1:
                 total = all_terms(m, terms["aligned"], self.n.truncates)
             else:
-                total = some_terms(terms["aligned"][taken])
+                total = some_terms(m, terms["aligned"][taken], f"sum{at}")
             out = self.o.total if self.after == 1 else self.o.sums[at]
             m.d.comb += out.eq(total)

@@ -35,6 +35,9 @@ write_verilog -sv -noattr -norename
 """
 
 
+# Verilator wants a file for each module, of its name; here they are read one after another.
+ONE_FILE = "// verilator lint_off DECLFILENAME\n\n"
+
 # Equal parts of a concatenation, side by side: short to write as a repetition, and fast to simulate.
 REPEATED = re.compile(r"(?<=[{,] )([^,{}]+)((?:, \1)+)(?=,| })")
 
@@ -92,7 +95,7 @@ def modular_verilog(unit: Unit, pipeline: Pipeline) -> str:
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
     supports(unit).demand()
-    return f"{header(unit, pipeline)}\n{modules(DotUnit(unit, pipeline), top_name(unit)).text}"
+    return f"{header(unit, pipeline)}\n{ONE_FILE}{modules(DotUnit(unit, pipeline), top_name(unit)).text}"
 
 
 def header(unit: Unit, pipeline: Pipeline) -> str:

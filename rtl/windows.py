@@ -39,7 +39,10 @@ def maximum(
 ) -> Signal:
     """The largest exponent of the terms that count, and at least `floor`. span: its ends; the lowest for none."""
     left: list[Value] = [Const(span[0], signed_shape(*span))]
-    left += [Mux(term.counts, term.exp, span[0]) for term in terms]
+    for at, term in enumerate(terms):
+        exp = Signal(signed_shape(*span), name=f"{name}_exp{at}")
+        m.d.comb += exp.eq(Mux(term.counts, term.exp, span[0]))
+        left.append(exp)
     if floor is not None:
         left.append(Const(floor, signed_shape(*span)))
     level = 0
@@ -63,8 +66,12 @@ def aligned(m: Module, name: str, term: WindowTerm, max_exp: Value, most: int, f
     difference = Signal(max(1, (most - term.low).bit_length()), name=f"{name}_distance")
     m.d.comb += difference.eq(max_exp - term.exp)
     bits = max(1, (fraction_bits + top + lost_bits(lost).guard_bits).bit_length())
-    ones, carry = shifted(window, term.sign, clamp(difference, bits), place - fraction_bits, lost)
-    return ones + carry
+    ones, carry = shifted(m, name, window, term.sign, clamp(difference, bits), place - fraction_bits, lost)
+    kept = Signal(ones.shape(), name=f"{name}_ones")
+    m.d.comb += kept.eq(ones)
+    result = Signal(signed_shape(-(1 << len(ones) - 1), (1 << len(ones) - 1)), name=f"{name}_aligned")
+    m.d.comb += result.eq(kept + carry)
+    return result
 
 
 def aligned_bits(sig_bits: int, term_fraction_bits: int, fraction_bits: int) -> int:

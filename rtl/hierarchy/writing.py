@@ -38,7 +38,7 @@ class Written:
     body: str
     ports: list[WrittenPort]
     nets: int
-    made_up: int
+    made_up: tuple[str, ...]
     name: str = ""
 
 
@@ -123,12 +123,13 @@ class _Writer:
     def written(self) -> Written:
         ports = self._ports()
         nets = len({self.naming.places[wire].name for wire in self.shown})
-        lines = ["(", *self._port_lines(ports), ");", *_indented(self._declarations(ports)), ""]
+        declarations = list(self._declarations(ports))
+        lines = ["(", *self._port_lines(ports), ");", *_indented(iter([*declarations, *[""] * bool(declarations)]))]
         lines += _indented(self._body())
         lines += _indented(self._unused())
         lines.append("endmodule")
         body = "\n".join(part for line in lines for part in _wrapped(unmarked(line)))
-        made = len({self.naming.places[wire].name for wire in self.naming.made_up})
+        made = tuple(dict.fromkeys(self.naming.places[wire].name for wire in self.naming.made_up))
         return Written(body, ports, nets, made)
 
     def _ports(self) -> list[WrittenPort]:
@@ -138,8 +139,17 @@ class _Writer:
             members = self.naming.arrays.get(name)
             wires = tuple(members) if members else (wire,)
             found[name] = WrittenPort(name, direction, self.module.widths[wire], wires, bool(members))
-        order = {name: at for at, name in enumerate(FIRST)}
-        return sorted(found.values(), key=lambda port: (order.get(port.name, 99), port.direction == "output"))
+        first = {name: at for at, name in enumerate(FIRST)}
+        order = self.module.order
+
+        def place(port: WrittenPort) -> tuple[int, bool, int]:
+            return (
+                first.get(port.name, len(FIRST)),
+                port.direction == "output",
+                order.get(port.wires[0].partition("$")[0], len(order)),
+            )
+
+        return sorted(found.values(), key=place)
 
     def _port_lines(self, ports: Sequence[WrittenPort]) -> Iterator[str]:
         ranges = [_range(len(port.wires) if port.is_array else 0, port.width) for port in ports]
