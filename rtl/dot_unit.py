@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
@@ -17,6 +17,7 @@ from .accumulate import Accumulation, accumulation
 from .datapath import datapath, promotion
 from .layouts import factors_layout
 from .numbers import ProductRanges
+from .skid import SkidBuffer
 from .step import Datapath, assign
 from .support import supports
 
@@ -103,6 +104,8 @@ class DotUnit(wiring.Component):
                 "misuse": Out(1),
             }
         )
+        # What enters the pipeline: from the input, or from the buffer behind it.
+        self.beats: Any = self.i
 
     @property
     def purpose(self) -> str:
@@ -119,8 +122,12 @@ class DotUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """The unit's logic."""
         m = Module()
+        if self.pipeline.register_ready:
+            m.submodules.entry = entry = SkidBuffer(self.i.payload.shape())
+            wiring.connect(m, wiring.flipped(self.i), entry.entering)
+            self.beats = entry.leaving
         advance, accept = Signal(name="advance"), Signal(name="accept")
-        m.d.comb += [advance.eq(~self.o.valid | self.o.ready), accept.eq(self.i.valid & self.i.ready)]
+        m.d.comb += [advance.eq(~self.o.valid | self.o.ready), accept.eq(self.beats.valid & self.beats.ready)]
         flight = self._flight(m, advance, accept)
         self._ready(m, advance, flight)
         self._misuse(m, accept)
@@ -139,7 +146,7 @@ class DotUnit(wiring.Component):
         """What flies beside the datapath: stage 0 is the beat at the input, stage n is behind n registers."""
         layout = flight_layout(self.unit, self.pipeline)
         stages = [InFlight(accept, Signal(layout, name="entering"))]
-        payload = self.i.payload
+        payload = self.beats.payload
         m.d.comb += [stages[0].beat[field].eq(payload[field]) for field in ("first", "last", "context")]
         for stage in range(1, self.pipeline.latency + 1):
             valid = Signal(name=f"valid{stage}")
@@ -153,13 +160,13 @@ class DotUnit(wiring.Component):
 
     def _ready(self, m: Module, advance: Value, flight: Sequence[InFlight]) -> None:
         """A beat that continues a sum waits while one of its context is on its way to be written back."""
-        payload = self.i.payload
+        payload = self.beats.payload
         flying = [valid & ~beat.last & (beat.context == payload.context) for valid, beat in flight[1:-1]]
         waits = Signal()
-        m.d.comb += [waits.eq(Cat(*flying).any()), self.i.ready.eq(advance & (payload.first | ~waits))]
+        m.d.comb += [waits.eq(Cat(*flying).any()), self.beats.ready.eq(advance & (payload.first | ~waits))]
 
     def _misuse(self, m: Module, accept: Value) -> None:
-        payload = self.i.payload
+        payload = self.beats.payload
         opened = Signal(self.pipeline.contexts)
         every = self.pipeline.contexts == 1 << len(payload.context)
         exists = Const(1) if every else payload.context < self.pipeline.contexts
@@ -173,7 +180,7 @@ class DotUnit(wiring.Component):
 
     def _position(self, m: Module, entering: InFlight) -> Value:
         """Whether the beat continues what its context carries; and drive whether its own result is promoted."""
-        payload, after = self.i.payload, accumulation(self.unit)
+        payload, after = self.beats.payload, accumulation(self.unit)
         if after is None:
             return ~payload.first
         beats = after.groups
@@ -198,7 +205,7 @@ class DotUnit(wiring.Component):
 
     def _operands(self, m: Module, path: Datapath, advance: Value, continues: Value) -> None:
         m.d.comb += [path.enable.eq(advance), path.i.chain.eq(continues)]
-        payload = self.i.payload
+        payload = self.beats.payload
         for field in path.i.signature.members:
             if field == "c":
                 m.d.comb += path.i.c.eq(payload.c)
@@ -209,7 +216,7 @@ class DotUnit(wiring.Component):
     def _carry(self, m: Module, path: Datapath, advance: Value, continues: Value, flight: Sequence[InFlight]) -> None:
         """Keep for each context what one of its groups hands to the next, as soon as it is known."""
         carried = self._per_context("carried", unsigned(path.carried.size))
-        context = self.i.payload.context
+        context = self.beats.payload.context
         # Gated, so that a register that was never written cannot be seen, not even as an X.
         taken = View(path.carried, Mux(continues, carried.of(context), 0))
         m.d.comb += assign(path.i.carried, taken)

@@ -61,6 +61,12 @@ class UnitDesign(DotDesign):
         return "control: alone, the case is right in every stage; see registers, contexts and handshake", None
 
 
+def _options(pipeline: Pipeline) -> tuple[str, ...]:
+    """What a command line says of a pipeline."""
+    ready = ("--register-ready",) if pipeline.register_ready else ()
+    return ("--cuts", ",".join(pipeline.cuts), "--contexts", str(pipeline.contexts), *ready)
+
+
 def unit_design(unit: Unit, pipeline: Pipeline, called: str = "") -> UnitDesign:
     """Our RTL of a unit. called: what a command line calls the unit; its name unless given.
 
@@ -72,7 +78,7 @@ def unit_design(unit: Unit, pipeline: Pipeline, called: str = "") -> UnitDesign:
         name=unit.name,
         folder=unit.name,
         words=(called or unit.name,),
-        ends=() if usual else ("--cuts", ",".join(pipeline.cuts), "--contexts", str(pipeline.contexts)),
+        ends=() if usual else _options(pipeline),
         width=ports.input.width,
         unit=unit,
         called=called or unit.name,

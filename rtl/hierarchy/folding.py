@@ -72,7 +72,7 @@ def _value(operation: Operation, width: int) -> Bits | Operation | None:
                 return selector
             return then if selector == ("1",) else None
         case "$shl" | "$shr" if _constant(operands[1]):
-            places = int("".join(map(str, reversed(operands[1]))), 2)
+            places = int("".join(map(str, reversed(operands[1]))) or "0", 2)
             zeros = ("0",) * min(places, width)
             moved = (*zeros, *operands[0]) if kind == "$shl" else operands[0][places:]
             return (*moved, *("0",) * width)[:width]
