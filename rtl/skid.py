@@ -10,8 +10,8 @@ from amaranth.lib.wiring import In, Out
 class SkidBuffer(wiring.Component):
     """Keeps a payload that was accepted in a cycle in which the next stage was not ready.
 
-    `entering.ready` is low while one is kept, and depends on nothing else: no path leads from `leaving.ready` to it. What is offered
-    while the buffer is empty goes through in the same cycle.
+    `entering.ready` is low while one is kept, and depends on nothing else: no path leads from `leaving.ready` to it.
+    What is offered while the buffer is empty goes through in the same cycle.
     """
 
     def __init__(self, payload: ShapeLike):

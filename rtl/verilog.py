@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from amaranth.back import rtlil
 from amaranth.hdl import Shape
@@ -14,8 +15,9 @@ from hwsim.resources import MIB, Cost
 from hwsim.spec import Pipeline, Unit, as_yaml
 
 from .dot_unit import DotUnit, beat_layout, result_port_layout
-from .hierarchy import modules
+from .hierarchy import PLAIN, Style, modules
 from .keywords import KEYWORDS
+from .package import package, package_name, port_type
 from .support import supports
 from .widen import widen
 from .yosys import run_yosys
@@ -89,13 +91,35 @@ def verilog(unit: Unit, pipeline: Pipeline) -> str:
     return header(unit, pipeline) + body[body.index("module ") :]
 
 
-def modular_verilog(unit: Unit, pipeline: Pipeline) -> str:
+def typed(style: Style, unit: Unit, pipeline: Pipeline) -> Style:
+    """A style in which a unit's payloads have the types of its package."""
+    types = {
+        "i__payload": port_type("beat_t", beat_layout(unit, pipeline)),
+        "o__payload": port_type("result_t", result_port_layout(unit, pipeline)),
+    }
+    return replace(style, types=types, package=package_name(top_name(unit)))
+
+
+def unit_package(unit: Unit, pipeline: Pipeline) -> str:
+    """A unit's package: its sizes, and its beats and results as structs."""
+    sizes = {"LANES": unit.instruction.lanes, "LATENCY": pipeline.latency, "CONTEXTS": pipeline.contexts}
+    types = {
+        "beat_t": ("What enters in a cycle; element 0 is lane 0.", beat_layout(unit, pipeline)),
+        "result_t": ("A result, and the sum's context.", result_port_layout(unit, pipeline)),
+    }
+    return package(top_name(unit), sizes, types)
+
+
+def modular_verilog(unit: Unit, pipeline: Pipeline, style: Style = PLAIN, *, package_apart: bool = False) -> str:
     """A unit as several modules that people read: a module a step, lanes as instances; ports as those of `verilog`.
 
+    style: of registers and ports; ports with types need `unit_package`, which stands before them here unless it is
+    `package_apart`.
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
     supports(unit).demand()
-    return f"{header(unit, pipeline)}\n{ONE_FILE}{modules(DotUnit(unit, pipeline), top_name(unit)).text}"
+    before = f"{unit_package(unit, pipeline)}\n" if style.types and not package_apart else ""
+    return f"{header(unit, pipeline)}\n{ONE_FILE}{before}{modules(DotUnit(unit, pipeline), top_name(unit), style).text}"
 
 
 def header(unit: Unit, pipeline: Pipeline) -> str:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from .expressions import Expressions
 from .loops import pieces, unmarked
-from .netlist import Assignment, Bits, Choice, RtlModule, Statement, WireBit
+from .netlist import Assignment, Bits, Choice, RtlModule, Statement
+from .style import CLOCK_ENABLE, Style
 
-RESET: Bits = (WireBit("rst", 0),)
 
-
-def stages(module: RtlModule) -> list[list[str]]:
+def stages(module: RtlModule, reset: Bits) -> list[list[str]]:
     """Registers that stand in a block: those of a stage, or with the same enable."""
     found: dict[object, list[str]] = defaultdict(list)
     for wire, register in sorted(module.registers.items(), key=lambda item: _number(item[0])):
         first, *rest = [token for token in re.split("__", re.sub("^[io]__", "", wire)) if token]
         stage = first if rest and not first[-1].isdigit() else ""
         selectors = tuple(
-            each.selector for each in register.next if isinstance(each, Choice) and each.selector != RESET
+            each.selector for each in register.next if isinstance(each, Choice) and each.selector != reset
         )
         base = re.sub(r"\d+$", "", first)
         found[stage or ("", selectors if selectors[:1] and len(selectors) == 1 else base)].append(wire)
@@ -43,26 +42,48 @@ def _merged(module: RtlModule, blocks: list[list[str]]) -> list[list[str]]:
     return list(made.values())
 
 
-def block(module: RtlModule, names: Sequence[str], expressions: Expressions) -> Iterator[str]:
+def blocks(module: RtlModule, names: Sequence[str], expressions: Expressions, style: Style) -> Iterator[list[str]]:
+    """The always_ff blocks of some registers, as lines: one; or two, where a reset at once is not that of all."""
+    reset: list[str] = []
+    other: list[str] = []
+    for wire in names:
+        is_reset = any(isinstance(each, Choice) and each.selector == style.reset_bits
+                       for each in module.registers[wire].next)  # fmt: skip
+        (reset if is_reset else other).append(wire)
+    for some in [other, reset] if style.reset == "async" else [list(names)]:
+        if some:
+            yield list(_block(module, some, expressions, style))
+
+
+def _block(module: RtlModule, names: Sequence[str], expressions: Expressions, style: Style) -> Iterator[str]:
     """The lines of an always_ff block."""
     plain: list[tuple[str, Sequence[Statement]]] = []
     resets: list[tuple[str, Sequence[Statement]]] = []
     for wire in names:
         statements = module.registers[wire].next
-        reset = [each for each in statements if isinstance(each, Choice) and each.selector == RESET]
+        reset = [each for each in statements if isinstance(each, Choice) and each.selector == style.reset_bits]
         plain.append((wire, [each for each in statements if each not in reset]))
         resets += [(wire, inside) for each in reset for _, inside in each.cases]
     clock = expressions.value((module.registers[names[0]].clock,)).words
-    yield f"always_ff @(posedge {clock}) begin"
-    yield from _indented(_statements(plain, expressions))
-    if resets:
-        yield "  if (rst) begin"
-        yield from _indented(_indented(_statements(resets, expressions)))
-        yield "  end"
+    usual, at_reset = list(_statements(plain, expressions)), list(_statements(resets, expressions))
+    yield f"always_ff @({style.events(clock, bool(resets))}) begin"
+    if resets and style.reset == "async":
+        yield from _indented(_under(style.reset_condition, at_reset, ends=False))
+        enabled = f"end else if ({CLOCK_ENABLE}) begin" if style.clock_enable else "end else begin"
+        yield from _indented([enabled, *_indented(usual), "end"])
+    else:
+        yield from _indented(_under(CLOCK_ENABLE, usual) if style.clock_enable else usual)
+        if resets:
+            yield from _indented(_under(style.reset_condition, at_reset))
     yield "end"
 
 
-def _indented(lines: Iterator[str]) -> Iterator[str]:
+def _under(condition: str, lines: Sequence[str], *, ends: bool = True) -> list[str]:
+    """Lines that count where a condition holds."""
+    return [f"if ({condition}) begin", *_indented(lines), *["end"] * ends]
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
     return (f"  {line}" for line in lines)
 
 

@@ -79,10 +79,19 @@ def number_bits(number: int, like: Bits) -> Bits:
 
 
 class Expressions:
-    """The expressions of a module. inlined: wires that are written where they are read."""
+    """The expressions of a module.
 
-    def __init__(self, module: RtlModule, naming: Naming, inlined: Mapping[str, Operation]):
-        self.module, self.naming, self.inlined = module, naming, inlined
+    inlined: wires that are written where they are read. fields: of ports that are structs, by their low bit and width.
+    """
+
+    def __init__(
+        self,
+        module: RtlModule,
+        naming: Naming,
+        inlined: Mapping[str, Operation],
+        fields: Mapping[str, Mapping[tuple[int, int], str]],
+    ):
+        self.module, self.naming, self.inlined, self.fields = module, naming, inlined, fields
 
     def net(self, wire: str, low: int = 0, width: int | None = None) -> str:
         """A net that is declared, or some of its bits."""
@@ -91,6 +100,8 @@ class Expressions:
         text = place.name if place.number is None else f"{place.name}[{MARK}{place.number}{END}]"
         if width == whole:
             return text
+        if (low, width) in self.fields.get(wire, {}):
+            return f"{text}.{self.fields[wire][low, width]}"
         return f"{text}[{MARK}{low}{END}]" if width == 1 else f"{text}[{low + width - 1}:{low}]"
 
     def is_net(self, bits: Bits) -> bool:

@@ -16,6 +16,7 @@ from .design import Hierarchy
 from .names import settle_nets
 from .netlist import read_netlists
 from .reduced import reduced
+from .style import PLAIN, Style, apply_style
 from .writing import Written, write_module
 
 
@@ -28,25 +29,27 @@ class Modules(NamedTuple):
     made_up: tuple[str, ...]
 
 
-def modules(component: Component, top: str) -> Modules:
+def modules(component: Component, top: str, style: Style = PLAIN) -> Modules:
     """A component and all that is inside it."""
     fragment = Fragment.get(component, None)
     components = _components(fragment, "top")
     # Ports are those of the component's signature, which a fragment no longer has.
     design = reduced(read_netlists(rtlil.convert(_Elaborated(component, fragment), name="top", emit_src=False)), "top")
+    apply_style(design, style)
     written: dict[str, Written] = {}
     unique: dict[str, Written] = {}
     taken: set[str] = set()
     for path, module in design.modules.items():
         settle_nets(module)
         module.order = _port_order(components.get(path))
-        found = write_module(design, module, written)
+        found = write_module(design, module, written, style)
         comment = _comment(components.get(path))
         written[path] = unique.setdefault(comment + found.body, found)
         if not found.name and written[path] is found:
             found.name = _name(path, top, taken)
             taken.add(found.name)
-            found.body = f"{comment}module {found.name} {found.body}"
+            imports = f"\n  import {style.package}::*;\n" if path == "top" and style.package else " "
+            found.body = f"{comment}module {found.name}{imports}{found.body}"
     ordered = list({id(written[path]): written[path] for path in _from_top(design, "top")}.values())
     text = "\n\n".join(each.body for each in ordered) + "\n"
     made_up = tuple(f"{each.name}.{net}" for each in ordered for net in each.made_up)
