@@ -67,7 +67,7 @@ def write(designs: Iterable[StreamDesign], output: str) -> None:
     need_yosys()
     for design in designs:
         top = design.ports.top
-        target = None if output == "-" else target_file(output, top)
+        target = None if output == "-" else target_file(output, f"{top}.v")
         if target is None:
             sys.stdout.write(design.verilog)
             continue
