@@ -25,10 +25,10 @@ class Project:
 
     def core(self) -> str:
         """A core description for FuseSoC (CAPI2): targets `default`, `lint`, `checked` and `synth`."""
-        checked = "" if not self.checks else _fileset("checks", self.checks, "systemVerilogSource")
-        with_checks = (
-            "" if not self.checks else _target("checked", "simulation, its assertions bound", "rtl, checks", self.top)
-        )
+        checked = with_checks = ""
+        if self.checks:
+            checked = _fileset("checks", self.checks, "systemVerilogSource")
+            with_checks = _target("checked", "the sources, assertions bound to them", "rtl, checks", self.top)
         return (
             "CAPI=2:\n"
             f"name: hwsim:units:{self.top}:{self.version}\n"
@@ -41,11 +41,10 @@ class Project:
             "targets:\n"
             f"{_target('default', 'the sources, for a core that depends on this one', 'rtl', self.top)}"
             f"{_target('lint', 'every warning of Verilator, of which there is none', 'rtl', self.top)}"
-            "    default_tool: verilator\n"
-            "    tools:\n"
-            "      verilator:\n"
-            "        mode: lint-only\n"
-            "        verilator_options: [-Wall]\n"
+            "    flow: lint\n"
+            "    flow_options:\n"
+            "      tool: verilator\n"
+            "      verilator_options: [-Wall]\n"
             f"{with_checks}"
             f"{_target('synth', 'the sources and their timing', 'rtl, constraints', self.top)}"
         )
