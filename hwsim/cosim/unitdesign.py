@@ -18,7 +18,7 @@ from hwsim.cosim.ports import port_map
 from hwsim.cosim.trace import record, record_handshake
 from hwsim.cosim.traffic import interleave
 from hwsim.rtl import supports, verilog
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Unit, steps
 from hwsim.spec import pipeline as usual_pipeline
 
 
@@ -34,6 +34,11 @@ class UnitDesign(DotDesign):
         """The RTL."""
         with AMARANTH:
             return verilog(self.unit, self.pipeline)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps of the unit's datapath."""
+        return tuple(steps(self.unit))
 
     def sources(self, simulator: str) -> HdlSources:
         """The RTL in its bench."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,12 +10,12 @@ from built_presets import DISTINCT, others_soaked
 from cosim.mutants import DEEPSEEK, HOPPER, of_lanes
 from cosim.plays import played, recorded
 from odd_units import unit as odd
+from said_of_verilog import said_of
 
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.build import bulk_build
 from hwsim.cosim.bulk import BulkUnit
 from hwsim.cosim.ports import port_map
-from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.cosim.traffic import Traffic
 from hwsim.prove.readback import readback_claims
 from hwsim.rtl import DotUnit, beat_layout, modular_verilog, top_name
@@ -40,19 +38,6 @@ UNITS = {
     "few lanes": FEW,
     **{name: load_unit(name) for name in DISTINCT},
 }
-
-
-def said_of(file: Path) -> list[tuple[int, str]]:
-    """What Verilator, with every rule, and Icarus say of a file."""
-    tool = find_verilator()
-    lint = [tool.program, "--lint-only", "--quiet", "-Wall", str(file)]
-    icarus = [find_icarus(), "-g2012", "-o", os.devnull, str(file)]
-    environment = {**os.environ, **tool.environment}
-    done = [
-        subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        for command in (lint, icarus)
-    ]
-    return [(one.returncode, one.stdout + one.stderr) for one in done]
 
 
 @pytest.mark.simulator
