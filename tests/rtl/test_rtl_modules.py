@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from built_presets import DISTINCT, others_soaked
+from amaranth.hdl import Module
+from amaranth.lib.wiring import Component, In, Out
+from built_presets import BUILDABLE, DISTINCT, one_of_each_family, others_soaked
 from cosim.mutants import DEEPSEEK, HOPPER, of_lanes
 from cosim.plays import played, recorded
 from odd_units import unit as odd
@@ -74,12 +76,50 @@ def test_a_file_has_a_module_a_step_lanes_as_instances_and_few_nets_without_a_na
     assert text == modular_verilog(unit, built)
 
 
+FAMILIES = one_of_each_family(BUILDABLE)
+
+
+@pytest.mark.parametrize("name", others_soaked(FAMILIES, ["sequential-e4m3-f16", "volta-mma-f16-f16"]))
+def test_few_nets_of_any_family_have_no_name_in_the_source(name: str) -> None:
+    unit = load_unit(name)
+    made = modules(DotUnit(unit, pipeline(unit)), top_name(unit))
+    assert len(made.made_up) / made.nets < 0.02, made.made_up
+
+
+def test_an_expression_that_is_read_twice_and_has_no_name_is_counted() -> None:
+    class Unnamed(Component):
+        a: In(8)
+        b: In(8)
+        o: Out(16)
+
+        def elaborate(self, platform: object) -> Module:
+            m = Module()
+            total = self.a + self.b
+            m.d.comb += self.o.eq(total * (total ^ 5))
+            return m
+
+    made = modules(Unnamed(), "top")
+    assert made.made_up == ("top.o_sum",) and made.nets == 4
+
+
 def test_statements_that_differ_in_indices_alone_become_a_loop() -> None:
     lines = [f"assign x[\x01{at}\x02] = y[\x01{2 * at + 1}\x02];" for at in range(4)]
     assert pieces(lines) == [(0, "assign x[i] = y[2 * i + 1];", 4)]
     # One that goes on otherwise stands by itself.
     lines[3] = lines[3].replace("7", "6")
     assert [count for _, _, count in pieces(lines)] == [3, 1]
+    # From the top down.
+    down = [f"assign x[\x01{at}\x02] = y[\x01{9 - 2 * at}\x02];" for at in range(3)]
+    assert pieces(down) == [(0, "assign x[i] = y[9 - 2 * i];", 3)]
+
+
+def test_registers_of_contexts_are_read_and_written_by_their_number() -> None:
+    few = modular_verilog(FEW, pipeline(FEW))  # four contexts
+    assert "carried_code = chain ? carried[payload_context] : 22'd0;" in few
+    assert "carried[flight3_context] <= datapath_next_code;" in few
+    # Of three, no fourth may be read: the model has the last one there.
+    three = modular_verilog(FEW, pipeline(FEW, contexts=3))
+    assert "carried[payload_context]" not in three and "carried[flight3_context] <= " in three
 
 
 @pytest.mark.simulator
