@@ -186,7 +186,7 @@ class Normalize(DatapathStep):
         target = self.target
         least = target.top_bexp[0]
         room = Signal(signed_shape(least - 1, target.top_bexp[1]), name="room")
-        shift = Signal(zeros.shape(), name="shift")
+        shift, below = Signal(zeros.shape(), name="shift"), Signal(name="below")
         near = Signal(name="near")
         m.d.comb += [
             room.eq(self.i.top_bexp - 1),
@@ -195,8 +195,8 @@ class Normalize(DatapathStep):
         ]
         if least < 1:
             magnitude, sticky = self._denormalize(m, magnitude, room)
-            m.d.comb += self.o.sticky.eq(sticky)
-            with m.If(room < 0):
+            m.d.comb += [below.eq(room < 0), self.o.sticky.eq(sticky)]
+            with m.If(below):
                 m.d.comb += shift.eq(0)
         return magnitude, shift
 

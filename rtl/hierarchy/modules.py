@@ -101,7 +101,7 @@ def _comment(component: Component | None) -> str:
 
 
 def _name(path: str, top: str, taken: set[str]) -> str:
-    tokens = [re.sub(r"(?<=\D)\d+$", "", token).rstrip("_") for token in path.split(".")[1:]]
+    tokens = [re.sub(r"\$?(?<=\D)\d+$", "", token).rstrip("_$") for token in path.split(".")[1:]]
     if len(tokens) > 1 and tokens[0] == "datapath":
         tokens = tokens[1:]
     name = wanted = "_".join([top, *tokens])
