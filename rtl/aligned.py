@@ -14,7 +14,7 @@ from .align import Align, Distance, Maximum, TreeMaximum
 from .decode import Decode
 from .latewindow import general_datapath
 from .multiply import Multiply
-from .normalize import Magnitude, Normalize, ResultTarget, Round
+from .normalize import Magnitude, ResultTarget, Round, normalizing
 from .numbers import WindowRanges
 from .step import Datapath, DatapathStep
 from .sum import Sum
@@ -44,7 +44,7 @@ def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
         Align(n),
         *_sum(n, cuts),
         Magnitude(target),
-        Normalize(target),
+        *normalizing(target, cuts).values(),
         Round(target),
     ]
     return Datapath(path, cuts, carried)

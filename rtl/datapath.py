@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
 
-from .accumulate import accumulation, accumulator
+from .accumulate import accumulation, accumulator, cut_inside
 from .methods import METHODS
 from .promote import promotion_adder
 from .step import Datapath
@@ -26,6 +26,8 @@ def promotion(unit: Unit, cuts: Sequence[str]) -> Datapath:
     if what is None:
         raise TypeError(f"{unit.name} must have a promotion or a late addition")
     partial = unit.result.format
-    if rule is not None and rule.operation == "add" and isinstance(partial, FloatFormat):
+    # A promotion without scales is smaller in an adder of its own, which has no registers inside.
+    own = rule is not None and rule.operation == "add" and not cut_inside(what, cuts)
+    if rule is not None and own and isinstance(partial, FloatFormat):
         return promotion_adder(partial, rule, cuts)
     return accumulator(what, cuts)

@@ -237,7 +237,7 @@ class DotUnit(wiring.Component):
     ) -> None:
         """What each context keeps: `c` at first, then what it and the partial sums that are added to it come to."""
         adder = promotion(self.unit, self.pipeline.cuts)
-        m.submodules["promotion" if after.name == "promote" else after.name] = adder
+        m.submodules[after.part] = adder
         registers = self._per_context("register", unsigned(after.code_bits))
         _, entering = flight[path.latency]
         valid, leaving = flight[path.latency + adder.latency_of_next]

@@ -10,16 +10,8 @@ from amaranth.lib.wiring import PureInterface
 
 from hwsim.spec import Unit
 
-from .general import (
-    GeneralAlign,
-    GeneralDecode,
-    GeneralMaximum,
-    GeneralMultiply,
-    GeneralRanges,
-    GeneralSum,
-    sums_layout,
-)
-from .normalize import Magnitude, Normalize, ResultTarget, Round
+from .general import GeneralDecode, GeneralMultiply, GeneralRanges, general_window, sums_layout
+from .normalize import Magnitude, ResultTarget, Round, normalizing
 from .numbers import FieldRange, signed_shape
 from .step import Datapath, DatapathStep, assign
 from .windows import WindowTerm, aligned, aligned_bits, cut, leading_place, maximum
@@ -187,9 +179,8 @@ def general_datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
     """A group's sum: from operands to `result_layout`."""
     n = GeneralRanges(unit)
     carried = StructLayout({"code": unsigned(n.result.bits)})
-    path: list[DatapathStep] = [
-        GeneralDecode(n, carried), GeneralMultiply(n), GeneralMaximum(n), GeneralAlign(n), GeneralSum(n),
-    ]  # fmt: skip
+    multiply = GeneralMultiply(n)
+    path: list[DatapathStep] = [GeneralDecode(n, carried), multiply, *general_window(n, cuts, multiply.gives)]
     span = WindowSumRange(n.total_bits, n.rule.fraction_bits, n.max_exp)
     if n.halves is not None:
         combine = CombineHalves(n, span)
@@ -211,4 +202,4 @@ def general_datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
         flush=rule.subnormals == "flush",
     )
     settle = Settle(target, "magnitude", path[-1].gives)
-    return Datapath([*path, settle, Normalize(target), Round(target)], cuts, carried)
+    return Datapath([*path, settle, *normalizing(target, cuts).values(), Round(target)], cuts, carried)

@@ -153,10 +153,9 @@ class ProductRanges(PairRanges):
     @property
     def scale_blocks(self) -> tuple[int, int]:
         """Scales of a and of b that one beat carries."""
-        scale = self.unit.scale
-        if scale is None:
+        if self.unit.scale is None:
             return 0, 0
-        return -(-self.lanes // scale.a.block[1]), -(-self.lanes // scale.b.block[0])
+        return self.lanes // self.unit.lanes_of_scale("a"), self.lanes // self.unit.lanes_of_scale("b")
 
 
 class WindowRanges(ProductRanges):

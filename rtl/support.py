@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hwsim.spec import AlignedSum, Support, Unit, implemented, ordered_scales, wide_codes
+from hwsim.spec import AlignedSum, Support, Unit, implemented
 
 from .methods import lacks_of_method
 
@@ -14,7 +14,7 @@ def supports(unit: Unit) -> Support:
     general = implemented(unit)
     if not general:
         return general
-    lacks = (*lacks_of_method(unit.sum), *ordered_scales(unit), *wide_codes(unit))
+    lacks = lacks_of_method(unit.sum)
     return Support(unit.name, "is in the model, but not in the RTL yet", lacks, tuple(_unseen(unit)))
 
 

@@ -73,9 +73,8 @@ def dot(definition: Definition, case: Case) -> Explanation:
 
 
 def beat_scales(unit: Unit, side: int, scales: tuple[int, ...], index: int) -> tuple[int, ...]:
-    """The scales that one beat of a case carries: at least one, even where a block spans several beats."""
+    """The scales that one beat of a case carries, each of as many lanes as share one in every beat."""
     if unit.scale is None:
         return ()
-    lanes, length = unit.instruction.lanes, block_lengths(unit)[side]
-    first = index * lanes // length
-    return scales[first : first + max(1, lanes // length)]
+    length, shared = block_lengths(unit)[side], unit.lanes_of_scale("b" if side else "a")
+    return tuple(scales[at // length] for at in unit.instruction.indices(index)[::shared])

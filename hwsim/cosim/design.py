@@ -74,7 +74,7 @@ class Play:
 class Played:
     """What came of a suite on a driver.
 
-    folder: where its log and its waveform are. codes: int64[cases], the result of each, UNKNOWN, MISSING or LOST;
+    folder: where its log and its waveform are. codes: integers[cases], the result of each, UNKNOWN, MISSING or LOST;
     traffic: uint8[cycles], as hwsim.tb.job has it. Both are empty where every cycle was promised. stuck: why its
     simulator was ended before it, or in it; empty where it was not.
     """
@@ -83,7 +83,7 @@ class Played:
     driver: str
     outcome: SuiteOutcome
     folder: Path
-    codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    codes: np.ndarray = field(default_factory=lambda: np.zeros(0, object))
     traffic: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     stuck: str = ""
 

@@ -143,7 +143,7 @@ class Relations(AlignedClaims):
     @cached_property
     def exp_of_zero(self) -> int:
         """The exponent of an addend of zero."""
-        quiet = {name: term for name, term in self._neutral.items() if name != "i__chain"}
+        quiet = {name: term for name, term in self.neutral.items() if name != "i__chain"}
         outputs = fixed(self.parts.products, {**quiet, "i__chain": value(0, 1)}).outputs
         return self._signed(outputs["o__addend__exp"])
 
@@ -196,7 +196,7 @@ class Relations(AlignedClaims):
         sources = [(fmt, port, chain) for _, fmt, port, chain in self._sources() if fmt.infinity_magnitude is not None]
         if not sources or any(fmt.infinity_magnitude is not None for fmt in (self.n.a, self.n.b)):
             return None
-        quiet = {name: term for name, term in self._neutral.items() if name != "i__chain"}
+        quiet = {name: term for name, term in self.neutral.items() if name != "i__chain"}
         seen = set()
         for fmt, port, chain in sources:
             code = value(int(fmt.infinity_magnitude or 0) << (fmt.padding if port == "i__c" else 0), width(quiet[port]))

@@ -16,7 +16,7 @@ from hwsim.spec.sums import (
     Sum,
     WindowSum,
 )
-from hwsim.spec.support import NotImplementedYet, Support, described, implemented, ordered_scales, wide_codes
+from hwsim.spec.support import NotImplementedYet, Support, described, implemented, wide_codes
 from hwsim.spec.unit import Unit
 
 __all__ = [
@@ -44,7 +44,6 @@ __all__ = [
     "implemented",
     "load_unit",
     "matching",
-    "ordered_scales",
     "pipeline",
     "presets",
     "steps",

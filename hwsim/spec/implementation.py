@@ -58,7 +58,17 @@ def steps(unit: Unit) -> tuple[str, ...]:
     return (*_arithmetic(unit), *added)
 
 
-ADDITION = "align", "sum", "magnitude", "normalize"
+# Inside a rounded addition: behind the distance of its numbers, in the middle of a shift, and in that of an adder.
+ADDITION = "distance", "align.1", "align", "sum.1", "sum", "magnitude", "normalize.1", "normalize"
+NORMALIZE = "normalize.1", "normalize"
+
+
+def _window_terms(unit: Unit) -> int:
+    """The most terms of one of a unit's windows, its addend among them."""
+    lanes = unit.instruction.lanes
+    if isinstance(unit.sum, EvenOddSum):
+        return -(-lanes // 2)
+    return (lanes if unit.subgroup is None else lanes // unit.subgroup.lanes) + 1
 
 
 def _arithmetic(unit: Unit) -> list[str]:
@@ -67,13 +77,14 @@ def _arithmetic(unit: Unit) -> list[str]:
         steps = [f"add.{level}{step}" for level in range(levels) for step in (*(f".{each}" for each in ADDITION), "")]
         return ["decode", "multiply", *steps, "round"]
     if isinstance(unit.sum, ExactSum):
-        rounds = [] if isinstance(unit.result.format, FixedFormat) else ["magnitude", "normalize"]
-        return ["decode", "multiply", "align", "sum", *rounds, "round"]
+        rounds = [] if isinstance(unit.result.format, FixedFormat) else ["magnitude", *NORMALIZE]
+        return ["decode", "multiply", "align", *_levels("sum", unit.instruction.lanes), *rounds, "round"]
     if not one_plain_window(unit):
         combine = ["combine"] if isinstance(unit.sum, EvenOddSum) else []
         late = ["late"] if isinstance(unit.late, LateInWindow) else []
-        window = ["decode", "multiply", "maximum", "align", "sum"]
-        return [*window, *combine, *late, "magnitude", "normalize", "round"]
+        maxima, sums = (_levels(name, _window_terms(unit)) for name in ("maximum", "sum"))
+        window = ["decode", "multiply", *maxima, "distance", "align.1", "align", *sums]
+        return [*window, *combine, *late, "magnitude", *NORMALIZE, "round"]
     return [
         "decode",
         "multiply",
@@ -82,7 +93,7 @@ def _arithmetic(unit: Unit) -> list[str]:
         "align",
         *_levels("sum", terms(unit)),
         "magnitude",
-        "normalize",
+        *NORMALIZE,
         "round",
     ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import gcd
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError
@@ -124,6 +126,23 @@ class Instruction(SpecPart):
         return tuple(index for index in range(first, first + self.k) if (index - first) % self.order.modulo in listed)
 
 
+@lru_cache(maxsize=256)
+def _alike(instruction: Instruction, block: int) -> int:
+    """The largest divisor of the lanes so that so many neighbouring ones are in one block of K, in every group."""
+    lanes = instruction.lanes
+    if instruction.order == "sequential":
+        return min(lanes, block)
+    # Where blocks span instructions, they end at every multiple of this, in one instruction or another.
+    ends = gcd(instruction.k, block)
+    every = [[index // ends for index in instruction.indices(group)] for group in range(instruction.groups)]
+    return next(
+        length
+        for length in range(lanes, 0, -1)
+        if lanes % length == 0
+        and all(blocks[at] == blocks[at - at % length] for blocks in every for at in range(lanes))
+    )
+
+
 class ResultRule(SpecPart):
     """The format that a group's sum is rounded to, once, and the rules of that rounding.
 
@@ -187,6 +206,16 @@ class UnitKeys(SpecPart):
         if self.promotion is not None:
             return self.promotion.format
         return self.late.format if isinstance(self.late, LateAdd) else self.result.format
+
+    def lanes_of_scale(self, side: Literal["a", "b"]) -> int:
+        """The number of neighbouring lanes of which a beat carries one scale of a factor.
+
+        As many as share a scale in every group: where products come in an order of their own, perhaps a lane each.
+        Raises ValueError for a unit without scales.
+        """
+        if self.scale is None:
+            raise InputError(f"{self.unit} has no scales")
+        return _alike(self.instruction, self.scale.length(side))
 
     @property
     def subgroup(self) -> SubgroupRule | None:

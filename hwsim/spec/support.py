@@ -54,12 +54,6 @@ def implemented(unit: Unit) -> Support:
     return general
 
 
-def ordered_scales(unit: Unit) -> Iterator[str]:
-    """What of a unit has beats whose lanes are of several blocks: which scales a beat should carry is not settled."""
-    if unit.scale is not None and unit.instruction.order != "sequential":
-        yield "instruction.order other than sequential with scale"
-
-
 def wide_codes(unit: Unit) -> Iterator[str]:
     """What of a unit has codes of 64 bits, as keys with their values: what takes words of 32 bits lacks it."""
     operands, promotion, scale = unit.operands, unit.promotion, unit.scale

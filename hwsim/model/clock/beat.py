@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Beat:
     """One group of products.
 
-    a, b: a code for each lane. scale_a, scale_b: a code for each block of the beat; empty for an unscaled unit.
-    c: the addend's code; counts only where `first`. first: opens a sum in its context. last: closes it.
+    a, b: a code for each lane. scale_a, scale_b: a code for each `Unit.lanes_of_scale` lanes; empty for an unscaled
+    unit. c: the addend's code; counts only where `first`. first: opens a sum in its context. last: closes it.
     """
 
     a: tuple[int, ...]

@@ -107,11 +107,8 @@ class PipelinedUnit:
 
     def lane_scales(self, beat: Beat) -> tuple[Sequence[int], Sequence[int]]:
         """The scale codes of a beat, one for each lane."""
-        if self.unit.scale is None:
+        unit = self.unit
+        if unit.scale is None:
             return (), ()
-        lanes = self.unit.instruction.lanes
-        lengths = [-(-lanes // len(scales)) for scales in (beat.scale_a, beat.scale_b)]
-        return (
-            [beat.scale_a[lane // lengths[0]] for lane in range(lanes)],
-            [beat.scale_b[lane // lengths[1]] for lane in range(lanes)],
-        )
+        lanes, of_a, of_b = range(unit.instruction.lanes), unit.lanes_of_scale("a"), unit.lanes_of_scale("b")
+        return [beat.scale_a[lane // of_a] for lane in lanes], [beat.scale_b[lane // of_b] for lane in lanes]
