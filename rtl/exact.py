@@ -10,14 +10,15 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
 from hwsim.formats import FixedFormat, FloatFormat
-from hwsim.spec import ExactSum, Unit
+from hwsim.spec import ExactSum, Specified
 from hwsim.spec.keys import Number
 
 from .decode import FixedDecode, FloatDecode, addend_code, decode_factors, scale_exponents
 from .fixed import RoundFixed
 from .layouts import SPECIAL, factor_layout, factors_layout
 from .multiply import LaneProduct
-from .normalize import Encode, Magnitude, ResultTarget, Round, normalizing
+from .normalize import Encode, Magnitude, ResultTarget, Round
+from .normalizing import normalizing
 from .numbers import FieldRange, ProductRanges, most_sig, signed_shape
 from .rounded import Each
 from .step import Datapath, DatapathStep, assign, connect, flat
@@ -41,7 +42,7 @@ class ExactRanges(ProductRanges):
     Raises TypeError for a unit of another method.
     """
 
-    def __init__(self, unit: Unit):
+    def __init__(self, unit: Specified):
         super().__init__(unit)
         if not isinstance(unit.sum, ExactSum):
             raise TypeError(f"{unit.name} must sum exactly, not by method {unit.sum.method}")
@@ -146,7 +147,7 @@ class ExactDecode(DatapathStep):
         ]
 
 
-def _begins_with_nothing(unit: Unit) -> bool:
+def _begins_with_nothing(unit: Specified) -> bool:
     """Whether the first group of a sum has no addend, not even +0."""
     return unit.operands.addend is None and unit.promotion is None and unit.instruction.start == "addend"
 
@@ -334,7 +335,7 @@ class ExactFinish(DatapathStep):
             ]
 
 
-def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
+def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: from operands, and the exact sum or the result so far, to `result_layout` and what goes on."""
     n = ExactRanges(unit)
     carried = n.total if n.carries else StructLayout({"code": unsigned(n.result.bits)})

@@ -8,10 +8,12 @@ from amaranth.hdl import Const, Module, Mux, Shape, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import PureInterface
 
-from hwsim.spec import Unit
+from hwsim.spec import Specified
 
-from .general import GeneralDecode, GeneralMultiply, GeneralRanges, general_window, sums_layout
-from .normalize import Magnitude, ResultTarget, Round, normalizing
+from .general import GeneralDecode, GeneralMultiply, GeneralRanges, sums_layout
+from .generalcuts import general_window
+from .normalize import Magnitude, ResultTarget, Round
+from .normalizing import normalizing
 from .numbers import FieldRange, signed_shape
 from .step import Datapath, DatapathStep, assign
 from .windows import WindowTerm, aligned, aligned_bits, cut, leading_place, maximum
@@ -175,7 +177,7 @@ class Settle(DatapathStep):
         ]
 
 
-def general_datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
+def general_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: from operands to `result_layout`."""
     n = GeneralRanges(unit)
     carried = StructLayout({"code": unsigned(n.result.bits)})

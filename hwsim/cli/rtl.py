@@ -16,7 +16,7 @@ from hwsim.cli.complete import UnitName
 from hwsim.cli.output import announce, note
 from hwsim.errors import InputError, ToolMissing
 from hwsim.files import replaced
-from hwsim.spec import load_unit, pipeline
+from hwsim.spec import load_specified, pipeline
 
 MAX_PERIOD = 1_000_000  # ns
 
@@ -83,6 +83,7 @@ def rtl(
     hwsim rtl hopper-wgmma-e4m3-f32 --modules -o - | less
     hwsim rtl mxfp8-e4m3-f32 --modules --reset async-low --clock-enable --package -o build/
     hwsim rtl mxfp8-e4m3-f32 --modules --register-ready --project --period 1.25 -o mxfp8/
+    hwsim rtl fp8-any -o build/                            one datapath for all modes; fp8-any:e4m3 is one of them
 
     With clk_en low nothing happens at the clock's edge but a reset, and nothing is transferred, whatever valid and
     ready say. `hwsim cosim` plays the flat module, with --cuts, --contexts and --register-ready as here.
@@ -100,7 +101,7 @@ def rtl(
         raise InputError(f"--period must be above 0 and below {MAX_PERIOD:,} ns, with --project, not {period:g}")
     if assertions and clock_enable:
         raise InputError("--assertions goes without --clock-enable: they look at every cycle")
-    specified = load_unit(unit)
+    specified = load_specified(unit)
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     need_yosys()
     # Amaranth takes a while to import, which the other commands need not wait for.

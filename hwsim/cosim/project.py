@@ -7,10 +7,10 @@ from dataclasses import replace
 from hwsim.cosim.assertions import checks
 from hwsim.cosim.ports import port_map
 from hwsim.rtl import Project, Style, timing, top_name, unit_package
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified
 
 
-def bound_checks(unit: Unit, pipeline: Pipeline, style: Style) -> dict[str, str]:
+def bound_checks(unit: Specified, pipeline: Pipeline, style: Style) -> dict[str, str]:
     """The assertions of a unit's ports, by the name of their file.
 
     None with a clock enable: they look at every cycle, and would hold its ports to cycles in which nothing happens.
@@ -22,7 +22,7 @@ def bound_checks(unit: Unit, pipeline: Pipeline, style: Style) -> dict[str, str]
     return {f"{ports.top}_checks.sv": checks(replace(ports, reset=reset))}
 
 
-def project_files(unit: Unit, pipeline: Pipeline, style: Style, period: float, version: str) -> dict[str, str]:
+def project_files(unit: Specified, pipeline: Pipeline, style: Style, period: float, version: str) -> dict[str, str]:
     """What stands beside `TOP.sv`, by the names of the files. period: of the clock, in ns. version: hwsim's."""
     top = top_name(unit)
     packages = {f"{top}_pkg.sv": unit_package(unit, pipeline)} if style.types else {}

@@ -97,7 +97,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
     # Factors.
 
     def _factor(self, side: Side) -> Claim:
-        operands, to = self.unit.operands, self.n.multiplied[SIDES.index(side)]
+        operands, to = self.unit.operands, self.n.formats[SIDES.index(side)]
         fmt = operands.factor(side)
         port = self.front.decode.inputs[f"i__{side}__0"]
         code, known = Integer.unsigned(port), self._padded(fmt, Integer.unsigned(port))
@@ -199,7 +199,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
     def _lane_product(self) -> tuple[list[Term], Callable[[], ModelTerm]]:
         """What is known of lane 0's decoded factors, and the model's product of them."""
         circuit, n = self.front.multiply, self.n
-        sides = list(zip(SIDES, n.multiplied, strict=True))
+        sides = list(zip(SIDES, n.formats, strict=True))
         known = [self._is_decoded(circuit.inputs, f"i__{side}__0", fmt) for side, fmt in sides]
         scale: object = 0
         if n.scales:
