@@ -184,6 +184,15 @@ class Align(DatapathStep):
         self.n = n
         super().__init__("align", shifts_layout(n), window_layout(n), {"aligned"})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        n = self.n
+        return (
+            f"Each term shifted right by its distance, into a window of {n.fraction_bits} bits below 2^max_exp; "
+            f"bits below the window are lost ({n.rule.lost}). Negative terms are in ones' complement."
+        )
+
     def compute(self, m: Module) -> None:
         """Drive the aligned terms."""
         n = self.n
@@ -192,5 +201,5 @@ class Align(DatapathStep):
             place = max(n.fraction_bits, fraction_bits)
             window = Cat(Const(0, place - fraction_bits), term.sig)
             drop = place - n.fraction_bits
-            ones, carry = shifted(window, term.sign, self.i.shifts[lane], drop, n.rule.lost)
+            ones, carry = shifted(m, f"term{lane}", window, term.sign, self.i.shifts[lane], drop, n.rule.lost)
             m.d.comb += [self.o.aligned[lane].ones.eq(ones), self.o.aligned[lane].carry.eq(carry)]

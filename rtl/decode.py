@@ -33,6 +33,14 @@ class FloatDecode(wiring.Component):
         self.padding = fmt.padding if padded else 0
         super().__init__({"code": In(fmt.bits + self.padding), "o": Out(factor_layout(fmt))})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return (
+            f"One code of {self.fmt.name}: sign, exponent field, significand with its hidden bit, whether it is NaN "
+            "or infinite."
+        )
+
     def elaborate(self, platform: object) -> Module:
         """The decoder's logic."""
         m = Module()
@@ -75,6 +83,11 @@ class ScaleDecode(wiring.Component):
         self.fmt = fmt
         super().__init__({"code": In(fmt.bits), "bexp": Out(fmt.bits), "nan": Out(1)})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"One code of {self.fmt.name}, a power of two: its exponent, and whether it is NaN."
+
     def elaborate(self, platform: object) -> Module:
         """The decoder's logic."""
         m = Module()
@@ -89,6 +102,11 @@ class FixedDecode(wiring.Component):
         self.fmt = fmt
         self.padding = fmt.padding if padded else 0
         super().__init__({"code": In(fmt.bits + self.padding), "o": Out(factor_layout(fmt))})
+
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"One code of {self.fmt.name}, two's complement: its sign and magnitude."
 
     def elaborate(self, platform: object) -> Module:
         """The decoder's logic."""
@@ -106,6 +124,11 @@ class PowerDecode(wiring.Component):
     def __init__(self, fmt: ExponentFormat):
         self.fmt = fmt
         super().__init__({"code": In(fmt.container_bits), "o": Out(factor_layout(fmt))})
+
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"One code of {self.fmt.name}, a power of two, as a number."
 
     def elaborate(self, platform: object) -> Module:
         """The decoder's logic."""

@@ -164,12 +164,15 @@ class GeneralDecode(DatapathStep):
         """Drive an addend: the result so far, or c; its sign and class. nothing: whether without c there is none."""
         n, to = self.n, getattr(self.o, name)
         partial = self._number(m, f"{name}_partial", n.result, Mux(self.i.chain, self.i.carried.code, 0), to)
-        chosen = partial
+        chosen: dict[str, Value] = partial
         if fmt is not None:
             c = self._number(m, f"{name}_c", fmt, self.i.c[fmt.padding :], to)
             if n.unit.operands.zeros == "positive":
                 c["sign"] = c["sign"] & c["sig"].any()
-            chosen = {key: Mux(self.i.chain, partial[key], c[key]) for key in c}
+            chosen = {}
+            for key, value in c.items():
+                chosen[key] = Signal(value.shape(), name=f"{name}_{key}")
+                m.d.comb += chosen[key].eq(Mux(self.i.chain, partial[key], value))
         special = chosen["nan"] | chosen["inf"]
         m.d.comb += [
             to.sign.eq(chosen["sign"]),
@@ -265,9 +268,14 @@ class GeneralMultiply(DatapathStep):
         for product in own:
             places = Signal(range(n.products.product_most - PRODUCT + 1), name=f"places{at}_{len(placed)}")
             m.d.comb += places.eq(product.term.exp - PRODUCT)
-            magnitude = (product.term.sig << places)[: len(total)]
-            placed.append(Mux(product.term.sign, -magnitude, magnitude))
-        m.d.comb += total.eq(balanced(placed))
+            magnitude = Signal(len(total), name=f"magnitude{at}_{len(placed)}")
+            term = Signal(total.shape(), name=f"term{at}_{len(placed)}")
+            m.d.comb += [
+                magnitude.eq((product.term.sig << places)[: len(total)]),
+                term.eq(Mux(product.term.sign, -magnitude, magnitude)),
+            ]
+            placed.append(term)
+        m.d.comb += total.eq(balanced(m, placed, f"subgroup{at}_level"))
         inner = {field: Cat(product.special[field] for product in own).any() for field in SPECIAL.members}
         nan = inner["nan"] | (inner["positive"] & inner["negative"])
         infinite = inner["positive"] | inner["negative"]
@@ -324,12 +332,12 @@ def maxima_layout(n: GeneralRanges) -> StructLayout:
     return StructLayout({**terms_layout(n).members, **tops})
 
 
-def exponents_left(n: GeneralRanges, i: Any) -> list[Value]:
+def exponents_left(m: Module, n: GeneralRanges, i: Any) -> list[Value]:
     """The exponents among which each window's largest is, those of several windows in turns."""
     if "left" in i.signature.members:
         return list(i.left)
     terms = window_terms(n, i)
-    each = [candidates(_own(n, window, terms), n.max_exp, n.floor) for window in range(n.windows)]
+    each = [candidates(m, f"window{window}", _own(n, window, terms), n.max_exp, n.floor) for window in range(n.windows)]
     return [of[turn] for turn in range(len(each[0])) for of in each if turn < len(of)]
 
 
@@ -395,5 +403,5 @@ class GeneralSum(DatapathStep):
         """Drive the sums."""
         for at in range(self.n.windows):
             to, own = getattr(self.o, f"window{at}"), list(self.i.aligned)[at :: self.n.windows]
-            total = balanced(own) if own else Const(0)
+            total = balanced(m, own, f"window{at}_level") if own else Const(0)
             m.d.comb += [to.total.eq(total), to.any.eq(self.i.any[at]), to.max_exp.eq(self.i.max_exp[at])]

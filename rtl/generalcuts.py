@@ -37,7 +37,7 @@ class GeneralExponents(DatapathStep):
 
     def compute(self, m: Module) -> None:
         """Drive the largest exponent of each few."""
-        left = exponents_left(self.n, self.i)
+        left = exponents_left(m, self.n, self.i)
         for at, (to, group) in enumerate(zip(self.o.left, self.groups, strict=True)):
             m.d.comb += to.eq(largest(m, f"group{at}", [left[place] for place in group], self.n.max_exp))
 
@@ -94,7 +94,7 @@ class GeneralEnd(DatapathStep):
     def compute(self, m: Module) -> None:
         """Drive the aligned terms."""
         for at, place in enumerate(self.shifters):
-            ones, carry = place.end(getattr(self.i, f"term{at}"))
+            ones, carry = place.end(m, f"term{at}", getattr(self.i, f"term{at}"))
             m.d.comb += self.o.aligned[at].eq(ones + carry)
 
 

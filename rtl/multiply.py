@@ -27,7 +27,7 @@ def significand_product(a: Value, b: Value) -> Value:
 
 
 class LaneProduct(wiring.Component):
-    """The product of one lane, and what is special about it."""
+    """The exact product of one lane, and whether it is NaN or infinite."""
 
     def __init__(self, n: PairRanges):
         self.n = n
@@ -46,10 +46,12 @@ class LaneProduct(wiring.Component):
         """The multiplier's logic."""
         m = Module()
         a, b, term, special = self.a, self.b, self.term, self.special
-        zero_a, zero_b = ~a.sig.any(), ~b.sig.any()
+        zero_a, zero_b = Signal(name="a_zero"), Signal(name="b_zero")
         exp = Signal(term.exp.shape())
         inf = Signal()
         m.d.comb += [
+            zero_a.eq(~a.sig.any()),
+            zero_b.eq(~b.sig.any()),
             term.sign.eq(a.sign ^ b.sign),
             term.sig.eq(significand_product(a.sig, b.sig)),
             exp.eq(a.bexp + b.bexp + self.scale_exp if self.n.scales else a.bexp + b.bexp),
@@ -73,7 +75,9 @@ class LaneProduct(wiring.Component):
         up = Signal(signed_shape(min(move, 0), max(n.product_most + move, bits)), name="up")
         places = Signal(range(bits + 1), name="places")
         m.d.comb += [up.eq(self.term.exp + move), places.eq(Mux(up < 0, 0, Mux(up > bits, bits, up)))]
-        return (self.term.sig << places)[bits:].any()
+        moved = Signal(2 * bits, name="moved")
+        m.d.comb += moved.eq(self.term.sig << places)
+        return moved[bits:].any()
 
 
 class Multiply(DatapathStep):

@@ -191,12 +191,17 @@ class Normalize(DatapathStep):
         target = self.target
         least = target.top_bexp[0]
         room = Signal(signed_shape(least - 1, target.top_bexp[1]), name="room")
-        shift = Signal(zeros.shape(), name="shift")
-        m.d.comb += [room.eq(self.i.top_bexp - 1), shift.eq(Mux(room < zeros, room, zeros))]
+        shift, below = Signal(zeros.shape(), name="shift"), Signal(name="below")
+        near = Signal(name="near")
+        m.d.comb += [
+            room.eq(self.i.top_bexp - 1),
+            near.eq(room < zeros),
+            shift.eq(Mux(near, room, zeros)),
+        ]
         if least < 1:
             magnitude, sticky = self._denormalize(m, magnitude, room)
-            m.d.comb += self.o.sticky.eq(sticky)
-            with m.If(room < 0):
+            m.d.comb += [below.eq(room < 0), self.o.sticky.eq(sticky)]
+            with m.If(below):
                 m.d.comb += shift.eq(0)
         return magnitude, shift
 
@@ -255,7 +260,9 @@ class Encode(DatapathStep):
             sign.eq(Mux(infinite, special.negative, self.i.sign)),
             self.o.code.eq(finite),
         ]
-        with m.If(infinite | overflow):
+        beyond = Signal()
+        m.d.comb += beyond.eq(infinite | overflow)
+        with m.If(beyond):
             self._overflow(m, infinite, sign)
         if fmt.canonical_nan is not None:
             with m.If(special.nan | (special.positive & special.negative)):
@@ -317,6 +324,15 @@ class Round(Encode):
         self.rounding = target.rounding
         super().__init__(name, target.normalized(), target)
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        target = self.target
+        return (
+            f"The {target.fmt.name} code of a normalised sum: rounded once ({self.rounding}), "
+            f"overflow by the rule {target.overflow}, and what infinities and NaN come to."
+        )
+
     def compute(self, m: Module) -> None:
         """Drive the code."""
         target, fmt, sign = self.target, self.target.fmt, self.i.sign
@@ -328,7 +344,9 @@ class Round(Encode):
         magnitude: Value = Signal(wide, name="magnitude")
         # A carry out of the fraction runs into the exponent field, as it should.
         if target.bare:
-            stepped = Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp - 1).as_signed() + up
+            below = Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp - 1).as_signed() + up
+            stepped = Signal(below.shape(), name="stepped")
+            m.d.comb += stepped.eq(below)
             m.d.comb += magnitude.eq(Mux((stepped > 0) & self.i.sig[-1], stepped, self._nearest(m)))
         else:
             m.d.comb += magnitude.eq(Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp) + up)

@@ -22,7 +22,7 @@ from .multiply import LaneProduct
 from .normalize import Magnitude, Round
 from .normalizing import normalizing
 from .numbers import ProductRanges, as_float
-from .step import Datapath, DatapathStep, assign, connect, flat
+from .step import Datapath, DatapathStep, assign, connect, flat, purpose_of
 
 # What stands between levels: a code of the format of sums, or a product that is still exact.
 State = dict[str, FloatFormat | NumberRange]
@@ -233,6 +233,11 @@ class Each(DatapathStep):
         self.parts, self.field = parts, field
         after = {at: part.gives[field].shape if field else part.gives for at, part in parts.items()}
         super().__init__(name, before, StructLayout({**before.members, **after}), set(parts))
+
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"Of {', '.join(self.parts)}: {purpose_of(next(iter(self.parts.values())))}"
 
     def compute(self, m: Module) -> None:
         """Drive each part."""

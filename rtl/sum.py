@@ -12,12 +12,21 @@ from .numbers import WindowRanges
 from .step import DatapathStep, assign, fields
 
 
-def balanced(values: Sequence[Value]) -> Value:
-    """The sum, as a balanced tree: no wider than it must be, and synthesis makes what it likes of it."""
-    if len(values) == 1:
-        return values[0]
-    half = len(values) // 2
-    return balanced(values[:half]) + balanced(values[half:])
+def balanced(m: Module, values: Sequence[Value], name: str) -> Value:
+    """The sum, as a balanced tree of neighbours: no wider than it must be, and synthesis makes what it likes of it.
+
+    name: of the sums of pairs, `name0_0` and so on; the number of their level, and of the pair in it.
+    """
+    level, left = 0, list(values)
+    while len(left) > 1:
+        above: list[Value] = []
+        for at in range(0, len(left) - 1, 2):
+            pair = left[at] + left[at + 1]
+            total = Signal(pair.shape(), name=f"{name}{level}_{at // 2}")
+            m.d.comb += total.eq(pair)
+            above.append(total)
+        level, left = level + 1, above + left[len(left) // 2 * 2 :]
+    return left[0]
 
 
 def carry_save(a: Value, b: Value, c: Value) -> tuple[Value, Value]:
@@ -61,9 +70,9 @@ def words_of_halves(halves: Sequence[Any]) -> Words:
     return words
 
 
-def counted(bits: Sequence[tuple[int, Value]], *, inverted: bool = False) -> Value:
-    """The sum of bits by their weights, or of those that are not set."""
-    return balanced([Cat(Const(0, weight), ~bit if inverted else bit) for weight, bit in bits])
+def counted(m: Module, bits: Sequence[tuple[int, Value]], name: str, *, inverted: bool = False) -> Value:
+    """The sum of bits by their weights, or of those that are not set. name: as that of `balanced`."""
+    return balanced(m, [Cat(Const(0, weight), ~bit if inverted else bit) for weight, bit in bits], name)
 
 
 def all_terms(m: Module, words: Words, bits: int, truncated: bool) -> Value:
@@ -72,24 +81,26 @@ def all_terms(m: Module, words: Words, bits: int, truncated: bool) -> Value:
     A term is its `bits` low bits, plus its carry, less 2^bits if negative. Truncation carries where a term is negative,
     so that one count serves for both.
     """
-    negative = counted(words.signs)
-    carries = negative if truncated else counted(words.carries)
-    sum_of_low = balanced(words.low) + carries
+    negative = counted(m, words.signs, "count")
+    carries = negative if truncated else counted(m, words.carries, "carries")
+    sum_of_low = balanced(m, words.low, "sum") + carries
     negatives, low = Signal(len(negative), name="negatives"), Signal(len(sum_of_low), name="low")
     m.d.comb += [negatives.eq(negative), low.eq(sum_of_low)]
     return Cat(low[:bits], low[bits:] - negatives).as_signed()
 
 
-def some_terms(words: Words, bits: int) -> Value:
+def some_terms(m: Module, words: Words, bits: int, name: str) -> Value:
     """The sum of some terms, fast: carries, and in the high part signs, are one more number to add.
 
     Those that are not negative are counted, less all: nothing is subtracted after the sum.
     """
-    carries, others = counted(words.carries), counted(words.signs, inverted=True)
+    carries = counted(m, words.carries, f"{name}_carries")
+    others = counted(m, words.signs, f"{name}_positives", inverted=True)
     if len(carries) > bits:  # a window so narrow that both do not fit into one number
-        return balanced([*words.low, carries, Cat(Const(0, bits), others)]) - (words.terms << bits)
-    correction = Cat(carries, Const(0, bits - len(carries)), others)
-    return balanced([*words.low, correction]) - (words.terms << bits)
+        numbers = [*words.low, carries, Cat(Const(0, bits), others)]
+    else:
+        numbers = [*words.low, Cat(carries, Const(0, bits - len(carries)), others)]
+    return balanced(m, numbers, f"{name}_level") - (words.terms << bits)
 
 
 class Halves(DatapathStep):
@@ -141,6 +152,13 @@ class Sum(DatapathStep):
         i = halves_layout(n) if halves else window_layout(n) if inside == 1 else sums_layout(n, before, inside)
         super().__init__(name, i, sums_layout(n, self.after, self.terms), {"total" if self.after == 1 else "sums"})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        if self.after == 1:
+            return "The sum of all aligned terms, exactly. A term is in ones' complement, its carry beside it."
+        return f"The sums of {self.fan_in} neighbouring terms each, exactly."
+
     def compute(self, m: Module) -> None:
         """Drive the partial sums, or the total."""
         terms, bits = fields(self.i), self.n.term_bits - 1
@@ -149,11 +167,11 @@ class Sum(DatapathStep):
             if "total" in terms:
                 total = terms["total"]
             elif "sums" in terms:
-                total = balanced(terms["sums"][taken])
+                total = balanced(m, terms["sums"][taken], f"sum{at}_level")
             elif self.after == 1:
                 total = all_terms(m, self._words(taken), bits, self.n.truncates)
             else:
-                total = some_terms(self._words(taken), bits)
+                total = some_terms(m, self._words(taken), bits, f"sum{at}")
             out = self.o.total if self.after == 1 else self.o.sums[at]
             m.d.comb += out.eq(total)
 

@@ -54,5 +54,5 @@ class TreeSums(DatapathStep):
     def compute(self, m: Module) -> None:
         """Drive the sums."""
         values = getattr(self.i, self.field)
-        for to, group in zip(getattr(self.o, self.field), self.groups, strict=True):
-            m.d.comb += to.eq(balanced([values[at] for at in group]))
+        for number, (to, group) in enumerate(zip(getattr(self.o, self.field), self.groups, strict=True)):
+            m.d.comb += to.eq(balanced(m, [values[at] for at in group], f"sum{number}_level"))

@@ -64,6 +64,9 @@ def cosim(
     waves: Annotated[bool, typer.Option("--waves", help="Record dump.vcd beside the results.")] = False,
     cuts: Annotated[str | None, typer.Option(help="Steps after which there is a register, with commas.")] = None,
     contexts: Annotated[int | None, typer.Option(help="Sums that can be open at once.")] = None,
+    register_ready: Annotated[
+        bool, typer.Option("--register-ready", help="A buffer at the input, so that ready is a register.")
+    ] = False,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where results go.")] = Path(
         "build/cosim"
     ),
@@ -107,8 +110,10 @@ def cosim(
 
     drawn = secrets.randbelow(2**32) if seed is None else seed
     if dut is not None:
-        if units or cuts is not None or contexts is not None:
-            raise InputError("--dut goes without units, --cuts and --contexts: its file says what it claims to be")
+        if units or cuts is not None or contexts is not None or register_ready:
+            raise InputError(
+                "--dut goes without units, --cuts, --contexts and --register-ready: its file says what it claims to be"
+            )
     elif assertions:
         raise InputError("--assertions goes with --dut")
     elif case is not None and len(units or ()) != 1:
@@ -126,7 +131,8 @@ def cosim(
     if dut is None:
         if case is not None:
             load_unit((units or DEFAULT_UNITS)[0])  # a case is of one mode
-        options = asked(designs=ours(units or DEFAULT_UNITS, cuts, contexts)[case is not None :])  # not the tables
+        every = ours(units or DEFAULT_UNITS, cuts, contexts, register_ready)
+        options = asked(designs=every[case is not None :])  # not the tables
         what, status = "specifications and cases", MISMATCH
         refused = "a simulator refused the design: this is a defect of hwsim, please report it with the lines above"
     else:
@@ -139,13 +145,14 @@ def cosim(
         raise typer.Exit(MISMATCH)
 
 
-def ours(names: Sequence[str], cuts: str | None, contexts: int | None) -> tuple[Design, ...]:
+def ours(names: Sequence[str], cuts: str | None, contexts: int | None, register_ready: bool) -> tuple[Design, ...]:
     """The tables of all formats, and our RTL of each unit."""
     from hwsim.cosim.tables import tables_design
 
     steps = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     units = {name: load_specified(name) for name in names}
-    designs = [design_of(units[name], pipeline(units[name], steps, contexts), name) for name in names]
+    built = {name: pipeline(units[name], steps, contexts, register_ready=register_ready) for name in names}
+    designs = [design_of(units[name], built[name], name) for name in names]
     return tables_design(units), *designs
 
 

@@ -146,6 +146,11 @@ class Design(ABC):
     width: int = 0
     stuck_after: float = STUCK_AFTER
 
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Its stages, after which its signals are called; empty where they are called otherwise."""
+        return ()
+
     @abstractmethod
     def sources(self, simulator: str) -> HdlSources:
         """The bench and what stands in it."""

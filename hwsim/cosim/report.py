@@ -8,6 +8,7 @@ from pathlib import Path
 from hwsim.cosim.advice import remedy, waited
 from hwsim.cosim.design import Design, DotDesign, Played
 from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.waves import SAVED
 from hwsim.formats import Format
 from hwsim.report import CodeReading, File, Mismatch, Row
 from hwsim.report.cases import case_explanation, case_operands, explain_command
@@ -48,7 +49,10 @@ def judge(design: Design, played: Played, waves: Path | str, seed: int, again: s
     )
     if row.passed:
         return row, []
-    files = (File(what="waveform", path=str(waves)),) if isinstance(waves, Path) else ()
+    files: tuple[File, ...] = ()
+    if isinstance(waves, Path):
+        saved = File(what="signals by stage, for GTKWave", path=str(waves.with_name(SAVED)))
+        files = File(what="waveform", path=str(waves)), saved
     note = f"seed {seed}; waveform: {waves}"
     told = [
         mismatch.changed(notes=(f"seed {seed}" if files else note,), files=files, again=again)

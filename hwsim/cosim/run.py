@@ -32,6 +32,7 @@ from hwsim.cosim.suites import Planner
 from hwsim.cosim.tables import TablesDesign
 from hwsim.cosim.tools import require
 from hwsim.cosim.unitdesign import UnitDesign
+from hwsim.cosim.waves import WAVEFORM
 from hwsim.errors import InputError
 from hwsim.report import LeftOut, Mismatch, Row, RunReport, write_reports
 from hwsim.spec import Specified, as_yaml
@@ -256,7 +257,7 @@ class _Run:
             if options.waves and one.driver == BULK:
                 waves = "none: the bulk driver records none"
             elif options.waves:
-                waves = options.folder / one.folder.name / "dump.vcd"
+                waves = options.folder / one.folder.name / WAVEFORM
             again = options.again([design], [one.driver.split(",")[0]])
             row, mismatches = judge(design, one, waves, options.seed, again)
             self.found.rows.append(row)

@@ -18,7 +18,7 @@ from hwsim.cosim.ports import port_map
 from hwsim.cosim.trace import record, record_handshake
 from hwsim.cosim.traffic import interleave
 from hwsim.rtl import supports, verilog
-from hwsim.spec import Pipeline, Specified, Unit
+from hwsim.spec import Pipeline, Specified, Unit, steps
 from hwsim.spec import pipeline as usual_pipeline
 
 
@@ -38,6 +38,11 @@ class UnitDesign(DotDesign):
         """The RTL."""
         with AMARANTH:
             return verilog(self.built, self.pipeline)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps of the unit's datapath."""
+        return tuple(steps(self.unit))
 
     def sources(self, simulator: str) -> HdlSources:
         """The RTL in its bench."""
@@ -65,6 +70,12 @@ class UnitDesign(DotDesign):
         return "control: alone, the case is right in every stage; see registers, contexts and handshake", None
 
 
+def _options(pipeline: Pipeline) -> tuple[str, ...]:
+    """What a command line says of a pipeline."""
+    ready = ("--register-ready",) if pipeline.register_ready else ()
+    return ("--cuts", ",".join(pipeline.cuts), "--contexts", str(pipeline.contexts), *ready)
+
+
 def unit_design(unit: Unit, pipeline: Pipeline, called: str = "") -> UnitDesign:
     """Our RTL of a unit. called: what a command line calls the unit; its name unless given.
 
@@ -76,7 +87,7 @@ def unit_design(unit: Unit, pipeline: Pipeline, called: str = "") -> UnitDesign:
         name=unit.name,
         folder=unit.name,
         words=(called or unit.name,),
-        ends=() if usual else ("--cuts", ",".join(pipeline.cuts), "--contexts", str(pipeline.contexts)),
+        ends=() if usual else _options(pipeline),
         width=ports.input.width,
         unit=unit,
         called=called or unit.name,

@@ -108,12 +108,15 @@ class Pipeline(BaseModel):
 
     cuts: the steps (`steps(unit)`) after which there is a register; the last step always has one.
     contexts: sums that can be open at once. As many contexts as cuts keep the unit busy in every cycle.
+    register_ready: whether `i.ready` is a register: a buffer for one beat at the input, so that no path leads from
+    `o.ready`, or from what is offered, to it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     cuts: tuple[str, ...]
     contexts: int = Field(ge=1, le=MAX_CONTEXTS)
+    register_ready: bool = False
 
     @property
     def latency(self) -> int:
@@ -141,10 +144,13 @@ def _default_cuts(unit: Specified) -> tuple[str, ...]:
     return ("multiply", *(f"add.{level}.sum" for level in range(levels))) if levels else DEFAULT_CUTS
 
 
-def pipeline(unit: Specified, cuts: tuple[str, ...] | None = None, contexts: int | None = None) -> Pipeline:
+def pipeline(
+    unit: Specified, cuts: tuple[str, ...] | None = None, contexts: int | None = None, *, register_ready: bool = False
+) -> Pipeline:
     """A pipeline for a unit; without `cuts` it has four register stages, or five with promotion.
 
     cuts: in any order; the last step is added. contexts: as many as there are cuts, unless given.
+    register_ready: with a buffer for one beat at the input, which makes `i.ready` a register.
     Raises ValueError for a cut that the unit does not have, and for a number of contexts out of range.
     """
     every = steps(unit)
@@ -156,4 +162,5 @@ def pipeline(unit: Specified, cuts: tuple[str, ...] | None = None, contexts: int
     if contexts is not None and not 1 <= contexts <= MAX_CONTEXTS:
         raise InputError(f"contexts must be 1 to {MAX_CONTEXTS}, not {contexts}")
     ordered = tuple(step for step in every if step in chosen)
-    return Pipeline(cuts=ordered, contexts=min(len(ordered), MAX_CONTEXTS) if contexts is None else contexts)
+    sums = min(len(ordered), MAX_CONTEXTS) if contexts is None else contexts
+    return Pipeline(cuts=ordered, contexts=sums, register_ready=register_ready)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from cli_run import hwsim
-from conftest import missing
-
-from hwsim.errors import ToolMissing
-from hwsim.rtl.synthesis import YOSYS, require
 
 TINY = (
     "unit: tiny\noperands: {a: e2m1, b: e2m1, addend: f16}\ninstruction: {k: 2, lanes: 2}\n"

@@ -36,8 +36,8 @@ def truncated(m: Any, name: str, term: Any, top: Any, most: int, bits: int, lost
     return real_aligned(m, name, term, top, most, bits, "truncate")
 
 
-def one_less(values: Any) -> Any:
-    return real_balanced(values[:-1]) if len(values) > 2 else real_balanced(values)
+def one_less(m: Any, values: Any, name: str) -> Any:
+    return real_balanced(m, values[:-1] if len(values) > 2 else values, name)
 
 
 def never_negative(self: Any, m: Any) -> None:

@@ -1,7 +1,8 @@
 """The cycle-level model: a unit on a clock.
 
 The arithmetic is the definition's and happens as a beat is accepted; what is modelled here is when: the flight of
-beats through the registers, the wait of a beat for its context, and the standstill while a result is not taken.
+beats through the registers, the wait of a beat for its context, the standstill while a result is not taken, and the
+buffer at the input of a unit whose `ready` is a register.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class PipelinedUnit:
         # _registers[n] is what stands in register n + 1; the last one is the output.
         self._registers: list[_Flying | None] = [None] * self.pipeline.latency
         self._contexts = [_Context(self.definition.open(0)) for _ in range(self.pipeline.contexts)]
+        self._buffered: Beat | None = None
         self.misuse = False
 
     @property
@@ -70,6 +72,12 @@ class PipelinedUnit:
 
     def ready(self, first: bool, context: int, output_ready: bool) -> bool:
         """Whether a beat would be accepted in this cycle."""
+        if self.pipeline.register_ready:
+            return self._buffered is None
+        return self._enters(first, context, output_ready)
+
+    def _enters(self, first: bool, context: int, output_ready: bool) -> bool:
+        """Whether a beat would enter the pipeline in this cycle."""
         if self.valid and not output_ready:
             return False
         under_way = [flying for flying in self._registers[:-1] if flying is not None]
@@ -78,9 +86,14 @@ class PipelinedUnit:
     def tick(self, beat: Beat | None, output_ready: bool) -> bool:
         """One rising edge. Returns whether `beat`, if any, was accepted."""
         accepted = beat is not None and self.ready(beat.first, beat.context, output_ready)
+        # What stands in the buffer goes first; the buffer is empty in a cycle in which a beat is accepted.
+        offered = beat if self._buffered is None else self._buffered
+        enters = offered is not None and self._enters(offered.first, offered.context, output_ready)
         if not self.valid or output_ready:
-            entering = self._accept(beat) if beat is not None and accepted else None
+            entering = self._accept(offered) if offered is not None and enters else None
             self._registers = [entering, *self._registers[:-1]]
+        if self.pipeline.register_ready:
+            self._buffered = None if enters else offered
         return accepted
 
     def _accept(self, beat: Beat) -> _Flying:
