@@ -49,7 +49,7 @@ from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.tools import find_verilator
 from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS, first_run
-from hwsim.spec import families, load_specified, load_unit, pipeline
+from hwsim.spec import families, load_specified, pipeline
 from hwsim.study.data import parse_data
 from hwsim.study.plan import load_study
 from hwsim.study.presets import PRESETS
