@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
 from amaranth.hdl import Module, Value, unsigned
+from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
-from amaranth.lib.wiring import PureInterface
+from amaranth.lib.wiring import In, Out, PureInterface
 
 from hwsim.formats import FloatFormat, Format
 from hwsim.spec import LateAdd, LateInWindow, Specified
@@ -17,7 +18,8 @@ from hwsim.spec.parts import Promotion
 from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
 from .decode import FloatDecode, addend_code, bare_decoder, decoder
 from .multiply import LaneProduct
-from .normalize import Magnitude, Round, normalizing
+from .normalize import Magnitude, Round
+from .normalizing import normalizing
 from .numbers import FactorShape, PairRanges
 from .step import Datapath, DatapathStep, assign
 
@@ -113,6 +115,21 @@ def accumulation(unit: Specified) -> Accumulation | None:
             return None
         case _:
             assert_never(unit.late)
+
+
+class EnteringCode(wiring.Component):
+    """The code that is kept of an addend, by itself: the unit has this logic beside its datapath."""
+
+    def __init__(self, what: Accumulation):
+        self.what = what
+        addend = what.unit.operands.addend or what.format
+        super().__init__({"c": In(addend.container_bits), "o": Out(what.code_bits)})
+
+    def elaborate(self, platform: object) -> Module:
+        """The logic."""
+        m = Module()
+        m.d.comb += self.o.eq(self.what.entering(m, self.c))
+        return m
 
 
 class AccumulateDecode(DatapathStep):

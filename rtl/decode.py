@@ -45,8 +45,9 @@ class FloatDecode(wiring.Component):
             hidden = magnitude[max(0, fmt.fraction_bits - self.lifted) :].any()
             m.d.comb += o.bexp.eq(field)
         elif fmt.subnormals:
-            hidden = field.any()
-            m.d.comb += o.bexp.eq(Cat(field[0] | ~hidden, field[1:]))
+            above = field[1:].any()
+            hidden = above | field[0]
+            m.d.comb += o.bexp.eq(Cat(field[0] | ~above, field[1:]))
         else:
             hidden = magnitude.any()
             m.d.comb += o.bexp.eq(field + 1)

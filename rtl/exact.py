@@ -17,7 +17,8 @@ from .decode import FixedDecode, FloatDecode, addend_code, decode_factors, scale
 from .fixed import RoundFixed
 from .layouts import SPECIAL, factor_layout, factors_layout
 from .multiply import LaneProduct
-from .normalize import Encode, Magnitude, ResultTarget, Round, normalizing
+from .normalize import Encode, Magnitude, ResultTarget, Round
+from .normalizing import normalizing
 from .numbers import FieldRange, ProductRanges, most_sig, signed_shape
 from .rounded import Each
 from .step import Datapath, DatapathStep, assign, connect, flat

@@ -10,8 +10,10 @@ from amaranth.lib.wiring import PureInterface
 
 from hwsim.spec import Specified
 
-from .general import GeneralDecode, GeneralMultiply, GeneralRanges, general_window, sums_layout
-from .normalize import Magnitude, ResultTarget, Round, normalizing
+from .general import GeneralDecode, GeneralMultiply, GeneralRanges, sums_layout
+from .generalcuts import general_window
+from .normalize import Magnitude, ResultTarget, Round
+from .normalizing import normalizing
 from .numbers import FieldRange, signed_shape
 from .step import Datapath, DatapathStep, assign
 from .windows import WindowTerm, aligned, aligned_bits, cut, leading_place, maximum

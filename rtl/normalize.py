@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
@@ -155,29 +154,22 @@ class Normalize(DatapathStep):
 
     def compute(self, m: Module) -> None:
         """Drive the normalised significand and its exponent."""
+        whole = Cat(Const(0, self.target.bits - self.target.magnitude_bits), self.i.magnitude)
         if self.target.leads:
-            self._in_place(m, self._whole())
-            return
-        magnitude, shift = self._counted(m)
-        self._moved(m, magnitude, shift)
+            self._in_place(m, whole)
+        else:
+            self._moved(m, *self._counted(m, whole))
 
-    def _whole(self) -> Value:
-        """The magnitude, as wide as it is rounded from."""
-        return Cat(Const(0, self.target.bits - self.target.magnitude_bits), self.i.magnitude)
-
-    def _counted(self, m: Module) -> tuple[Value, Value]:
+    def _counted(self, m: Module, magnitude: Value) -> tuple[Value, Value]:
         """The magnitude, and how far its leading one is to move; drive what is lost before."""
-        magnitude, target = self._whole(), self.target
         _, count = leading_zeros(m, magnitude)
         shift = Signal(len(count), name="zeros")
         m.d.comb += shift.eq(Cat(count))
-        if target.subnormals and not target.bare:
-            return self._limit(m, magnitude, shift)
-        return magnitude, shift
+        limited = self.target.subnormals and not self.target.bare
+        return self._limit(m, magnitude, shift) if limited else (magnitude, shift)
 
-    def _moved(self, m: Module, magnitude: Value, shift: Value) -> None:
+    def _moved(self, m: Module, sig: Value, shift: Value) -> None:
         """Drive the significand and its exponent."""
-        sig: Value = magnitude
         # The high bits of the count are known first.
         for place in reversed(range(len(shift))):
             shifted = Signal(self.target.bits, name=f"shifted{place}")
@@ -219,41 +211,6 @@ class Normalize(DatapathStep):
         wide = Signal(2 * bits + 1, name="denormalized")
         m.d.comb += wide.eq(Cat(Const(0, bits + 1), magnitude) >> right)
         return wide[bits + 1 :], wide[: bits + 1].any()
-
-
-class CountZeros(Normalize):
-    """The first half of `Normalize`: how far the leading one is to move, and what is lost before."""
-
-    def __init__(self, target: SumTarget, name: str):
-        self.target = target
-        zeros = unsigned((target.bits - 1).bit_length())
-        kept = {field: shape for field, shape in target.magnitude().members.items() if field != "magnitude"}
-        made = {"magnitude": unsigned(target.bits), "zeros": zeros, "sticky": 1}
-        DatapathStep.__init__(self, name, target.magnitude(), StructLayout({**kept, **made}), set(made))
-
-    def compute(self, m: Module) -> None:
-        """Drive the magnitude, and by how much it is to be shifted to the left."""
-        magnitude, shift = self._counted(m)
-        m.d.comb += [self.o.magnitude.eq(magnitude), self.o.zeros.eq(shift)]
-
-
-class MoveLeadingOne(Normalize):
-    """The second half."""
-
-    def __init__(self, target: SumTarget, name: str):
-        self.target = target
-        DatapathStep.__init__(self, name, CountZeros(target, "").gives, target.normalized(), {"sig", "bexp"})
-
-    def compute(self, m: Module) -> None:
-        """Drive the normalised significand and its exponent."""
-        self._moved(m, self.i.magnitude, self.i.zeros)
-
-
-def normalizing(target: SumTarget, cuts: Sequence[str], name: str = "normalize") -> dict[str, DatapathStep]:
-    """`Normalize` by its name, in halves where a cut asks for a register between them."""
-    if f"{name}.1" not in cuts:
-        return {name: Normalize(target, name)}
-    return {f"{name}.1": CountZeros(target, f"{name}.1"), name: MoveLeadingOne(target, name)}
 
 
 def last_place(rounding: Rounding, sign: Value, last: Value, guard: Value, sticky: Value) -> tuple[Value, Value]:

@@ -15,7 +15,8 @@ from .align import clamp
 from .decode import FloatDecode
 from .layouts import SPECIAL, factor_layout
 from .lost import shifted
-from .normalize import Magnitude, ResultTarget, Round, normalizing
+from .normalize import Magnitude, ResultTarget, Round
+from .normalizing import normalizing
 from .numbers import FieldRange, signed_shape
 from .step import Datapath, DatapathStep, assign, fields
 from .zeros import leading_zeros

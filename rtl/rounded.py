@@ -19,7 +19,8 @@ from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, Roun
 from .decode import addend_code, decode_factors, scale_exponents
 from .layouts import factor_layout, factors_layout, result_layout
 from .multiply import LaneProduct
-from .normalize import Magnitude, Round, normalizing
+from .normalize import Magnitude, Round
+from .normalizing import normalizing
 from .numbers import ProductRanges, as_float
 from .step import Datapath, DatapathStep, assign, connect, flat
 

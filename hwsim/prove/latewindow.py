@@ -71,7 +71,7 @@ class LateWindowClaims(WindowsClaims):
         yield from super()._after_sum()
         assert self.parts.late is not None
         cut = self._rule.total_bits is not None
-        both_sums = _sum_of_both(self.parts.late) if cut and not self._step.far else None
+        both_sums = None if self._step.far else _sum_of_both(self.parts.late)
         if both_sums is None:
             yield self._late(self.parts.late)
         else:

@@ -32,6 +32,10 @@ def floored(m: Any, name: str, term: Any, top: Any, most: int, bits: int, lost: 
     return real_aligned(m, name, term, top, most, bits, "floor")
 
 
+def truncated(m: Any, name: str, term: Any, top: Any, most: int, bits: int, lost: Any) -> Any:
+    return real_aligned(m, name, term, top, most, bits, "truncate")
+
+
 def one_less(values: Any) -> Any:
     return real_balanced(values[:-1]) if len(values) > 2 else real_balanced(values)
 
@@ -111,7 +115,7 @@ MUTANTS: dict[str, Mutant] = {
     "a zero that is never negative": ("ieee-zero", "sign of zero", elaborated(general.GeneralMultiply, never_negative)),
     "a half left out": ("even-odd-bare", "combine", elaborated(latewindow.CombineHalves, even_alone)),
     "a cut of another rule": ("late-window-total", "late: cut", on(latewindow, "cut", cut_one_more)),
-    "an addend with the sum's bits": ("late-window", "late", on(latewindow, "aligned", floored)),
+    "truncated for floor": ("late-window", "late: kept addend", on(latewindow, "aligned", truncated)),
     "a product without its sign": ("exact-zero", "lane: aligned", elaborated(exact.ExactAlign, of_any_sign)),
     "a sum that starts again": ("exact-zero", "sum", elaborated(exact.ExactTotal, starts_again)),
     "a start that is lost": ("exact-zero", "start: carried", elaborated(exact.ExactDecode, start_lost)),
