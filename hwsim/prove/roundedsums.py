@@ -203,7 +203,8 @@ class RoundedSumClaims(FactorClaims[RoundedRanges]):
         is_zero = same(negated(both(*some)), same(multiplied, zero))
         facts = both(is_zero, negated(op(Kind.BV_UGT, multiplied, most)))
         yield Claim(
-            "lane: significands", "a product of significands is at most that of the largest, and zero just where one is",
+            "lane: significands",
+            "a product of significands is at most that of the largest, and zero just where one is",
             "both significands", tuple(known), facts, tuple(sigs),
         )  # fmt: skip
         by = {multiplied: any_product}

@@ -133,7 +133,7 @@ class SubgroupClaims(WindowsClaims):
                 (lane,) = of[node.id()]
                 if lane in leaves:
                     raise ValueError("a lane is added once")
-                leaves[lane] = node
+                leaves[lane] = node.children()[0] if node.kind() == Kind.BV_SIGN_EXTEND else node
             elif node.kind() in ADDED:
                 stack += node.children()
             else:
