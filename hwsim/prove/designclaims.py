@@ -99,7 +99,8 @@ class DesignClaims(AlignedClaims):
             asked = claim.otherwise
             return claim if asked is None else replace(claim, otherwise=lambda: self._of_known(asked()))
         if isinstance(claim, CasesClaim):
-            return replace(claim, cases=lambda: map(self._of_known, claim.cases()))
+            cases = claim.cases
+            return replace(claim, cases=lambda: map(self._of_known, cases()))
         if isinstance(claim, LateClaim):
             claim = Claim(claim.name, claim.words, claim.over, claim.assumptions, claim.claim, claim.show)
         return self._of_known(claim)

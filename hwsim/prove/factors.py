@@ -61,7 +61,8 @@ SIDES: tuple[Side, Side] = ("a", "b")
 class FactorClaims(DatapathClaims, Generic[Ranges]):
     """Claims about decoded factors, scales of products, and flags of what is special.
 
-    n: the unit's ranges. front: the circuits of the first steps. zero_exponents: whether a zero's exponent counts for anything.
+    n: the unit's ranges. front: the circuits of the first steps.
+    zero_exponents: whether a zero's exponent counts for anything.
     """
 
     zero_exponents: bool = False

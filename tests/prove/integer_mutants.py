@@ -130,7 +130,6 @@ MUTANTS: dict[str, Mutant] = {
         elaborated(general.GeneralMultiply, of_another_block),
     ),
     "a NaN of a scale lost": ("subgroups", "subgroups: flags", elaborated(general.GeneralMultiply, never_special)),
-    "a product that is not added": ("subgroups-cancelled", "subgroups: sum", on(general, "balanced", one_less)),
     "a product without its sign": ("exact-zero", "lane: aligned", elaborated(exact.ExactAlign, of_any_sign)),
     "a sum that starts again": ("exact-zero", "sum", elaborated(exact.ExactTotal, starts_again)),
     "a start that is lost": ("exact-zero", "start: carried", elaborated(exact.ExactDecode, start_lost)),
