@@ -9,9 +9,6 @@ from types import ModuleType
 import pytest
 from qualify.small_mutants import scaled
 
-import hwsim.rtl.align
-import hwsim.rtl.multiply
-import hwsim.rtl.normalize
 from hwsim import rtl
 from hwsim.cases.batch import batches
 from hwsim.cases.bench import Bench
