@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from amaranth.hdl import unsigned
 from amaranth.lib.data import StructLayout
 
-from hwsim.spec import AlignedSum, Unit, steps
+from hwsim.spec import AlignedSum, Specified, steps
 from hwsim.spec.implementation import one_plain_window
 
 from .align import Align, Distance, Maximum, Near, TreeMaximum
 from .decode import Decode
 from .latewindow import general_datapath
 from .multiply import Multiply
-from .normalize import Magnitude, Normalize, ResultTarget, Round
+from .normalize import Magnitude, ResultTarget, Round
+from .normalizing import normalizing
 from .numbers import WindowRanges
 from .step import Datapath, DatapathStep
 from .sum import Halves, Sum
@@ -30,7 +31,7 @@ def carried_layout(n: WindowRanges) -> StructLayout:
     return StructLayout({"code": unsigned(n.result.bits)})
 
 
-def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
+def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: `operands_layout` in, `result_layout` out."""
     if not one_plain_window(unit):
         return general_datapath(unit, cuts)
@@ -45,13 +46,13 @@ def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
         Align(n),
         *_sum(n, cuts),
         Magnitude(target),
-        Normalize(target),
+        *normalizing(target, cuts).values(),
         Round(target),
     ]
     return Datapath(path, cuts, carried)
 
 
-def _levels(unit: Unit, cuts: Sequence[str], name: str) -> list[tuple[str, int]]:
+def _levels(unit: Specified, cuts: Sequence[str], name: str) -> list[tuple[str, int]]:
     """The parts of a tree: the last step of each, and how many levels it has."""
     inside = [step for step in steps(unit) if step == name or (step.startswith(f"{name}.") and step != "sum.0")]
     parts, levels = [], 0

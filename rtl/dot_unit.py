@@ -10,7 +10,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.data import Layout, StructLayout, View
 from amaranth.lib.wiring import In, Out
 
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified, modes_of
 from hwsim.spec.keys import Number
 
 from .accumulate import Accumulation, accumulation
@@ -21,7 +21,7 @@ from .step import Datapath, assign
 from .support import supports
 
 
-def beat_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
+def beat_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
     """What enters in one cycle; the first field in the low bits, lane 0 first.
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
@@ -33,12 +33,12 @@ def beat_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
     return StructLayout({**factors_layout(ProductRanges(unit)).members, **fields, **beat})
 
 
-def result_port_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
+def result_port_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
     """What leaves: the result's code in its container, and the context that it belongs to."""
     return StructLayout({"result": unsigned(unit.output.container_bits), "context": unsigned(pipeline.context_bits)})
 
 
-def flight_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
+def flight_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
     """What goes along with a beat beside the datapath."""
     fields: dict[str, object] = {"first": 1, "last": 1, "context": unsigned(pipeline.context_bits)}
     after = accumulation(unit)
@@ -87,10 +87,10 @@ class DotUnit(wiring.Component):
     result leaves `pipeline.latency` cycles later if nothing holds the output. Any other beat waits, `i.ready` low,
     until the one before it in its context is written back. The whole pipeline stands still while a result waits.
 
-    misuse: set, until reset, once a beat was accepted that continues no open sum or names no context.
+    misuse: set, until reset, once a beat was accepted that continues no open sum, or names no context or no mode.
     """
 
-    def __init__(self, unit: Unit, pipeline: Pipeline):
+    def __init__(self, unit: Specified, pipeline: Pipeline):
         self.unit, self.pipeline = unit, pipeline
         super().__init__(
             {
@@ -147,6 +147,9 @@ class DotUnit(wiring.Component):
         opened = Signal(self.pipeline.contexts)
         every = self.pipeline.contexts == 1 << len(payload.context)
         exists = Const(1) if every else payload.context < self.pipeline.contexts
+        modes = modes_of(self.unit)
+        if len(modes) & len(modes) - 1:
+            exists &= payload.mode < len(modes)
         is_open = select(list(opened), payload.context)
         with m.If(accept & (~exists | ~(payload.first | is_open))):
             m.d.sync += self.misuse.eq(1)
@@ -183,8 +186,8 @@ class DotUnit(wiring.Component):
         m.d.comb += [path.enable.eq(advance), path.i.chain.eq(continues)]
         payload = self.i.payload
         for field in path.i.signature.members:
-            if field == "c":
-                m.d.comb += path.i.c.eq(payload.c)
+            if field in {"c", "mode"}:
+                m.d.comb += getattr(path.i, field).eq(payload[field])
             elif field not in {"carried", "chain"}:
                 signals = getattr(path.i, field)
                 m.d.comb += [element.eq(payload[field][index]) for index, element in enumerate(signals)]
@@ -213,7 +216,7 @@ class DotUnit(wiring.Component):
     ) -> None:
         """What each context keeps: `c` at first, then what it and the partial sums that are added to it come to."""
         adder = promotion(self.unit, self.pipeline.cuts)
-        m.submodules["promotion" if after.name == "promote" else after.name] = adder
+        m.submodules[after.part] = adder
         registers = self._per_context("register", unsigned(after.code_bits))
         _, entering = flight[path.latency]
         valid, leaving = flight[path.latency + adder.latency_of_next]

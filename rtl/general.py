@@ -7,13 +7,14 @@ count; the addend may come late, in a window of its own (rtl/latewindow.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 from amaranth.lib.wiring import PureInterface
 
 from hwsim.formats import Format
-from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, Unit, WindowSum
+from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, Specified, WindowSum
 from hwsim.spec.sums import SubgroupRule
 
 from .decode import FloatDecode, decode_factors, decoder, scale_exponents
@@ -22,7 +23,7 @@ from .multiply import LaneProduct
 from .numbers import FieldRange, PairRanges, ProductRanges, as_float, most_sig, signed_shape
 from .step import DatapathStep, assign
 from .sum import balanced
-from .windows import WindowTerm, aligned, aligned_bits, maximum
+from .windows import WindowTerm, aligned, aligned_bits, candidates, largest, maximum
 
 PRODUCT = 2  # the least exponent of a product, of factors that count from 1
 
@@ -35,7 +36,7 @@ class GeneralRanges(ProductRanges):
     Raises TypeError for a unit of another method.
     """
 
-    def __init__(self, unit: Unit):
+    def __init__(self, unit: Specified):
         super().__init__(unit)
         if not isinstance(unit.sum, WindowSum):
             raise TypeError(f"{unit.name} must sum in a window, not by method {unit.sum.method}")
@@ -186,7 +187,7 @@ class GeneralDecode(DatapathStep):
         return {"sign": decode.o.sign, "exp": exp, "sig": sig, "nan": decode.o.nan, "inf": decode.o.inf}
 
 
-def _begins_with_nothing(unit: Unit) -> bool:
+def _begins_with_nothing(unit: Specified) -> bool:
     """Whether the first group of a sum has no addend, not even +0."""
     return unit.operands.addend is None and unit.promotion is None and unit.instruction.start == "addend"
 
@@ -297,7 +298,7 @@ class GeneralMultiply(DatapathStep):
         return special
 
 
-def _window_terms(n: GeneralRanges, i: PureInterface) -> list[WindowTerm]:
+def window_terms(n: GeneralRanges, i: PureInterface) -> list[WindowTerm]:
     """The terms of all windows, the addend last."""
     low, zeros = n.term_exp[0], n.rule.zero_terms == "count"
     found = [
@@ -323,19 +324,31 @@ def maxima_layout(n: GeneralRanges) -> StructLayout:
     return StructLayout({**terms_layout(n).members, **tops})
 
 
+def exponents_left(n: GeneralRanges, i: Any) -> list[Value]:
+    """The exponents among which each window's largest is, those of several windows in turns."""
+    if "left" in i.signature.members:
+        return list(i.left)
+    terms = window_terms(n, i)
+    each = [candidates(_own(n, window, terms), n.max_exp, n.floor) for window in range(n.windows)]
+    return [of[turn] for turn in range(len(each[0])) for of in each if turn < len(of)]
+
+
 class GeneralMaximum(DatapathStep):
     """The largest exponent of every window."""
 
-    def __init__(self, n: GeneralRanges):
+    def __init__(self, n: GeneralRanges, before: StructLayout):
         self.n = n
-        super().__init__("maximum", terms_layout(n), maxima_layout(n), {"max_exp", "any"})
+        super().__init__("maximum", before, maxima_layout(n), {"max_exp", "any"})
 
     def compute(self, m: Module) -> None:
         """Drive the maxima."""
-        n = self.n
+        n, inside = self.n, "left" in self.takes.members
         for window in range(n.windows):
-            own = _own(n, window, _window_terms(n, self.i))
-            top = maximum(m, f"window{window}", own, n.max_exp, n.floor)
+            own, name = _own(n, window, window_terms(n, self.i)), f"window{window}"
+            if inside:
+                top = largest(m, name, self.i.left[window :: n.windows], n.max_exp)
+            else:
+                top = maximum(m, name, own, n.max_exp, n.floor)
             some = Cat(term.nonzero for term in own).any()
             m.d.comb += [self.o.max_exp[window].eq(top), self.o.any[window].eq(some)]
 
@@ -357,7 +370,7 @@ class GeneralAlign(DatapathStep):
     def compute(self, m: Module) -> None:
         """Drive the aligned terms."""
         n, rule = self.n, self.n.rule
-        for at, term in enumerate(_window_terms(n, self.i)):
+        for at, term in enumerate(window_terms(n, self.i)):
             top = self.i.max_exp[at % n.windows]
             value = aligned(m, f"term{at}", term, top, n.max_exp[1], rule.fraction_bits, rule.lost)
             m.d.comb += self.o.aligned[at].eq(value)
@@ -374,9 +387,9 @@ def sums_layout(n: GeneralRanges) -> StructLayout:
 class GeneralSum(DatapathStep):
     """The sum of every window, exactly."""
 
-    def __init__(self, n: GeneralRanges):
+    def __init__(self, n: GeneralRanges, before: StructLayout):
         self.n = n
-        super().__init__("sum", aligned_layout(n), sums_layout(n), {f"window{at}" for at in range(n.windows)})
+        super().__init__("sum", before, sums_layout(n), {f"window{at}" for at in range(n.windows)})
 
     def compute(self, m: Module) -> None:
         """Drive the sums."""

@@ -8,18 +8,12 @@ from amaranth.hdl import Const, Module, Mux, Shape, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import PureInterface
 
-from hwsim.spec import Unit
+from hwsim.spec import Specified
 
-from .general import (
-    GeneralAlign,
-    GeneralDecode,
-    GeneralMaximum,
-    GeneralMultiply,
-    GeneralRanges,
-    GeneralSum,
-    sums_layout,
-)
-from .normalize import Magnitude, Normalize, ResultTarget, Round
+from .general import GeneralDecode, GeneralMultiply, GeneralRanges, sums_layout
+from .generalcuts import general_window
+from .normalize import Magnitude, ResultTarget, Round
+from .normalizing import normalizing
 from .numbers import FieldRange, signed_shape
 from .step import Datapath, DatapathStep, assign
 from .windows import WindowTerm, aligned, aligned_bits, cut, leading_place, maximum
@@ -177,13 +171,12 @@ class Settle(DatapathStep):
         ]
 
 
-def general_datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
+def general_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: from operands to `result_layout`."""
     n = GeneralRanges(unit)
     carried = StructLayout({"code": unsigned(n.result.bits)})
-    path: list[DatapathStep] = [
-        GeneralDecode(n, carried), GeneralMultiply(n), GeneralMaximum(n), GeneralAlign(n), GeneralSum(n),
-    ]  # fmt: skip
+    multiply = GeneralMultiply(n)
+    path: list[DatapathStep] = [GeneralDecode(n, carried), multiply, *general_window(n, cuts, multiply.gives)]
     span = WindowSumRange(n.total_bits, n.rule.fraction_bits, n.max_exp)
     if n.halves is not None:
         combine = CombineHalves(n, span)
@@ -205,4 +198,4 @@ def general_datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
         flush=rule.subnormals == "flush",
     )
     settle = Settle(target, "magnitude", path[-1].gives)
-    return Datapath([*path, settle, Normalize(target), Round(target)], cuts, carried)
+    return Datapath([*path, settle, *normalizing(target, cuts).values(), Round(target)], cuts, carried)

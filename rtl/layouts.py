@@ -5,31 +5,29 @@ from __future__ import annotations
 from amaranth.hdl import signed, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
-from hwsim.formats import FloatFormat, Format
+from hwsim.formats import Format
 from hwsim.spec.keys import Number
 
-from .numbers import FieldRange, PairRanges, ProductRanges, WindowRanges, signed_shape
+from .numbers import FactorShape, PairRanges, ProductRanges, WindowRanges, signed_shape
 
 SPECIAL = StructLayout({"nan": 1, "positive": 1, "negative": 1})
 
 
-def factor_layout(fmt: Format) -> StructLayout:
-    """A decoded number: (-1)^sign * sig * 2^(bexp - bias - fraction_bits); bexp counts from 1."""
-    if isinstance(fmt, FloatFormat):
-        bexp = unsigned(fmt.exponent_bits + (not fmt.subnormals))
-    else:
-        bexp = unsigned(FieldRange.of(fmt).most.bit_length())
-    return StructLayout({"sign": 1, "bexp": bexp, "sig": fmt.sig_bits, "nan": 1, "inf": 1})
+def factor_layout(of: Format | FactorShape) -> StructLayout:
+    """A decoded number of a format, or of such a shape."""
+    shape = of if isinstance(of, FactorShape) else FactorShape.of(of)
+    return StructLayout({"sign": 1, "bexp": unsigned(shape.bexp_bits), "sig": shape.sig_bits, "nan": 1, "inf": 1})
 
 
 def factors_layout(n: ProductRanges) -> StructLayout:
-    """Codes of the factors and of their scales, lane 0 and block 0 in the low bits."""
+    """Codes of the factors and of their scales, lane 0 and block 0 in the low bits; the mode of a unit of several."""
     fields: dict[str, object] = {
-        name: ArrayLayout(unsigned(fmt.container_bits), n.lanes) for name, fmt in zip("ab", n.codes, strict=True)
+        name: ArrayLayout(unsigned(side.container_bits), n.lanes) for name, side in n.sides.items()
     }
     for name, fmt, blocks in zip(("scale_a", "scale_b"), n.scale_formats, n.scale_blocks, strict=False):
         fields[name] = ArrayLayout(unsigned(fmt.container_bits), blocks)
-    return StructLayout(fields)
+    mode = {"mode": unsigned(n.mode_bits)} if n.mode_bits else {}
+    return StructLayout({**fields, **mode})
 
 
 def operands_layout(n: WindowRanges, carried: StructLayout) -> StructLayout:

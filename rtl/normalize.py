@@ -154,20 +154,25 @@ class Normalize(DatapathStep):
 
     def compute(self, m: Module) -> None:
         """Drive the normalised significand and its exponent."""
-        target = self.target
-        magnitude = Cat(Const(0, target.bits - target.magnitude_bits), self.i.magnitude)
-        if target.leads:
-            self._in_place(m, magnitude)
-            return
+        whole = Cat(Const(0, self.target.bits - self.target.magnitude_bits), self.i.magnitude)
+        if self.target.leads:
+            self._in_place(m, whole)
+        else:
+            self._moved(m, *self._counted(m, whole))
+
+    def _counted(self, m: Module, magnitude: Value) -> tuple[Value, Value]:
+        """The magnitude, and how far its leading one is to move; drive what is lost before."""
         _, count = leading_zeros(m, magnitude)
         shift = Signal(len(count), name="zeros")
         m.d.comb += shift.eq(Cat(count))
-        if target.subnormals and not target.bare:
-            magnitude, shift = self._limit(m, magnitude, shift)
-        sig: Value = magnitude
+        limited = self.target.subnormals and not self.target.bare
+        return self._limit(m, magnitude, shift) if limited else (magnitude, shift)
+
+    def _moved(self, m: Module, sig: Value, shift: Value) -> None:
+        """Drive the significand and its exponent."""
         # The high bits of the count are known first.
         for place in reversed(range(len(shift))):
-            shifted = Signal(target.bits, name=f"shifted{place}")
+            shifted = Signal(self.target.bits, name=f"shifted{place}")
             m.d.comb += shifted.eq(Mux(shift[place], Cat(Const(0, 1 << place), sig), sig))
             sig = shifted
         m.d.comb += [self.o.sig.eq(sig), self.o.bexp.eq(Mux(sig[-1], self.i.top_bexp - shift, 0))]

@@ -15,7 +15,8 @@ from .align import clamp
 from .decode import FloatDecode
 from .layouts import SPECIAL, factor_layout
 from .lost import shifted
-from .normalize import Magnitude, Normalize, ResultTarget, Round
+from .normalize import Magnitude, ResultTarget, Round
+from .normalizing import normalizing
 from .numbers import FieldRange, signed_shape
 from .step import Datapath, DatapathStep, assign, fields
 from .zeros import leading_zeros
@@ -159,7 +160,7 @@ def promotion_adder(partial: FloatFormat, rule: Promotion, cuts: Sequence[str]) 
         PromoteAlign(adder),
         PromoteSum(adder),
         Magnitude(adder.target, "promote.magnitude"),
-        Normalize(adder.target, "promote.normalize"),
+        *normalizing(adder.target, cuts, "promote.normalize").values(),
         Round(adder.target, "promote"),
     ]
     return Datapath(steps, cuts)

@@ -14,7 +14,7 @@ from hwsim.cli.complete import UnitName
 from hwsim.cli.output import announce, note
 from hwsim.errors import InputError, ToolMissing
 from hwsim.files import replaced
-from hwsim.spec import load_unit, pipeline
+from hwsim.spec import load_specified, pipeline
 
 
 @app.command()
@@ -43,10 +43,11 @@ def rtl(
     hwsim rtl hopper-wgmma-e4m3-f32 -o build/
     hwsim rtl my-unit.yaml -o my_unit.v --cuts multiply,align,sum --contexts 8
     hwsim rtl hopper-wgmma-e4m3-f32 --modules -o - | less
+    hwsim rtl fp8-any -o build/                            one datapath for all modes; fp8-any:e4m3 is one of them
     """
     if assertions and output == "-":
         raise InputError("--assertions needs a file or a folder for --output, not -")
-    specified = load_unit(unit)
+    specified = load_specified(unit)
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     need_yosys()
     # Amaranth takes a while to import, which the other commands need not wait for.

@@ -98,7 +98,7 @@ class Minimizer:
         return played
 
     def _answers(self, cases: Sequence[Case]) -> np.ndarray:
-        """The design's results of some cases, each alone after a reset: int64[cases].
+        """The design's results of some cases, each alone after a reset: integers[cases].
 
         A design without a reset is left to become empty in between.
         """

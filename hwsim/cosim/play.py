@@ -63,7 +63,7 @@ def _played(play: Play, simulator: str, job: Path, index: int, stuck: str) -> Pl
 def _no_codes(play: Play) -> np.ndarray:
     """The results of a suite before any came."""
     ordered = isinstance(play.script.promise, BeatOrder)
-    return np.full(len(play.suite.cases) if ordered else 0, MISSING, np.int64)
+    return np.full(len(play.suite.cases) if ordered else 0, MISSING, object)
 
 
 def play_in_bulk(library: Path, ports: PortMap, plays: Sequence[Play], folder: Path) -> list[Played]:

@@ -79,13 +79,14 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
         words = waited(promise, mismatch) if isinstance(promise, BeatOrder) else None
         expected, got = words or (_said(output, mismatch, mismatch.expected), _said(output, mismatch, mismatch.got))
         look = remedy(design, mismatch) if isinstance(design, DutDesign) else ""
-        explained = case if result else None
+        unit, called, alone = design.case_of(case) if case else (design.unit, design.called, None)
+        explained = alone if result else None
         yield Mismatch(
             unit=row.unit,
             suite=row.suite,
             driver=row.driver,
             case=case.id if case else "?",
-            operands=case_operands(design.unit, case) if case else (),
+            operands=case_operands(unit, alone) if alone else (),
             what="result" if result else KINDS[mismatch.kind],
             format=output.name if result else "",
             expected=expected,
@@ -96,8 +97,8 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
             remedy=look,
             group=group,
             where=f"at cycle {mismatch.cycle}, result {mismatch.index} of {row.planned}",
-            explanation=case_explanation(design.unit, explained, group) if explained else None,
-            explain=explain_command(design.unit, design.called, explained) if explained else "",
+            explanation=case_explanation(unit, explained, group) if explained else None,
+            explain=explain_command(unit, called, explained) if explained else "",
         )
 
 

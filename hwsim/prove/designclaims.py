@@ -111,10 +111,7 @@ class DesignClaims(AlignedClaims):
 
     def _products(self) -> Iterator[AnyClaim]:
         yield self.lane_product()
-        yield FormClaim(
-            "lanes: products", "every lane makes the same of its operands", f"{self.n.lanes} lanes", self._lanes_alike,
-            self._lanes_equal,
-        )  # fmt: skip
+        yield replace(self._lanes_alike(), otherwise=self._lanes_equal)
         yield self._flags_alike()
         yield self._gathered()
         if self._one_infinity:
@@ -144,7 +141,7 @@ class DesignClaims(AlignedClaims):
     def lane_product(self) -> Claim:
         """One lane, from the codes of its factors, and of their scales, to its term."""
         circuit, names, operands = self.parts.products, self._lane(0), self.unit.operands
-        others = {name: term for name, term in self._neutral.items() if name not in names.values()}
+        others = {name: term for name, term in self.neutral.items() if name not in names.values()}
         flags = fixed(circuit, others).outputs
         outputs = {**circuit.outputs, **{f"o__special__{flag}": flags[f"o__special__{flag}"] for flag in SPECIAL}}
         codes = {name: Integer.unsigned(circuit.inputs[port]) for name, port in names.items()}
@@ -225,7 +222,7 @@ class DesignClaims(AlignedClaims):
             for lane in range(self.n.lanes)
             for fact in self._is_zero(*(ports[f"i__terms__{lane}__{field}"] for field in ("exp", "sig")))
         ]
-        neutral = fixed(self.parts.products, self._neutral).outputs
+        neutral = fixed(self.parts.products, self.neutral).outputs
         by = {term: neutral[f"o{name[1:]}"] for name, term in ports.items()}
         found = circuit.outputs["o__max_exp"]
         return Claim(

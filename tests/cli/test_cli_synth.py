@@ -70,7 +70,6 @@ def test_a_datapath_alone_has_no_handshake(run: Run, tools: Tools) -> None:
 def test_refusals(run: Run, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     fails(run("synth", "tiny.yaml", "--cuts", "sum.9"), r"cuts must be steps of tiny .*, not sum\.9")
     fails(run("synth", "tiny.yaml", "--datapath", "--contexts", "2"), "--contexts goes without --datapath")
-    fails(run("synth", "hopper-mma-f64-f64", "--flow", "gates"), "is in the model, but not in the RTL yet")
     fails(run("synth", "tiny.yaml", "--flow", "area"), "area")
     assert not tools.given
 

@@ -13,7 +13,7 @@ from hwsim.model.carried import Carried
 from hwsim.model.clock.beat import Beat, Result
 from hwsim.model.clock.support import supports
 from hwsim.model.definition import Definition, GroupOperands
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified, modes_of
 
 
 @dataclass(slots=True)
@@ -33,17 +33,22 @@ class _Flying:
 
 
 class PipelinedUnit:
-    """A unit, cycle by cycle.
+    """A unit, cycle by cycle; of several modes, each beat by the definition of its own mode.
 
     In each cycle: look at `valid`, `result` and `ready`, then `tick`. Cycle 0 is the first after reset is released.
     Raises NotImplementedYet for a unit that `supports` says something lacks of.
     """
 
-    def __init__(self, unit: Unit, pipeline: Pipeline):
+    def __init__(self, unit: Specified, pipeline: Pipeline):
         supports(unit).demand()
         self.unit, self.pipeline = unit, pipeline
-        self.definition = Definition(unit)
+        self.modes = tuple(map(Definition, modes_of(unit)))
         self.reset()
+
+    @property
+    def definition(self) -> Definition:
+        """The definition of the first mode: what a sum begins and ends with is the same in every mode."""
+        return self.modes[0]
 
     def reset(self) -> None:
         """Empty the unit, as a cycle with `rst` high does."""
@@ -79,7 +84,8 @@ class PipelinedUnit:
         return accepted
 
     def _accept(self, beat: Beat) -> _Flying:
-        if beat.context >= self.pipeline.contexts or not (beat.first or self._contexts[beat.context].open):
+        exists = beat.context < self.pipeline.contexts and beat.mode < len(self.modes)
+        if not exists or not (beat.first or self._contexts[beat.context].open):
             self.misuse = True
         context = self._contexts[min(beat.context, self.pipeline.contexts - 1)]
         context.open = not beat.last
@@ -90,15 +96,13 @@ class PipelinedUnit:
         """One beat's arithmetic."""
         before = self.definition.open(beat.c) if beat.first else context.carried
         lanes = GroupOperands(beat.a, beat.b, *self.lane_scales(beat))
-        context.carried = self.definition.step(before, lanes, beat.last).carried
+        mode = self.modes[min(beat.mode, len(self.modes) - 1)]
+        context.carried = mode.step(before, lanes, beat.last).carried
 
     def lane_scales(self, beat: Beat) -> tuple[Sequence[int], Sequence[int]]:
         """The scale codes of a beat, one for each lane."""
-        if self.unit.scale is None:
+        unit = self.unit
+        if unit.scale is None:
             return (), ()
-        lanes = self.unit.instruction.lanes
-        lengths = [-(-lanes // len(scales)) for scales in (beat.scale_a, beat.scale_b)]
-        return (
-            [beat.scale_a[lane // lengths[0]] for lane in range(lanes)],
-            [beat.scale_b[lane // lengths[1]] for lane in range(lanes)],
-        )
+        lanes, of_a, of_b = range(unit.instruction.lanes), unit.lanes_of_scale("a"), unit.lanes_of_scale("b")
+        return [beat.scale_a[lane // of_a] for lane in lanes], [beat.scale_b[lane // of_b] for lane in lanes]
