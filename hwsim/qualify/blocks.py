@@ -13,7 +13,7 @@ from hwsim.rtl.numbers import FieldRange, WindowRanges
 
 
 @dataclass(frozen=True)
-class Block:
+class ScaledLanes:
     """Lanes whose scales are the same. base: what these add to exponents, which may be anything; one for all parts."""
 
     lanes: tuple[int, ...]
@@ -24,7 +24,7 @@ class Block:
 class Blocks:
     """All blocks of a beat; none without scales. fields: the least and the largest sum of both factors' exponents."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[ScaledLanes, ...]
     fields: tuple[int, int]
 
     @classmethod
@@ -32,7 +32,7 @@ class Blocks:
         """Those that the circuits have: lanes with one term as what scales add. None where the solver does not find it
         in their products. known: of all operands. That all lanes make the same of theirs is a claim of `hwsim.prove`.
         """
-        fields = len(n.multiplied), sum(FieldRange.of(fmt).most for fmt in n.multiplied)
+        fields = len(n.formats), sum(FieldRange.of(fmt).most for fmt in n.formats)
         scales = [parts.decode.outputs[f"o__scale_exp__{lane}"] for lane in range(n.lanes if n.scales else 0)]
         lanes = {scale.id(): [lane for lane, one in enumerate(scales) if one == scale] for scale in scales}
         finite = [negated(is_one(parts.products.outputs[f"o__special__{flag}"])) for flag in SPECIAL]
@@ -42,7 +42,9 @@ class Blocks:
             if ask(either(holds(exp == 0), near), (*known, *finite)).word != "proved":
                 return cls((), fields)
         bases = [Integer.unsigned(constant("blocks: scale", width(scales[some[0]]))) for some in lanes.values()]
-        return cls(tuple(Block(tuple(some), base) for some, base in zip(lanes.values(), bases, strict=True)), fields)
+        return cls(
+            tuple(ScaledLanes(tuple(some), base) for some, base in zip(lanes.values(), bases, strict=True)), fields
+        )
 
     def near(self, exps: Sequence[Any]) -> list[Term]:
         """That each product other than zero is near to what its scales add. exps: of all lanes."""
