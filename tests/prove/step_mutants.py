@@ -13,7 +13,7 @@ from hwsim.rtl import align, decode, lost, multiply, normalize, sum
 HOPPER, MX, F16, DEEPSEEK = "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "ampere-mma-f16-f16", "deepseek-v3-e4m3-f32"
 Patch = pytest.MonkeyPatch
 
-real_larger, real_clamp, real_shifted = align.larger, align.clamp, lost.shifted
+real_bitwise, real_clamp, real_shifted = align.bitwise_maximum, align.clamp, lost.shifted
 real_all, real_zeros, real_last = sum.all_terms, normalize.leading_zeros, normalize.last_place
 
 
@@ -21,17 +21,17 @@ def on(module: Any, name: str, made: Callable[..., Any]) -> Callable[[Patch], No
     return lambda patch: patch.setattr(module, name, made)
 
 
-def smaller_once(m: Any, pair: Any, name: str) -> Any:
-    """One comparison of the tree is the wrong way round."""
-    return real_larger(m, pair[:1], name) if name == "larger1_2" else real_larger(m, pair, name)
+def one_left_out(m: Any, left: Any) -> Any:
+    """The exponent of one lane takes no part."""
+    return real_bitwise(m, left[1:])
 
 
 def unclamped(distance: Value, bits: int) -> Value:
     return distance[:bits] if len(distance) > bits else real_clamp(distance, bits)
 
 
-def first_of_all(m: Any, terms: Any, truncated: bool) -> Any:
-    return real_all(m, terms[1:], truncated)
+def first_of_all(m: Any, words: Any, bits: int, truncated: bool) -> Any:
+    return real_all(m, words._replace(low=words.low[1:]), bits, truncated)
 
 
 def never_up(*arguments: Any) -> Any:
@@ -54,7 +54,7 @@ def no_nan(self: Any, code: Any, codes: Any) -> Any:
 
 # A mistake, the unit that it is tried with, and the claim that it breaks.
 MUTANTS: dict[str, tuple[str, str, Callable[[Patch], None]]] = {
-    "a comparison left out": (HOPPER, "maximum", on(align, "larger", smaller_once)),
+    "a comparison left out": (HOPPER, "maximum", on(align, "bitwise_maximum", one_left_out)),
     "a distance without its high bits": (HOPPER, "lane: aligned", on(align, "clamp", unclamped)),
     "floor for truncate": (HOPPER, "lane: aligned", on(align, "shifted", floored)),
     "a term left out": (HOPPER, "sum", on(sum, "all_terms", first_of_all)),
