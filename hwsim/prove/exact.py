@@ -440,8 +440,8 @@ class ExactClaims(FactorClaims[ExactRanges]):
             if not self.n.carries:
                 return kept
             last = self.parts.round
-            names = ("total", *flags)
-            return kept and all(last.outputs[f"o__{one}"] == last.inputs[f"i__so_far__{one}"] for one in names)
+            goes_on = ("total", *flags)
+            return kept and all(last.outputs[f"o__{one}"] == last.inputs[f"i__so_far__{one}"] for one in goes_on)
 
         yield FormClaim("passed on", "what a step does not make leaves as it came, and goes on", "all steps", passed)
 

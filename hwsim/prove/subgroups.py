@@ -81,7 +81,7 @@ class SubgroupClaims(WindowsClaims):
     def _moved(self, at: int) -> dict[Term, Term]:
         """The inputs of the multiplication that the first subgroup depends on, by those of another."""
         ports = self.front.multiply.inputs
-        by = {}
+        by = dict[Term, Term]()
         for first, other in zip(self._lanes_of(0), self._lanes_of(at), strict=True):
             by |= {ports[f"i__{side}__{first}__{one}"]: ports[f"i__{side}__{other}__{one}"]
                    for side in SIDES for one in FIELDS}  # fmt: skip
@@ -92,7 +92,7 @@ class SubgroupClaims(WindowsClaims):
 
     def _decoded_alike(self) -> bool:
         inputs, outputs = self.front.decode.inputs, self.front.decode.outputs
-        kinds = [(side, self.n.lanes) for side in SIDES]
+        kinds: list[tuple[str, int]] = [(side, self.n.lanes) for side in SIDES]
         kinds += [(f"scale_{side}", blocks) for side, blocks in zip(SIDES, self.n.scale_blocks, strict=True)]
         return all(
             substituted(outputs[f"o__{kind}__0__{one}"], {inputs[f"i__{kind}__0"]: inputs[f"i__{kind}__{at}"]})
@@ -133,7 +133,7 @@ class SubgroupClaims(WindowsClaims):
                 (lane,) = of[node.id()]
                 if lane in leaves:
                     raise ValueError("a lane is added once")
-                leaves[lane] = node
+                leaves[lane] = node.children()[0] if node.kind() == Kind.BV_SIGN_EXTEND else node
             elif node.kind() in ADDED:
                 stack += node.children()
             else:
@@ -257,7 +257,7 @@ class SubgroupClaims(WindowsClaims):
         return {"nan": nan, "positive": positive, "negative": negative}
 
     @cached_property
-    def _first(self) -> tuple[tuple[Term, ...], list[Path[ModelTerm]]]:
+    def _first_subgroup(self) -> tuple[tuple[Term, ...], list[Path[ModelTerm]]]:
         """What is known of the first subgroup, and its term as the model has it, of any total."""
         n, ports = self.n, self.front.multiply.inputs
         scales = self.model._scales
@@ -303,7 +303,7 @@ class SubgroupClaims(WindowsClaims):
         return tuple(known), paths(scaled, known)
 
     def _scaled(self) -> Claim:
-        known, found = self._first
+        known, found = self._first_subgroup
         right = [
             Path(path.condition, both() if path.result.cls in (Class.NAN, Class.INFINITY)
                  else self._is_model(self._cut, path.result))
@@ -324,7 +324,7 @@ class SubgroupClaims(WindowsClaims):
 
     def _all_flags(self) -> Claim:
         """A flag of the whole is set where a subgroup or the addend sets it; NaN goes before infinities."""
-        known, found = self._first
+        known, found = self._first_subgroup
         never, ports = negated(both()), self.front.multiply.inputs
         conditions = {"nan": [never], "positive": [never], "negative": [never]}
         for path in found:
@@ -335,7 +335,7 @@ class SubgroupClaims(WindowsClaims):
                     minus = holds(as_integer(path.result.sign) == 1)
                     conditions["negative"].append(both(path.condition, minus))
                     conditions["positive"].append(both(path.condition, negated(minus)))
-        everything, every = list(known), {}
+        everything, every = list(known), dict[str, list[Term]]()
         for at in range(self.n.terms):
             by = self._moved(at) | {self._totals[0]: self._totals[at]}
             everything += [substituted(term, by) for term in known] if at else []

@@ -459,7 +459,8 @@ class WindowsClaims(WindowTermClaims):
         summed = self.model._method.sum(terms, addend, None)
         every = terms if addend is None else (*terms, addend)
         whole = AlignedTerms(summed.max_exp, summed.bits, summed.aligned, summed.total)
-        rule, halves, windows = self.n.halves, summed.halves, (whole,)
+        rule, halves = self.n.halves, summed.halves
+        windows: tuple[AlignedTerms, ...] = (whole,)
         right = list[Term]()
         if rule is not None and halves is not None:
             windows = halves.even, halves.odd

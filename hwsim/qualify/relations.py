@@ -108,11 +108,6 @@ class Relations(AlignedClaims):
         terms = (self._is_term(ports, lane, "i") for lane in range(self.n.lanes))
         return [*terms, *self.blocks.near(self._exps(ports)), *self._addend_known(ports)]
 
-    @property
-    def neutral(self) -> dict[str, Term]:
-        """Inputs of the first steps that are +0, with scales of 1."""
-        return self._neutral
-
     def is_product(self, ports: Mapping[str, Term], lane: int) -> Term:
         """What a lane's product is that is not special, of the inputs of a part."""
         return self._is_term(ports, lane, "i")

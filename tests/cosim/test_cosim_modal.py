@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from built_presets import others_soaked
 from cosim.amaranth_play import amaranth_play
 from cosim.modal_plays import changing, design_of, recorded
 from cosim.mutants import Mutant
-from cosim.plays import stream, trace_of
+from cosim.plays import bulk_outcomes, nothing, stream, trace_of
+from cosim.small_runs import shrink
 from odd_modes import ODD_MODES
 
 from hwsim.cases.case import beats, modal_dot
 from hwsim.cases.modal import one_mode
+from hwsim.cosim import modalsuites
 from hwsim.cosim.design import Play, Suite
 from hwsim.cosim.diagnose import first_difference
+from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.trace import record
 from hwsim.cosim.traffic import Traffic, interleave
 from hwsim.model.clock import PipelinedUnit
 from hwsim.model.definition import Definition
 from hwsim.rtl import decode, dot_unit
-from hwsim.spec import ModalUnit, pipeline
+from hwsim.spec import ModalUnit, load_specified, pipeline
 from hwsim.tb.job import SEEN_MISUSE
 
 BUSY = Traffic(0.75, 0.7, bursts=True)
@@ -137,3 +141,34 @@ def test_a_fault_in_a_mode_is_caught(mutant: Mutant) -> None:
     assert all(outcomes[play].count for play in mutant.caught_by), {name: one.count for name, one in outcomes.items()}
     if mutant.name == "the mode is taken at first only":
         assert outcomes[OWN].count == 0
+
+
+@pytest.mark.soak
+@pytest.mark.simulator
+@pytest.mark.parametrize("name", ["modes-window", "modes-chain"])
+def test_a_whole_run_is_equal_and_counts_every_mode(
+    verilator: None, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shrink(monkeypatch)
+    monkeypatch.setattr(modalsuites, "MOST_DIRECTED", {"verilator": 400, "icarus": 60})
+    design = design_of(ODD_MODES[name])
+    options = CosimOptions(designs=(design,), seed=3, cases=40, folder=tmp_path / "run")
+    report = run(options)
+    assert report.passed
+    assert {row.driver for row in report.rows} == {"verilator", "icarus", "verilator, bulk"}
+    assert set(report.covered_units) == {mode.name for mode in design.modes}
+
+
+@pytest.mark.soak
+@pytest.mark.simulator
+@pytest.mark.parametrize("name", ["fp8-any", "hfp8-hybrid"])
+def test_every_pair_of_codes_in_every_mode(verilator: None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modalsuites, "MOST_PAIRS", 1 << 18)
+    unit = load_specified(name)
+    assert isinstance(unit, ModalUnit)
+    design = design_of(unit)
+    planner = modalsuites.ModalPlanner(design, 1)
+    suite = planner._pairs()
+    assert suite.left_out == () and len(suite.cases) == len(unit.modes) << 16
+    (outcome,) = bulk_outcomes(design, [design.play(suite, stream(), nothing)])
+    assert (outcome.count, outcome.results) == (0, len(suite.cases))
