@@ -88,9 +88,8 @@ def test_few_nets_of_any_family_have_no_name_in_the_source(name: str) -> None:
 
 def test_an_expression_that_is_read_twice_and_has_no_name_is_counted() -> None:
     class Unnamed(Component):
-        a: In(8)
-        b: In(8)
-        o: Out(16)
+        def __init__(self) -> None:
+            super().__init__({"a": In(8), "b": In(8), "o": Out(16)})
 
         def elaborate(self, platform: object) -> Module:
             m = Module()
