@@ -98,7 +98,7 @@ def test_an_expression_that_is_read_twice_and_has_no_name_is_counted() -> None:
             return m
 
     made = modules(Unnamed(), "top")
-    assert made.made_up == ("top.o_sum",) and made.nets == 4
+    assert made.made_up == ("top.sum",) and made.nets == 4
 
 
 def test_statements_that_differ_in_indices_alone_become_a_loop() -> None:
