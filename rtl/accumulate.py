@@ -6,19 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
 from amaranth.hdl import Module, Value, unsigned
+from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
-from amaranth.lib.wiring import PureInterface
+from amaranth.lib.wiring import In, Out, PureInterface
 
 from hwsim.formats import FloatFormat, Format
-from hwsim.spec import LateAdd, LateInWindow, Unit
+from hwsim.spec import LateAdd, LateInWindow, Specified
 from hwsim.spec.keys import Number
 from hwsim.spec.parts import Promotion
 
 from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
 from .decode import FloatDecode, addend_code, bare_decoder, decoder
 from .multiply import LaneProduct
-from .normalize import Magnitude, Round, normalizing
-from .numbers import PairRanges
+from .normalize import Magnitude, Round
+from .normalizing import normalizing
+from .numbers import FactorShape, PairRanges
 from .step import Datapath, DatapathStep, assign
 
 
@@ -30,7 +32,7 @@ class Accumulation:
     flush: whether subnormal addends and results count as zero. groups: between additions.
     """
 
-    def __init__(self, unit: Unit, rule: Promotion | LateAdd):
+    def __init__(self, unit: Specified, rule: Promotion | LateAdd):
         self.unit = unit
         self.name = "promote" if isinstance(rule, Promotion) else "late"
         self.format, self.rounding = rule.format, rule.rounding
@@ -75,7 +77,7 @@ class Accumulation:
     @property
     def scaled(self) -> PairRanges:
         """The partial sum times its scale."""
-        return PairRanges(self.partial, self.format)
+        return PairRanges(FactorShape.of(self.partial), FactorShape.of(self.format))
 
     @property
     def y(self) -> NumberRange:
@@ -102,7 +104,7 @@ class Accumulation:
         return rounded.o.code
 
 
-def accumulation(unit: Unit) -> Accumulation | None:
+def accumulation(unit: Specified) -> Accumulation | None:
     """What a unit adds after a group's sum; None where there is nothing."""
     if unit.promotion is not None:
         return Accumulation(unit, unit.promotion)
@@ -113,6 +115,21 @@ def accumulation(unit: Unit) -> Accumulation | None:
             return None
         case _:
             assert_never(unit.late)
+
+
+class EnteringCode(wiring.Component):
+    """The code that is kept of an addend, by itself: the unit has this logic beside its datapath."""
+
+    def __init__(self, what: Accumulation):
+        self.what = what
+        addend = what.unit.operands.addend or what.format
+        super().__init__({"c": In(addend.container_bits), "o": Out(what.code_bits)})
+
+    def elaborate(self, platform: object) -> Module:
+        """The logic."""
+        m = Module()
+        m.d.comb += self.o.eq(self.what.entering(m, self.c))
+        return m
 
 
 class AccumulateDecode(DatapathStep):
@@ -167,7 +184,7 @@ class AccumulateDecode(DatapathStep):
             m.submodules[f"scale_{side}"] = decode = decoder(fmt)
             m.d.comb += decode.code.eq(getattr(self.i, f"scale_{side}"))
             factors.append(decode.o)
-        scale = self._product(m, "scale", PairRanges(a, b), factors[0], factors[1])
+        scale = self._product(m, "scale", PairRanges(FactorShape.of(a), FactorShape.of(b)), factors[0], factors[1])
         m.submodules.scale_rounded = rounded = RoundedNumber(what.format, scale.range, what.rounding, "ieee")
         m.submodules.scale = decode = FloatDecode(what.format, padded=False)
         m.submodules.partial = partial = bare_decoder(what.partial)

@@ -92,6 +92,11 @@ class NumberDecode(wiring.Component):
         self.fmt, self.to, self.range = fmt, to, NumberRange.of_code(fmt, to)
         super().__init__({"code": In(fmt.bits), "o": Out(self.range.layout)})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"One code of {self.fmt.name} as a number whose exponent counts as in {self.to.name}."
+
     def elaborate(self, platform: object) -> Module:
         """The decoder's logic."""
         m = Module()
@@ -117,6 +122,11 @@ class ProductNumber(wiring.Component):
         self.n, self.to, self.range = n, to, NumberRange.of_product(n, to)
         super().__init__({"term": In(term_layout(n)), "special": In(SPECIAL), "o": Out(self.range.layout)})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"A product, normalised, as a number whose exponent counts as in {self.to.name}."
+
     def elaborate(self, platform: object) -> Module:
         """The logic."""
         m = Module()
@@ -130,7 +140,10 @@ class ProductNumber(wiring.Component):
 
 
 class RoundedNumber(wiring.Component):
-    """A number, rounded to a format: `result_layout` out. own: it is of that format, so that only rules change it."""
+    """A number, rounded to a format.
+
+    It gives `result_layout`. own: the number is of that format, so that only rules change it.
+    """
 
     def __init__(
         self,
@@ -211,7 +224,7 @@ class FloatAdder:
     def align(self, m: Module, x: PureInterface, y: PureInterface, to: PureInterface, name: str) -> None:
         """Drive both aligned numbers: that with the smaller exponent is shifted right, its lost bits jammed."""
         for side, (window, sign, distance) in self._distances(m, x, y, to, name).items():
-            ones, carry = shifted(window, sign, distance, 0, "jam")
+            ones, carry = shifted(m, f"{name}_{side}", window, sign, distance, 0, "jam")
             m.d.comb += [getattr(to, f"{side}_ones").eq(ones), getattr(to, f"{side}_carry").eq(carry)]
         m.d.comb += pair_specials(x, y, to, self.rounding)
 
@@ -276,7 +289,7 @@ class FloatAdder:
     def end(self, m: Module, i: PureInterface, to: PureInterface) -> None:
         """Drive both aligned numbers."""
         for side in ("x", "y"):
-            ones, carry = self.shifter.end(getattr(i, side))
+            ones, carry = self.shifter.end(m, side, getattr(i, side))
             m.d.comb += [getattr(to, f"{side}_ones").eq(ones), getattr(to, f"{side}_carry").eq(carry)]
         m.d.comb += _kept(i, to)
 

@@ -242,7 +242,7 @@ class EncodePower(DatapathStep):
         to, target, special = self.to, self.target, self.i.special
         magnitude = rounded_magnitude(m, target, self)
         infinite = special.positive | special.negative
-        over, lacks = Signal(), Signal()
+        over, lacks = Signal(name="over"), Signal(name="lacks")
         m.d.comb += [
             over.eq(infinite | (magnitude > to.max_code + BELOW)),
             lacks.eq((self.i.sign & ~infinite) | special.negative | (~infinite & (magnitude < to.min_code + BELOW))),

@@ -10,14 +10,15 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
 from hwsim.formats import FixedFormat, FloatFormat
-from hwsim.spec import ExactSum, Unit
+from hwsim.spec import ExactSum, Specified
 from hwsim.spec.keys import Number
 
 from .decode import FixedDecode, FloatDecode, addend_code, decode_factors, scale_exponents
 from .fixed import RoundFixed
 from .layouts import SPECIAL, factor_layout, factors_layout
 from .multiply import LaneProduct
-from .normalize import Encode, Magnitude, ResultTarget, Round, normalizing
+from .normalize import Encode, Magnitude, ResultTarget, Round
+from .normalizing import normalizing
 from .numbers import FieldRange, ProductRanges, most_sig, signed_shape
 from .rounded import Each
 from .step import Datapath, DatapathStep, assign, connect, flat
@@ -41,7 +42,7 @@ class ExactRanges(ProductRanges):
     Raises TypeError for a unit of another method.
     """
 
-    def __init__(self, unit: Unit):
+    def __init__(self, unit: Specified):
         super().__init__(unit)
         if not isinstance(unit.sum, ExactSum):
             raise TypeError(f"{unit.name} must sum exactly, not by method {unit.sum.method}")
@@ -133,7 +134,9 @@ class ExactDecode(DatapathStep):
         m.submodules[name] = decode
         bexp = Signal(decode.o.bexp.shape(), name=f"{name}_places")
         m.d.comb += [decode.code.eq(code), bexp.eq(decode.o.bexp - 1)]
-        magnitude = Cat(Const(0, _quantum(fmt) - self.n.unit_exp), decode.o.sig) << bexp
+        moved = Cat(Const(0, _quantum(fmt) - self.n.unit_exp), decode.o.sig) << bexp
+        magnitude = Signal(len(moved), name=f"{name}_magnitude")
+        m.d.comb += magnitude.eq(moved)
         special = decode.o.inf | decode.o.nan
         m.d.comb += [
             start.total.eq(Mux(special, 0, Mux(decode.o.sign, -magnitude, magnitude))),
@@ -144,7 +147,7 @@ class ExactDecode(DatapathStep):
         ]
 
 
-def _begins_with_nothing(unit: Unit) -> bool:
+def _begins_with_nothing(unit: Specified) -> bool:
     """Whether the first group of a sum has no addend, not even +0."""
     return unit.operands.addend is None and unit.promotion is None and unit.instruction.start == "addend"
 
@@ -231,8 +234,9 @@ class ExactAlign(DatapathStep):
 
     def compute(self, m: Module) -> None:
         """Drive the integers."""
-        for term, aligned in zip(self.i.terms, self.o.aligned, strict=True):
-            magnitude = (term.sig << term.places)[: len(aligned)]
+        for at, (term, aligned) in enumerate(zip(self.i.terms, self.o.aligned, strict=True)):
+            magnitude = Signal(len(aligned), name=f"magnitude{at}")
+            m.d.comb += magnitude.eq((term.sig << term.places)[: len(aligned)])
             m.d.comb += aligned.eq(Mux(term.sign, -magnitude, magnitude))
 
 
@@ -247,21 +251,30 @@ class ExactTotal(DatapathStep):
     def compute(self, m: Module) -> None:
         """Drive the total."""
         n, i, o = self.n, self.i, self.o
-        scaled = list(i.parts) if "parts" in self.takes.members else _scaled(n, i)
+        scaled = list(i.parts) if "parts" in self.takes.members else _scaled(m, n, i)
         parts = [i.start.total]
         parts += [Cat(Const(0, n.product_unit - n.unit_exp), part).as_signed() for part in scaled]
         total = Signal(n.total["total"].shape, name="exact")
-        m.d.comb += total.eq(balanced(parts))
+        m.d.comb += total.eq(balanced(m, parts, "segments"))
         for to in (o.sum, o.so_far) if n.carries else (o.sum,):
             m.d.comb += [to.total.eq(total), to.zero_sign.eq(i.start.zero_sign), *assign(to.special, i.start.special)]
 
 
-def _scaled(n: ExactRanges, i: Any) -> list[Value]:
+def _scaled(m: Module, n: ExactRanges, i: Any) -> list[Value]:
     """The sum of each segment's products, scaled where they are."""
     segments = n.lanes // n.length
     length = len(i.aligned) // segments
-    sums = [balanced(list(i.aligned[at * length : (at + 1) * length])) for at in range(segments)]
-    return [part << exp for part, exp in zip(sums, i.scale_exp, strict=True)] if n.scales else sums
+    own = [list(i.aligned[at * length : (at + 1) * length]) for at in range(segments)]
+    sums = [balanced(m, each, f"segment{at}_level" if n.scales else "sum") for at, each in enumerate(own)]
+    if not n.scales:
+        return sums
+    found: list[Value] = []
+    for at, (part, exp) in enumerate(zip(sums, i.scale_exp, strict=True)):
+        moved = part << exp
+        scaled = Signal(moved.shape(), name=f"scaled{at}")
+        m.d.comb += scaled.eq(moved)
+        found.append(scaled)
+    return found
 
 
 class ExactScaled(DatapathStep):
@@ -275,9 +288,9 @@ class ExactScaled(DatapathStep):
 
     def compute(self, m: Module) -> None:
         """Drive the sums of scaled parts."""
-        scaled = _scaled(self.n, self.i)
-        for to, group in zip(self.o.parts, self.groups, strict=True):
-            m.d.comb += to.eq(balanced([scaled[at] for at in group]))
+        scaled = _scaled(m, self.n, self.i)
+        for number, (to, group) in enumerate(zip(self.o.parts, self.groups, strict=True)):
+            m.d.comb += to.eq(balanced(m, [scaled[at] for at in group], f"part{number}_level"))
 
 
 def _levels(n: ExactRanges, cuts: Sequence[str], before: StructLayout) -> Iterator[DatapathStep]:
@@ -322,7 +335,7 @@ class ExactFinish(DatapathStep):
             ]
 
 
-def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
+def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: from operands, and the exact sum or the result so far, to `result_layout` and what goes on."""
     n = ExactRanges(unit)
     carried = n.total if n.carries else StructLayout({"code": unsigned(n.result.bits)})

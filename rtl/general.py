@@ -14,18 +14,16 @@ from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 from amaranth.lib.wiring import PureInterface
 
 from hwsim.formats import Format
-from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, Unit, WindowSum
+from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, Specified, WindowSum
 from hwsim.spec.sums import SubgroupRule
 
 from .decode import FloatDecode, decode_factors, decoder, scale_exponents
 from .layouts import SPECIAL, factor_layout, factors_layout
 from .multiply import LaneProduct
 from .numbers import FieldRange, PairRanges, ProductRanges, as_float, most_sig, signed_shape
-from .shifter import Shifter
 from .step import DatapathStep, assign
 from .sum import balanced
-from .tree import TreeSums, levels_before, taking_turns
-from .windows import WindowTerm, aligned, aligned_bits, candidates, largest, shifter_of, unshifted
+from .windows import WindowTerm, aligned, aligned_bits, candidates, largest, maximum
 
 PRODUCT = 2  # the least exponent of a product, of factors that count from 1
 
@@ -38,7 +36,7 @@ class GeneralRanges(ProductRanges):
     Raises TypeError for a unit of another method.
     """
 
-    def __init__(self, unit: Unit):
+    def __init__(self, unit: Specified):
         super().__init__(unit)
         if not isinstance(unit.sum, WindowSum):
             raise TypeError(f"{unit.name} must sum in a window, not by method {unit.sum.method}")
@@ -166,12 +164,15 @@ class GeneralDecode(DatapathStep):
         """Drive an addend: the result so far, or c; its sign and class. nothing: whether without c there is none."""
         n, to = self.n, getattr(self.o, name)
         partial = self._number(m, f"{name}_partial", n.result, Mux(self.i.chain, self.i.carried.code, 0), to)
-        chosen = partial
+        chosen: dict[str, Value] = partial
         if fmt is not None:
             c = self._number(m, f"{name}_c", fmt, self.i.c[fmt.padding :], to)
             if n.unit.operands.zeros == "positive":
                 c["sign"] = c["sign"] & c["sig"].any()
-            chosen = {key: Mux(self.i.chain, partial[key], c[key]) for key in c}
+            chosen = {}
+            for key, value in c.items():
+                chosen[key] = Signal(value.shape(), name=f"{name}_{key}")
+                m.d.comb += chosen[key].eq(Mux(self.i.chain, partial[key], value))
         special = chosen["nan"] | chosen["inf"]
         m.d.comb += [
             to.sign.eq(chosen["sign"]),
@@ -189,7 +190,7 @@ class GeneralDecode(DatapathStep):
         return {"sign": decode.o.sign, "exp": exp, "sig": sig, "nan": decode.o.nan, "inf": decode.o.inf}
 
 
-def _begins_with_nothing(unit: Unit) -> bool:
+def _begins_with_nothing(unit: Specified) -> bool:
     """Whether the first group of a sum has no addend, not even +0."""
     return unit.operands.addend is None and unit.promotion is None and unit.instruction.start == "addend"
 
@@ -267,9 +268,14 @@ class GeneralMultiply(DatapathStep):
         for product in own:
             places = Signal(range(n.products.product_most - PRODUCT + 1), name=f"places{at}_{len(placed)}")
             m.d.comb += places.eq(product.term.exp - PRODUCT)
-            magnitude = (product.term.sig << places)[: len(total)]
-            placed.append(Mux(product.term.sign, -magnitude, magnitude))
-        m.d.comb += total.eq(balanced(placed))
+            magnitude = Signal(len(total), name=f"magnitude{at}_{len(placed)}")
+            term = Signal(total.shape(), name=f"term{at}_{len(placed)}")
+            m.d.comb += [
+                magnitude.eq((product.term.sig << places)[: len(total)]),
+                term.eq(Mux(product.term.sign, -magnitude, magnitude)),
+            ]
+            placed.append(term)
+        m.d.comb += total.eq(balanced(m, placed, f"subgroup{at}_level"))
         inner = {field: Cat(product.special[field] for product in own).any() for field in SPECIAL.members}
         nan = inner["nan"] | (inner["positive"] & inner["negative"])
         infinite = inner["positive"] | inner["negative"]
@@ -300,7 +306,7 @@ class GeneralMultiply(DatapathStep):
         return special
 
 
-def _window_terms(n: GeneralRanges, i: PureInterface) -> list[WindowTerm]:
+def window_terms(n: GeneralRanges, i: PureInterface) -> list[WindowTerm]:
     """The terms of all windows, the addend last."""
     low, zeros = n.term_exp[0], n.rule.zero_terms == "count"
     found = [
@@ -326,31 +332,13 @@ def maxima_layout(n: GeneralRanges) -> StructLayout:
     return StructLayout({**terms_layout(n).members, **tops})
 
 
-def _exponents_left(n: GeneralRanges, i: Any) -> list[Value]:
+def exponents_left(m: Module, n: GeneralRanges, i: Any) -> list[Value]:
     """The exponents among which each window's largest is, those of several windows in turns."""
     if "left" in i.signature.members:
         return list(i.left)
-    terms = _window_terms(n, i)
-    each = [candidates(_own(n, window, terms), n.max_exp, n.floor) for window in range(n.windows)]
+    terms = window_terms(n, i)
+    each = [candidates(m, f"window{window}", _own(n, window, terms), n.max_exp, n.floor) for window in range(n.windows)]
     return [of[turn] for turn in range(len(each[0])) for of in each if turn < len(of)]
-
-
-class GeneralExponents(DatapathStep):
-    """Some levels of the trees that find the largest exponents."""
-
-    def __init__(self, name: str, n: GeneralRanges, before: StructLayout, levels: int):
-        self.n = n
-        left = before.members.get("left")
-        count = n.terms + n.inner + n.windows if left is None else left.length
-        self.groups = taking_turns(count, n.windows, levels)
-        made = {"left": ArrayLayout(signed_shape(*n.max_exp), len(self.groups))}
-        super().__init__(name, before, StructLayout({**before.members, **made}), set(made))
-
-    def compute(self, m: Module) -> None:
-        """Drive the largest exponent of each few."""
-        left = _exponents_left(self.n, self.i)
-        for at, (to, group) in enumerate(zip(self.o.left, self.groups, strict=True)):
-            m.d.comb += to.eq(largest(m, f"group{at}", [left[place] for place in group], self.n.max_exp))
 
 
 class GeneralMaximum(DatapathStep):
@@ -362,10 +350,13 @@ class GeneralMaximum(DatapathStep):
 
     def compute(self, m: Module) -> None:
         """Drive the maxima."""
-        n, left = self.n, _exponents_left(self.n, self.i)
+        n, inside = self.n, "left" in self.takes.members
         for window in range(n.windows):
-            own = _own(n, window, _window_terms(n, self.i))
-            top = largest(m, f"window{window}", left[window :: n.windows], n.max_exp)
+            own, name = _own(n, window, window_terms(n, self.i)), f"window{window}"
+            if inside:
+                top = largest(m, name, self.i.left[window :: n.windows], n.max_exp)
+            else:
+                top = maximum(m, name, own, n.max_exp, n.floor)
             some = Cat(term.nonzero for term in own).any()
             m.d.comb += [self.o.max_exp[window].eq(top), self.o.any[window].eq(some)]
 
@@ -387,84 +378,10 @@ class GeneralAlign(DatapathStep):
     def compute(self, m: Module) -> None:
         """Drive the aligned terms."""
         n, rule = self.n, self.n.rule
-        for at, term in enumerate(_window_terms(n, self.i)):
+        for at, term in enumerate(window_terms(n, self.i)):
             top = self.i.max_exp[at % n.windows]
             value = aligned(m, f"term{at}", term, top, n.max_exp[1], rule.fraction_bits, rule.lost)
             m.d.comb += self.o.aligned[at].eq(value)
-
-
-def _shifters(n: GeneralRanges) -> list[Shifter]:
-    """What shifts each term into its window, the addend's last."""
-    sizes = [(n.term_bits, n.term_fraction_bits)] * n.terms
-    if n.inner:
-        sig = max(fmt.fraction_bits for fmt in n.inner_formats) + 1
-        sizes.append((sig, sig - 1))
-    return [shifter_of(*size, n.rule.fraction_bits, n.rule.lost) for size in sizes]
-
-
-class GeneralDistance(DatapathStep):
-    """How far each term is to be shifted."""
-
-    def __init__(self, n: GeneralRanges):
-        self.n, i = n, maxima_layout(n)
-        kept = {name: shape for name, shape in i.members.items() if name not in ("terms", "inner")}
-        self.shifters = _shifters(n)
-        made = {f"term{at}": place.before() for at, place in enumerate(self.shifters)}
-        super().__init__("distance", i, StructLayout({**kept, **made}), set(made))
-
-    def compute(self, m: Module) -> None:
-        """Drive the distances."""
-        n = self.n
-        for at, (term, place) in enumerate(zip(_window_terms(n, self.i), self.shifters, strict=True)):
-            top, to = self.i.max_exp[at % n.windows], getattr(self.o, f"term{at}")
-            magnitude, sign, distance = unshifted(m, f"term{at}", term, place, top, n.max_exp[1])
-            m.d.comb += [to.magnitude.eq(magnitude), to.sign.eq(sign), to.distance.eq(distance)]
-
-
-class GeneralBegin(DatapathStep):
-    """Each term shifted by the high bits of its distance."""
-
-    def __init__(self, before: GeneralDistance):
-        self.shifters = before.shifters
-        made = {f"term{at}": place.between() for at, place in enumerate(self.shifters)}
-        super().__init__("align.1", before.gives, StructLayout({**before.gives.members, **made}), set(made))
-
-    def compute(self, m: Module) -> None:
-        """Drive the terms."""
-        for at, place in enumerate(self.shifters):
-            m.d.comb += place.begin(getattr(self.i, f"term{at}"), getattr(self.o, f"term{at}"))
-
-
-class GeneralEnd(DatapathStep):
-    """Each term shifted by the rest."""
-
-    def __init__(self, n: GeneralRanges, before: GeneralBegin):
-        self.shifters = before.shifters
-        super().__init__("align", before.gives, aligned_layout(n), {"aligned"})
-
-    def compute(self, m: Module) -> None:
-        """Drive the aligned terms."""
-        for at, place in enumerate(self.shifters):
-            ones, carry = place.end(getattr(self.i, f"term{at}"))
-            m.d.comb += self.o.aligned[at].eq(ones + carry)
-
-
-def general_window(n: GeneralRanges, cuts: Sequence[str], before: StructLayout) -> list[DatapathStep]:
-    """From the terms to every window's sum: maximum, align and sum, in parts where cuts are inside them."""
-    path: list[DatapathStep] = []
-    for name, levels in levels_before(n.unit, cuts, "maximum"):
-        path.append(GeneralExponents(name, n, path[-1].gives if path else before, levels))
-    path.append(GeneralMaximum(n, path[-1].gives if path else before))
-    if {"distance", "align.1"} & set(cuts):
-        distance = GeneralDistance(n)
-        begin = GeneralBegin(distance)
-        path += [distance, begin, GeneralEnd(n, begin)]
-    else:
-        path.append(GeneralAlign(n))
-    for name, levels in levels_before(n.unit, cuts, "sum"):
-        after = path[-1].gives
-        path.append(TreeSums(name, after, "aligned", taking_turns(after["aligned"].shape.length, n.windows, levels)))
-    return [*path, GeneralSum(n, path[-1].gives)]
 
 
 def sums_layout(n: GeneralRanges) -> StructLayout:
@@ -486,5 +403,5 @@ class GeneralSum(DatapathStep):
         """Drive the sums."""
         for at in range(self.n.windows):
             to, own = getattr(self.o, f"window{at}"), list(self.i.aligned)[at :: self.n.windows]
-            total = balanced(own) if own else Const(0)
+            total = balanced(m, own, f"window{at}_level") if own else Const(0)
             m.d.comb += [to.total.eq(total), to.any.eq(self.i.any[at]), to.max_exp.eq(self.i.max_exp[at])]

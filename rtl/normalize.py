@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
@@ -155,29 +154,22 @@ class Normalize(DatapathStep):
 
     def compute(self, m: Module) -> None:
         """Drive the normalised significand and its exponent."""
+        whole = Cat(Const(0, self.target.bits - self.target.magnitude_bits), self.i.magnitude)
         if self.target.leads:
-            self._in_place(m, self._whole())
-            return
-        magnitude, shift = self._counted(m)
-        self._moved(m, magnitude, shift)
+            self._in_place(m, whole)
+        else:
+            self._moved(m, *self._counted(m, whole))
 
-    def _whole(self) -> Value:
-        """The magnitude, as wide as it is rounded from."""
-        return Cat(Const(0, self.target.bits - self.target.magnitude_bits), self.i.magnitude)
-
-    def _counted(self, m: Module) -> tuple[Value, Value]:
+    def _counted(self, m: Module, magnitude: Value) -> tuple[Value, Value]:
         """The magnitude, and how far its leading one is to move; drive what is lost before."""
-        magnitude, target = self._whole(), self.target
         _, count = leading_zeros(m, magnitude)
         shift = Signal(len(count), name="zeros")
         m.d.comb += shift.eq(Cat(count))
-        if target.subnormals and not target.bare:
-            return self._limit(m, magnitude, shift)
-        return magnitude, shift
+        limited = self.target.subnormals and not self.target.bare
+        return self._limit(m, magnitude, shift) if limited else (magnitude, shift)
 
-    def _moved(self, m: Module, magnitude: Value, shift: Value) -> None:
+    def _moved(self, m: Module, sig: Value, shift: Value) -> None:
         """Drive the significand and its exponent."""
-        sig: Value = magnitude
         # The high bits of the count are known first.
         for place in reversed(range(len(shift))):
             shifted = Signal(self.target.bits, name=f"shifted{place}")
@@ -199,12 +191,17 @@ class Normalize(DatapathStep):
         target = self.target
         least = target.top_bexp[0]
         room = Signal(signed_shape(least - 1, target.top_bexp[1]), name="room")
-        shift = Signal(zeros.shape(), name="shift")
-        m.d.comb += [room.eq(self.i.top_bexp - 1), shift.eq(Mux(room < zeros, room, zeros))]
+        shift, below = Signal(zeros.shape(), name="shift"), Signal(name="below")
+        near = Signal(name="near")
+        m.d.comb += [
+            room.eq(self.i.top_bexp - 1),
+            near.eq(room < zeros),
+            shift.eq(Mux(near, room, zeros)),
+        ]
         if least < 1:
             magnitude, sticky = self._denormalize(m, magnitude, room)
-            m.d.comb += self.o.sticky.eq(sticky)
-            with m.If(room < 0):
+            m.d.comb += [below.eq(room < 0), self.o.sticky.eq(sticky)]
+            with m.If(below):
                 m.d.comb += shift.eq(0)
         return magnitude, shift
 
@@ -219,41 +216,6 @@ class Normalize(DatapathStep):
         wide = Signal(2 * bits + 1, name="denormalized")
         m.d.comb += wide.eq(Cat(Const(0, bits + 1), magnitude) >> right)
         return wide[bits + 1 :], wide[: bits + 1].any()
-
-
-class CountZeros(Normalize):
-    """The first half of `Normalize`: how far the leading one is to move, and what is lost before."""
-
-    def __init__(self, target: SumTarget, name: str):
-        self.target = target
-        zeros = unsigned((target.bits - 1).bit_length())
-        kept = {field: shape for field, shape in target.magnitude().members.items() if field != "magnitude"}
-        made = {"magnitude": unsigned(target.bits), "zeros": zeros, "sticky": 1}
-        DatapathStep.__init__(self, name, target.magnitude(), StructLayout({**kept, **made}), set(made))
-
-    def compute(self, m: Module) -> None:
-        """Drive the magnitude, and by how much it is to be shifted to the left."""
-        magnitude, shift = self._counted(m)
-        m.d.comb += [self.o.magnitude.eq(magnitude), self.o.zeros.eq(shift)]
-
-
-class MoveLeadingOne(Normalize):
-    """The second half."""
-
-    def __init__(self, target: SumTarget, name: str):
-        self.target = target
-        DatapathStep.__init__(self, name, CountZeros(target, "").gives, target.normalized(), {"sig", "bexp"})
-
-    def compute(self, m: Module) -> None:
-        """Drive the normalised significand and its exponent."""
-        self._moved(m, self.i.magnitude, self.i.zeros)
-
-
-def normalizing(target: SumTarget, cuts: Sequence[str], name: str = "normalize") -> dict[str, DatapathStep]:
-    """`Normalize` by its name, in halves where a cut asks for a register between them."""
-    if f"{name}.1" not in cuts:
-        return {name: Normalize(target, name)}
-    return {f"{name}.1": CountZeros(target, f"{name}.1"), name: MoveLeadingOne(target, name)}
 
 
 def last_place(rounding: Rounding, sign: Value, last: Value, guard: Value, sticky: Value) -> tuple[Value, Value]:
@@ -298,7 +260,9 @@ class Encode(DatapathStep):
             sign.eq(Mux(infinite, special.negative, self.i.sign)),
             self.o.code.eq(finite),
         ]
-        with m.If(infinite | overflow):
+        beyond = Signal()
+        m.d.comb += beyond.eq(infinite | overflow)
+        with m.If(beyond):
             self._overflow(m, infinite, sign)
         if fmt.canonical_nan is not None:
             with m.If(special.nan | (special.positive & special.negative)):
@@ -360,6 +324,15 @@ class Round(Encode):
         self.rounding = target.rounding
         super().__init__(name, target.normalized(), target)
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        target = self.target
+        return (
+            f"The {target.fmt.name} code of a normalised sum: rounded once ({self.rounding}), "
+            f"overflow by the rule {target.overflow}, and what infinities and NaN come to."
+        )
+
     def compute(self, m: Module) -> None:
         """Drive the code."""
         target, fmt, sign = self.target, self.target.fmt, self.i.sign
@@ -371,7 +344,9 @@ class Round(Encode):
         magnitude: Value = Signal(wide, name="magnitude")
         # A carry out of the fraction runs into the exponent field, as it should.
         if target.bare:
-            stepped = Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp - 1).as_signed() + up
+            below = Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp - 1).as_signed() + up
+            stepped = Signal(below.shape(), name="stepped")
+            m.d.comb += stepped.eq(below)
             m.d.comb += magnitude.eq(Mux((stepped > 0) & self.i.sig[-1], stepped, self._nearest(m)))
         else:
             m.d.comb += magnitude.eq(Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp) + up)

@@ -13,15 +13,16 @@ from amaranth.hdl import Const, Module, Mux, Value, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
 from hwsim.formats import FloatFormat
-from hwsim.spec import RoundedSum, Unit
+from hwsim.spec import RoundedSum, Specified
 
 from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
 from .decode import addend_code, decode_factors, scale_exponents
 from .layouts import factor_layout, factors_layout, result_layout
 from .multiply import LaneProduct
-from .normalize import Magnitude, Round, normalizing
+from .normalize import Magnitude, Round
+from .normalizing import normalizing
 from .numbers import ProductRanges, as_float
-from .step import Datapath, DatapathStep, assign, connect, flat
+from .step import Datapath, DatapathStep, assign, connect, flat, purpose_of
 
 # What stands between levels: a code of the format of sums, or a product that is still exact.
 State = dict[str, FloatFormat | NumberRange]
@@ -43,7 +44,7 @@ def layout_of(source: FloatFormat | NumberRange) -> Layout:
 class RoundedRanges(ProductRanges):
     """The formats of one unit's rounded sums. Raises TypeError for a unit of another method."""
 
-    def __init__(self, unit: Unit):
+    def __init__(self, unit: Specified):
         super().__init__(unit)
         if not isinstance(unit.sum, RoundedSum):
             raise TypeError(f"{unit.name} must sum by rounded additions, not by method {unit.sum.method}")
@@ -233,6 +234,11 @@ class Each(DatapathStep):
         after = {at: part.gives[field].shape if field else part.gives for at, part in parts.items()}
         super().__init__(name, before, StructLayout({**before.members, **after}), set(parts))
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"Of {', '.join(self.parts)}: {purpose_of(next(iter(self.parts.values())))}"
+
     def compute(self, m: Module) -> None:
         """Drive each part."""
         for at, part in self.parts.items():
@@ -312,7 +318,7 @@ class RoundResult(DatapathStep):
 
 
 def rounded_datapath(
-    unit: Unit, cuts: Sequence[str], levels: Iterator[Sequence[AdditionPlace]], absent: int = 0
+    unit: Specified, cuts: Sequence[str], levels: Iterator[Sequence[AdditionPlace]], absent: int = 0
 ) -> Datapath:
     """A group's sum by levels of additions, the last of which makes `sum`: from operands to `result_layout`."""
     n = RoundedRanges(unit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Value
+from amaranth.hdl import Cat, Const, Module, Value
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import PureInterface
 
@@ -51,6 +51,6 @@ class Shifter:
             to.distance.eq(i.distance[: self.low_bits]),
         ]
 
-    def end(self, i: PureInterface) -> tuple[Value, Value]:
-        """Ones' complement and carry of what is left, shifted by the rest."""
-        return shifted(i.magnitude, i.sign, i.distance, self.drop + 2, self.lost)
+    def end(self, m: Module, name: str, i: PureInterface) -> tuple[Value, Value]:
+        """Ones' complement and carry of what is left, shifted by the rest. name: of what the signals begin with."""
+        return shifted(m, name, i.magnitude, i.sign, i.distance, self.drop + 2, self.lost)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hwsim.spec import AlignedSum, Support, Unit, implemented
+from hwsim.spec import AlignedSum, Specified, Support, Unit, implemented, of_modes
 
 from .methods import lacks_of_method
 
 
-def supports(unit: Unit) -> Support:
-    """What of a unit the RTL lacks; first of all what no implementation has."""
+def supports(unit: Specified) -> Support:
+    """What of a unit, or of one of its modes, the RTL lacks; first of all what no implementation has."""
+    return of_modes(unit, _supports)
+
+
+def _supports(unit: Unit) -> Support:
     general = implemented(unit)
     if not general:
         return general

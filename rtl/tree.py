@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from amaranth.hdl import Module, Shape, signed
 from amaranth.lib.data import ArrayLayout, StructLayout
 
-from hwsim.spec import Unit, steps
+from hwsim.spec import Specified, steps
 
 from .step import DatapathStep
 from .sum import balanced
 
 
-def levels_before(unit: Unit, cuts: Sequence[str], name: str) -> Iterator[tuple[str, int]]:
+def levels_before(unit: Specified, cuts: Sequence[str], name: str) -> Iterator[tuple[str, int]]:
     """The cuts inside a tree, and how many of its levels stand before each and after the one before."""
     levels = 0
     for step in steps(unit):
@@ -54,5 +54,5 @@ class TreeSums(DatapathStep):
     def compute(self, m: Module) -> None:
         """Drive the sums."""
         values = getattr(self.i, self.field)
-        for to, group in zip(getattr(self.o, self.field), self.groups, strict=True):
-            m.d.comb += to.eq(balanced([values[at] for at in group]))
+        for number, (to, group) in enumerate(zip(getattr(self.o, self.field), self.groups, strict=True)):
+            m.d.comb += to.eq(balanced(m, [values[at] for at in group], f"sum{number}_level"))

@@ -39,13 +39,19 @@ def maximum(
     m: Module, name: str, terms: Sequence[WindowTerm], span: tuple[int, int], floor: int | None = None
 ) -> Signal:
     """The largest exponent of the terms that count, and at least `floor`. span: its ends; the lowest for none."""
-    return largest(m, name, candidates(terms, span, floor), span)
+    return largest(m, name, candidates(m, name, terms, span, floor), span)
 
 
-def candidates(terms: Sequence[WindowTerm], span: tuple[int, int], floor: int | None = None) -> list[Value]:
+def candidates(
+    m: Module, name: str, terms: Sequence[WindowTerm], span: tuple[int, int], floor: int | None = None
+) -> list[Value]:
     """The exponents of which the largest is sought: those of terms, where they count, the floor, and the lowest."""
-    least = span[0] if floor is None else floor
-    return [Const(least, signed_shape(*span)), *(Mux(term.counts, term.exp, span[0]) for term in terms)]
+    found: list[Value] = [Const(span[0] if floor is None else floor, signed_shape(*span))]
+    for at, term in enumerate(terms):
+        exp = Signal(signed_shape(*span), name=f"{name}_exp{at}")
+        m.d.comb += exp.eq(Mux(term.counts, term.exp, span[0]))
+        found.append(exp)
+    return found
 
 
 def largest(m: Module, name: str, values: Sequence[Value], span: tuple[int, int]) -> Signal:
@@ -66,8 +72,11 @@ def largest(m: Module, name: str, values: Sequence[Value], span: tuple[int, int]
 def aligned(m: Module, name: str, term: WindowTerm, max_exp: Value, most: int, fraction_bits: int, lost: Lost) -> Value:
     """A term in units of 2^(max_exp - fraction_bits), signed. most: the largest max_exp."""
     place = shifter_of(len(term.sig), term.fraction_bits, fraction_bits, lost)
-    ones, carry = shifted(*unshifted(m, name, term, place, max_exp, most), place.drop, lost)
-    return ones + carry
+    ones, carry = shifted(m, name, *unshifted(m, name, term, place, max_exp, most), place.drop, lost)
+    kept = Signal(ones.shape(), name=f"{name}_ones")
+    result = Signal(signed_shape(-(1 << len(ones) - 1), 1 << len(ones) - 1), name=f"{name}_aligned")
+    m.d.comb += [kept.eq(ones), result.eq(kept + carry)]
+    return result
 
 
 def shifter_of(sig_bits: int, term_fraction_bits: int, fraction_bits: int, lost: Lost) -> Shifter:

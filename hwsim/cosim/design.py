@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -28,6 +28,7 @@ from hwsim.spec import Unit
 from hwsim.tb.job import MISSING, RESET, SEEN, SEEN_READY, VALID, BeatOrder, CodeTable, Script, SuiteOutcome, Trace
 
 Tick = Callable[[], None]
+Compared = tuple[str, Sequence[Case]]  # a suite's name, and the cases of it that were compared
 Cycle = tuple[int, Beat | None, int]  # bits of `drive`, the beat at the input, bits of `seen`
 PORTS = (1 << SEEN) - 1
 STUCK_AFTER = 120.0  # seconds
@@ -145,6 +146,11 @@ class Design(ABC):
     width: int = 0
     stuck_after: float = STUCK_AFTER
 
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Its stages, after which its signals are called; empty where they are called otherwise."""
+        return ()
+
     @abstractmethod
     def sources(self, simulator: str) -> HdlSources:
         """The bench and what stands in it."""
@@ -188,3 +194,7 @@ class DotDesign(Design):
         case: None where no result was due.
         """
         return "", None
+
+    def case_of(self, case: Case) -> tuple[Unit, str, Case | None]:
+        """The unit that a case is of, what a command line calls it, and the case there, where it is one alone."""
+        return self.unit, self.called, case

@@ -9,7 +9,7 @@ import numpy as np
 
 from hwsim.model.clock import Beat
 from hwsim.rtl import StreamedDatapath, beat_layout, result_port_layout, top_name
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class PortMap:
         return np.stack([fields[name].take(words) for name in ("context", "result")], axis=1)
 
 
-def port_map(unit: Unit, pipeline: Pipeline) -> PortMap:
+def port_map(unit: Specified, pipeline: Pipeline) -> PortMap:
     """The ports of the RTL that hwsim generates."""
     beat, result = beat_layout(unit, pipeline), result_port_layout(unit, pipeline)
     return PortMap(

@@ -18,7 +18,7 @@ from hwsim.cosim.ports import PortMap
 from hwsim.cosim.traffic import BURST, FULL, Tagged, Traffic, tag
 from hwsim.formats.blocks import one_code
 from hwsim.model.clock import PipelinedUnit
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified
 from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Script, Trace
 
 RESET_CYCLES = 2
@@ -26,7 +26,7 @@ RESET_CYCLES = 2
 
 def record(
     suite: Suite,
-    unit: Unit,
+    unit: Specified,
     pipeline: Pipeline,
     ports: PortMap,
     order: Iterable[Tagged],
@@ -47,7 +47,7 @@ def record(
     return recorder.play(suite, ports)
 
 
-def record_handshake(suite: Suite, unit: Unit, pipeline: Pipeline, ports: PortMap, stream: Stream) -> Play:
+def record_handshake(suite: Suite, unit: Specified, pipeline: Pipeline, ports: PortMap, stream: Stream) -> Play:
     """What traffic alone does not bring: a bubble at each stage, a standstill with every stage full, reset in flight
     and while a result waits, every context open, a sum given up for a new one in its context, and misuse at the end.
 
@@ -130,7 +130,7 @@ def record_handshake(suite: Suite, unit: Unit, pipeline: Pipeline, ports: PortMa
     return recorder.play(replace(suite, cases=(*cases, *(alone(unit, case) for case in cases))), ports)
 
 
-def alone(unit: Unit, case: Case) -> Case:
+def alone(unit: Specified, case: Case) -> Case:
     """The first beat of a case as a case of its own.
 
     Where an instruction takes its products in an order of its own, zeros under scales of 1 stand for those of its
@@ -140,13 +140,14 @@ def alone(unit: Unit, case: Case) -> Case:
     if len(case.a) == lanes:
         return case
     if unit.instruction.order == "sequential":
-        return Case(name, first.a, first.b, case.c, first.scale_a, first.scale_b)
+        return Case(name, first.a, first.b, case.c, first.scale_a, first.scale_b, case.modes[:1])
     here, every = unit.instruction.indices(0), range(unit.instruction.k)
     a, b = (tuple(codes[i] if i in here else 0 for i in every) for codes in (case.a, case.b))
-    return Case(name, a, b, case.c, *_scales_of(unit, case, here))
+    scale_a, scale_b = list(_scales_of(unit, case, here)) or ((), ())
+    return Case(name, a, b, case.c, scale_a, scale_b, case.modes[: unit.instruction.groups])
 
 
-def _scales_of(unit: Unit, case: Case, here: Sequence[int]) -> Iterator[tuple[int, ...]]:
+def _scales_of(unit: Specified, case: Case, here: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """A case's scales of the blocks of some products, and 1 for the other blocks of its first instruction."""
     if unit.scale is None:
         return

@@ -1,7 +1,7 @@
 """The claims of an adder of two floats in hardware: aligned with jammed lost bits, summed, rounded once.
 
-Numbers come in as fields, or as codes of the format that the sum is rounded to. Of each step it is claimed that it is the
-model's; that the model's exact sum has the code of the jammed one is `hwsim.prove.addition`'s to claim.
+Numbers come in as fields, or as codes of the format that the sum is rounded to. Of each step it is claimed that it is
+the model's; that the model's exact sum has the code of the jammed one is what `hwsim.prove.addition` claims.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class AdderClaims:
             return both(*wanted, holds(sign == zero_sign(terms, self.adder.rounding)))
 
         return LateClaim(
-            f"{self.name}: {SIDES[side]} aligned", "it is shifted below the larger exponent, and its lost bits are jammed",
+            f"{self.name}: {SIDES[side]} aligned", "it is shifted below the larger exponent, its lost bits jammed",
             "both numbers", self._known, lambda: each(paths(right, self._known)), self._show,
         )  # fmt: skip
 

@@ -32,6 +32,11 @@ def number(sign: object, magnitude: object, unit_exp: object) -> ModelTerm:
     return ModelTerm(sign, unit_exp, magnitude, 0, Class.NORMAL)  # type: ignore[arg-type]
 
 
+def of_known_sign(term: ModelTerm) -> ModelTerm:
+    """A term whose sign is a number on the path that is being followed: a magnitude then stays what it is."""
+    return term._replace(sign=int(as_integer(term.sign) != 0))
+
+
 @dataclass(frozen=True)
 class PlacedNumber:
     """A number before alignment: of so many bits, the top one of which stands for 2^exp. known: what holds of it."""
@@ -171,17 +176,17 @@ class RoundedAddition:
 
         def same_code() -> Term:
             sign = negative ^ int(Truth(is_one(minus)))
-            small = ModelTerm(
-                sign, Places(top - self.bias, -1), Tailed(kept, is_one(tails)), self.bits - 1, Class.NORMAL
-            )  # type: ignore[arg-type]
+            exp: Any = Places(top - self.bias, -1)
+            sig: Any = Tailed(kept, is_one(tails))
+            small = ModelTerm(sign, exp, sig, self.bits - 1, Class.NORMAL)
             exact = self.code(ModelTerm(negative, top - self.bias, large, self.bits - 1, Class.NORMAL), small)
             jammed = align(small, top - self.bias, self.bits - 1, "jam")
             return holds(as_integer(self.code_of((-large if negative else large) + jammed, top)) == exact)
 
         signs = " to a negative number" if negative else ""
         return LateClaim(
-            f"{place}: jammed{signs}", "where bits of the smaller number fall out of the window, the jammed sum has the "
-            "code of the exact one", f"every tail of 1 to {MOST_PLACES} places", tuple(known),
+            f"{place}: jammed{signs}", "where bits of the smaller number fall out of the window, the jammed sum has "
+            "the code of the exact one", f"every tail of 1 to {MOST_PLACES} places", tuple(known),
             lambda: each(paths(same_code, known)), (larges, kepts, exps, tails, minus),
         )  # fmt: skip
 
@@ -206,5 +211,6 @@ class RoundedAddition:
         signs = " of a negative number" if negative else ""
         return LateClaim(
             f"{place}: jammed beside zero{signs}", "what the window leaves of a number beside a zero has its code",
-            f"distances {GUARDS + 1} to {widest}", known, lambda: each(paths(same_code, known)), (sigs, exps, distances),
+            f"distances {GUARDS + 1} to {widest}", known, lambda: each(paths(same_code, known)),
+            (sigs, exps, distances),
         )  # fmt: skip

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from hwsim.formats import Class, FloatFormat
+from hwsim.formats import Class, FloatFormat, Format
 from hwsim.model.scales import scale_exponent
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import factor, product
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import fixed
-from hwsim.prove.claims import AnyClaim, Claim, FormClaim, LateClaim
+from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim, LateClaim
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.logic import (
     Kind,
@@ -98,6 +98,9 @@ class DesignClaims(AlignedClaims):
         if isinstance(claim, FormClaim):
             asked = claim.otherwise
             return claim if asked is None else replace(claim, otherwise=lambda: self._of_known(asked()))
+        if isinstance(claim, CasesClaim):
+            cases = claim.cases
+            return replace(claim, cases=lambda: map(self._of_known, cases()))
         if isinstance(claim, LateClaim):
             claim = Claim(claim.name, claim.words, claim.over, claim.assumptions, claim.claim, claim.show)
         return self._of_known(claim)
@@ -209,7 +212,7 @@ class DesignClaims(AlignedClaims):
         if self.n.window_addend is not None:
             yield "c", self.n.window_addend, "i__c", 0
 
-    def _code_of(self, fmt: FloatFormat, port: Term, padded: bool) -> tuple[object, Term]:
+    def _code_of(self, fmt: Format, port: Term, padded: bool) -> tuple[object, Term]:
         return super()._code_of(fmt, port, padded) if self.takes_addend else (0, true())
 
     # Groups without a product.

@@ -404,15 +404,18 @@ class ExactClaims(FactorClaims[ExactRanges]):
 
     @staticmethod
     def _by_leading_one(
-        claim: Callable[[Integer, tuple[Term, ...], tuple[Term, ...], str], Claim], most: int
+        claim: Callable[[Integer, tuple[Term, ...], tuple[Term, ...], str], Claim], most: int, signs: bool = True
     ) -> Iterator[Claim]:
-        """A claim of every total other than zero up to a magnitude, by sign and by the place of its leading one."""
+        """A claim of every total other than zero up to a magnitude, by sign and by the place of its leading one.
+
+        signs: whether negative ones are asked, too; only roundings to +infinity and -infinity treat signs differently.
+        """
         for place in range(most.bit_length()):
             below = constant(f"below{place}", max(1, place))
             rest = Integer.unsigned(below) if place else 0
             magnitude = as_integer(rest + (1 << place))
             known = (holds(magnitude <= most),) if most >> place == 1 else ()
-            for number in (magnitude, as_integer(-magnitude)):
+            for number in (magnitude, as_integer(-magnitude))[: 1 + signs]:
                 yield claim(number, (below,), known, f"leading one at {place}")
 
     def _leading_ones(self) -> Claim:
@@ -437,8 +440,8 @@ class ExactClaims(FactorClaims[ExactRanges]):
             if not self.n.carries:
                 return kept
             last = self.parts.round
-            names = ("total", *flags)
-            return kept and all(last.outputs[f"o__{one}"] == last.inputs[f"i__so_far__{one}"] for one in names)
+            goes_on = ("total", *flags)
+            return kept and all(last.outputs[f"o__{one}"] == last.inputs[f"i__so_far__{one}"] for one in goes_on)
 
         yield FormClaim("passed on", "what a step does not make leaves as it came, and goes on", "all steps", passed)
 
@@ -457,7 +460,7 @@ class ExactClaims(FactorClaims[ExactRanges]):
             "composition: sum", f"the bounds of all terms fit the total, of {groups}", f"{n.lanes} products", fits
         )
         yield from self._model_sums()
-        if not all(isinstance(fmt, FixedFormat) for fmt in (*n.multiplied, *n.addends)) or n.scales:
+        if not all(isinstance(fmt, FixedFormat) for fmt in (*n.formats, *n.addends)) or n.scales:
             yield self._trailing()  # integers have one unit
 
     def _model_sums(self) -> Iterator[Claim]:
@@ -535,7 +538,7 @@ class ExactClaims(FactorClaims[ExactRanges]):
 
         return CasesClaim(
             "composition: units", "a total rounds as twice as much of half its unit does", "every total and unit",
-            lambda: self._by_leading_one(of, n.most // 2),
+            lambda: self._by_leading_one(of, n.most // 2, self.unit.result.rounding in ("ru", "rd")),
         )  # fmt: skip
 
 

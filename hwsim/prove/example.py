@@ -20,7 +20,6 @@ from hwsim.prove.datapathclaims import DatapathClaims
 from hwsim.prove.entering import entering
 from hwsim.prove.logic import Term, all_substituted, ask, constant, evaluated, negated, same, true, value, width
 from hwsim.prove.promotion import PromotionClaims
-from hwsim.rtl.numbers import as_float
 
 TRIES = 6  # finds of a choice of lanes before the next choice
 SECONDS = 20.0  # for each find
@@ -168,7 +167,7 @@ class Examples:
         codes = self._codes(beat)
         given = {term: value(codes.get(name, int(self._fixed(name).value(10))), width(term))
                  for name, term in self.inputs.items()}  # fmt: skip
-        fmt, code = as_float(self.unit.output), evaluated(self.code, given)
+        fmt, code = self.unit.output, evaluated(self.code, given)
         is_nan = fmt.canonical_nan is not None and code == fmt.canonical_nan >> fmt.padding
         return int(fmt.canonical_nan or 0) if is_nan else code << fmt.padding  # whose padding holds ones
 

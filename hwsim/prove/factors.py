@@ -61,10 +61,11 @@ SIDES: tuple[Side, Side] = ("a", "b")
 class FactorClaims(DatapathClaims, Generic[Ranges]):
     """Claims about decoded factors, scales of products, and flags of what is special.
 
-    n: the unit's ranges. front: the circuits of the first steps. zeros: whether a zero's exponent counts for anything.
+    n: the unit's ranges. front: the circuits of the first steps.
+    zero_exponents: whether a zero's exponent counts for anything.
     """
 
-    zeros: bool = False
+    zero_exponents: bool = False
 
     def __init__(self, unit: Unit, n: Ranges, front: FrontCircuits, cuts: Sequence[str] = ()):
         super().__init__(unit, cuts)
@@ -97,7 +98,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
     # Factors.
 
     def _factor(self, side: Side) -> Claim:
-        operands, to = self.unit.operands, self.n.multiplied[SIDES.index(side)]
+        operands, to = self.unit.operands, self.n.formats[SIDES.index(side)]
         fmt = operands.factor(side)
         port = self.front.decode.inputs[f"i__{side}__0"]
         code, known = Integer.unsigned(port), self._padded(fmt, Integer.unsigned(port))
@@ -123,7 +124,11 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
                 case Class.INFINITY:
                     return both(negated(is_nan), is_inf, self._equal(sign, fields.sign))
                 case Class.ZERO:
-                    right = [self._equal(sig, 0), self._equal(sign, fields.sign), *([exponent] if self.zeros else [])]
+                    right = [
+                        self._equal(sig, 0),
+                        self._equal(sign, fields.sign),
+                        *([exponent] if self.zero_exponents else []),
+                    ]
                     return both(negated(is_nan), negated(is_inf), *right)
                 case Class.NORMAL | Class.SUBNORMAL:
                     right = [self._equal(sig, fields.sig), holds(as_integer(fields.sig) != 0)]
@@ -140,7 +145,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
         """What every decoded code is: the relation between decoding and multiplication."""
         _, bexp, sig, nan, inf = _fields(ports, place)
         some, span = holds(Integer.unsigned(sig) != 0), FieldRange.of(fmt)
-        finite = both(negated(is_one(nan)), negated(is_one(inf)), *([] if self.zeros else [some]))
+        finite = both(negated(is_one(nan)), negated(is_one(inf)), *([] if self.zero_exponents else [some]))
         within = both(exactly(Integer.unsigned(bexp), 1, span.most), holds(Integer.unsigned(sig) <= most_sig(fmt)))
         return both(implies(finite, within), implies(both(negated(is_one(nan)), is_one(inf)), some))
 
@@ -155,7 +160,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
         size = Integer.unsigned(sig)
         exp = Integer.unsigned(bexp).between(1, span.most) - span.bias
         if not size:
-            return Fields(Integer.unsigned(sign), exp if self.zeros else 0, 0, Class.ZERO)
+            return Fields(Integer.unsigned(sign), exp if self.zero_exponents else 0, 0, Class.ZERO)
         return Fields(Integer.unsigned(sign), exp, size, Class.NORMAL)
 
     @staticmethod
@@ -199,7 +204,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
     def _lane_product(self) -> tuple[list[Term], Callable[[], ModelTerm]]:
         """What is known of lane 0's decoded factors, and the model's product of them."""
         circuit, n = self.front.multiply, self.n
-        sides = list(zip(SIDES, n.multiplied, strict=True))
+        sides = list(zip(SIDES, n.formats, strict=True))
         known = [self._is_decoded(circuit.inputs, f"i__{side}__0", fmt) for side, fmt in sides]
         scale: object = 0
         if n.scales:

@@ -43,6 +43,14 @@ def field_of(term: Term, layout: StructLayout, name: str) -> Term:
     return part(term, field.offset, field.width)
 
 
+def field_names(layout: StructLayout) -> list[str]:
+    """The fields of a struct, and those of structs in it, as ports have them: in the order in which they are packed."""
+    found = []
+    for name, shape in layout.members.items():
+        found += [f"{name}__{inner}" for inner in field_names(shape)] if isinstance(shape, StructLayout) else [name]
+    return found
+
+
 def unit_around(unit: Unit, pipeline: Pipeline) -> Circuit:
     """A unit without its datapath and what adds its sums up, whose ports it has instead.
 
@@ -62,7 +70,7 @@ class Control:
         self.circuit = unit_around(unit, pipeline)
         path = datapath(unit, pipeline.cuts)
         components = {"datapath": path}
-        self.carried_fields = list(path.carried.members)
+        self.carried_fields = field_names(path.carried)
         self.made_at, self.entry = path.latency_of_next, path.latency
         if self.after is not None:
             adder = components[self.after.part] = promotion(unit, pipeline.cuts)
@@ -132,8 +140,14 @@ class Control:
     def next_of(self, part_name: str, field: str) -> Term:
         """What a part makes, before its last register; where it has none there, what it gives."""
         inputs = self.circuit.inputs
-        before = f"{part_name}.next__{field}"
-        return inputs[before] if before in inputs else inputs[f"{part_name}.o__{field}"]
+        for name in (f"{part_name}.next__{field}", f"{part_name}.o__{field}"):
+            if name in inputs:
+                return inputs[name]
+        # What only passes through the last step is named after where it comes from.
+        passed = [name for name in inputs if name.startswith(f"{part_name}.i__") and name.endswith(f"__{field}")]
+        if len(passed) != 1:
+            raise InputError(f"{self.unit.name}: its {part_name} must have a port {field} of what goes on")
+        return inputs[passed[0]]
 
     def drives(self, part_name: str, port: str, wanted: Term) -> Term:
         """Whether the unit drives a port of one bit so; a port that it leaves constant is none of its outputs."""

@@ -44,7 +44,7 @@ class LateWindowClaims(WindowsClaims):
         return found
 
     @property
-    def _rule(self) -> Any:
+    def _rule(self) -> LateInWindow:
         return self._step.rule
 
     @property
@@ -71,7 +71,7 @@ class LateWindowClaims(WindowsClaims):
         yield from super()._after_sum()
         assert self.parts.late is not None
         cut = self._rule.total_bits is not None
-        both_sums = _sum_of_both(self.parts.late) if cut and not self._step.far else None
+        both_sums = None if self._step.far else _sum_of_both(self.parts.late)
         if both_sums is None:
             yield self._late(self.parts.late)
         else:
@@ -259,7 +259,8 @@ class LateWindowClaims(WindowsClaims):
             found = addition.add(LateOperands(code, fmt, 0, terms, special, summed))
             together = combine_specials((addend,) if special is None else (special, addend))
             if together is not None:
-                return holds(found.code == together)
+                special_code: Any = found.code
+                return holds(special_code == together)
             window: LateWindow = late_window(summed, addend, self._rule, self.rule.zero_terms, floor)
             sign = sum_zero_sign((*terms, addend), self.rule.zero, self.unit.result.rounding)
             given: Sequence[Any] = found.code  # type: ignore[assignment]

@@ -10,6 +10,7 @@ from hwsim.prove.datapathclaims import DatapathClaims
 from hwsim.prove.exact import ExactClaims
 from hwsim.prove.latewindow import LateWindowClaims
 from hwsim.prove.roundedsums import RoundedSumClaims
+from hwsim.prove.subgroups import SubgroupClaims
 from hwsim.prove.windows import WindowsClaims
 from hwsim.spec import (
     AlignedSum,
@@ -32,7 +33,9 @@ def _aligned(unit: Unit) -> Claims:
 
 
 def _windows(unit: Unit) -> Claims:
-    return LateWindowClaims if isinstance(unit.late, LateInWindow) else WindowsClaims
+    if isinstance(unit.late, LateInWindow):
+        return LateWindowClaims
+    return WindowsClaims if unit.subgroup is None else SubgroupClaims
 
 
 # Of a unit with such a sum, what makes its claims.
@@ -69,8 +72,10 @@ def _lacks(unit: Unit) -> Iterator[str]:
         yield f"sum.method: {unit.sum.method}"
     if unit.scale is not None and unit.scale.at == "promotion":
         yield f"scale.at: {unit.scale.at}"
-    if unit.subgroup is not None:
-        yield "sum.subgroup"
+    if unit.subgroup is not None and isinstance(unit.late, LateInWindow):
+        yield "sum.subgroup beside late.operation: window"
+    if unit.subgroup is not None and unit.subgroup.lanes == 1:
+        yield "sum.subgroup.lanes: 1"
 
 
 def _window(unit: Unit) -> Iterator[str]:

@@ -22,7 +22,6 @@ from hwsim.prove.logic import (
     value,
     width,
 )
-from hwsim.rtl.numbers import as_float
 
 
 def promises(control: Control) -> list[Property]:
@@ -101,7 +100,7 @@ def result_of(control: Control) -> Term:
     unit, inputs = control.unit, control.circuit.inputs
     after = control.after
     last, fmt = ("datapath", unit.result.format) if after is None else (after.part, after.format)
-    return padded(inputs[f"{last}.o__code"], inputs[f"{last}.o__nan"], as_float(fmt).padding, unit.nan)
+    return padded(inputs[f"{last}.o__code"], inputs[f"{last}.o__nan"], fmt.padding, unit.nan)
 
 
 def padded(code: Term, nan: Term, padding: int, code_of_nan: int) -> Term:

@@ -17,7 +17,7 @@ from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import circuits, connected, fixed, verilog_circuit
 from hwsim.prove.claims import Claim
 from hwsim.prove.entering import entering
-from hwsim.prove.followed import packed, unit_around, widened
+from hwsim.prove.followed import field_names, packed, unit_around, widened
 from hwsim.prove.logic import (
     Kind,
     Term,
@@ -42,7 +42,6 @@ from hwsim.prove.registers import as_elaborated
 from hwsim.rtl import beat_layout, datapath, promotion, result_port_layout, verilog
 from hwsim.rtl.accumulate import Accumulation, accumulation
 from hwsim.rtl.dot_unit import flight_layout
-from hwsim.rtl.numbers import as_float
 from hwsim.rtl.step import Datapath
 from hwsim.spec import Pipeline, Unit
 
@@ -97,7 +96,7 @@ class ReadBack:
         self.after = accumulation(unit)
         if self.after is not None:
             paths[self.after.part] = promotion(unit, pipeline.cuts)
-        self.carried_fields = list(paths["datapath"].carried.members)
+        self.carried_fields = field_names(paths["datapath"].carried)
         self.chains = _chains(paths)
         self.fields = fields_of_header(text)
         self.elaborated = elaborated
@@ -158,7 +157,7 @@ class ReadBack:
 
     def _kept(self, name: str, then: Term) -> Term:
         """That a register does what the unit's does, wherever that does not depend on what the datapath gives."""
-        gives = {term: name for name, term in self.elaborated.inputs.items() if re.search(r"\.(next|o)__", name)}
+        gives = [term for name, term in self.elaborated.inputs.items() if "." in name]
         two = [substituted(then, {term: value(bit, width(term)) for term in gives}) for bit in (0, -1)]
         stays = same(*two) if two[0] != two[1] else true()
         return implies(stays, same(self.machine.next[name], two[0]))
@@ -283,7 +282,7 @@ class ReadBack:
         else:
             yield from self._promoted(group, self.after)
             outputs, fmt = self._adder(group, self.after).outputs, self.after.format
-        result = padded(outputs["o__code"], outputs["o__nan"], as_float(fmt).padding, self.unit.nan)
+        result = padded(outputs["o__code"], outputs["o__nan"], fmt.padding, self.unit.nan)
         yield from self._leaves(self.run[self.latency], result)
 
     @property

@@ -87,10 +87,12 @@ class WindowsCircuits(FrontCircuits):
     def of(cls, unit: Unit, cuts: Sequence[str]) -> WindowsCircuits:
         """Those of a unit."""
         steps = circuits({step.name: step for step in datapath(unit, cuts).steps})
-        whole = [joined(steps, *names) for names in (("decode", "multiply"), ("magnitude", "normalize", "round"))]
+        names = {name.split(".")[0] for name in steps}
+        combine, late = (joined(steps, name) if name in names else None for name in ("combine", "late"))
         return cls(
-            steps["decode"], steps["multiply"], whole[0], steps["maximum"], steps["align"], steps["sum"],
-            steps.get("combine"), steps.get("late"), whole[1],
+            joined(steps, "decode"), joined(steps, "multiply"), joined(steps, "decode", "multiply"),
+            joined(steps, "maximum"), joined(steps, "distance", "align"), joined(steps, "sum"), combine, late,
+            joined(steps, "magnitude", "normalize", "round"),
         )  # fmt: skip
 
 
@@ -106,5 +108,12 @@ class ExactCircuits(FrontCircuits):
     def of(cls, unit: Unit, cuts: Sequence[str]) -> ExactCircuits:
         """Those of a unit."""
         steps = circuits({step.name: step for step in datapath(unit, cuts).steps})
-        products, last = joined(steps, "decode", "multiply"), joined(steps, "magnitude", "normalize", "round")
-        return cls(steps["decode"], steps["multiply"], products, steps["align"], steps["sum"], last)
+        parts = (
+            ("decode",),
+            ("multiply",),
+            ("decode", "multiply"),
+            ("align",),
+            ("scale", "sum"),
+            ("magnitude", "normalize", "round"),
+        )
+        return cls(*(joined(steps, *names) for names in parts))

@@ -16,35 +16,28 @@ from hwsim.model.method import Addition
 from hwsim.model.rounded import RoundedAdditions
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
-from hwsim.prove.adder import AdderCircuits, AdderClaims, NumberCode, NumberFields, ReadNumber, is_decoded
+from hwsim.prove.adder import AdderCircuits, AdderClaims, NumberCode, NumberFields, ReadNumber
+from hwsim.prove.addition import of_known_sign
 from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import circuits, connected, fixed
-from hwsim.prove.claims import AnyClaim, Claim, FormClaim, LateClaim
+from hwsim.prove.circuits import connected, fixed
+from hwsim.prove.claims import AnyClaim, FormClaim, LateClaim
 from hwsim.prove.explore import paths
-from hwsim.prove.factors import SIDES, FactorClaims
 from hwsim.prove.logic import (
-    Kind,
     Term,
     both,
-    constant,
-    either,
     implies,
     is_one,
     negated,
-    op,
-    same,
+    simplified,
     substituted,
     value,
     width,
 )
-from hwsim.prove.relations import FrontCircuits, each, holds
+from hwsim.prove.relations import each, holds
+from hwsim.prove.roundedproducts import RoundedProductClaims
 from hwsim.prove.symbolic import Integer, as_integer
 from hwsim.rtl.addition import FloatAdder, NumberRange
-from hwsim.rtl.datapath import datapath
-from hwsim.rtl.rounded import AdditionPlace, AlignPairs, RoundedDecode, RoundedRanges
-from hwsim.spec import Unit
-
-WIDE = 24  # bits of products whose multiplication is left out of what the solver looks at
+from hwsim.rtl.rounded import AdditionPlace, AlignPairs, RoundedDecode
 
 
 class PlacedAddition(NamedTuple):
@@ -70,17 +63,8 @@ def _kind(source: FloatFormat | NumberRange) -> str:
     return "product" if isinstance(source, NumberRange) else "sum"
 
 
-class RoundedSumClaims(FactorClaims[RoundedRanges]):
+class RoundedSumClaims(RoundedProductClaims):
     """All claims about the datapath of a unit of method `sequential` or `pairwise`."""
-
-    def __init__(self, unit: Unit, cuts: Sequence[str] = ()):
-        self._path = datapath(unit, cuts).steps
-        self._steps = circuits({step.name: step for step in self._path})
-        decode, multiply = self._steps["decode"], self._steps["multiply"]
-        super().__init__(
-            unit, RoundedRanges(unit), FrontCircuits(decode, multiply, connected([decode, multiply])), cuts
-        )
-        self.fmt, self.rule = self.n.fmt, self.n.rule
 
     @property
     def chain(self) -> Sequence[Circuit]:
@@ -150,100 +134,6 @@ class RoundedSumClaims(FactorClaims[RoundedRanges]):
             return NumberFields(ports, f"i__{name}", source, self.fmt)
         return NumberCode(ports[f"i__{name}"], source)
 
-    # Products.
-
-    @cached_property
-    def _multiply(self) -> Circuit:
-        """The products, where no scale is NaN."""
-        multiply = self.front.multiply
-        return fixed(multiply, {"i__scale_nan": value(0, 1)} if "i__scale_nan" in multiply.inputs else {})
-
-    def _products(self) -> Iterator[AnyClaim]:
-        known, lane = self._lane_product()
-        sigs = [self.front.multiply.inputs[f"i__{side}__0__sig"] for side in SIDES]
-        outputs = self._multiply.outputs
-        show = tuple(term for name, term in self.front.multiply.inputs.items() if "__0" in name)
-
-        def right(term: ModelTerm) -> Term:
-            if isinstance(self.n.product, NumberRange):
-                return is_decoded(outputs, "o__product0", self.n.product, self.fmt, term)
-            code = as_integer(add(self.fmt, (term,), self.rule.rounding, self.rule.flush))
-            return holds(Integer.unsigned(outputs["o__product0"]) == code >> self.fmt.padding)
-
-        def claimed() -> Term:
-            return each(paths(lambda: right(lane()), known))
-
-        words = "a lane's number is the model's product" + (", rounded" if not self.model_fused else "")
-        if sum(map(width, sigs)) <= WIDE:
-            yield LateClaim("lane: product", words, "decoded factors of a lane", tuple(known), claimed, show)
-        else:
-            yield from self._of_any_product(words, known, sigs, claimed, show)
-        yield FormClaim(
-            "lanes: products",
-            "every lane makes the same of its operands",
-            f"{self.n.lanes} lanes",
-            self._lanes_are_alike,
-        )
-
-    @property
-    def model_fused(self) -> bool:
-        """Whether products enter additions exactly."""
-        return isinstance(self.n.product, NumberRange)
-
-    def _of_any_product(
-        self, words: str, known: Sequence[Term], sigs: Sequence[Term], claimed: Any, show: tuple[Term, ...]
-    ) -> Iterator[AnyClaim]:
-        """The same, of any number in the place of a product of significands that is zero just where one of them is."""
-        bits = sum(map(width, sigs))
-        a, b = (op(Kind.BV_ZERO_EXTEND, sig, indices=[bits - width(sig)]) for sig in sigs)
-        multiplied, any_product = op(Kind.BV_MUL, a, b), constant("any.product", bits)
-        zero = value(0, bits)
-        some = [negated(same(sig, value(0, width(sig)))) for sig in sigs]
-        is_zero = same(either(*map(negated, some)), same(multiplied, zero))
-        yield Claim(
-            "lane: significands", "a product of significands is zero just where one of them is", "both significands", (),
-            is_zero, tuple(sigs),
-        )  # fmt: skip
-        by = {multiplied: any_product}
-
-        def abstracted() -> Term:
-            return substituted(implies(is_zero, claimed()), by)
-
-        yield LateClaim("lane: product", words, "decoded factors of a lane", tuple(known), abstracted, show)
-
-    def _lanes_are_alike(self) -> bool:
-        """Of decoding, and of multiplication, beside any scales."""
-        decode, multiply = self.front.decode, self._multiply
-        for lane in range(1, self.n.lanes):
-            mine, first = self._lane(lane), self._lane(0)
-            codes = {decode.inputs[first[side]]: decode.inputs[name] for side, name in mine.items()}
-            if not _same_outputs(
-                decode, codes, {"a__0": f"a__{lane}", "b__0": f"b__{lane}", "scale_exp__0": f"scale_exp__{lane}"}
-            ):
-                return False
-            places = {"a__0": f"a__{lane}", "b__0": f"b__{lane}", "scale_exp__0": f"scale_exp__{lane}"}
-            numbers = {
-                multiply.inputs[f"i__{name}"]: multiply.inputs[f"i__{_renamed(name, places)}"]
-                for name in (port[3:] for port in multiply.inputs)
-                if _renamed(name, places) != name
-            }
-            if not _same_outputs(multiply, numbers, {"product0": f"product{lane}"}):
-                return False
-        return True
-
-    def _nan_scale(self) -> Claim:
-        """A NaN scale makes a product NaN, and with it the sum: of which lane it is makes no difference."""
-        outputs = fixed(self.front.multiply, {"i__scale_nan": value(1, 1)}).outputs
-        if self.model_fused:
-            said = is_one(outputs["o__product0__nan"])
-        else:
-            code = Integer.unsigned(outputs["o__product0"])
-            said = holds(code == (self.fmt.canonical_nan or 0) >> self.fmt.padding)
-        return Claim(
-            "scales: NaN", "a NaN scale makes the first product NaN", "all operands", (), said,
-            tuple(self.front.multiply.inputs.values()),
-        )  # fmt: skip
-
     # What a group starts from.
 
     def _starts(self) -> Iterator[AnyClaim]:
@@ -263,7 +153,7 @@ class RoundedSumClaims(FactorClaims[RoundedRanges]):
         absent = addend_term(self.fmt, step.absent << self.fmt.padding)
         yield FormClaim(
             "start: no addend", "a group that continues nothing starts from one zero", "all operands",
-            lambda: bool(first == value(step.absent, width(first))),
+            lambda: bool(simplified(first) == value(step.absent, width(first))),
         )  # fmt: skip
         if (
             self.unit.operands.addend is None
@@ -285,8 +175,11 @@ class RoundedSumClaims(FactorClaims[RoundedRanges]):
         code, clean = self._code_of(fmt, port, padded=name == "addend")
 
         def right() -> Term:
-            wanted = as_integer(self._rounded(term(code)))
-            return holds(Integer.unsigned(found) == wanted >> self.fmt.padding)
+            wanted = as_integer(self._rounded(of_known_sign(term(code)))) >> self.fmt.padding
+            made = Integer.unsigned(found)
+            if self.fmt.is_nan(wanted):  # any NaN is as good as another in what follows
+                return holds(bool(self.fmt.is_nan(made)))
+            return holds(made == wanted)
 
         return LateClaim(
             f"start: {name}", "it is the model's, rounded to the format of sums", f"codes of {fmt.name}", (clean,),
@@ -408,20 +301,3 @@ class RoundedSumClaims(FactorClaims[RoundedRanges]):
         products: Any = range(self.n.lanes)
         addend: Any = "addend"
         return Named(self.rule).additions(products, addend)[-1].code
-
-
-def _renamed(name: str, places: Mapping[str, str]) -> str:
-    """A port's name with another place at its beginning."""
-    for old, new in places.items():
-        if name == old or name.startswith(f"{old}__"):
-            return new + name[len(old) :]
-    return name
-
-
-def _same_outputs(circuit: Circuit, by: Mapping[Term, Term], places: Mapping[str, str]) -> bool:
-    """Whether outputs at some places are, of other inputs, those at others."""
-    for name, term in circuit.outputs.items():
-        other = _renamed(name[3:], places)
-        if other != name[3:] and substituted(term, by) != circuit.outputs[f"o__{other}"]:
-            return False
-    return True

@@ -20,6 +20,7 @@ from hwsim.prove.accumulation import AccumulationClaims, after_claims
 from hwsim.prove.claims import AnyClaim, Claim, OfSolver
 from hwsim.prove.control import broken_promise, control_claims
 from hwsim.prove.datapathclaims import DatapathClaims
+from hwsim.prove.entering import entering_claim
 from hwsim.prove.example import Examples, WrongCase
 from hwsim.prove.followed import Control
 from hwsim.prove.methods import method_claims, provable
@@ -75,6 +76,8 @@ class UnitClaims:
         """In the order of the datapath, then control, then the file."""
         yield from self.datapath.claims()
         if self.after is not None:
+            if (enters := entering_claim(self.after.what)) is not None:
+                yield enters
             yield from self.after.claims()
         yield from self.control
         yield from readback_claims(self.unit, self.pipeline, elaborated=self.followed.circuit)

@@ -40,7 +40,7 @@ class Places(Integer):
     def __repr__(self) -> str:
         return f"Places({self.number}, {self.times})"
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Places):
@@ -110,7 +110,7 @@ class Tailed(Integer):
     def __repr__(self) -> str:
         return f"Tailed({self.above})"
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     @property
     def _whole(self) -> bool:

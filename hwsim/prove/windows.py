@@ -18,7 +18,7 @@ from hwsim.model import window as window_module
 from hwsim.model.even_odd import combine
 from hwsim.model.method import sum_zero_sign
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.window import AlignedTerms, align
+from hwsim.model.window import AlignedTerms, align, cut_magnitude
 from hwsim.prove.anyalignment import any_alignment
 from hwsim.prove.btor import Circuit
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
@@ -372,10 +372,12 @@ class WindowsClaims(WindowTermClaims):
             "composition: sum", "the bounds of all terms together fit the total", f"{self.n.terms} terms", fits
         )
 
-    def _groups(self) -> Iterator[Claim]:
+    def _groups(self) -> Iterator[AnyClaim]:
         """The model's group is its functions, one after another: largest exponent, alignment, sum."""
         yield self._zero_aligned()
         n = self.n
+        if len({fmt.fraction_bits for fmt in n.inner_formats}) > 1 and n.subgroup is None:
+            yield self._trailing_term()
         last = n.terms - 1
         classes = (Class.NORMAL, Class.ZERO)
         every = dict.fromkeys((0, min(1, last), last))
@@ -414,6 +416,29 @@ class WindowsClaims(WindowTermClaims):
         )
         return ModelTerm(place % 2, exp, sig, self.n.term_fraction_bits, cls or Class.ZERO)
 
+    def _trailing_term(self) -> Claim:
+        """A term leaves in a window what twice its significand does with one more fraction bit."""
+        n, bits, lost = self.n, self.rule.fraction_bits, self.rule.lost
+        spans = [
+            (n.term_exp[0], n.term_fraction_bits),
+            *([(self._span("inner")[0], self._fraction_bits("inner"))] if n.inner else []),
+        ]
+        low, high = -bits, max(n.max_exp[1] - least + own for least, own in spans) - bits
+        most = max(n.term_most, (2 << self._fraction_bits("inner")) - 1 if n.inner else 0)
+        sigs, shifts = constant("trailing.sig", most.bit_length()), constant("trailing.shift", bits_for(low, high))
+        sig, shift = Integer.unsigned(sigs), Integer.signed(shifts)
+        known = [holds(sig <= most), exactly(shift, low, high)]
+        inside, places = sig.between(0, most), shift.between(low, high)
+
+        def same_left() -> Term:
+            left = [[cut_magnitude(inside << one, places + one, sign, lost) for one in (0, 1)] for sign in (0, 1)]
+            return both(*(holds(as_integer(first) == second) for first, second in left))
+
+        return Claim(
+            "composition: trailing zeros", "a term leaves what twice as much of half its unit does", "every term",
+            tuple(known), each(paths(same_left, known)), (sigs, shifts),
+        )  # fmt: skip
+
     def _zero_aligned(self) -> Claim:
         """What the model aligns of a term of zero, wherever it stands."""
         low, high = self.n.max_exp
@@ -434,7 +459,8 @@ class WindowsClaims(WindowTermClaims):
         summed = self.model._method.sum(terms, addend, None)
         every = terms if addend is None else (*terms, addend)
         whole = AlignedTerms(summed.max_exp, summed.bits, summed.aligned, summed.total)
-        rule, halves, windows = self.n.halves, summed.halves, (whole,)
+        rule, halves = self.n.halves, summed.halves
+        windows: tuple[AlignedTerms, ...] = (whole,)
         right = list[Term]()
         if rule is not None and halves is not None:
             windows = halves.even, halves.odd

@@ -7,7 +7,7 @@ zero. The exponent of a zero is that of its factors, too, because zeros may coun
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from hwsim.formats import Class, Format
 from hwsim.model.carried import AddendToCome, PartialSum, PromotedRegister
@@ -28,7 +28,7 @@ from hwsim.spec import Unit
 class WindowTermClaims(FactorClaims[GeneralRanges]):
     """All claims about what the sums of windows are of."""
 
-    zeros: ClassVar[bool] = True
+    zero_exponents = True
 
     def __init__(self, unit: Unit, cuts: Sequence[str] = ()):
         self.parts = WindowsCircuits.of(unit, cuts)
@@ -91,7 +91,7 @@ class WindowTermClaims(FactorClaims[GeneralRanges]):
     def _addend_formats(self) -> dict[str, Sequence[Format]]:
         """The formats of the codes of each addend: of the window, and of one that is added late."""
         n = self.n
-        inner = {"inner": n.inner_formats} if n.inner else {}
+        inner: dict[str, Sequence[Format]] = {"inner": n.inner_formats} if n.inner else {}
         return inner | ({"outer": n.late_formats} if n.late_formats else {})
 
     def _addends(self) -> Iterator[Claim]:

@@ -31,13 +31,18 @@ from hwsim.spec.keys import (
 from hwsim.spec.sums import AlignedSum, Late, LateAdd, RoundedSum, SubgroupRule, Sum
 
 
-class Operands(SpecPart):
-    """Formats of the factors and of the addend."""
+class Factors(SpecPart):
+    """Formats of the factors."""
 
     a: FactorFormat
     """The format of the factors a."""
     b: FactorFormat
     """The format of the factors b."""
+
+
+class OperandRules(SpecPart):
+    """The format of the addend, and what becomes of operands before they are multiplied."""
+
     addend: Annotated[AddendFormat | None, NoneWord] = None
     """The format of c."""
     convert: ConvertedFormat | None = None
@@ -46,6 +51,10 @@ class Operands(SpecPart):
     """Whether factors that are subnormal in the format that is multiplied count as zero."""
     zeros: ZeroSigns = "signed"
     """Whether factors and addends that are zero, or count as zero, keep their signs, or are +0."""
+
+
+class Operands(OperandRules, Factors):
+    """Formats of the factors and of the addend."""
 
     def factor(self, side: Literal["a", "b"]) -> Number:
         """The format of one factor."""
@@ -176,8 +185,8 @@ class Promotion(SpecPart):
     """How the register's sum is rounded."""
 
 
-class UnitKeys(SpecPart):
-    """The keys of a specification, and properties that follow from them. `Unit` checks the rules between keys."""
+class SharedKeys(SpecPart):
+    """The keys that every specification has, be it of one mode or of several, and properties that follow from them."""
 
     unit: Annotated[str, Values("letters, digits, `_`, `.`, `-`")] = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     """The unit's name."""
@@ -187,7 +196,7 @@ class UnitKeys(SpecPart):
     """Why to believe it: outputs compared with hardware's; a publication; a vendor's document; own choice."""
     source: Annotated[tuple[str, ...], Values("a list of texts")] = ()
     """Where that is."""
-    operands: Operands
+    operands: OperandRules
     scale: Annotated[Scale | None, NoneWord] = None
     instruction: Instruction
     sum: SerializeAsAny[Sum]
@@ -249,3 +258,9 @@ class UnitKeys(SpecPart):
         if self.promotion is not None:
             return self.promotion_beats
         return self.instruction.groups if self.instruction.start == "zero" else None
+
+
+class UnitKeys(SharedKeys):
+    """The keys of a unit. `Unit` checks the rules between keys."""
+
+    operands: Operands

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from hwsim.errors import InputError
 from hwsim.formats import ExponentFormat, FloatFormat
 from hwsim.formats.kind import Kind
+from hwsim.spec.modes import Specified, modes_of
 from hwsim.spec.sums import LateAdd, ReadAlignedSum, RoundedSum
 from hwsim.spec.unit import Unit
 
@@ -44,6 +45,12 @@ class Support:
         """Raise NotImplementedYet with the reason for a unit that is not supported."""
         if self.lacks:
             raise NotImplementedYet(self.reason)
+
+
+def of_modes(unit: Specified, supports: Callable[[Unit], Support]) -> Support:
+    """What an implementation lacks of the first mode that it does not have. supports: what it lacks of a unit."""
+    answers = [supports(mode) for mode in modes_of(unit)]
+    return next((answer for answer in answers if not answer), replace(answers[0], unit=unit.name))
 
 
 def implemented(unit: Unit) -> Support:

@@ -136,7 +136,7 @@ def test_bad_input_is_status_2_and_leaves_everything_as_it_was(
     assert (status, out) == (2, "")
     assert err.startswith("error: ") and err.count("\n") == 1
     assert re.search(message, err), err
-    assert {path.name for path in tmp_path.rglob("*")} == {"tiny.yaml", "taken", "thesis.tex"}
+    assert {path.name for path in tmp_path.rglob("*")} == {"tiny.yaml", "unsigned.yaml", "taken", "thesis.tex"}
     assert (tmp_path / "taken" / "thesis.tex").read_text() == "mine"
 
 

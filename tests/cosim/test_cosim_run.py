@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from cosim.small_runs import BULK_SUITES, CASES, SEED, SUITES, figures, lines, mutant, options, shrink, small_run
+from cosim.wave_checks import check
 from odd_units import odd_unit, unit, window
 
 from hwsim.cosim import bench, play, run, simulate, unitdesign
@@ -112,6 +113,7 @@ def test_a_run_is_repeated_by_its_seed_and_waves_are_kept(tmp_path: Path) -> Non
         # The stages have the model's names.
         for name in ("i__payload", "o__payload", "datapath", "align", "max_exp"):
             assert name in dump
+        check(tmp_path / "first" / f"tiny-{simulator}", ("multiply", "maximum.1", "align", "sum.1", "round"))
 
 
 @simulated

@@ -15,25 +15,29 @@ from hwsim.rtl import decode, exact, general, latewindow
 
 Mutant = tuple[str, str, Callable[[Patch], None]]
 
-real_maximum, real_aligned, real_balanced = general.maximum, general.aligned, general.balanced
+real_candidates, real_aligned, real_balanced = general.candidates, general.aligned, general.balanced
 real_cut, real_window, real_sum = latewindow.cut, model_aligned.window, model_exact.exact_sum
 real_combined, real_align = model_even_odd.window, model_late.align
 
 
-def without_first(m: Any, name: str, terms: Any, *rest: Any) -> Any:
-    return real_maximum(m, name, terms[1:], *rest)
+def without_first(terms: Any, *rest: Any) -> Any:
+    return real_candidates(terms[1:], *rest)
 
 
-def zeros_left_out(m: Any, name: str, terms: Any, *rest: Any) -> Any:
-    return real_maximum(m, name, [term._replace(counts=term.nonzero) for term in terms], *rest)
+def zeros_left_out(terms: Any, *rest: Any) -> Any:
+    return real_candidates([term._replace(counts=term.nonzero) for term in terms], *rest)
 
 
 def floored(m: Any, name: str, term: Any, top: Any, most: int, bits: int, lost: Any) -> Any:
     return real_aligned(m, name, term, top, most, bits, "floor")
 
 
-def one_less(values: Any) -> Any:
-    return real_balanced(values[:-1]) if len(values) > 2 else real_balanced(values)
+def truncated(m: Any, name: str, term: Any, top: Any, most: int, bits: int, lost: Any) -> Any:
+    return real_aligned(m, name, term, top, most, bits, "truncate")
+
+
+def one_less(m: Any, values: Any, name: str) -> Any:
+    return real_balanced(m, values[:-1] if len(values) > 2 else values, name)
 
 
 def never_negative(self: Any, m: Any) -> None:
@@ -47,6 +51,14 @@ def even_alone(self: Any, m: Any) -> None:
 def of_any_sign(self: Any, m: Any) -> None:
     for term, aligned in zip(self.i.terms, self.o.aligned, strict=True):
         m.d.comb += aligned.eq(term.sig << term.places)
+
+
+def of_another_block(self: Any, m: Any) -> None:
+    m.d.comb += self.o.terms[0].exp.eq(self.i.scale_a[0].bexp + self.i.scale_a[0].bexp)
+
+
+def never_special(self: Any, m: Any) -> None:
+    m.d.comb += self.o.special.nan.eq(0)
 
 
 def starts_again(self: Any, m: Any) -> None:
@@ -104,14 +116,20 @@ def cut_one_more(m: Any, total: Any, places: Any, lost: Any) -> Any:
 
 # A mistake, the odd unit that it is tried with, and the claim that it breaks.
 MUTANTS: dict[str, Mutant] = {
-    "a term that is not compared": ("zeros-count", "maximum: window 0", on(general, "maximum", without_first)),
-    "zeros that do not count": ("zeros-count", "maximum: window 0", on(general, "maximum", zeros_left_out)),
+    "a term that is not compared": ("zeros-count", "maximum: window 0", on(general, "candidates", without_first)),
+    "zeros that do not count": ("zeros-count", "maximum: window 0", on(general, "candidates", zeros_left_out)),
     "floor for truncate": ("zeros-count", "term: aligned", on(general, "aligned", floored)),
     "a term that is not added": ("ieee-zero", "sum: window 0", on(general, "balanced", one_less)),
     "a zero that is never negative": ("ieee-zero", "sign of zero", elaborated(general.GeneralMultiply, never_negative)),
     "a half left out": ("even-odd-bare", "combine", elaborated(latewindow.CombineHalves, even_alone)),
     "a cut of another rule": ("late-window-total", "late: cut", on(latewindow, "cut", cut_one_more)),
-    "an addend with the sum's bits": ("late-window", "late", on(latewindow, "aligned", floored)),
+    "truncated for floor": ("late-window", "late: kept addend", on(latewindow, "aligned", truncated)),
+    "a scale that counts twice": (
+        "subgroups",
+        "subgroup: scaled",
+        elaborated(general.GeneralMultiply, of_another_block),
+    ),
+    "a NaN of a scale lost": ("subgroups", "subgroups: flags", elaborated(general.GeneralMultiply, never_special)),
     "a product without its sign": ("exact-zero", "lane: aligned", elaborated(exact.ExactAlign, of_any_sign)),
     "a sum that starts again": ("exact-zero", "sum", elaborated(exact.ExactTotal, starts_again)),
     "a start that is lost": ("exact-zero", "start: carried", elaborated(exact.ExactDecode, start_lost)),

@@ -39,8 +39,8 @@ def never_up(*arguments: Any) -> Any:
     return last, 0
 
 
-def floored(window: Any, sign: Any, shift: Any, drop: int, rule: Any) -> Any:
-    return real_shifted(window, sign, shift, drop, "floor")
+def floored(m: Any, name: str, window: Any, sign: Any, shift: Any, drop: int, rule: Any) -> Any:
+    return real_shifted(m, name, window, sign, shift, drop, "floor")
 
 
 def zeros_of_one_more(m: Any, value: Value) -> Any:

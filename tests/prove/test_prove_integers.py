@@ -8,6 +8,7 @@ from odd_units import unit
 from prove.integer_mutants import MUTANTS
 from prove.step_mutants import Patch
 
+from hwsim.prove.claims import FormClaim
 from hwsim.prove.methods import method_claims
 
 # One of each kind of datapath, of few bits: zeros that count, signs of zero, halves, a late window, an exact sum.
@@ -30,11 +31,9 @@ def test_every_step_is_the_models(name: str) -> None:
     assert len(found) >= 15
 
 
-@pytest.mark.parametrize(
-    "mutant", others_soaked(MUTANTS, ["zeros that do not count", "a half left out", "a sum that starts again"])
-)
+@pytest.mark.parametrize("mutant", others_soaked(MUTANTS, ["zeros that do not count", "a sum that starts again"]))
 def test_a_mistake_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     name, broken, mutate = MUTANTS[mutant]
     mutate(monkeypatch)
     claim = next(claim for claim in method_claims(unit(name), ()).claims() if claim.name == broken)
-    assert claim.decide(60).word != "proved"
+    assert claim.decide(60).word == ("undecided" if isinstance(claim, FormClaim) else "refuted")

@@ -24,9 +24,11 @@ from hwsim.rtl import (
     exact,
     fixed,
     general,
+    generalcuts,
     latewindow,
     multiply,
     normalize,
+    normalizing,
     pairwise,
     rounded,
     shifter,
@@ -110,7 +112,7 @@ INSIDE: dict[str, tuple[str | Unit, str, Any, str, str]] = {
     "zeros are not counted": (
         "exact-zero",
         "normalize.1",
-        normalize.CountZeros.compute,
+        normalizing.CountZeros.compute,
         "zeros.eq(shift)",
         "zeros.eq(shift ^ 1)",
     ),
@@ -118,7 +120,7 @@ INSIDE: dict[str, tuple[str | Unit, str, Any, str, str]] = {
     "a tree's exponents": (
         "zeros-count",
         "maximum.1",
-        general.GeneralExponents.compute,
+        generalcuts.GeneralExponents.compute,
         "left[place] for",
         "left[group[0]] for",
     ),
@@ -238,7 +240,7 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
         "self.i.max_exp[at % n.windows]",
         "self.i.max_exp[0]",
     ),
-    "zeros do not count": ("zeros-count", general._window_terms, 'n.rule.zero_terms == "count"', "False"),
+    "zeros do not count": ("zeros-count", general.window_terms, 'n.rule.zero_terms == "count"', "False"),
     "sign of a window's zero": ("ieee-zero-rd", general.GeneralMultiply._zero_sign, "Mux(every, 1,", "Mux(every, 0,"),
     "sums that cancel": (
         "subgroups-cancelled",
