@@ -13,22 +13,13 @@ from .numbers import WindowRanges
 from .step import DatapathStep, fields
 
 
-def below(first: Value, second: Value) -> Value:
-    """Whether first < second, in few levels of gates and without a chain of carries."""
-    if len(first) == 1:
-        return ~first & second
-    half = len(first) // 2
-    above = first[half:] == second[half:]
-    return below(first[half:], second[half:]) | (above & below(first[:half], second[:half]))
-
-
 def larger(m: Module, pair: Sequence[Value], name: str) -> Value:
     """The largest of one or two values, by one comparison."""
     if len(pair) == 1:
         return pair[0]
     first, second = pair
     result = Signal.like(first, name=name)
-    m.d.comb += result.eq(Mux(below(first, second), second, first))
+    m.d.comb += result.eq(Mux(first < second, second, first))
     return result
 
 

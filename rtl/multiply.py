@@ -14,15 +14,20 @@ from .sum import carry_save
 SMALL = 4  # bits of significands up to which rows of full adders are smaller than what synthesis makes of `*`
 
 
-def significand_product(a: Value, b: Value) -> Value:
+def significand_product(m: Module, a: Value, b: Value) -> Value:
     """a * b; of small numbers as rows of full adders, and one addition of the high bits."""
     if not 2 < max(len(a), len(b)) <= SMALL:
         return a * b
     bits = len(a) + len(b)
-    rows = [Cat(Const(0, at), a & bit.replicate(len(a)), Const(0, bits - at - len(a))) for at, bit in enumerate(b)]
-    total, carries = rows[:2]
-    for row in rows[2:]:
-        total, carries = carry_save(total, carries, row)
+    partial = [Signal(len(a), name=f"partial{at}") for at in range(len(b))]
+    m.d.comb += [to.eq(a & bit.replicate(len(a))) for to, bit in zip(partial, b, strict=True)]
+    rows = [Cat(Const(0, at), row, Const(0, bits - at - len(a))) for at, row in enumerate(partial)]
+    total, carries = rows[0], rows[1]
+    for at, row in enumerate(rows[2:]):
+        half, found, carried = (Signal(bits, name=f"{name}{at}") for name in ("half", "total", "carries"))
+        values = carry_save(total, carries, row, half)
+        m.d.comb += [half.eq(total ^ carries), found.eq(values[0]), carried.eq(values[1])]
+        total, carries = found, carried
     return (total + carries)[:bits]
 
 
@@ -53,7 +58,7 @@ class LaneProduct(wiring.Component):
             zero_a.eq(~a.sig.any()),
             zero_b.eq(~b.sig.any()),
             term.sign.eq(a.sign ^ b.sign),
-            term.sig.eq(significand_product(a.sig, b.sig)),
+            term.sig.eq(significand_product(m, a.sig, b.sig)),
             exp.eq(a.bexp + b.bexp + self.scale_exp if self.n.scales else a.bexp + b.bexp),
             # A zero product has exponent 0, below every other, so that it never sets the maximum.
             term.exp.eq(Mux(zero_a | zero_b, 0, exp)),

@@ -29,9 +29,8 @@ def balanced(m: Module, values: Sequence[Value], name: str) -> Value:
     return left[0]
 
 
-def carry_save(a: Value, b: Value, c: Value) -> tuple[Value, Value]:
-    """Two numbers whose sum is that of three, by a row of full adders, modulo 2^bits of them."""
-    half = a ^ b
+def carry_save(a: Value, b: Value, c: Value, half: Value) -> tuple[Value, Value]:
+    """Two numbers whose sum is that of three, by a row of full adders, modulo 2^bits of them. half: a ^ b."""
     return half ^ c, Cat(Const(0, 1), (a & b) | (half & c))[: len(a)]
 
 

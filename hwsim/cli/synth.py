@@ -19,7 +19,7 @@ from hwsim.cli.progress import Progress
 from hwsim.cli.rtl import need_yosys
 from hwsim.errors import InputError
 from hwsim.files import replaced
-from hwsim.spec import Pipeline, Unit, load_unit, pipeline
+from hwsim.spec import Pipeline, Specified, load_specified, pipeline
 
 if TYPE_CHECKING:
     from hwsim.rtl.synthesis import FlatModule
@@ -91,7 +91,7 @@ def synth(
     """
     flows = list(dict.fromkeys(flow or Flow))
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
-    built = [(unit, pipeline(unit, chosen, contexts)) for unit in map(load_unit, names)]
+    built = [(unit, pipeline(unit, chosen, contexts)) for unit in map(load_specified, names)]
     if datapath and contexts is not None:
         raise InputError("--contexts goes without --datapath, which has none")
     _demand(flows, [unit for unit, _ in built])
@@ -113,7 +113,7 @@ def synth(
             file.write(json.dumps({"conditions": CONDITIONS, "units": rows}, indent=1).encode())
 
 
-def _demand(flows: Sequence[Flow], units: Sequence[Unit]) -> None:
+def _demand(flows: Sequence[Flow], units: Sequence[Specified]) -> None:
     """Raise ToolMissing where a tool is, and NotImplementedYet for a unit that the RTL does not have."""
     need_yosys()
     from hwsim.rtl import supports
@@ -126,7 +126,7 @@ def _demand(flows: Sequence[Flow], units: Sequence[Unit]) -> None:
         require_cells()
 
 
-def _row(unit: Unit, pipe: Pipeline, datapath: bool, flows: Sequence[Flow], seconds: float) -> dict[str, Any]:
+def _row(unit: Specified, pipe: Pipeline, datapath: bool, flows: Sequence[Flow], seconds: float) -> dict[str, Any]:
     """The figures of a unit."""
     from hwsim.rtl.synthesis import ecp5, generic, mapped
 
@@ -136,7 +136,7 @@ def _row(unit: Unit, pipe: Pipeline, datapath: bool, flows: Sequence[Flow], seco
     return {"unit": unit.name, "datapath": datapath, "cuts": list(cuts), "contexts": pipe.contexts, **figures}
 
 
-def _design(unit: Unit, pipe: Pipeline, datapath: bool) -> tuple[FlatModule, Sequence[str]]:
+def _design(unit: Specified, pipe: Pipeline, datapath: bool) -> tuple[FlatModule, Sequence[str]]:
     """The module to synthesise, and the cuts in it."""
     from hwsim.rtl import top_name, verilog
     from hwsim.rtl.synthesis import TOP, FlatModule, datapath_verilog

@@ -26,7 +26,8 @@ WORDS = {
     "prove only", "quantizer change", "quantizer cuts", "quantizer rules",
     "qualify cuts", "qualify mutants", "rtl cuts",
     "study fmax",
-    "study grid", "study length", "study preset", "study scaling", "study scheduler", "study stages", "vectors formats",
+    "study grid", "study length", "study preset", "study scaling", "study scheduler", "study stages", "synth cuts",
+    "vectors formats",
     "vectors suite",
 }  # fmt: skip
 # Arguments that are written, and whose files are not read before.
@@ -34,11 +35,11 @@ WRITTEN = {
     "capture cases output", "check report", "converter output", "converter report", "cosim output", "dut-init output",
     "fuzz output",
     "gemm output", "prove case", "prove html", "prove report", "qualify report",
-    "quantizer output", "quantizer report", "rtl output",
+    "quantizer output", "quantizer report", "rtl output", "synth report",
 }  # fmt: skip
 PASSED_ON = {"verilator arguments"}
 # Read as `rtl unit` is: Yosys, as WebAssembly, does not start in the memory that fuzzing leaves a command.
-AS_ANOTHER = {"prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors", "fuzz again"}
+AS_ANOTHER = {"synth names", "prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors", "fuzz again"}
 
 # What opens a file to read it, as sources write it.
 OPENS = re.compile(
@@ -69,6 +70,7 @@ MODULES = {
     "hwsim/vectors/stored.py": "manifest set",
 }
 OWN = {  # no user's files
+    "rtl/synthesis/cells.py": "the cells, a file of a package, and what Yosys just wrote",
     "hwsim/prove/circuits.py": "what Yosys just wrote",
     "hwsim/prove/designs.py": "what Yosys just wrote",
     "hwsim/qualify/netlist.py": "what Yosys just wrote",
