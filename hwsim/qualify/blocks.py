@@ -9,7 +9,7 @@ from typing import Any
 from hwsim.prove.logic import Term, ask, both, constant, either, is_one, negated, width
 from hwsim.prove.relations import SPECIAL, StepCircuits, holds
 from hwsim.prove.symbolic import Integer
-from hwsim.rtl.numbers import FieldRange, WindowRanges
+from hwsim.rtl.numbers import WindowRanges
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Blocks:
         """Those that the circuits have: lanes with one term as what scales add. None where the solver does not find it
         in their products. known: of all operands. That all lanes make the same of theirs is a claim of `hwsim.prove`.
         """
-        fields = len(n.formats), sum(FieldRange.of(fmt).most for fmt in n.formats)
+        fields = len(n.multiplied), sum(shape.field.most for shape in n.multiplied)
         scales = [parts.decode.outputs[f"o__scale_exp__{lane}"] for lane in range(n.lanes if n.scales else 0)]
         lanes = {scale.id(): [lane for lane, one in enumerate(scales) if one == scale] for scale in scales}
         finite = [negated(is_one(parts.products.outputs[f"o__special__{flag}"])) for flag in SPECIAL]

@@ -9,7 +9,6 @@ from types import ModuleType
 import pytest
 from qualify.small_mutants import scaled
 
-from hwsim import rtl
 from hwsim.cases.batch import batches
 from hwsim.cases.bench import Bench
 from hwsim.cases.sensitive import SOLVERS
@@ -17,6 +16,7 @@ from hwsim.qualify.groups import groups
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.played import played
 from hwsim.qualify.steps import MutatedSteps
+from hwsim.rtl import align, multiply, normalize
 
 
 def alive(mutants: list[Mutant], *kinds: str) -> list[Mutant]:
@@ -60,16 +60,16 @@ def learned_from(step: str) -> list[Mutant]:
     """Comparisons of a tree, clamps of distances, significands of which one bit is set, and shifts to the right."""
     match step:
         case "maximum":
-            places = lines(rtl.align, "Mux(first < second, second, first)")
+            places = lines(align, "Mux(first < second, second, first)")
             return of(step, lambda mutant: mutant.place in places and mutant.port in ("A", "B"))
         case "distance":
-            places = lines(rtl.align, "distance[bits:].any()")
+            places = lines(align, "distance[bits:].any()")
             return of(step, lambda mutant: mutant.place in places and mutant.mode == "const0")
         case "multiply":
-            places = lines(rtl.multiply, "~a.sig.any()")
+            places = lines(multiply, "~a.sig.any()")
             return of(step, lambda mutant: mutant.place in places and mutant.mode == "const0")
         case _:
-            places = lines(rtl.normalize, "room < -(bits + 1)", "room < 0):", "right.eq(-room)")
+            places = lines(normalize, "room < -(bits + 1)", "room < 0):", "right.eq(-room)")
             return of(step, lambda mutant: mutant.place in places)
 
 
