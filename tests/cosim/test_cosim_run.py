@@ -176,7 +176,10 @@ def test_the_command_in_a_report_is_the_one_to_run_again(tmp_path: Path) -> None
         f"-o {tmp_path / 'out'} --waves"
     )
     (wave,) = [line for line in lines(report, first) if "waveform" in line]
-    assert wave == f"  seed {SEED}; waveform: {tmp_path / 'out' / 'tiny-icarus' / 'dump.vcd'}"
+    left = tmp_path / "out" / "tiny-icarus"
+    assert wave == (
+        f"  seed {SEED}; waveform: {left / 'dump.vcd'}; signals by stage, for GTKWave: {left / 'dump.gtkw'}"
+    )
     assert (tmp_path / "out" / "tiny-icarus" / "dump.vcd").stat().st_size > 1000
 
 
