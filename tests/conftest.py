@@ -29,6 +29,13 @@ hypothesis.settings.register_profile("hwsim", **TOLERANT, derandomize=True, data
 hypothesis.settings.register_profile("explore", **TOLERANT, max_examples=1000)
 hypothesis.settings.load_profile("hwsim")
 
+# Where CI is set pytest works out the whole difference of any two lists that are not equal, which takes minutes for
+# the long ones that mutants leave. That everything must be at hand there is remembered under another name, for workers.
+DEMANDED = "HWSIM_TESTS_DEMAND_ALL"
+for variable in ("CI", "BUILD_NUMBER"):
+    if os.environ.pop(variable, "") == "true":
+        os.environ[DEMANDED] = "1"
+
 ROOT = Path(__file__).parents[1]
 SILICON = ROOT.parent / "shared" / "silicon"
 
@@ -38,7 +45,7 @@ if not os.environ.get("HWSIM_SILICON") and SILICON.is_dir():
 
 def missing(reason: str) -> None:
     """Skip, saying why; in CI, fail."""
-    if os.environ.get("CI") == "true":
+    if os.environ.get(DEMANDED):
         pytest.fail(reason)
     pytest.skip(reason)
 
