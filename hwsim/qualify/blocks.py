@@ -13,7 +13,7 @@ from hwsim.rtl.numbers import WindowRanges
 
 
 @dataclass(frozen=True)
-class Block:
+class ScaleBlock:
     """Lanes whose scales are the same. base: what these add to exponents, which may be anything; one for all parts."""
 
     lanes: tuple[int, ...]
@@ -24,7 +24,7 @@ class Block:
 class Blocks:
     """All blocks of a beat; none without scales. fields: the least and the largest sum of both factors' exponents."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[ScaleBlock, ...]
     fields: tuple[int, int]
 
     @classmethod
@@ -42,7 +42,9 @@ class Blocks:
             if ask(either(holds(exp == 0), near), (*known, *finite)).word != "proved":
                 return cls((), fields)
         bases = [Integer.unsigned(constant("blocks: scale", width(scales[some[0]]))) for some in lanes.values()]
-        return cls(tuple(Block(tuple(some), base) for some, base in zip(lanes.values(), bases, strict=True)), fields)
+        return cls(
+            tuple(ScaleBlock(tuple(some), base) for some, base in zip(lanes.values(), bases, strict=True)), fields
+        )
 
     def near(self, exps: Sequence[Any]) -> list[Term]:
         """That each product other than zero is near to what its scales add. exps: of all lanes."""
