@@ -23,10 +23,11 @@ from .align import clamp
 from .decode import bare_decoder
 from .layouts import SPECIAL, result_layout, term_layout
 from .lost import shifted
-from .normalize import Normalize, ResultTarget, Round
+from .normalize import Normalize, Round
 from .numbers import FieldRange, PairRanges, signed_shape
 from .shifter import Shifter
 from .step import assign, connect, flat
+from .targets import ResultTarget
 from .zeros import leading_zeros
 
 # Bits below the last place of the longer operand: guard, round, and sticky, into which all others are jammed.

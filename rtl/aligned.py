@@ -14,11 +14,12 @@ from .align import Align, Distance, Maximum, Near, TreeMaximum
 from .decode import Decode
 from .latewindow import general_datapath
 from .multiply import Multiply
-from .normalize import Magnitude, ResultTarget, Round
+from .normalize import Magnitude, Round
 from .normalizing import normalizing
 from .numbers import WindowRanges
 from .step import Datapath, DatapathStep
-from .sum import Halves, Sum
+from .sum import HalfAdders, Sum
+from .targets import ResultTarget
 
 
 def lacks(rule: AlignedSum) -> Iterator[str]:
@@ -76,7 +77,7 @@ def _maximum(n: WindowRanges, cuts: Sequence[str]) -> list[DatapathStep]:
 
 def _sum(n: WindowRanges, cuts: Sequence[str]) -> list[DatapathStep]:
     sums, inside, halves = n.lanes + 1, 1, "sum.0" in cuts and n.lanes > 1
-    parts: list[DatapathStep] = [Halves(n)] if halves else []
+    parts: list[DatapathStep] = [HalfAdders(n)] if halves else []
     if halves:
         sums, inside = -(-sums // 3), 3
     for name, levels in _levels(n.unit, cuts, "sum"):

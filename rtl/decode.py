@@ -12,7 +12,7 @@ from hwsim.spec import Specified
 from hwsim.spec.keys import Number
 
 from .layouts import decoded_layout, factor_layout, operands_layout
-from .numbers import FactorShape, FieldRange, ProductRanges, Side, WindowRanges, as_float, signed_shape
+from .numbers import FactorShape, FactorSide, FieldRange, ProductRanges, WindowRanges, as_float, signed_shape
 from .step import DatapathStep, assign
 from .zeros import leading_zeros
 
@@ -257,7 +257,7 @@ class ModalDecode(wiring.Component):
     chosen: a bit for each choice but the last, at most one of which is set; none chooses the last.
     """
 
-    def __init__(self, unit: Specified, side: Side, shape: FactorShape):
+    def __init__(self, unit: Specified, side: FactorSide, shape: FactorShape):
         self.unit, self.choices, self.shape = unit, side.choices, shape
         code, chosen = In(side.container_bits), In(len(side.choices) - 1)
         super().__init__({"code": code, "chosen": chosen, "o": Out(factor_layout(shape))})
@@ -298,7 +298,7 @@ def decode_factors(m: Module, n: ProductRanges, i: PureInterface, o: PureInterfa
             m.d.comb += assign(getattr(o, name)[lane], decode.o)
 
 
-def _chosen(m: Module, name: str, side: Side, i: PureInterface) -> Signal | None:
+def _chosen(m: Module, name: str, side: FactorSide, i: PureInterface) -> Signal | None:
     """Which of a factor's formats the beat's mode chooses, for all lanes; None where there is one format."""
     if len(side.choices) == 1:
         return None

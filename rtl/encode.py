@@ -17,10 +17,11 @@ from hwsim.spec import NotImplementedYet
 from hwsim.spec.conversion import AnyRounding, Missing
 from hwsim.spec.keys import Overflow
 
-from .normalize import Encode, Normalize, SumTarget, last_place, with_sign
+from .normalize import Encode, Normalize, last_place, with_sign
 from .numbers import FieldRange, as_float
 from .step import DatapathStep
 from .stochastic import exponent_field, magnitude_of, magnitude_with_word
+from .targets import SumTarget
 
 # An even number, so that the last bit of a carrier's code is that of the power's: two powers of two below the least.
 BELOW = 2

@@ -17,12 +17,13 @@ from .decode import FixedDecode, FloatDecode, addend_code, decode_factors, scale
 from .fixed import RoundFixed
 from .layouts import SPECIAL, factor_layout, factors_layout
 from .multiply import LaneProduct
-from .normalize import Encode, Magnitude, ResultTarget, Round
+from .normalize import Encode, Magnitude, Round
 from .normalizing import normalizing
 from .numbers import FieldRange, ProductRanges, most_sig, signed_shape
 from .rounded import Each
 from .step import Datapath, DatapathStep, assign, connect, flat
 from .sum import balanced
+from .targets import ResultTarget
 from .tree import TreeSums, levels_before, neighbours
 
 # Groups of a sum without end are at most 2^40: at a billion a second, 18 minutes of nothing else.

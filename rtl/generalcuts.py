@@ -10,13 +10,13 @@ from amaranth.lib.data import ArrayLayout, StructLayout
 from .general import (
     GeneralAlign,
     GeneralMaximum,
-    GeneralRanges,
     GeneralSum,
     aligned_layout,
     exponents_left,
     maxima_layout,
     window_terms,
 )
+from .generalranges import GeneralRanges
 from .numbers import signed_shape
 from .shifter import Shifter
 from .step import DatapathStep

@@ -10,12 +10,14 @@ from amaranth.lib.wiring import PureInterface
 
 from hwsim.spec import Specified
 
-from .general import GeneralDecode, GeneralMultiply, GeneralRanges, sums_layout
+from .general import GeneralDecode, GeneralMultiply, sums_layout
 from .generalcuts import general_window
-from .normalize import Magnitude, ResultTarget, Round
+from .generalranges import GeneralRanges
+from .normalize import Magnitude, Round
 from .normalizing import normalizing
 from .numbers import FieldRange, signed_shape
 from .step import Datapath, DatapathStep, assign
+from .targets import ResultTarget
 from .windows import WindowTerm, aligned, aligned_bits, cut, leading_place, maximum
 
 

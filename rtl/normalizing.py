@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Const, Module, unsigned
 from amaranth.lib.data import StructLayout
 
-from .normalize import Normalize, SumTarget
+from .normalize import Normalize
 from .step import DatapathStep
+from .targets import SumTarget
 
 
 class CountZeros(Normalize):

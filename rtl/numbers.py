@@ -132,7 +132,7 @@ class PairRanges:
 
 
 @dataclass(frozen=True)
-class Side:
+class FactorSide:
     """One factor in every mode of a unit, the mode's number in order.
 
     codes: the formats in which it enters. formats: those in which it is multiplied.
@@ -165,7 +165,7 @@ class ProductRanges(PairRanges):
         self.lanes = unit.instruction.lanes
         modes = [mode.operands for mode in modes_of(unit)]
         self.a_side, self.b_side = (
-            Side(
+            FactorSide(
                 tuple(operands.factor(side) for operands in modes),
                 tuple(operands.multiplied[side == "b"] for operands in modes),
             )
@@ -175,7 +175,7 @@ class ProductRanges(PairRanges):
         super().__init__(a, b, self._scales(), unit.sum.product_limit)
 
     @property
-    def sides(self) -> dict[str, Side]:
+    def sides(self) -> dict[str, FactorSide]:
         """Both factors, by name."""
         return {"a": self.a_side, "b": self.b_side}
 

@@ -15,10 +15,11 @@ from .align import clamp
 from .decode import FloatDecode
 from .layouts import SPECIAL, factor_layout
 from .lost import shifted
-from .normalize import Magnitude, ResultTarget, Round
+from .normalize import Magnitude, Round
 from .normalizing import normalizing
 from .numbers import FieldRange, signed_shape
 from .step import Datapath, DatapathStep, assign, fields
+from .targets import ResultTarget
 from .zeros import leading_zeros
 
 BELOW = GUARDS

@@ -34,7 +34,7 @@ def carry_save(a: Value, b: Value, c: Value, half: Value) -> tuple[Value, Value]
     return half ^ c, Cat(Const(0, 1), (a & b) | (half & c))[: len(a)]
 
 
-class Words(NamedTuple):
+class TermWords(NamedTuple):
     """Terms as numbers to add: low bits, and bits that count negative terms and carries, by their weights.
 
     terms: how many terms they are of.
@@ -45,21 +45,21 @@ class Words(NamedTuple):
     carries: list[tuple[int, Value]]
     terms: int
 
-    def with_others(self, others: Words) -> Words:
+    def with_others(self, others: TermWords) -> TermWords:
         """These and others."""
-        return Words(*(ours + theirs for ours, theirs in zip(self, others, strict=True)))  # type: ignore[operator]
+        return TermWords(*(ours + theirs for ours, theirs in zip(self, others, strict=True)))  # type: ignore[operator]
 
 
-def words_of(terms: Sequence[Any]) -> Words:
+def words_of(terms: Sequence[Any]) -> TermWords:
     """Those of terms in the window."""
     lows = [term.ones[:-1] for term in terms]
     signs, carries = [(0, term.ones[-1]) for term in terms], [(0, term.carry) for term in terms]
-    return Words(lows, signs, carries, len(terms))
+    return TermWords(lows, signs, carries, len(terms))
 
 
-def words_of_halves(halves: Sequence[Any]) -> Words:
-    """Those that full adders make of three terms each, from what `Halves` has made of them."""
-    words = Words([], [], [], 3 * len(halves))
+def words_of_halves(halves: Sequence[Any]) -> TermWords:
+    """Those that full adders make of three terms each, from what `HalfAdders` has made of them."""
+    words = TermWords([], [], [], 3 * len(halves))
     for triple in halves:
         half, first, third = triple.half, triple.first, triple.third
         for to, place in ((words.low, "low"), (words.signs, "sign"), (words.carries, "carry")):
@@ -74,7 +74,7 @@ def counted(m: Module, bits: Sequence[tuple[int, Value]], name: str, *, inverted
     return balanced(m, [Cat(Const(0, weight), ~bit if inverted else bit) for weight, bit in bits], name)
 
 
-def all_terms(m: Module, words: Words, bits: int, truncated: bool) -> Value:
+def all_terms(m: Module, words: TermWords, bits: int, truncated: bool) -> Value:
     """The sum of all terms, small: the sign bits are counted, and the count is taken from the high part alone.
 
     A term is its `bits` low bits, plus its carry, less 2^bits if negative. Truncation carries where a term is negative,
@@ -88,7 +88,7 @@ def all_terms(m: Module, words: Words, bits: int, truncated: bool) -> Value:
     return Cat(low[:bits], low[bits:] - negatives).as_signed()
 
 
-def some_terms(m: Module, words: Words, bits: int, name: str) -> Value:
+def some_terms(m: Module, words: TermWords, bits: int, name: str) -> Value:
     """The sum of some terms, fast: carries, and in the high part signs, are one more number to add.
 
     Those that are not negative are counted, less all: nothing is subtracted after the sum.
@@ -102,7 +102,7 @@ def some_terms(m: Module, words: Words, bits: int, name: str) -> Value:
     return balanced(m, numbers, f"{name}_level") - (words.terms << bits)
 
 
-class Halves(DatapathStep):
+class HalfAdders(DatapathStep):
     """The first gate of every full adder of the first row that sums.
 
     Behind a register, synthesis takes a carry for what it is then, a multiplexer: three gates a full adder, and not
@@ -174,7 +174,7 @@ class Sum(DatapathStep):
             out = self.o.total if self.after == 1 else self.o.sums[at]
             m.d.comb += out.eq(total)
 
-    def _words(self, taken: slice) -> Words:
+    def _words(self, taken: slice) -> TermWords:
         """What is to be added: of some terms, or of some three of them, the last of which may be fewer."""
         terms = fields(self.i)
         if "halves" not in terms:

@@ -21,7 +21,7 @@ TRIES = 64  # of significands that all but cancel
 
 
 @dataclass(frozen=True)
-class LargerExponent:
+class ExponentStep:
     """An exponent of the palette, and what scales add to it. field: their sum, as hardware counts it."""
 
     exp: int
@@ -51,7 +51,7 @@ def comparisons(bench: Bench, more: bool = False) -> None:
         _beside_addends(bench, by_place)
 
 
-def _beside_addends(bench: Bench, by_place: dict[int, list[LargerExponent]]) -> None:
+def _beside_addends(bench: Bench, by_place: dict[int, list[ExponentStep]]) -> None:
     """An addend's exponent one above those of all products, or one below."""
     for place, steps in sorted(by_place.items()):
         for step, above in product(steps[:4], (True, False)):
@@ -69,7 +69,7 @@ def last_bit(bench: Bench, exp: int) -> Addend | None:
     return bench.addend(bench.rng.randrange(2), (1 << bits) | 1, exp - bits) if bits > 0 else None
 
 
-def _by_place(bench: Bench) -> dict[int, list[LargerExponent]]:
+def _by_place(bench: Bench) -> dict[int, list[ExponentStep]]:
     """Larger exponents by the bit that tells them from the next lower one, in an order that soon shows all bits above.
 
     Of a scaled unit those that a result can show.
@@ -83,19 +83,19 @@ def _by_place(bench: Bench) -> dict[int, list[LargerExponent]]:
         if usable:
             # Those at the upper end have others below them in the window.
             chosen = max(usable, key=lambda one: (min(one - exps[0], bench.window), bench.rng.random()))
-            step = LargerExponent(chosen, exp - chosen, field)
+            step = ExponentStep(chosen, exp - chosen, field)
             found[step.place].append(step)
     return {place: _each_bit(bench, some) for place, some in found.items()}
 
 
-def _each_bit(bench: Bench, steps: Sequence[LargerExponent]) -> list[LargerExponent]:
+def _each_bit(bench: Bench, steps: Sequence[ExponentStep]) -> list[ExponentStep]:
     """Steps in an order in which each bit of a field is soon seen set and cleared; some of many."""
 
-    def bits(step: LargerExponent) -> set[tuple[int, int]]:
+    def bits(step: ExponentStep) -> set[tuple[int, int]]:
         return {(place, step.field >> place & 1) for place in range(16)}
 
     left = bench.rng.sample(steps, len(steps))
-    found, seen = list[LargerExponent](), set[tuple[int, int]]()
+    found, seen = list[ExponentStep](), set[tuple[int, int]]()
     while left and len(found) <= TURNS:
         best = max(left, key=lambda step: len(bits(step) - seen))
         if not bits(best) - seen and seen:
@@ -107,7 +107,7 @@ def _each_bit(bench: Bench, steps: Sequence[LargerExponent]) -> list[LargerExpon
     return found
 
 
-def _all_but_cancels(bench: Bench, step: LargerExponent, lane: int) -> tuple[list[Product | Pair], Addend | None]:
+def _all_but_cancels(bench: Bench, step: ExponentStep, lane: int) -> tuple[list[Product | Pair], Addend | None]:
     """A row whose largest term is in a lane, next to others one below, and all but a few of its bits cancel.
 
     Far below is a term that loses its last bit where max_exp is larger: a product, or else an addend.

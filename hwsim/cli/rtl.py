@@ -21,7 +21,7 @@ from hwsim.spec import load_specified, pipeline
 MAX_PERIOD = 1_000_000  # ns
 
 
-class Reset(Enum):
+class ResetOption(Enum):
     """When a reset acts, and which level."""
 
     SYNC = "sync"
@@ -53,8 +53,9 @@ def rtl(
         bool, typer.Option("--modules", help="A module for each step, lanes as instances: to be read. The same bits.")
     ] = False,
     reset: Annotated[
-        Reset, typer.Option(help="With --modules: at the clock's edge or at once, active high (rst) or low (rst_n).")
-    ] = Reset.SYNC,
+        ResetOption,
+        typer.Option(help="With --modules: at the clock's edge or at once, active high (rst) or low (rst_n)."),
+    ] = ResetOption.SYNC,
     clock_enable: Annotated[
         bool, typer.Option("--clock-enable", help="With --modules: a port clk_en, without which registers stay.")
     ] = False,
@@ -89,7 +90,7 @@ def rtl(
     ready say. `hwsim cosim` plays the flat module, with --cuts, --contexts and --register-ready as here.
     """
     only_modules = {
-        "--reset": reset is not Reset.SYNC, "--clock-enable": clock_enable, "--package": with_package,
+        "--reset": reset is not ResetOption.SYNC, "--clock-enable": clock_enable, "--package": with_package,
         "--project": project,
     }  # fmt: skip
     if not by_modules and (alone := [option for option, is_given in only_modules.items() if is_given]):

@@ -22,7 +22,7 @@ from hwsim.files import replaced
 from hwsim.spec import Pipeline, Specified, load_specified, pipeline
 
 if TYPE_CHECKING:
-    from hwsim.rtl.synthesis import FlatModule
+    from hwsim.rtl.synthesis import Ecp5, FlatModule, Generic, Mapped
 
 SECONDS = 1800.0
 
@@ -128,12 +128,21 @@ def _demand(flows: Sequence[Flow], units: Sequence[Specified]) -> None:
 
 def _row(unit: Specified, pipe: Pipeline, datapath: bool, flows: Sequence[Flow], seconds: float) -> dict[str, Any]:
     """The figures of a unit."""
+    design, cuts = _design(unit, pipe, datapath)
+    figures = {each.value: asdict(_measured(each, design, seconds)) for each in flows}
+    return {"unit": unit.name, "datapath": datapath, "cuts": list(cuts), "contexts": pipe.contexts, **figures}
+
+
+def _measured(flow: Flow, design: FlatModule, seconds: float) -> Generic | Ecp5 | Mapped:
     from hwsim.rtl.synthesis import ecp5, generic, mapped
 
-    design, cuts = _design(unit, pipe, datapath)
-    made = {Flow.GATES: generic, Flow.ECP5: ecp5, Flow.CELLS: mapped}
-    figures = {each.value: asdict(made[each](design.text, design.top, seconds)) for each in flows}
-    return {"unit": unit.name, "datapath": datapath, "cuts": list(cuts), "contexts": pipe.contexts, **figures}
+    match flow:
+        case Flow.GATES:
+            return generic(design.text, design.top, seconds)
+        case Flow.ECP5:
+            return ecp5(design.text, design.top, seconds)
+        case Flow.CELLS:
+            return mapped(design.text, design.top, seconds)
 
 
 def _design(unit: Specified, pipe: Pipeline, datapath: bool) -> tuple[FlatModule, Sequence[str]]:

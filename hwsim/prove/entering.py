@@ -13,12 +13,13 @@ from hwsim.prove.logic import Term, constant, substituted, value
 from hwsim.prove.relations import each, holds
 from hwsim.prove.symbolic import Integer, as_integer
 from hwsim.rtl.accumulate import Accumulation, EnteringCode
+from hwsim.spec import Unit
 from hwsim.spec.keys import Number
 
 
-def entering_claim(what: Accumulation) -> LateClaim | None:
+def entering_claim(unit: Unit, what: Accumulation) -> LateClaim | None:
     """That what is kept of an addend is the model's. None for a unit without an addend."""
-    unit, fmt = what.unit, what.unit.operands.addend
+    fmt = unit.operands.addend
     if fmt is None:
         return None
     port = constant("entering.c", fmt.container_bits)

@@ -26,7 +26,8 @@ from hwsim.prove.logic import Kind, Term, both, constant, either, implies, is_on
 from hwsim.prove.maxima import children_first
 from hwsim.prove.relations import each, exactly, holds
 from hwsim.prove.symbolic import Integer, as_integer, bits_for
-from hwsim.prove.windows import WindowsClaims, WindowSum, most_in_window
+from hwsim.prove.windows import WindowsClaims
+from hwsim.prove.windowsteps import SumBounds, most_in_window
 from hwsim.rtl.datapath import datapath
 from hwsim.rtl.latewindow import LateSum
 from hwsim.spec import LateInWindow
@@ -48,12 +49,12 @@ class LateWindowClaims(WindowsClaims):
         return self._step.rule
 
     @property
-    def _before_round(self) -> WindowSum:
+    def _before_round(self) -> SumBounds:
         """What is rounded: the sum of both, cut or not."""
         after, rule = self._step.after, self._rule
         whole = self._most_of_sum + self._most_of_addend
         most = whole if rule.total_bits is None else (1 << after.bits - 1) - 1
-        return WindowSum(most, after.fraction_bits, after.max_exp)
+        return SumBounds(most, after.fraction_bits, after.max_exp)
 
     @property
     def _most_of_sum(self) -> int:

@@ -76,7 +76,7 @@ class UnitClaims:
         """In the order of the datapath, then control, then the file."""
         yield from self.datapath.claims()
         if self.after is not None:
-            if (enters := entering_claim(self.after.what)) is not None:
+            if (enters := entering_claim(self.unit, self.after.what)) is not None:
                 yield enters
             yield from self.after.claims()
         yield from self.control

@@ -33,7 +33,7 @@ from hwsim.prove.maxima import children_first
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.symbolic import Integer, Truth, as_integer, bits_for, ite
 from hwsim.prove.windows import WindowsClaims
-from hwsim.rtl.general import PRODUCT
+from hwsim.rtl.generalranges import PRODUCT
 
 FIELDS = ("sign", "bexp", "sig", "nan", "inf")
 ADDED = (Kind.BV_ADD, Kind.BV_SIGN_EXTEND, Kind.BV_ZERO_EXTEND, Kind.BV_EXTRACT, Kind.BV_CONCAT)
@@ -270,7 +270,7 @@ class SubgroupClaims(WindowsClaims):
         minus = both(*(self._sign(lane) for lane in self._lanes_of(0)))
         finite = both(negated(nan), negated(infinite))
         known = [self._is_decoded(ports, f"i__{side}__{lane}", fmt)
-                 for side, fmt in zip(SIDES, n.multiplied, strict=True) for lane in self._lanes_of(0)]  # fmt: skip
+                 for side, fmt in zip(SIDES, n.formats, strict=True) for lane in self._lanes_of(0)]  # fmt: skip
         known += [
             self._is_decoded(ports, f"i__scale_{side}__0", fmt)
             for side, fmt in zip(SIDES, n.scale_formats, strict=True)

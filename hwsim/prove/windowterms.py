@@ -21,7 +21,7 @@ from hwsim.prove.factors import FactorClaims
 from hwsim.prove.logic import Term, both, implies, is_one, negated, same, true, value, width
 from hwsim.prove.relations import WindowsCircuits, each, exactly, holds
 from hwsim.prove.symbolic import Integer
-from hwsim.rtl.general import GeneralRanges
+from hwsim.rtl.generalranges import GeneralRanges
 from hwsim.spec import Unit
 
 

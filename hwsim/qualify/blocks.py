@@ -13,7 +13,7 @@ from hwsim.rtl.numbers import WindowRanges
 
 
 @dataclass(frozen=True)
-class ScaleBlock:
+class ScaledLanes:
     """Lanes whose scales are the same. base: what these add to exponents, which may be anything; one for all parts."""
 
     lanes: tuple[int, ...]
@@ -24,7 +24,7 @@ class ScaleBlock:
 class Blocks:
     """All blocks of a beat; none without scales. fields: the least and the largest sum of both factors' exponents."""
 
-    blocks: tuple[ScaleBlock, ...]
+    blocks: tuple[ScaledLanes, ...]
     fields: tuple[int, int]
 
     @classmethod
@@ -43,7 +43,7 @@ class Blocks:
                 return cls((), fields)
         bases = [Integer.unsigned(constant("blocks: scale", width(scales[some[0]]))) for some in lanes.values()]
         return cls(
-            tuple(ScaleBlock(tuple(some), base) for some, base in zip(lanes.values(), bases, strict=True)), fields
+            tuple(ScaledLanes(tuple(some), base) for some, base in zip(lanes.values(), bases, strict=True)), fields
         )
 
     def near(self, exps: Sequence[Any]) -> list[Term]:

@@ -87,7 +87,7 @@ class RtlModule:
     hints: dict[str, Bits] = field(default_factory=dict)
     order: dict[str, int] = field(default_factory=dict)
 
-    def whole(self, wire: str) -> Bits:
+    def whole(self, wire: str) -> tuple[WireBit, ...]:
         """All bits of a wire."""
         return tuple(WireBit(wire, at) for at in range(self.widths[wire]))
 

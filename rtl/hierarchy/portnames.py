@@ -63,6 +63,6 @@ def _join(module: RtlModule, called: str, instance: Instance, outer: RtlModule) 
         joined = instance.outputs[name] = f"${called}${name}"
         outer.widths[joined] = len(bits)
         old = [bit for part in parts for bit in outer.whole(instance.outputs[part])]
-        substitute(outer, dict(zip(old, outer.whole(joined), strict=True)))  # type: ignore[arg-type]
+        substitute(outer, dict(zip(old, outer.whole(joined), strict=True)))
         for part in parts:
             del module.directions[part], module.outputs[part], instance.outputs[part], numbered[part]

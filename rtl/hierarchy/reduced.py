@@ -108,7 +108,7 @@ def _idle_outputs(module: RtlModule, design: Hierarchy) -> dict[WireBit, Bit]:
             known = tuple(bit for bit in sources if bit is not None)
             if len(known) < len(sources) or not (_is_constant(known) or whole_wire(inner, driver)):
                 continue
-            found |= dict(zip(module.whole(instance.outputs[port]), known, strict=True))
+            found |= {WireBit(instance.outputs[port], at): bit for at, bit in enumerate(known)}
             del inner.outputs[port], inner.directions[port], instance.outputs[port]
     return found
 

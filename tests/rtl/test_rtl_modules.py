@@ -88,9 +88,8 @@ def test_few_nets_of_any_family_have_no_name_in_the_source(name: str) -> None:
 
 def test_an_expression_that_is_read_twice_and_has_no_name_is_counted() -> None:
     class Unnamed(Component):
-        a: In(8)
-        b: In(8)
-        o: Out(16)
+        def __init__(self) -> None:
+            super().__init__({"a": In(8), "b": In(8), "o": Out(16)})
 
         def elaborate(self, platform: object) -> Module:
             m = Module()
@@ -99,7 +98,7 @@ def test_an_expression_that_is_read_twice_and_has_no_name_is_counted() -> None:
             return m
 
     made = modules(Unnamed(), "top")
-    assert made.made_up == ("top.o_sum",) and made.nets == 4
+    assert made.made_up == ("top.sum",) and made.nets == 4
 
 
 def test_statements_that_differ_in_indices_alone_become_a_loop() -> None:
