@@ -120,8 +120,8 @@ class Qualifier:
         if count is not None and count < len(self.all):
             places = Stream(self.seed, self.unit.name, "qualify").sample(range(len(self.all)), count)
             chosen = [self.all[place] for place in sorted(places)]
-        fates: dict[Mutant, MutantRow] = {}
-        left = chosen
+        fates = {mutant: MutantRow(mutant, "equivalent") for mutant in chosen if self.netlists.absorbed(mutant)}
+        left = [mutant for mutant in chosen if mutant not in fates]
         for suite in ("smoke", "standard"):
             left = self._played(suite, left, fates)
         self._proved(left, fates)

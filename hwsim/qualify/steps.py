@@ -144,16 +144,7 @@ class MutatedSteps:
             found = ask(right, (relation.always,), seconds, show)
             if found.word != "proved":
                 return found
-        if name == "products":
-            numbers = self._relations.same_numbers(pairs)
-        else:
-            numbers = both(*(same(*pair) for port, pair in pairs.items() if "special" not in port))
-        if name == "promote.decode":
-            numbers = either(numbers, self._adder_relations.zero_below(pairs))
-        if name == "maximum":
-            raised = self._relations.same_maximum(changed.outputs, plain.outputs)
-            others = [same(*pair) for port, pair in pairs.items() if "special" not in port and "max_exp" not in port]
-            numbers = either(numbers, self._relations.nothing_to_add(changed.outputs), both(raised, *others))
+        numbers = self._same_numbers(name, pairs, changed)
         if silent:
             said = both(*(same(*pair) for pair in flags), negated(both(*(negated(is_one(one)) for one, _ in flags))))
             numbers = either(numbers, said)
@@ -174,6 +165,21 @@ class MutatedSteps:
         none = [negated(is_one(others[f"o__special__{flag}"])) for flag in SPECIAL]
         none += [negated(is_one(changed)) for _, changed in flags]
         return both(same(carried, nan), *none, *(same(*pair) for port, pair in pairs.items() if "special" not in port))
+
+    def _same_numbers(self, part: str, pairs: Mapping[str, tuple[Term, Term]], changed: Circuit) -> Term:
+        """That what a part makes of numbers is the same, as far as what follows can tell. pairs: of its outputs."""
+        if part == "products":
+            return self._relations.same_numbers(pairs)
+        numbers = {port: same(*pair) for port, pair in pairs.items() if "special" not in port}
+        if part == "promote.decode":
+            return either(both(*numbers.values()), self._adder_relations.zero_below(pairs))
+        if part == "maximum":
+            plain = {port: term for port, (term, _) in pairs.items()}
+            raised = self._relations.same_maximum(changed.outputs, plain)
+            others = [term for port, term in numbers.items() if "max_exp" not in port]
+            nothing = self._relations.nothing_to_add(changed.outputs)
+            return either(both(*numbers.values()), nothing, both(raised, *others))
+        return both(*numbers.values())
 
     def equal_whole(self, mutant: Mutant, seconds: float) -> Decided:
         """Whether all steps of a mutant's circuit, one after another, give the code that they gave.

@@ -56,3 +56,16 @@ SCALED = {
 def scaled() -> UnitNetlists:
     """Of a small unit with scales."""
     return UnitNetlists(small(**SCALED), (), 1)
+
+
+def promoted(bits: int) -> Unit:
+    """Partial sums of 14 bits, promoted to binary32."""
+    return small(
+        **PROMOTED
+        | {
+            "operands": {"a": "e4m3", "b": "e4m3", "addend": "f32"},
+            "sum": {"method": "aligned", "fraction_bits": bits, "lost": "truncate"},
+            "result": {"format": "e8m13", "rounding": "rz"},
+            "promotion": {"interval": 8, "format": "f32", "operation": "add", "rounding": "rne"},
+        }
+    )

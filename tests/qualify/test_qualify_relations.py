@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
+from functools import cache
 
 import pytest
-from qualify.small_mutants import SCALED, netlists, scaled, small
+from qualify.small_mutants import SCALED, netlists, promoted, scaled, small
 
 from hwsim.cases.bench import Bench
 from hwsim.cases.case import beats
 from hwsim.cases.sensitive import SOLVERS
 from hwsim.prove.circuits import circuits, connected
-from hwsim.prove.logic import Term, all_substituted, both, implies, is_one, negated, possible, value, width
+from hwsim.prove.logic import (
+    Kind,
+    Term,
+    all_substituted,
+    ask,
+    both,
+    implies,
+    is_one,
+    negated,
+    op,
+    possible,
+    same,
+    value,
+    width,
+)
+from hwsim.qualify.adder_relations import AdderRelations
 from hwsim.qualify.blocks import Blocks
 from hwsim.qualify.leaks import Leaks
 from hwsim.qualify.relations import PARTS
 from hwsim.qualify.steps import MutatedSteps
-from hwsim.rtl.datapath import datapath
+from hwsim.qualify.unsaid import nan_handed_on
+from hwsim.rtl.datapath import datapath, promotion
 from hwsim.spec import Unit
 
 F32 = {"format": "f32", "rounding": "rz"}
@@ -72,10 +90,20 @@ HALVES = {
 }
 
 
+@cache
+def scaled_leaks() -> Leaks:
+    return leaks_of(small(**SCALED))
+
+
+@cache
+def promoted_leaks() -> Leaks:
+    return leaks_of(promoted(13))
+
+
 def test_lanes_that_share_scales_are_a_block():
-    blocks = leaks_of(small(**SCALED)).blocks
+    blocks = scaled_leaks().blocks
     assert ([block.lanes for block in blocks.blocks], blocks.fields) == ([(0, 1, 2, 3)], (2, 30))
-    assert leaks_of(small()).blocks.blocks == ()
+    assert promoted_leaks().blocks.blocks == ()
 
 
 def test_a_product_that_is_not_near_to_its_scales_makes_no_block():
@@ -89,12 +117,49 @@ def test_a_product_that_is_not_near_to_its_scales_makes_no_block():
 
 def test_an_addend_that_is_alone_has_a_leading_one():
     unit = small(operands={"a": "e2m1", "b": "e2m1", "addend": "f32"}, result=F32)
-    alone = leaks_of(unit)
-    assert alone._least_alone == 1 << alone.n.fraction_bits
-    any_bits = leaks_of(unit)
+    leaks = leaks_of(unit)
+    any_bits = copy(leaks)
     any_bits.__dict__["_addend_facts"] = []
+    assert leaks._least_alone == 1 << leaks.n.fraction_bits
     assert any_bits._least_alone == 0
 
 
 def test_max_exp_below_all_exponents_is_that_of_nothing():
-    assert leaks_of(small(**SCALED))._nothing_is_nothing
+    assert scaled_leaks()._nothing_is_nothing
+
+
+def test_a_partial_sum_of_nan_is_handed_on_where_its_code_comes_out():
+    leaks = promoted_leaks()
+    assert nan_handed_on(leaks) is not None
+    last = leaks.parts.round
+    code = last.outputs["o__code"]
+    other = replace(last, outputs=last.outputs | {"o__code": op(Kind.BV_NOT, code)})
+    changed = copy(leaks)
+    changed.parts = replace(leaks.parts, round=other)
+    assert nan_handed_on(changed) is None
+
+
+def test_an_addend_of_zero_may_have_any_sign_and_no_other_may():
+    leaks = promoted_leaks()
+    outputs = leaks.parts.products.outputs
+    turned = outputs | {"o__addend__sign": op(Kind.BV_NOT, outputs["o__addend__sign"])}
+    alike = leaks._signs_of_zero(
+        {port: (term, turned[port]) for port, term in outputs.items() if "special" not in port}
+    )
+    zero = same(outputs["o__addend__sig"], value(0, width(outputs["o__addend__sig"])))
+    assert leaks._zeros_vanish
+    assert ask(alike, [zero]).word == "proved"
+    assert ask(alike, [negated(zero)]).word == "refuted"
+
+
+def test_a_partial_sum_of_zero_may_have_an_exponent_below_all_others_and_no_other_may():
+    unit = promoted(13)
+    assert unit.promotion is not None
+    steps = circuits({step.name: step for step in promotion(unit, ()).steps})
+    relations = AdderRelations(unit, unit.promotion, (), steps)
+    outputs = relations.decode.outputs
+    lower = outputs | {"o__partial__bexp": value(0, width(outputs["o__partial__bexp"]))}
+    alike = relations.zero_below({port: (term, lower[port]) for port, term in outputs.items()})
+    zero = same(outputs["o__partial__sig"], value(0, width(outputs["o__partial__sig"])))
+    assert ask(alike, [zero]).word == "proved"
+    assert ask(alike, [negated(zero)]).word == "refuted"

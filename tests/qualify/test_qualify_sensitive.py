@@ -1,85 +1,67 @@
-"""What kinds of sensitive cases are for: mutants that they were learned from, each of which they kill."""
+"""What kinds of sensitive cases are for: each kills mutants that no other of them does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
+from functools import cache
 
 import pytest
-from qualify.small_mutants import scaled
+from qualify.small_mutants import netlists, scaled
 
 from hwsim.cases.batch import batches
 from hwsim.cases.bench import Bench
+from hwsim.cases.case import Case
 from hwsim.cases.sensitive import SOLVERS
+from hwsim.qualify.datapaths import UnitNetlists
 from hwsim.qualify.groups import groups
-from hwsim.qualify.mutants import Mutant
+from hwsim.qualify.machine import MutantMachine
 from hwsim.qualify.played import played
-from hwsim.qualify.steps import MutatedSteps
-from hwsim.rtl import align, multiply, normalize
+
+EVERY = 3  # of so many mutants one
 
 
-def alive(mutants: list[Mutant], *kinds: str) -> list[Mutant]:
-    """The mutants that cases of some kinds leave alive."""
-    netlists = scaled()
-    bench = Bench(netlists.unit, 1)
-    for kind in kinds:
+@cache
+def nets(promoted: bool) -> UnitNetlists:
+    return netlists(True) if promoted else scaled()
+
+
+@cache
+def cases(promoted: bool) -> dict[str, list[Case]]:
+    """By kind."""
+    bench, found = Bench(nets(promoted).unit, 1), {}
+    for kind, solve in SOLVERS.items():
+        before = len(bench.cases)
         bench.start("sensitive", kind)
-        SOLVERS[kind](bench)
-    made = groups(netlists.unit, batches(netlists.unit, bench.cases, 64))
-    killer = played(netlists.machine(mutants), made, lambda count: None)
-    return [mutant for mutant, case in zip(mutants, killer.tolist(), strict=True) if case < 0]
+        solve(bench)
+        found[kind] = bench.cases[before:]
+    return found
 
 
-def of(step: str, wanted: Callable[[Mutant], bool]) -> list[Mutant]:
-    return [mutant for mutant in scaled().mutants() if mutant.step == step and wanted(mutant)]
+@cache
+def machine(promoted: bool, step: str) -> MutantMachine:
+    """Some mutants of a step."""
+    circuits = nets(promoted)
+    return circuits.machine([mutant for mutant in circuits.mutants() if mutant.step == step][::EVERY])
 
 
-def real(mutants: list[Mutant]) -> list[str]:
-    """Those of them that change something."""
-    steps = MutatedSteps(scaled().unit, scaled().steps, mutants)
-    return [mutant.name for mutant in mutants if steps.equal(mutant, 20).word != "proved"]
+def killed(promoted: bool, step: str, without: tuple[str, ...] = ()) -> int:
+    """How many mutants of a step cases kill, of all kinds but some."""
+    unit = nets(promoted).unit
+    chosen = [case for kind, some in cases(promoted).items() if kind not in without for case in some]
+    made = groups(unit, batches(unit, chosen, 64))
+    return int((played(machine(promoted, step), made, lambda count: None) >= 0).sum())
 
 
-KINDS = {
-    "maximum": ("comparisons", "more comparisons"),
-    "distance": ("comparisons", "below", "far addends"),
-    "multiply": ("small factors",),
-    "normalize": ("sparse totals", "small totals", "more small totals"),
-}
-
-
-def lines(module: ModuleType, *texts: str) -> set[str]:
-    """Places of a module's lines that have some texts in them, as mutants name them."""
-    file = Path(str(module.__file__))
-    every = enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
-    return {f"{file.name}:{number}" for number, line in every if any(text in line for text in texts)}
-
-
-def learned_from(step: str) -> list[Mutant]:
-    """Comparisons of a tree, clamps of distances, significands of which one bit is set, and shifts to the right."""
-    match step:
-        case "maximum":
-            places = lines(align, "Mux(first < second, second, first)")
-            return of(step, lambda mutant: mutant.place in places and mutant.port in ("A", "B"))
-        case "distance":
-            places = lines(align, "distance[bits:].any()")
-            return of(step, lambda mutant: mutant.place in places and mutant.mode == "const0")
-        case "multiply":
-            places = lines(multiply, "~a.sig.any()")
-            return of(step, lambda mutant: mutant.place in places and mutant.mode == "const0")
-        case _:
-            places = lines(normalize, "room < -(bits + 1)", "room < 0):", "right.eq(-room)")
-            return of(step, lambda mutant: mutant.place in places)
-
-
-# At most so many of them are left to other cases.
-LEFT = {"maximum": 0, "distance": 6, "multiply": 13, "normalize": 1}
-
-
-@pytest.mark.parametrize("step", KINDS)
-def test_cases_kill_what_they_were_learned_from(step):
-    mutants = learned_from(step)
-    assert len(mutants) > 30
-    left = real(alive(mutants, *KINDS[step]))
-    assert len(left) <= LEFT[step], left
+@pytest.mark.parametrize(
+    ("promoted", "step", "kinds", "least"),
+    [
+        (False, "maximum", ("comparisons", "more comparisons"), 15),
+        (False, "multiply", ("small factors",), 1),
+        (False, "distance", ("far addends",), 3),
+        (False, "distance", ("below",), 3),
+        (False, "normalize", ("small totals", "more small totals"), 10),
+        pytest.param(False, "decode", ("ends of scales",), 3, marks=pytest.mark.soak),
+        pytest.param(True, "promote.align", ("far registers",), 1, marks=pytest.mark.soak),
+    ],
+)
+def test_each_kind_kills_what_no_other_does(promoted, step, kinds, least):
+    assert killed(promoted, step) - killed(promoted, step, kinds) >= least
