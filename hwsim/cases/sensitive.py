@@ -170,6 +170,17 @@ def small_totals(bench: Bench, more: bool = False) -> None:
             size = 1 << place | (bench.rng.randrange(1 << place) | 1 if place else 0)
             solution = bench.either(-size if bench.rng.random() < 0.5 else size, [top])
             bench.add_solution(f"sensitive/small-total-{top}-{place}{'-more' * more}", solution)
+    for top in far[4:] if more else far[:4]:
+        _alone(bench, f"sensitive/nothing-{top}", top)
+
+
+def _alone(bench: Bench, name: str, top: int) -> None:
+    """A negative product of an exponent, beside products of zero: what is so small that nothing is left is -0."""
+    for exp in bench.palette.exps:
+        products = bench.palette.of(1, exp)
+        if products and bench.can_shift(top - exp):
+            bench.add(name, (bench.filling(products[:1], shift=top - exp, exact=True),))
+            return
 
 
 def _powers_below(far: range) -> list[int]:
