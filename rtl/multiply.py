@@ -16,7 +16,7 @@ SMALL = 4  # bits of significands up to which rows of full adders are smaller th
 
 def significand_product(m: Module, a: Value, b: Value) -> Value:
     """a * b; of small numbers as rows of full adders, and one addition of the high bits."""
-    if not 2 < max(len(a), len(b)) <= SMALL:
+    if not 2 < max(len(a), len(b)) <= SMALL or min(len(a), len(b)) < 2:
         return a * b
     bits = len(a) + len(b)
     partial = [Signal(len(a), name=f"partial{at}") for at in range(len(b))]
