@@ -33,13 +33,11 @@ def converted(conversion: Conversion, codes: Codes, words: Codes | None = None) 
     return codes_drawn(c.target, values, rounding, Overflow(c.overflow), Missing(c.substitute)).astype(np.int64)
 
 
-def converter_design(
-    conversion: Conversion, cuts: Sequence[str] | None = None, *, by_modules: bool = False
-) -> StreamDesign:
+def converter_design(conversion: Conversion, cuts: Sequence[str] | None = None) -> StreamDesign:
     """The RTL of a converter. Raises NotImplementedYet for formats that the RTL does not have."""
     supports_conversion(conversion)
     with AMARANTH:
-        return stream_design(Converter(conversion, cuts), by_modules=by_modules)
+        return stream_design(Converter(conversion, cuts))
 
 
 def converter_suites(conversion: Conversion, seed: int, random: int = RANDOM) -> Iterator[StreamSuite]:

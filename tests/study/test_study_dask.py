@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -20,8 +19,7 @@ from hwsim.study.runners.distributed import OtherCode, on_dask
 from hwsim.study.runners.local import WorkersLost, local
 from hwsim.study.task import CODE, Task, tasks
 
-if importlib.util.find_spec("distributed") is None:
-    pytest.skip("Dask is the extra `distributed`", allow_module_level=True)
+distributed: Any = pytest.importorskip("distributed", reason="Dask is the extra `distributed`")
 
 STUDY = {
     "study": "small", "units": ["hopper-wgmma-e4m3-f32", "mxfp4-e2m1-f32"], "data": ["normal", "outliers"],
@@ -55,8 +53,6 @@ def rows_of(runner: Callable[..., None], given: list[Task], each: Callable[[], N
 
 
 def pids(address: str) -> list[int]:
-    import distributed
-
     with distributed.Client(address, set_as_default=False) as client:
         return list(client.run(os.getpid).values())
 
