@@ -29,7 +29,7 @@ from hwsim.rtl.synthesis import (
     require,
     stage_cuts,
 )
-from hwsim.spec import Unit, load_unit, pipeline
+from hwsim.spec import Specified, load_specified, pipeline
 
 # Measured with the same tools and commands.
 PEERS = (
@@ -39,7 +39,7 @@ PEERS = (
 )
 
 
-def row(unit: Unit, cuts: tuple[str, ...], flow: str, seconds: float) -> list[str]:
+def row(unit: Specified, cuts: tuple[str, ...], flow: str, seconds: float) -> list[str]:
     """One line of the table."""
     text = datapath_verilog(unit, cuts)
     cells = [unit.name, f"{len(cuts)}: {' '.join(cuts)}", "", "", "", "", ""]
@@ -69,7 +69,7 @@ def main() -> int:
     table = Table("design", "cuts", "gates", "FF", "depth", "ECP5 COMB", "Fmax, MHz")
     failed = False
     for name in arguments.units:
-        unit = load_unit(name)
+        unit = load_specified(name)
         for stages in arguments.stages or ["4"] + ["10"] * (not arguments.cuts):
             cuts = pipeline(unit, arguments.cuts.split(",")).cuts if arguments.cuts else stage_cuts(unit, stages)
             try:

@@ -8,12 +8,14 @@ from .datapath import datapath, promotion
 from .dequantizer import BlockDequantizer, supports_dequantizer
 from .dot_unit import DotUnit, beat_layout, result_port_layout
 from .format_bench import FormatBench, decode_fields, port_names, product_fields
+from .hierarchy import Style
+from .project import Project, timing
 from .quantizer import BlockQuantizer, supports_quantizer
 from .stochastic import StochasticConvert, StochasticRound, Threefry
 from .streamed import StreamedDatapath
 from .streamverilog import stream_verilog
 from .support import supports
-from .verilog import convert, cost, field_table, modular_verilog, module_name, top_name, verilog
+from .verilog import convert, cost, field_table, modular_verilog, module_name, top_name, typed, unit_package, verilog
 
 __all__ = [
     "BlockDequantizer",
@@ -21,9 +23,11 @@ __all__ = [
     "Converter",
     "DotUnit",
     "FormatBench",
+    "Project",
     "StochasticConvert",
     "StochasticRound",
     "StreamedDatapath",
+    "Style",
     "Threefry",
     "beat_layout",
     "convert",
@@ -42,6 +46,9 @@ __all__ = [
     "supports_conversion",
     "supports_dequantizer",
     "supports_quantizer",
+    "timing",
     "top_name",
+    "typed",
+    "unit_package",
     "verilog",
 ]

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import assert_never
+from collections.abc import Callable, Sequence
+from typing import Any, assert_never
 
 from amaranth.hdl import Module, Value, unsigned
+from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
-from amaranth.lib.wiring import PureInterface
+from amaranth.lib.wiring import In, Out, PureInterface
 
 from hwsim.formats import FloatFormat, Format
-from hwsim.spec import LateAdd, LateInWindow, Unit
+from hwsim.spec import LateAdd, LateInWindow, Specified
 from hwsim.spec.keys import Number
 from hwsim.spec.parts import Promotion
 
 from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
 from .decode import FloatDecode, addend_code, bare_decoder, decoder
 from .multiply import LaneProduct
-from .normalize import Magnitude, Normalize, Round
-from .numbers import PairRanges
+from .normalize import Magnitude, Round
+from .normalizing import normalizing
+from .numbers import FactorShape, PairRanges
 from .step import Datapath, DatapathStep, assign
 
 
@@ -30,7 +32,7 @@ class Accumulation:
     flush: whether subnormal addends and results count as zero. groups: between additions.
     """
 
-    def __init__(self, unit: Unit, rule: Promotion | LateAdd):
+    def __init__(self, unit: Specified, rule: Promotion | LateAdd):
         self.unit = unit
         self.name = "promote" if isinstance(rule, Promotion) else "late"
         self.format, self.rounding = rule.format, rule.rounding
@@ -44,6 +46,11 @@ class Accumulation:
         self.scales: tuple[Format, ...] = ()
         if scale is not None and scale.at == "promotion":
             self.scales = scale.a.format, scale.b.format
+
+    @property
+    def part(self) -> str:
+        """The name of its adder in the unit."""
+        return "promotion" if self.name == "promote" else self.name
 
     @property
     def groups(self) -> int:
@@ -70,7 +77,7 @@ class Accumulation:
     @property
     def scaled(self) -> PairRanges:
         """The partial sum times its scale."""
-        return PairRanges(self.partial, self.format)
+        return PairRanges(FactorShape.of(self.partial), FactorShape.of(self.format))
 
     @property
     def y(self) -> NumberRange:
@@ -97,7 +104,7 @@ class Accumulation:
         return rounded.o.code
 
 
-def accumulation(unit: Unit) -> Accumulation | None:
+def accumulation(unit: Specified) -> Accumulation | None:
     """What a unit adds after a group's sum; None where there is nothing."""
     if unit.promotion is not None:
         return Accumulation(unit, unit.promotion)
@@ -108,6 +115,21 @@ def accumulation(unit: Unit) -> Accumulation | None:
             return None
         case _:
             assert_never(unit.late)
+
+
+class EnteringCode(wiring.Component):
+    """The code that is kept of an addend, by itself: the unit has this logic beside its datapath."""
+
+    def __init__(self, what: Accumulation):
+        self.what = what
+        addend = what.unit.operands.addend or what.format
+        super().__init__({"c": In(addend.container_bits), "o": Out(what.code_bits)})
+
+    def elaborate(self, platform: object) -> Module:
+        """The logic."""
+        m = Module()
+        m.d.comb += self.o.eq(self.what.entering(m, self.c))
+        return m
 
 
 class AccumulateDecode(DatapathStep):
@@ -162,7 +184,7 @@ class AccumulateDecode(DatapathStep):
             m.submodules[f"scale_{side}"] = decode = decoder(fmt)
             m.d.comb += decode.code.eq(getattr(self.i, f"scale_{side}"))
             factors.append(decode.o)
-        scale = self._product(m, "scale", PairRanges(a, b), factors[0], factors[1])
+        scale = self._product(m, "scale", PairRanges(FactorShape.of(a), FactorShape.of(b)), factors[0], factors[1])
         m.submodules.scale_rounded = rounded = RoundedNumber(what.format, scale.range, what.rounding, "ieee")
         m.submodules.scale = decode = FloatDecode(what.format, padded=False)
         m.submodules.partial = partial = bare_decoder(what.partial)
@@ -200,6 +222,31 @@ class AccumulateAlign(DatapathStep):
         self.adder.align(m, self.i.x, self.i.y, self.o, "pair")
 
 
+class AccumulateDistance(DatapathStep):
+    """How far each number is to be shifted."""
+
+    def __init__(self, what: Accumulation, adder: FloatAdder, before: StructLayout):
+        self.adder = adder
+        o = adder.distant()
+        super().__init__(f"{what.name}.distance", before, o, o.members)
+
+    def compute(self, m: Module) -> None:
+        """Drive both numbers and their distances."""
+        self.adder.distance(m, self.i.x, self.i.y, self.o, "pair")
+
+
+class AccumulatePart(DatapathStep):
+    """A part of the addition, that `FloatAdder` has."""
+
+    def __init__(self, name: str, before: StructLayout, part: Callable[[Module, Any, Any], None], after: StructLayout):
+        self.part = part
+        super().__init__(name, before, after, after.members)
+
+    def compute(self, m: Module) -> None:
+        """Drive what it makes."""
+        self.part(m, self.i, self.o)
+
+
 class AccumulateSum(DatapathStep):
     """The exact sum of both."""
 
@@ -216,13 +263,26 @@ class AccumulateSum(DatapathStep):
 def accumulator(what: Accumulation, cuts: Sequence[str]) -> Datapath:
     """The adder of what is kept and a partial sum: `Accumulation.operands` in, `result_layout` out."""
     adder = FloatAdder(what.format, what.rounding, what.x, what.y, what.flush)
-    decode = AccumulateDecode(what)
-    steps = [
-        decode,
-        AccumulateAlign(what, adder, decode.gives),
-        AccumulateSum(what, adder),
-        Magnitude(adder.target, f"{what.name}.magnitude"),
-        Normalize(adder.target, f"{what.name}.normalize"),
-        Round(adder.target, what.name),
-    ]
-    return Datapath(steps, cuts)
+    decode, name = AccumulateDecode(what), what.name
+    if {f"{name}.distance", f"{name}.align.1"} & set(cuts):
+        align: list[DatapathStep] = [
+            AccumulateDistance(what, adder, decode.gives),
+            AccumulatePart(f"{name}.align.1", adder.distant(), adder.begin, adder.half_aligned()),
+            AccumulatePart(f"{name}.align", adder.half_aligned(), adder.end, adder.aligned()),
+        ]
+    else:
+        align = [AccumulateAlign(what, adder, decode.gives)]
+    total: list[DatapathStep] = [AccumulateSum(what, adder)]
+    if f"{name}.sum.1" in cuts:
+        total = [
+            AccumulatePart(f"{name}.sum.1", adder.aligned(), adder.sum_low, adder.half_summed()),
+            AccumulatePart(f"{name}.sum", adder.half_summed(), adder.sum_high, adder.target.before()),
+        ]
+    normalize = normalizing(adder.target, cuts, f"{name}.normalize").values()
+    magnitude = Magnitude(adder.target, f"{name}.magnitude")
+    return Datapath([decode, *align, *total, magnitude, *normalize, Round(adder.target, name)], cuts)
+
+
+def cut_inside(what: Accumulation, cuts: Sequence[str]) -> bool:
+    """Whether a register stands inside the shifters or the adder of `accumulator`."""
+    return bool({f"{what.name}.{part}" for part in ("distance", "align.1", "sum.1")} & set(cuts))

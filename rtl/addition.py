@@ -7,10 +7,11 @@ the one with the larger exponent then has its leading one on top, or cannot be r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out, PureInterface
@@ -22,9 +23,11 @@ from .align import clamp
 from .decode import bare_decoder
 from .layouts import SPECIAL, result_layout, term_layout
 from .lost import shifted
-from .normalize import Normalize, ResultTarget, Round
+from .normalize import Normalize, Round
 from .numbers import FieldRange, PairRanges, signed_shape
+from .shifter import Shifter
 from .step import assign, connect, flat
+from .targets import ResultTarget
 from .zeros import leading_zeros
 
 # Bits below the last place of the longer operand: guard, round, and sticky, into which all others are jammed.
@@ -90,6 +93,11 @@ class NumberDecode(wiring.Component):
         self.fmt, self.to, self.range = fmt, to, NumberRange.of_code(fmt, to)
         super().__init__({"code": In(fmt.bits), "o": Out(self.range.layout)})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"One code of {self.fmt.name} as a number whose exponent counts as in {self.to.name}."
+
     def elaborate(self, platform: object) -> Module:
         """The decoder's logic."""
         m = Module()
@@ -115,6 +123,11 @@ class ProductNumber(wiring.Component):
         self.n, self.to, self.range = n, to, NumberRange.of_product(n, to)
         super().__init__({"term": In(term_layout(n)), "special": In(SPECIAL), "o": Out(self.range.layout)})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"A product, normalised, as a number whose exponent counts as in {self.to.name}."
+
     def elaborate(self, platform: object) -> Module:
         """The logic."""
         m = Module()
@@ -128,7 +141,10 @@ class ProductNumber(wiring.Component):
 
 
 class RoundedNumber(wiring.Component):
-    """A number, rounded to a format: `result_layout` out. own: it is of that format, so that only rules change it."""
+    """A number, rounded to a format.
+
+    It gives `result_layout`. own: the number is of that format, so that only rules change it.
+    """
 
     def __init__(
         self,
@@ -208,25 +224,95 @@ class FloatAdder:
 
     def align(self, m: Module, x: PureInterface, y: PureInterface, to: PureInterface, name: str) -> None:
         """Drive both aligned numbers: that with the smaller exponent is shifted right, its lost bits jammed."""
+        for side, (window, sign, distance) in self._distances(m, x, y, to, name).items():
+            ones, carry = shifted(m, f"{name}_{side}", window, sign, distance, 0, "jam")
+            m.d.comb += [getattr(to, f"{side}_ones").eq(ones), getattr(to, f"{side}_carry").eq(carry)]
+        m.d.comb += pair_specials(x, y, to, self.rounding)
+
+    def _distances(
+        self, m: Module, x: PureInterface, y: PureInterface, to: PureInterface, name: str
+    ) -> dict[str, tuple[Value, Value, Value]]:
+        """What of each number is shifted, its sign, and how far; drive max_exp."""
         max_exp = Signal(signed_shape(*self.max_exp), name=f"{name}_max_exp")
         m.d.comb += [max_exp.eq(Mux(x.exp > y.exp, x.exp, y.exp)), to.max_exp.eq(max_exp)]
+        found = {}
         for side, number, span in (("x", x, self.x), ("y", y, self.y)):
             farthest = self.max_exp[1] - span.low
             difference = Signal(range(farthest + 1), name=f"{name}_{side}_difference")
             m.d.comb += difference.eq(max_exp - number.exp)
             window = Cat(Const(0, self.bits - span.bits), number.sig)
-            ones, carry = shifted(window, number.sign, clamp(difference, self.shift_bits), 0, "jam")
-            m.d.comb += [getattr(to, f"{side}_ones").eq(ones), getattr(to, f"{side}_carry").eq(carry)]
-        m.d.comb += pair_specials(x, y, to, self.rounding)
+            found[side] = window, number.sign, clamp(difference, self.shift_bits)
+        return found
 
     def sum(self, m: Module, i: PureInterface, to: PureInterface) -> None:
         """Drive the exact sum of both aligned numbers."""
+        m.d.comb += [to.total.eq(i.x_ones + i.y_ones + i.x_carry + i.y_carry), *_kept(i, to)]
+
+    # The same in parts, between which registers can stand.
+
+    @property
+    def shifter(self) -> Shifter:
+        """What shifts each of the numbers."""
+        return Shifter(self.bits, self.shift_bits, 0, "jam")
+
+    def distant(self) -> StructLayout:
+        """Both numbers, and how far each is to be shifted."""
+        return self._between({"x": self.shifter.before(), "y": self.shifter.before()})
+
+    def half_aligned(self) -> StructLayout:
+        """Both numbers, shifted in part."""
+        return self._between({"x": self.shifter.between(), "y": self.shifter.between()})
+
+    def half_summed(self) -> StructLayout:
+        """The sum of the low halves, with its carry, and the high halves."""
+        high = unsigned(self.bits + 1 - self.half)
+        return self._between({"low": unsigned(self.half + 2), "x_high": high, "y_high": high})
+
+    @property
+    def half(self) -> int:
+        """Bits of the low half of an aligned number."""
+        return (self.bits + 1) // 2
+
+    def _between(self, fields: Mapping[str, Any]) -> StructLayout:
+        return StructLayout({**fields, "max_exp": signed_shape(*self.max_exp), "zero_sign": 1, "special": SPECIAL})
+
+    def distance(self, m: Module, x: PureInterface, y: PureInterface, to: PureInterface, name: str) -> None:
+        """Drive how far each number is to be shifted."""
+        for side, (window, sign, distance) in self._distances(m, x, y, to, name).items():
+            one = getattr(to, side)
+            m.d.comb += [one.magnitude.eq(window), one.sign.eq(sign), one.distance.eq(distance)]
+        m.d.comb += pair_specials(x, y, to, self.rounding)
+
+    def begin(self, m: Module, i: PureInterface, to: PureInterface) -> None:
+        """Drive the numbers shifted by the high bits of their distances."""
+        m.d.comb += [*self.shifter.begin(i.x, to.x), *self.shifter.begin(i.y, to.y), *_kept(i, to)]
+
+    def end(self, m: Module, i: PureInterface, to: PureInterface) -> None:
+        """Drive both aligned numbers."""
+        for side in ("x", "y"):
+            ones, carry = self.shifter.end(m, side, getattr(i, side))
+            m.d.comb += [getattr(to, f"{side}_ones").eq(ones), getattr(to, f"{side}_carry").eq(carry)]
+        m.d.comb += _kept(i, to)
+
+    def sum_low(self, m: Module, i: PureInterface, to: PureInterface) -> None:
+        """Drive the sum of the low halves."""
+        x, y, half = i.x_ones, i.y_ones, self.half
         m.d.comb += [
-            to.total.eq(i.x_ones + i.y_ones + i.x_carry + i.y_carry),
-            to.max_exp.eq(i.max_exp),
-            to.zero_sign.eq(i.zero_sign),
-            *assign(to.special, i.special),
+            to.low.eq(x[:half] + y[:half] + i.x_carry + i.y_carry),
+            to.x_high.eq(x[half:]),
+            to.y_high.eq(y[half:]),
+            *_kept(i, to),
         ]
+
+    def sum_high(self, m: Module, i: PureInterface, to: PureInterface) -> None:
+        """Drive the exact sum."""
+        high = i.x_high.as_signed() + i.y_high.as_signed() + i.low[self.half :]
+        m.d.comb += [to.total.eq(Cat(i.low[: self.half], high).as_signed()), *_kept(i, to)]
+
+
+def _kept(i: PureInterface, to: PureInterface) -> list[Any]:
+    """What goes through an addition beside its numbers."""
+    return [to.max_exp.eq(i.max_exp), to.zero_sign.eq(i.zero_sign), *assign(to.special, i.special)]
 
 
 def pair_specials(x: PureInterface, y: PureInterface, to: PureInterface, rounding: Rounding) -> list[Any]:

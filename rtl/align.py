@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import PureInterface
 
-from .layouts import max_exp_layout, products_layout, shifts_layout, window_layout
+from .layouts import max_exp_layout, near_bits, near_layout, products_layout, shifts_layout, window_layout
 from .lost import shifted
 from .numbers import WindowRanges
 from .step import DatapathStep, fields
@@ -33,6 +33,20 @@ def tree_maximum(m: Module, left: list[Value], levels: int) -> list[Value]:
     for level in range(levels):
         left = [larger(m, left[at : at + 2], f"larger{level}_{at // 2}") for at in range(0, len(left), 2)]
     return left
+
+
+def bitwise_maximum(m: Module, values: Sequence[Value]) -> Value:
+    """The largest value, from the top bit down among those that it can still be: small, but deeper than a tree."""
+    left: Value = Const(-1, len(values))
+    result: list[Value] = []
+    for place in reversed(range(len(values[0]))):
+        leads, some = Signal(len(values), name=f"leads{place}"), Signal(name=f"some{place}")
+        m.d.comb += [leads.eq(Cat(value[place] for value in values) & left), some.eq(leads.any())]
+        following = Signal(len(values), name=f"left{place}")
+        m.d.comb += following.eq(Mux(some, leads, left))
+        left = following
+        result.insert(0, some)
+    return Cat(result)
 
 
 class TreeMaximum(DatapathStep):
@@ -66,11 +80,12 @@ class Maximum(DatapathStep):
     def compute(self, m: Module) -> None:
         """Drive max_exp."""
         left = candidates(self.i)
-        pair = tree_maximum(m, left, max(1, (len(left) - 1).bit_length()) - 1)
-        products = larger(m, pair, "products")
+        cut = "maxima" in fields(self.i)
+        pair = tree_maximum(m, left, max(1, (len(left) - 1).bit_length()) - 1) if cut else []
+        products = larger(m, pair, "products") if cut else bitwise_maximum(m, left)
         counts, exp = self._addend()
         # Behind a cut the addend is compared with both that are left, so as not to wait for the larger.
-        rivals = pair if "maxima" in fields(self.i) else [products]
+        rivals = pair if cut else [products]
         wins = counts & Cat((exp > rival) | ~rival.any() for rival in rivals).all()
         m.d.comb += self.o.max_exp.eq(Mux(wins, exp, products))
 
@@ -90,30 +105,67 @@ def clamp(distance: Value, bits: int) -> Value:
     return distance[:bits] | distance[bits:].any().replicate(bits)
 
 
-class Distance(DatapathStep):
-    """How far below max_exp each term is, clamped to what shifts everything out."""
+def nearest(m: Module, n: WindowRanges, max_exp: Value) -> Signal:
+    """max_exp as products see it."""
+    # Where max_exp is negative there are no products.
+    positive = max_exp[: n.max_exp[1].bit_length()]
+    near = Signal(near_bits(n), name="nearest")
+    m.d.comb += near.eq(clamp(positive, len(near)))
+    return near
+
+
+class Near(DatapathStep):
+    """max_exp as products see it, where a register follows; else `Distance` begins with it."""
 
     def __init__(self, n: WindowRanges):
         self.n = n
-        super().__init__("distance", max_exp_layout(n), shifts_layout(n), {"shifts"})
+        super().__init__("distance.0", max_exp_layout(n), near_layout(n), {"near"})
+
+    def compute(self, m: Module) -> None:
+        """Drive it."""
+        m.d.comb += self.o.near.eq(nearest(m, self.n, self.i.max_exp))
+
+
+class Distance(DatapathStep):
+    """How far below max_exp each term is, clamped to what shifts everything out. near: whether `Near` is before it."""
+
+    def __init__(self, n: WindowRanges, near: bool = False):
+        self.n = n
+        super().__init__("distance", near_layout(n) if near else max_exp_layout(n), shifts_layout(n), {"shifts"})
 
     def compute(self, m: Module) -> None:
         """Drive the shifts."""
         n = self.n
-        # Where max_exp is negative there are no products.
-        positive = self.i.max_exp[: n.max_exp[1].bit_length()]
-        near = Signal(min(n.product_exp_bits, len(positive)))
-        m.d.comb += near.eq(clamp(positive, len(near)))
-        for lane, term in enumerate([*self.i.terms, self.i.addend]):
-            is_addend = lane == n.lanes
-            largest = self.i.max_exp if is_addend else near
-            bits = (n.max_exp[1] - n.addend_exp[0]).bit_length() if is_addend else len(near)
-            difference = Signal(bits, name=f"difference{lane}")
-            m.d.comb += [
-                # largest - exp, in which the one complement serves every lane.
-                difference.eq(~(term.exp + ~largest)),
-                self.o.shifts[lane].eq(clamp(difference, n.distance_bits)),
-            ]
+        near = self.i.near if "near" in fields(self.i) else nearest(m, n, self.i.max_exp)
+        above = max(0, n.product_most.bit_length() - n.distance_bits)
+        for lane, term in enumerate(self.i.terms):
+            small = above <= 1 and len(near) > n.distance_bits
+            distance = self._near(m, near, term.exp, lane) if small else self._far(m, near, term.exp, len(near), lane)
+            m.d.comb += self.o.shifts[lane].eq(distance)
+        bits = (n.max_exp[1] - n.addend_exp[0]).bit_length()
+        m.d.comb += self.o.shifts[n.lanes].eq(self._far(m, self.i.max_exp, self.i.addend.exp, bits, n.lanes))
+
+    def _far(self, m: Module, largest: Value, exp: Value, bits: int, lane: int) -> Value:
+        """A distance that may need up to `bits` bits, clamped."""
+        difference = Signal(bits, name=f"difference{lane}")
+        # largest - exp, in which the one complement serves every lane.
+        m.d.comb += difference.eq(~(exp + ~largest))
+        return clamp(difference, self.n.distance_bits)
+
+    def _near(self, m: Module, largest: Value, exp: Value, lane: int) -> Value:
+        """The same of a product whose exponent has at most one bit above those of a shift.
+
+        Above them nothing is subtracted: what the exponent has there, and a carry, reaches what `largest` has, or not.
+        """
+        bits = self.n.distance_bits
+        high = largest[bits:]
+        # Beyond what any exponent reaches, no carry may come from below.
+        low = largest[:bits] | (high == 3).replicate(bits)
+        difference = Signal(bits + 1, name=f"difference{lane}")
+        m.d.comb += difference.eq(exp[:bits] + ~low)
+        top, carry = exp[bits:].any(), difference[bits]
+        reached = ~high.any() | (~high[1:].any() & (top | carry)) | (top & carry)
+        return ~difference[:bits] | (~reached).replicate(bits)
 
 
 class Align(DatapathStep):
@@ -123,6 +175,15 @@ class Align(DatapathStep):
         self.n = n
         super().__init__("align", shifts_layout(n), window_layout(n), {"aligned"})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        n = self.n
+        return (
+            f"Each term shifted right by its distance, into a window of {n.fraction_bits} bits below 2^max_exp; "
+            f"bits below the window are lost ({n.rule.lost}). Negative terms are in ones' complement."
+        )
+
     def compute(self, m: Module) -> None:
         """Drive the aligned terms."""
         n = self.n
@@ -131,5 +192,5 @@ class Align(DatapathStep):
             place = max(n.fraction_bits, fraction_bits)
             window = Cat(Const(0, place - fraction_bits), term.sig)
             drop = place - n.fraction_bits
-            ones, carry = shifted(window, term.sign, self.i.shifts[lane], drop, n.rule.lost)
+            ones, carry = shifted(m, f"term{lane}", window, term.sign, self.i.shifts[lane], drop, n.rule.lost)
             m.d.comb += [self.o.aligned[lane].ones.eq(ones), self.o.aligned[lane].carry.eq(carry)]

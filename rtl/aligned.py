@@ -7,17 +7,19 @@ from collections.abc import Iterator, Sequence
 from amaranth.hdl import unsigned
 from amaranth.lib.data import StructLayout
 
-from hwsim.spec import AlignedSum, Unit, steps
+from hwsim.spec import AlignedSum, Specified, steps
 from hwsim.spec.implementation import one_plain_window
 
-from .align import Align, Distance, Maximum, TreeMaximum
+from .align import Align, Distance, Maximum, Near, TreeMaximum
 from .decode import Decode
 from .latewindow import general_datapath
 from .multiply import Multiply
-from .normalize import Magnitude, Normalize, ResultTarget, Round
+from .normalize import Magnitude, Round
+from .normalizing import normalizing
 from .numbers import WindowRanges
 from .step import Datapath, DatapathStep
-from .sum import Sum
+from .sum import HalfAdders, Sum
+from .targets import ResultTarget
 
 
 def lacks(rule: AlignedSum) -> Iterator[str]:
@@ -30,7 +32,7 @@ def carried_layout(n: WindowRanges) -> StructLayout:
     return StructLayout({"code": unsigned(n.result.bits)})
 
 
-def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
+def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: `operands_layout` in, `result_layout` out."""
     if not one_plain_window(unit):
         return general_datapath(unit, cuts)
@@ -40,19 +42,20 @@ def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
         Decode(n, carried),
         Multiply(n),
         *_maximum(n, cuts),
-        Distance(n),
+        *([Near(n)] if "distance.0" in cuts else []),
+        Distance(n, "distance.0" in cuts),
         Align(n),
         *_sum(n, cuts),
         Magnitude(target),
-        Normalize(target),
+        *normalizing(target, cuts).values(),
         Round(target),
     ]
     return Datapath(path, cuts, carried)
 
 
-def _levels(unit: Unit, cuts: Sequence[str], name: str) -> list[tuple[str, int]]:
+def _levels(unit: Specified, cuts: Sequence[str], name: str) -> list[tuple[str, int]]:
     """The parts of a tree: the last step of each, and how many levels it has."""
-    inside = [step for step in steps(unit) if step == name or step.startswith(f"{name}.")]
+    inside = [step for step in steps(unit) if step == name or (step.startswith(f"{name}.") and step != "sum.0")]
     parts, levels = [], 0
     for step in inside:
         levels += 1
@@ -73,10 +76,12 @@ def _maximum(n: WindowRanges, cuts: Sequence[str]) -> list[DatapathStep]:
 
 
 def _sum(n: WindowRanges, cuts: Sequence[str]) -> list[DatapathStep]:
-    parts: list[DatapathStep] = []
-    sums, inside = n.lanes + 1, 1
+    sums, inside, halves = n.lanes + 1, 1, "sum.0" in cuts and n.lanes > 1
+    parts: list[DatapathStep] = [HalfAdders(n)] if halves else []
+    if halves:
+        sums, inside = -(-sums // 3), 3
     for name, levels in _levels(n.unit, cuts, "sum"):
-        part = Sum(n, name, sums, 1 << levels, inside)
+        part = Sum(n, name, sums, 1 << levels, inside, halves=halves and len(parts) == 1)
         sums, inside = part.after, part.terms
         parts.append(part)
     return parts

@@ -8,11 +8,11 @@ from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out, PureInterface
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
-from hwsim.spec import Unit
+from hwsim.spec import Specified
 from hwsim.spec.keys import Number
 
 from .layouts import decoded_layout, factor_layout, operands_layout
-from .numbers import FieldRange, ProductRanges, WindowRanges, as_float, signed_shape
+from .numbers import FactorShape, FactorSide, FieldRange, ProductRanges, WindowRanges, as_float, signed_shape
 from .step import DatapathStep, assign
 from .zeros import leading_zeros
 
@@ -33,6 +33,14 @@ class FloatDecode(wiring.Component):
         self.padding = fmt.padding if padded else 0
         super().__init__({"code": In(fmt.bits + self.padding), "o": Out(factor_layout(fmt))})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return (
+            f"One code of {self.fmt.name}: sign, exponent field, significand with its hidden bit, whether it is NaN "
+            "or infinite."
+        )
+
     def elaborate(self, platform: object) -> Module:
         """The decoder's logic."""
         m = Module()
@@ -45,8 +53,9 @@ class FloatDecode(wiring.Component):
             hidden = magnitude[max(0, fmt.fraction_bits - self.lifted) :].any()
             m.d.comb += o.bexp.eq(field)
         elif fmt.subnormals:
-            hidden = field.any()
-            m.d.comb += o.bexp.eq(Cat(field[0] | ~hidden, field[1:]))
+            above = field[1:].any()
+            hidden = above | field[0]
+            m.d.comb += o.bexp.eq(Cat(field[0] | ~above, field[1:]))
         else:
             hidden = magnitude.any()
             m.d.comb += o.bexp.eq(field + 1)
@@ -74,6 +83,11 @@ class ScaleDecode(wiring.Component):
         self.fmt = fmt
         super().__init__({"code": In(fmt.bits), "bexp": Out(fmt.bits), "nan": Out(1)})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"One code of {self.fmt.name}, a power of two: its exponent, and whether it is NaN."
+
     def elaborate(self, platform: object) -> Module:
         """The decoder's logic."""
         m = Module()
@@ -88,6 +102,11 @@ class FixedDecode(wiring.Component):
         self.fmt = fmt
         self.padding = fmt.padding if padded else 0
         super().__init__({"code": In(fmt.bits + self.padding), "o": Out(factor_layout(fmt))})
+
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"One code of {self.fmt.name}, two's complement: its sign and magnitude."
 
     def elaborate(self, platform: object) -> Module:
         """The decoder's logic."""
@@ -106,6 +125,11 @@ class PowerDecode(wiring.Component):
         self.fmt = fmt
         super().__init__({"code": In(fmt.container_bits), "o": Out(factor_layout(fmt))})
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"One code of {self.fmt.name}, a power of two, as a number."
+
     def elaborate(self, platform: object) -> Module:
         """The decoder's logic."""
         m = Module()
@@ -120,7 +144,7 @@ def bare_decoder(fmt: Number) -> FloatDecode | FixedDecode:
     return FixedDecode(fmt, padded=False) if isinstance(fmt, FixedFormat) else FloatDecode(fmt, padded=False)
 
 
-def addend_code(unit: Unit, fmt: Number, code: Value, *, flush: bool = False) -> Value:
+def addend_code(unit: Specified, fmt: Number, code: Value, *, flush: bool = False) -> Value:
     """An addend's code, without padding; +0 in the place of what counts as zero where the unit drops zeros' signs.
 
     flush: whether subnormals count as zero.
@@ -220,16 +244,70 @@ class FactorDecode(wiring.Component):
         return m
 
 
+def _decoder(unit: Specified, fmt: Number, to: Number) -> FloatDecode | FixedDecode | FactorDecode:
+    """The decoder of a factor's code, in the format that is multiplied."""
+    operands = unit.operands
+    plain = to == fmt and not operands.daz and operands.zeros == "signed"
+    return factor_decoder(fmt) if plain else FactorDecode(fmt, to, operands.daz, operands.zeros == "positive")
+
+
+class ModalDecode(wiring.Component):
+    """One factor's code, decoded by the format that the mode chooses of several, in a shape that holds all of them.
+
+    chosen: a bit for each choice but the last, at most one of which is set; none chooses the last.
+    """
+
+    def __init__(self, unit: Specified, side: FactorSide, shape: FactorShape):
+        self.unit, self.choices, self.shape = unit, side.choices, shape
+        code, chosen = In(side.container_bits), In(len(side.choices) - 1)
+        super().__init__({"code": code, "chosen": chosen, "o": Out(factor_layout(shape))})
+
+    def elaborate(self, platform: object) -> Module:
+        """A decoder for each format, and the choice."""
+        m = Module()
+        every = [self._moved(m, at, fmt, to) for at, (fmt, to) in enumerate(self.choices)]
+        for field in factor_layout(self.shape).members:
+            value = every[-1][field]
+            for at, decoded in enumerate(every[:-1]):
+                value = Mux(self.chosen[at], decoded[field], value)
+            m.d.comb += getattr(self.o, field).eq(value)
+        return m
+
+    def _moved(self, m: Module, at: int, fmt: Number, to: Number) -> dict[str, Value]:
+        """A format's number, its exponent and its significand where the shape has them."""
+        m.submodules[f"format{at}"] = decode = _decoder(self.unit, fmt, to)
+        own, o = FactorShape.of(to), decode.o
+        m.d.comb += decode.code.eq(self.code[: fmt.container_bits])
+        bexp = (o.bexp + (self.shape.field.bias - own.field.bias))[: self.shape.bexp_bits]
+        sig = Cat(Const(0, self.shape.fraction_bits - own.fraction_bits), o.sig)
+        return {"sign": o.sign, "bexp": bexp, "sig": sig, "nan": o.nan, "inf": o.inf}
+
+
 def decode_factors(m: Module, n: ProductRanges, i: PureInterface, o: PureInterface) -> None:
     """Drive both decoded factors of every lane."""
-    operands = n.unit.operands
-    for side, fmt, to in zip(("a", "b"), n.codes, n.formats, strict=True):
+    for (name, side), shape in zip(n.sides.items(), n.multiplied, strict=True):
+        chosen = _chosen(m, name, side, i)
         for lane in range(n.lanes):
-            plain = to == fmt and not operands.daz and operands.zeros == "signed"
-            decode = factor_decoder(fmt) if plain else FactorDecode(fmt, to, operands.daz, operands.zeros == "positive")
-            m.submodules[f"{side}{lane}"] = decode
-            m.d.comb += decode.code.eq(getattr(i, side)[lane])
-            m.d.comb += assign(getattr(o, side)[lane], decode.o)
+            if chosen is None:
+                decode = _decoder(n.unit, *side.choices[0])
+            else:
+                decode = ModalDecode(n.unit, side, shape)
+                m.d.comb += decode.chosen.eq(chosen)
+            m.submodules[f"{name}{lane}"] = decode
+            m.d.comb += decode.code.eq(getattr(i, name)[lane])
+            m.d.comb += assign(getattr(o, name)[lane], decode.o)
+
+
+def _chosen(m: Module, name: str, side: FactorSide, i: PureInterface) -> Signal | None:
+    """Which of a factor's formats the beat's mode chooses, for all lanes; None where there is one format."""
+    if len(side.choices) == 1:
+        return None
+    modes = list(zip(side.codes, side.formats, strict=True))
+    chosen = Signal(len(side.choices) - 1, name=f"{name}_chosen")
+    for at, choice in enumerate(side.choices[:-1]):
+        numbers = tuple(number for number, mode in enumerate(modes) if mode == choice)
+        m.d.comb += chosen[at].eq(is_any_of(i.mode, numbers))
+    return chosen
 
 
 def scale_exponents(m: Module, n: ProductRanges, i: PureInterface, o: PureInterface) -> Value:
@@ -237,12 +315,14 @@ def scale_exponents(m: Module, n: ProductRanges, i: PureInterface, o: PureInterf
     nan: Value = Const(0)
     if not n.scales:
         return nan
+    unscaled = is_any_of(i.mode, n.unscaled) if n.unscaled else None
     fields: list[list[Value]] = []
     for side, fmt, blocks in zip(("a", "b"), n.scales, n.scale_blocks, strict=True):
         decoders = [ScaleDecode(fmt) for _ in range(blocks)]
         for index, decode in enumerate(decoders):
             m.submodules[f"scale_{side}{index}"] = decode
-            m.d.comb += decode.code.eq(getattr(i, f"scale_{side}")[index])
+            code = getattr(i, f"scale_{side}")[index]
+            m.d.comb += decode.code.eq(code if unscaled is None else Mux(unscaled, fmt.bias, code))
             nan |= decode.nan
         length = -(-n.lanes // blocks)
         fields.append([decoders[lane // length].bexp for lane in range(n.lanes)])

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.data import Layout, StructLayout, View
 from amaranth.lib.wiring import In, Out
 
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified, modes_of
 from hwsim.spec.keys import Number
 
 from .accumulate import Accumulation, accumulation
 from .datapath import datapath, promotion
 from .layouts import factors_layout
 from .numbers import ProductRanges
+from .skid import SkidBuffer
 from .step import Datapath, assign
 from .support import supports
 
 
-def beat_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
+def beat_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
     """What enters in one cycle; the first field in the low bits, lane 0 first.
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
@@ -33,12 +34,12 @@ def beat_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
     return StructLayout({**factors_layout(ProductRanges(unit)).members, **fields, **beat})
 
 
-def result_port_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
+def result_port_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
     """What leaves: the result's code in its container, and the context that it belongs to."""
     return StructLayout({"result": unsigned(unit.output.container_bits), "context": unsigned(pipeline.context_bits)})
 
 
-def flight_layout(unit: Unit, pipeline: Pipeline) -> StructLayout:
+def flight_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
     """What goes along with a beat beside the datapath."""
     fields: dict[str, object] = {"first": 1, "last": 1, "context": unsigned(pipeline.context_bits)}
     after = accumulation(unit)
@@ -60,6 +61,7 @@ class ContextRegisters:
     """A value for each context, which it keeps from beat to beat; whoever reads it knows what it is."""
 
     def __init__(self, name: str, shape: ShapeLike, contexts: int):
+        self.name = name
         self.registers = [Signal(shape, name=f"{name}{at}", reset_less=True) for at in range(contexts)]
 
     def of(self, context: Value) -> Value:
@@ -68,9 +70,12 @@ class ContextRegisters:
 
     def store(self, m: Module, when: Value, context: Value, value: Value) -> None:
         """Keep a value for a context in cycles in which `when` is high."""
-        for at, register in enumerate(self.registers):
-            with m.If(when & (context == Const(at, len(context)))):
-                m.d.sync += register.eq(value)
+        stores, following = Signal(name=f"store_{self.name}"), Signal(value.shape(), name=f"next_{self.name}")
+        m.d.comb += [stores.eq(when), following.eq(value)]
+        with m.If(stores), m.Switch(context):
+            for at, register in enumerate(self.registers):
+                with m.Case(at):
+                    m.d.sync += register.eq(following)
 
 
 class InFlight(NamedTuple):
@@ -87,10 +92,10 @@ class DotUnit(wiring.Component):
     result leaves `pipeline.latency` cycles later if nothing holds the output. Any other beat waits, `i.ready` low,
     until the one before it in its context is written back. The whole pipeline stands still while a result waits.
 
-    misuse: set, until reset, once a beat was accepted that continues no open sum or names no context.
+    misuse: set, until reset, once a beat was accepted that continues no open sum, or names no context or no mode.
     """
 
-    def __init__(self, unit: Unit, pipeline: Pipeline):
+    def __init__(self, unit: Specified, pipeline: Pipeline):
         self.unit, self.pipeline = unit, pipeline
         super().__init__(
             {
@@ -99,12 +104,30 @@ class DotUnit(wiring.Component):
                 "misuse": Out(1),
             }
         )
+        # What enters the pipeline: from the input, or from the buffer behind it.
+        self.beats: Any = self.i
+
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        lanes, contexts, latency = self.unit.instruction.lanes, self.pipeline.contexts, self.pipeline.latency
+        products = f"{lanes} product{'s' * (lanes > 1)}"
+        sums = f"{contexts} sum{'s' * (contexts > 1)}"
+        cycles = f"{latency} cycle{'s' * (latency > 1)}"
+        return (
+            f"{self.unit.name}: a beat of {products} enters in a cycle, up to {sums} can be open, and a result leaves "
+            f"{cycles} after its last beat, or later where o__ready was low."
+        )
 
     def elaborate(self, platform: object) -> Module:
         """The unit's logic."""
         m = Module()
-        advance, accept = Signal(), Signal()
-        m.d.comb += [advance.eq(~self.o.valid | self.o.ready), accept.eq(self.i.valid & self.i.ready)]
+        if self.pipeline.register_ready:
+            m.submodules.entry = entry = SkidBuffer(self.i.payload.shape())
+            wiring.connect(m, wiring.flipped(self.i), entry.entering)
+            self.beats = entry.leaving
+        advance, accept = Signal(name="advance"), Signal(name="accept")
+        m.d.comb += [advance.eq(~self.o.valid | self.o.ready), accept.eq(self.beats.valid & self.beats.ready)]
         flight = self._flight(m, advance, accept)
         self._ready(m, advance, flight)
         self._misuse(m, accept)
@@ -123,7 +146,7 @@ class DotUnit(wiring.Component):
         """What flies beside the datapath: stage 0 is the beat at the input, stage n is behind n registers."""
         layout = flight_layout(self.unit, self.pipeline)
         stages = [InFlight(accept, Signal(layout, name="entering"))]
-        payload = self.i.payload
+        payload = self.beats.payload
         m.d.comb += [stages[0].beat[field].eq(payload[field]) for field in ("first", "last", "context")]
         for stage in range(1, self.pipeline.latency + 1):
             valid = Signal(name=f"valid{stage}")
@@ -137,31 +160,35 @@ class DotUnit(wiring.Component):
 
     def _ready(self, m: Module, advance: Value, flight: Sequence[InFlight]) -> None:
         """A beat that continues a sum waits while one of its context is on its way to be written back."""
-        payload = self.i.payload
+        payload = self.beats.payload
         flying = [valid & ~beat.last & (beat.context == payload.context) for valid, beat in flight[1:-1]]
         waits = Signal()
-        m.d.comb += [waits.eq(Cat(*flying).any()), self.i.ready.eq(advance & (payload.first | ~waits))]
+        m.d.comb += [waits.eq(Cat(*flying).any()), self.beats.ready.eq(advance & (payload.first | ~waits))]
 
     def _misuse(self, m: Module, accept: Value) -> None:
-        payload = self.i.payload
+        payload = self.beats.payload
         opened = Signal(self.pipeline.contexts)
         every = self.pipeline.contexts == 1 << len(payload.context)
         exists = Const(1) if every else payload.context < self.pipeline.contexts
+        modes = modes_of(self.unit)
+        if len(modes) & len(modes) - 1:
+            exists &= payload.mode < len(modes)
         is_open = select(list(opened), payload.context)
         with m.If(accept & (~exists | ~(payload.first | is_open))):
             m.d.sync += self.misuse.eq(1)
-        for at in range(self.pipeline.contexts):
-            with m.If(accept & (payload.context == Const(at, len(payload.context)))):
-                m.d.sync += opened[at].eq(~payload.last)
+        with m.If(accept), m.Switch(payload.context):
+            for at in range(self.pipeline.contexts):
+                with m.Case(at):
+                    m.d.sync += opened[at].eq(~payload.last)
 
     def _position(self, m: Module, entering: InFlight) -> Value:
         """Whether the beat continues what its context carries; and drive whether its own result is promoted."""
-        payload, after = self.i.payload, accumulation(self.unit)
+        payload, after = self.beats.payload, accumulation(self.unit)
         if after is None:
             return ~payload.first
         beats = after.groups
         counts = self._per_context("count", range(beats))
-        index, promotes = Signal(range(beats)), Signal()
+        index, promotes = Signal(range(beats), name="index"), Signal(name="promotes")
         m.d.comb += [
             index.eq(Mux(payload.first, 0, counts.of(payload.context))),
             promotes.eq(payload.last | (index == beats - 1)),
@@ -181,10 +208,10 @@ class DotUnit(wiring.Component):
 
     def _operands(self, m: Module, path: Datapath, advance: Value, continues: Value) -> None:
         m.d.comb += [path.enable.eq(advance), path.i.chain.eq(continues)]
-        payload = self.i.payload
+        payload = self.beats.payload
         for field in path.i.signature.members:
-            if field == "c":
-                m.d.comb += path.i.c.eq(payload.c)
+            if field in {"c", "mode"}:
+                m.d.comb += getattr(path.i, field).eq(payload[field])
             elif field not in {"carried", "chain"}:
                 signals = getattr(path.i, field)
                 m.d.comb += [element.eq(payload[field][index]) for index, element in enumerate(signals)]
@@ -192,7 +219,7 @@ class DotUnit(wiring.Component):
     def _carry(self, m: Module, path: Datapath, advance: Value, continues: Value, flight: Sequence[InFlight]) -> None:
         """Keep for each context what one of its groups hands to the next, as soon as it is known."""
         carried = self._per_context("carried", unsigned(path.carried.size))
-        context = self.i.payload.context
+        context = self.beats.payload.context
         # Gated, so that a register that was never written cannot be seen, not even as an X.
         taken = View(path.carried, Mux(continues, carried.of(context), 0))
         m.d.comb += assign(path.i.carried, taken)
@@ -213,14 +240,16 @@ class DotUnit(wiring.Component):
     ) -> None:
         """What each context keeps: `c` at first, then what it and the partial sums that are added to it come to."""
         adder = promotion(self.unit, self.pipeline.cuts)
-        m.submodules["promotion" if after.name == "promote" else after.name] = adder
+        m.submodules[after.part] = adder
         registers = self._per_context("register", unsigned(after.code_bits))
         _, entering = flight[path.latency]
         valid, leaving = flight[path.latency + adder.latency_of_next]
         context = entering.context
+        current = Signal(unsigned(after.code_bits), name="current_register")
         m.d.comb += [
+            current.eq(Mux(entering.first, entering.c, registers.of(context))),
             adder.enable.eq(advance),
-            adder.i.register.eq(Mux(entering.first, entering.c, registers.of(context))),
+            adder.i.register.eq(current),
             adder.i.partial.eq(path.o.code),
             *(getattr(adder.i, name).eq(entering[name]) for name in ("scale_a", "scale_b") if after.scales),
         ]

@@ -17,10 +17,11 @@ from hwsim.spec import NotImplementedYet
 from hwsim.spec.conversion import AnyRounding, Missing
 from hwsim.spec.keys import Overflow
 
-from .normalize import Encode, Normalize, SumTarget, last_place, with_sign
+from .normalize import Encode, Normalize, last_place, with_sign
 from .numbers import FieldRange, as_float
 from .step import DatapathStep
 from .stochastic import exponent_field, magnitude_of, magnitude_with_word
+from .targets import SumTarget
 
 # An even number, so that the last bit of a carrier's code is that of the power's: two powers of two below the least.
 BELOW = 2
@@ -242,7 +243,7 @@ class EncodePower(DatapathStep):
         to, target, special = self.to, self.target, self.i.special
         magnitude = rounded_magnitude(m, target, self)
         infinite = special.positive | special.negative
-        over, lacks = Signal(), Signal()
+        over, lacks = Signal(name="over"), Signal(name="lacks")
         m.d.comb += [
             over.eq(infinite | (magnitude > to.max_code + BELOW)),
             lacks.eq((self.i.sign & ~infinite) | special.negative | (~infinite & (magnitude < to.min_code + BELOW))),

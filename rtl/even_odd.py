@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hwsim.spec import EvenOddSum, Unit
+from hwsim.spec import EvenOddSum, Specified
 
 from .latewindow import general_datapath
 from .step import Datapath
@@ -15,6 +15,6 @@ def lacks(rule: EvenOddSum) -> Iterator[str]:
     yield from ()
 
 
-def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
+def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: two windows, and one for both sums."""
     return general_datapath(unit, cuts)

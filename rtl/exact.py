@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import gcd
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
 from hwsim.formats import FixedFormat, FloatFormat
-from hwsim.spec import ExactSum, Unit
+from hwsim.spec import ExactSum, Specified
 from hwsim.spec.keys import Number
 
 from .decode import FixedDecode, FloatDecode, addend_code, decode_factors, scale_exponents
 from .fixed import RoundFixed
 from .layouts import SPECIAL, factor_layout, factors_layout
 from .multiply import LaneProduct
-from .normalize import Encode, Magnitude, Normalize, ResultTarget, Round
+from .normalize import Encode, Magnitude, Round
+from .normalizing import normalizing
 from .numbers import FieldRange, ProductRanges, most_sig, signed_shape
 from .rounded import Each
 from .step import Datapath, DatapathStep, assign, connect, flat
 from .sum import balanced
+from .targets import ResultTarget
+from .tree import TreeSums, levels_before, neighbours
 
 # Groups of a sum without end are at most 2^40: at a billion a second, 18 minutes of nothing else.
 ENDLESS = 40
@@ -39,7 +43,7 @@ class ExactRanges(ProductRanges):
     Raises TypeError for a unit of another method.
     """
 
-    def __init__(self, unit: Unit):
+    def __init__(self, unit: Specified):
         super().__init__(unit)
         if not isinstance(unit.sum, ExactSum):
             raise TypeError(f"{unit.name} must sum exactly, not by method {unit.sum.method}")
@@ -131,7 +135,9 @@ class ExactDecode(DatapathStep):
         m.submodules[name] = decode
         bexp = Signal(decode.o.bexp.shape(), name=f"{name}_places")
         m.d.comb += [decode.code.eq(code), bexp.eq(decode.o.bexp - 1)]
-        magnitude = Cat(Const(0, _quantum(fmt) - self.n.unit_exp), decode.o.sig) << bexp
+        moved = Cat(Const(0, _quantum(fmt) - self.n.unit_exp), decode.o.sig) << bexp
+        magnitude = Signal(len(moved), name=f"{name}_magnitude")
+        m.d.comb += magnitude.eq(moved)
         special = decode.o.inf | decode.o.nan
         m.d.comb += [
             start.total.eq(Mux(special, 0, Mux(decode.o.sign, -magnitude, magnitude))),
@@ -142,7 +148,7 @@ class ExactDecode(DatapathStep):
         ]
 
 
-def _begins_with_nothing(unit: Unit) -> bool:
+def _begins_with_nothing(unit: Specified) -> bool:
     """Whether the first group of a sum has no addend, not even +0."""
     return unit.operands.addend is None and unit.promotion is None and unit.instruction.start == "addend"
 
@@ -229,8 +235,9 @@ class ExactAlign(DatapathStep):
 
     def compute(self, m: Module) -> None:
         """Drive the integers."""
-        for term, aligned in zip(self.i.terms, self.o.aligned, strict=True):
-            magnitude = (term.sig << term.places)[: len(aligned)]
+        for at, (term, aligned) in enumerate(zip(self.i.terms, self.o.aligned, strict=True)):
+            magnitude = Signal(len(aligned), name=f"magnitude{at}")
+            m.d.comb += magnitude.eq((term.sig << term.places)[: len(aligned)])
             m.d.comb += aligned.eq(Mux(term.sign, -magnitude, magnitude))
 
 
@@ -245,15 +252,62 @@ class ExactTotal(DatapathStep):
     def compute(self, m: Module) -> None:
         """Drive the total."""
         n, i, o = self.n, self.i, self.o
-        parts: list[Value] = [i.start.total]
-        for segment in range(n.lanes // n.length):
-            part = balanced(list(i.aligned[segment * n.length : (segment + 1) * n.length]))
-            scaled = part << i.scale_exp[segment] if n.scales else part
-            parts.append(Cat(Const(0, n.product_unit - n.unit_exp), scaled).as_signed())
+        scaled = list(i.parts) if "parts" in self.takes.members else _scaled(m, n, i)
+        parts = [i.start.total]
+        parts += [Cat(Const(0, n.product_unit - n.unit_exp), part).as_signed() for part in scaled]
         total = Signal(n.total["total"].shape, name="exact")
-        m.d.comb += total.eq(balanced(parts))
+        m.d.comb += total.eq(balanced(m, parts, "segments"))
         for to in (o.sum, o.so_far) if n.carries else (o.sum,):
             m.d.comb += [to.total.eq(total), to.zero_sign.eq(i.start.zero_sign), *assign(to.special, i.start.special)]
+
+
+def _scaled(m: Module, n: ExactRanges, i: Any) -> list[Value]:
+    """The sum of each segment's products, scaled where they are."""
+    segments = n.lanes // n.length
+    length = len(i.aligned) // segments
+    own = [list(i.aligned[at * length : (at + 1) * length]) for at in range(segments)]
+    sums = [balanced(m, each, f"segment{at}_level" if n.scales else "sum") for at, each in enumerate(own)]
+    if not n.scales:
+        return sums
+    found: list[Value] = []
+    for at, (part, exp) in enumerate(zip(sums, i.scale_exp, strict=True)):
+        moved = part << exp
+        scaled = Signal(moved.shape(), name=f"scaled{at}")
+        m.d.comb += scaled.eq(moved)
+        found.append(scaled)
+    return found
+
+
+class ExactScaled(DatapathStep):
+    """Some levels of the tree that sums: the last of segments, their scales, and the first of what is scaled."""
+
+    def __init__(self, name: str, n: ExactRanges, before: StructLayout, levels: int):
+        self.n, self.groups = n, neighbours(n.lanes // n.length, n.lanes // n.length, levels)
+        most = max(map(len, self.groups)) * n.length * n.local_most << n.scale_most
+        made = {"parts": ArrayLayout(signed_shape(-most, most), len(self.groups))}
+        super().__init__(name, before, StructLayout({**made, "start": n.total}), set(made))
+
+    def compute(self, m: Module) -> None:
+        """Drive the sums of scaled parts."""
+        scaled = _scaled(m, self.n, self.i)
+        for number, (to, group) in enumerate(zip(self.o.parts, self.groups, strict=True)):
+            m.d.comb += to.eq(balanced(m, [scaled[at] for at in group], f"part{number}_level"))
+
+
+def _levels(n: ExactRanges, cuts: Sequence[str], before: StructLayout) -> Iterator[DatapathStep]:
+    """The levels of the tree that sums before the last register in it."""
+    inner = (n.length - 1).bit_length()
+    for name, levels in levels_before(n.unit, cuts, "sum"):
+        if "parts" in before.members:
+            count = before.members["parts"].length
+            step: DatapathStep = TreeSums(name, before, "parts", neighbours(count, count, levels))
+        elif n.scales and levels > inner:
+            step = ExactScaled(name, n, before, levels - inner)
+        else:
+            count = before.members["aligned"].length
+            step = TreeSums(name, before, "aligned", neighbours(count, count * n.length // n.lanes, levels))
+        inner, before = max(0, inner - levels), step.gives
+        yield step
 
 
 class ExactFinish(DatapathStep):
@@ -282,22 +336,23 @@ class ExactFinish(DatapathStep):
             ]
 
 
-def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
+def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: from operands, and the exact sum or the result so far, to `result_layout` and what goes on."""
     n = ExactRanges(unit)
     carried = n.total if n.carries else StructLayout({"code": unsigned(n.result.bits)})
     multiply = ExactMultiply(n)
     align = ExactAlign(n, multiply.gives)
-    path: list[DatapathStep] = [ExactDecode(n, carried), multiply, align]
+    path: list[DatapathStep] = [ExactDecode(n, carried), multiply, align, *_levels(n, cuts, align.gives)]
     if isinstance(n.result, FixedFormat):
-        total = ExactTotal(n, align.gives, n.total)
+        total = ExactTotal(n, path[-1].gives, n.total)
         last = RoundFixed(n.result, unit.result, n.total, n.unit_exp)
         return Datapath([*path, total, ExactFinish(n, total.gives, last)], cuts, carried)
     target = _target(n, n.result)
-    total = ExactTotal(n, align.gives, target.before())
-    magnitude = Each("magnitude", total.gives, {"sum": Magnitude(target)})
-    normalize = Each("normalize", magnitude.gives, {"sum": Normalize(target)})
-    return Datapath([*path, total, magnitude, normalize, ExactFinish(n, normalize.gives, Round(target))], cuts, carried)
+    total = ExactTotal(n, path[-1].gives, target.before())
+    path += [total, Each("magnitude", total.gives, {"sum": Magnitude(target)})]
+    for name, part in normalizing(target, cuts).items():
+        path.append(Each(name, path[-1].gives, {"sum": part}))
+    return Datapath([*path, ExactFinish(n, path[-1].gives, Round(target))], cuts, carried)
 
 
 def _target(n: ExactRanges, fmt: FloatFormat) -> ResultTarget:

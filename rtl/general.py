@@ -7,112 +7,24 @@ count; the addend may come late, in a window of its own (rtl/latewindow.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 from amaranth.lib.wiring import PureInterface
 
 from hwsim.formats import Format
-from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, Unit, WindowSum
+from hwsim.spec import Specified
 from hwsim.spec.sums import SubgroupRule
 
 from .decode import FloatDecode, decode_factors, decoder, scale_exponents
+from .generalranges import PRODUCT, GeneralRanges
 from .layouts import SPECIAL, factor_layout, factors_layout
 from .multiply import LaneProduct
-from .numbers import FieldRange, PairRanges, ProductRanges, as_float, most_sig, signed_shape
+from .numbers import FieldRange, as_float, signed_shape
 from .step import DatapathStep, assign
 from .sum import balanced
-from .windows import WindowTerm, aligned, aligned_bits, maximum
-
-PRODUCT = 2  # the least exponent of a product, of factors that count from 1
-
-
-class GeneralRanges(ProductRanges):
-    """The ranges of a unit's windows. Exponents are counted so that `bias` taken off gives the real one.
-
-    subgroup: the rule of scaled sums, or None. terms: how many there are beside the addend. windows: one or two.
-    inner: whether an addend, or +0 in its place, is a term of the window. late: the window of a late addend, or None.
-    Raises TypeError for a unit of another method.
-    """
-
-    def __init__(self, unit: Unit):
-        super().__init__(unit)
-        if not isinstance(unit.sum, WindowSum):
-            raise TypeError(f"{unit.name} must sum in a window, not by method {unit.sum.method}")
-        self.rule, self.result = unit.sum, as_float(unit.result.format)
-        self.subgroup: SubgroupRule | None = unit.subgroup
-        self.halves = unit.sum if isinstance(unit.sum, EvenOddSum) else None
-        self.late = unit.late if isinstance(unit.late, LateInWindow) else None
-        self.inner = isinstance(unit.sum, AlignedSum)
-        self.addend = None if self.group_addend is None else as_float(self.group_addend)
-        self.windows = 1 if self.halves is None else 2
-        self.products = PairRanges(*self.multiplied, (), self.limit) if self.subgroup else self
-        self._terms()
-        self._exponents()
-
-    @property
-    def inner_formats(self) -> list[Format]:
-        """The formats of codes that may be the window's addend."""
-        c = [self.addend] if self.addend is not None and self.late is None else []
-        return [*c, self.result] if self.inner else []
-
-    @property
-    def late_formats(self) -> list[Format]:
-        """The formats of codes that may be the late addend: c, and the result of the instruction before."""
-        return [] if self.late is None or self.addend is None else [self.addend, self.result]
-
-    def _terms(self) -> None:
-        if self.subgroup is None:
-            self.terms, self.bias = self.lanes, self.product_bias
-            self.term_exp = (PRODUCT, self.product_most)
-            self.term_fraction_bits, self.term_most = self.product_fraction_bits, self.most_product
-            return
-        a, b = self.scale_formats
-        fields = [FieldRange.of(fmt) for fmt in (a, b)]
-        self.terms, self.bias = self.lanes // self.subgroup.lanes, sum(field.bias for field in fields)
-        self.term_exp = (PRODUCT, sum(field.most for field in fields))
-        # The sum is an integer in units of 2^(PRODUCT - bias - fraction bits) of its products.
-        unit_exp = PRODUCT - self.products.product_bias - self.products.product_fraction_bits
-        self.term_fraction_bits = a.fraction_bits + b.fraction_bits - unit_exp
-        self.sum_most = self.subgroup.lanes * (self.most_product << self.products.product_most - PRODUCT)
-        self.term_most = self.sum_most * most_sig(a) * most_sig(b)
-
-    @property
-    def term_bits(self) -> int:
-        """Bits of a term's significand."""
-        return self.term_most.bit_length()
-
-    def addend_span(self, formats: Sequence[Format]) -> tuple[int, int]:
-        """The ends of the exponents of addends."""
-        moved = [(FieldRange.of(fmt), self.bias - FieldRange.of(fmt).bias) for fmt in formats]
-        return min(1 + by for _, by in moved), max(field.most + by for field, by in moved)
-
-    def _exponents(self) -> None:
-        spans = [self.term_exp, *([self.addend_span(self.inner_formats)] if self.inner else [])]
-        floor = self.rule.max_exp_floor
-        self.floor = None if floor is None else floor + self.bias
-        floors = [] if self.floor is None else [self.floor]
-        self.max_exp = min([low for low, _ in spans] + floors), max([high for _, high in spans] + floors)
-        bits = self.rule.fraction_bits
-        self.aligned_bits = max(
-            aligned_bits(self.term_bits, self.term_fraction_bits, bits),
-            *(aligned_bits(fmt.precision, fmt.fraction_bits, bits) for fmt in self.inner_formats),
-            1,
-        )
-        count = self.terms + self.inner
-        self.total_bits = self.aligned_bits + count.bit_length()
-
-    def addend_layout(self, formats: Sequence[Format]) -> StructLayout:
-        """An addend as a term. there: whether it is one at all."""
-        sig = max(fmt.fraction_bits for fmt in formats) + 1
-        return StructLayout({"sign": 1, "exp": signed_shape(*self.addend_span(formats)), "sig": sig, "there": 1})
-
-    def sums(self) -> StructLayout:
-        """A window's sum, in units of 2^(max_exp - fraction bits); any: whether a term is other than zero."""
-        return StructLayout(
-            {"total": signed_shape(-(1 << self.total_bits - 1), (1 << self.total_bits - 1) - 1), "any": 1,
-             "max_exp": signed_shape(*self.max_exp)}
-        )  # fmt: skip
+from .windows import WindowTerm, aligned, candidates, largest, maximum
 
 
 def _addends(n: GeneralRanges) -> dict[str, StructLayout]:
@@ -163,12 +75,15 @@ class GeneralDecode(DatapathStep):
         """Drive an addend: the result so far, or c; its sign and class. nothing: whether without c there is none."""
         n, to = self.n, getattr(self.o, name)
         partial = self._number(m, f"{name}_partial", n.result, Mux(self.i.chain, self.i.carried.code, 0), to)
-        chosen = partial
+        chosen: dict[str, Value] = partial
         if fmt is not None:
             c = self._number(m, f"{name}_c", fmt, self.i.c[fmt.padding :], to)
             if n.unit.operands.zeros == "positive":
                 c["sign"] = c["sign"] & c["sig"].any()
-            chosen = {key: Mux(self.i.chain, partial[key], c[key]) for key in c}
+            chosen = {}
+            for key, value in c.items():
+                chosen[key] = Signal(value.shape(), name=f"{name}_{key}")
+                m.d.comb += chosen[key].eq(Mux(self.i.chain, partial[key], value))
         special = chosen["nan"] | chosen["inf"]
         m.d.comb += [
             to.sign.eq(chosen["sign"]),
@@ -186,7 +101,7 @@ class GeneralDecode(DatapathStep):
         return {"sign": decode.o.sign, "exp": exp, "sig": sig, "nan": decode.o.nan, "inf": decode.o.inf}
 
 
-def _begins_with_nothing(unit: Unit) -> bool:
+def _begins_with_nothing(unit: Specified) -> bool:
     """Whether the first group of a sum has no addend, not even +0."""
     return unit.operands.addend is None and unit.promotion is None and unit.instruction.start == "addend"
 
@@ -264,9 +179,14 @@ class GeneralMultiply(DatapathStep):
         for product in own:
             places = Signal(range(n.products.product_most - PRODUCT + 1), name=f"places{at}_{len(placed)}")
             m.d.comb += places.eq(product.term.exp - PRODUCT)
-            magnitude = (product.term.sig << places)[: len(total)]
-            placed.append(Mux(product.term.sign, -magnitude, magnitude))
-        m.d.comb += total.eq(balanced(placed))
+            magnitude = Signal(len(total), name=f"magnitude{at}_{len(placed)}")
+            term = Signal(total.shape(), name=f"term{at}_{len(placed)}")
+            m.d.comb += [
+                magnitude.eq((product.term.sig << places)[: len(total)]),
+                term.eq(Mux(product.term.sign, -magnitude, magnitude)),
+            ]
+            placed.append(term)
+        m.d.comb += total.eq(balanced(m, placed, f"subgroup{at}_level"))
         inner = {field: Cat(product.special[field] for product in own).any() for field in SPECIAL.members}
         nan = inner["nan"] | (inner["positive"] & inner["negative"])
         infinite = inner["positive"] | inner["negative"]
@@ -297,7 +217,7 @@ class GeneralMultiply(DatapathStep):
         return special
 
 
-def _window_terms(n: GeneralRanges, i: PureInterface) -> list[WindowTerm]:
+def window_terms(n: GeneralRanges, i: PureInterface) -> list[WindowTerm]:
     """The terms of all windows, the addend last."""
     low, zeros = n.term_exp[0], n.rule.zero_terms == "count"
     found = [
@@ -323,19 +243,31 @@ def maxima_layout(n: GeneralRanges) -> StructLayout:
     return StructLayout({**terms_layout(n).members, **tops})
 
 
+def exponents_left(m: Module, n: GeneralRanges, i: Any) -> list[Value]:
+    """The exponents among which each window's largest is, those of several windows in turns."""
+    if "left" in i.signature.members:
+        return list(i.left)
+    terms = window_terms(n, i)
+    each = [candidates(m, f"window{window}", _own(n, window, terms), n.max_exp, n.floor) for window in range(n.windows)]
+    return [of[turn] for turn in range(len(each[0])) for of in each if turn < len(of)]
+
+
 class GeneralMaximum(DatapathStep):
     """The largest exponent of every window."""
 
-    def __init__(self, n: GeneralRanges):
+    def __init__(self, n: GeneralRanges, before: StructLayout):
         self.n = n
-        super().__init__("maximum", terms_layout(n), maxima_layout(n), {"max_exp", "any"})
+        super().__init__("maximum", before, maxima_layout(n), {"max_exp", "any"})
 
     def compute(self, m: Module) -> None:
         """Drive the maxima."""
-        n = self.n
+        n, inside = self.n, "left" in self.takes.members
         for window in range(n.windows):
-            own = _own(n, window, _window_terms(n, self.i))
-            top = maximum(m, f"window{window}", own, n.max_exp, n.floor)
+            own, name = _own(n, window, window_terms(n, self.i)), f"window{window}"
+            if inside:
+                top = largest(m, name, self.i.left[window :: n.windows], n.max_exp)
+            else:
+                top = maximum(m, name, own, n.max_exp, n.floor)
             some = Cat(term.nonzero for term in own).any()
             m.d.comb += [self.o.max_exp[window].eq(top), self.o.any[window].eq(some)]
 
@@ -357,7 +289,7 @@ class GeneralAlign(DatapathStep):
     def compute(self, m: Module) -> None:
         """Drive the aligned terms."""
         n, rule = self.n, self.n.rule
-        for at, term in enumerate(_window_terms(n, self.i)):
+        for at, term in enumerate(window_terms(n, self.i)):
             top = self.i.max_exp[at % n.windows]
             value = aligned(m, f"term{at}", term, top, n.max_exp[1], rule.fraction_bits, rule.lost)
             m.d.comb += self.o.aligned[at].eq(value)
@@ -374,13 +306,13 @@ def sums_layout(n: GeneralRanges) -> StructLayout:
 class GeneralSum(DatapathStep):
     """The sum of every window, exactly."""
 
-    def __init__(self, n: GeneralRanges):
+    def __init__(self, n: GeneralRanges, before: StructLayout):
         self.n = n
-        super().__init__("sum", aligned_layout(n), sums_layout(n), {f"window{at}" for at in range(n.windows)})
+        super().__init__("sum", before, sums_layout(n), {f"window{at}" for at in range(n.windows)})
 
     def compute(self, m: Module) -> None:
         """Drive the sums."""
         for at in range(self.n.windows):
             to, own = getattr(self.o, f"window{at}"), list(self.i.aligned)[at :: self.n.windows]
-            total = balanced(own) if own else Const(0)
+            total = balanced(m, own, f"window{at}_level") if own else Const(0)
             m.d.comb += [to.total.eq(total), to.any.eq(self.i.any[at]), to.max_exp.eq(self.i.max_exp[at])]

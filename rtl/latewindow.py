@@ -8,20 +8,16 @@ from amaranth.hdl import Const, Module, Mux, Shape, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import PureInterface
 
-from hwsim.spec import Unit
+from hwsim.spec import Specified
 
-from .general import (
-    GeneralAlign,
-    GeneralDecode,
-    GeneralMaximum,
-    GeneralMultiply,
-    GeneralRanges,
-    GeneralSum,
-    sums_layout,
-)
-from .normalize import Magnitude, Normalize, ResultTarget, Round
+from .general import GeneralDecode, GeneralMultiply, sums_layout
+from .generalcuts import general_window
+from .generalranges import GeneralRanges
+from .normalize import Magnitude, Round
+from .normalizing import normalizing
 from .numbers import FieldRange, signed_shape
 from .step import Datapath, DatapathStep, assign
+from .targets import ResultTarget
 from .windows import WindowTerm, aligned, aligned_bits, cut, leading_place, maximum
 
 
@@ -41,13 +37,16 @@ class WindowSumRange:
         """The sum, its max_exp, and whether any term is other than zero."""
         return StructLayout({"total": self.shape, "any": 1, "max_exp": signed_shape(*self.max_exp)})
 
-    def term(self, i: PureInterface, zero_exp: int | None = None, counts: Value | None = None) -> WindowTerm:
+    def term(
+        self, m: Module, name: str, i: PureInterface, zero_exp: int | None = None, counts: Value | None = None
+    ) -> WindowTerm:
         """The sum as a term. zero_exp: where it stands if every term was zero."""
         sign = i.total[-1]
-        magnitude = (i.total ^ sign.replicate(len(i.total)))[: len(i.total)] + sign
-        exp = i.max_exp if zero_exp is None else Mux(i.any, i.max_exp, zero_exp)
+        sig = Signal(self.bits, name=f"{name}_sig")
+        m.d.comb += sig.eq((i.total ^ sign.replicate(len(i.total)))[: len(i.total)] + sign)
         low = self.max_exp[0] if zero_exp is None else min(self.max_exp[0], zero_exp)
-        sig = magnitude[: self.bits]
+        exp = Signal(signed_shape(low, max(self.max_exp[1], low if zero_exp is None else zero_exp)), name=f"{name}_exp")
+        m.d.comb += exp.eq(i.max_exp if zero_exp is None else Mux(i.any, i.max_exp, zero_exp))
         return WindowTerm(sign, exp, sig, self.fraction_bits, i.any if counts is None else counts, i.any, low)
 
 
@@ -68,11 +67,12 @@ class CombineHalves(DatapathStep):
     def compute(self, m: Module) -> None:
         """Drive the sum of both."""
         span, rule, to = self.before.max_exp, self.rule, self.o.window0
-        terms = [self.before.term(half) for half in (self.i.window0, self.i.window1)]
+        halves = {"even": self.i.window0, "odd": self.i.window1}
+        terms = [self.before.term(m, name, half) for name, half in halves.items()]
         top = maximum(m, "combined", terms, span)
         both = [
             aligned(m, name, term, top, span[1], rule.fraction_bits, rule.lost)
-            for name, term in zip(("even", "odd"), terms, strict=True)
+            for name, term in zip(halves, terms, strict=True)
         ]
         m.d.comb += [to.total.eq(both[0] + both[1]), to.any.eq(terms[0].nonzero | terms[1].nonzero), to.max_exp.eq(top)]
 
@@ -109,7 +109,7 @@ class LateSum(DatapathStep):
         """Drive the sum of both."""
         n, rule, to, outer = self.n, self.rule, self.o.window0, self.i.outer
         zeros, nonzero = n.rule.zero_terms == "count", outer.sig.any()
-        total = self.before.term(self.i.window0, n.bias, self.i.window0.any | zeros)
+        total = self.before.term(m, "sum", self.i.window0, n.bias, self.i.window0.any | zeros)
         counts = nonzero | zeros
         some = total.nonzero | nonzero
         if rule.zero_addend == "count":
@@ -120,7 +120,9 @@ class LateSum(DatapathStep):
         kept_sum = aligned(m, "late_sum", total, top, span[1], rule.sum_bits, rule.lost)
         kept_addend = aligned(m, "late_addend", addend, top, span[1], rule.addend_bits, rule.lost)
         if rule.drop_below is not None:
-            kept_addend = Mux(addend.exp < top - rule.drop_below, 0, kept_addend)
+            near = Signal.like(kept_addend, name="near_addend")
+            m.d.comb += near.eq(Mux(addend.exp < top - rule.drop_below, 0, kept_addend))
+            kept_addend = near
         both = Signal(self.after.shape, name="both")
         bits = self.fraction_bits
         m.d.comb += [
@@ -177,13 +179,12 @@ class Settle(DatapathStep):
         ]
 
 
-def general_datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
+def general_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: from operands to `result_layout`."""
     n = GeneralRanges(unit)
     carried = StructLayout({"code": unsigned(n.result.bits)})
-    path: list[DatapathStep] = [
-        GeneralDecode(n, carried), GeneralMultiply(n), GeneralMaximum(n), GeneralAlign(n), GeneralSum(n),
-    ]  # fmt: skip
+    multiply = GeneralMultiply(n)
+    path: list[DatapathStep] = [GeneralDecode(n, carried), multiply, *general_window(n, cuts, multiply.gives)]
     span = WindowSumRange(n.total_bits, n.rule.fraction_bits, n.max_exp)
     if n.halves is not None:
         combine = CombineHalves(n, span)
@@ -205,4 +206,4 @@ def general_datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
         flush=rule.subnormals == "flush",
     )
     settle = Settle(target, "magnitude", path[-1].gives)
-    return Datapath([*path, settle, Normalize(target), Round(target)], cuts, carried)
+    return Datapath([*path, settle, *normalizing(target, cuts).values(), Round(target)], cuts, carried)

@@ -5,31 +5,29 @@ from __future__ import annotations
 from amaranth.hdl import signed, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
-from hwsim.formats import FloatFormat, Format
+from hwsim.formats import Format
 from hwsim.spec.keys import Number
 
-from .numbers import FieldRange, PairRanges, ProductRanges, WindowRanges, signed_shape
+from .numbers import FactorShape, PairRanges, ProductRanges, WindowRanges, signed_shape
 
 SPECIAL = StructLayout({"nan": 1, "positive": 1, "negative": 1})
 
 
-def factor_layout(fmt: Format) -> StructLayout:
-    """A decoded number: (-1)^sign * sig * 2^(bexp - bias - fraction_bits); bexp counts from 1."""
-    if isinstance(fmt, FloatFormat):
-        bexp = unsigned(fmt.exponent_bits + (not fmt.subnormals))
-    else:
-        bexp = unsigned(FieldRange.of(fmt).most.bit_length())
-    return StructLayout({"sign": 1, "bexp": bexp, "sig": fmt.sig_bits, "nan": 1, "inf": 1})
+def factor_layout(of: Format | FactorShape) -> StructLayout:
+    """A decoded number of a format, or of such a shape."""
+    shape = of if isinstance(of, FactorShape) else FactorShape.of(of)
+    return StructLayout({"sign": 1, "bexp": unsigned(shape.bexp_bits), "sig": shape.sig_bits, "nan": 1, "inf": 1})
 
 
 def factors_layout(n: ProductRanges) -> StructLayout:
-    """Codes of the factors and of their scales, lane 0 and block 0 in the low bits."""
+    """Codes of the factors and of their scales, lane 0 and block 0 in the low bits; the mode of a unit of several."""
     fields: dict[str, object] = {
-        name: ArrayLayout(unsigned(fmt.container_bits), n.lanes) for name, fmt in zip("ab", n.codes, strict=True)
+        name: ArrayLayout(unsigned(side.container_bits), n.lanes) for name, side in n.sides.items()
     }
     for name, fmt, blocks in zip(("scale_a", "scale_b"), n.scale_formats, n.scale_blocks, strict=False):
         fields[name] = ArrayLayout(unsigned(fmt.container_bits), blocks)
-    return StructLayout(fields)
+    mode = {"mode": unsigned(n.mode_bits)} if n.mode_bits else {}
+    return StructLayout({**fields, **mode})
 
 
 def operands_layout(n: WindowRanges, carried: StructLayout) -> StructLayout:
@@ -79,6 +77,16 @@ def max_exp_layout(n: WindowRanges) -> StructLayout:
     return StructLayout({**members, "max_exp": signed_shape(*n.max_exp)})
 
 
+def near_bits(n: WindowRanges) -> int:
+    """Bits of max_exp as products see it."""
+    return min(n.product_exp_bits, n.max_exp[1].bit_length())
+
+
+def near_layout(n: WindowRanges) -> StructLayout:
+    """After maximum, with max_exp as products see it."""
+    return StructLayout({**max_exp_layout(n).members, "near": unsigned(near_bits(n))})
+
+
 def shifts_layout(n: WindowRanges) -> StructLayout:
     """After distance. shift: how far below max_exp a term is, clamped; the addend's is the last."""
     term = StructLayout({"sign": 1, "sig": unsigned(n.sig_bits)})
@@ -94,15 +102,30 @@ def shifts_layout(n: WindowRanges) -> StructLayout:
     )
 
 
-def window_layout(n: WindowRanges) -> StructLayout:
-    """After align. A term is `ones + carry`, in units of 2^(max_exp - fraction_bits); the addend is the last.
+def aligned_layout(n: WindowRanges) -> StructLayout:
+    """A term in the window, `ones + carry`, in units of 2^(max_exp - fraction_bits).
 
     `ones` is the ones' complement of a negative magnitude: the +1 that completes it is left to the sum.
     """
-    term = StructLayout({"ones": signed(n.term_bits), "carry": 1})
-    return StructLayout(
-        {"aligned": ArrayLayout(term, n.lanes + 1), "max_exp": signed_shape(*n.max_exp), "special": SPECIAL}
-    )
+    return StructLayout({"ones": signed(n.term_bits), "carry": 1})
+
+
+def window_layout(n: WindowRanges) -> StructLayout:
+    """After align. The addend is the last of the terms."""
+    terms = ArrayLayout(aligned_layout(n), n.lanes + 1)
+    return StructLayout({"aligned": terms, "max_exp": signed_shape(*n.max_exp), "special": SPECIAL})
+
+
+def halves_layout(n: WindowRanges) -> StructLayout:
+    """Inside the first row of full adders: of three words a, b and c, `a ^ b`, a and c; and the terms that are left.
+
+    A term is three words: the bits below its sign, its sign, and its carry.
+    """
+    word = {name: StructLayout({"low": n.term_bits - 1, "sign": 1, "carry": 1}) for name in ("half", "first", "third")}
+    terms = n.lanes + 1
+    left = {"aligned": ArrayLayout(aligned_layout(n), terms % 3)} if terms % 3 else {}
+    fields: dict[str, Layout] = {"halves": ArrayLayout(StructLayout(word), terms // 3), **left}
+    return StructLayout({**fields, "max_exp": signed_shape(*n.max_exp), "special": SPECIAL})
 
 
 def sums_layout(n: WindowRanges, sums: int, terms: int) -> StructLayout:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, assert_never
 
-from amaranth.hdl import Cat, Const, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 
 from hwsim.spec.keys import Lost
 
@@ -36,10 +36,17 @@ def lost_bits(lost: Lost) -> LostBits:
             assert_never(lost)
 
 
-def shifted(window: Value, sign: Value, shift: Value, drop: int, lost: Lost) -> tuple[Value, Value]:
-    """Ones' complement and carry of a magnitude, shifted right by `shift` and `drop`; bits that fall out are lost."""
+def shifted(
+    m: Module, name: str, window: Value, sign: Value, shift: Value, drop: int, lost: Lost
+) -> tuple[Value, Value]:
+    """Ones' complement and carry of a magnitude, shifted right by `shift` and `drop`; bits that fall out are lost.
+
+    name: what the signals begin with that it needs.
+    """
     below = drop + (1 << len(shift)) - 1
-    wide = Cat(Const(0, below - drop), window) >> shift
+    moved = Cat(Const(0, below - drop), window) >> shift
+    wide = Signal(len(moved), name=f"{name}_wide")
+    m.d.comb += wide.eq(moved)
     kept = wide[below:]
     # Where nothing can be shifted out there is no place below the last one, and wide[-1] is the top bit.
     guard, sticky = (wide[below - 1], wide[: below - 1].any()) if below else (Const(0), Const(0))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, SequentialSum, Sum, Unit
+from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, SequentialSum, Specified, Sum
 
 from . import aligned, even_odd, exact, pairwise, sequential
 from .step import Datapath
@@ -21,7 +21,7 @@ class HardwareMethod:
     """
 
     lacks: Callable[[Any], Iterable[str]]
-    datapath: Callable[[Unit, Sequence[str]], Datapath]
+    datapath: Callable[[Specified, Sequence[str]], Datapath]
 
 
 METHODS: Mapping[type, HardwareMethod] = {

@@ -9,10 +9,30 @@ from amaranth.lib.wiring import In, Out
 from .layouts import SPECIAL, decoded_layout, factor_layout, products_layout, term_layout
 from .numbers import PairRanges, WindowRanges, signed_shape
 from .step import DatapathStep, assign
+from .sum import carry_save
+
+SMALL = 4  # bits of significands up to which rows of full adders are smaller than what synthesis makes of `*`
+
+
+def significand_product(m: Module, a: Value, b: Value) -> Value:
+    """a * b; of small numbers as rows of full adders, and one addition of the high bits."""
+    if not 2 < max(len(a), len(b)) <= SMALL or min(len(a), len(b)) < 2:
+        return a * b
+    bits = len(a) + len(b)
+    partial = [Signal(len(a), name=f"partial{at}") for at in range(len(b))]
+    m.d.comb += [to.eq(a & bit.replicate(len(a))) for to, bit in zip(partial, b, strict=True)]
+    rows = [Cat(Const(0, at), row, Const(0, bits - at - len(a))) for at, row in enumerate(partial)]
+    total, carries = rows[0], rows[1]
+    for at, row in enumerate(rows[2:]):
+        half, found, carried = (Signal(bits, name=f"{name}{at}") for name in ("half", "total", "carries"))
+        values = carry_save(total, carries, row, half)
+        m.d.comb += [half.eq(total ^ carries), found.eq(values[0]), carried.eq(values[1])]
+        total, carries = found, carried
+    return (total + carries)[:bits]
 
 
 class LaneProduct(wiring.Component):
-    """The product of one lane, and what is special about it."""
+    """The exact product of one lane, and whether it is NaN or infinite."""
 
     def __init__(self, n: PairRanges):
         self.n = n
@@ -31,15 +51,17 @@ class LaneProduct(wiring.Component):
         """The multiplier's logic."""
         m = Module()
         a, b, term, special = self.a, self.b, self.term, self.special
-        zero_a, zero_b = ~a.sig.any(), ~b.sig.any()
+        zero_a, zero_b = Signal(name="a_zero"), Signal(name="b_zero")
         exp = Signal(term.exp.shape())
         inf = Signal()
         m.d.comb += [
+            zero_a.eq(~a.sig.any()),
+            zero_b.eq(~b.sig.any()),
             term.sign.eq(a.sign ^ b.sign),
-            term.sig.eq(a.sig * b.sig),
+            term.sig.eq(significand_product(m, a.sig, b.sig)),
             exp.eq(a.bexp + b.bexp + self.scale_exp if self.n.scales else a.bexp + b.bexp),
             # A zero product has exponent 0, below every other, so that it never sets the maximum.
-            term.exp.eq(exp & (~(zero_a | zero_b)).replicate(len(exp))),
+            term.exp.eq(Mux(zero_a | zero_b, 0, exp)),
             inf.eq(a.inf | b.inf | self._exceeds(m)),
             special.nan.eq(a.nan | b.nan | (a.inf & zero_b) | (b.inf & zero_a)),
             special.positive.eq(inf & ~term.sign),
@@ -58,7 +80,9 @@ class LaneProduct(wiring.Component):
         up = Signal(signed_shape(min(move, 0), max(n.product_most + move, bits)), name="up")
         places = Signal(range(bits + 1), name="places")
         m.d.comb += [up.eq(self.term.exp + move), places.eq(Mux(up < 0, 0, Mux(up > bits, bits, up)))]
-        return (self.term.sig << places)[bits:].any()
+        moved = Signal(2 * bits, name="moved")
+        m.d.comb += moved.eq(self.term.sig << places)
+        return moved[bits:].any()
 
 
 class Multiply(DatapathStep):

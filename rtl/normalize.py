@@ -3,125 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import assert_never
 
-from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.data import StructLayout
 
 from hwsim.formats import FloatFormat
-from hwsim.spec.keys import Overflow, Rounding
+from hwsim.spec.keys import Rounding
 
-from .layouts import SPECIAL, result_layout
-from .numbers import FieldRange, WindowRanges, signed_shape
+from .layouts import result_layout
+from .numbers import signed_shape
 from .step import DatapathStep
+from .targets import ResultTarget, SumTarget
 from .zeros import leading_zeros
-
-
-@dataclass(frozen=True, kw_only=True)
-class SumTarget:
-    """What a sum is encoded in, and the ranges of the sum.
-
-    total: the sum's shape. offset: what, added to max_exp, is the biased exponent that the total's top bit would have.
-    max_exp: least and largest max_exp. zero_sign: the sum brings the sign of an exact zero with it.
-    subnormals, overflows, vanishes: whether sums can be subnormal, be too large, and round to zero (not being zero).
-    leads: whether every sum that is not zero, and above the least exponent, has its leading one on top.
-    flush: whether a subnormal result becomes zero.
-    """
-
-    fmt: FloatFormat
-    overflow: Overflow
-    total: Shape
-    max_exp: tuple[int, int]
-    offset: int
-    tiny: Literal["signed", "positive"] = "signed"
-    nan: int = 0
-    zero_sign: bool = False
-    subnormals: bool = True
-    overflows: bool = True
-    vanishes: bool = True
-    leads: bool = False
-    flush: bool = False
-
-    @property
-    def bare(self) -> bool:
-        """Whether numbers below the least one are left as they are, for a format that has nothing between it and 0."""
-        return False
-
-    @property
-    def magnitude_bits(self) -> int:
-        """Bits of the sum's magnitude."""
-        return self.total.width - 1
-
-    @property
-    def bits(self) -> int:
-        """Bits of the normalised magnitude: no fewer than a significand has, and one to round with."""
-        return max(self.magnitude_bits, self.fmt.precision + 1)
-
-    @property
-    def top_bexp(self) -> tuple[int, int]:
-        """Least and largest biased exponent of the total's top bit."""
-        return self.max_exp[0] + self.offset, self.max_exp[1] + self.offset
-
-    @property
-    def bexp(self) -> Shape:
-        """Biased exponents of results, those that overflow included; of a bare format, those that vanish too."""
-        if self.bare:
-            return signed_shape(min(self.top_bexp[0] - self.bits, 0), max(self.top_bexp[1], 1))
-        most = self.top_bexp[1] if self.overflows else self.fmt.max_magnitude >> self.fmt.fraction_bits
-        return unsigned(max(most, 1).bit_length())
-
-    def before(self) -> StructLayout:
-        """The sum."""
-        zero = {"zero_sign": 1} if self.zero_sign else {}
-        return StructLayout({"total": self.total, "max_exp": signed_shape(*self.max_exp), "special": SPECIAL, **zero})
-
-    def magnitude(self) -> StructLayout:
-        """After magnitude."""
-        return StructLayout(
-            {
-                "sign": 1,
-                "magnitude": unsigned(self.magnitude_bits),
-                "top_bexp": signed_shape(*self.top_bexp),
-                "special": SPECIAL,
-            }
-        )
-
-    def normalized(self) -> StructLayout:
-        """After normalize. sig: the leading one on top unless subnormal; bexp: 0 if subnormal or zero."""
-        return StructLayout({"sign": 1, "sig": unsigned(self.bits), "sticky": 1, "bexp": self.bexp, "special": SPECIAL})
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResultTarget(SumTarget):
-    """A target that a rule of the specification rounds to."""
-
-    rounding: Rounding
-
-    @property
-    def bare(self) -> bool:
-        """Whether the format has no subnormals."""
-        return not self.fmt.subnormals
-
-    @classmethod
-    def of(cls, n: WindowRanges) -> ResultTarget:
-        """The target of a group's sum."""
-        rule = n.unit.result
-        top = n.total.width - 2 - n.fraction_bits
-        return cls(
-            fmt=n.result,
-            rounding=rule.rounding,
-            overflow=rule.overflow,
-            tiny=rule.tiny,
-            total=n.total,
-            max_exp=n.max_exp,
-            offset=top - n.product_bias + FieldRange.of(n.result).bias,
-            nan=n.nan,
-            flush=rule.subnormals == "flush",
-            subnormals=n.subnormal_sums,
-            overflows=n.overflows,
-            vanishes=n.vanishes,
-        )
 
 
 class Magnitude(DatapathStep):
@@ -154,20 +48,25 @@ class Normalize(DatapathStep):
 
     def compute(self, m: Module) -> None:
         """Drive the normalised significand and its exponent."""
-        target = self.target
-        magnitude = Cat(Const(0, target.bits - target.magnitude_bits), self.i.magnitude)
-        if target.leads:
-            self._in_place(m, magnitude)
-            return
+        whole = Cat(Const(0, self.target.bits - self.target.magnitude_bits), self.i.magnitude)
+        if self.target.leads:
+            self._in_place(m, whole)
+        else:
+            self._moved(m, *self._counted(m, whole))
+
+    def _counted(self, m: Module, magnitude: Value) -> tuple[Value, Value]:
+        """The magnitude, and how far its leading one is to move; drive what is lost before."""
         _, count = leading_zeros(m, magnitude)
         shift = Signal(len(count), name="zeros")
         m.d.comb += shift.eq(Cat(count))
-        if target.subnormals and not target.bare:
-            magnitude, shift = self._limit(m, magnitude, shift)
-        sig: Value = magnitude
+        limited = self.target.subnormals and not self.target.bare
+        return self._limit(m, magnitude, shift) if limited else (magnitude, shift)
+
+    def _moved(self, m: Module, sig: Value, shift: Value) -> None:
+        """Drive the significand and its exponent."""
         # The high bits of the count are known first.
         for place in reversed(range(len(shift))):
-            shifted = Signal(target.bits, name=f"shifted{place}")
+            shifted = Signal(self.target.bits, name=f"shifted{place}")
             m.d.comb += shifted.eq(Mux(shift[place], Cat(Const(0, 1 << place), sig), sig))
             sig = shifted
         m.d.comb += [self.o.sig.eq(sig), self.o.bexp.eq(Mux(sig[-1], self.i.top_bexp - shift, 0))]
@@ -186,12 +85,17 @@ class Normalize(DatapathStep):
         target = self.target
         least = target.top_bexp[0]
         room = Signal(signed_shape(least - 1, target.top_bexp[1]), name="room")
-        shift = Signal(zeros.shape(), name="shift")
-        m.d.comb += [room.eq(self.i.top_bexp - 1), shift.eq(Mux(room < zeros, room, zeros))]
+        shift, below = Signal(zeros.shape(), name="shift"), Signal(name="below")
+        near = Signal(name="near")
+        m.d.comb += [
+            room.eq(self.i.top_bexp - 1),
+            near.eq(room < zeros),
+            shift.eq(Mux(near, room, zeros)),
+        ]
         if least < 1:
             magnitude, sticky = self._denormalize(m, magnitude, room)
-            m.d.comb += self.o.sticky.eq(sticky)
-            with m.If(room < 0):
+            m.d.comb += [below.eq(room < 0), self.o.sticky.eq(sticky)]
+            with m.If(below):
                 m.d.comb += shift.eq(0)
         return magnitude, shift
 
@@ -250,7 +154,9 @@ class Encode(DatapathStep):
             sign.eq(Mux(infinite, special.negative, self.i.sign)),
             self.o.code.eq(finite),
         ]
-        with m.If(infinite | overflow):
+        beyond = Signal()
+        m.d.comb += beyond.eq(infinite | overflow)
+        with m.If(beyond):
             self._overflow(m, infinite, sign)
         if fmt.canonical_nan is not None:
             with m.If(special.nan | (special.positive & special.negative)):
@@ -312,6 +218,15 @@ class Round(Encode):
         self.rounding = target.rounding
         super().__init__(name, target.normalized(), target)
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        target = self.target
+        return (
+            f"The {target.fmt.name} code of a normalised sum: rounded once ({self.rounding}), "
+            f"overflow by the rule {target.overflow}, and what infinities and NaN come to."
+        )
+
     def compute(self, m: Module) -> None:
         """Drive the code."""
         target, fmt, sign = self.target, self.target.fmt, self.i.sign
@@ -323,7 +238,9 @@ class Round(Encode):
         magnitude: Value = Signal(wide, name="magnitude")
         # A carry out of the fraction runs into the exponent field, as it should.
         if target.bare:
-            stepped = Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp - 1).as_signed() + up
+            below = Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp - 1).as_signed() + up
+            stepped = Signal(below.shape(), name="stepped")
+            m.d.comb += stepped.eq(below)
             m.d.comb += magnitude.eq(Mux((stepped > 0) & self.i.sig[-1], stepped, self._nearest(m)))
         else:
             m.d.comb += magnitude.eq(Cat(last, kept[1 : fmt.fraction_bits], self.i.bexp) + up)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from amaranth.hdl import Shape
 from amaranth.utils import bits_for
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
-from hwsim.spec import LateAdd, Unit, WindowSum
+from hwsim.spec import LateAdd, ModalUnit, Specified, WindowSum, modes_of
 from hwsim.spec.keys import Number
 
 from .lost import lost_bits
+
+FACTORS: tuple[Literal["a", "b"], ...] = ("a", "b")
 
 
 def signed_shape(low: int, high: int) -> Shape:
@@ -62,17 +65,50 @@ def most_sig(fmt: Format) -> int:
     return 1 << fmt.bits - 1 if isinstance(fmt, FixedFormat) else (2 << fmt.fraction_bits) - 1
 
 
+@dataclass(frozen=True)
+class FactorShape:
+    """What decoded numbers look like: (-1)^sign * sig * 2^(bexp - field.bias - fraction_bits).
+
+    field: the range of bexp, which counts from 1; bexp_bits: its width. sig_bits, most_sig: of the significand.
+    """
+
+    field: FieldRange
+    bexp_bits: int
+    fraction_bits: int
+    sig_bits: int
+    most_sig: int
+
+    @classmethod
+    def of(cls, fmt: Format) -> FactorShape:
+        """The numbers of one format."""
+        field = FieldRange.of(fmt)
+        bits = fmt.exponent_bits + (not fmt.subnormals) if isinstance(fmt, FloatFormat) else field.most.bit_length()
+        return cls(field, bits, fmt.fraction_bits, fmt.sig_bits, most_sig(fmt))
+
+    @classmethod
+    def holding(cls, formats: Sequence[Format]) -> FactorShape:
+        """The numbers of several formats, none of which is normalised: zeros stand below, and exponents are moved."""
+        shapes = [cls.of(fmt) for fmt in dict.fromkeys(formats)]
+        if len(shapes) == 1:
+            return shapes[0]
+        bias, fraction_bits = max(shape.field.bias for shape in shapes), max(shape.fraction_bits for shape in shapes)
+        most = max(shape.field.most + bias - shape.field.bias for shape in shapes)
+        most_sig = max(shape.most_sig << fraction_bits - shape.fraction_bits for shape in shapes)
+        whole_bits = max(shape.sig_bits - shape.fraction_bits for shape in shapes)
+        return cls(FieldRange(bias, most), most.bit_length(), fraction_bits, whole_bits + fraction_bits, most_sig)
+
+
 class PairRanges:
     """The ranges of the products of two factors.
 
-    multiplied: the formats of both factors. scales: powers of two that multiply products too. limit: a product whose
-    magnitude is 2^limit or more is infinite; None for no limit.
+    multiplied: what both factors are when they are multiplied. scales: powers of two that multiply products too.
+    limit: a product whose magnitude is 2^limit or more is infinite; None for no limit.
     """
 
-    def __init__(self, a: Format, b: Format, scales: Sequence[ExponentFormat] = (), limit: int | None = None):
+    def __init__(self, a: FactorShape, b: FactorShape, scales: Sequence[ExponentFormat] = (), limit: int | None = None):
         self.multiplied, self.scales, self.limit = (a, b), list(scales), limit
         self.product_fraction_bits = a.fraction_bits + b.fraction_bits
-        fields = [FieldRange.of(fmt) for fmt in self.multiplied]
+        fields = [shape.field for shape in self.multiplied]
         self.product_bias = sum(field.bias for field in fields) + sum(fmt.bias for fmt in self.scales)
         self.scale_most = sum(fmt.max_code for fmt in self.scales)
         self.product_most = sum(field.most for field in fields) + self.scale_most
@@ -81,13 +117,13 @@ class PairRanges:
     @property
     def sig_bits(self) -> int:
         """Bits of a product's significand."""
-        return sum(fmt.sig_bits for fmt in self.multiplied)
+        return sum(shape.sig_bits for shape in self.multiplied)
 
     @property
     def most_product(self) -> int:
         """The largest significand of a product."""
         a, b = self.multiplied
-        return most_sig(a) * most_sig(b)
+        return a.most_sig * b.most_sig
 
     @property
     def product_top(self) -> int:
@@ -95,30 +131,81 @@ class PairRanges:
         return self.most_product.bit_length() - self.product_fraction_bits
 
 
-class ProductRanges(PairRanges):
-    """The formats of one unit's factors and scales, and the ranges of the products.
+@dataclass(frozen=True)
+class FactorSide:
+    """One factor in every mode of a unit, the mode's number in order.
 
-    codes: the formats in which factors a and b enter. formats: those in which they are multiplied.
-    scale_formats: those of the scales that a beat brings, of which `scales` are those that multiply products.
+    codes: the formats in which it enters. formats: those in which it is multiplied.
+    """
+
+    codes: tuple[Number, ...]
+    formats: tuple[Number, ...]
+
+    @property
+    def container_bits(self) -> int:
+        """Bits of a code at the port: those of the widest mode; a narrower code stands in the low ones."""
+        return max(fmt.container_bits for fmt in self.codes)
+
+    @property
+    def choices(self) -> list[tuple[Number, Number]]:
+        """The formats of codes, each with the one that is multiplied, as far as they differ."""
+        return list(dict.fromkeys(zip(self.codes, self.formats, strict=True)))
+
+
+class ProductRanges(PairRanges):
+    """The formats of one unit's factors and scales, and the ranges of the products, those of all its modes.
+
+    a_side, b_side: the formats of both factors, by mode. scale_formats: those of the scales that a beat brings, of
+    which `scales` are those that multiply products.
     Raises TypeError for scales of products that are not powers of two.
     """
 
-    def __init__(self, unit: Unit):
+    def __init__(self, unit: Specified):
         self.unit = unit
-        self.codes = unit.operands.a, unit.operands.b
         self.lanes = unit.instruction.lanes
-        self.formats = unit.operands.multiplied
-        super().__init__(*self.formats, self._scales(), unit.sum.product_limit)
+        modes = [mode.operands for mode in modes_of(unit)]
+        self.a_side, self.b_side = (
+            FactorSide(
+                tuple(operands.factor(side) for operands in modes),
+                tuple(operands.multiplied[side == "b"] for operands in modes),
+            )
+            for side in FACTORS
+        )
+        a, b = FactorShape.holding(self.a_side.formats), FactorShape.holding(self.b_side.formats)
+        super().__init__(a, b, self._scales(), unit.sum.product_limit)
+
+    @property
+    def sides(self) -> dict[str, FactorSide]:
+        """Both factors, by name."""
+        return {"a": self.a_side, "b": self.b_side}
+
+    @property
+    def mode_bits(self) -> int:
+        """Bits of a beat's mode; 0 of a unit that has none."""
+        return self.unit.mode_bits if isinstance(self.unit, ModalUnit) else 0
+
+    @property
+    def unscaled(self) -> tuple[int, ...]:
+        """The modes whose beats have no scales, of a unit that has any."""
+        modes = modes_of(self.unit) if self.scale_formats else ()
+        return tuple(number for number, mode in enumerate(modes) if mode.scale is None)
 
     @property
     def a(self) -> FloatFormat:
-        """The format in which a is multiplied. Raises TypeError for one that is not a float."""
-        return as_float(self.multiplied[0])
+        """The format in which a is multiplied. Raises TypeError for one that is not a float, and for several."""
+        return as_float(self.formats[0])
 
     @property
     def b(self) -> FloatFormat:
-        """The format in which b is multiplied. Raises TypeError for one that is not a float."""
-        return as_float(self.multiplied[1])
+        """The format in which b is multiplied. Raises TypeError for one that is not a float, and for several."""
+        return as_float(self.formats[1])
+
+    @property
+    def formats(self) -> tuple[Number, Number]:
+        """The formats in which both factors are multiplied. Raises TypeError for a unit of several modes."""
+        if self.mode_bits:
+            raise TypeError(f"{self.unit.name} must have one mode here")
+        return self.a_side.formats[0], self.b_side.formats[0]
 
     @property
     def group_addend(self) -> Number | None:
@@ -153,10 +240,9 @@ class ProductRanges(PairRanges):
     @property
     def scale_blocks(self) -> tuple[int, int]:
         """Scales of a and of b that one beat carries."""
-        scale = self.unit.scale
-        if scale is None:
+        if self.unit.scale is None:
             return 0, 0
-        return -(-self.lanes // scale.a.block[1]), -(-self.lanes // scale.b.block[0])
+        return self.lanes // self.unit.lanes_of_scale("a"), self.lanes // self.unit.lanes_of_scale("b")
 
 
 class WindowRanges(ProductRanges):
@@ -165,7 +251,7 @@ class WindowRanges(ProductRanges):
     Raises TypeError for a unit whose method has no window, and for a result or an addend that is not a float.
     """
 
-    def __init__(self, unit: Unit):
+    def __init__(self, unit: Specified):
         super().__init__(unit)
         if not isinstance(unit.sum, WindowSum):
             raise TypeError(f"{unit.name} must sum in a window, not by method {unit.sum.method}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hwsim.spec import PairwiseSum, Unit
+from hwsim.spec import PairwiseSum, Specified
 
 from .rounded import AdditionPlace, rounded_datapath
 from .step import Datapath
@@ -15,7 +15,7 @@ def lacks(rule: PairwiseSum) -> Iterator[str]:
     yield from ()
 
 
-def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
+def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: a level for each of the tree's, and one for the addend."""
     return rounded_datapath(unit, cuts, _levels(unit.instruction.lanes), _absent(unit))
 
@@ -31,7 +31,7 @@ def _levels(lanes: int) -> Iterator[list[AdditionPlace]]:
     yield [AdditionPlace("sum", left[0], "sum")]
 
 
-def _absent(unit: Unit) -> int:
+def _absent(unit: Specified) -> int:
     """The code of a zero that changes no sum, where the first group has no addend: -0, or +0 when rounding down."""
     rule, starts = unit.sum, unit.promotion is None and unit.instruction.start == "addend"
     if not isinstance(rule, PairwiseSum) or unit.operands.addend is not None or not starts:

@@ -15,9 +15,11 @@ from .align import clamp
 from .decode import FloatDecode
 from .layouts import SPECIAL, factor_layout
 from .lost import shifted
-from .normalize import Magnitude, Normalize, ResultTarget, Round
+from .normalize import Magnitude, Round
+from .normalizing import normalizing
 from .numbers import FieldRange, signed_shape
 from .step import Datapath, DatapathStep, assign, fields
+from .targets import ResultTarget
 from .zeros import leading_zeros
 
 BELOW = GUARDS
@@ -133,7 +135,7 @@ class PromoteAlign(DatapathStep):
             difference = Signal(range(farthest + 1), name=f"{name}_difference")
             m.d.comb += difference.eq(max_exp - operand.bexp)
             window = Cat(Const(0, BELOW), operand.sig)
-            ones, carry = shifted(window, operand.sign, clamp(difference, self.adder.shift_bits), 0, "jam")
+            ones, carry = shifted(m, name, window, operand.sign, clamp(difference, self.adder.shift_bits), 0, "jam")
             out = fields(self.o)
             m.d.comb += [out[f"{name}_ones"].eq(ones), out[f"{name}_carry"].eq(carry)]
         m.d.comb += pair_specials(register, partial, self.o, self.adder.rounding)
@@ -159,7 +161,7 @@ def promotion_adder(partial: FloatFormat, rule: Promotion, cuts: Sequence[str]) 
         PromoteAlign(adder),
         PromoteSum(adder),
         Magnitude(adder.target, "promote.magnitude"),
-        Normalize(adder.target, "promote.normalize"),
+        *normalizing(adder.target, cuts, "promote.normalize").values(),
         Round(adder.target, "promote"),
     ]
     return Datapath(steps, cuts)

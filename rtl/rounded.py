@@ -5,23 +5,24 @@ A level is additions side by side, in five steps; between levels a sum is a code
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from amaranth.hdl import Const, Module, Mux, Value, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
 from hwsim.formats import FloatFormat
-from hwsim.spec import RoundedSum, Unit
+from hwsim.spec import RoundedSum, Specified
 
 from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
 from .decode import addend_code, decode_factors, scale_exponents
 from .layouts import factor_layout, factors_layout, result_layout
 from .multiply import LaneProduct
-from .normalize import Magnitude, Normalize, Round
+from .normalize import Magnitude, Round
+from .normalizing import normalizing
 from .numbers import ProductRanges, as_float
-from .step import Datapath, DatapathStep, assign, connect, flat
+from .step import Datapath, DatapathStep, assign, connect, flat, purpose_of
 
 # What stands between levels: a code of the format of sums, or a product that is still exact.
 State = dict[str, FloatFormat | NumberRange]
@@ -43,7 +44,7 @@ def layout_of(source: FloatFormat | NumberRange) -> Layout:
 class RoundedRanges(ProductRanges):
     """The formats of one unit's rounded sums. Raises TypeError for a unit of another method."""
 
-    def __init__(self, unit: Unit):
+    def __init__(self, unit: Specified):
         super().__init__(unit)
         if not isinstance(unit.sum, RoundedSum):
             raise TypeError(f"{unit.name} must sum by rounded additions, not by method {unit.sum.method}")
@@ -174,6 +175,43 @@ class AlignPairs(DatapathStep):
         return decode.o
 
 
+class DistancePairs(AlignPairs):
+    """The operands of a level's additions, decoded, and how far each is to be shifted."""
+
+    def __init__(self, name: str, state: State, adders: Mapping[AdditionPlace, FloatAdder]):
+        self.state, self.adders = state, adders
+        numbers = {pair.sum: adder.distant() for pair, adder in adders.items()}
+        o = StructLayout({**state_layout(_rest(state, adders)).members, **numbers})
+        DatapathStep.__init__(self, name, state_layout(state), o, set(numbers))
+
+    def compute(self, m: Module) -> None:
+        """Drive the operands and their distances."""
+        for pair, adder in self.adders.items():
+            x, y = (self._number(m, pair, name, adder.fmt) for name in (pair.x, pair.y))
+            adder.distance(m, x, y, getattr(self.o, pair.sum), pair.sum)
+
+
+class PairPart(DatapathStep):
+    """A part of a level's additions, that `FloatAdder` has. after: the shape of what it makes of each."""
+
+    def __init__(
+        self,
+        name: str,
+        before: StructLayout,
+        adders: Mapping[AdditionPlace, FloatAdder],
+        part: Callable[[FloatAdder, Module, Any, Any], None],
+        after: Callable[[FloatAdder], StructLayout],
+    ):
+        self.adders, self.part = adders, part
+        made = {pair.sum: after(adder) for pair, adder in adders.items()}
+        super().__init__(name, before, StructLayout({**before.members, **made}), set(made))
+
+    def compute(self, m: Module) -> None:
+        """Drive each of them."""
+        for pair, adder in self.adders.items():
+            self.part(adder, m, getattr(self.i, pair.sum), getattr(self.o, pair.sum))
+
+
 class SumPairs(DatapathStep):
     """The exact sums of a level."""
 
@@ -195,6 +233,11 @@ class Each(DatapathStep):
         self.parts, self.field = parts, field
         after = {at: part.gives[field].shape if field else part.gives for at, part in parts.items()}
         super().__init__(name, before, StructLayout({**before.members, **after}), set(parts))
+
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return f"Of {', '.join(self.parts)}: {purpose_of(next(iter(self.parts.values())))}"
 
     def compute(self, m: Module) -> None:
         """Drive each part."""
@@ -220,22 +263,39 @@ def range_of(source: FloatFormat | NumberRange, to: FloatFormat) -> NumberRange:
 
 
 def additions(
-    name: str, state: State, pairs: Sequence[AdditionPlace], rule: RoundedSum
+    name: str, state: State, pairs: Sequence[AdditionPlace], rule: RoundedSum, cuts: Sequence[str]
 ) -> tuple[list[DatapathStep], State]:
-    """The five steps of one level, and what stands after it."""
+    """The steps of one level, five and as many more as cuts ask for, and what stands after it."""
     fmt = rule.format
     adders = {
         pair: FloatAdder(fmt, rule.rounding, range_of(state[pair.x], fmt), range_of(state[pair.y], fmt), rule.flush)
         for pair in pairs
     }
     targets = {pair.sum: adder.target for pair, adder in adders.items()}
-    align = AlignPairs(f"{name}.align", state, adders)
-    total = SumPairs(f"{name}.sum", align.gives, adders)
-    magnitude = Each(f"{name}.magnitude", total.gives, {at: Magnitude(target) for at, target in targets.items()})
-    normalize = Each(f"{name}.normalize", magnitude.gives, {at: Normalize(target) for at, target in targets.items()})
-    rounded = Each(name, normalize.gives, {at: Round(target) for at, target in targets.items()}, "code")
-    after = _rest(state, adders) | {pair.sum: fmt for pair in pairs}
-    return [align, total, magnitude, normalize, rounded], after
+    made = _aligned(name, state, adders, cuts)
+    if f"{name}.sum.1" in cuts:
+        made.append(PairPart(f"{name}.sum.1", made[-1].gives, adders, FloatAdder.sum_low, FloatAdder.half_summed))
+        high = PairPart(f"{name}.sum", made[-1].gives, adders, FloatAdder.sum_high, lambda one: one.target.before())
+        made.append(high)
+    else:
+        made.append(SumPairs(f"{name}.sum", made[-1].gives, adders))
+    made.append(Each(f"{name}.magnitude", made[-1].gives, {at: Magnitude(one) for at, one in targets.items()}))
+    parts = {at: normalizing(one, cuts, f"{name}.normalize") for at, one in targets.items()}
+    for part in next(iter(parts.values())):
+        made.append(Each(part, made[-1].gives, {at: of[part] for at, of in parts.items()}))
+    made.append(Each(name, made[-1].gives, {at: Round(target) for at, target in targets.items()}, "code"))
+    return made, _rest(state, adders) | {pair.sum: fmt for pair in pairs}
+
+
+def _aligned(
+    name: str, state: State, adders: Mapping[AdditionPlace, FloatAdder], cuts: Sequence[str]
+) -> list[DatapathStep]:
+    """The alignment of one level: one step, or three where a cut is inside it."""
+    if not {f"{name}.distance", f"{name}.align.1"} & set(cuts):
+        return [AlignPairs(f"{name}.align", state, adders)]
+    distance = DistancePairs(f"{name}.distance", state, adders)
+    begin = PairPart(f"{name}.align.1", distance.gives, adders, FloatAdder.begin, FloatAdder.half_aligned)
+    return [distance, begin, PairPart(f"{name}.align", begin.gives, adders, FloatAdder.end, FloatAdder.aligned)]
 
 
 class RoundResult(DatapathStep):
@@ -258,7 +318,7 @@ class RoundResult(DatapathStep):
 
 
 def rounded_datapath(
-    unit: Unit, cuts: Sequence[str], levels: Iterator[Sequence[AdditionPlace]], absent: int = 0
+    unit: Specified, cuts: Sequence[str], levels: Iterator[Sequence[AdditionPlace]], absent: int = 0
 ) -> Datapath:
     """A group's sum by levels of additions, the last of which makes `sum`: from operands to `result_layout`."""
     n = RoundedRanges(unit)
@@ -266,6 +326,6 @@ def rounded_datapath(
     path: list[DatapathStep] = [RoundedDecode(n, carried, absent), RoundedMultiply(n)]
     state: State = {**n.products, "sum": n.fmt}
     for index, pairs in enumerate(levels):
-        steps, state = additions(f"add.{index}", state, pairs, n.rule)
+        steps, state = additions(f"add.{index}", state, pairs, n.rule, cuts)
         path += steps
     return Datapath([*path, RoundResult(n)], cuts, carried)

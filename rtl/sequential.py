@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hwsim.spec import SequentialSum, Unit
+from hwsim.spec import SequentialSum, Specified
 
 from .rounded import AdditionPlace, rounded_datapath
 from .step import Datapath
@@ -15,7 +15,7 @@ def lacks(rule: SequentialSum) -> Iterator[str]:
     yield from ()
 
 
-def datapath(unit: Unit, cuts: Sequence[str]) -> Datapath:
+def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: a level for each lane, from the addend or +0."""
     levels = ([AdditionPlace("sum", "sum", f"product{lane}")] for lane in range(unit.instruction.lanes))
     return rounded_datapath(unit, cuts, levels)

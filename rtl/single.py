@@ -154,10 +154,12 @@ def divide_stages(
         rest, bits = before.rest, before.quotient
         for row in range(*span):
             fits = Signal(name=f"fits{row}")
+            kept = Signal(F32.precision, name=f"kept{row}")
             left = Signal(F32.precision + 1, name=f"rest{row}")
             m.d.comb += [
                 fits.eq(rest >= before.divisor),
-                left.eq(Cat(Const(0, 1), Mux(fits, rest - before.divisor, rest)[: F32.precision])),
+                kept.eq(Mux(fits, rest - before.divisor, rest)[: F32.precision]),
+                left.eq(Cat(Const(0, 1), kept)),
             ]
             rest, bits = left, Cat(fits, bits)[:ROWS]
         m.d.comb += [after.rest.eq(rest), after.quotient.eq(bits)]

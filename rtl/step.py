@@ -85,6 +85,13 @@ def connect(what: str, signals: Mapping[str, Signal], values: Mapping[str, Value
     return [signal.eq(values[name]) for name, signal in signals.items()]
 
 
+def purpose_of(component: wiring.Component) -> str:
+    """What a component computes: its `purpose` where it has one, or else what its docstring begins with."""
+    purpose = getattr(component, "purpose", None)
+    words = purpose if isinstance(purpose, str) else type(component).__doc__ or ""
+    return " ".join(words.strip().split("\n\n")[0].split())
+
+
 class DatapathStep(wiring.Component):
     """One combinational step, `i` to `o`.
 
@@ -165,6 +172,13 @@ class Datapath(wiring.Component):
         self.cuts = [step.name for step in steps if step.name in cuts]
         last = steps[-1].o.signature
         super().__init__({"enable": In(1), "i": Out(steps[0].i.signature), "o": Out(last), "next": Out(last)})
+
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        names = [step.name for step in self.steps]
+        cuts = f"registers after {', '.join(self.cuts)}" if self.cuts else "no registers"
+        return f"The steps {', '.join(names)}, in this order, and {cuts}, which take their values while enable is high."
 
     @property
     def latency(self) -> int:

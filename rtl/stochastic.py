@@ -14,9 +14,10 @@ from hwsim.formats import FloatFormat
 from hwsim.spec.keys import Overflow
 
 from .decode import FloatDecode
-from .normalize import Encode, Magnitude, Normalize, SumTarget, with_sign
+from .normalize import Encode, Magnitude, Normalize, with_sign
 from .numbers import FieldRange, signed_shape
 from .step import connect, flat
+from .targets import SumTarget
 
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 PARITY = 0x1BD11BDA

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hwsim.spec import AlignedSum, Support, Unit, implemented, ordered_scales, wide_codes
+from hwsim.spec import AlignedSum, Specified, Support, Unit, implemented, of_modes
 
 from .methods import lacks_of_method
 
 
-def supports(unit: Unit) -> Support:
-    """What of a unit the RTL lacks; first of all what no implementation has."""
+def supports(unit: Specified) -> Support:
+    """What of a unit, or of one of its modes, the RTL lacks; first of all what no implementation has."""
+    return of_modes(unit, _supports)
+
+
+def _supports(unit: Unit) -> Support:
     general = implemented(unit)
     if not general:
         return general
-    lacks = (*lacks_of_method(unit.sum), *ordered_scales(unit), *wide_codes(unit))
+    lacks = lacks_of_method(unit.sum)
     return Support(unit.name, "is in the model, but not in the RTL yet", lacks, tuple(_unseen(unit)))
 
 

@@ -15,6 +15,7 @@ from hwsim.spec.keys import Lost
 from .align import clamp
 from .lost import lost_bits, shifted
 from .numbers import signed_shape
+from .shifter import Shifter
 from .zeros import leading_zeros
 
 
@@ -38,11 +39,24 @@ def maximum(
     m: Module, name: str, terms: Sequence[WindowTerm], span: tuple[int, int], floor: int | None = None
 ) -> Signal:
     """The largest exponent of the terms that count, and at least `floor`. span: its ends; the lowest for none."""
-    left: list[Value] = [Const(span[0], signed_shape(*span))]
-    left += [Mux(term.counts, term.exp, span[0]) for term in terms]
-    if floor is not None:
-        left.append(Const(floor, signed_shape(*span)))
-    level = 0
+    return largest(m, name, candidates(m, name, terms, span, floor), span)
+
+
+def candidates(
+    m: Module, name: str, terms: Sequence[WindowTerm], span: tuple[int, int], floor: int | None = None
+) -> list[Value]:
+    """The exponents of which the largest is sought: those of terms, where they count, the floor, and the lowest."""
+    found: list[Value] = [Const(span[0] if floor is None else floor, signed_shape(*span))]
+    for at, term in enumerate(terms):
+        exp = Signal(signed_shape(*span), name=f"{name}_exp{at}")
+        m.d.comb += exp.eq(Mux(term.counts, term.exp, span[0]))
+        found.append(exp)
+    return found
+
+
+def largest(m: Module, name: str, values: Sequence[Value], span: tuple[int, int]) -> Signal:
+    """The largest of some exponents."""
+    left, level = list(values), 0
     while len(left) > 1:
         above: list[Value] = []
         for at in range(0, len(left) - 1, 2):
@@ -57,14 +71,30 @@ def maximum(
 
 def aligned(m: Module, name: str, term: WindowTerm, max_exp: Value, most: int, fraction_bits: int, lost: Lost) -> Value:
     """A term in units of 2^(max_exp - fraction_bits), signed. most: the largest max_exp."""
-    place = max(fraction_bits, term.fraction_bits)
-    window = Cat(Const(0, place - term.fraction_bits), term.sig)
-    top = max(1, len(term.sig) - term.fraction_bits)
+    place = shifter_of(len(term.sig), term.fraction_bits, fraction_bits, lost)
+    ones, carry = shifted(m, name, *unshifted(m, name, term, place, max_exp, most), place.drop, lost)
+    kept = Signal(ones.shape(), name=f"{name}_ones")
+    result = Signal(signed_shape(-(1 << len(ones) - 1), 1 << len(ones) - 1), name=f"{name}_aligned")
+    m.d.comb += [kept.eq(ones), result.eq(kept + carry)]
+    return result
+
+
+def shifter_of(sig_bits: int, term_fraction_bits: int, fraction_bits: int, lost: Lost) -> Shifter:
+    """What shifts terms of significands of so many bits into a window of so many fraction bits."""
+    place = max(fraction_bits, term_fraction_bits)
+    top = max(1, sig_bits - term_fraction_bits)
+    bits = max(1, (fraction_bits + top + lost_bits(lost).guard_bits).bit_length())
+    return Shifter(place - term_fraction_bits + sig_bits, bits, place - fraction_bits, lost)
+
+
+def unshifted(
+    m: Module, name: str, term: WindowTerm, place: Shifter, max_exp: Value, most: int
+) -> tuple[Value, Value, Value]:
+    """A term's magnitude where max_exp is its own exponent, its sign, and how far it is below max_exp."""
     difference = Signal(max(1, (most - term.low).bit_length()), name=f"{name}_distance")
     m.d.comb += difference.eq(max_exp - term.exp)
-    bits = max(1, (fraction_bits + top + lost_bits(lost).guard_bits).bit_length())
-    ones, carry = shifted(window, term.sign, clamp(difference, bits), place - fraction_bits, lost)
-    return ones + carry
+    magnitude = Cat(Const(0, place.bits - len(term.sig)), term.sig)
+    return magnitude, term.sign, clamp(difference, place.distance_bits)
 
 
 def aligned_bits(sig_bits: int, term_fraction_bits: int, fraction_bits: int) -> int:

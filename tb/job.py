@@ -26,8 +26,8 @@ INDEX = 3
 SEEN_READY, SEEN_VALID, SEEN_MISUSE, SEEN_LOST, SEEN_UNKNOWN = 1, 2, 4, 8, 16
 CONTEXT = 5
 
-# Codes of results with an unknown bit, of those that were not asked for or never came, and of those of a device that
-# lost step before they could come.
+# In the place of codes: of results with an unknown bit, of those that were not asked for or never came, and of those
+# of a device that lost step before they could come.
 UNKNOWN, MISSING, LOST = -1, -2, -3
 
 # What happened in a cycle is a byte: the bits of `drive`, and from this bit on those of `seen`.
@@ -108,14 +108,14 @@ PROMISES: dict[str, type[Promise]] = {kind.__name__: kind for kind in (Trace, Be
 class Script:
     """One suite.
 
-    payloads: what stands at the input, beat by beat. results: int64[results, 3], in order: context, code, and whether
+    payloads: what stands at the input, beat by beat. results: uint64[results, 3], in order: context, code, and whether
     any NaN will do. first: where the suite's payloads begin in the bench's memory.
     """
 
     name: str
     promise: Promise
     payloads: Sequence[int] = ()
-    results: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    results: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.uint64))
     first: int = 0
 
     @property
@@ -223,16 +223,22 @@ def read_outcome(folder: Path, index: int) -> SuiteOutcome | None:
 
 def write_answers(folder: Path, index: int, codes: list[int], traffic: bytes) -> None:
     """Keep every result of a suite, in the order of the beats that closed the sums, and what the ports did."""
-    np.savez(folder / f"answers{index}.npz", codes=np.array(codes, np.int64), traffic=np.frombuffer(traffic, np.uint8))
+    np.savez(
+        folder / f"answers{index}.npz",
+        codes=np.array([max(code, 0) for code in codes], np.uint64),
+        instead=np.array([min(code, 0) for code in codes], np.int8),
+        traffic=np.frombuffer(traffic, np.uint8),
+    )
 
 
 def read_answers(folder: Path, index: int) -> tuple[np.ndarray, np.ndarray]:
-    """Every result of a suite, int64[results]: codes, UNKNOWN, MISSING or LOST; and its traffic, uint8[cycles].
+    """Every result of a suite, integers[results]: codes, UNKNOWN, MISSING or LOST; and its traffic, uint8[cycles].
 
     Both are empty if the suite never ended, or promised every cycle.
     """
     path = folder / f"answers{index}.npz"
     if not path.exists():
-        return np.zeros(0, np.int64), np.zeros(0, np.uint8)
+        return np.zeros(0, object), np.zeros(0, np.uint8)
     with np.load(path) as saved:
-        return saved["codes"], saved["traffic"]
+        codes, instead = saved["codes"].astype(object), saved["instead"]
+        return np.where(instead < 0, instead.astype(object), codes), saved["traffic"]

@@ -74,10 +74,6 @@ OF_FAMILIES = {
     "rvbna-bf16-f32-n16",
     "rvbna-e4m3xe5m2-f32-n4",
 }
-# Pairs with FP6 and FP4; each format is multiplied by itself, too. Of these, one in ten is simulated whole.
-PAIR = re.compile(r"(blackwell|geforce)-.*(-(e2m1|e2m3|e3m2)x|xe(2m1|2m3|3m2)-)")
-PAIRS = [name for name in BUILDABLE if PAIR.match(name)]
-WHOLE = [name for name in BUILDABLE if name not in PAIRS or name in PAIRS[::10]]
 DISTINCT = one_of_each([name for name in BUILDABLE if name in OF_FAMILIES or not FAMILIES.match(name)])
 
 

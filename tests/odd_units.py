@@ -481,6 +481,12 @@ IN_RTL: dict[str, Mapping] = {
     "ieee-rto": odd("e4m3", "none", window(30), "e5m2", 2, k=4, rounding="rto", overflow="ieee"),
     "ieee-e5m2-rz": odd("e5m2", "none", window(6), "e5m2", 2, rounding="rz", overflow="ieee"),
     "propagates-e5m2": odd("e5m2", "e5m2", window(8), "e5m2", 2, rounding="rna", overflow="propagate"),
+    # A beat's lanes are of several blocks: two neighbours of one; all of others, where blocks span instructions.
+    "ordered-runs": odd(
+        "e2m1", "f32", window(13), "f32", k=16, rounding="rz", order=order(8, [0, 1], [4, 5], [2, 3], [6, 7]),
+        **mx(2, 8),
+    ),
+    "ordered-spans": odd("e4m3", "f16", window(9), "f16", k=12, order=order(3, [1], [0], [2]), **mx(8, 4)),
     "padded-tf32": odd("e5m2", "bf16", window(3, "rne"), "tf32", 7, rounding="ru", nan=0x7FC00000),
 }  # fmt: skip
 # Small, so that they are built, drawn or enumerated fast.

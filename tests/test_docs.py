@@ -49,7 +49,7 @@ from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.tools import find_verilator
 from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS, first_run
-from hwsim.spec import families, load_unit, pipeline
+from hwsim.spec import families, load_specified, pipeline
 from hwsim.study.data import parse_data
 from hwsim.study.plan import load_study
 from hwsim.study.presets import PRESETS
@@ -297,7 +297,7 @@ def test_a_run_that_is_shown_has_good_arguments(command: Command, files: Path) -
         assert dut_design(load_dut(given["dut"])).sources("verilator").read
     cuts = tuple(given["cuts"].split(",")) if given["cuts"] else None
     for unit in given["units"] or ():
-        pipeline(load_unit(unit), cuts, given["contexts"])
+        pipeline(load_specified(unit), cuts, given["contexts"])
 
 
 @pytest.mark.quick
@@ -479,7 +479,7 @@ def test_the_presets_table_is_complete() -> None:
         r"^\| (`[^|]+) \| (captured|published|designed)", (ROOT / "docs/presets.md").read_text(), re.MULTILINE
     )
     said = {name: evidence for names, evidence in rows for name in re.findall(r"`([\w{}-]+)`", names)}
-    listed = {name: load_unit(units[0]).evidence for name, _, units in families()}
+    listed = {name: load_specified(units[0]).evidence for name, _, units in families()}
     assert said == listed
 
 

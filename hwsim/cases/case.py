@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hwsim.errors import InputError
 from hwsim.model.clock import Beat
-from hwsim.model.definition import Definition
+from hwsim.model.definition import Definition, dot_in_modes
 from hwsim.model.record import Explanation
-from hwsim.spec import Unit
+from hwsim.spec import ModalUnit, Specified
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,7 @@ class Case:
 
     id: its name, unique in its suite. a, b: codes, a multiple of `instruction.fill` of them. c: the addend's code.
     scale_a, scale_b: a code for each block along K; empty for an unscaled unit.
+    modes: of a unit of several, the number of the mode of each group; empty for a unit of one.
     """
 
     id: str
@@ -26,9 +27,10 @@ class Case:
     c: int = 0
     scale_a: tuple[int, ...] = ()
     scale_b: tuple[int, ...] = ()
+    modes: tuple[int, ...] = ()
 
 
-def beats(unit: Unit, case: Case, context: int = 0) -> Iterator[Beat]:
+def beats(unit: Specified, case: Case, context: int = 0) -> Iterator[Beat]:
     """A case as the beats that bring it into a unit, in order."""
     lanes = unit.instruction.lanes
     count = len(case.a) // lanes
@@ -44,22 +46,23 @@ def beats(unit: Unit, case: Case, context: int = 0) -> Iterator[Beat]:
             first=index == 0,
             last=index == count - 1,
             context=context,
+            mode=case.modes[index] if case.modes else 0,
         )
 
 
-def addend_mask(unit: Unit) -> int:
+def addend_mask(unit: Specified) -> int:
     """All ones, as wide as an addend."""
     return (1 << unit.operands.addend.container_bits) - 1 if unit.operands.addend else 0
 
 
-def block_lengths(unit: Unit) -> tuple[int, int]:
+def block_lengths(unit: Specified) -> tuple[int, int]:
     """Terms of a dot product that share one scale, of a and of b."""
     if unit.scale is None:
         raise InputError(f"{unit.name} has no scales")
     return unit.scale.a.block[1], unit.scale.b.block[0]
 
 
-def term_scales(unit: Unit, case: Case) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def term_scales(unit: Specified, case: Case) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """A case's scale codes of a and of b, one for each term, as `Definition.dot` takes them; empty where unscaled."""
     if unit.scale is None:
         return (), ()
@@ -68,14 +71,19 @@ def term_scales(unit: Unit, case: Case) -> tuple[tuple[int, ...], tuple[int, ...
 
 
 def dot(definition: Definition, case: Case) -> Explanation:
-    """What the definition makes of a case."""
+    """What the definition makes of a case of a unit of one mode."""
     return definition.dot(case.a, case.b, case.c, *term_scales(definition.unit, case))
 
 
-def beat_scales(unit: Unit, side: int, scales: tuple[int, ...], index: int) -> tuple[int, ...]:
-    """The scales that one beat of a case carries: at least one, even where a block spans several beats."""
+def modal_dot(unit: ModalUnit, modes: Sequence[Definition], case: Case) -> Explanation:
+    """What a unit of several modes makes of a case. modes: the definitions of all its modes, in order."""
+    chosen = [modes[number] for number in case.modes]
+    return dot_in_modes(chosen, case.a, case.b, case.c, *term_scales(unit, case))
+
+
+def beat_scales(unit: Specified, side: int, scales: tuple[int, ...], index: int) -> tuple[int, ...]:
+    """The scales that one beat of a case carries, each of as many lanes as share one in every beat."""
     if unit.scale is None:
         return ()
-    lanes, length = unit.instruction.lanes, block_lengths(unit)[side]
-    first = index * lanes // length
-    return scales[first : first + max(1, lanes // length)]
+    length, shared = block_lengths(unit)[side], unit.lanes_of_scale("b" if side else "a")
+    return tuple(scales[at // length] for at in unit.instruction.indices(index)[::shared])

@@ -120,6 +120,8 @@ def _number(state: Any, side: Any, binade: Any) -> Any:
     first, span = side.first[binade], side.last[binade] - side.first[binade]
     last = (1 << side.fraction_bits) - 1 if side.fraction_bits else span
     pattern, place, frac = _next(state) % 8, _below(state, side.fraction_bits), _next(state) & last
+    if side.fraction_bits > WORD_BITS:
+        frac = (_next(state) << WORD_BITS | frac) & last
     if pattern == 0:
         frac = 0
     elif pattern == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from hwsim.formats.threefry import threefry
 from hwsim.spec import Unit
 from hwsim.spec.sums import AlignedSum, EvenOddSum
 
-U, S = np.uint32, np.int64
+U, S, L = np.uint32, np.int64, np.uint64
 
 # The kinds of hwsim.cases.kinds.KINDS, by number.
 ANY, NEAR, SPREAD, CANCEL, SPARSE, STRADDLE, ADDEND, SPECIAL = range(8)
@@ -38,7 +39,7 @@ class DrawnCases(NamedTuple):
 
 
 class Side(NamedTuple):
-    """The numbers of a format, for drawing.
+    """The numbers of a format, for drawing; a code of 64 bits as the integer of these bits that has a sign.
 
     fixed: two's complement, not sign and magnitude. sign: the sign's bit, 0 for none. minus_zero: whether there is a
     zero of that sign. padding: low bits that are zero. fraction_bits: of a float. first, last: the first and the last
@@ -73,6 +74,20 @@ def below(word: Any, stop: Any) -> Any:
     return (S(word) * S(stop)) >> 32
 
 
+@compiled
+def _far_below(word: Any, stop: Any) -> Any:
+    """An integer in [0, stop), which may be as large as 2^63: of 64 bits that follow from the word alone."""
+    low, _ = threefry(U(0), U(0), U(word), U(0))
+    high_bits, low_bits = L(stop) >> L(32), L(stop) & L(WORD)
+    return S(L(word) * high_bits + ((L(word) * low_bits) >> L(32)) + ((L(low) * high_bits) >> L(32)))
+
+
+@inlined
+def number_below(word: Any, stop: Any) -> Any:
+    """An integer in [0, stop) from a word, as `below`; of more than 2^32, its low bits differ too."""
+    return _far_below(word, stop) if stop >> 32 else below(word, stop)
+
+
 @inlined
 def code_of(side: Any, magnitude: Any, word: Any) -> Any:
     """The code so far from zero; its sign is the word's last bit."""
@@ -86,7 +101,7 @@ def code_of(side: Any, magnitude: Any, word: Any) -> Any:
 def _in(side: Any, low: Any, high: Any, word: Any) -> Any:
     """A number of binades low to high, every code alike."""
     first = side.first[low]
-    return first + below(word, side.last[high] - first + 1)
+    return first + number_below(word, side.last[high] - first + 1)
 
 
 @inlined
@@ -136,7 +151,7 @@ def side_of(fmt: Format) -> Side:
         # The number without an opposite, which sign and magnitude do not draw.
         specials = [sign]
     else:
-        sign, zero = fmt.sign_bit * fmt.signed, int(fmt.signed and fmt.signed_zero)
+        sign, zero = int(signed_words([fmt.sign_bit * fmt.signed])[0]), int(fmt.signed and fmt.signed_zero)
         padding, fraction_bits, last_code = fmt.padding, fmt.fraction_bits, fmt.max_magnitude
         binades = range((last_code >> fmt.fraction_bits) + 1)
         first = [binade << fmt.fraction_bits for binade in binades]
@@ -145,9 +160,14 @@ def side_of(fmt: Format) -> Side:
     last = [*(code - 1 for code in first[1:]), last_code]
     one = min(range(len(exps)), key=lambda at: (abs(exps[at]), -at))
     ends = max(0, one - AROUND), min(len(exps) - 1, one + AROUND)
-    firsts, lasts, exponents, codes = (np.array(each, np.int64) for each in (first, last, exps, specials))
+    firsts, lasts, exponents, codes = (signed_words(each) for each in (first, last, exps, specials))
     fixed = int(isinstance(fmt, FixedFormat))
     return Side(fixed, sign, zero, padding, fraction_bits, firsts, lasts, exponents, *ends, codes)
+
+
+def signed_words(codes: Sequence[int]) -> Ints:
+    """Integers from -2^63 to 2^64 - 1, by their low 64 bits."""
+    return np.array([code % (1 << 64) for code in codes], np.uint64).view(np.int64)
 
 
 def _draw_scales(fmt: Format, key: int, numbers: Ints, side: int, head: NDArray[np.uint32], out: Ints) -> None:
@@ -164,17 +184,20 @@ def _draw_scales(fmt: Format, key: int, numbers: Ints, side: int, head: NDArray[
         around = np.clip(fmt.bias + near, fmt.min_code, fmt.max_code)
         anywhere, padding, nan = fmt.min_code + (x >> 8) % span, 0, list(fmt.nan)
     elif isinstance(fmt, FloatFormat):
-        fraction = (y >> 4) & ((1 << fmt.fraction_bits) - 1)
+        long = x << 31 | y >> 1  # 63 bits
+        wide = fmt.container_bits > 32
+        fraction = (long if wide else y >> 4) & ((1 << fmt.fraction_bits) - 1)
         around = np.clip(fmt.bias + near, 0, fmt.top_bexp) << fmt.fraction_bits | fraction
         around = np.minimum(around, fmt.max_magnitude)
-        anywhere, padding, nan = x * (fmt.max_magnitude + 1) >> 32, fmt.padding, nans(fmt)
+        anywhere = long % (fmt.max_magnitude + 1) if wide else x * (fmt.max_magnitude + 1) >> 32
+        padding, nan = fmt.padding, nans(fmt)
     else:
         assert isinstance(fmt, FixedFormat)
         mask, padding, nan = (1 << fmt.bits) - 1, 0, list[int]()
         around, anywhere = near & mask, x & mask
     codes = np.where(top % 12 == 0, anywhere, around) << padding
     struck = (top % 16 == 5) & (y % 4 == 0) & bool(nan)
-    out[:] = np.where(struck, nan[-1] if nan else 0, codes)
+    out[:] = np.where(struck, signed_words(nan or [0])[-1], codes)
 
 
 @compiled
@@ -240,7 +263,7 @@ def _draw(
                 e, f = top_a - here, max(top_b - (down - here), 0)
                 p, q = _in(a, e, e, u), _in(b, f, f, v)
             else:
-                p, q = from_a + below(u, span_a), from_b + below(v, span_b)
+                p, q = from_a + number_below(u, span_a), from_b + number_below(v, span_b)
                 if kind == SPARSE and t >= few:
                     p, q = (p, S(0)) if u & 2 else (S(0), q)
                 elif kind == SPECIAL and u & 12 == 0:
@@ -249,7 +272,7 @@ def _draw(
             if kind == CANCEL and half <= lane < 2 * half and not (u & 6 == 0 and t % 4 == 3):
                 # The product half a group before, of the other sign.
                 before = x[HEAD + t - half]
-                out_a[i, at] = code_of(a, from_a + below(before, span_a), U(before ^ U(1)))
+                out_a[i, at] = code_of(a, from_a + number_below(before, span_a), U(before ^ U(1)))
                 out_b[i, at] = out_b[i, at - half if at - half >= start else at - half + lanes]
             elif p and q:
                 most = max(most, a.exps[_binade(a, p)] + b.exps[_binade(b, q)])

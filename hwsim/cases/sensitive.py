@@ -6,17 +6,18 @@ all but vanishes, a zero that is multiplied by something large. And it must show
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import product
 
 from hwsim.cases.bench import Bench
 from hwsim.cases.case import Case
-from hwsim.cases.landmarks import infinities, nans, numbers, zeros
+from hwsim.cases.landmarks import infinities, nans
 from hwsim.cases.palette import Product
+from hwsim.cases.sensitive_factors import code_of_one, small_factors, zeros_beside
+from hwsim.cases.sensitive_maxima import comparisons, last_bit
 from hwsim.cases.sensitive_registers import (
     cancelling_registers,
+    far_registers,
     left_registers,
     partial_bits,
     past_ties,
@@ -24,14 +25,11 @@ from hwsim.cases.sensitive_registers import (
     special_registers,
     tied_registers,
 )
-from hwsim.cases.sensitive_scales import cancelled_maxima, ends_of_scales, highest_shift, shifts_of
-from hwsim.cases.solver import Addend, Pair
+from hwsim.cases.sensitive_scales import cancelled_maxima, ends_of_scales, exponent_fields, highest_shift, scales_add
+from hwsim.cases.solver import Pair
 from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
-from hwsim.spec.keys import Number
 
-TURNS = 8  # of comparisons, where there is room for more
-ZEROS = 4  # turns of zeros times other numbers, likewise
 SUMS = 160  # of random signs
 
 
@@ -84,7 +82,7 @@ def not_numbers(bench: Bench) -> None:
     for side, fmt in enumerate(bench.factors):
         codes = nans(fmt)
         for lane in range(bench.lanes if codes else 0):
-            number = _one(bench.factors[1 - side])
+            number = code_of_one(bench.factors[1 - side])
             nan = bench.rng.choice(codes)
             pair = (nan, number) if side == 0 else (number, nan)
             beat = bench.filling([pair], lane, exact=True)
@@ -93,83 +91,53 @@ def not_numbers(bench: Bench) -> None:
                 bench.add(f"sensitive/nan-{'ab'[side]}-handed-on", (beat, bench.filling(())))
 
 
-def zeros_beside(bench: Bench, more: bool = False) -> None:
-    """Zeros times numbers of every exponent, in all lanes, beside a term whose last bit a larger max_exp would lose."""
-    least, turn, shifts = bench.palette.exps[0], 0, shifts_of(bench)
-    for exp in (*range(least - 4, least), *sorted(bench.tries)):
-        for side in range(2):
-            for again in range(ZEROS if more else 1):
-                shift = shifts[turn % len(shifts)]
-                addend, turn = _last_bit(bench, exp + shift), turn + 1
-                pairs = [_zero_times(bench, side, turn + lane) for lane in range(bench.lanes)]
-                if addend is not None:
-                    name = f"sensitive/zeros-{'ab'[side]}-{exp}-{again + more}"
-                    bench.add(name, (*addend.before, bench.filling(pairs, 0, shift, exact=True)), addend.c)
-    _zeros_above(bench, more)
-
-
-def _zeros_above(bench: Bench, more: bool) -> None:
-    """Zeros times the largest number, in all lanes but one, beside the least product with its last bit set."""
-    lowest = [one for exp in bench.palette.exps[:2] for one in bench.palette.of(0, exp) if one.sig % 2]
-    for lane in range(bench.lanes if more else 2) if lowest and bench.lanes > 1 else ():
-        for side in range(2):
-            zero = bench.rng.choice(zeros(bench.factors[side]))
-            largest = numbers(bench.factors[1 - side])["largest"]
-            row: list[Product | Pair] = [(zero, largest) if side == 0 else (largest, zero)] * bench.lanes
-            row[lane] = bench.rng.choice(lowest)
-            bench.add(f"sensitive/zeros-above-{'ab'[side]}-{lane}-{more:d}", (bench.filling(row, 0, exact=True),))
-
-
-def _zero_times(bench: Bench, side: int, turn: int) -> Pair:
-    """A zero of one side, times a number of the other: its exponent's field is that of the turn."""
-    zero, fmt = bench.rng.choice(zeros(bench.factors[side])), bench.factors[1 - side]
-    largest = numbers(fmt)["largest"]
-    number = bench.rng.randrange(largest + 1)
-    if isinstance(fmt, FloatFormat):
-        field = turn % (1 << fmt.exponent_bits)
-        number = (field << fmt.fraction_bits | bench.rng.randrange(1 << fmt.fraction_bits)) << fmt.padding
-        number = min(number, largest)
-    return (zero, number) if side == 0 else (number, zero)
-
-
-def _last_bit(bench: Bench, exp: int) -> Addend | None:
-    """An addend of an exponent, with its first bit and the window's last one set."""
-    bits = min(bench.window, bench.addend_bits - 1)
-    return bench.addend(bench.rng.randrange(2), (1 << bits) | 1, exp - bits) if bits > 0 else None
-
-
-def small_factors(bench: Bench) -> None:
-    """Significands of one bit in all lanes: that a factor is not zero hangs on that bit alone."""
-    for side, fmt in enumerate(bench.factors):
-        if not isinstance(fmt, FloatFormat):
-            continue
-        for bit in range(fmt.fraction_bits):
-            other = _one(bench.factors[1 - side])
-            pair = (1 << bit << fmt.padding, other) if side == 0 else (other, 1 << bit << fmt.padding)
-            bench.add(f"sensitive/factor-{'ab'[side]}-{bit}", (bench.filling([pair] * bench.lanes, 0, exact=True),))
-
-
-def _one(fmt: Number) -> int:
-    """The code of 1, or of the number that stands for it."""
-    named = numbers(fmt)
-    return next(named[name] for name in ("one", "first-normal", "least", "largest") if name in named)
-
-
 def below(bench: Bench) -> None:
     """Terms of all lanes below another one: at each distance in the window, and where one bit says that it is far."""
     palette, exps = bench.palette, bench.palette.exps
     far = [(1 << place) + near for place in range(bench.window.bit_length(), 12) for near in range(4)]
     for number, distance in enumerate((*range(bench.window + 1), *far)):
-        low = exps[0] if number % 2 else exps[len(exps) // 2]
-        products, addend = palette.of(number // 2 % 2, low), _last_bit(bench, low + distance)
+        lows = exps[len(exps) // 2], exps[0], exps[-1]
+        low = lows[number % (3 if distance > bench.window else 2)]
+        # So far down that there is an addend so far above.
+        shift = min(0, bench.result.emax - 1 - low - distance) if scales_add(bench) else 0
+        if not bench.can_shift(shift):
+            continue
+        products, addend = palette.of(number // 2 % 2, low), last_bit(bench, low + shift + distance)
         row = list(products[-1:]) * bench.lanes
         if row and addend is not None:
             name = f"sensitive/below-{distance}-addend"
-            bench.add(name, (*addend.before, bench.filling(row, 0, exact=True)), addend.c)
+            bench.add(name, (*addend.before, bench.filling(row, 0, shift, exact=True)), addend.c)
         high = palette.of(1 - number // 2 % 2, low + distance)
         if row and high and bench.lanes > 1:
             row[number * 5 % bench.lanes] = high[0]
             bench.add(f"sensitive/below-{distance}", (bench.filling(row, 0, exact=True),))
+
+
+def far_addends(bench: Bench) -> None:
+    """An addend far below products that cancel, where one bit says how far: nothing of it may be left."""
+    least, most = bench.result.emin, bench.result.emax
+    highest = bench.palette.exps[-1] + highest_shift(bench)
+    for place in range(bench.window.bit_length(), (highest - least).bit_length() if bench.addend_bits else 0):
+        for distance in range(1 << place, (1 << place) + 4):
+            tops = range(least + distance, min(highest, most + distance) + 1)
+            for top in bench.rng.sample(tops, len(tops)):
+                cancelling, addend = _cancelling_at(bench, top), last_bit(bench, top - distance)
+                if cancelling is not None and addend is not None:
+                    pair, shift = cancelling
+                    row = (pair * bench.lanes)[: bench.lanes // 2 * 2]
+                    filling = bench.filling(row, 0, shift, exact=True)
+                    bench.add(f"sensitive/far-addend-{distance}", (*addend.before, filling), addend.c)
+                    break
+
+
+def _cancelling_at(bench: Bench, exp: int) -> tuple[tuple[Product, Product], int] | None:
+    """Two products of an exponent whose sum is zero, and what scales add to theirs."""
+    if not scales_add(bench):
+        return None if (pair := bench.cancelling(exp)) is None else (pair, 0)
+    for one in bench.rng.sample(bench.palette.exps, len(bench.palette.exps)):
+        if bench.can_shift(exp - one) and (pair := bench.cancelling(one)) is not None:
+            return pair, exp - one
+    return None
 
 
 def sparse_totals(bench: Bench, more: bool = False) -> None:
@@ -185,6 +153,40 @@ def sparse_totals(bench: Bench, more: bool = False) -> None:
             sign = -1 if bench.rng.random() < 0.5 else 1
             solution = bench.either(sign * size, bench.tops(max(0, high - bench.window)))
             bench.add_solution(f"sensitive/total-{high}-{'alone' if low is None else low}", solution)
+
+
+def small_totals(bench: Bench, more: bool = False) -> None:
+    """Totals of any max_exp whose results are the last normal ones, subnormal, or nothing: how far each is moved."""
+    bits = bench.window + 1 + max(bench.growths, 0)
+    lowest, least = exponent_fields(bench).lowest_exp, bench.result.emin
+    near = range(least - bits - 8, least + bits + 4)
+    far = range(lowest, near[0])
+    for top in (*near, *(far if more else _powers_below(far))):
+        # The leading one where the first normal number has it, next to it, as high as can be, and anywhere.
+        edge = bench.window + least - top
+        places = [edge, bits - 1 - bench.rng.randrange(3), edge - 1, edge + 1, *bench.rng.sample(range(bits), 2)]
+        usable = list(dict.fromkeys(place for place in places if 0 <= place < bits))
+        for place in usable if more else usable[:1]:
+            size = 1 << place | (bench.rng.randrange(1 << place) | 1 if place else 0)
+            solution = bench.either(-size if bench.rng.random() < 0.5 else size, [top])
+            bench.add_solution(f"sensitive/small-total-{top}-{place}{'-more' * more}", solution)
+    for top in far[4:] if more else far[:4]:
+        _alone(bench, f"sensitive/nothing-{top}", top)
+
+
+def _alone(bench: Bench, name: str, top: int) -> None:
+    """A negative product of an exponent, beside products of zero: what is so small that nothing is left is -0."""
+    for exp in bench.palette.exps:
+        products = bench.palette.of(1, exp)
+        if products and bench.can_shift(top - exp):
+            bench.add(name, (bench.filling(products[:1], shift=top - exp, exact=True),))
+            return
+
+
+def _powers_below(far: range) -> list[int]:
+    """The powers of two below the end of a range, and their neighbours."""
+    ends = {far.stop - (1 << place) + one for place in range(len(far).bit_length()) for one in (0, 1, 2)}
+    return sorted(ends & set(far))
 
 
 def vanishing_sums(bench: Bench, more: bool = False) -> None:
@@ -233,77 +235,6 @@ def _vanishing(bench: Bench, name: str, negative: Sequence[int], total: int) -> 
             return
 
 
-def comparisons(bench: Bench, more: bool = False) -> None:
-    """One exponent above all others, from lane to lane, and they all but agree, or begin to differ at any bit."""
-    beat = bench.filling(())
-    least = 2 + sum(beat.scale_a[:1] + beat.scale_b[:1])
-    pairs_by_shift = {shift: _neighbours(bench.palette.exps, least + shift) for shift in shifts_of(bench)}
-    chosen = {
-        (shift, place): _each_bit(bench, some, least + shift)[: TURNS + 1]
-        for shift, pairs in pairs_by_shift.items()
-        for place, some in sorted(pairs.items())
-    }
-    for again, (shift, pairs) in product(range(1, TURNS + 1) if more else [0], pairs_by_shift.items()):
-        # Shifted, the pairs whose fields differ at the bit that the shift is for, and others where there is room.
-        places = sorted(pairs) if more or not shift else sorted(pairs)[-1:]
-        for turn, lane in product(range(len(places)), range(bench.lanes)):
-            those = chosen[shift, places[(turn + lane) % len(places)]]
-            high, low = those[again % len(those)]
-            row = [bench.rng.choice(bench.palette.of(0, low)) for _ in range(bench.lanes)]
-            row[lane] = bench.rng.choice(bench.palette.of(0, high))
-            name = f"sensitive/maximum-{again * len(places) + turn}-{lane}-{shift}-{more:d}"
-            bench.add(name, (bench.filling(row, 0, shift, exact=True),))
-    pairs = _neighbours(bench.palette.exps, least)
-    places = sorted(pairs)
-    for place in places:
-        for exps in _both_ways(bench.rng.choice(pairs[place])):
-            addend = _last_bit(bench, exps[0])
-            row = [bench.rng.choice(bench.palette.of(0, exps[1])) for _ in range(bench.lanes)]
-            if addend is not None:
-                name = f"sensitive/maximum-addend-{place}-{exps[0]}-{more:d}"
-                bench.add(name, (*addend.before, bench.filling(row, 0, exact=True)), addend.c)
-
-
-def _each_bit(bench: Bench, pairs: Sequence[tuple[int, int]], least: int) -> list[tuple[int, int]]:
-    """The pairs, in an order in which each bit of a field is soon seen set and cleared. least: the first field."""
-
-    def bits(pair: tuple[int, int]) -> set[tuple[int, int]]:
-        field = pair[0] - bench.palette.exps[0] + least
-        return {(place, field >> place & 1) for place in range(16)}
-
-    left = bench.rng.sample(pairs, len(pairs))
-    found = list[tuple[int, int]]()
-    seen = set[tuple[int, int]]()
-    while left:
-        best = max(left, key=lambda pair: len(bits(pair) - seen))
-        if not bits(best) - seen and seen:
-            seen = set()
-            continue
-        left.remove(best)
-        found.append(best)
-        seen |= bits(best)
-    return found
-
-
-def _both_ways(pair: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
-    return pair, (pair[1], pair[0])
-
-
-def _neighbours(exps: Sequence[int], least: int) -> dict[int, list[tuple[int, int]]]:
-    """By place, two exponents whose fields differ at that bit and at all bits below it. least: the first one's field.
-
-    The field of a product is the sum of its factors' and scales' fields, as hardware adds them: at least 1 for each.
-    """
-    found = defaultdict(list)
-    for high in exps:
-        field = high - exps[0] + least
-        for place in range(field.bit_length()):
-            low = (field ^ ((1 << place + 1) - 1)) - least + exps[0]
-            if field >> place & 1 and low in exps:
-                found[place].append((high, low))
-    return found
-
-
 # The names key random choices. What serves most comes first: a short set takes the first cases alone.
 SOLVERS: Mapping[str, Callable[[Bench], None]] = {
     "single bits": single_bits,
@@ -313,15 +244,18 @@ SOLVERS: Mapping[str, Callable[[Bench], None]] = {
     "ends of scales": ends_of_scales,
     "small factors": small_factors,
     "below": below,
+    "far addends": far_addends,
     "zeros beside": zeros_beside,
     "cancelled maxima": cancelled_maxima,
     "comparisons": comparisons,
     "sparse totals": sparse_totals,
+    "small totals": small_totals,
     "vanishing sums": vanishing_sums,
     "partial sums": partial_bits,
     "registers that cancel": cancelling_registers,
     "registers that tie": tied_registers,
     "registers past ties": past_ties,
+    "far registers": far_registers,
     "registers of which some is left": left_registers,
     "more registers that cancel": partial(cancelling_registers, more=True),
     "more registers that tie": partial(tied_registers, more=True),
@@ -330,5 +264,6 @@ SOLVERS: Mapping[str, Callable[[Bench], None]] = {
     "more comparisons": partial(comparisons, more=True),
     "more zeros": partial(zeros_beside, more=True),
     "more totals": partial(sparse_totals, more=True),
+    "more small totals": partial(small_totals, more=True),
     "more sums": partial(vanishing_sums, more=True),
 }

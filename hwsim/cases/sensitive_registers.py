@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from hwsim.cases.bench import Bench
 from hwsim.cases.landmarks import exact_code, infinities, nans, negate, numbers, zeros
@@ -47,9 +48,12 @@ def cancelling_registers(bench: Bench, more: bool = False) -> None:
 
 
 def _odd_bits(places: int, more: bool) -> Iterator[int]:
-    """Of the places below a tie: that of a bit that decides it, or of none."""
+    """Of the places below a tie: that of a bit that decides it, or of none.
+
+    Of few: the ends, and the highest that an adder may keep no bit of its own for.
+    """
     yield -1
-    yield from range(places) if more else sorted({0, places // 2, places - 1} & set(range(places)))
+    yield from range(places) if more else sorted({0, places - 4, places - 3, places - 1} & set(range(places)))
 
 
 def tied_registers(bench: Bench, more: bool = False) -> None:
@@ -76,6 +80,21 @@ def tied_registers(bench: Bench, more: bool = False) -> None:
             c = exact_code(fmt, 0, 1 << bits | odd | bench.rng.randrange(1 << bits - 1) << 1, exp + distance - bits)
             if filling is not None and c is not None:
                 bench.add(f"sensitive/tie-partial-{distance}-{place}{'-more' * more}", [filling], c)
+
+
+def far_registers(bench: Bench) -> None:
+    """Registers far above or below a partial sum, where one bit says how far: of the smaller one nothing is left."""
+    fmt = _register(bench)
+    if fmt is None:
+        return
+    for place in range(fmt.precision.bit_length(), fmt.exponent_bits):
+        for distance, side in product(range(1 << place, (1 << place) + 4), (1, -1)):
+            exp, sign = EXPONENTS[distance % len(EXPONENTS)], distance // 2 % 2
+            filling = _partial(bench, sign, 1, exp)
+            size = 1 << fmt.fraction_bits | bench.rng.randrange(1 << fmt.fraction_bits)
+            c = exact_code(fmt, bench.rng.randrange(2), size, exp + side * distance - fmt.fraction_bits)
+            if filling is not None and c is not None:
+                bench.add(f"sensitive/far-register-{side * distance}", [filling], c)
 
 
 def partial_bits(bench: Bench) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 
 from hwsim.cases.bench import Bench
@@ -12,23 +13,66 @@ from hwsim.cases.solver import Pair
 TURNS = 8  # of lanes, where there is room for more
 
 
+def scales_add(bench: Bench) -> bool:
+    """Whether scales add to the exponents of products."""
+    scale = bench.unit.scale
+    return scale is not None and scale.at == "product"
+
+
 def highest_shift(bench: Bench) -> int:
     """What scales add at most to exponents."""
-    scale = bench.unit.scale
-    if scale is None or scale.at != "product":
-        return 0
-    beat = bench.filling(())
-    formats = scale.a.format, scale.b.format
-    return sum(fmt.max_code for fmt in formats) - sum(beat.scale_a[:1] + beat.scale_b[:1])
+    return bench.scale_ends[1] - bench.neutral if scales_add(bench) else 0
+
+
+@dataclass(frozen=True)
+class ExponentFields:
+    """Exponents as hardware counts them: the fields of both factors, each at least 1, and of both scales.
+
+    least, most: those of products, the least of neutral scales. down: how far scales go below those.
+    lowest: the exponent that the least one stands for. result: the exponent of the least number of the unit's results.
+    """
+
+    least: int
+    most: int
+    lowest: int
+    down: int
+    result: int
+
+    @property
+    def lowest_exp(self) -> int:
+        """The exponent of the least field that there is."""
+        return self.exp(self.least - self.down)
+
+    def exp(self, field: int) -> int:
+        """The exponent that a field stands for."""
+        return self.lowest + field - self.least
+
+    def field(self, exp: int) -> int:
+        """And the other way round."""
+        return self.least + exp - self.lowest
+
+    def visible(self, above: int = 0) -> int:
+        """The field of an exponent that is so far above that of the least number of results; at least 1."""
+        return max(1, self.field(self.result + above))
+
+
+def exponent_fields(bench: Bench) -> ExponentFields:
+    """Those of a unit."""
+    exps, neutral, down = bench.palette.exps, 0, 0
+    if scales_add(bench):
+        beat = bench.filling(())
+        neutral, down = sum(beat.scale_a[:1] + beat.scale_b[:1]), bench.neutral - bench.scale_ends[0]
+    least = 2 + neutral
+    most = least + exps[-1] - exps[0] + highest_shift(bench)
+    return ExponentFields(least, most, exps[0], down, bench.result.emin - bench.result.fraction_bits)
 
 
 def shifts_of(bench: Bench) -> list[int]:
     """What scales add to exponents: 0 first, and where any do, what brings each bit of a field to change in between."""
-    beat, exps = bench.filling(()), bench.palette.exps
-    scale = bench.unit.scale
-    if scale is None or scale.at != "product":
+    if not scales_add(bench):
         return [0]
-    middle = 2 + sum(beat.scale_a[:1] + beat.scale_b[:1]) + exps[len(exps) // 2] - exps[0]
+    exps, fields = bench.palette.exps, exponent_fields(bench)
+    middle = fields.field(exps[len(exps) // 2])
     # What overflows shows a wrong exponent, too; what underflows shows nothing.
     low, high = bench.result.emin - exps[0] + 5, highest_shift(bench)
     found = [0]
@@ -41,10 +85,9 @@ def shifts_of(bench: Bench) -> list[int]:
 
 def ends_of_scales(bench: Bench) -> None:
     """The least and the largest scales, the next to them, and NaN, of either side or both, beside other products."""
-    scale = bench.unit.scale
-    if scale is None or scale.at != "product":
+    if not scales_add(bench):
         return
-    formats = scale.a.format, scale.b.format
+    formats = bench.scale_formats
     ends = [sorted({0, 1, fmt.max_code - 1, fmt.max_code, *nans(fmt)[:1]}) for fmt in formats]
     low, high = bench.palette.exps[0], bench.palette.exps[-1]
     least, largest = ([*bench.palette.of(0, exp)[-1:]] for exp in (low, high))
@@ -58,6 +101,20 @@ def ends_of_scales(bench: Bench) -> None:
             beat = bench.filling(row, 0, exact=True)
             scaled = beat._replace(scale_a=(x,) * len(beat.scale_a), scale_b=(y,) * len(beat.scale_b))
             bench.add(f"sensitive/scales-{x}-{y}-{number}", (scaled,))
+    _nearly_nan(bench)
+
+
+def _nearly_nan(bench: Bench) -> None:
+    """Scales that differ from NaN in one bit, beside those that bring products back into the middle."""
+    for side, fmt in enumerate(bench.scale_formats):
+        other, row = bench.scale_formats[1 - side], [bench.palette.of(0, bench.palette.exps[-1])[-1]]
+        for nan, bit in product(nans(fmt)[:1], range(fmt.bits)):
+            code = nan ^ 1 << bit
+            back = min(max(bench.neutral - (code - fmt.bias) + other.bias, other.min_code), other.max_code)
+            filling = bench.filling(row, 0, exact=True)
+            sides = ((code,) * bench.blocks[0], (back,) * bench.blocks[1])
+            x, y = sides if side == 0 else ((back,) * bench.blocks[0], (code,) * bench.blocks[1])
+            bench.add(f"sensitive/scale-{'ab'[side]}-nan-but-{bit}", (filling._replace(scale_a=x, scale_b=y),))
 
 
 def cancelled_maxima(bench: Bench, more: bool = False) -> None:

@@ -21,11 +21,8 @@ from hwsim.spec import (
 
 
 def draws(unit: Unit) -> Support:
-    """What of a unit the drawers of random cases lack: what no implementation has, and codes of 64 bits."""
-    general = implemented(unit)
-    if not general:
-        return general
-    return Support(unit.name, "is in the model, but has no cases yet", tuple(wide_codes(unit)))
+    """What of a unit the drawers of random cases lack: what no implementation has."""
+    return implemented(unit)
 
 
 def supports(unit: Unit) -> Support:
@@ -34,11 +31,15 @@ def supports(unit: Unit) -> Support:
 
 
 def windows(unit: Unit) -> Support:
-    """What of a unit the bins of windows and their solvers lack: what no implementation has, and all but one window."""
+    """What of a unit the bins of windows and their solvers lack: what no implementation has, and all but one window.
+
+    Of codes of 64 bits they lack products, which do not fit their integers.
+    """
     general = implemented(unit)
     if not general:
         return general
-    return Support(unit.name, "is in the model, but has no window bins", (*_of_sum(unit), *_of_others(unit)))
+    lacks = (*_of_sum(unit), *_of_others(unit), *wide_codes(unit))
+    return Support(unit.name, "is in the model, but has no window bins", lacks)
 
 
 @lru_cache(maxsize=256)

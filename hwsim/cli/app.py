@@ -42,6 +42,7 @@ def root(
     hwsim gemm int8-i32 a.npy b.npy -o d.npy        a matrix product of files
     hwsim study study.yaml -o study/                how many bits, which format: errors measured exactly
     hwsim rtl hopper-wgmma-e4m3-f32 -o build/       its Verilog
+    hwsim synth hopper-wgmma-e4m3-f32               its gates, clock rate, area, delay and power
     hwsim converter f32 e4m3 -o build/              a converter of formats in hardware
     hwsim quantizer mxfp8-e4m3 --cosim              a block quantiser in hardware, on simulators
     hwsim export-c hopper-wgmma-e4m3-f32 -o golden/ the model in C, for harnesses

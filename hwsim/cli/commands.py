@@ -19,6 +19,7 @@ from hwsim.cli import (
     quantizer,
     rtl,
     study,
+    synth,
     units,
     vectors,
     verilator,
@@ -27,5 +28,5 @@ from hwsim.cli.app import app
 
 __all__ = [
     "app", "capture", "check", "codec", "converter", "cosim", "docs", "doctor", "dut", "explain", "export", "formats",
-    "fuzz", "gemm", "prove", "qualify", "quantizer", "rtl", "study", "units", "vectors", "verilator",
+    "fuzz", "gemm", "prove", "qualify", "quantizer", "rtl", "study", "synth", "units", "vectors", "verilator",
 ]  # fmt: skip

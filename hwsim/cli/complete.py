@@ -14,10 +14,14 @@ def _or_file(names: list[str], begun: str) -> list[str]:
 
 
 def units(incomplete: str) -> list[str]:
-    """Presets, and files in this folder."""
-    from hwsim.spec import presets
+    """Presets, their modes once a name is followed by a colon, and files in this folder."""
+    from hwsim.spec import ModalUnit, load_specified, modal_presets, presets
 
-    return _or_file(presets(), incomplete)
+    name, colon, _ = incomplete.partition(":")
+    if colon and name in modal_presets():
+        unit = load_specified(name)
+        return [f"{name}:{mode}" for mode in unit.modes] if isinstance(unit, ModalUnit) else []
+    return _or_file([*presets(), *modal_presets()], incomplete)
 
 
 def formats(incomplete: str) -> list[str]:

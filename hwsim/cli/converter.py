@@ -13,6 +13,7 @@ from hwsim.cli.cosim import Simulators
 from hwsim.cli.streams import (
     Cosim,
     Cuts,
+    Modules,
     Output,
     Prove,
     Report,
@@ -49,6 +50,7 @@ def converter(
     ] = None,
     random_bits: Annotated[int, typer.Option(help="Of stochastic: bits of the word that comes with a code.")] = 0,
     cuts: Cuts = None,
+    modules: Modules = False,
     output: Output = None,
     cosim: Cosim = False,
     sim: Sim = Simulators.BOTH,
@@ -85,17 +87,16 @@ def converter(
 
     steps = split(cuts)
     chosen = drawn(seed)
-    jobs = [
-        StreamJob(partial(converter_design, one, steps), partial(converter_suites, one, chosen, cases))
-        for one in conversions
-    ]
+    design = partial(converter_design, cuts=steps, by_modules=modules)
+    jobs = [StreamJob(partial(design, one), partial(converter_suites, one, chosen, cases)) for one in conversions]
     if output is not None:
-        write((job.design() for job in jobs), output)
+        write((job.design() for job in jobs), output, modules)
     if cosim:
         words = ["converter", source, *targets, "--rounding", rounding, "--overflow", overflow, "--cosim"]
         words += ["--missing", missing] if missing else []
         words += ["--random-bits", str(random_bits)] if random_bits else []
         words += ["--cuts", cuts] if cuts is not None else []
+        words += ["--modules"] if modules else []
         words += ["--cases", str(cases)]
         cosimulate(jobs, sim, chosen, words, report)
     if prove:

@@ -16,12 +16,13 @@ from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
 from hwsim.cli.runs import played
 from hwsim.errors import InputError
-from hwsim.spec import Unit, load_unit, pipeline
+from hwsim.spec import ModalUnit, Pipeline, Specified, Unit, load_specified, load_unit, pipeline
 from hwsim.words import counted
 
 if TYPE_CHECKING:
     from hwsim.cosim.design import Design
     from hwsim.cosim.run import CosimOptions
+    from hwsim.cosim.unitdesign import UnitDesign
     from hwsim.report import Row, RunReport
 
 MISMATCH, BAD_INPUT = 1, 2
@@ -63,6 +64,9 @@ def cosim(
     waves: Annotated[bool, typer.Option("--waves", help="Record dump.vcd beside the results.")] = False,
     cuts: Annotated[str | None, typer.Option(help="Steps after which there is a register, with commas.")] = None,
     contexts: Annotated[int | None, typer.Option(help="Sums that can be open at once.")] = None,
+    register_ready: Annotated[
+        bool, typer.Option("--register-ready", help="A buffer at the input, so that ready is a register.")
+    ] = False,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where results go.")] = Path(
         "build/cosim"
     ),
@@ -88,6 +92,7 @@ def cosim(
     hwsim cosim                                            three presets, both simulators
     hwsim cosim mxfp4-e2m1-f32 --sim verilator             one unit, one simulator
     hwsim cosim my-unit.yaml --seed 7 --cases 100000       your own unit, many random cases
+    hwsim cosim fp8-any                                    a unit of several modes, which change with every beat
     hwsim cosim hopper-wgmma-e4m3-f32 --sim icarus --waves
     hwsim cosim hopper-wgmma-e4m3-f32 --cuts maximum.2,sum.3 --contexts 8
     hwsim cosim --dut my-dut.yaml                          your own Verilog
@@ -105,8 +110,10 @@ def cosim(
 
     drawn = secrets.randbelow(2**32) if seed is None else seed
     if dut is not None:
-        if units or cuts is not None or contexts is not None:
-            raise InputError("--dut goes without units, --cuts and --contexts: its file says what it claims to be")
+        if units or cuts is not None or contexts is not None or register_ready:
+            raise InputError(
+                "--dut goes without units, --cuts, --contexts and --register-ready: its file says what it claims to be"
+            )
     elif assertions:
         raise InputError("--assertions goes with --dut")
     elif case is not None and len(units or ()) != 1:
@@ -122,7 +129,10 @@ def cosim(
         stuck_after=stuck_after,
     )
     if dut is None:
-        options = asked(designs=ours(units or DEFAULT_UNITS, cuts, contexts)[case is not None :])  # not the tables
+        if case is not None:
+            load_unit((units or DEFAULT_UNITS)[0])  # a case is of one mode
+        every = ours(units or DEFAULT_UNITS, cuts, contexts, register_ready)
+        options = asked(designs=every[case is not None :])  # not the tables
         what, status = "specifications and cases", MISMATCH
         refused = "a simulator refused the design: this is a defect of hwsim, please report it with the lines above"
     else:
@@ -135,15 +145,23 @@ def cosim(
         raise typer.Exit(MISMATCH)
 
 
-def ours(names: Sequence[str], cuts: str | None, contexts: int | None) -> tuple[Design, ...]:
+def ours(names: Sequence[str], cuts: str | None, contexts: int | None, register_ready: bool) -> tuple[Design, ...]:
     """The tables of all formats, and our RTL of each unit."""
     from hwsim.cosim.tables import tables_design
-    from hwsim.cosim.unitdesign import unit_design
 
     steps = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
-    units = {name: load_unit(name) for name in names}
-    designs = [unit_design(units[name], pipeline(units[name], steps, contexts), name) for name in names]
+    units = {name: load_specified(name) for name in names}
+    built = {name: pipeline(units[name], steps, contexts, register_ready=register_ready) for name in names}
+    designs = [design_of(units[name], built[name], name) for name in names]
     return tables_design(units), *designs
+
+
+def design_of(unit: Specified, built: Pipeline, called: str) -> UnitDesign:
+    """Our RTL of a unit, of one mode or of several. called: what a command line calls it."""
+    from hwsim.cosim.modaldesign import modal_design
+    from hwsim.cosim.unitdesign import unit_design
+
+    return modal_design(unit, built, called) if isinstance(unit, ModalUnit) else unit_design(unit, built, called)
 
 
 def theirs(path: Path, assertions: bool) -> tuple[Design, ...]:
@@ -188,13 +206,22 @@ def _covered(options: CosimOptions, report: RunReport) -> Iterator[str]:
     from hwsim.cosim.unitdesign import UnitDesign
 
     covered = report.covered_units
-    for design in options.designs:
+    for design in (part for whole in options.designs for part in _parts(whole)):
         if isinstance(design, UnitDesign) and one_window(design.unit):
             yield f"{design.name}: {ranges(design.unit)}"
         if design.name in covered:
             bins = covered[design.name]
             rest = "; the others by name in report.html" if bins.missed or bins.open else ""
             yield f"{design.name}: coverage: {bins}{rest}"
+
+
+def _parts(design: Design) -> Sequence[Design]:
+    """A design, or of one of several modes those whose coverage is counted."""
+    from hwsim.cosim.modaldesign import ModalDesign
+
+    if not isinstance(design, ModalDesign):
+        return (design,)
+    return design.modes if design.solved else ()
 
 
 def _cells(row: Row) -> list[str]:

@@ -14,6 +14,7 @@ from hwsim.cli.cosim import Simulators
 from hwsim.cli.streams import (
     Cosim,
     Cuts,
+    Modules,
     Output,
     Prove,
     Report,
@@ -50,6 +51,7 @@ def quantizer(
         bool, typer.Option("--dequantize", help="The way back instead: codes and scales in.")
     ] = False,
     cuts: Cuts = None,
+    modules: Modules = False,
     output: Output = None,
     cosim: Cosim = False,
     sim: Sim = Simulators.BOTH,
@@ -88,17 +90,18 @@ def quantizer(
     from hwsim.cosim.streamrun import StreamJob
 
     steps, chosen = split(cuts), drawn(seed)
+    asked: dict[str, Any] = {"cuts": steps, "by_modules": modules}
     jobs = [
-        StreamJob(partial(made.dequantizer_design, one, steps), partial(made.dequantizer_suites, one, chosen, cases))
+        StreamJob(partial(made.dequantizer_design, one, **asked), partial(made.dequantizer_suites, one, chosen, cases))
         for one in backs
     ]
     if not dequantize:
         jobs = [
-            StreamJob(partial(made.quantizer_design, one, steps), partial(made.quantizer_suites, one, chosen, cases))
+            StreamJob(partial(made.quantizer_design, one, **asked), partial(made.quantizer_suites, one, chosen, cases))
             for one in blocks
         ]
     if output is not None:
-        write((job.design() for job in jobs), output)
+        write((job.design() for job in jobs), output, modules)
     if cosim:
         words = ["quantizer", *rules, "--source", source, "--cosim", "--cases", str(cases)]
         words += [word for one in change or () for word in ("--set", one)]
@@ -106,6 +109,7 @@ def quantizer(
         words += ["--random-bits", str(random_bits)] if random_bits else []
         words += ["--dequantize"] if dequantize else []
         words += ["--cuts", cuts] if cuts is not None else []
+        words += ["--modules"] if modules else []
         cosimulate(jobs, sim, chosen, words, report)
     if prove:
         wanted: list[BlockQuantization | BlockDequantization] = [*(backs if dequantize else blocks)]

@@ -51,6 +51,12 @@ Prove = Annotated[
 Cuts = Annotated[str | None, typer.Option(help="Steps after which there is a register, with commas.")]
 
 
+Modules = Annotated[
+    bool,
+    typer.Option("--modules", help="A module for each step, to be read, instead of a flat one: written and played."),
+]
+
+
 def split(cuts: str | None) -> tuple[str, ...] | None:
     """Steps with commas between them."""
     return None if cuts is None else tuple(cut.strip() for cut in cuts.split(",") if cut.strip())
@@ -62,12 +68,12 @@ def demand_work(*asked: object) -> None:
         raise InputError("nothing to do: --output FILE writes Verilog, --cosim plays it, --prove proves it")
 
 
-def write(designs: Iterable[StreamDesign], output: str) -> None:
-    """Write the Verilog of each design."""
+def write(designs: Iterable[StreamDesign], output: str, by_modules: bool) -> None:
+    """Write the Verilog of each design. by_modules: whether it is several modules, which are SystemVerilog."""
     need_yosys()
     for design in designs:
         top = design.ports.top
-        target = None if output == "-" else target_file(output, top)
+        target = None if output == "-" else target_file(output, f"{top}.sv" if by_modules else f"{top}.v")
         if target is None:
             sys.stdout.write(design.verilog)
             continue

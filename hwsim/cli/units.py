@@ -16,6 +16,7 @@ from hwsim.spec import (
     ExactSum,
     LateAdd,
     LateInWindow,
+    ModalUnit,
     PairwiseSum,
     RoundedSum,
     SequentialSum,
@@ -25,7 +26,7 @@ from hwsim.spec import (
     as_yaml,
     families,
     implemented,
-    load_unit,
+    load_specified,
     matching,
     pipeline,
     steps,
@@ -63,17 +64,17 @@ def units(
         say(key_table())
         return
     if name is None:
-        rows = [(row, load_unit(units[0]).evidence, said + _count(units)) for row, said, units in families()]
+        rows = [(row, load_specified(units[0]).evidence, said + _count(units)) for row, said, units in families()]
         print_table(HEADER, rows)
         return
     if "*" in name or "?" in name:
-        loaded = [load_unit(preset) for preset in matching(name)]
+        loaded = [load_specified(preset) for preset in matching(name)]
         print_table(HEADER, [(unit.name, unit.evidence, unit.summary) for unit in loaded])
         return
-    unit = load_unit(name)
+    unit = load_specified(name)
     say(as_yaml(unit).rstrip())
     say()
-    for sentence in reading(unit):
+    for sentence in modal_reading(unit) if isinstance(unit, ModalUnit) else reading(unit):
         say(f"# {sentence}")
 
 
@@ -140,6 +141,17 @@ def reading(unit: Unit) -> Iterator[str]:
             f"{unit.promotion.format.name}, {unit.promotion.rounding}."
         )
     yield from _availability(unit)
+
+
+def modal_reading(unit: ModalUnit) -> Iterator[str]:
+    """Sentences that describe a unit of several modes: what a beat chooses, and the rest by its first mode."""
+    first = next(iter(unit.modes))
+    every = [mode.scales for mode in unit.modes.values()]
+    scales = "" if all(every) else f", {every.count(False)} of them without scales"
+    yield f"A unit of {len(every)} modes{scales}: each beat chooses one, which computes its group."
+    yield f"hwsim rtl and hwsim cosim take it whole; one mode is a unit for every command: {unit.name}:{first}."
+    yield f"Of mode {first}:"
+    yield from reading(unit.mode(first))
 
 
 AT = {

@@ -13,6 +13,7 @@ from hwsim.cosim.ports import PortMap
 
 TOP = "hwsim_bench"
 PUBLIC = ("clk", "drive", "seen", "result")
+WORD = 32  # bits of what says a result, at least
 DEPTH = 1 << 17  # beats that one run can hold
 
 T = TypeVar("T")
@@ -26,7 +27,7 @@ module {bench} (
   // bit 0: the input is ready; 1: the output is valid; 2: misuse; 3: an unknown bit in these; 4: in a valid result;
   // from 5 on: the context
   output [31:0] seen,
-  output [31:0] result
+  output [{code_high}:0] result
 );
   reg [{input_high}:0] payloads [0:{depth_high}];
   integer last;
@@ -80,7 +81,8 @@ def bench(ports: PortMap) -> str:
         index_high=2 + (DEPTH - 1).bit_length(),
         result_high=result.offset + result.bits - 1,
         result_low=result.offset,
-        result_padding=f"{32 - result.bits}'d0, " if result.bits < 32 else "",
+        code_high=max(WORD, result.bits) - 1,
+        result_padding=f"{WORD - result.bits}'d0, " if result.bits < WORD else "",
         context_high=context.offset + context.bits - 1,
         context_low=context.offset,
         context_high_=context.bits - 1,

@@ -33,11 +33,13 @@ def converted(conversion: Conversion, codes: Codes, words: Codes | None = None) 
     return codes_drawn(c.target, values, rounding, Overflow(c.overflow), Missing(c.substitute)).astype(np.int64)
 
 
-def converter_design(conversion: Conversion, cuts: Sequence[str] | None = None) -> StreamDesign:
+def converter_design(
+    conversion: Conversion, cuts: Sequence[str] | None = None, *, by_modules: bool = False
+) -> StreamDesign:
     """The RTL of a converter. Raises NotImplementedYet for formats that the RTL does not have."""
     supports_conversion(conversion)
     with AMARANTH:
-        return stream_design(Converter(conversion, cuts))
+        return stream_design(Converter(conversion, cuts), by_modules=by_modules)
 
 
 def converter_suites(conversion: Conversion, seed: int, random: int = RANDOM) -> Iterator[StreamSuite]:

@@ -10,14 +10,13 @@ from hwsim.cases.bins import counter as functional
 from hwsim.cases.bins.covering import Covered, covered
 from hwsim.cases.bins.plan import labels, plan, planned
 from hwsim.cases.case import Case
-from hwsim.cosim.design import DotDesign, Played, Tick
+from hwsim.cosim.design import Compared, DotDesign, Played, Tick
 from hwsim.cosim.interface import port_counts
+from hwsim.cosim.modaldesign import ModalDesign
 from hwsim.cosim.suites import takes
 from hwsim.report import CoverageGroup, coverage_groups
 from hwsim.spec import NotImplementedYet
 from hwsim.words import counted
-
-Compared = tuple[str, Sequence[Case]]  # a suite's name, and the cases of it that were compared
 
 WHOLE = ("dot directed", "handshake and reset")  # suites of which every case is sampled
 MOST_BEATS = 3000  # of the other suites together: explaining one takes a few tenths of a millisecond
@@ -47,18 +46,20 @@ class UnitCoverage:
 
 def design_coverage(
     design: DotDesign, seed: int, played: Sequence[Played], tick: Tick = lambda: None
-) -> UnitCoverage | None:
-    """What the cases did whose results came, and what happened at the ports.
+) -> list[UnitCoverage]:
+    """What the cases did whose results came, and what happened at the ports; of a unit of several modes, for each.
 
-    The bins are those of the unit that the cases were drawn for; None for a unit without a coverage plan.
+    The bins are those of the unit that the cases were drawn for; none for a unit without a coverage plan.
     """
     traffic = Counter[str]()
     for one in played:
         traffic += port_counts(one.cycles(), design.latency)
+    compared = [(one.suite.name, one.compared()) for one in played]
+    parts = list(design.in_modes(compared)) if isinstance(design, ModalDesign) else [(design, compared)]
     try:
-        return unit_coverage(design, seed, [(one.suite.name, one.compared()) for one in played], traffic, tick)
+        return [unit_coverage(part, seed, cases, traffic, tick) for part, cases in parts]
     except NotImplementedYet:
-        return None
+        return []
 
 
 def unit_coverage(

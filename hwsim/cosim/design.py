@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -28,6 +28,7 @@ from hwsim.spec import Unit
 from hwsim.tb.job import MISSING, RESET, SEEN, SEEN_READY, VALID, BeatOrder, CodeTable, Script, SuiteOutcome, Trace
 
 Tick = Callable[[], None]
+Compared = tuple[str, Sequence[Case]]  # a suite's name, and the cases of it that were compared
 Cycle = tuple[int, Beat | None, int]  # bits of `drive`, the beat at the input, bits of `seen`
 PORTS = (1 << SEEN) - 1
 STUCK_AFTER = 120.0  # seconds
@@ -74,7 +75,7 @@ class Play:
 class Played:
     """What came of a suite on a driver.
 
-    folder: where its log and its waveform are. codes: int64[cases], the result of each, UNKNOWN, MISSING or LOST;
+    folder: where its log and its waveform are. codes: integers[cases], the result of each, UNKNOWN, MISSING or LOST;
     traffic: uint8[cycles], as hwsim.tb.job has it. Both are empty where every cycle was promised. stuck: why its
     simulator was ended before it, or in it; empty where it was not.
     """
@@ -83,7 +84,7 @@ class Played:
     driver: str
     outcome: SuiteOutcome
     folder: Path
-    codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    codes: np.ndarray = field(default_factory=lambda: np.zeros(0, object))
     traffic: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     stuck: str = ""
 
@@ -145,6 +146,11 @@ class Design(ABC):
     width: int = 0
     stuck_after: float = STUCK_AFTER
 
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Its stages, after which its signals are called; empty where they are called otherwise."""
+        return ()
+
     @abstractmethod
     def sources(self, simulator: str) -> HdlSources:
         """The bench and what stands in it."""
@@ -188,3 +194,7 @@ class DotDesign(Design):
         case: None where no result was due.
         """
         return "", None
+
+    def case_of(self, case: Case) -> tuple[Unit, str, Case | None]:
+        """The unit that a case is of, what a command line calls it, and the case there, where it is one alone."""
+        return self.unit, self.called, case

@@ -15,7 +15,7 @@ from amaranth.hdl import Value
 from amaranth.lib.wiring import PureInterface
 from amaranth.sim import Simulator
 
-from hwsim.cases.case import Case, beats, dot
+from hwsim.cases.case import Case, beats, dot, modal_dot
 from hwsim.formats import Class, Fields
 from hwsim.model.carried import ExactSoFar
 from hwsim.model.clock import Beat
@@ -25,8 +25,19 @@ from hwsim.model.terms import Term
 from hwsim.rtl import datapath, promotion
 from hwsim.rtl.accumulate import accumulation
 from hwsim.rtl.exact import ExactRanges
-from hwsim.rtl.numbers import FieldRange, ProductRanges, as_float
-from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateInWindow, PairwiseSum, RoundedSum, SequentialSum, Unit
+from hwsim.rtl.numbers import FactorShape, ProductRanges, as_float
+from hwsim.spec import (
+    AlignedSum,
+    EvenOddSum,
+    ExactSum,
+    LateInWindow,
+    ModalUnit,
+    PairwiseSum,
+    RoundedSum,
+    SequentialSum,
+    Specified,
+    modes_of,
+)
 from hwsim.spec.implementation import one_plain_window
 from hwsim.spec.keys import Number
 
@@ -50,14 +61,16 @@ Inputs = dict[str, Any]
 Values = dict[str, dict[str, Any]]
 
 
-def first_difference(unit: Unit, case: Case) -> Difference | None:
+def first_difference(unit: Specified, case: Case) -> Difference | None:
     """The first stage at which the RTL's arithmetic leaves the model's; None where it never does."""
-    explained = dot(Definition(unit), case)
+    modes = tuple(map(Definition, modes_of(unit)))
+    explained = modal_dot(unit, modes, case) if isinstance(unit, ModalUnit) else dot(modes[0], case)
     brought = list(beats(unit, case))
     values = _run(datapath(unit, ()), list(_inputs(unit, brought, explained)))
     added = dict(_added(unit, brought, explained))
+    n = ProductRanges(unit)
     for index, group in enumerate(explained.groups):
-        for stage, where, expected, got in _group_checkpoints(unit, values[index], group, _code(explained, index)):
+        for stage, where, expected, got in _group_checkpoints(n, values[index], group, _code(explained, index)):
             if expected != got:
                 place = f"beat {index}, {where}" if where else f"beat {index}"
                 return Difference(index, stage, place, expected, got)
@@ -73,7 +86,7 @@ def _code(explained: Explanation, index: int) -> int:
     return explained.additions[index].code if late else explained.groups[index].code
 
 
-def _inputs(unit: Unit, brought: Sequence[Beat], explained: Explanation) -> Iterator[Inputs]:
+def _inputs(unit: Specified, brought: Sequence[Beat], explained: Explanation) -> Iterator[Inputs]:
     """The datapath's inputs in every beat, with the partial sums of the model's groups."""
     restart = None if isinstance(unit.late, LateInWindow) else unit.restart
     enters = ProductRanges(unit).group_addend is not None
@@ -91,17 +104,19 @@ def _inputs(unit: Unit, brought: Sequence[Beat], explained: Explanation) -> Iter
             inputs |= {"scale_a": beat.scale_a, "scale_b": beat.scale_b}
         if enters:
             inputs["c"] = beat.c
+        if isinstance(unit, ModalUnit):
+            inputs["mode"] = beat.mode
         yield inputs
 
 
-def _nothing(unit: Unit) -> Inputs:
+def _nothing(unit: Specified) -> Inputs:
     """Zeros in the place of what is carried."""
     if isinstance(unit.sum, ExactSum) and unit.sum.rounded == "end":
         return _so_far(unit, Term(0, 0, 0, 0, Class.ZERO))
     return {"carried": {"code": 0}}
 
 
-def _so_far(unit: Unit, term: Term) -> Inputs:
+def _so_far(unit: Specified, term: Term) -> Inputs:
     """An exact sum as it is carried on."""
     places = term.exp - term.fraction_bits - ExactRanges(unit).unit_exp
     total = term.sig << places if places >= 0 else term.sig >> -places
@@ -159,7 +174,7 @@ class _Added(NamedTuple):
     got: int
 
 
-def _added(unit: Unit, brought: Sequence[Beat], explained: Explanation) -> Iterator[tuple[int, _Added]]:
+def _added(unit: Specified, brought: Sequence[Beat], explained: Explanation) -> Iterator[tuple[int, _Added]]:
     """The promotions, or the late additions, by the index of the group that each follows."""
     what = accumulation(unit)
     if what is None:
@@ -189,14 +204,15 @@ def _added(unit: Unit, brought: Sequence[Beat], explained: Explanation) -> Itera
         yield index, _Added(what.name, after.code, got)
 
 
-def _group_checkpoints(unit: Unit, values: Values, group: Group, code: int) -> Iterator[Checkpoint]:
+def _group_checkpoints(n: ProductRanges, values: Values, group: Group, code: int) -> Iterator[Checkpoint]:
+    unit = group.unit
     formats = unit.operands.multiplied
-    for side, factors, fmt in (("a", group.a, formats[0]), ("b", group.b, formats[1])):
-        yield from _decoded(side, factors, values["decode"][side], fmt)
+    for side, factors, fmt, shape in zip("ab", (group.a, group.b), formats, n.multiplied, strict=True):
+        yield from _decoded(side, factors, values["decode"][side], fmt, shape)
     match unit.sum:
         case AlignedSum():
             if group.special is None and one_plain_window(unit):
-                yield from _terms(unit, group, values)
+                yield from _terms(n, group, values)
         case SequentialSum() | PairwiseSum() as rule:
             yield from _additions(rule, values, group)
         case EvenOddSum() | ExactSum():
@@ -209,14 +225,14 @@ def _group_checkpoints(unit: Unit, values: Values, group: Group, code: int) -> I
 
 
 def _decoded(
-    side: str, factors: Sequence[Fields], given: Sequence[dict[str, int]], fmt: Number
+    side: str, factors: Sequence[Fields], given: Sequence[dict[str, int]], fmt: Number, shape: FactorShape
 ) -> Iterator[Checkpoint]:
-    bias = FieldRange.of(fmt).bias
+    bias, below = shape.field.bias, shape.fraction_bits - fmt.fraction_bits
     for lane, (factor, got) in enumerate(zip(factors, given, strict=True)):
         special = {Class.NAN: (1, 0), Class.INFINITY: (0, 1)}.get(factor.cls, (0, 0))
         yield "decode", f"{side}, lane {lane}, NaN and infinity", special, (got["nan"], got["inf"])
         if special == (0, 0):
-            expected = (factor.sign, factor.exp if factor.sig else None, factor.sig)
+            expected = (factor.sign, factor.exp if factor.sig else None, factor.sig << below)
             actual = (got["sign"], got["bexp"] - bias if got["sig"] else None, got["sig"])
             yield "decode", f"{side}, lane {lane}, sign exp sig", expected, actual
 
@@ -231,10 +247,11 @@ def _additions(rule: RoundedSum, values: Values, group: Group) -> Iterator[Check
                 yield level, f"addition {step.name}", hex(step.code), hex(got << rule.format.padding)
 
 
-def _terms(unit: Unit, group: Group, values: dict[str, Any]) -> Iterator[Checkpoint]:
-    bias = ProductRanges(unit).product_bias
+def _terms(n: ProductRanges, group: Group, values: dict[str, Any]) -> Iterator[Checkpoint]:
+    bias = n.product_bias
     for lane, (term, got) in enumerate(zip(group.products, values["multiply"]["terms"], strict=True)):
-        expected = (term.sign, term.exp if term.sig else None, term.sig)
+        below = n.product_fraction_bits - term.fraction_bits
+        expected = (term.sign, term.exp if term.sig else None, term.sig << below)
         actual = (got["sign"], got["exp"] - bias if got["exp"] else None, got["sig"])
         yield "multiply", f"lane {lane}, sign exp sig", expected, actual
     # A subnormal addend that stands alone may pass through the RTL with another exponent and significand.

@@ -100,8 +100,11 @@ class DutDesign(DotDesign):
 
     @property
     def beat_unit(self) -> Unit:
-        """The unit with the design's beats for its groups, by which cases are cut into beats; for nothing else."""
-        instruction = self.unit.instruction.model_copy(update={"lanes": self.products})
+        """The unit with the design's beats for its groups, by which cases are cut into beats; for nothing else.
+
+        A beat of the design has its products in the order of K, whatever order their groups take them in.
+        """
+        instruction = self.unit.instruction.model_copy(update={"lanes": self.products, "order": "sequential"})
         return self.unit.model_copy(update={"instruction": instruction})
 
     @property
@@ -111,12 +114,12 @@ class DutDesign(DotDesign):
         return output if self.unit.result.nan == "any" and isinstance(output, FloatFormat) else None
 
     def _results(self, suite: Suite, closing: Sequence[Tagged]) -> np.ndarray:
-        """Context, code, and whether any NaN will do: int64[results, 3]."""
+        """Context, code, and whether any NaN will do: uint64[results, 3]."""
         expected = suite.expected or ()
         codes = [expected[item.case] for item in closing]
         nans = [self.any_nan is not None and self.any_nan.is_nan(code) for code in codes]
         contexts = [item.beat.context for item in closing]
-        return np.array([contexts, codes, nans], np.int64).T
+        return np.array([contexts, codes, nans], np.uint64).T
 
     def _order(
         self, suite: Suite, tagged: Sequence[Tagged], segments: Sequence[tuple[int, int]], stream: Stream

@@ -7,6 +7,7 @@
 //
 // LAST: the bit of the input's payload that closes a sum; -1 where every beat does. rst: active high.
 // For Verilator (--assert) and other simulators with SystemVerilog assertions; Icarus Verilog has none.
+// verilator lint_off DECLFILENAME
 module hwsim_stream_checks #(
   parameter int INPUT_WIDTH = 1,
   parameter int OUTPUT_WIDTH = 1,
@@ -22,7 +23,8 @@ module hwsim_stream_checks #(
   input logic                    o_ready
 );
   // Sums that were closed and whose results have not left.
-  logic [31:0] pending = 0;
+  logic [31:0] pending;
+  initial pending = 0;
   wire closes = i_valid && i_ready && (LAST < 0 ? 1'b1 : i_payload[LAST < 0 ? 0 : LAST]);
   wire leaves = o_valid && o_ready;
   always_ff @(posedge clk)

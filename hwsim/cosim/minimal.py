@@ -21,6 +21,7 @@ from hwsim.cosim.shrink import Shrinker, Shrunk
 from hwsim.cosim.simulate import SimulatorStuck, command
 from hwsim.cosim.story import MINIMAL, minimal_mismatch
 from hwsim.cosim.suites import PAIRS, expected_codes
+from hwsim.cosim.waves import SAVED, WAVEFORM
 from hwsim.readings import Consistent, consistent
 from hwsim.report import KnownCause, Mismatch
 from hwsim.report.text import minimal_lines
@@ -98,7 +99,7 @@ class Minimizer:
         return played
 
     def _answers(self, cases: Sequence[Case]) -> np.ndarray:
-        """The design's results of some cases, each alone after a reset: int64[cases].
+        """The design's results of some cases, each alone after a reset: integers[cases].
 
         A design without a reset is left to become empty in between.
         """
@@ -138,11 +139,17 @@ class Minimizer:
         job = self.folder / ".tracing"
         try:
             self._play(self.traced, Suite("case", (shrunk.case,), (shrunk.expected,)), job, trace=True)
-            shutil.move(job / "dump.vcd", folder / "dump.vcd")
+            for name in (WAVEFORM, SAVED):
+                shutil.move(job / name, folder / name)
         finally:
             shutil.rmtree(job, ignore_errors=True)
         words = ["hwsim", "cosim", *self.design.words, "--sim", self.simulator]
-        files = {"operands": "operands.hex", "expected": "expected.hex", "waveform": "dump.vcd"}
+        files = {
+            "operands": "operands.hex",
+            "expected": "expected.hex",
+            "waveform": WAVEFORM,
+            "waveform by stage": SAVED,
+        }
         again = shlex.join([*words, "--case", str(final / path.name), "-o", f"{self.final}-case"])
         return {what: str(final / name) for what, name in files.items()}, again
 

@@ -13,6 +13,7 @@ from hwsim.cosim.bulk import BulkUnit, compare
 from hwsim.cosim.design import Design, Play, Played
 from hwsim.cosim.ports import PortMap, words_of
 from hwsim.cosim.simulate import SimulatorStuck, simulate
+from hwsim.cosim.waves import WAVEFORM, write_save_file
 from hwsim.tb.job import MISSING, BeatOrder, SuiteOutcome, Trace, read_answers, read_outcome, write_job
 
 BULK = "verilator, bulk"
@@ -44,6 +45,8 @@ def play_simulated(
         except SimulatorStuck as error:
             stuck = str(error)
         (job / "payloads.hex").unlink()
+        if (job / WAVEFORM).exists():
+            write_save_file(job / WAVEFORM, design.steps)
         played += [_played(play, simulator, job, index, stuck) for index, play in enumerate(part)]
     return played
 
@@ -63,7 +66,7 @@ def _played(play: Play, simulator: str, job: Path, index: int, stuck: str) -> Pl
 def _no_codes(play: Play) -> np.ndarray:
     """The results of a suite before any came."""
     ordered = isinstance(play.script.promise, BeatOrder)
-    return np.full(len(play.suite.cases) if ordered else 0, MISSING, np.int64)
+    return np.full(len(play.suite.cases) if ordered else 0, MISSING, object)
 
 
 def play_in_bulk(library: Path, ports: PortMap, plays: Sequence[Play], folder: Path) -> list[Played]:

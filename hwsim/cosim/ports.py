@@ -9,7 +9,7 @@ import numpy as np
 
 from hwsim.model.clock import Beat
 from hwsim.rtl import StreamedDatapath, beat_layout, result_port_layout, top_name
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,12 @@ class PortField:
         return word
 
     def take(self, words: np.ndarray) -> np.ndarray:
-        """The only element of the field, of ports of up to 64 bits: uint64[ports] as int64[ports]."""
-        return (words >> np.uint64(self.offset) & np.uint64((1 << self.bits) - 1)).astype(np.int64)
+        """The only element of the field, of up to 64 bits: of ports, uint32[ports, words], as uint64[ports]."""
+        first, shift = divmod(self.offset, 32)
+        found = words[:, first].astype(np.uint64) >> np.uint64(shift)
+        for place in range(1, -(-(shift + self.bits) // 32)):
+            found |= words[:, first + place].astype(np.uint64) << np.uint64(32 * place - shift)
+        return found & np.uint64((1 << self.bits) - 1)
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,12 @@ class PortMap:
         return word
 
     def results(self, words: np.ndarray) -> np.ndarray:
-        """Payloads of the output, uint32[results, words], as int64[results, 2]: context and code."""
-        wide = words.astype(np.uint64)
-        word = sum((wide[:, place] << np.uint64(32 * place) for place in range(1, self.output.words)), wide[:, 0])
+        """Payloads of the output, uint32[results, words], as uint64[results, 2]: context and code."""
         fields = {field.name: field for field in self.output.fields}
-        return np.stack([fields[name].take(word) for name in ("context", "result")], axis=1)
+        return np.stack([fields[name].take(words) for name in ("context", "result")], axis=1)
 
 
-def port_map(unit: Unit, pipeline: Pipeline) -> PortMap:
+def port_map(unit: Specified, pipeline: Pipeline) -> PortMap:
     """The ports of the RTL that hwsim generates."""
     beat, result = beat_layout(unit, pipeline), result_port_layout(unit, pipeline)
     return PortMap(

@@ -29,11 +29,13 @@ MOST_PAIRS = 1 << 16  # of codes of elements and scales that are all tried
 TENSORS = 5  # that a suite's blocks are of, where a rule has a scale of the tensor
 
 
-def quantizer_design(q: BlockQuantization, cuts: Sequence[str] | None = None) -> StreamDesign:
+def quantizer_design(
+    q: BlockQuantization, cuts: Sequence[str] | None = None, *, by_modules: bool = False
+) -> StreamDesign:
     """The RTL of a block quantiser. Raises NotImplementedYet for a rule that it does not have."""
     supports_quantizer(q)
     with AMARANTH:
-        return stream_design(BlockQuantizer(q, cuts))
+        return stream_design(BlockQuantizer(q, cuts), by_modules=by_modules)
 
 
 Maker = Callable[[BlockQuantization, Stream, int, np.float32], Codes]
@@ -158,11 +160,13 @@ def _placed(q: BlockQuantization, lead: Codes, rest: Codes, stream: Stream | Non
     return (blocks | signs) << q.source.padding
 
 
-def dequantizer_design(d: BlockDequantization, cuts: Sequence[str] | None = None) -> StreamDesign:
+def dequantizer_design(
+    d: BlockDequantization, cuts: Sequence[str] | None = None, *, by_modules: bool = False
+) -> StreamDesign:
     """The RTL of a block dequantiser. Raises NotImplementedYet for formats that it does not have."""
     supports_dequantizer(d)
     with AMARANTH:
-        return stream_design(BlockDequantizer(d, cuts))
+        return stream_design(BlockDequantizer(d, cuts), by_modules=by_modules)
 
 
 def dequantizer_suites(d: BlockDequantization, seed: int, blocks: int = BLOCKS) -> Iterator[StreamSuite]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from hwsim.cosim.advice import remedy, waited
 from hwsim.cosim.design import Design, DotDesign, Played
 from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.waves import SAVED
 from hwsim.formats import Format
 from hwsim.report import CodeReading, File, Mismatch, Row
 from hwsim.report.cases import case_explanation, case_operands, explain_command
@@ -48,7 +49,10 @@ def judge(design: Design, played: Played, waves: Path | str, seed: int, again: s
     )
     if row.passed:
         return row, []
-    files = (File(what="waveform", path=str(waves)),) if isinstance(waves, Path) else ()
+    files: tuple[File, ...] = ()
+    if isinstance(waves, Path):
+        saved = File(what="signals by stage, for GTKWave", path=str(waves.with_name(SAVED)))
+        files = File(what="waveform", path=str(waves)), saved
     note = f"seed {seed}; waveform: {waves}"
     told = [
         mismatch.changed(notes=(f"seed {seed}" if files else note,), files=files, again=again)
@@ -79,13 +83,14 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
         words = waited(promise, mismatch) if isinstance(promise, BeatOrder) else None
         expected, got = words or (_said(output, mismatch, mismatch.expected), _said(output, mismatch, mismatch.got))
         look = remedy(design, mismatch) if isinstance(design, DutDesign) else ""
-        explained = case if result else None
+        unit, called, alone = design.case_of(case) if case else (design.unit, design.called, None)
+        explained = alone if result else None
         yield Mismatch(
             unit=row.unit,
             suite=row.suite,
             driver=row.driver,
             case=case.id if case else "?",
-            operands=case_operands(design.unit, case) if case else (),
+            operands=case_operands(unit, alone) if alone else (),
             what="result" if result else KINDS[mismatch.kind],
             format=output.name if result else "",
             expected=expected,
@@ -96,8 +101,8 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
             remedy=look,
             group=group,
             where=f"at cycle {mismatch.cycle}, result {mismatch.index} of {row.planned}",
-            explanation=case_explanation(design.unit, explained, group) if explained else None,
-            explain=explain_command(design.unit, design.called, explained) if explained else "",
+            explanation=case_explanation(unit, explained, group) if explained else None,
+            explain=explain_command(unit, called, explained) if explained else "",
         )
 
 

@@ -22,6 +22,8 @@ from hwsim.cosim.design import Design, DotDesign, Play, Played, Suite
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.folder import results_folder
 from hwsim.cosim.minimal import Minimized, Minimizer
+from hwsim.cosim.modaldesign import ModalDesign
+from hwsim.cosim.modalsuites import ModalPlanner
 from hwsim.cosim.play import BULK, play_in_bulk, play_simulated
 from hwsim.cosim.report import judge
 from hwsim.cosim.simulate import command
@@ -30,9 +32,10 @@ from hwsim.cosim.suites import Planner
 from hwsim.cosim.tables import TablesDesign
 from hwsim.cosim.tools import require
 from hwsim.cosim.unitdesign import UnitDesign
+from hwsim.cosim.waves import WAVEFORM
 from hwsim.errors import InputError
 from hwsim.report import LeftOut, Mismatch, Row, RunReport, write_reports
-from hwsim.spec import as_yaml
+from hwsim.spec import Specified, as_yaml
 from hwsim.words import counted
 
 WORKERS = 2
@@ -150,7 +153,7 @@ def _report(options: CosimOptions, found: _Found, seconds: float) -> RunReport:
         version=version("hwsim"),
         seed=options.seed,
         seconds=round(seconds, 1),
-        units=tuple(yaml.safe_load(as_yaml(design.unit)) for design in dots),
+        units=tuple(yaml.safe_load(as_yaml(_specified(design))) for design in dots),
         rows=tuple(found.rows),
         left_out=tuple(found.left_out),
         coverage=tuple(group for one in found.coverage for group in one.groups),
@@ -159,6 +162,10 @@ def _report(options: CosimOptions, found: _Found, seconds: float) -> RunReport:
         causes=found.minimal.causes,
         notes=(*found.notes, *found.minimal.notes, *(note for one in found.coverage for note in one.notes)),
     )
+
+
+def _specified(design: DotDesign) -> Specified:
+    return design.built if isinstance(design, UnitDesign) else design.unit
 
 
 @dataclass(frozen=True)
@@ -178,8 +185,7 @@ class _Run:
                 self._judge(design, played)
                 # Meanwhile the simulators are at work on the next design.
                 if isinstance(design, DotDesign) and self.options.case is None:
-                    found = design_coverage(design, self.options.seed, played, self.watcher.tick)
-                    self.found.coverage += [found] if found else []
+                    self.found.coverage += design_coverage(design, self.options.seed, played, self.watcher.tick)
                 if isinstance(design, DutDesign):
                     self._minimize(design, played)
         except BaseException:
@@ -216,7 +222,9 @@ class _Run:
             suite = Suite("case", (load_case(options.case, design),))
             return [design.play(suite, Stream(options.seed, "case"), tick)]
         if isinstance(design, DotDesign):
-            plays, left_out = Planner(design, options.seed).plan(driver, options.cases, tick)
+            seed = options.seed
+            planner = ModalPlanner(design, seed) if isinstance(design, ModalDesign) else Planner(design, seed)
+            plays, left_out = planner.plan(driver, options.cases, tick)
             self.found.left_out.extend(left_out)
             self.found.notes.extend(design.notes(driver))
             return plays
@@ -249,7 +257,7 @@ class _Run:
             if options.waves and one.driver == BULK:
                 waves = "none: the bulk driver records none"
             elif options.waves:
-                waves = options.folder / one.folder.name / "dump.vcd"
+                waves = options.folder / one.folder.name / WAVEFORM
             again = options.again([design], [one.driver.split(",")[0]])
             row, mismatches = judge(design, one, waves, options.seed, again)
             self.found.rows.append(row)

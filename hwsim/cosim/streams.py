@@ -43,9 +43,10 @@ class StreamDesign:
     latency: int
 
 
-def stream_design(component: StreamedDatapath) -> StreamDesign:
-    """The Verilog of a component that nothing else uses."""
-    text, ports = stream_verilog(component), stream_ports(module_name(component.name), component)
+def stream_design(component: StreamedDatapath, *, by_modules: bool = False) -> StreamDesign:
+    """The Verilog of a component that nothing else uses. by_modules: as several modules."""
+    text = stream_verilog(component, by_modules=by_modules)
+    ports = stream_ports(module_name(component.name), component)
     return StreamDesign(component.name, text, ports, component.latency)
 
 

@@ -127,8 +127,7 @@ class Planner:
 
         count: random cases of a suite, or None for the usual number.
         """
-        design, self.skipped = self.design, []
-        suites = list(self.bulk(count) if driver == BULK else self.simulated(driver, count))
+        design, suites = self.design, self.suites(driver, count)
         plays = [design.play(suite, self.stream(suite.name), tick) for suite in suites]
         part = [
             LeftOut(unit=design.name, suite=suite.name, driver=driver, cases=some, reason=f"they take {reason}")
@@ -137,6 +136,11 @@ class Planner:
         ]
         whole = [LeftOut(unit=design.name, suite=name, driver=driver, reason=why) for name, why in self.skipped]
         return plays, part + whole
+
+    def suites(self, driver: str, count: int | None) -> list[Suite]:
+        """The suites of a driver; `skipped` says which of them cannot be made."""
+        self.skipped = []
+        return list(self.bulk(count) if driver == BULK else self.simulated(driver, count))
 
     def simulated(self, simulator: str, count: int | None) -> Iterator[Suite]:
         """What cocotb plays."""

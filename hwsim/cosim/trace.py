@@ -6,18 +6,19 @@ turns it into a trace once; cocotb and the bulk driver play the same trace.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from hwsim.cases.case import Case, beats
+from hwsim.cases.case import Case, beats, block_lengths
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.design import Play, Suite, Tick
 from hwsim.cosim.ports import PortMap
 from hwsim.cosim.traffic import BURST, FULL, Tagged, Traffic, tag
+from hwsim.formats.blocks import one_code
 from hwsim.model.clock import PipelinedUnit
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified
 from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Script, Trace
 
 RESET_CYCLES = 2
@@ -25,7 +26,7 @@ RESET_CYCLES = 2
 
 def record(
     suite: Suite,
-    unit: Unit,
+    unit: Specified,
     pipeline: Pipeline,
     ports: PortMap,
     order: Iterable[Tagged],
@@ -46,7 +47,7 @@ def record(
     return recorder.play(suite, ports)
 
 
-def record_handshake(suite: Suite, unit: Unit, pipeline: Pipeline, ports: PortMap, stream: Stream) -> Play:
+def record_handshake(suite: Suite, unit: Specified, pipeline: Pipeline, ports: PortMap, stream: Stream) -> Play:
     """What traffic alone does not bring: a bubble at each stage, a standstill with every stage full, reset in flight
     and while a result waits, every context open, a sum given up for a new one in its context, and misuse at the end.
 
@@ -129,19 +130,32 @@ def record_handshake(suite: Suite, unit: Unit, pipeline: Pipeline, ports: PortMa
     return recorder.play(replace(suite, cases=(*cases, *(alone(unit, case) for case in cases))), ports)
 
 
-def alone(unit: Unit, case: Case) -> Case:
+def alone(unit: Specified, case: Case) -> Case:
     """The first beat of a case as a case of its own.
 
-    Where an instruction takes its products in an order of its own, zeros stand for those of its other beats.
+    Where an instruction takes its products in an order of its own, zeros under scales of 1 stand for those of its
+    other beats.
     """
-    lanes, first = unit.instruction.lanes, next(beats(unit, case))
+    lanes, first, name = unit.instruction.lanes, next(beats(unit, case)), f"{case.id}, its first beat"
     if len(case.a) == lanes:
         return case
-    a, b = first.a, first.b
-    if unit.instruction.order != "sequential":
-        here = unit.instruction.indices(0)
-        a, b = (tuple(codes[i] if i in here else 0 for i in range(unit.instruction.k)) for codes in (case.a, case.b))
-    return Case(f"{case.id}, its first beat", a, b, case.c, first.scale_a, first.scale_b)
+    if unit.instruction.order == "sequential":
+        return Case(name, first.a, first.b, case.c, first.scale_a, first.scale_b, case.modes[:1])
+    here, every = unit.instruction.indices(0), range(unit.instruction.k)
+    a, b = (tuple(codes[i] if i in here else 0 for i in every) for codes in (case.a, case.b))
+    scale_a, scale_b = list(_scales_of(unit, case, here)) or ((), ())
+    return Case(name, a, b, case.c, scale_a, scale_b, case.modes[: unit.instruction.groups])
+
+
+def _scales_of(unit: Specified, case: Case, here: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """A case's scales of the blocks of some products, and 1 for the other blocks of its first instruction."""
+    if unit.scale is None:
+        return
+    sides = zip((case.scale_a, case.scale_b), (unit.scale.a, unit.scale.b), block_lengths(unit), strict=True)
+    for codes, side, length in sides:
+        blocks, one = {i // length for i in here}, one_code(side.format)
+        some = codes[: -(-unit.instruction.k // length)]
+        yield tuple(code if at in blocks else one for at, code in enumerate(some))
 
 
 class _Recorder:
@@ -211,10 +225,10 @@ class _Recorder:
 
     def play(self, suite: Suite, ports: PortMap) -> Play:
         """What was noted; a suite's own expected codes take the place of the model's."""
-        results = np.zeros((len(self.results), 3), np.int64)
-        results[:, :2] = np.array(self.results, np.int64).reshape(-1, 2)
+        results = np.zeros((len(self.results), 3), np.uint64)
+        results[:, :2] = np.array(self.results, np.uint64).reshape(-1, 2)
         if suite.expected is not None:
-            results[:, 1] = np.array(suite.expected, np.int64)[self.owners]
+            results[:, 1] = np.array(suite.expected, np.uint64)[self.owners]
         trace = Trace(np.array(self.drive, np.uint8), np.array(self.offered, np.int32), np.array(self.expect, np.uint8))
         beats_offered = tuple(item.beat for item in self.order)
         payloads = [ports.pack(beat) for beat in beats_offered]

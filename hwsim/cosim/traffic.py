@@ -10,7 +10,7 @@ import numpy as np
 from hwsim.cases.case import Case, beats
 from hwsim.cases.drawing import Stream
 from hwsim.model.clock import Beat
-from hwsim.spec import Unit
+from hwsim.spec import Specified
 
 BURST = 0.02  # the chance that a burst without a taken result begins in a cycle
 
@@ -41,12 +41,12 @@ class Tagged:
     index: int
 
 
-def tag(unit: Unit, number: int, case: Case, context: int) -> Iterator[Tagged]:
+def tag(unit: Specified, number: int, case: Case, context: int) -> Iterator[Tagged]:
     """A case's beats, tagged with its number."""
     return (Tagged(beat, number, index) for index, beat in enumerate(beats(unit, case, context)))
 
 
-def interleave(unit: Unit, cases: Sequence[Case], contexts: int, stream: Stream | None) -> Iterator[Tagged]:
+def interleave(unit: Specified, cases: Sequence[Case], contexts: int, stream: Stream | None) -> Iterator[Tagged]:
     """The beats of all cases, `contexts` cases at a time, each in a context of its own.
 
     stream: chooses whose turn it is; None takes turns, which keeps a unit with enough contexts busy.

@@ -18,22 +18,31 @@ from hwsim.cosim.ports import port_map
 from hwsim.cosim.trace import record, record_handshake
 from hwsim.cosim.traffic import interleave
 from hwsim.rtl import supports, verilog
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified, Unit, steps
 from hwsim.spec import pipeline as usual_pipeline
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnitDesign(DotDesign):
-    """The RTL that hwsim generates of a unit."""
+    """The RTL that hwsim generates of a unit.
+
+    built: what it is generated of: the unit, or one of several modes, of which `unit` is the first.
+    """
 
     pipeline: Pipeline
+    built: Specified
     cycles: ClassVar[bool] = True
 
     @cached_property
     def verilog(self) -> str:
         """The RTL."""
         with AMARANTH:
-            return verilog(self.unit, self.pipeline)
+            return verilog(self.built, self.pipeline)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps of the unit's datapath."""
+        return tuple(steps(self.unit))
 
     def sources(self, simulator: str) -> HdlSources:
         """The RTL in its bench."""
@@ -46,19 +55,25 @@ class UnitDesign(DotDesign):
     def play(self, suite: Suite, stream: Stream, tick: Tick) -> Play:
         """A suite with what the cycle-level model says of every cycle."""
         if suite.resets:
-            return record_handshake(suite, self.unit, self.pipeline, self.ports, stream)
-        order = interleave(self.unit, suite.cases, self.pipeline.contexts, stream if suite.shuffled else None)
-        return record(suite, self.unit, self.pipeline, self.ports, order, stream, tick)
+            return record_handshake(suite, self.built, self.pipeline, self.ports, stream)
+        order = interleave(self.built, suite.cases, self.pipeline.contexts, stream if suite.shuffled else None)
+        return record(suite, self.built, self.pipeline, self.ports, order, stream, tick)
 
     def stage(self, case: Case | None) -> tuple[str, int | None]:
         """The first stage at which the RTL's arithmetic leaves the model's; else the control is at fault."""
         if case is None:
             return "control (no result was due)", None
         with AMARANTH:
-            difference = first_difference(self.unit, case)
+            difference = first_difference(self.built, case)
         if difference is not None:
             return str(difference), difference.beat
         return "control: alone, the case is right in every stage; see registers, contexts and handshake", None
+
+
+def _options(pipeline: Pipeline) -> tuple[str, ...]:
+    """What a command line says of a pipeline."""
+    ready = ("--register-ready",) if pipeline.register_ready else ()
+    return ("--cuts", ",".join(pipeline.cuts), "--contexts", str(pipeline.contexts), *ready)
 
 
 def unit_design(unit: Unit, pipeline: Pipeline, called: str = "") -> UnitDesign:
@@ -72,7 +87,7 @@ def unit_design(unit: Unit, pipeline: Pipeline, called: str = "") -> UnitDesign:
         name=unit.name,
         folder=unit.name,
         words=(called or unit.name,),
-        ends=() if usual else ("--cuts", ",".join(pipeline.cuts), "--contexts", str(pipeline.contexts)),
+        ends=() if usual else _options(pipeline),
         width=ports.input.width,
         unit=unit,
         called=called or unit.name,
@@ -83,4 +98,5 @@ def unit_design(unit: Unit, pipeline: Pipeline, called: str = "") -> UnitDesign:
         drawn_for=unit,
         interface=interface_bins(unit, pipeline),
         pipeline=pipeline,
+        built=unit,
     )

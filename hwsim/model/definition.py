@@ -315,29 +315,46 @@ class Definition:
         a, b: codes. c: a code of the addend's format. scale_a, scale_b: a code for each term. k: how many of the
         products are given, None for all; the others fill the last groups.
         """
-        count, given = len(a) // self.unit.instruction.lanes, len(a) if k is None else k
-        groups: list[Group] = []
-        promotions: dict[int, Promoted] = {}
-        additions: dict[int, Added] = {}
-        carried = self.open(c)
-        for index in range(count):
-            here = self.unit.instruction.indices(index)
-            used = len(here) if here[-1] < given else sum(i < given for i in here)
-            factors, scales = (_taken(a, here), _taken(b, here)), (_taken(scale_a, here), _taken(scale_b, here))
-            carried, group, addition = self.step(
-                carried, GroupOperands(*factors, *scales, index, used), index == count - 1
-            )
-            groups.append(group)
-            match addition:
-                case Promoted():
-                    promotions[index] = addition
-                case Added():
-                    additions[index] = addition
-                case None:
-                    pass
-                case _:
-                    assert_never(addition)
-        return Explanation(self.unit, tuple(groups), promotions, self.close(carried), additions, c, given)
+        return dot_in_modes([self] * (len(a) // self.unit.instruction.lanes), a, b, c, scale_a, scale_b, k)
+
+
+def dot_in_modes(
+    modes: Sequence[Definition],
+    a: Sequence[int],
+    b: Sequence[int],
+    c: int = 0,
+    scale_a: Sequence[int] = (),
+    scale_b: Sequence[int] = (),
+    k: int | None = None,
+) -> Explanation:
+    """A dot product, each group by a definition of its own. modes: of each group; all of one unit's modes.
+
+    The other arguments are those of `Definition.dot`; where a mode has no scales, those of its group do not count. The
+    explanation is of the first group's unit, and each of its groups of its own.
+    """
+    first = modes[0]
+    given = len(a) if k is None else k
+    groups: list[Group] = []
+    promotions: dict[int, Promoted] = {}
+    additions: dict[int, Added] = {}
+    carried = first.open(c)
+    for index, mode in enumerate(modes):
+        here = mode.unit.instruction.indices(index)
+        used = len(here) if here[-1] < given else sum(i < given for i in here)
+        factors, scales = (_taken(a, here), _taken(b, here)), (_taken(scale_a, here), _taken(scale_b, here))
+        operands = GroupOperands(*factors, *scales, index, used)
+        carried, group, addition = mode.step(carried, operands, index == len(modes) - 1)
+        groups.append(group)
+        match addition:
+            case Promoted():
+                promotions[index] = addition
+            case Added():
+                additions[index] = addition
+            case None:
+                pass
+            case _:
+                assert_never(addition)
+    return Explanation(first.unit, tuple(groups), promotions, first.close(carried), additions, c, given)
 
 
 def _taken(codes: Sequence[int], indices: Sequence[int]) -> tuple[int, ...]:

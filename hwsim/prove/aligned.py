@@ -12,7 +12,7 @@ none, and at least one is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hwsim.formats import Class, FloatFormat
@@ -20,6 +20,7 @@ from hwsim.model.addition import combine_specials
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.model.window import align
+from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import connected, fixed
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.explore import Path, paths
@@ -31,19 +32,25 @@ from hwsim.prove.logic import (
     implies,
     is_one,
     negated,
-    same,
     substituted,
     true,
     value,
     width,
 )
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
+from hwsim.prove.results import special_result
 from hwsim.prove.symbolic import Integer, as_integer, bits_for, ite
 from hwsim.prove.window import WindowClaims
 
 
 class AlignedClaims(WindowClaims):
-    """All claims about the datapath of a unit of method `aligned`."""
+    """All claims about the datapath of a unit of method `aligned` with one plain window."""
+
+    @property
+    def chain(self) -> Sequence[Circuit]:
+        """The datapath, one circuit after another."""
+        parts = self.parts
+        return parts.decode, parts.multiply, parts.maximum, parts.align, parts.sum, parts.round
 
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps; then of the cases and of the whole."""
@@ -75,11 +82,8 @@ class AlignedClaims(WindowClaims):
         """A group without products other than zero, from the addend's code to the result's."""
         front = self.parts.products
         whole = connected([front, self.parts.maximum, self.parts.align, self.parts.sum, self.parts.round])
-        quiet = {
-            name: term for name, term in self._neutral.items() if name.startswith(("i__a__", "i__b__", "i__scale"))
-        }
         for name, fmt, port, chain in self._sources():
-            outputs = fixed(whole, {**quiet, "i__chain": value(chain, 1)}).outputs
+            outputs = fixed(whole, {**self._quiet, "i__chain": value(chain, 1)}).outputs
             code, clean = self._code_of(fmt, front.inputs[port], padded=name == "c")
 
             def group(fmt: FloatFormat = fmt, code: object = code) -> tuple[object, bool]:
@@ -98,7 +102,7 @@ class AlignedClaims(WindowClaims):
                 f"codes of {fmt.name}", (clean,), each(results), (front.inputs[port],),
             )  # fmt: skip
         if self.n.window_addend is None:
-            outputs = fixed(whole, {**quiet, "i__chain": value(0, 1)}).outputs
+            outputs = fixed(whole, {**self._quiet, "i__chain": value(0, 1)}).outputs
             found = Integer.unsigned(outputs["o__code"]) << self.n.result.padding
             yield Claim(
                 "no product: no addend", "where all products are zero and nothing is continued, the result is zero's",
@@ -129,22 +133,7 @@ class AlignedClaims(WindowClaims):
 
     def _special(self) -> Iterator[AnyClaim]:
         """A group with a special term: flags alone decide the code."""
-        circuit, n = self.parts.round, self.n
-        nan, positive, negative = (is_one(circuit.inputs[f"i__special__{flag}"]) for flag in SPECIAL)
-        code, says_nan = circuit.outputs["o__code"], is_one(circuit.outputs["o__nan"])
-        bits = width(code)
-        not_a_number = either(nan, both(positive, negative))
-        wanted = [implies(not_a_number, both(says_nan, same(code, value(self.model.nan >> n.result.padding, bits))))]
-        for sign, flag in ((0, positive), (1, negative)):
-            rounded = self.model.rounding.special(ModelTerm(sign, 0, 0, 0, Class.INFINITY))
-            is_nan = rounded.code == self.model.nan and n.result.is_nan(rounded.code >> n.result.padding)
-            said = says_nan if is_nan else negated(says_nan)
-            infinite = both(flag, negated(not_a_number))
-            wanted.append(implies(infinite, both(said, same(code, value(rounded.code >> n.result.padding, bits)))))
-        yield Claim(
-            "special", "flags of special terms give NaN or an infinity, whatever the total is", "all flags and totals",
-            (), both(*wanted), tuple(circuit.inputs.values()),
-        )  # fmt: skip
+        yield special_result(self.parts.round, self.model.rounding, self.n.result)
         for name, part in (("align", self.parts.align), ("sum", self.parts.sum)):
             yield self._passed(name, part, [*(f"o__special__{flag}" for flag in SPECIAL), "o__max_exp"])
 

@@ -74,6 +74,7 @@ class _Reader:
         self.names: dict[str, str] = {}
         self.states: dict[str, Register] = {}
         self.wires: dict[str, Term] = {}
+        self.empty = {"-1"}  # what has no bits
 
     def line(self, words: list[str]) -> None:
         """One line, without its comment."""
@@ -85,7 +86,10 @@ class _Reader:
                 self.sorts[number] = int(rest[1])
             case "output":
                 name = rest[1] if len(rest) > 1 else number
-                self.outputs[name] = self.node(rest[0])
+                if rest[0] not in self.empty:  # a port without bits is none
+                    self.outputs[name] = self.node(rest[0])
+            case "input" if not self.sorts[rest[0]]:
+                self.empty.add(number)
             case "input" | "state":
                 self._free(number, kind, rest)
             case "next":
@@ -110,8 +114,8 @@ class _Reader:
 
     def _made(self, kind: str, rest: list[str]) -> Term:
         bits = self.sorts[rest[0]]
-        if rest[1:2] == ["-1"] and kind in ("uext", "redor"):
-            return value(0, bits)  # of no bits: Yosys numbers an operand without bits -1
+        if rest[1:2] and rest[1] in self.empty and kind in ("uext", "redor"):
+            return value(0, bits)  # of no bits: Yosys numbers such an operand -1, or has an input of none
         match kind:
             case "const":
                 return value(int(rest[1], 2), bits)

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import Component
 
 from hwsim.leftovers import scratch_folder
 from hwsim.prove.btor import Circuit, read_btor
-from hwsim.prove.logic import Term, substituted
+from hwsim.prove.logic import Term, all_substituted
 from hwsim.rtl.synthesis.tools import YOSYS, run_tool
 
 READ_RTLIL = """design -reset
@@ -87,13 +87,16 @@ def connected(steps: Sequence[Circuit]) -> Circuit:
     whole = steps[0]
     for step in steps[1:]:
         by = {term: whole.outputs[f"o{name[1:]}"] for name, term in step.inputs.items()}
-        outputs = {name: substituted(term, by) for name, term in step.outputs.items()}
-        whole = replace(whole, outputs=outputs)
+        whole = replace(whole, outputs=_substituted(step, by))
     return whole
 
 
 def fixed(circuit: Circuit, values: Mapping[str, Term]) -> Circuit:
     """A circuit some of whose inputs are given."""
     by = {circuit.inputs[name]: term for name, term in values.items()}
-    outputs = {name: substituted(term, by) for name, term in circuit.outputs.items()}
-    return replace(circuit, outputs=outputs)
+    return replace(circuit, outputs=_substituted(circuit, by))
+
+
+def _substituted(circuit: Circuit, by: Mapping[Term, Term]) -> dict[str, Term]:
+    """A circuit's outputs with other terms in the place of some."""
+    return dict(zip(circuit.outputs, all_substituted(circuit.outputs.values(), by), strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -91,5 +91,29 @@ class FormClaim:
         return Decided(word, time.monotonic() - start)
 
 
+@dataclass(frozen=True)
+class CasesClaim:
+    """A claim that is decided case by case: each is a question of its own, and what refutes one refutes the claim.
+
+    cases: questions, written one after another. That they are all is for whoever writes them to show.
+    """
+
+    name: str
+    words: str
+    over: str
+    cases: Callable[[], Iterator[Claim]]
+
+    solver = "bitwuzla, by cases"
+
+    def decide(self, seconds: float) -> Decided:
+        """What the solver says. seconds: for each case."""
+        start = time.monotonic()
+        for case in self.cases():
+            answer = case.decide(seconds)
+            if answer.word != "proved":
+                return Decided(answer.word, time.monotonic() - start, answer.model)
+        return Decided("proved", time.monotonic() - start)
+
+
 OfSolver = Claim | LateClaim
-AnyClaim = OfSolver | FormClaim
+AnyClaim = OfSolver | FormClaim | CasesClaim

@@ -31,17 +31,12 @@ from hwsim.prove.logic import (
 )
 from hwsim.prove.machine import Cycle, Machine, cycles
 from hwsim.prove.promises import promises
-from hwsim.spec import Pipeline, Unit
 
 WIDEST = 64  # bits of a constant that is shown
 
 
-def control_claims(unit: Unit, pipeline: Pipeline) -> list[Claim]:
-    """The claims of a unit's control.
-
-    Raises NotImplementedYet for a unit that the RTL cannot build, ToolMissing, and FlowFailed with what Yosys said.
-    """
-    control = Control(unit, pipeline)
+def control_claims(control: Control) -> list[Claim]:
+    """The claims of a unit's control."""
     return [*_induction(control), *_reset(control), *_in_time(control), *_stands_still(control)]
 
 
@@ -128,7 +123,7 @@ def _stands_still(control: Control) -> Iterator[Claim]:
 
 
 def _ends_in_register(control: Control, name: str) -> bool:
-    return name == "promotion" or control.unit.promotion is None
+    return name != "datapath" or control.after is None
 
 
 def _without_inputs(circuit: Circuit) -> Iterator[Term]:

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from hwsim.formats import Class, FloatFormat
+from hwsim.formats import Class, FloatFormat, Format
 from hwsim.model.scales import scale_exponent
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import factor, product
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import fixed
-from hwsim.prove.claims import AnyClaim, Claim, FormClaim, LateClaim
+from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim, LateClaim
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.logic import (
     Kind,
@@ -98,6 +98,9 @@ class DesignClaims(AlignedClaims):
         if isinstance(claim, FormClaim):
             asked = claim.otherwise
             return claim if asked is None else replace(claim, otherwise=lambda: self._of_known(asked()))
+        if isinstance(claim, CasesClaim):
+            cases = claim.cases
+            return replace(claim, cases=lambda: map(self._of_known, cases()))
         if isinstance(claim, LateClaim):
             claim = Claim(claim.name, claim.words, claim.over, claim.assumptions, claim.claim, claim.show)
         return self._of_known(claim)
@@ -111,10 +114,7 @@ class DesignClaims(AlignedClaims):
 
     def _products(self) -> Iterator[AnyClaim]:
         yield self.lane_product()
-        yield FormClaim(
-            "lanes: products", "every lane makes the same of its operands", f"{self.n.lanes} lanes", self._lanes_alike,
-            self._lanes_equal,
-        )  # fmt: skip
+        yield replace(self._lanes_alike(), otherwise=self._lanes_equal)
         yield self._flags_alike()
         yield self._gathered()
         if self._one_infinity:
@@ -144,7 +144,7 @@ class DesignClaims(AlignedClaims):
     def lane_product(self) -> Claim:
         """One lane, from the codes of its factors, and of their scales, to its term."""
         circuit, names, operands = self.parts.products, self._lane(0), self.unit.operands
-        others = {name: term for name, term in self._neutral.items() if name not in names.values()}
+        others = {name: term for name, term in self.neutral.items() if name not in names.values()}
         flags = fixed(circuit, others).outputs
         outputs = {**circuit.outputs, **{f"o__special__{flag}": flags[f"o__special__{flag}"] for flag in SPECIAL}}
         codes = {name: Integer.unsigned(circuit.inputs[port]) for name, port in names.items()}
@@ -212,7 +212,7 @@ class DesignClaims(AlignedClaims):
         if self.n.window_addend is not None:
             yield "c", self.n.window_addend, "i__c", 0
 
-    def _code_of(self, fmt: FloatFormat, port: Term, padded: bool) -> tuple[object, Term]:
+    def _code_of(self, fmt: Format, port: Term, padded: bool) -> tuple[object, Term]:
         return super()._code_of(fmt, port, padded) if self.takes_addend else (0, true())
 
     # Groups without a product.
@@ -225,7 +225,7 @@ class DesignClaims(AlignedClaims):
             for lane in range(self.n.lanes)
             for fact in self._is_zero(*(ports[f"i__terms__{lane}__{field}"] for field in ("exp", "sig")))
         ]
-        neutral = fixed(self.parts.products, self._neutral).outputs
+        neutral = fixed(self.parts.products, self.neutral).outputs
         by = {term: neutral[f"o{name[1:]}"] for name, term in ports.items()}
         found = circuit.outputs["o__max_exp"]
         return Claim(

@@ -20,7 +20,7 @@ from hwsim.prove.designclaims import DesignClaims, DesignRanges, constant_ports,
 from hwsim.prove.dutcase import DesignAsRead
 from hwsim.prove.example import Examples
 from hwsim.prove.logic import Term, both, same, substituted
-from hwsim.prove.methods import provable
+from hwsim.prove.methods import plain_window
 from hwsim.prove.placed import RefutedChoice
 from hwsim.prove.relations import StepCircuits
 from hwsim.prove.unrolled import BeatResult
@@ -53,7 +53,7 @@ class StepsOf:
     """
 
     def __init__(self, design: DutDesign, followed: BeatResult, seconds: float):
-        provable(design.unit).demand()
+        plain_window(design.unit, "is proved step by step of our own RTL alone").demand()
         self.design, self.followed, self.unit, self.seconds = design, followed, design.unit, seconds
         self._demand_one_group()
         self.own = WindowRanges(self.unit)
@@ -167,7 +167,7 @@ class DesignExamples(Examples):
 
     def __init__(self, design: DutDesign, followed: BeatResult, steps: DesignSteps, seconds: float):
         claims = steps.claims
-        self.unit, self.parts, self.neutral = claims.unit, claims.parts, claims._neutral
+        self.unit, self.parts, self.neutral = claims.unit, claims.parts, claims.neutral
         self.definition = claims.model
         self.design, self.end = design, time.monotonic() + seconds
         self.read = DesignAsRead(design, followed, RefutedChoice((), {}))

@@ -14,11 +14,12 @@ from hwsim.cases.case import Case, beats, dot
 from hwsim.cosim.suites import fill
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
-from hwsim.prove.aligned import AlignedClaims
+from hwsim.prove.accumulation import AccumulationClaims
 from hwsim.prove.claims import AnyClaim, OfSolver
-from hwsim.prove.logic import Term, all_substituted, ask, constant, evaluated, negated, part, same, true, value, width
+from hwsim.prove.datapathclaims import DatapathClaims
+from hwsim.prove.entering import entering
+from hwsim.prove.logic import Term, all_substituted, ask, constant, evaluated, negated, same, true, value, width
 from hwsim.prove.promotion import PromotionClaims
-from hwsim.rtl.numbers import as_float
 
 TRIES = 6  # finds of a choice of lanes before the next choice
 SECONDS = 20.0  # for each find
@@ -37,32 +38,33 @@ class WrongCase:
 class Examples:
     """Looks for operands of one group that show what is wrong with a datapath, and the promotion behind it."""
 
-    def __init__(self, claims: AlignedClaims, promotion: PromotionClaims | None = None):
-        self.unit, self.parts, self.neutral = claims.unit, claims.parts, claims._neutral
+    def __init__(self, claims: DatapathClaims, after: PromotionClaims | AccumulationClaims | None = None):
+        self.unit, self.chain, self.neutral = claims.unit, claims.chain, claims.neutral
         self.definition = Definition(self.unit, keep=False)
-        self.inputs = dict(self.parts.products.inputs)
+        self.inputs = dict(self.chain[0].inputs)
         self.by, self.code = self._as_terms_of_codes()
-        if promotion is not None:
-            self.inputs["i__c"] = constant("example.c", promotion.fmt.container_bits)
-            self._promoted(promotion)
+        if after is not None:
+            self._added(after)
 
     def _as_terms_of_codes(self) -> tuple[dict[Term, Term], Term]:
         """What each signal between steps is, of the codes that enter; and the code that leaves."""
-        parts = self.parts
-        by = {term: parts.decode.outputs[f"o{name[1:]}"] for name, term in parts.multiply.inputs.items()}
-        outputs: Mapping[str, Term] = parts.products.outputs
-        for step in (parts.maximum, parts.align, parts.sum, parts.round):
+        first, *others = self.chain
+        by, outputs = dict[Term, Term](), first.outputs
+        for step in others:
             here = {term: outputs[f"o{name[1:]}"] for name, term in step.inputs.items()}
             by |= here
             names = list(step.outputs)
             outputs = dict(zip(names, all_substituted((step.outputs[name] for name in names), here), strict=True))
         return by, outputs["o__code"]
 
-    def _promoted(self, claims: PromotionClaims) -> None:
-        """The addend is in the register, and the group's sum is added to it."""
-        padding, bits = claims.fmt.padding, claims.fmt.bits
-        outputs = {"o__register": part(self.inputs["i__c"], padding, bits), "o__partial": self.code}
-        for step in (claims.decode, claims.align, claims.sum, claims.round):
+    def _added(self, claims: PromotionClaims | AccumulationClaims) -> None:
+        """The addend is what is kept, and the group's sum is added to it."""
+        addend = self.unit.operands.addend
+        if addend is not None:
+            self.inputs["i__c"] = constant("example.c", addend.container_bits)
+        kept = entering(claims.what, self.inputs.get("i__c"))
+        outputs = {"o__register": kept, "o__partial": self.code, "o__starts": value(1, 1)}
+        for step in claims.chain:
             here = {term: outputs[f"o{name[1:]}"] for name, term in step.inputs.items()}
             self.by |= here
             names = list(step.outputs)
@@ -130,7 +132,7 @@ class Examples:
 
     def _fixed(self, name: str) -> Term:
         term = self.inputs[name]
-        return value(0, width(term)) if name in ("i__chain", "i__carried__code", "i__c") else self.neutral[name]
+        return value(0, width(term)) if name.startswith(("i__chain", "i__carried", "i__c")) else self.neutral[name]
 
     def _case(self, model: Mapping[str, int | None]) -> Case:
         """Codes by the names of inputs as a case; None is what a lane that holds nothing has."""
@@ -165,7 +167,7 @@ class Examples:
         codes = self._codes(beat)
         given = {term: value(codes.get(name, int(self._fixed(name).value(10))), width(term))
                  for name, term in self.inputs.items()}  # fmt: skip
-        fmt, code = as_float(self.unit.output), evaluated(self.code, given)
+        fmt, code = self.unit.output, evaluated(self.code, given)
         is_nan = fmt.canonical_nan is not None and code == fmt.canonical_nan >> fmt.padding
         return int(fmt.canonical_nan or 0) if is_nan else code << fmt.padding  # whose padding holds ones
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from amaranth.lib.data import StructLayout
 
 from hwsim.errors import InputError
+from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import circuits, surroundings
+from hwsim.prove.entering import entering
 from hwsim.prove.logic import (
     Kind,
     Term,
@@ -30,8 +32,8 @@ from hwsim.prove.logic import (
 from hwsim.prove.machine import Machine
 from hwsim.prove.slots import Slot, caught, kept
 from hwsim.rtl import DotUnit, beat_layout, datapath, promotion, result_port_layout
+from hwsim.rtl.accumulate import Accumulation, accumulation
 from hwsim.rtl.dot_unit import flight_layout
-from hwsim.rtl.numbers import as_float
 from hwsim.spec import Pipeline, Unit
 
 
@@ -41,20 +43,37 @@ def field_of(term: Term, layout: StructLayout, name: str) -> Term:
     return part(term, field.offset, field.width)
 
 
+def field_names(layout: StructLayout) -> list[str]:
+    """The fields of a struct, and those of structs in it, as ports have them: in the order in which they are packed."""
+    found = []
+    for name, shape in layout.members.items():
+        found += [f"{name}__{inner}" for inner in field_names(shape)] if isinstance(shape, StructLayout) else [name]
+    return found
+
+
+def unit_around(unit: Unit, pipeline: Pipeline) -> Circuit:
+    """A unit without its datapath and what adds its sums up, whose ports it has instead.
+
+    Raises NotImplementedYet for a unit that the RTL cannot build, ToolMissing, and FlowFailed with what Yosys said.
+    """
+    after = accumulation(unit)
+    parts = ["datapath"] if after is None else ["datapath", after.part]
+    return surroundings(DotUnit(unit, pipeline), parts, "unit.")
+
+
 class Control:
     """A unit around an arbitrary datapath, with the ghosts that follow two of its slots."""
 
     def __init__(self, unit: Unit, pipeline: Pipeline):
         self.unit, self.pipeline, self.latency = unit, pipeline, pipeline.latency
-        promotes = unit.promotion is not None
-        parts = ["datapath", "promotion"] if promotes else ["datapath"]
-        self.circuit = surroundings(DotUnit(unit, pipeline), parts, "unit.")
+        self.after = accumulation(unit)
+        self.circuit = unit_around(unit, pipeline)
         path = datapath(unit, pipeline.cuts)
         components = {"datapath": path}
-        self.carried_fields = list(path.carried.members)
+        self.carried_fields = field_names(path.carried)
         self.made_at, self.entry = path.latency_of_next, path.latency
-        if promotes:
-            adder = components["promotion"] = promotion(unit, pipeline.cuts)
+        if self.after is not None:
+            adder = components[self.after.part] = promotion(unit, pipeline.cuts)
             self.written_at = path.latency + adder.latency_of_next
         self.cut_out = circuits(components)
         self._read_ports()
@@ -85,12 +104,9 @@ class Control:
         self.chosen = constant("chosen", width(self.context))
         self.exists = below(*(self._wide(term) for term in (self.chosen, self.pipeline.contexts)))
         self.comes = both(self.accept, same(self.context, self.chosen))
-        if unit.promotion is not None and unit.operands.addend is not None:
-            code = field_of(payload, beat, "c")
-            padding = as_float(unit.operands.addend).padding
-            self.c = part(code, padding, width(code) - padding)
-        elif unit.promotion is not None:
-            self.c = value(0, flight_layout(unit, self.pipeline)["c"].width)  # the register begins with zero
+        if self.after is not None:
+            addend = unit.operands.addend
+            self.c = entering(self.after, None if addend is None else field_of(payload, beat, "c"))
 
     def _wide(self, term: Term | int) -> Term:
         bits = self.pipeline.context_bits + 1
@@ -124,8 +140,14 @@ class Control:
     def next_of(self, part_name: str, field: str) -> Term:
         """What a part makes, before its last register; where it has none there, what it gives."""
         inputs = self.circuit.inputs
-        before = f"{part_name}.next__{field}"
-        return inputs[before] if before in inputs else inputs[f"{part_name}.o__{field}"]
+        for name in (f"{part_name}.next__{field}", f"{part_name}.o__{field}"):
+            if name in inputs:
+                return inputs[name]
+        # What only passes through the last step is named after where it comes from.
+        passed = [name for name in inputs if name.startswith(f"{part_name}.i__") and name.endswith(f"__{field}")]
+        if len(passed) != 1:
+            raise InputError(f"{self.unit.name}: its {part_name} must have a port {field} of what goes on")
+        return inputs[passed[0]]
 
     def drives(self, part_name: str, port: str, wanted: Term) -> Term:
         """Whether the unit drives a port of one bit so; a port that it leaves constant is none of its outputs."""
@@ -144,6 +166,35 @@ class Control:
               for at in range(self.pipeline.contexts)]  # fmt: skip
         return either(*by)
 
+    # What is added to.
+
+    def as_held(self, code: Term, starts: Term) -> Term:
+        """What a context holds for the adder. starts: whether the code is of the format of addends."""
+        assert self.after is not None
+        return code if self.after.start is None else packed([code, starts])
+
+    @property
+    def held(self) -> Term:
+        """What the chosen context holds for the adder."""
+        register = self.of_chosen("register")
+        return self.as_held(register, value(0, 1) if self.after_own else self.of_chosen("starts"))
+
+    @property
+    def after_own(self) -> bool:
+        """Whether all that a context holds is of one format."""
+        return self.after is None or self.after.start is None
+
+    @property
+    def taken_in(self) -> Term:
+        """What the adder takes in of it."""
+        assert self.after is not None
+        outputs, name = self.circuit.outputs, self.after.part
+        return self.as_held(outputs[f"{name}.i__register"], outputs.get(f"{name}.i__starts", value(0, 1)))
+
+    def opens(self, slot: Slot, stage: int) -> Term:
+        """What a beat at a stage that opens a sum leaves there: its addend."""
+        return self.as_held(slot.field("c", stage), value(1, 1))
+
     # What is followed.
 
     def _ghosts(self) -> None:
@@ -153,11 +204,11 @@ class Control:
             (self.open, choose(self.comes, op(Kind.BV_NOT, self.last), self.open), value(0, 1)),
             (self.age, self._older(), value(0, width(self.age))),
         ]
-        entering = {"beat": as_bit(self.accept), "first": self.first, "last": self.last, "context": self.context}
-        if self.unit.promotion is not None:
-            ghosts += self._counted(entering)
-        self.a = Slot.of("a", self.latency, self.advance, entering)
-        self.b = Slot.of("b", self.latency, both(self.advance, self.a.entered), entering)
+        fields = {"beat": as_bit(self.accept), "first": self.first, "last": self.last, "context": self.context}
+        if self.after is not None:
+            ghosts += self._counted(fields, self.after)
+        self.a = Slot.of("a", self.latency, self.advance, fields)
+        self.b = Slot.of("b", self.latency, both(self.advance, self.a.entered), fields)
         ghosts += [*self.a.following(self.advance), *self.b.following(self.advance)]
         ghosts += self._followed_values()
         after = choose_all(self.reset, ghosts)
@@ -172,16 +223,15 @@ class Control:
         grows = both(self.advance, below(self.age, value(self.latency, width(self.age))))
         return choose(grows, op(Kind.BV_ADD, self.age, value(1, width(self.age))), self.age)
 
-    def _counted(self, entering: dict[str, Term]) -> Iterator[tuple[Term, Term, Term]]:
+    def _counted(self, fields: dict[str, Term], after: Accumulation) -> Iterator[tuple[Term, Term, Term]]:
         """How many groups of the chosen context the partial sum has, and whether the one that enters promotes it."""
-        beats = self.unit.promotion_beats
-        assert beats is not None
+        beats = after.groups
         bits = beats.bit_length()
         self.count, self.beats = constant("count", bits), beats
         self.index = choose(is_one(self.first), value(0, bits), self.count)
         ends = same(self.index, value(beats - 1, bits))
         self.promotes = either(is_one(self.last), ends)
-        entering |= {"promotes": as_bit(self.promotes), "c": self.c}
+        fields |= {"promotes": as_bit(self.promotes), "c": self.c}
         more = op(Kind.BV_ADD, self.index, value(1, bits))
         counted = choose(self.comes, choose(self.promotes, value(0, bits), more), self.count)
         yield self.count, counted, self.count
@@ -195,15 +245,15 @@ class Control:
         self.made, self.newest = constant("made", width(self.handed_on)), constant("newest", 1)
         yield kept(self.newest, both(a.picked, self.comes), self.comes)
         yield caught(self.made, both(self.advance, a.at(self.made_at)), self.handed_on)
-        if self.unit.promotion is None:
+        if self.after is None:
             return
         writes = both(self.comes, either(is_one(self.first), self.promotes))
         self.writer, self.reads = constant("writer", 1), constant("reads", 1)
-        total = self.next_of("promotion", "code")
-        self.written = constant("written", width(total))
+        total = widened(self.next_of(self.after.part, "code"), self.after.code_bits)
+        self.written = constant("written", width(self.held))
         yield kept(self.writer, both(a.picked, writes), writes)
         at = self.written_at
-        what = choose(a.has("promotes", at), total, a.field("c", at))
+        what = choose(a.has("promotes", at), self.as_held(total, value(0, 1)), self.opens(a, at))
         yield caught(self.written, both(self.advance, a.at(at)), what)
         self.is_read = both(self.comes, negated(is_one(self.first)), is_one(self.writer))
         yield caught(self.reads, self.b.picked, as_bit(self.is_read))
@@ -212,6 +262,12 @@ class Control:
 def choose_all(reset: Term, registers: list[tuple[Term, Term, Term]]) -> Mapping[Term, Term]:
     """What registers are in the next cycle: after a reset, and otherwise."""
     return {now: choose(reset, initial, then) for now, then, initial in registers}
+
+
+def widened(term: Term, bits: int) -> Term:
+    """A term with zeros above."""
+    more = bits - width(term)
+    return op(Kind.BV_ZERO_EXTEND, term, indices=[more]) if more else term
 
 
 def packed(terms: list[Term]) -> Term:

@@ -43,7 +43,7 @@ class Property:
 def invariants(control: Control) -> list[Property]:
     """What control keeps. They are functions of registers alone; `when` is always true of them."""
     found = [*_slots(control), *_contexts(control)]
-    if control.unit.promotion is not None:
+    if control.after is not None:
         found += [*_promotes(control), *_register(control)]
     return found
 
@@ -177,7 +177,7 @@ def _promotes(control: Control) -> Iterator[Property]:
 
 
 def writes(control: Control, stage: int) -> Term:
-    """Whether the hardware has a beat of the chosen context at a stage that writes the promotion register."""
+    """Whether the hardware has a beat of the chosen context at a stage that writes the register that is added to."""
     marks = [is_one(control.flying(stage, name)) for name in ("first", "promotes")]
     return both(control.here(stage), either(*marks))
 
@@ -186,7 +186,7 @@ def _register(control: Control) -> Iterator[Property]:
     a, b, writer, at = control.a, control.b, is_one(control.writer), control.written_at
     yield always(
         "writer",
-        "behind the context's newest beat that writes its promotion register there is no other one that does",
+        "behind the context's newest beat that writes its register there is no other one that does",
         implies(
             writer,
             both(
@@ -206,22 +206,22 @@ def _register(control: Control) -> Iterator[Property]:
     )
     yield always(
         "register",
-        "a context's promotion register holds what its newest beat that writes it has written",
-        implies(both(writer, a.beyond(at)), same(control.of_chosen("register"), control.written)),
+        "a context's register holds what its newest beat that writes it has written",
+        implies(both(writer, a.beyond(at)), same(control.held, control.written)),
         lawful=True,
     )
     reading = both(b.entered, is_one(control.reads), negated(b.beyond(control.entry)))
     none_between = stages(control, lambda t: either(negated(below_stage(b, t)), negated(writes(control, t))), at)
     yield always(
         "register.read",
-        "the promotion register keeps the value until the beat that continues from it has read it",
+        "the register keeps the value until the beat that continues from it has read it",
         implies(
             reading,
             both(
                 is_of_chosen(control, b),
                 negated(b.has("first")),
                 a.beyond(at),
-                same(control.of_chosen("register"), control.written),
+                same(control.held, control.written),
                 none_between,
             ),
         ),

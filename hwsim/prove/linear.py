@@ -6,9 +6,11 @@ round, the form itself. Parts of a form become variables of their own, and meet 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from hwsim.errors import InputError
 from hwsim.prove.logic import Kind, Term, width
@@ -68,9 +70,15 @@ class Form:
 
     def within(self, low: int, high: int, known: Sequence[Bounded] = ()) -> Form | None:
         """The form that is an integer from low to high, 2^bits numbers, and so the one that the bits are; or None."""
-        least, most = self.bounds(known)
-        moved = self.constant - ((least - low) >> self.bits << self.bits)
-        return Form(self.bits, moved, self.factors) if most - self.constant + moved <= high else None
+        half = 1 << self.bits >> 1
+        other = {variable: half if factor == -half else factor for variable, factor in self.factors.items()}
+        for factors in (self.factors, other):  # modulo 2^bits they are the same
+            same = Form(self.bits, self.constant, factors)
+            least, most = same.bounds(known)
+            moved = self.constant - ((least - low) >> self.bits << self.bits)
+            if most - self.constant + moved <= high:
+                return replace(same, constant=moved)
+        return None
 
 
 def form(bits: int, constant: int, factors: Mapping[Variable, int], cut: Variable | None = None) -> Form:
@@ -118,6 +126,30 @@ def _sign_extended(term: Term) -> Term | None:
     return rest if is_top else None
 
 
+class FullAdders(NamedTuple):
+    """A row of full adders: whether a term is its carries or its sums, of three words that it adds bit by bit."""
+
+    carries: bool
+    words: tuple[Term, Term, Term]
+
+
+def full_adders(term: Term) -> FullAdders | None:
+    """What a row of full adders makes of three words, `a ^ b ^ c` or `a ^ b ? c : a`; None of any other term."""
+    kinds, children = [child.kind() for child in term.children()], term.children()
+    if term.kind() == Kind.BV_XOR and Kind.BV_XOR in kinds:
+        at = kinds.index(Kind.BV_XOR)
+        return FullAdders(False, (*children[at].children(), children[1 - at]))
+    if term.kind() != Kind.BV_OR or kinds != [Kind.BV_AND, Kind.BV_AND]:
+        return None
+    for yes, no in (children, reversed(children)):
+        for half, third in (yes.children(), reversed(yes.children())):
+            for other, first in (no.children(), reversed(no.children())):
+                inverted = other.kind() == Kind.BV_NOT and other.children()[0] == half
+                if inverted and half.kind() == Kind.BV_XOR and first in half.children():
+                    return FullAdders(True, (*half.children(), third))
+    return None
+
+
 class Forms:
     """Terms as linear forms, each read once.
 
@@ -125,7 +157,7 @@ class Forms:
     """
 
     def __init__(self, inputs: Mapping[str, Form] | None = None, known: Sequence[Bounded] = ()) -> None:
-        self.inputs, self.known = inputs or {}, known
+        self.inputs, self.known = inputs or {}, list(known)
         self.read: dict[int, tuple[Term, Form]] = {}
         self.whole: dict[tuple[object, ...], Form] = {}
 
@@ -134,14 +166,31 @@ class Forms:
         stack = [term]
         while stack:
             here = stack[-1]
-            missing = [child for child in here.children() if child.id() not in self.read]
+            row = full_adders(here)
+            made_of = here.children() if row is None else row.words
+            missing = [child for child in made_of if child.id() not in self.read]
             if here.id() in self.read or not missing:
                 stack.pop()
                 if here.id() not in self.read:
-                    self.read[here.id()] = here, self._form(here)
+                    self.read[here.id()] = here, self._form(here) if row is None else self._of_row(row)
             else:
                 stack += missing
         return self.read[term.id()][1]
+
+    def _of_row(self, row: FullAdders) -> Form:
+        """Three words are their sums and twice their carries, bit by bit: the carries are a variable of their own."""
+        words = [self._unsigned(self.read[word.id()][1]) for word in row.words]
+        bits = words[0].bits
+        carries = Variable(("carries", frozenset(Counter(word.key() for word in words).items())), 0, bits)
+        if row.carries:
+            return Form(bits, 0, {carries: 1})
+        whole = _together(bits + 2, replace(words[0], bits=bits + 2), replace(words[1], bits=bits + 2), 1)
+        whole = _together(bits + 2, whole, replace(words[2], bits=bits + 2), 1)
+        sums = _together(bits + 2, whole, Form(bits + 2, 0, {carries: 1}), -2)
+        if sums.constant:
+            raise InputError("a row of full adders adds words without a constant")
+        self.known.append(Bounded(sums.factors, 0, (1 << bits) - 1))
+        return Form(bits, 0, sums.factors)
 
     def _form(self, term: Term) -> Form:
         bits, kind = width(term), term.kind()
@@ -158,7 +207,7 @@ class Forms:
             case Kind.BV_SUB:
                 return _together(bits, children[0], children[1], -1)
             case Kind.BV_NOT:
-                return _together(bits, Form(bits, -1), children[0], -1)
+                return self._inverted(children[0])
             case Kind.BV_NEG:
                 return _together(bits, Form(bits, 0), children[0], -1)
             case Kind.BV_ZERO_EXTEND:
@@ -175,6 +224,14 @@ class Forms:
                 return self._joined(children)
             case _:
                 raise InputError(f"a sum is made of additions, not of {kind}")
+
+    def _inverted(self, given: Form) -> Form:
+        """2^bits - 1 less the integer that the bits are, where that is known; else modulo 2^bits."""
+        most = (1 << given.bits) - 1
+        known = given.within(0, most, self.known)
+        if known is None:
+            return _together(given.bits, Form(given.bits, -1), given, -1)
+        return Form(given.bits, most - known.constant, {one: -factor for one, factor in known.factors.items()})
 
     def _unsigned(self, given: Form) -> Form:
         """The unsigned integer of the bits."""

@@ -58,6 +58,11 @@ def true() -> Term:
     return manager().mk_true()
 
 
+def false() -> Term:
+    """What never holds."""
+    return manager().mk_false()
+
+
 def both(*terms: Term) -> Term:
     """Whether all hold."""
     kept = [term for term in terms if not term.is_true()]

@@ -1,14 +1,51 @@
-"""The methods of summing that have claims, by the class of the specification's sum, and what has none."""
+"""The claims of each method of summing, by the class of the specification's sum, and what has none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hwsim.formats import FixedFormat
 from hwsim.prove.aligned import AlignedClaims
-from hwsim.spec import AlignedSum, Sum, Support, Unit
+from hwsim.prove.datapathclaims import DatapathClaims
+from hwsim.prove.exact import ExactClaims
+from hwsim.prove.latewindow import LateWindowClaims
+from hwsim.prove.roundedsums import RoundedSumClaims
+from hwsim.prove.subgroups import SubgroupClaims
+from hwsim.prove.windows import WindowsClaims
+from hwsim.spec import (
+    AlignedSum,
+    EvenOddSum,
+    ExactSum,
+    LateInWindow,
+    PairwiseSum,
+    SequentialSum,
+    Sum,
+    Support,
+    Unit,
+)
+from hwsim.spec.implementation import one_plain_window
 
-METHODS: Mapping[type[Sum], type[AlignedClaims]] = {AlignedSum: AlignedClaims}
+Claims = Callable[[Unit, Sequence[str]], DatapathClaims]
+
+
+def _aligned(unit: Unit) -> Claims:
+    return AlignedClaims if one_plain_window(unit) else _windows(unit)
+
+
+def _windows(unit: Unit) -> Claims:
+    if isinstance(unit.late, LateInWindow):
+        return LateWindowClaims
+    return WindowsClaims if unit.subgroup is None else SubgroupClaims
+
+
+# Of a unit with such a sum, what makes its claims.
+METHODS: Mapping[type[Sum], Callable[[Unit], Claims]] = {
+    AlignedSum: _aligned,
+    EvenOddSum: _windows,
+    ExactSum: lambda unit: ExactClaims,
+    SequentialSum: lambda unit: RoundedSumClaims,
+    PairwiseSum: lambda unit: RoundedSumClaims,
+}
 
 
 def provable(unit: Unit) -> Support:
@@ -16,25 +53,50 @@ def provable(unit: Unit) -> Support:
     return Support(unit.name, "is in the RTL, but no proof covers it yet", tuple(_lacks(unit)), ())
 
 
-def method_claims(unit: Unit, cuts: Sequence[str]) -> AlignedClaims:
-    """The claims of a unit's method. Raises NotImplementedYet for one that has none."""
+def plain_window(unit: Unit, where: str) -> Support:
+    """What of a unit is more than a sum in one window of products of factors as they come, though it may be proved.
+
+    where: what such units alone have, in words.
+    """
+    return Support(unit.name, where, tuple(_not_plain(unit)), ())
+
+
+def method_claims(unit: Unit, cuts: Sequence[str]) -> DatapathClaims:
+    """The claims of a unit's method. Raises NotImplementedYet for what no claim covers."""
     provable(unit).demand()
-    return METHODS[type(unit.sum)](unit, cuts)
+    return METHODS[type(unit.sum)](unit)(unit, cuts)
 
 
 def _lacks(unit: Unit) -> Iterator[str]:
-    rule, operands, promotion = unit.sum, unit.operands, unit.promotion
-    if type(rule) not in METHODS:
-        yield f"sum.method: {rule.method}"
+    if type(unit.sum) not in METHODS:
+        yield f"sum.method: {unit.sum.method}"
+    if unit.scale is not None and unit.scale.at == "promotion":
+        yield f"scale.at: {unit.scale.at}"
+    if unit.subgroup is not None and isinstance(unit.late, LateInWindow):
+        yield "sum.subgroup beside late.operation: window"
+    if unit.subgroup is not None and unit.subgroup.lanes == 1:
+        yield "sum.subgroup.lanes: 1"
+
+
+def _window(unit: Unit) -> Iterator[str]:
+    """What of a window is more than products and an addend, of which those that are zero count for nothing."""
+    rule = unit.sum
     if isinstance(rule, AlignedSum):
         if rule.subgroup is not None:
             yield "sum.subgroup"
-        if rule.product_limit is not None:
-            yield "sum.product_limit"
         if rule.zero_terms == "count":
             yield "sum.zero_terms: count"
         if rule.zero == "ieee":
             yield "sum.zero: ieee"
+
+
+def _not_plain(unit: Unit) -> Iterator[str]:
+    rule, operands = unit.sum, unit.operands
+    if not isinstance(rule, AlignedSum):
+        yield f"sum.method: {rule.method}"
+    yield from _window(unit)
+    if rule.product_limit is not None:
+        yield "sum.product_limit"
     if unit.scale is not None and unit.scale.at != "product":
         yield f"scale.at: {unit.scale.at}"
     for key, fmt in (("a", operands.a), ("b", operands.b)):
@@ -44,5 +106,5 @@ def _lacks(unit: Unit) -> Iterator[str]:
         yield "operands.convert"
     if unit.late is not None or unit.instruction.start == "zero":
         yield "an addend that is added late"
-    if promotion is not None and operands.addend not in (None, promotion.format):
+    if unit.promotion is not None and operands.addend not in (None, unit.promotion.format):
         yield "operands.addend other than promotion.format"

@@ -22,13 +22,12 @@ from hwsim.prove.logic import (
     value,
     width,
 )
-from hwsim.rtl.numbers import as_float
 
 
 def promises(control: Control) -> list[Property]:
     """What a caller may rely on. rst is low in the cycle, but for `reset`."""
     found = [*_handshake(control), *_results(control), *_misuse(control), *_operands(control)]
-    if control.unit.promotion is not None:
+    if control.after is not None:
         found += _register(control)
     return found
 
@@ -99,8 +98,9 @@ def _results(control: Control) -> Iterator[Property]:
 def result_of(control: Control) -> Term:
     """The result that the datapath's outputs make."""
     unit, inputs = control.unit, control.circuit.inputs
-    last, fmt = ("datapath", unit.result.format) if unit.promotion is None else ("promotion", unit.promotion.format)
-    return padded(inputs[f"{last}.o__code"], inputs[f"{last}.o__nan"], as_float(fmt).padding, unit.nan)
+    after = control.after
+    last, fmt = ("datapath", unit.result.format) if after is None else (after.part, after.format)
+    return padded(inputs[f"{last}.o__code"], inputs[f"{last}.o__nan"], fmt.padding, unit.nan)
 
 
 def padded(code: Term, nan: Term, padding: int, code_of_nan: int) -> Term:
@@ -159,7 +159,7 @@ def _misuse(control: Control) -> Iterator[Property]:
 def _operands(control: Control) -> Iterator[Property]:
     a = control.a
     continues: Term = negated(is_one(control.first))
-    lawful = control.unit.promotion is not None
+    lawful = control.after is not None
     if lawful:
         continues = both(continues, negated(same(control.count, value(0, width(control.count)))))
     yield Property(
@@ -182,18 +182,19 @@ def _operands(control: Control) -> Iterator[Property]:
 
 
 def _register(control: Control) -> Iterator[Property]:
-    a, b, at = control.a, control.b, control.entry
-    taken_in = control.circuit.outputs["promotion.i__register"]
+    a, b, at, after = control.a, control.b, control.entry, control.after
+    assert after is not None
+    taken_in = control.taken_in
     yield Property(
         "register.opens",
-        "the promotion of a sum's first beat begins with the addend that the beat brought",
-        same(taken_in, a.field("c", at)),
+        "what is added to a sum's first beat begins with the addend that the beat brought",
+        same(taken_in, control.opens(a, at)),
         both(a.at(at), a.has("beat", at), a.has("first", at)),
     )
     reads = both(b.at(at), is_one(control.reads)) if at else control.is_read
     yield Property(
         "register.continues",
-        "the promotion of any other beat begins with what the newest beat before it that writes has written",
+        "that of any other beat begins with what the newest beat before it that writes has written",
         both(a.beyond(control.written_at), same(taken_in, control.written)),
         reads,
         lawful=True,
@@ -201,5 +202,5 @@ def _register(control: Control) -> Iterator[Property]:
     yield always(
         "partial",
         "what is promoted is what the datapath gives",
-        same(control.circuit.outputs["promotion.i__partial"], control.circuit.inputs["datapath.o__code"]),
+        same(control.circuit.outputs[f"{after.part}.i__partial"], control.circuit.inputs["datapath.o__code"]),
     )

@@ -1,7 +1,6 @@
 """The claims of a promotion register's adder: decoded, aligned with jammed lost bits, summed, rounded once.
 
-The model adds exactly. That its rounding of the jammed sum is that of the exact one is a claim for each distance of the
-two exponents; from the window's end on, what is left of the smaller operand is its jam alone.
+That the jammed sum is rounded as the exact one is what `hwsim.prove.addition` claims of any two floats.
 """
 
 from __future__ import annotations
@@ -13,26 +12,27 @@ from typing import Any
 from hwsim.formats import Class, FloatFormat
 from hwsim.model.addition import zero_sign
 from hwsim.model.result import ResultRounding
-from hwsim.model.rounding import infinity_code, nan_code, round_to
+from hwsim.model.rounding import infinity_code, nan_code
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.model.window import align
+from hwsim.prove.addition import PlacedNumber, RoundedAddition
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import circuits, connected
-from hwsim.prove.claims import AnyClaim, Claim, FormClaim, LateClaim, OfSolver
+from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.linear import Bounded, Forms, Variable, form
-from hwsim.prove.logic import Term, both, constant, either, implies, is_one, negated, same, true, value, width
+from hwsim.prove.logic import Term, both, either, implies, is_one, negated, same, true, value, width
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.symbolic import Integer, as_integer, ite
+from hwsim.rtl.accumulate import Accumulation
 from hwsim.rtl.datapath import promotion
 from hwsim.rtl.numbers import FieldRange, as_float
-from hwsim.rtl.promote import BELOW, Adder
+from hwsim.rtl.promote import Adder
 from hwsim.spec import Unit
 from hwsim.spec.parts import Promotion, ResultRule
 
 OPERANDS = ("register", "partial")
-NEAR = 4  # distances that have a claim each: sums that can lose leading bits
 
 
 class PromotionClaims:
@@ -44,13 +44,26 @@ class PromotionClaims:
     def __init__(
         self, unit: Unit, rule: Promotion, cuts: Sequence[str] = (), steps: Mapping[str, Circuit] | None = None
     ):
-        self.rule, self.fmt, self.partial = rule, rule.format, as_float(unit.result.format)
+        self.unit, self.rule, self.fmt, self.partial = unit, rule, rule.format, as_float(unit.result.format)
         self.adder = Adder(self.partial, rule)
         if steps is None:
             steps = circuits({step.name: step for step in promotion(unit, cuts).steps})
         self.decode, self.align, self.sum = (steps[f"promote.{name}"] for name in ("decode", "align", "sum"))
         self.round = connected([steps["promote.magnitude"], steps["promote.normalize"], steps["promote"]])
         self.bias = FieldRange.of(self.fmt).bias
+        self.addition = RoundedAddition(
+            self.fmt, rule.rounding, self.adder.fraction_bits + 1, (1, self.adder.most), self._exps[0]
+        )
+
+    @property
+    def what(self) -> Accumulation:
+        """What is added to the register."""
+        return Accumulation(self.unit, self.rule)
+
+    @property
+    def chain(self) -> Sequence[Circuit]:
+        """Its steps, one after another."""
+        return self.decode, self.align, self.sum, self.round
 
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps."""
@@ -62,7 +75,8 @@ class PromotionClaims:
         yield self._rounded()
         yield self._special()
         yield self._zero_sign()
-        yield from self._jammed()
+        yield self.addition.composition("promotion", [self._placed(name) for name in OPERANDS])
+        yield from self.addition.claims("promotion")
 
     def _fields(self, ports: Mapping[str, Term], name: str, prefix: str) -> tuple[Any, Any, Any, Term, Term]:
         sign, bexp, sig, nan, inf = (
@@ -116,7 +130,12 @@ class PromotionClaims:
         """
         least, most = self._exps
         within = exactly(exp, 1 if name == "register" else least, most)
-        return both(within, implies(holds(exp > 1), holds(sig >= 1 << self.fmt.fraction_bits)))
+        return both(within, self.addition.leads(sig, exp, self.fmt.precision))
+
+    def _placed(self, name: str) -> PlacedNumber:
+        _, exp, sig, _, _ = self._fields(self.align.inputs, name, "i")
+        show = tuple(term for port, term in self.align.inputs.items() if port.startswith(f"i__{name}__"))
+        return PlacedNumber(sig, exp, self.fmt.precision, (self._decodes_to(name, exp, sig),), show)
 
     def _aligned(self, name: str) -> Claim:
         """An operand in the window, below the larger exponent of both."""
@@ -223,76 +242,4 @@ class PromotionClaims:
         return Claim(
             "promotion: sign of zero", "a sum of zero has the sign that both share, or that of the rounding",
             "all signs", (), both(*wanted), tuple(ports),
-        )  # fmt: skip
-
-    def _jammed(self) -> Iterator[OfSolver]:
-        """For every distance of the exponents: the rounding of the jammed sum is that of the exact one."""
-        widest = self.adder.most - self._exps[0]
-        if widest > self._last:
-            yield self._far_apart(widest)
-        last = min(self._last, widest)
-        for low, high in (*((near, near) for near in range(NEAR)), (NEAR, last), (last + 1, widest)):
-            if low <= high:
-                # Only roundings to +infinity and -infinity treat signs differently.
-                for negative in (0, 1) if self.rule.rounding in ("ru", "rd") else (0,):
-                    yield self._at_distances(low, high, negative)
-
-    @property
-    def _last(self) -> int:
-        """The largest distance at which the smaller operand has another bit in the window than its jam."""
-        return self.adder.fraction_bits + 2
-
-    def _jam(self, sig: Any, distance: Any, least: int) -> Any:
-        """What is left of an operand other than zero. least: of distances."""
-        bits = self.fmt.precision - 1
-        if least > self._last:
-            return 1  # `promotion: far apart`
-        return align(ModelTerm(0, -distance, sig, bits, Class.NORMAL), 0, bits + BELOW, "jam")
-
-    def _far_apart(self, widest: int) -> Claim:
-        sigs, distances = constant("far.small", self.fmt.precision), constant("far.distance", widest.bit_length())
-        sig, apart = Integer.unsigned(sigs), Integer.unsigned(distances)
-        known = [exactly(apart, self._last + 1, widest), holds(sig != 0)]
-        found = paths(lambda: self._jam(sig, apart.between(self._last + 1, widest), 0), known)
-        return Claim(
-            "promotion: far apart", "of an operand that is far below the other its jam alone is left",
-            f"distances {self._last + 1} to {widest}", tuple(known),
-            each([Path(path.condition, holds(as_integer(path.result) == 1)) for path in found]), (sigs, distances),
-        )  # fmt: skip
-
-    def _at_distances(self, low: int, high: int, negative: int) -> LateClaim:
-        name = f"{low}" if low == high else f"{low} to {high}"
-        bits, unique = self.fmt.precision, f"{low}.{negative}"
-        large, small = (constant(f"{one}.{unique}", bits) for one in ("large", "small"))
-        exps, minus = constant(f"exp.{unique}", self.fmt.exponent_bits), constant(f"minus.{unique}", 1)
-        distances = constant(f"distance.{unique}", high.bit_length() or 1)
-        x, y, exp, sign, apart = map(Integer.unsigned, (large, small, exps, minus, distances))
-        least = max(1, self._exps[0] + low)
-        known = [exactly(exp, least, self.adder.most), exactly(apart, low, high), holds(exp >= apart + self._exps[0])]
-        normal = 1 << bits - 1
-        if low:  # the larger operand: as `_decodes_to` has it
-            known.append(implies(holds(exp > 1), holds(x >= normal)))
-            x = as_integer(x.between(normal if least > 1 else 0, 2 * normal - 1))
-        top, distance = exp.between(least, self.adder.most) - self.bias, apart.between(low, high)
-
-        def code(total: Any, unit_exp: Any) -> object:
-            if not total:
-                return None
-            is_negative = negative ^ int(total < 0)
-            return round_to(self.fmt, is_negative, abs(total), unit_exp, self.rule.rounding, "ieee").code
-
-        def both_codes() -> Term:
-            exact = (x << distance) + (-y if sign else y)
-            part = self._jam(y, distance, low) if y else 0
-            jammed = (x << BELOW) + (-part if sign else part)
-            first = code(exact, top - (bits - 1) - distance)
-            second = code(jammed, top - (bits - 1) - BELOW)
-            if first is None or second is None:
-                return true() if first is second else negated(true())
-            return holds(as_integer(first) == second)
-
-        signs = " of negative sums" if negative else ""
-        return LateClaim(
-            f"promotion: jam at distance {name}{signs}", "the jammed sum rounds as the exact one", "both significands",
-            tuple(known), lambda: each(paths(both_codes, known)), (large, small, exps, minus, distances),
         )  # fmt: skip

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 from hwsim.errors import InputError
 from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import circuits, connected, fixed, surroundings, verilog_circuit
+from hwsim.prove.circuits import circuits, connected, fixed, verilog_circuit
 from hwsim.prove.claims import Claim
-from hwsim.prove.followed import packed
+from hwsim.prove.entering import entering
+from hwsim.prove.followed import field_names, packed, unit_around, widened
 from hwsim.prove.logic import (
     Kind,
     Term,
@@ -38,22 +39,28 @@ from hwsim.prove.logic import (
 from hwsim.prove.machine import Cycle, Machine, cycles
 from hwsim.prove.promises import padded
 from hwsim.prove.registers import as_elaborated
-from hwsim.rtl import DotUnit, beat_layout, datapath, promotion, result_port_layout, verilog
+from hwsim.rtl import beat_layout, datapath, promotion, result_port_layout, verilog
+from hwsim.rtl.accumulate import Accumulation, accumulation
 from hwsim.rtl.dot_unit import flight_layout
-from hwsim.rtl.numbers import as_float
 from hwsim.rtl.step import Datapath
 from hwsim.spec import Pipeline, Unit
 
 FIELD = re.compile(r"^// ([io])__payload\[(\d+):(\d+)\]  (\w+)(?:\[0\.\.(\d+)\])?$", re.MULTILINE)
 
 
-def readback_claims(unit: Unit, pipeline: Pipeline, text: str | None = None) -> list[Claim]:
-    """The claims of a unit's Verilog. text: the file's, where it is not the one that `hwsim.rtl.verilog` writes.
+def readback_claims(
+    unit: Unit, pipeline: Pipeline, text: str | None = None, elaborated: Circuit | None = None
+) -> list[Claim]:
+    """The claims of a unit's Verilog.
+
+    text: the file's, where it is not the one that `hwsim.rtl.verilog` writes. elaborated: what `unit_around` gives,
+    where it is at hand.
 
     Raises NotImplementedYet for a unit that the RTL cannot build, InputError for a file without the unit's ports or
     registers of control, and ToolMissing and FlowFailed where it cannot be read.
     """
-    file = ReadBack(unit, pipeline, verilog(unit, pipeline) if text is None else text)
+    around = unit_around(unit, pipeline) if elaborated is None else elaborated
+    file = ReadBack(unit, pipeline, verilog(unit, pipeline) if text is None else text, around)
     return [*file.control(), *file.stands_still(), *file.followed()]
 
 
@@ -81,18 +88,18 @@ class Chain:
 class ReadBack:
     """A file read back, the steps that it is compared with, and one beat that enters in cycle 0."""
 
-    def __init__(self, unit: Unit, pipeline: Pipeline, text: str):
+    def __init__(self, unit: Unit, pipeline: Pipeline, text: str, elaborated: Circuit):
         self.unit, self.pipeline, self.latency = unit, pipeline, pipeline.latency
         self.over = f"any state and any data; {pipeline.latency} registers, {pipeline.contexts} contexts"
         file = verilog_circuit(text, "file.")
         paths = {"datapath": datapath(unit, pipeline.cuts)}
-        if unit.promotion is not None:
-            paths["promotion"] = promotion(unit, pipeline.cuts)
-        self.carried_fields = list(paths["datapath"].carried.members)
+        self.after = accumulation(unit)
+        if self.after is not None:
+            paths[self.after.part] = promotion(unit, pipeline.cuts)
+        self.carried_fields = field_names(paths["datapath"].carried)
         self.chains = _chains(paths)
         self.fields = fields_of_header(text)
-        parts = list(paths)
-        self.elaborated = surroundings(DotUnit(unit, pipeline), parts, "unit.")
+        self.elaborated = elaborated
         self.circuit = as_elaborated(file, self.elaborated, flight_layout(unit, pipeline))
         self.machine = Machine.of(self.circuit)
         self._demand_ports()
@@ -112,14 +119,16 @@ class ReadBack:
     @property
     def carries(self) -> bool:
         """Whether there are registers for what goes from group to group; a sum that no beat continues needs none."""
-        return self.unit.promotion_beats != 1 or "carried0" in self.circuit.states
+        return self.after is None or self.after.groups != 1 or "carried0" in self.circuit.states
 
     # Control.
 
     def control(self) -> Iterator[Claim]:
         """Registers and outputs of control, beside those of the elaborated unit."""
         file, unit = self.circuit, self.elaborated
-        names = [name for name in unit.states if re.match(r"(valid|flight|count|carried|register)\d|opened", name)]
+        names = [
+            name for name in unit.states if re.match(r"(valid|flight|count|carried|register|starts)\d|opened", name)
+        ]
         if not self.carries:
             names = [name for name in names if not name.startswith("carried")]
         if absent := [name for name in names if name not in file.states]:
@@ -128,7 +137,7 @@ class ReadBack:
         by |= {unit.inputs[name]: term for name, term in file.inputs.items() if name in unit.inputs}
         by[unit.outputs["misuse"]] = file.outputs["misuse"]
         then = {name: substituted(unit.states[name].next, by) for name in names}
-        for kind in ("valid", "flight", "count", "opened"):
+        for kind in ("valid", "flight", "count", "opened", "starts"):
             pairs = [same(self.machine.next[name], then[name]) for name in names if name.startswith(kind)]
             if pairs:
                 words = f"the file's registers `{kind}` do in every cycle what the unit's do"
@@ -148,7 +157,7 @@ class ReadBack:
 
     def _kept(self, name: str, then: Term) -> Term:
         """That a register does what the unit's does, wherever that does not depend on what the datapath gives."""
-        gives = {term: name for name, term in self.elaborated.inputs.items() if re.search(r"\.(next|o)__", name)}
+        gives = [term for name, term in self.elaborated.inputs.items() if "." in name]
         two = [substituted(then, {term: value(bit, width(term)) for term in gives}) for bit in (0, -1)]
         stays = same(*two) if two[0] != two[1] else true()
         return implies(stays, same(self.machine.next[name], two[0]))
@@ -182,10 +191,11 @@ class ReadBack:
         self.context = self._field(beat, "i", "context")
         self.exists = either(*(self._is_context(at) for at in range(self.pipeline.contexts)))
         self.continues = negated(self.first)
-        if self.unit.promotion is not None:
-            beats = self.unit.promotion_beats
-            assert beats is not None
-            self._count(beats)
+        if self.after is not None:
+            c = None if self.unit.operands.addend is None else self._field(beat, "i", "c")
+            self._opens = entering(self.after, c)
+        if self.after is not None:
+            self._count(self.after.groups)
         taken = {"rst": value(0, 1), "o__ready": value(1, 1)}
         enters = taken | {"i__valid": value(1, 1), "i__payload": beat}
         entry = self.chains["datapath"].latency
@@ -215,7 +225,7 @@ class ReadBack:
 
     def _registers_of_contexts(self) -> Mapping[str, Term]:
         """Promotion registers that hold anything, because any beats have written them by then."""
-        names = [name for name in self.machine.now if re.fullmatch(r"register\d+", name)]
+        names = [name for name in self.machine.now if re.fullmatch(r"(register|starts)\d+", name)]
         return {name: constant(f"any.{name}", width(self.machine.now[name])) for name in names}
 
     def _is_context(self, at: int) -> Term:
@@ -267,12 +277,12 @@ class ReadBack:
             words = "a beat's context keeps what the steps hand on, from the cycle after that in which it is known"
             written = same(self._of_context("carried", after), handed_on)
             yield Claim("file: carried", words, self._over_traffic, self.entered, self._by_context(written))
-        if self.unit.promotion is None:
+        if self.after is None:
             outputs, fmt = group.outputs, self.unit.result.format
         else:
-            yield from self._promoted(group)
-            outputs, fmt = self._adder(group).outputs, self.unit.promotion.format
-        result = padded(outputs["o__code"], outputs["o__nan"], as_float(fmt).padding, self.unit.nan)
+            yield from self._promoted(group, self.after)
+            outputs, fmt = self._adder(group, self.after).outputs, self.after.format
+        result = padded(outputs["o__code"], outputs["o__nan"], fmt.padding, self.unit.nan)
         yield from self._leaves(self.run[self.latency], result)
 
     @property
@@ -293,26 +303,20 @@ class ReadBack:
         yield Claim("file: context", f"{when} that is its sum's last its context is at the output", self._over_traffic,
                     closing, same(self._field(payload, "o", "context"), self.context))  # fmt: skip
 
-    def _c(self) -> Term:
-        addend = self.unit.operands.addend
-        assert self.unit.promotion is not None
-        if addend is None:
-            return value(0, self.unit.promotion.format.bits)
-        code, padding = self._field(self.beat, "i", "c"), as_float(addend).padding
-        return part(code, padding, width(code) - padding)
+    def _adder(self, group: Circuit, after: Accumulation) -> Circuit:
+        registers = self.run[self.chains["datapath"].latency].registers
+        register = choose(self.first, self._opens, self._of_context("register", registers))
+        given = {"i__register": register, "i__partial": group.outputs["o__code"]}
+        if after.start is not None:
+            given["i__starts"] = choose(self.first, value(1, 1), self._of_context("starts", registers))
+        return fixed(self.chains[after.part].circuit, given)
 
-    def _adder(self, group: Circuit) -> Circuit:
-        at = self.chains["datapath"].latency
-        register = choose(self.first, self._c(), self._of_context("register", self.run[at].registers))
-        return fixed(
-            self.chains["promotion"].circuit, {"i__register": register, "i__partial": group.outputs["o__code"]}
-        )
-
-    def _promoted(self, group: Circuit) -> Iterator[Claim]:
-        at = self.chains["datapath"].latency + self.chains["promotion"].latency_of_next
+    def _promoted(self, group: Circuit, accumulated: Accumulation) -> Iterator[Claim]:
+        at = self.chains["datapath"].latency + self.chains[accumulated.part].latency_of_next
         after = self._of_context("register", self.run[at + 1].registers)
-        written = choose(self.promotes, self._adder(group).outputs["o__code"], self._c())
-        words = "a beat that is promoted writes its context's promotion register; one that opens a sum, the addend"
+        code = widened(self._adder(group, accumulated).outputs["o__code"], accumulated.code_bits)
+        written = choose(self.promotes, code, self._opens)
+        words = "a beat that is promoted writes its context's register; one that opens a sum, the addend"
         writes = either(self.first, self.promotes)
         yield Claim(
             "file: register",

@@ -31,13 +31,24 @@ def each(found: Sequence[Path[Term]]) -> Term:
     return both(*(implies(path.condition, path.result) for path in found))
 
 
+def joined(steps: Mapping[str, Circuit], *names: str) -> Circuit:
+    """Some steps of a datapath, and those inside of trees that they end, as one circuit."""
+    return connected([circuit for name, circuit in steps.items() if name.split(".")[0] in names])
+
+
 @dataclass(frozen=True)
-class StepCircuits:
-    """The steps of a datapath, joined where no relation stands between them."""
+class FrontCircuits:
+    """The first steps of a datapath; products: both together."""
 
     decode: Circuit
     multiply: Circuit
     products: Circuit
+
+
+@dataclass(frozen=True)
+class StepCircuits(FrontCircuits):
+    """The steps of a datapath with one plain window, joined where no relation stands between them."""
+
     maximum: Circuit
     align: Circuit
     sum: Circuit
@@ -53,9 +64,56 @@ class StepCircuits:
         """Those of steps, by their names and in their order."""
 
         def part(*names: str) -> Circuit:
-            return connected([circuit for name, circuit in steps.items() if name.split(".")[0] in names])
+            return joined(steps, *names)
 
         return cls(
             steps["decode"], steps["multiply"], part("decode", "multiply"), part("maximum"), part("distance", "align"),
             part("sum"), part("magnitude", "normalize", "round"),
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WindowsCircuits(FrontCircuits):
+    """The steps of a datapath with windows of other kinds; combine, late: of two windows, and of a late addend."""
+
+    maximum: Circuit
+    align: Circuit
+    sum: Circuit
+    combine: Circuit | None
+    late: Circuit | None
+    round: Circuit
+
+    @classmethod
+    def of(cls, unit: Unit, cuts: Sequence[str]) -> WindowsCircuits:
+        """Those of a unit."""
+        steps = circuits({step.name: step for step in datapath(unit, cuts).steps})
+        names = {name.split(".")[0] for name in steps}
+        combine, late = (joined(steps, name) if name in names else None for name in ("combine", "late"))
+        return cls(
+            joined(steps, "decode"), joined(steps, "multiply"), joined(steps, "decode", "multiply"),
+            joined(steps, "maximum"), joined(steps, "distance", "align"), joined(steps, "sum"), combine, late,
+            joined(steps, "magnitude", "normalize", "round"),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ExactCircuits(FrontCircuits):
+    """The steps of an exact sum."""
+
+    align: Circuit
+    sum: Circuit
+    round: Circuit
+
+    @classmethod
+    def of(cls, unit: Unit, cuts: Sequence[str]) -> ExactCircuits:
+        """Those of a unit."""
+        steps = circuits({step.name: step for step in datapath(unit, cuts).steps})
+        parts = (
+            ("decode",),
+            ("multiply",),
+            ("decode", "multiply"),
+            ("align",),
+            ("scale", "sum"),
+            ("magnitude", "normalize", "round"),
+        )
+        return cls(*(joined(steps, *names) for names in parts))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import resource
 import shlex
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
@@ -14,9 +16,11 @@ from pathlib import Path
 from hwsim.cosim.casefile import write_unit_case
 from hwsim.cosim.design import AMARANTH
 from hwsim.cosim.diagnose import first_difference
-from hwsim.prove.aligned import AlignedClaims
+from hwsim.prove.accumulation import AccumulationClaims, after_claims
 from hwsim.prove.claims import AnyClaim, Claim, OfSolver
 from hwsim.prove.control import broken_promise, control_claims
+from hwsim.prove.datapathclaims import DatapathClaims
+from hwsim.prove.entering import entering_claim
 from hwsim.prove.example import Examples, WrongCase
 from hwsim.prove.followed import Control
 from hwsim.prove.methods import method_claims, provable
@@ -49,28 +53,34 @@ class UnitClaims:
         self.unit, self.pipeline = unit, pipeline
 
     @cached_property
-    def datapath(self) -> AlignedClaims:
+    def datapath(self) -> DatapathClaims:
         """Of the datapath's steps."""
         return method_claims(self.unit, self.pipeline.cuts)
 
     @cached_property
-    def promotion(self) -> PromotionClaims | None:
-        """Of the adder of its promotion register, if it has one."""
-        rule = self.unit.promotion
-        return None if rule is None else PromotionClaims(self.unit, rule, self.pipeline.cuts)
+    def after(self) -> PromotionClaims | AccumulationClaims | None:
+        """Of the adder behind its groups' sums, if it has one."""
+        return after_claims(self.unit, self.pipeline.cuts)
+
+    @cached_property
+    def followed(self) -> Control:
+        """The unit around any datapath."""
+        return Control(self.unit, self.pipeline)
 
     @cached_property
     def control(self) -> list[Claim]:
         """Of its control."""
-        return control_claims(self.unit, self.pipeline)
+        return control_claims(self.followed)
 
     def all(self) -> Iterator[AnyClaim]:
         """In the order of the datapath, then control, then the file."""
         yield from self.datapath.claims()
-        if self.promotion is not None:
-            yield from self.promotion.claims()
+        if self.after is not None:
+            if (enters := entering_claim(self.unit, self.after.what)) is not None:
+                yield enters
+            yield from self.after.claims()
         yield from self.control
-        yield from readback_claims(self.unit, self.pipeline)
+        yield from readback_claims(self.unit, self.pipeline, elaborated=self.followed.circuit)
 
 
 def claims_of(unit: Unit, pipeline: Pipeline) -> Iterator[AnyClaim]:
@@ -115,12 +125,13 @@ def prove(
     """
     asked, begun = asked or Asked(), time.monotonic()
     claims, rows, wrong = UnitClaims(unit, pipeline), list[ClaimRow](), list[AnyClaim]()
-    for claim in claims.all():
-        row = asked.decide(claim)
-        rows.append(row)
-        asked.tell(row)
-        if row.word not in ("proved", "not run"):
-            wrong.append(claim)
+    with seldom_collected():
+        for claim in claims.all():
+            row = asked.decide(claim)
+            rows.append(row)
+            asked.tell(row)
+            if row.word not in ("proved", "not run"):
+                wrong.append(claim)
     report = ProofReport(
         unit=unit.name,
         title=f"Proof of {unit.name}",
@@ -137,6 +148,17 @@ def prove(
     return with_example(report, claims, wrong, called or unit.name, asked.case) if wrong else report
 
 
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Garbage is looked for seldom: a proof makes millions of objects that stay, and each look goes through all."""
+    before = gc.get_threshold()
+    gc.set_threshold(500_000, 50, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 def with_example(
     report: ProofReport, claims: UnitClaims, wrong: list[AnyClaim], called: str, path: Path | None
 ) -> ProofReport:
@@ -146,7 +168,7 @@ def with_example(
     datapath = [claim for claim in wrong if claim.name not in control and not claim.name.startswith("file:")]
     if not datapath:
         return report.changed(notes=tuple(notes))
-    examples = Examples(claims.datapath, claims.promotion)
+    examples = Examples(claims.datapath, claims.after)
     found = next((found for claim in datapath if (found := examples.of(claim))), None)
     if found is None:
         notes.append("no dot product of one group was found whose result shows what is refuted")
@@ -156,7 +178,7 @@ def with_example(
 
 def _run_of_cycles(claims: UnitClaims) -> str:
     """The shortest run from a reset in which control breaks a promise, in words."""
-    control = Control(claims.unit, claims.pipeline)
+    control = claims.followed
     found = broken_promise(control, control.latency + CYCLES)
     if found is None:
         return f"control: no promise is broken within {control.latency + CYCLES} cycles after a reset"

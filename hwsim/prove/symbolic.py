@@ -149,6 +149,7 @@ class Integer:
             raise ValueError("negative shift count")
         low = self.low >> (least if self.low < 0 else most)
         high = self.high >> (most if self.high < 0 else least)
+        by = most if least == most else by
         bits = max(bits_for(self.low, self.high), bits_for(0, most))
         return made(op(Kind.BV_ASHR, self.at(bits), as_integer(by).at(bits)), low, high)
 
@@ -175,7 +176,8 @@ class Integer:
 
     def _bitwise(self, kind: Any, other: Any) -> Any:
         first, second = (each._not_negative() for each in (self, as_integer(other)))
-        return _computed(kind, first, second, 0, (1 << max(first.high.bit_length(), second.high.bit_length())) - 1)
+        low = max(first.low, second.low) if kind == Kind.BV_OR else 0
+        return _computed(kind, first, second, low, (1 << max(first.high.bit_length(), second.high.bit_length())) - 1)
 
     def _not_negative(self) -> Integer:
         if self.low < 0 and (self.high < 0 or explorer().possible(_compared(Kind.BV_SLT, self, as_integer(0)))):
@@ -262,6 +264,7 @@ def shifted_left(number: Integer, by: Any) -> Any:
         raise ValueError("negative shift count")
     low = number.low << (most if number.low < 0 else least)
     high = number.high << (least if number.high < 0 else most)
+    by = most if least == most else by
     bits = max(bits_for(low, high), bits_for(0, most))
     return made(op(Kind.BV_SHL, number.at(bits), as_integer(by).at(bits)), low, high)
 

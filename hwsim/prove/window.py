@@ -29,6 +29,7 @@ from hwsim.prove.logic import (
 from hwsim.prove.maxima import without_maxima
 from hwsim.prove.operands import OperandClaims
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
+from hwsim.prove.results import is_result
 from hwsim.prove.symbolic import Integer, as_integer, ite
 
 
@@ -289,20 +290,8 @@ class WindowClaims(OperandClaims):
         def rounded() -> object:
             return self.model.round(inside, top - n.product_bias).code
 
-        code = Integer.unsigned(circuit.outputs["o__code"]) << n.result.padding
-        said, own = is_one(circuit.outputs["o__nan"]), self.model.nan
-        can_be_nan = n.result.is_nan(own >> n.result.padding)
-
-        def is_result(result: object) -> Term:
-            """That an overflow to NaN is said to be one, and everything else has its code."""
-            number = both(negated(said), holds(code == result))
-            if not can_be_nan:
-                return number
-            is_nan = holds(as_integer(result) == own)
-            its_code = holds(code == own >> n.result.padding << n.result.padding)  # padding holds ones where it leaves
-            return both(implies(is_nan, both(said, its_code)), implies(negated(is_nan), number))
-
-        right = each([Path(path.condition, is_result(path.result)) for path in paths(rounded, known)])
+        is_code = is_result(circuit, n.result, self.model.nan)
+        right = each([Path(path.condition, is_code(path.result)) for path in paths(rounded, known)])
         yield Claim(
             "result", "the code is the model's rounding of the total", "every total within its bound, every max_exp",
             tuple(known), right,

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import connected
-from hwsim.prove.logic import Term, ask, both, either, implies, is_one, negated
+from hwsim.prove.circuits import connected, fixed
+from hwsim.prove.logic import Term, ask, both, either, implies, is_one, negated, same, value, width
 from hwsim.prove.promotion import OPERANDS, PromotionClaims
 from hwsim.prove.relations import SPECIAL, exactly, holds
 from hwsim.prove.symbolic import Integer
@@ -91,6 +91,35 @@ class AdderRelations(PromotionClaims):
         _, exp, sig, nan, inf = self._fields(self.decode.outputs, "partial", "o")
         known = (self._is_partial, negated(is_one(nan)), negated(is_one(inf)))
         return [fact for fact in facts if ask(fact(exp, sig), known).word == "proved"]
+
+    def zero_below(self, pairs: Mapping[str, tuple[Term, Term]]) -> Term:
+        """That two pairs of decoded numbers differ in the exponent of a partial sum of zero alone, which is too small.
+
+        pairs: of outputs, as they are and changed.
+        """
+        if not self._zero_is_below:
+            return negated(both())
+        numbers = {port: pair for port, pair in pairs.items() if not port.endswith(("__nan", "__inf"))}
+        exp = "o__partial__bexp"
+        below = holds(Integer.unsigned(numbers[exp][1]) == 0), holds(Integer.unsigned(numbers[exp][0]) != 0)
+        zero = (holds(Integer.unsigned(sig) == 0) for sig in numbers["o__partial__sig"])
+        others = (same(*pair) for port, pair in pairs.items() if port != exp)
+        return both(*below, *zero, *others)
+
+    @cached_property
+    def _zero_is_below(self) -> bool:
+        """Whether a partial sum of zero leaves the same with an exponent of 0, below all others."""
+        if self._exps[0] < 1:
+            return False
+        bexp, sig = (self.align.inputs[f"i__partial__{field}"] for field in ("bexp", "sig"))
+        zero, below = holds(Integer.unsigned(sig) == 0), fixed(self.align, {"i__partial__bexp": value(0, width(bexp))})
+
+        def alike(port: str) -> bool:
+            # Flags are compared for special numbers, too.
+            known = (zero,) if "special" in port else (zero, self._decoded_numbers)
+            return ask(same(self.align.outputs[port], below.outputs[port]), known).word == "proved"
+
+        return all(map(alike, self.align.outputs))
 
     @cached_property
     def _sums(self) -> list[Callable[[Any, Any], Term]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from amaranth.back import rtlil
 
+from hwsim.qualify.absorbed import absorbed
 from hwsim.qualify.aig import Joined, read_aiger
 from hwsim.qualify.lanes import of_one_lane
 from hwsim.qualify.machine import Held, MutantMachine, is_nan
@@ -46,6 +47,10 @@ class UnitNetlists:
                 yield from of_one_lane(netlist, self.unit.instruction.lanes)
             else:
                 yield from netlist.mutants
+
+    def absorbed(self, mutant: Mutant) -> bool:
+        """Whether a mutant changes nothing of its own cell."""
+        return absorbed(next(netlist for netlist in self.steps if netlist.name == mutant.step), mutant)
 
     def machine(self, mutants: Sequence[Mutant]) -> MutantMachine:
         """All steps as one circuit, with mutants in it."""

@@ -35,7 +35,15 @@ class Leaks(Relations):
         for name, leaks in ((LANE, self._product_leaks), (ADDEND, self._addend_leaks)):
             others = [same(*pair) for port, pair in numbers.items() if not port.startswith(name)]
             found.append(both(leaks(numbers), *others))
+        if self._zeros_vanish:
+            found.append(self._signs_of_zero(numbers))
         return either(*found)
+
+    @staticmethod
+    def _signs_of_zero(numbers: Pairs) -> Term:
+        """That two sets of terms differ in the sign of an addend of zero alone, which leaves nothing."""
+        zero = (holds(Integer.unsigned(sig) == 0) for sig in numbers[f"{ADDEND}sig"])
+        return both(*zero, *(same(*pair) for port, pair in numbers.items() if port != f"{ADDEND}sign"))
 
     def _product_leaks(self, numbers: Pairs) -> Term:
         exp, sig = (tuple(map(Integer.unsigned, numbers[f"{LANE}{field}"])) for field in ("exp", "sig"))
@@ -232,12 +240,6 @@ class Leaks(Relations):
     def _total_most(self) -> int:
         """What no total is beyond."""
         return self.n.lanes * self._most_in_window + self._addend_bound
-
-    @property
-    def _least_addend(self) -> int:
-        """The least exponent of an addend other than zero."""
-        least = self._partial_exps[0]
-        return max(least, self.exp_of_zero) if self._above_zero in self._addend_facts else least
 
 
 def _proved(claim: Term, known: Sequence[Term]) -> bool:

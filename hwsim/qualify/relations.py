@@ -25,6 +25,7 @@ from hwsim.prove.logic import (
 )
 from hwsim.prove.relations import SPECIAL, StepCircuits, exactly, holds
 from hwsim.prove.symbolic import Integer, Truth, as_integer, ite
+from hwsim.qualify.blocks import Blocks
 from hwsim.qualify.partials import PartialSums, partial_sums
 from hwsim.spec import Unit
 
@@ -104,7 +105,17 @@ class Relations(AlignedClaims):
     def _terms(self, part: str) -> list[Term]:
         """Products, of zero or not, and the addend."""
         ports = getattr(self.parts, part).inputs
-        return [*(self._is_term(ports, lane, "i") for lane in range(self.n.lanes)), *self._addend_known(ports)]
+        terms = (self._is_term(ports, lane, "i") for lane in range(self.n.lanes))
+        return [*terms, *self.blocks.near(self._exps(ports)), *self._addend_known(ports)]
+
+    def is_product(self, ports: Mapping[str, Term], lane: int) -> Term:
+        """What a lane's product is that is not special, of the inputs of a part."""
+        return self._is_term(ports, lane, "i")
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Lanes that share scales."""
+        return Blocks.of(self.n, self.parts, self._operands())
 
     @cached_property
     def _addend_facts(self) -> list[Callable[[Any, Any], Term]]:
@@ -126,6 +137,12 @@ class Relations(AlignedClaims):
         """That no addend has an exponent below that of zero, which is a subnormal's where there are any."""
         return holds(exp >= self.exp_of_zero)
 
+    @property
+    def _least_addend(self) -> int:
+        """The least exponent of an addend other than zero."""
+        least = self._partial_exps[0]
+        return max(least, self.exp_of_zero) if self._above_zero in self._addend_facts else least
+
     def _whole_partial(self, exp: Any, sig: Any) -> Term:
         """That a decoded partial sum is a multiple of what all are."""
         found, bits = self._partials, self.n.addend_fraction_bits
@@ -143,12 +160,12 @@ class Relations(AlignedClaims):
     @cached_property
     def exp_of_zero(self) -> int:
         """The exponent of an addend of zero."""
-        quiet = {name: term for name, term in self._neutral.items() if name != "i__chain"}
+        quiet = {name: term for name, term in self.neutral.items() if name != "i__chain"}
         outputs = fixed(self.parts.products, {**quiet, "i__chain": value(0, 1)}).outputs
         return self._signed(outputs["o__addend__exp"])
 
     def _signed(self, term: Term) -> int:
-        found, bits = _number(term), width(term)
+        found, bits = number(term), width(term)
         return found - (1 << bits) if self.n.addend_exp[0] < 0 and found >> bits - 1 else found
 
     @cached_property
@@ -160,12 +177,17 @@ class Relations(AlignedClaims):
     @cached_property
     def any_max_exp(self) -> bool:
         """Whether terms of zero give the same code below any max_exp, also of bits that are none."""
+        return self._zeros_vanish and ask(self._same_of_zero).word == "proved"
+
+    @cached_property
+    def _zeros_vanish(self) -> bool:
+        """Whether terms of zero leave nothing below any max_exp, also of bits that are none."""
         circuit = self.parts.align
         quiet = {f"i__terms__{lane}__{one}": 0 for lane in range(self.n.lanes) for one in ("exp", "sig")}
         zero = {port: value(0, width(circuit.inputs[port])) for port in (*quiet, "i__addend__sig")}
         outputs = fixed(circuit, zero).outputs
         zeros = [holds(aligned(outputs, "o", lane) == 0) for lane in range(self.n.lanes + 1)]
-        return all(ask(one).word == "proved" for one in (*zeros, self._same_of_zero))
+        return all(ask(one).word == "proved" for one in zeros)
 
     @cached_property
     def _same_of_zero(self) -> Term:
@@ -196,12 +218,12 @@ class Relations(AlignedClaims):
         sources = [(fmt, port, chain) for _, fmt, port, chain in self._sources() if fmt.infinity_magnitude is not None]
         if not sources or any(fmt.infinity_magnitude is not None for fmt in (self.n.a, self.n.b)):
             return None
-        quiet = {name: term for name, term in self._neutral.items() if name != "i__chain"}
+        quiet = {name: term for name, term in self.neutral.items() if name != "i__chain"}
         seen = set()
         for fmt, port, chain in sources:
             code = value(int(fmt.infinity_magnitude or 0) << (fmt.padding if port == "i__c" else 0), width(quiet[port]))
             outputs = fixed(self.parts.products, {**quiet, port: code, "i__chain": value(chain, 1)}).outputs
-            seen.add(tuple(_number(outputs[f"o__addend__{field}"]) for field in ("exp", "sig")))
+            seen.add(tuple(number(outputs[f"o__addend__{field}"]) for field in ("exp", "sig")))
         if len(seen) != 1:
             return None
         ((exp, sig),) = seen
@@ -232,6 +254,7 @@ class Relations(AlignedClaims):
         for lane in range(n.lanes):
             product = Integer.unsigned(ports[f"i__terms__{lane}__exp"])
             found.append(implies(holds(product != 0), holds(product <= max_exp)))
+        found += [fact(max_exp, self._exps(ports), exp, sig) for fact in self._facts_of_maximum]
         if self._zero_does_not_count:
             found.append(implies(holds(sig == 0), holds(max_exp >= 0)))
         if self._products_alone:
@@ -244,14 +267,61 @@ class Relations(AlignedClaims):
         return both(ends, self._of_terms(max_exp)) if self._is_of_terms else ends
 
     def _of_terms(self, max_exp: Any) -> Term:
-        least, most = self._partial_exps
-        low, high = min(least, self.n.product_least), max(most, self.n.product_most)
-        return either(holds(max_exp == self.exp_of_zero), exactly(max_exp, low, high))
+        return either(holds(max_exp == self.exp_of_zero), self._of_some_term(max_exp))
 
     @cached_property
     def _is_of_terms(self) -> bool:
         found = self._max_exp(self.parts.maximum.outputs, "o__max_exp")
         return ask(self._of_terms(found), self._terms("maximum")).word == "proved"
+
+    @cached_property
+    def _facts_of_maximum(self) -> list[Callable[[Any, list[Any], Any, Any], Term]]:
+        """What holds of max_exp beside the exponents that it is of, as the solver finds: of these, what does."""
+        facts: list[Callable[[Any, list[Any], Any, Any], Term]] = [
+            self._nothing_lower,
+            self._near_products,
+            self._addend_alone,
+        ]
+        circuit = self.parts.maximum
+        _, exp, sig = self._addend_fields(circuit.inputs, "i")
+        known, exps = self._terms("maximum"), self._exps(circuit.inputs)
+        found = self._max_exp(circuit.outputs, "o__max_exp")
+        return [fact for fact in facts if ask(fact(found, exps, exp, sig), known).word == "proved"]
+
+    def _nothing_lower(self, max_exp: Any, exps: list[Any], _exp: Any, sig: Any) -> Term:
+        """That max_exp is below or above all exponents of terms only where there is none but zero."""
+        return either(self._of_some_term(max_exp), both(*(holds(exp == 0) for exp in exps), holds(sig == 0)))
+
+    def _near_products(self, max_exp: Any, exps: list[Any], exp: Any, sig: Any) -> Term:
+        """That max_exp is one that products of their scales can have, unless there is none, or it is the addend's."""
+        addends, none = both(holds(sig != 0), holds(max_exp == exp)), both(*(holds(one == 0) for one in exps))
+        return either(addends, none, self.blocks.within(max_exp))
+
+    def _addend_alone(self, max_exp: Any, exps: list[Any], exp: Any, sig: Any) -> Term:
+        """That below all products max_exp is the addend's, and there is no other term."""
+        alone = both(*(holds(one == 0) for one in exps), either(holds(sig == 0), holds(max_exp == exp)))
+        return either(holds(max_exp >= self.n.product_least), alone)
+
+    @cached_property
+    def _least_alone(self) -> int:
+        """What an addend other than zero leaves at least in the window where it is alone below all products."""
+        circuit, least = self.parts.align, 1 << self.n.fraction_bits
+        _, exp, sig = self._addend_fields(circuit.inputs, "i")
+        max_exp = self._max_exp(circuit.inputs, "i__max_exp")
+        known = (*self._addend_known(circuit.inputs), holds(max_exp == exp), exactly(max_exp, *self.n.max_exp))
+        below = both(holds(sig != 0), holds(max_exp < self.n.product_least))
+        claim = implies(below, holds(abs(aligned(circuit.outputs, "o", self.n.lanes)) >= least))
+        is_alone = self._addend_alone in self._facts_of_maximum and self._zeros_vanish
+        return least if is_alone and ask(claim, known).word == "proved" else 0
+
+    def _of_some_term(self, max_exp: Any) -> Term:
+        most = self._partial_exps[1]
+        return exactly(max_exp, min(self._least_addend, self.n.product_least), max(most, self.n.product_most))
+
+    @cached_property
+    def _nothing_is_nothing(self) -> bool:
+        """Whether a total is zero where max_exp is that of no term: then all are zero, and zeros leave nothing."""
+        return self._nothing_lower in self._facts_of_maximum and self._zeros_vanish
 
     def _without_addend(self, circuit: Circuit) -> Circuit:
         """A part that takes terms, with an addend of zero."""
@@ -292,7 +362,13 @@ class Relations(AlignedClaims):
             exactly(max_exp, *self._beside_products),
             holds(abs(total) <= self._total_bound(max_exp.between(*self._beside_products))),
         )
-        return both(known, either(beside, exactly(total, -self._addend_bound, self._addend_bound)))
+        found = [known, either(beside, exactly(total, -self._addend_bound, self._addend_bound))]
+        if self._nothing_is_nothing:
+            found.append(either(self._of_some_term(max_exp), holds(total == 0)))
+        # All other terms are zero, and a sum of zeros and one term is that term.
+        above = holds(max_exp >= self.n.product_least)
+        found.append(either(above, holds(total == 0), holds(abs(total) >= self._least_alone)))
+        return both(*found)
 
     def _before_round_of_infinity(self) -> Term:
         """Where no factor is infinite the addend alone can be, of one sign; and where it is, so is the total."""
@@ -315,7 +391,7 @@ def aligned(ports: Mapping[str, Term], prefix: str, lane: int) -> Any:
     return Integer.signed(ones) + Integer.unsigned(carry)
 
 
-def _number(term: Term) -> int:
+def number(term: Term) -> int:
     """What a term is that depends on nothing."""
     found = constant("number", width(term))
     return (ask(negated(same(found, term)), show=(found,)).model or {})["number"]

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from hwsim.formats import FloatFormat
 from hwsim.prove.btor import Circuit, read_btor
-from hwsim.prove.circuits import connected
+from hwsim.prove.circuits import connected, fixed
 from hwsim.prove.logic import (
     Decided,
     Kind,
@@ -32,6 +32,7 @@ from hwsim.qualify.leaks import Leaks
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.netlist import BTOR, SELECT, Netlist, written
 from hwsim.qualify.relations import ADDER_PARTS, PARTS, Relation
+from hwsim.qualify.unsaid import nan_handed_on
 from hwsim.rtl.numbers import as_float
 from hwsim.spec import Unit
 
@@ -98,8 +99,13 @@ class MutatedSteps:
         """What holds before each part."""
         found = self._relations.of()
         if self.unit.promotion is not None:
-            found |= AdderRelations(self.unit, self.unit.promotion, (), self.adder).of()
+            found |= self._adder_relations.of()
         return found
+
+    @cached_property
+    def _adder_relations(self) -> AdderRelations:
+        assert self.unit.promotion is not None
+        return AdderRelations(self.unit, self.unit.promotion, (), self.adder)
 
     def part(self, name: str, mutant: Mutant | None = None) -> Circuit:
         """Some steps as one circuit."""
@@ -132,22 +138,48 @@ class MutatedSteps:
         # An infinity that is not said to be one is one all the same, where the numbers are those of an infinity.
         silent = name == "products" and self._relations.infinity is not None
         if flags:
-            found = ask(_same_flags(flags, silent), (relation.always,), seconds, show)
+            right = _same_flags(flags, silent)
+            if name == "products" and self._nan_handed_on is not None:
+                right = either(right, self._unsaid(self._nan_handed_on, plain, pairs, flags))
+            found = ask(right, (relation.always,), seconds, show)
             if found.word != "proved":
                 return found
-        if name == "products":
-            numbers = self._relations.same_numbers(pairs)
-        else:
-            numbers = both(*(same(*pair) for port, pair in pairs.items() if "special" not in port))
-        if name == "maximum":
-            raised = self._relations.same_maximum(changed.outputs, plain.outputs)
-            others = [same(*pair) for port, pair in pairs.items() if "special" not in port and "max_exp" not in port]
-            numbers = either(numbers, self._relations.nothing_to_add(changed.outputs), both(raised, *others))
+        numbers = self._same_numbers(name, pairs, changed)
         if silent:
             said = both(*(same(*pair) for pair in flags), negated(both(*(negated(is_one(one)) for one, _ in flags))))
             numbers = either(numbers, said)
         known = (relation.always, relation.plain, *(negated(is_one(one)) for one, _ in flags[: 1 if silent else None]))
         return ask(numbers, known, seconds, show)
+
+    @cached_property
+    def _nan_handed_on(self) -> Term | None:
+        return nan_handed_on(self._relations)
+
+    @staticmethod
+    def _unsaid(
+        nan: Term, plain: Circuit, pairs: Mapping[str, tuple[Term, Term]], flags: Sequence[tuple[Term, Term]]
+    ) -> Term:
+        """That a partial sum is that NaN, nothing else is special, and nothing is said of it, nor changed else."""
+        carried = plain.inputs["i__carried__code"]
+        others = fixed(plain, {"i__carried__code": value(0, width(carried))}).outputs
+        none = [negated(is_one(others[f"o__special__{flag}"])) for flag in SPECIAL]
+        none += [negated(is_one(changed)) for _, changed in flags]
+        return both(same(carried, nan), *none, *(same(*pair) for port, pair in pairs.items() if "special" not in port))
+
+    def _same_numbers(self, part: str, pairs: Mapping[str, tuple[Term, Term]], changed: Circuit) -> Term:
+        """That what a part makes of numbers is the same, as far as what follows can tell. pairs: of its outputs."""
+        if part == "products":
+            return self._relations.same_numbers(pairs)
+        numbers = {port: same(*pair) for port, pair in pairs.items() if "special" not in port}
+        if part == "promote.decode":
+            return either(both(*numbers.values()), self._adder_relations.zero_below(pairs))
+        if part == "maximum":
+            plain = {port: term for port, (term, _) in pairs.items()}
+            raised = self._relations.same_maximum(changed.outputs, plain)
+            others = [term for port, term in numbers.items() if "max_exp" not in port]
+            nothing = self._relations.nothing_to_add(changed.outputs)
+            return either(both(*numbers.values()), nothing, both(raised, *others))
+        return both(*numbers.values())
 
     def equal_whole(self, mutant: Mutant, seconds: float) -> Decided:
         """Whether all steps of a mutant's circuit, one after another, give the code that they gave.

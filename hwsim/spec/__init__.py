@@ -1,8 +1,19 @@
 """Unit specifications: what a unit returns (`Unit`) and how hardware builds it (`Pipeline`)."""
 
-from hwsim.spec.catalog import UnitLike, as_yaml, families, load_unit, matching, presets
+from hwsim.spec.catalog import (
+    SpecifiedLike,
+    UnitLike,
+    as_yaml,
+    families,
+    load_specified,
+    load_unit,
+    matching,
+    modal_presets,
+    presets,
+)
 from hwsim.spec.implementation import Pipeline, pipeline, steps
 from hwsim.spec.keys import Lost, Rounding
+from hwsim.spec.modes import ModalUnit, Mode, Specified, modes_of
 from hwsim.spec.sums import (
     AlignedSum,
     EvenOddSum,
@@ -16,7 +27,7 @@ from hwsim.spec.sums import (
     Sum,
     WindowSum,
 )
-from hwsim.spec.support import NotImplementedYet, Support, described, implemented, ordered_scales, wide_codes
+from hwsim.spec.support import NotImplementedYet, Support, described, implemented, of_modes, wide_codes
 from hwsim.spec.unit import Unit
 
 __all__ = [
@@ -26,6 +37,8 @@ __all__ = [
     "LateAdd",
     "LateInWindow",
     "Lost",
+    "ModalUnit",
+    "Mode",
     "NotImplementedYet",
     "PairwiseSum",
     "Pipeline",
@@ -33,6 +46,8 @@ __all__ = [
     "RoundedSum",
     "Rounding",
     "SequentialSum",
+    "Specified",
+    "SpecifiedLike",
     "Sum",
     "Support",
     "Unit",
@@ -42,9 +57,12 @@ __all__ = [
     "described",
     "families",
     "implemented",
+    "load_specified",
     "load_unit",
     "matching",
-    "ordered_scales",
+    "modal_presets",
+    "modes_of",
+    "of_modes",
     "pipeline",
     "presets",
     "steps",

@@ -18,17 +18,27 @@ from hwsim.formats.catalog import looks_like_path, nearest
 from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import Document, Location, SpecError, read
 from hwsim.spec.fields import checked
+from hwsim.spec.modes import ANY, ModalUnit, Specified
 from hwsim.spec.unit import Unit
 
 PRESETS = Path(__file__).with_name("units")
 
 # What names a unit, for `load_unit`.
 UnitLike: TypeAlias = Unit | str | Path | Mapping[str, Any]
+# What names a unit of one mode or of several, for `load_specified`.
+SpecifiedLike: TypeAlias = Specified | str | Path | Mapping[str, Any]
+YAML = (".yaml", ".yml")
+MOST_NAMES = 8  # of modes that an error lists
 
 
 def presets() -> list[str]:
-    """The names of the units that ship with hwsim."""
+    """The names of the units of one mode that ship with hwsim."""
     return list(_shipped())
+
+
+def modal_presets() -> list[str]:
+    """The names of the units of several modes that ship with hwsim."""
+    return list(_modal())
 
 
 def matching(pattern: str) -> list[str]:
@@ -36,9 +46,10 @@ def matching(pattern: str) -> list[str]:
 
     Raises SpecError where there is none.
     """
-    found = [name for name in presets() if fnmatchcase(name, pattern)]
+    every = [*presets(), *modal_presets()]
+    found = sorted(name for name in every if fnmatchcase(name, pattern))
     if not found:
-        raise SpecError(f"no unit's name matches {pattern!r}: `hwsim units` lists all {len(presets())}")
+        raise SpecError(f"no unit's name matches {pattern!r}: `hwsim units` lists all {len(every)}")
     return found
 
 
@@ -55,15 +66,26 @@ def families() -> list[tuple[str, str, list[str]]]:
             rows.append((each["unit"], each["summary"], sorted(keys["unit"] for keys in units)))
         else:
             rows += [(keys["unit"], keys["summary"], [keys["unit"]]) for keys in units]
+    rows += [(name, keys["summary"], [name]) for name, keys in _modal().items()]
     return sorted(rows)
 
 
 @cache
-def _families() -> list[dict[str, Any]]:
-    """What the files hold: the families of one architecture, or of one arithmetic, a YAML document each."""
+def _documents() -> list[dict[str, Any]]:
+    """What the files hold, a YAML document each: families of one architecture or arithmetic, and units of modes."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     paths = PRESETS.glob("*.yaml")
-    return [family for path in paths for family in yaml.load_all(path.read_text("utf-8"), Loader=loader)]
+    return [document for path in paths for document in yaml.load_all(path.read_text("utf-8"), Loader=loader)]
+
+
+def _families() -> list[dict[str, Any]]:
+    return [document for document in _documents() if "modes" not in document]
+
+
+@cache
+def _modal() -> dict[str, dict[str, Any]]:
+    """The keys of every preset of several modes, by name."""
+    return dict(sorted((keys["unit"], keys) for keys in _documents() if "modes" in keys))
 
 
 @cache
@@ -108,21 +130,46 @@ def load_unit(name: UnitLike) -> Unit:
     """The unit of a name, in a YAML file, or of keys as a file has them.
 
     name: a name that `hwsim units` lists, a path to a YAML file (`hwsim docs units`), a mapping of keys, or a unit. A
-    file may name formats of its own by paths that start where the file is.
-    Raises SpecError (a ValueError) for an unknown name, naming the nearest, and for keys that break a rule, naming
-    file, line, key, rule and value; TypeError for what is none of the four.
+    file may name formats of its own by paths that start where the file is. `NAME:MODE` and `PATH:MODE` are one mode of
+    a unit of several (`hwsim docs modes`).
+    Raises SpecError (a ValueError) for an unknown name, naming the nearest, for keys that break a rule, naming
+    file, line, key, rule and value, and for a unit of several modes; TypeError for what is none of the four.
     """
-    if isinstance(name, Unit):
+    unit = load_specified(name)
+    if isinstance(unit, ModalUnit):
+        first, count = next(iter(unit.modes)), len(unit.modes)
+        listed = f"`hwsim units {unit.name}` lists its {count} modes"
+        known = f"its modes: {', '.join(unit.modes)}" if count <= MOST_NAMES else listed
+        named = name if isinstance(name, (str, Path)) else unit.name
+        raise SpecError(f"unit {unit.name} has modes, and one is wanted here, as {named}:{first}; {known}")
+    return unit
+
+
+def load_specified(name: SpecifiedLike) -> Specified:
+    """The unit of a name, of one mode or of several; as `load_unit`, which takes those of one mode."""
+    if isinstance(name, Unit | ModalUnit):
         return name
     if isinstance(name, Mapping):
-        return checked(Unit, copy.deepcopy(dict(name)))
+        data = copy.deepcopy(dict(name))
+        return checked(ModalUnit, data) if "modes" in data else checked(Unit, data)
     if not isinstance(name, (str, Path)):
         raise InputTypeError(f"unit must be a unit's name, a path, keys or a unit, not {type(name).__name__}")
+    whole, _, mode = str(name).rpartition(":")
+    if whole in _modal() or whole in _shipped() or whole.endswith(YAML):
+        return _one_mode(load_specified(whole), mode)
     if isinstance(name, Path) or looks_like_path(name):
         return _from(Path(name))
+    if name in _modal():
+        return _modal_preset(name)
     if name not in _shipped():
-        raise SpecError(nearest("unit", name, presets()))
+        raise SpecError(nearest("unit", name, [*presets(), *modal_presets()]))
     return _preset(name)
+
+
+def _one_mode(unit: Specified, mode: str) -> Unit:
+    if isinstance(unit, Unit):
+        raise SpecError(f"unit {unit.name} has no modes, and so no mode {mode!r}")
+    return unit.mode(mode)
 
 
 @cache
@@ -130,9 +177,20 @@ def _preset(name: str) -> Unit:
     return Unit.model_validate(_shipped()[name])
 
 
-def _from(path: Path) -> Unit:
+@cache
+def _modal_preset(name: str) -> ModalUnit:
+    return ModalUnit.model_validate(_modal()[name])
+
+
+def _from(path: Path) -> Specified:
     document = read(path)
-    return written_out(document.data, document)
+    if "modes" not in document.data:
+        return written_out(document.data, document)
+    _resolve_paths(document.data, document.path.parent)
+    try:
+        return ModalUnit.model_validate(document.data)
+    except ValidationError as error:
+        raise explain_invalid(error, document) from None
 
 
 def written_out(data: dict[str, Any], document: Document, prefix: Location = ()) -> Unit:
@@ -144,21 +202,29 @@ def written_out(data: dict[str, Any], document: Document, prefix: Location = ())
         raise explain_invalid(error, document, prefix) from None
 
 
+FORMATS = {"a", "b", "addend", "format", "convert"}
+
+
 def _resolve_paths(data: dict[str, Any], folder: Path) -> None:
     """Make the paths of format files relative to the file that names them."""
+
+    def found(value: Any) -> Any:
+        return str(folder / value) if isinstance(value, str) and looks_like_path(value) else value
 
     def walk(mapping: dict[str, Any]) -> None:
         for key, value in mapping.items():
             if isinstance(value, dict):
                 walk(value)
-            elif isinstance(value, str) and key in {"a", "b", "addend", "format", "convert"} and looks_like_path(value):
-                mapping[key] = str(folder / value)
+            elif isinstance(value, list) and key == ANY:
+                mapping[key] = list(map(found, value))
+            elif key in FORMATS:
+                mapping[key] = found(value)
 
     walk(data)
 
 
-def as_yaml(unit: Unit) -> str:
-    """A unit as a YAML file that `load_unit` reads back."""
+def as_yaml(unit: Specified) -> str:
+    """A unit as a YAML file that `load_specified` reads back."""
     data = _say_none(unit.model_dump(mode="json", exclude_unset=True))
     return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
 

@@ -16,9 +16,10 @@ from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import Document, Location, SpecError
 from hwsim.spec.keys import SpecPart
 from hwsim.spec.method_change import change_method
-from hwsim.spec.parts import Scale, UnitKeys
+from hwsim.spec.parts import Scale, SharedKeys, UnitKeys
 
 AnyUnit = TypeVar("AnyUnit", bound=UnitKeys)
+AnyKeys = TypeVar("AnyKeys", bound=SharedKeys)
 
 Keys = tuple[str, ...]
 
@@ -60,7 +61,7 @@ def vary(unit: AnyUnit, changes: Mapping[str, Any]) -> AnyUnit:
     return checked(type(unit), data)
 
 
-def checked(kind: type[AnyUnit], data: dict[str, Any]) -> AnyUnit:
+def checked(kind: type[AnyKeys], data: dict[str, Any]) -> AnyKeys:
     """A unit of keys that no file holds. Raises SpecError, naming key, rule and value."""
     try:
         return kind.model_validate(data)

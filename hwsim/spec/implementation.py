@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hwsim.errors import InputError
 from hwsim.formats import FixedFormat
+from hwsim.spec.modes import Specified
 from hwsim.spec.sums import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, PairwiseSum, SequentialSum
-from hwsim.spec.unit import Unit
 
 
 def _levels(name: str, count: int) -> list[str]:
@@ -20,7 +20,7 @@ def _levels(name: str, count: int) -> list[str]:
     return [*(f"{name}.{level}" for level in range(1, depth)), name]
 
 
-def additions(unit: Unit) -> int:
+def additions(unit: Specified) -> int:
     """The number of rounded additions on the longest way from a product to a group's result; 0 for other methods."""
     lanes = unit.instruction.lanes
     match unit.sum:
@@ -34,7 +34,7 @@ def additions(unit: Unit) -> int:
             assert_never(unit.sum)
 
 
-def one_plain_window(unit: Unit) -> bool:
+def one_plain_window(unit: Specified) -> bool:
     """Whether all terms of a group, c among them, are products and an addend in one window where zeros do not count."""
     rule = unit.sum
     if not isinstance(rule, AlignedSum) or isinstance(unit.late, LateInWindow):
@@ -42,12 +42,12 @@ def one_plain_window(unit: Unit) -> bool:
     return rule.subgroup is None and rule.zero_terms == "skip" and rule.zero == "positive"
 
 
-def terms(unit: Unit) -> int:
+def terms(unit: Specified) -> int:
     """The number of terms in a fused sum: a term for each lane, and the addend."""
     return unit.instruction.lanes + 1
 
 
-def steps(unit: Unit) -> tuple[str, ...]:
+def steps(unit: Specified) -> tuple[str, ...]:
     """The places where a register can cut a unit's datapath, in order.
 
     `maximum.1` and `sum.1` are inside the trees that find the maximum and the sum; `add.0.align` to `add.0` are the
@@ -58,31 +58,44 @@ def steps(unit: Unit) -> tuple[str, ...]:
     return (*_arithmetic(unit), *added)
 
 
-ADDITION = "align", "sum", "magnitude", "normalize"
+# Inside a rounded addition: behind the distance of its numbers, in the middle of a shift, and in that of an adder.
+ADDITION = "distance", "align.1", "align", "sum.1", "sum", "magnitude", "normalize.1", "normalize"
+NORMALIZE = "normalize.1", "normalize"
 
 
-def _arithmetic(unit: Unit) -> list[str]:
+def _window_terms(unit: Specified) -> int:
+    """The most terms of one of a unit's windows, its addend among them."""
+    lanes = unit.instruction.lanes
+    if isinstance(unit.sum, EvenOddSum):
+        return -(-lanes // 2)
+    return (lanes if unit.subgroup is None else lanes // unit.subgroup.lanes) + 1
+
+
+def _arithmetic(unit: Specified) -> list[str]:
     """The steps of a group's sum."""
     if levels := additions(unit):
         steps = [f"add.{level}{step}" for level in range(levels) for step in (*(f".{each}" for each in ADDITION), "")]
         return ["decode", "multiply", *steps, "round"]
     if isinstance(unit.sum, ExactSum):
-        rounds = [] if isinstance(unit.result.format, FixedFormat) else ["magnitude", "normalize"]
-        return ["decode", "multiply", "align", "sum", *rounds, "round"]
+        rounds = [] if isinstance(unit.result.format, FixedFormat) else ["magnitude", *NORMALIZE]
+        return ["decode", "multiply", "align", *_levels("sum", unit.instruction.lanes), *rounds, "round"]
     if not one_plain_window(unit):
         combine = ["combine"] if isinstance(unit.sum, EvenOddSum) else []
         late = ["late"] if isinstance(unit.late, LateInWindow) else []
-        window = ["decode", "multiply", "maximum", "align", "sum"]
-        return [*window, *combine, *late, "magnitude", "normalize", "round"]
+        maxima, sums = (_levels(name, _window_terms(unit)) for name in ("maximum", "sum"))
+        window = ["decode", "multiply", *maxima, "distance", "align.1", "align", *sums]
+        return [*window, *combine, *late, "magnitude", *NORMALIZE, "round"]
     return [
         "decode",
         "multiply",
         *_levels("maximum", terms(unit)),
+        "distance.0",
         "distance",
         "align",
+        *(["sum.0"] if unit.instruction.lanes > 1 else []),
         *_levels("sum", terms(unit)),
         "magnitude",
-        "normalize",
+        *NORMALIZE,
         "round",
     ]
 
@@ -95,12 +108,15 @@ class Pipeline(BaseModel):
 
     cuts: the steps (`steps(unit)`) after which there is a register; the last step always has one.
     contexts: sums that can be open at once. As many contexts as cuts keep the unit busy in every cycle.
+    register_ready: whether `i.ready` is a register: a buffer for one beat at the input, so that no path leads from
+    `o.ready`, or from what is offered, to it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     cuts: tuple[str, ...]
     contexts: int = Field(ge=1, le=MAX_CONTEXTS)
+    register_ready: bool = False
 
     @property
     def latency(self) -> int:
@@ -122,16 +138,19 @@ class Pipeline(BaseModel):
 DEFAULT_CUTS = ("multiply", "align", "sum")
 
 
-def _default_cuts(unit: Unit) -> tuple[str, ...]:
+def _default_cuts(unit: Specified) -> tuple[str, ...]:
     """Where registers are unless others are asked for; the last step's, and a promotion's, apart."""
     levels = additions(unit)
     return ("multiply", *(f"add.{level}.sum" for level in range(levels))) if levels else DEFAULT_CUTS
 
 
-def pipeline(unit: Unit, cuts: tuple[str, ...] | None = None, contexts: int | None = None) -> Pipeline:
+def pipeline(
+    unit: Specified, cuts: tuple[str, ...] | None = None, contexts: int | None = None, *, register_ready: bool = False
+) -> Pipeline:
     """A pipeline for a unit; without `cuts` it has four register stages, or five with promotion.
 
     cuts: in any order; the last step is added. contexts: as many as there are cuts, unless given.
+    register_ready: with a buffer for one beat at the input, which makes `i.ready` a register.
     Raises ValueError for a cut that the unit does not have, and for a number of contexts out of range.
     """
     every = steps(unit)
@@ -143,4 +162,5 @@ def pipeline(unit: Unit, cuts: tuple[str, ...] | None = None, contexts: int | No
     if contexts is not None and not 1 <= contexts <= MAX_CONTEXTS:
         raise InputError(f"contexts must be 1 to {MAX_CONTEXTS}, not {contexts}")
     ordered = tuple(step for step in every if step in chosen)
-    return Pipeline(cuts=ordered, contexts=min(len(ordered), MAX_CONTEXTS) if contexts is None else contexts)
+    sums = min(len(ordered), MAX_CONTEXTS) if contexts is None else contexts
+    return Pipeline(cuts=ordered, contexts=sums, register_ready=register_ready)

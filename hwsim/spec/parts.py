@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import gcd
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError
@@ -29,13 +31,18 @@ from hwsim.spec.keys import (
 from hwsim.spec.sums import AlignedSum, Late, LateAdd, RoundedSum, SubgroupRule, Sum
 
 
-class Operands(SpecPart):
-    """Formats of the factors and of the addend."""
+class Factors(SpecPart):
+    """Formats of the factors."""
 
     a: FactorFormat
     """The format of the factors a."""
     b: FactorFormat
     """The format of the factors b."""
+
+
+class OperandRules(SpecPart):
+    """The format of the addend, and what becomes of operands before they are multiplied."""
+
     addend: Annotated[AddendFormat | None, NoneWord] = None
     """The format of c."""
     convert: ConvertedFormat | None = None
@@ -44,6 +51,10 @@ class Operands(SpecPart):
     """Whether factors that are subnormal in the format that is multiplied count as zero."""
     zeros: ZeroSigns = "signed"
     """Whether factors and addends that are zero, or count as zero, keep their signs, or are +0."""
+
+
+class Operands(OperandRules, Factors):
+    """Formats of the factors and of the addend."""
 
     def factor(self, side: Literal["a", "b"]) -> Number:
         """The format of one factor."""
@@ -124,6 +135,23 @@ class Instruction(SpecPart):
         return tuple(index for index in range(first, first + self.k) if (index - first) % self.order.modulo in listed)
 
 
+@lru_cache(maxsize=256)
+def _alike(instruction: Instruction, block: int) -> int:
+    """The largest divisor of the lanes so that so many neighbouring ones are in one block of K, in every group."""
+    lanes = instruction.lanes
+    if instruction.order == "sequential":
+        return min(lanes, block)
+    # Where blocks span instructions, they end at every multiple of this, in one instruction or another.
+    ends = gcd(instruction.k, block)
+    every = [[index // ends for index in instruction.indices(group)] for group in range(instruction.groups)]
+    return next(
+        length
+        for length in range(lanes, 0, -1)
+        if lanes % length == 0
+        and all(blocks[at] == blocks[at - at % length] for blocks in every for at in range(lanes))
+    )
+
+
 class ResultRule(SpecPart):
     """The format that a group's sum is rounded to, once, and the rules of that rounding.
 
@@ -157,8 +185,8 @@ class Promotion(SpecPart):
     """How the register's sum is rounded."""
 
 
-class UnitKeys(SpecPart):
-    """The keys of a specification, and properties that follow from them. `Unit` checks the rules between keys."""
+class SharedKeys(SpecPart):
+    """The keys that every specification has, be it of one mode or of several, and properties that follow from them."""
 
     unit: Annotated[str, Values("letters, digits, `_`, `.`, `-`")] = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     """The unit's name."""
@@ -168,7 +196,7 @@ class UnitKeys(SpecPart):
     """Why to believe it: outputs compared with hardware's; a publication; a vendor's document; own choice."""
     source: Annotated[tuple[str, ...], Values("a list of texts")] = ()
     """Where that is."""
-    operands: Operands
+    operands: OperandRules
     scale: Annotated[Scale | None, NoneWord] = None
     instruction: Instruction
     sum: SerializeAsAny[Sum]
@@ -187,6 +215,16 @@ class UnitKeys(SpecPart):
         if self.promotion is not None:
             return self.promotion.format
         return self.late.format if isinstance(self.late, LateAdd) else self.result.format
+
+    def lanes_of_scale(self, side: Literal["a", "b"]) -> int:
+        """The number of neighbouring lanes of which a beat carries one scale of a factor.
+
+        As many as share a scale in every group: where products come in an order of their own, perhaps a lane each.
+        Raises ValueError for a unit without scales.
+        """
+        if self.scale is None:
+            raise InputError(f"{self.unit} has no scales")
+        return _alike(self.instruction, self.scale.length(side))
 
     @property
     def subgroup(self) -> SubgroupRule | None:
@@ -220,3 +258,9 @@ class UnitKeys(SpecPart):
         if self.promotion is not None:
             return self.promotion_beats
         return self.instruction.groups if self.instruction.start == "zero" else None
+
+
+class UnitKeys(SharedKeys):
+    """The keys of a unit. `Unit` checks the rules between keys."""
+
+    operands: Operands

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from hwsim.errors import InputError
 from hwsim.formats import ExponentFormat, FloatFormat
 from hwsim.formats.kind import Kind
+from hwsim.spec.modes import Specified, modes_of
 from hwsim.spec.sums import LateAdd, ReadAlignedSum, RoundedSum
 from hwsim.spec.unit import Unit
 
@@ -46,18 +47,18 @@ class Support:
             raise NotImplementedYet(self.reason)
 
 
+def of_modes(unit: Specified, supports: Callable[[Unit], Support]) -> Support:
+    """What an implementation lacks of the first mode that it does not have. supports: what it lacks of a unit."""
+    answers = [supports(mode) for mode in modes_of(unit)]
+    return next((answer for answer in answers if not answer), replace(answers[0], unit=unit.name))
+
+
 def implemented(unit: Unit) -> Support:
     """What an implementation without readings lacks of a unit, whichever implementation it is."""
     general = described(unit)
     if general and isinstance(unit.sum, ReadAlignedSum):
         return Support(unit.name, "is in the model and in compiled code alone", ("a reading of sum.method: aligned",))
     return general
-
-
-def ordered_scales(unit: Unit) -> Iterator[str]:
-    """What of a unit has beats whose lanes are of several blocks: which scales a beat should carry is not settled."""
-    if unit.scale is not None and unit.instruction.order != "sequential":
-        yield "instruction.order other than sequential with scale"
 
 
 def wide_codes(unit: Unit) -> Iterator[str]:

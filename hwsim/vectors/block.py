@@ -73,8 +73,8 @@ def computed(unit: Unit, batch: Batch, kernel: AnyKernel | None) -> Codes:
     """The results' codes."""
     if kernel is None or batch.a.shape[1] > kernel.longest:
         return expected(unit, batch)
-    out = np.empty(len(batch), np.uint32)
-    kernel.pairs((batch.a, batch.scale_a), (batch.b, batch.scale_b), batch.c.astype(np.uint32), out)
+    out = np.empty(len(batch), kernel.word)
+    kernel.pairs((batch.a, batch.scale_a), (batch.b, batch.scale_b), batch.c.astype(kernel.word), out)
     return out.astype(container_dtype(unit.output))
 
 

@@ -131,7 +131,7 @@ def partial_fields(unit: Unit, definition: Definition, cs: Sequence[int], explai
     """The partial results of some cases, (lines, count) each. cs: the cases' addends."""
     per_line = line_groups(unit)
     codes = [group.code for one in explained for group in one.groups]
-    found: Fields = {"partial": np.array(codes, np.int64).reshape(-1, per_line)}
+    found: Fields = {"partial": np.array(codes, np.uint64).reshape(-1, per_line)}
     if unit.promotion is not None or unit.late is not None:
         registers = []
         for c, one in zip(cs, explained, strict=True):
@@ -142,7 +142,7 @@ def partial_fields(unit: Unit, definition: Definition, cs: Sequence[int], explai
                 held = added.get(group, held)
                 if group % per_line == per_line - 1:
                     registers.append(held)
-        found["register"] = np.array(registers, np.int64)[:, None]
+        found["register"] = np.array(registers, np.uint64)[:, None]
     return found
 
 
@@ -190,7 +190,9 @@ def stage_fields(unit: Unit, explained: Sequence[Explanation]) -> Fields:
     per_line, terms = line_groups(unit), unit.instruction.lanes + (unit.sum.addend == "aligned")
     rows = [_stages(group, terms) for one in explained for group in one.groups]
     return {
-        _stage(unit, name, place): np.array([row[name] for row in rows[place::per_line]], np.int64)
+        _stage(unit, name, place): np.array(
+            [[value % (1 << 64) for value in row[name]] for row in rows[place::per_line]], np.uint64
+        )
         for place in range(per_line)
         for name in rows[0]
     }

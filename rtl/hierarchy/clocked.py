@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from .expressions import Expressions
 from .loops import pieces, unmarked
-from .netlist import Assignment, Bits, Choice, RtlModule, Statement, WireBit
+from .netlist import Assignment, Bits, Choice, RtlModule, Statement
+from .style import CLOCK_ENABLE, Style
 
-RESET: Bits = (WireBit("rst", 0),)
 
-
-def stages(module: RtlModule) -> list[list[str]]:
+def stages(module: RtlModule, reset: Bits) -> list[list[str]]:
     """Registers that stand in a block: those of a stage, or with the same enable."""
     found: dict[object, list[str]] = defaultdict(list)
     for wire, register in sorted(module.registers.items(), key=lambda item: _number(item[0])):
         first, *rest = [token for token in re.split("__", re.sub("^[io]__", "", wire)) if token]
         stage = first if rest and not first[-1].isdigit() else ""
         selectors = tuple(
-            each.selector for each in register.next if isinstance(each, Choice) and each.selector != RESET
+            each.selector for each in register.next if isinstance(each, Choice) and each.selector != reset
         )
         base = re.sub(r"\d+$", "", first)
         found[stage or ("", selectors if selectors[:1] and len(selectors) == 1 else base)].append(wire)
@@ -43,26 +42,48 @@ def _merged(module: RtlModule, blocks: list[list[str]]) -> list[list[str]]:
     return list(made.values())
 
 
-def block(module: RtlModule, names: Sequence[str], expressions: Expressions) -> Iterator[str]:
+def blocks(module: RtlModule, names: Sequence[str], expressions: Expressions, style: Style) -> Iterator[list[str]]:
+    """The always_ff blocks of some registers, as lines: one; or two, where a reset at once is not that of all."""
+    reset: list[str] = []
+    other: list[str] = []
+    for wire in names:
+        is_reset = any(isinstance(each, Choice) and each.selector == style.reset_bits
+                       for each in module.registers[wire].next)  # fmt: skip
+        (reset if is_reset else other).append(wire)
+    for some in [other, reset] if style.reset == "async" else [list(names)]:
+        if some:
+            yield list(_block(module, some, expressions, style))
+
+
+def _block(module: RtlModule, names: Sequence[str], expressions: Expressions, style: Style) -> Iterator[str]:
     """The lines of an always_ff block."""
     plain: list[tuple[str, Sequence[Statement]]] = []
     resets: list[tuple[str, Sequence[Statement]]] = []
     for wire in names:
         statements = module.registers[wire].next
-        reset = [each for each in statements if isinstance(each, Choice) and each.selector == RESET]
+        reset = [each for each in statements if isinstance(each, Choice) and each.selector == style.reset_bits]
         plain.append((wire, [each for each in statements if each not in reset]))
         resets += [(wire, inside) for each in reset for _, inside in each.cases]
     clock = expressions.value((module.registers[names[0]].clock,)).words
-    yield f"always_ff @(posedge {clock}) begin"
-    yield from _indented(_statements(plain, expressions))
-    if resets:
-        yield "  if (rst) begin"
-        yield from _indented(_indented(_statements(resets, expressions)))
-        yield "  end"
+    usual, at_reset = list(_statements(plain, expressions)), list(_statements(resets, expressions))
+    yield f"always_ff @({style.events(clock, bool(resets))}) begin"
+    if resets and style.reset == "async":
+        yield from _indented(_under(style.reset_condition, at_reset, ends=False))
+        enabled = f"end else if ({CLOCK_ENABLE}) begin" if style.clock_enable else "end else begin"
+        yield from _indented([enabled, *_indented(usual), "end"])
+    else:
+        yield from _indented(_under(CLOCK_ENABLE, usual) if style.clock_enable else usual)
+        if resets:
+            yield from _indented(_under(style.reset_condition, at_reset))
     yield "end"
 
 
-def _indented(lines: Iterator[str]) -> Iterator[str]:
+def _under(condition: str, lines: Sequence[str], *, ends: bool = True) -> list[str]:
+    """Lines that count where a condition holds."""
+    return [f"if ({condition}) begin", *_indented(lines), *["end"] * ends]
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
     return (f"  {line}" for line in lines)
 
 
@@ -82,6 +103,10 @@ def _statements(about: Sequence[tuple[str, Sequence[Statement]]], expressions: E
 
 
 def _chosen(selector: Bits, chosen: Sequence[tuple[str, Choice]], expressions: Expressions) -> Iterator[str]:
+    indexed, chosen = _indexed(selector, chosen, expressions)
+    yield from indexed
+    if not chosen:
+        return
     patterns = list(dict.fromkeys(words for _, each in chosen for words, _ in each.cases))
     inside = {
         words: [(wire, body) for wire, each in chosen for found, body in each.cases if found == words]
@@ -93,7 +118,8 @@ def _chosen(selector: Bits, chosen: Sequence[tuple[str, Choice]], expressions: E
         yield from _indented(_statements(inside["1",], expressions))
         yield "end"
         return
-    yield f"casez ({text})"
+    either = any("-" in word for words in patterns for word in words)
+    yield f"{'casez' if either else 'case'} ({text})"
     for words in patterns:
         label = ", ".join(f"{len(word)}'b{word.replace('-', '?')}" for word in words) or "default"
         yield f"  {label}: begin"
@@ -102,6 +128,43 @@ def _chosen(selector: Bits, chosen: Sequence[tuple[str, Choice]], expressions: E
     if () not in patterns:
         yield "  default: ;"
     yield "endcase"
+
+
+def _indexed(
+    selector: Bits, chosen: Sequence[tuple[str, Choice]], expressions: Expressions
+) -> tuple[list[str], list[tuple[str, Choice]]]:
+    """Assignments to the element that a selector is the number of, and the choices that are something else."""
+    lines: list[str] = []
+    left = list(chosen)
+    places = expressions.naming.places
+    for name in dict.fromkeys(places[wire].name for wire, _ in chosen):
+        own = [item for item in chosen if places[item[0]].name == name]
+        value = _value_of_each(len(selector), own, expressions) if expressions.is_net(selector) else None
+        if value is not None:
+            lines.append(f"{name}[{expressions.value(selector).words}] <= {expressions.value(value).words};")
+            left = [item for item in left if item not in own]
+    return lines, left
+
+
+def _value_of_each(width: int, own: Sequence[tuple[str, Choice]], expressions: Expressions) -> Bits | None:
+    """What every element of an array, or bit of a wire, takes where a selector is its number, or None."""
+    values: dict[int, Bits] = {}
+    whole = 0
+    for wire, choice in own:
+        name, number = expressions.naming.places[wire]
+        most = expressions.module.widths[wire]
+        whole, most = (most, 1) if number is None else (len(expressions.naming.arrays[name]), most)
+        for words, body in choice.cases:
+            if not body:
+                continue
+            if len(body) != 1 or not isinstance(body[0], Assignment):
+                return None
+            at = body[0].low if number is None else number
+            if len(body[0].value) != most or words != (f"{at:0{width}b}",):
+                return None
+            values[at] = body[0].value
+    every = whole > 1 and sorted(values) == list(range(whole)) and len(set(values.values())) == 1
+    return values[0] if every else None
 
 
 def _assigned(assignments: Sequence[tuple[str, Assignment]], expressions: Expressions) -> Iterator[str]:

@@ -1,12 +1,12 @@
 """Operations as expressions of SystemVerilog, each exactly as wide as what it gives.
 
-Operands are as wide as their operation, so that no expression depends on what stands around it. Every index of an
-array stands between MARK and END until statements that differ in it alone have become a loop.
+Operands are as wide as their operation, so that no expression depends on what stands around it. Every index stands
+between MARK and END until statements that differ in indices alone have become a loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -68,11 +68,30 @@ def constant(digits: str) -> str:
     return f"{width}'d{number}" if number < 10 else f"{width}'h{number:x}"
 
 
-class Expressions:
-    """The expressions of a module. inlined: wires that are written where they are read."""
+def is_number(bits: Bits) -> bool:
+    """Whether some bits are a constant."""
+    return all(isinstance(bit, str) and bit in "01" for bit in bits)
 
-    def __init__(self, module: RtlModule, naming: Naming, inlined: Mapping[str, Operation]):
-        self.module, self.naming, self.inlined = module, naming, inlined
+
+def number_bits(number: int, like: Bits) -> Bits:
+    """A number in as many bits as others have."""
+    return tuple("01"[number >> at & 1] for at in range(len(like)))
+
+
+class Expressions:
+    """The expressions of a module.
+
+    inlined: wires that are written where they are read. fields: of ports that are structs, by their low bit and width.
+    """
+
+    def __init__(
+        self,
+        module: RtlModule,
+        naming: Naming,
+        inlined: Mapping[str, Operation],
+        fields: Mapping[str, Mapping[tuple[int, int], str]],
+    ):
+        self.module, self.naming, self.inlined, self.fields = module, naming, inlined, fields
 
     def net(self, wire: str, low: int = 0, width: int | None = None) -> str:
         """A net that is declared, or some of its bits."""
@@ -81,7 +100,14 @@ class Expressions:
         text = place.name if place.number is None else f"{place.name}[{MARK}{place.number}{END}]"
         if width == whole:
             return text
-        return f"{text}[{low}]" if width == 1 else f"{text}[{low + width - 1}:{low}]"
+        if (low, width) in self.fields.get(wire, {}):
+            return f"{text}.{self.fields[wire][low, width]}"
+        return f"{text}[{MARK}{low}{END}]" if width == 1 else f"{text}[{low + width - 1}:{low}]"
+
+    def is_net(self, bits: Bits) -> bool:
+        """Whether some bits are those of a net that is declared."""
+        found = runs(bits)
+        return len(found) == 1 and found[0].wire in self.naming.places
 
     def value(self, bits: Bits) -> Text:
         """Some bits."""
@@ -136,6 +162,10 @@ class Expressions:
             return self._inverted(operands[0])
         if kind in {"$reduce_or", "$reduce_and", "$reduce_xor"}:
             return self._reduction(kind, operands[0])
+        if kind == "$mux" and (element := self._element(operation)) is not None:
+            return element
+        if kind in {"$add", "$sub"} and (less := self._with_constant(operation)) is not None:
+            return less
         texts = [self.value(each) for each in operands]
         if kind == "$neg":
             return Text(f"-{texts[0].closed}", kind)
@@ -149,6 +179,65 @@ class Expressions:
                 return Text(f"$unsigned({left} >>> {right})")
             right = f"$signed({texts[1].words})"
         return Text(f"{left} {BINARY[kind]} {right}", kind)
+
+    def _element(self, operation: Operation) -> Text | None:
+        """The element of an array that a net is the number of, where a choice by every number comes to that."""
+        index: Bits | None = None
+        elements: list[Bits] = []
+        rest: Bits = ()
+        while True:
+            chosen, rest, then = operation.operands
+            equal = self._inlined_operation(chosen)
+            if (
+                equal is None
+                or equal.kind != "$eq"
+                or equal.operands[1] != number_bits(len(elements), equal.operands[0])
+            ):
+                return None
+            if index not in (None, equal.operands[0]) or not self.is_net(equal.operands[0]):
+                return None
+            index = equal.operands[0]
+            elements.append(then)
+            if len(elements) + 1 == 1 << len(index):
+                break
+            following = self._inlined_operation(rest)
+            if following is None or following.kind != "$mux":
+                return None
+            operation = following
+        name = self._whole_array([*elements, rest])
+        return None if name is None else Text(f"{name}[{self.value(index).words}]")
+
+    def _whole_array(self, elements: Sequence[Bits]) -> str | None:
+        """The name of an array that some elements are all of, or of a net that some bits are all of."""
+        found = [runs(each) for each in elements]
+        if any(len(each) != 1 or each[0].wire not in self.naming.places for each in found):
+            return None
+        first = self.naming.places[found[0][0].wire]
+        if first.number is None:
+            bits = tuple(bit for each in elements for bit in each)
+            is_whole = all(len(each) == 1 for each in elements) and bits == self.module.whole(found[0][0].wire)
+            return first.name if is_whole else None
+        wires = [each[0].wire for each in found]
+        is_whole = all(each == [Run(each[0].wire, 0, self.module.widths[each[0].wire])] for each in found)
+        return first.name if is_whole and wires == self.naming.arrays[first.name] else None
+
+    def _inlined_operation(self, bits: Bits) -> Operation | None:
+        """The operation that some bits are all of, where it is written where it is read."""
+        found = runs(bits)
+        wire = found[0].wire
+        whole = len(found) == 1 and found[0].width == self.module.widths.get(wire)
+        return self.inlined.get(wire) if whole else None
+
+    def _with_constant(self, operation: Operation) -> Text | None:
+        """A sum or difference with a constant, which is written in decimals; one that is negative with its sign."""
+        left, right = operation.operands
+        if not is_number(right):
+            return None
+        width, number = len(right), int("".join(map(str, reversed(right))), 2)
+        sign, other = BINARY[operation.kind], {"$add": "-", "$sub": "+"}[operation.kind]
+        if number >> width - 1 and width > 1:
+            sign, number = other, (1 << width) - number
+        return Text(f"{self.value(left).closed} {sign} {width}'d{number}", "$sub" if sign == "-" else "$add")
 
     def _inverted(self, bits: Bits) -> Text:
         found = runs(bits)

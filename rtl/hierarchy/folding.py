@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .netlist import Bit, Bits, Operation, RtlModule, WireBit
+from .netlist import Assignment, Bit, Bits, Operation, RtlModule, Statement, WireBit
 
 ZERO, ONE = {"0"}, {"1"}
 
@@ -28,6 +28,21 @@ def folded(module: RtlModule) -> dict[WireBit, Bit]:
         del module.operations[wire]
         _rename(module, wire, value)
     return found
+
+
+def idle_registers(module: RtlModule) -> dict[WireBit, Bit]:
+    """Take out registers that are always 0, as they begin; their bits, which stand for that."""
+    found = [wire for wire, register in module.registers.items() if all(_is_zero(each) for each in register.next)]
+    for wire in found:
+        del module.registers[wire]
+    return {bit: "0" for wire in found for bit in module.whole(wire) if isinstance(bit, WireBit)}
+
+
+def _is_zero(statement: Statement) -> bool:
+    """Whether a statement assigns nothing but 0."""
+    if isinstance(statement, Assignment):
+        return set(statement.value) <= ZERO
+    return all(_is_zero(each) for _, inside in statement.cases for each in inside)
 
 
 def _rename(module: RtlModule, wire: str, value: Bits) -> None:
@@ -56,7 +71,12 @@ def _value(operation: Operation, width: int) -> Bits | Operation | None:
             if (then, otherwise) == (("1",), ("0",)):
                 return selector
             return then if selector == ("1",) else None
-        case "$shl" | "$shr" | "$sshr":
+        case "$shl" | "$shr" if _constant(operands[1]):
+            places = int("".join(map(str, reversed(operands[1]))) or "0", 2)
+            zeros = ("0",) * min(places, width)
+            moved = (*zeros, *operands[0]) if kind == "$shl" else operands[0][places:]
+            return (*moved, *("0",) * width)[:width]
+        case "$sshr":
             return operands[0][:width] if set(operands[1]) <= ZERO else None
         case "$reduce_or" | "$reduce_and" | "$reduce_xor":
             return _reduction(kind, operands[0], width)

@@ -31,11 +31,13 @@ def rolled(texts: Sequence[str], variable: str = "i") -> str | None:
 
 def _affine(numbers: Sequence[int], variable: str) -> str | None:
     first, step = numbers[0], numbers[1] - numbers[0]
-    if any(number != first + step * at for at, number in enumerate(numbers)) or step < 0:
+    if any(number != first + step * at for at, number in enumerate(numbers)):
         return None
     if not step:
         return str(first)
-    times = variable if step == 1 else f"{step} * {variable}"
+    times = variable if abs(step) == 1 else f"{abs(step)} * {variable}"
+    if step < 0:
+        return f"{first} - {times}"
     return f"{times} + {first}" if first else times
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,45 +11,48 @@ from amaranth.back import rtlil
 from amaranth.hdl import Fragment
 from amaranth.lib.wiring import Component
 
+from ..step import purpose_of
 from .design import Hierarchy
 from .names import settle_nets
 from .netlist import read_netlists
 from .reduced import reduced
+from .style import PLAIN, Style, apply_style
 from .writing import Written, write_module
 
 
 class Modules(NamedTuple):
-    """Modules as text, the top first; how many nets they declare, and how many of those have no name in the source."""
+    """Modules as text, the top first; how many nets they declare, and those that have no name in the source."""
 
     text: str
     names: tuple[str, ...]
     nets: int
-    made_up: int
+    made_up: tuple[str, ...]
 
 
-def modules(component: Component, top: str) -> Modules:
+def modules(component: Component, top: str, style: Style = PLAIN) -> Modules:
     """A component and all that is inside it."""
     fragment = Fragment.get(component, None)
-    words = _words(fragment, "top")
+    components = _components(fragment, "top")
     # Ports are those of the component's signature, which a fragment no longer has.
     design = reduced(read_netlists(rtlil.convert(_Elaborated(component, fragment), name="top", emit_src=False)), "top")
+    apply_style(design, style)
     written: dict[str, Written] = {}
     unique: dict[str, Written] = {}
     taken: set[str] = set()
     for path, module in design.modules.items():
         settle_nets(module)
-        found = write_module(design, module, written)
-        if found.body not in unique:
-            unique[found.body] = found
+        module.order = _port_order(components.get(path))
+        found = write_module(design, module, written, style)
+        comment = _comment(components.get(path))
+        written[path] = unique.setdefault(comment + found.body, found)
+        if not found.name and written[path] is found:
             found.name = _name(path, top, taken)
             taken.add(found.name)
-            found.body = _comment(words.get(path, "")) + f"module {found.name} {found.body}"
-            written[path] = found
-        else:
-            written[path] = unique[found.body]
+            imports = f"\n  import {style.package}::*;\n" if path == "top" and style.package else " "
+            found.body = f"{comment}module {found.name}{imports}{found.body}"
     ordered = list({id(written[path]): written[path] for path in _from_top(design, "top")}.values())
     text = "\n\n".join(each.body for each in ordered) + "\n"
-    made_up = sum(each.made_up for each in ordered)
+    made_up = tuple(f"{each.name}.{net}" for each in ordered for net in each.made_up)
     return Modules(text, tuple(each.name for each in ordered), sum(each.nets for each in ordered), made_up)
 
 
@@ -72,24 +76,32 @@ class _Elaborated(Component):
         return self.fragment
 
 
-def _words(fragment: Fragment, path: str) -> dict[str, str]:
-    """What the docstrings of components say that they are, by their modules."""
-    found: dict[str, str] = {}
+def _components(fragment: Fragment, path: str) -> dict[str, Component]:
+    """The components that modules are of."""
+    found: dict[str, Component] = {}
     for origin in reversed(fragment.origins or ()):
-        if isinstance(origin, Component) and type(origin).__doc__:
-            found[path] = str(type(origin).__doc__)
+        if isinstance(origin, Component):
+            found[path] = origin
     for inner, name, *_ in fragment.subfragments:
-        found |= _words(inner, f"{path}.{name}")
+        found |= _components(inner, f"{path}.{name}")
     return found
 
 
-def _comment(words: str) -> str:
-    first = re.split(r"\n\s*\n", words.strip())[0]
-    return "".join(f"// {line.strip()}\n" for line in first.splitlines())
+def _port_order(component: Component | None) -> dict[str, int]:
+    """The places of a component's signals in its signature, by their flat names."""
+    if component is None:
+        return {}
+    paths = (path for path, _, _ in component.signature.flatten(component))
+    return {"__".join(map(str, path)): at for at, path in enumerate(paths)}
+
+
+def _comment(component: Component | None) -> str:
+    words = purpose_of(component) if component is not None else ""
+    return "".join(f"// {line}\n" for line in textwrap.wrap(words, 107, break_long_words=False))
 
 
 def _name(path: str, top: str, taken: set[str]) -> str:
-    tokens = [re.sub(r"(?<=\D)\d+$", "", token) for token in path.split(".")[1:]]
+    tokens = [re.sub(r"\$?(?<=\D)\d+$", "", token).rstrip("_$") for token in path.split(".")[1:]]
     if len(tokens) > 1 and tokens[0] == "datapath":
         tokens = tokens[1:]
     name = wanted = "_".join([top, *tokens])

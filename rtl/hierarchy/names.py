@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -137,8 +137,12 @@ def naming(module: RtlModule, shown: Iterable[str], is_top: bool, made_up: Mappi
             alone.append((wire, "_".join(tokens)))
         else:
             groups[base, _role(module, wire), module.widths[wire]].append((index, wire))
+    bases = Counter(base for base, _, _ in groups)
     for (base, role, _), members in groups.items():
         members.sort()
+        if len(members) == 1 and members[0][0] == 0 and bases[base] == 1 and _is_only_element(members[0][1]):
+            alone.append((members[0][1], base))
+            continue
         if len(members) < 2 or [index for index, _ in members] != list(range(len(members))):
             alone += [(wire, "_".join(_tokens(made_up.get(wire, wire), False))) for _, wire in members]
             continue
@@ -150,6 +154,11 @@ def naming(module: RtlModule, shown: Iterable[str], is_top: bool, made_up: Mappi
     found.made_up = [wire for wire in made_up if wire in found.places]
     found.instances = _instances(module, taken)
     return found
+
+
+def _is_only_element(wire: str) -> bool:
+    """Whether a wire's number is set off from its name, as that of an element is."""
+    return re.search(r"(?:__|_|\[)0(?:\]|__|$)", wire) is not None
 
 
 def _role(module: RtlModule, wire: str) -> str:

@@ -70,7 +70,10 @@ class Instance:
 
 @dataclass
 class RtlModule:
-    """A module. outputs: what drives them. hints: names of values that no wire of theirs has."""
+    """A module.
+
+    outputs: what drives them. hints: names of values that no wire of theirs has. order: of its ports, by their names.
+    """
 
     name: str
     widths: dict[str, int] = field(default_factory=dict)
@@ -82,8 +85,9 @@ class RtlModule:
     connections: list[tuple[Bits, Bits]] = field(default_factory=list)
     outputs: dict[str, Bits] = field(default_factory=dict)
     hints: dict[str, Bits] = field(default_factory=dict)
+    order: dict[str, int] = field(default_factory=dict)
 
-    def whole(self, wire: str) -> Bits:
+    def whole(self, wire: str) -> tuple[WireBit, ...]:
         """All bits of a wire."""
         return tuple(WireBit(wire, at) for at in range(self.widths[wire]))
 
@@ -98,6 +102,8 @@ def _module(name: str, lines: Iterator[str]) -> RtlModule:
     module = RtlModule(name)
     for line in lines:
         words = line.split()
+        if words[:2] == ["attribute", "\\init"] and "1" in words[2].partition("'")[2]:
+            raise ValueError(f"a register must begin with 0, not {words[2]}")
         if not words or words[0] in {"attribute", "parameter"}:
             continue
         match words[0]:

@@ -8,6 +8,7 @@ from .design import Hierarchy, renamed, substitute
 from .netlist import Bits, Instance, RtlModule
 
 BEGINS = {"input": "i__", "output": "o__"}
+NAMED = {"input": ("i__",), "output": ("o__", "next__")}
 
 
 def name_ports(design: Hierarchy) -> None:
@@ -16,7 +17,7 @@ def name_ports(design: Hierarchy) -> None:
         for called, instance in module.instances.items():
             inner = design.modules[instance.module]
             _join(inner, called, instance, module)
-            for port in [port for port in inner.directions if not port.startswith(BEGINS[inner.directions[port]])]:
+            for port in [port for port in inner.directions if not port.startswith(NAMED[inner.directions[port]])]:
                 name = _better(inner, port)
                 if name is not None and name not in inner.widths:
                     renamed(inner, {port: name})
@@ -62,6 +63,6 @@ def _join(module: RtlModule, called: str, instance: Instance, outer: RtlModule) 
         joined = instance.outputs[name] = f"${called}${name}"
         outer.widths[joined] = len(bits)
         old = [bit for part in parts for bit in outer.whole(instance.outputs[part])]
-        substitute(outer, dict(zip(old, outer.whole(joined), strict=True)))  # type: ignore[arg-type]
+        substitute(outer, dict(zip(old, outer.whole(joined), strict=True)))
         for part in parts:
             del module.directions[part], module.outputs[part], instance.outputs[part], numbered[part]

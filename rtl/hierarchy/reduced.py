@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import takewhile
 
-from .design import Hierarchy, substitute
-from .folding import folded
+from .design import Hierarchy, substitute, whole_wire
+from .folding import folded, idle_registers
 from .netlist import (
     Assignment,
     Bit,
@@ -93,18 +95,26 @@ def _constant_inputs(instance: Instance, inner: RtlModule, design: Hierarchy) ->
 
 
 def _idle_outputs(module: RtlModule, design: Hierarchy) -> dict[WireBit, Bit]:
-    """What instances give that is a constant, or what they are given; an output that is nothing else goes."""
+    """What instances give that is a constant, or a wire that they are given: such outputs go.
+
+    One that is a part of what its instance is given stays: its name says more than the part.
+    """
     found: dict[WireBit, Bit] = {}
     for instance in module.instances.values():
         inner = design.modules[instance.module]
         given = {WireBit(port, at): bit for port, bits in instance.ports.items() for at, bit in enumerate(bits)}
         for port, driver in list(inner.outputs.items()):
             sources = [bit if isinstance(bit, str) else given.get(bit) for bit in driver]
-            wire = instance.outputs[port]
-            found |= {WireBit(wire, at): bit for at, bit in enumerate(sources) if bit is not None}
-            if None not in sources:
-                del inner.outputs[port], inner.directions[port], instance.outputs[port]
+            known = tuple(bit for bit in sources if bit is not None)
+            if len(known) < len(sources) or not (_is_constant(known) or whole_wire(inner, driver)):
+                continue
+            found |= {WireBit(instance.outputs[port], at): bit for at, bit in enumerate(known)}
+            del inner.outputs[port], inner.directions[port], instance.outputs[port]
     return found
+
+
+def _is_constant(bits: Bits) -> bool:
+    return all(isinstance(bit, str) for bit in bits)
 
 
 # Aliases.
@@ -151,7 +161,7 @@ def _tidy(module: RtlModule, design: Hierarchy) -> None:
     aliases = Aliases()
     aliases.of |= _idle_outputs(module, design)
     substitute(module, aliases.all())
-    while again := folded(module):
+    while again := idle_registers(module) | folded(module):
         aliases = Aliases()
         aliases.of |= again
         substitute(module, aliases.all())
@@ -260,7 +270,8 @@ def _drop_unused(module: RtlModule, design: Hierarchy) -> None:
     for instance in module.instances.values():
         used |= set(instance.outputs.values())
     module.widths = {wire: width for wire, width in module.widths.items() if wire in used}
-    module.hints = {name: bits for name, bits in module.hints.items() if all(_exists(module, bit) for bit in bits)}
+    left = {name: tuple(takewhile(partial(_exists, module), bits)) for name, bits in module.hints.items()}
+    module.hints = {name: bits for name, bits in left.items() if len(bits) == len(module.hints[name]) or len(bits) > 1}
 
 
 def _exists(module: RtlModule, bit: Bit) -> bool:

@@ -8,16 +8,29 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from .clocked import block, stages
+from .clocked import blocks, stages
 from .design import Hierarchy
 from .expressions import Expressions, Run, runs
 from .loops import pieces, unmarked
 from .names import WORDS, Naming, naming
 from .netlist import Bits, Operation, RtlModule, WireBit
 from .reduced import bits_read, operands_of, values_read
+from .style import CLOCK_ENABLE, Style
 
 WIDTH = 110
-FIRST = ["clk", "rst", "enable", "i__valid", "i__ready", "i__payload", "o__valid", "o__ready", "o__payload"]
+FIRST = [
+    "clk",
+    "rst",
+    "rst_n",
+    CLOCK_ENABLE,
+    "enable",
+    "i__valid",
+    "i__ready",
+    "i__payload",
+    "o__valid",
+    "o__ready",
+    "o__payload",
+]
 CHEAP = {"$not", "$reduce_or", "$eq"}
 
 
@@ -38,19 +51,20 @@ class Written:
     body: str
     ports: list[WrittenPort]
     nets: int
-    made_up: int
+    made_up: tuple[str, ...]
     name: str = ""
 
 
-def write_module(design: Hierarchy, module: RtlModule, inside: Mapping[str, Written]) -> Written:
+def write_module(design: Hierarchy, module: RtlModule, inside: Mapping[str, Written], style: Style) -> Written:
     """A module whose nets are settled. inside: the modules that it has instances of, with their names."""
-    return _Writer(design, module, inside).written()
+    return _Writer(design, module, inside, style).written()
 
 
 class _Writer:
-    def __init__(self, design: Hierarchy, module: RtlModule, inside: Mapping[str, Written]):
-        self.design, self.module, self.inside = design, module, inside
+    def __init__(self, design: Hierarchy, module: RtlModule, inside: Mapping[str, Written], style: Style):
+        self.design, self.module, self.inside, self.style = design, module, inside, style
         self.is_top = module.name == design.top
+        self.types = style.types if self.is_top else {}
         self.values = list(values_read(module, design))
         self.readers = self._readers()
         inlined = self._inlined()
@@ -58,7 +72,8 @@ class _Writer:
         shown = [wire for wire in self._declared() if wire not in inlined]
         self.naming: Naming = naming(module, shown, self.is_top, made_up)
         self.shown = shown
-        self.text = Expressions(module, self.naming, inlined)
+        fields = {port: kind.fields for port, kind in self.types.items()}
+        self.text = Expressions(module, self.naming, inlined, fields)
 
     def _declared(self) -> list[str]:
         module = self.module
@@ -123,12 +138,13 @@ class _Writer:
     def written(self) -> Written:
         ports = self._ports()
         nets = len({self.naming.places[wire].name for wire in self.shown})
-        lines = ["(", *self._port_lines(ports), ");", *_indented(self._declarations(ports)), ""]
+        declarations = list(self._declarations(ports))
+        lines = ["(", *self._port_lines(ports), ");", *_indented(iter([*declarations, *[""] * bool(declarations)]))]
         lines += _indented(self._body())
         lines += _indented(self._unused())
         lines.append("endmodule")
         body = "\n".join(part for line in lines for part in _wrapped(unmarked(line)))
-        made = len({self.naming.places[wire].name for wire in self.naming.made_up})
+        made = tuple(dict.fromkeys(self.naming.places[wire].name for wire in self.naming.made_up))
         return Written(body, ports, nets, made)
 
     def _ports(self) -> list[WrittenPort]:
@@ -138,17 +154,29 @@ class _Writer:
             members = self.naming.arrays.get(name)
             wires = tuple(members) if members else (wire,)
             found[name] = WrittenPort(name, direction, self.module.widths[wire], wires, bool(members))
-        order = {name: at for at, name in enumerate(FIRST)}
-        return sorted(found.values(), key=lambda port: (order.get(port.name, 99), port.direction == "output"))
+        first = {name: at for at, name in enumerate(FIRST)}
+        order = self.module.order
+
+        def place(port: WrittenPort) -> tuple[int, bool, int]:
+            return (
+                first.get(port.name, len(FIRST)),
+                port.direction == "output",
+                order.get(port.wires[0].partition("$")[0], len(order)),
+            )
+
+        return sorted(found.values(), key=place)
 
     def _port_lines(self, ports: Sequence[WrittenPort]) -> Iterator[str]:
-        ranges = [_range(len(port.wires) if port.is_array else 0, port.width) for port in ports]
-        most = max(map(len, ranges), default=0)
-        for at, (port, bits) in enumerate(zip(ports, ranges, strict=True)):
+        kinds = [self._kind(port) for port in ports]
+        most = max(map(len, kinds), default=0)
+        for at, (port, kind) in enumerate(zip(ports, kinds, strict=True)):
             comma = "," if at + 1 < len(ports) else ""
-            yield f"  {port.direction:6} logic {bits:{most}} {port.name}{comma}".replace(
-                "logic  ", "logic " + " " * bool(most)
-            )
+            yield f"  {port.direction:6} {kind:{most}} {port.name}{comma}"
+
+    def _kind(self, port: WrittenPort) -> str:
+        if port.name in self.types:
+            return self.types[port.name].name
+        return f"logic {_range(len(port.wires) if port.is_array else 0, port.width)}".rstrip()
 
     def _declarations(self, ports: Sequence[WrittenPort]) -> Iterator[str]:
         declared = {port.name for port in ports}
@@ -176,9 +204,10 @@ class _Writer:
                     lines += text.splitlines()
         lines += _loop(loops, size)
         yield from lines
-        for names in stages(self.module):
-            yield ""
-            yield from map(unmarked, block(self.module, names, self.text))
+        for names in stages(self.module, self.style.reset_bits):
+            for lines in blocks(self.module, names, self.text, self.style):
+                yield ""
+                yield from map(unmarked, lines)
 
     def _statements(self) -> Iterator[tuple[tuple[str, list[int]] | None, list[str]]]:
         """Assignments and instances, each array of them together, what is read before what reads it."""
@@ -263,7 +292,7 @@ class _Writer:
         read = bits_read(self.module, self.design)
         left: dict[str, list[str]] = {}
         for wire in self.shown:
-            if self.module.directions.get(wire) == "output":
+            if self.module.directions.get(wire) == "output" or wire == CLOCK_ENABLE:
                 continue
             bits = tuple(bit for bit in self.module.whole(wire) if bit not in read)
             for run in runs(bits):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hwsim.rtl import convert, datapath, promotion
-from hwsim.spec import Unit, steps
+from hwsim.spec import Specified, steps
 
 TOP = "datapath"
 ADDER = "promotion"
@@ -28,7 +28,7 @@ class FlatModule(NamedTuple):
     text: str
 
 
-def stage_cuts(unit: Unit, stages: str) -> tuple[str, ...]:
+def stage_cuts(unit: Specified, stages: str) -> tuple[str, ...]:
     """One of STAGES, as far as a unit's datapath has these steps. Raises ValueError for another name."""
     if stages not in STAGES:
         raise ValueError(f"stages must be one of {', '.join(STAGES)}, not {stages!r}")
@@ -39,7 +39,7 @@ def stage_cuts(unit: Unit, stages: str) -> tuple[str, ...]:
     return tuple(step for step in group if step in named or (step.startswith("add.") and step.endswith(inside)))
 
 
-def _parts(unit: Unit) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _parts(unit: Specified) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The steps of a group's sum, and those of what is added after it."""
     every = steps(unit)
     end = every.index("round") + 1
@@ -52,7 +52,7 @@ def _adder_cuts(after: tuple[str, ...], stages: str) -> tuple[str, ...]:
     return tuple(step for step in after if named is None or step.endswith(named) or step == after[-1])
 
 
-def datapath_verilog(unit: Unit, cuts: tuple[str, ...]) -> str:
+def datapath_verilog(unit: Specified, cuts: tuple[str, ...]) -> str:
     """A unit's fused sum as one Verilog module, `datapath`, with a register after each step of `cuts`.
 
     From the codes of operands, scales and addend to the code of the group's result: NaN, infinities and rounding, but
@@ -62,7 +62,7 @@ def datapath_verilog(unit: Unit, cuts: tuple[str, ...]) -> str:
     return convert(datapath(unit, cuts), TOP)
 
 
-def unit_parts(unit: Unit, stages: str) -> tuple[FlatModule, ...]:
+def unit_parts(unit: Specified, stages: str) -> tuple[FlatModule, ...]:
     """A unit's datapath and, where it has one, the adder of its promotion or late addend: one of STAGES of both.
 
     Neither the register itself is there nor what counts to its interval. Raises as `datapath_verilog` does.

@@ -16,7 +16,7 @@ from hwsim.cases.bins.covering import covered, covering, directed
 from hwsim.cases.bins.plan import GROUPS, plan
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
-from hwsim.spec import NotImplementedYet, load_unit
+from hwsim.spec import load_unit
 
 DEEPSEEK = "deepseek-v3-e4m3-f32"
 HOPPER = "hopper-wgmma-e4m3-f32"
@@ -114,11 +114,6 @@ def test_growth_is_that_of_the_lanes():
         names = {one.name for one in plan.__wrapped__(unit.model_copy(update={"instruction": instruction})).bins}
         growths = {int(match[1]) for one in names if (match := re.match(r"leading one (\d+) above.*without", one))}
         assert growths == set(range(most + 1))
-
-
-def test_a_unit_of_wide_codes_is_refused():
-    with pytest.raises(NotImplementedYet):
-        plan(load_unit("ada-mma-f64-f64"))
 
 
 @pytest.mark.quick(cases=1)

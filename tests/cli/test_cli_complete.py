@@ -15,7 +15,7 @@ from conftest import missing
 
 from hwsim.formats import formats
 from hwsim.quantize import rules
-from hwsim.spec import presets
+from hwsim.spec import modal_presets, presets
 
 Complete = Callable[..., list[str]]
 
@@ -48,7 +48,8 @@ capture judge h200, study --unit, dut-init top.v --unit"""
 
 @pytest.mark.parametrize("before", TAKING_UNITS.replace("\n", " ").split(", "))
 def test_units(complete: Complete, before: str) -> None:
-    assert complete(*before.split(), "") == presets()
+    assert complete(*before.split(), "") == [*presets(), *modal_presets()]
+    assert complete(*before.split(), "hfp8-hybrid:") == ["hfp8-hybrid:forward", "hfp8-hybrid:backward"]
     assert complete(*before.split(), "hopper-wgmma-e4m3-") == ["hopper-wgmma-e4m3-f16", "hopper-wgmma-e4m3-f32"]
 
 

@@ -151,10 +151,6 @@ def test_rtl_refuses(run: Run, small: str, arguments: list[str], message: str) -
     fails(run("rtl", small, *arguments), message)
 
 
-def test_rtl_refuses_what_only_the_model_has(run: Run) -> None:
-    fails(run("rtl", "ada-mma-f64-f64", "-o", "-"), r"operands\.a: f64 is in the model, but not in the RTL yet")
-
-
 def test_a_missing_tool_is_status_3(run: Run, small: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import importlib.util
 

@@ -26,6 +26,7 @@ result: {format: f16, rounding: rz}
 @pytest.fixture
 def unit(here):
     (here / "tiny.yaml").write_text(TINY)
+    (here / "unsigned.yaml").write_text(TINY.replace("a: e2m1", "a: ue4m3"))
     return "tiny.yaml"
 
 
@@ -113,7 +114,7 @@ def test_missing_results_are_a_failure(run, unit):
         (("vectors", "no-such-unit", "-o", "set"), "unknown unit 'no-such-unit'"),
         (("vectors", "tiny.yaml", "-o", "tiny.yaml"), "tiny.yaml is a file; a vector set is a folder"),
         (("vectors", "tiny.yaml", "-o", "."), "holds something else than a vector set"),
-        (("vectors", "ada-mma-f64-f64", "-o", "set"), "operands.a: f64 is in the model, but has no cases yet"),
+        (("vectors", "unsigned.yaml", "-o", "set"), "unit tiny-e2m1-f16: unsigned factors is not implemented yet"),
         (("check", ".", "tiny.yaml"), "holds no vector set: there is no manifest"),
         (("check", "-", "tiny.yaml"), "-:1: must be `# hwsim vectors 1`"),
     ],

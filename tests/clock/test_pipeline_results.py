@@ -13,17 +13,17 @@ from built_presets import BUILDABLE, others_soaked
 from clock.pipeline_play import check, definition, dot, play, registers, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from odd_units import unit
 
 import hwsim
-from hwsim.cases.case import Case, beats
+from hwsim.cases.case import Case, beats, term_scales
 from hwsim.cases.random_cases import random_cases
 from hwsim.model.carried import ResultCode
 from hwsim.model.clock import Beat, PipelinedUnit, Result
 from hwsim.model.clock import unit as pipelined
-from hwsim.model.clock.support import supports
 from hwsim.model.definition import Definition
 from hwsim.model.promotion import Promoter
-from hwsim.spec import NotImplementedYet, Unit, load_unit, pipeline, steps
+from hwsim.spec import Unit, load_unit, pipeline, steps
 
 UNITS = {
     "plain": small(2),
@@ -129,12 +129,40 @@ def test_presets_of_every_method_return_what_hwsim_dot_does(name: str) -> None:
         assert result.code == int(out.view(f"u{out.itemsize}")[0])
 
 
-def test_scales_of_lanes_in_an_order_of_their_own_are_refused() -> None:
-    ordered = {"k": 4, "lanes": 2, "order": {"modulo": 4, "groups": [[0, 1], [2, 3]]}}
-    unit = small(2, scaled=True, instruction=ordered)
-    with pytest.raises(NotImplementedYet, match="other than sequential with scale is in the model, but not on a clock"):
-        PipelinedUnit(unit, registers(unit, 2))
-    assert supports(small(2, instruction=ordered)) and supports(small(2, scaled=True)) and not supports(unit)
+# Lanes that share a scale of a and of b in every beat.
+ORDERED = {
+    "ordered-blocks": (2, 1),
+    "exact-mx-ordered": (2, 1),
+    "ordered-runs": (2, 2),
+    "ordered-spans": (1, 1),
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_a_beat_in_an_order_of_its_own_carries_the_scales_of_its_lanes(name: str) -> None:
+    odd = unit(name)
+    model, lanes = PipelinedUnit(odd, registers(odd, 2)), odd.instruction.lanes
+    shared = odd.lanes_of_scale("a"), odd.lanes_of_scale("b")
+    assert shared == ORDERED[name]
+    for case in random_cases(odd, 24, seed=5):
+        scales = term_scales(odd, case)
+        for group, beat in enumerate(beats(odd, case)):
+            assert (len(beat.scale_a), len(beat.scale_b)) == (lanes // shared[0], lanes // shared[1])
+            of_lanes = [tuple(side[at] for at in odd.instruction.indices(group)) for side in scales]
+            assert [*map(tuple, model.lane_scales(beat))] == of_lanes
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_a_scaled_unit_in_an_order_of_its_own_returns_the_definitions_bits(name: str) -> None:
+    odd = unit(name)
+    cases = random_cases(odd, 24, seed=5)
+    stream = [beat for case in cases for beat in beats(odd, case)]
+    played = play(PipelinedUnit(odd, registers(odd, 2, 1)), stream, cycles=2 * len(stream) + 8)
+    assert played.results == [Result(dot(odd, case), 0) for case in cases]
+    # Scales that a beat took in the order of K would be others.
+    assert any(term_scales(odd, case)[0][: odd.instruction.lanes] != tuple(
+        term_scales(odd, case)[0][at] for at in odd.instruction.indices(0)
+    ) for case in cases)  # fmt: skip
 
 
 PROMOTED = small(2, interval=6)  # three beats
@@ -176,16 +204,14 @@ def test_a_given_up_sum_does_not_promote_into_the_next() -> None:
     assert [np.uint16(result.code).view(np.float16) for result in played.results] == [8]
 
 
-@pytest.mark.parametrize("name", ["mxfp8-e4m3-f32", "mxfp4-e2m1-f32"])
-def test_a_scale_serves_the_lanes_of_its_block(name: str) -> None:
-    unit = load_unit(name)
+@pytest.mark.parametrize(("unit", "count"), [(load_unit("mxfp8-e4m3-f32"), 1), (small(4, scaled=True), 2)])
+def test_a_scale_serves_the_lanes_of_its_block(unit: Unit, count: int) -> None:
     lanes = unit.instruction.lanes
     model = PipelinedUnit(unit, pipeline(unit))
-    for count in (1, 2):
-        beat = Beat((0,) * lanes, (0,) * lanes, scale_a=tuple(range(100, 100 + count)), scale_b=(127,))
-        scale_a, scale_b = model.lane_scales(beat)
-        assert list(scale_a) == [100 + lane * count // lanes for lane in range(lanes)]
-        assert list(scale_b) == [127] * lanes
+    beat = Beat((0,) * lanes, (0,) * lanes, scale_a=tuple(range(100, 100 + count)), scale_b=(127,))
+    scale_a, scale_b = model.lane_scales(beat)
+    assert list(scale_a) == [100 + lane * count // lanes for lane in range(lanes)]
+    assert list(scale_b) == [127] * lanes
 
 
 def wrong_ready(self: PipelinedUnit, first: bool, context: int, output_ready: bool) -> bool:

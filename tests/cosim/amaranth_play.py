@@ -14,11 +14,11 @@ from hwsim.cosim.bulk import PortAnswers, compare
 from hwsim.cosim.design import Play
 from hwsim.cosim.ports import PortMap, port_map, words_of
 from hwsim.rtl import DotUnit
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified
 from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, SuiteOutcome
 
 
-def amaranth_play(unit: Unit, built: Pipeline, *plays: Play) -> list[SuiteOutcome]:
+def amaranth_play(unit: Specified, built: Pipeline, *plays: Play) -> list[SuiteOutcome]:
     """What comparing every cycle of some plays, one after another, with the RTL finds."""
     ports = port_map(unit, built)
     m = Module()

@@ -160,7 +160,7 @@ MUTANTS = [
         HOPPER,
         (DIRECTED, RANDOM),
         decode.FloatDecode.elaborate,
-        "field[0] | ~hidden",
+        "field[0] | ~above",
         "field[0]",
     ),
     Mutant(

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built_presets import others_soaked
 from cosim.plays import bulk_outcomes, codes_of, design_of, nothing, planner, stream
 
-from hwsim.cases.captured import captured_cases
+from hwsim.cases.captured import CAPTURES, captured_cases
 from hwsim.cosim.design import Play
+from hwsim.rtl import supports
 from hwsim.spec import Unit, load_unit
 from hwsim.tb.job import SuiteOutcome
 
 ADA = load_unit("ada-mma-e4m3-f32")
+PER_GPU = 1000
 
 
 def captured(unit: Unit, most: int) -> Play | None:
@@ -28,17 +31,35 @@ def played(unit: Unit, play: Play) -> SuiteOutcome:
     return outcome
 
 
+# Of every instruction that was captured a unit; the last one's factors are converted first.
+ONE_OF_EACH = (
+    "volta-mma-f16-f16",
+    "ampere-mma-tf32-f32",
+    "ada-mma-e4m3-f32",
+    "hopper-wgmma-e5m2-f32",
+    "blackwell-mma-e4m3-f32",
+)
+
+
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", ["ada-mma-e4m3-f32", "hopper-wgmma-e5m2-f32"])
+@pytest.mark.parametrize("name", others_soaked(CAPTURES, ONE_OF_EACH))
 def test_the_rtl_returns_what_the_gpu_returned(verilator: None, silicon: Path, name: str) -> None:
     unit = load_unit(name)
     play = captured(unit, 10**6)
     assert play is not None
     known = captured_cases(unit)
-    # A thousand from each GPU: Ada; H100 and H200.
-    assert play.script.planned == len(known) == (1000 if name.startswith("ada") else 2000)
+    assert play.script.planned == len(known) == PER_GPU * len(CAPTURES[name][0])
     outcome = played(unit, play)
     assert (outcome.mismatches, outcome.results) == ([], len(known))
+
+
+def test_every_captured_result_goes_through_the_rtl_of_its_unit(silicon: Path) -> None:
+    assert all(supports(load_unit(name)) for name in CAPTURES)
+    with np.load(silicon / "captured.npz") as data:
+        results = {name: data[name].size for name in data.files if name.split("/")[-1].startswith("d_")}
+    played = [f"{gpu}/{factors}/d_{result}" for gpus, factors, result in CAPTURES.values() for gpu in gpus]
+    assert sorted(played) == sorted(results)
+    assert sum(results.values()) == PER_GPU * len(played) == 42_000
 
 
 def test_the_expected_codes_are_the_gpus(silicon: Path) -> None:

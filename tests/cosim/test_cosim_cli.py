@@ -36,6 +36,7 @@ def cosim(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, t
     for name in ("HWSIM_DEBUG", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "tiny.yaml").write_text(as_yaml(TINY))
+    (tmp_path / "unsigned.yaml").write_text(as_yaml(TINY).replace("a: e2m1", "a: ue4m3"))
     before = signal.getsignal(signal.SIGTERM)
 
     def call(*arguments: str) -> tuple[int, str, str]:
@@ -114,7 +115,7 @@ def test_a_design_that_a_simulator_refuses_is_status_1(
     [
         (["hopper-wgmma-e4m3"], "unknown unit 'hopper-wgmma-e4m3': did you mean hopper-wgmma-e4m3-f32"),
         (["./none.yaml"], r"none\.yaml: cannot be read: No such file"),
-        (["ada-mma-f64-f64"], r"unit ada-mma-f64-f64: operands\.a: f64 is in the model, but not in the RTL yet"),
+        (["./unsigned.yaml"], "unit tiny: unsigned factors is not implemented yet"),
         (["./tiny.yaml", "./tiny.yaml"], "units must have names of their own, not tiny more than once"),
         (["./tiny.yaml", "--sim", "vcs"], "Invalid value for '--sim'"),
         (["./tiny.yaml", "--cases", "0"], "Invalid value for '--cases'"),
@@ -135,7 +136,7 @@ def test_bad_input_is_status_2_and_leaves_everything_as_it_was(
     assert (status, out) == (2, "")
     assert err.startswith("error: ") and err.count("\n") == 1
     assert re.search(message, err), err
-    assert {path.name for path in tmp_path.rglob("*")} == {"tiny.yaml", "taken", "thesis.tex"}
+    assert {path.name for path in tmp_path.rglob("*")} == {"tiny.yaml", "unsigned.yaml", "taken", "thesis.tex"}
     assert (tmp_path / "taken" / "thesis.tex").read_text() == "mine"
 
 

@@ -82,7 +82,16 @@ def test_a_payload_by_hand() -> None:
 def test_a_field_takes_what_it_placed() -> None:
     field = PortField("x", offset=3, bits=5)
     assert field.place([0b10110]) == 0b10110_000
-    assert field.take(np.array([field.place([0b10110]) | 0b111 | 1 << 8], np.uint64)).tolist() == [0b10110]
+    assert field.take(np.array([[field.place([0b10110]) | 0b111 | 1 << 8]], np.uint32)).tolist() == [0b10110]
+
+
+@pytest.mark.parametrize("offset", [0, 1, 31, 32, 33])
+@pytest.mark.parametrize("bits", [1, 31, 32, 33, 63, 64])
+def test_a_field_takes_what_stands_in_several_words(offset: int, bits: int) -> None:
+    field, all_ones = PortField("x", offset, bits), (1 << 128) - 1
+    for value in (0, 1, 1 << bits - 1, (1 << bits) - 1):
+        around = all_ones ^ field.place([(1 << bits) - 1])
+        assert field.take(words_of([field.place([value]) | around, field.place([value])], 4)).tolist() == [value] * 2
 
 
 def test_words_are_low_first() -> None:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from cosim.dut_files import DESIGNS, SEED, own_file, play, variant
 from cosim.small_runs import small_suites
+from odd_units import exact_sum, odd_unit, order
 
 from hwsim.cli import main
 from hwsim.cosim import dutdesign
@@ -18,9 +19,10 @@ from hwsim.cosim.casefile import load_case
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.report import KINDS
+from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.suites import expected_codes
 from hwsim.report import RunReport
-from hwsim.spec import Unit
+from hwsim.spec import Unit, as_yaml
 
 pytestmark = pytest.mark.simulator
 
@@ -236,3 +238,29 @@ def test_folders_may_have_any_names(request: pytest.FixtureRequest, few: None, t
     folder.mkdir()
     options = ["--sim", sim, "--seed", "1", "--cases", "60", "-o", str(folder / "run")]
     assert main(["cosim", "--dut", str(own_file(folder, OURS)), *options]) == 0
+
+
+INTEGERS = """module four_products (input [31:0] a, input [31:0] b, output [31:0] y);
+  wire signed [7:0] a0 = a[7:0], a1 = a[15:8], a2 = a[23:16], a3 = a[31:24];
+  wire signed [7:0] b0 = b[7:0], b1 = b[15:8], b2 = b[23:16], b3 = b[31:24];
+  wire signed [31:0] sum = a0 * b0 + a1 * b1 + a2 * b2 + a3 * b3;
+  assign y = sum;
+endmodule
+"""
+
+
+@pytest.mark.usefixtures("few")
+def test_a_beat_has_all_products_of_an_instruction_in_the_order_of_k(icarus: None, tmp_path: Path) -> None:
+    four = odd_unit(
+        "four", ("int8", "int8"), "none", exact_sum(), "i32", 2, k=4, chain="none", order=order(2, [1], [0]),
+        rounding="rz", overflow="wrap",
+    )  # fmt: skip
+    (tmp_path / "four.yaml").write_text(as_yaml(four))
+    (tmp_path / "four.v").write_text(INTEGERS)
+    places = {"a": "a", "b": "b", "result": "y"}
+    file = {"unit": "four.yaml", "sources": ["four.v"], "top": "four_products", "ports": places}
+    (tmp_path / "dut.yaml").write_text(yaml.safe_dump(file | {"protocol": {"kind": "combinational"}}))
+    made = dut_design(load_dut(tmp_path / "dut.yaml"))
+    assert made.products == 4
+    report = run(CosimOptions((made,), ("icarus",), SEED, 60, folder=tmp_path / "run", minimize=False))
+    assert report.passed and sum(row.compared for row in report.rows) > 200

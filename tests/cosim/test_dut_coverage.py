@@ -47,8 +47,7 @@ def test_cases_count_that_were_answered_and_ports_as_they_were_seen(tmp_path: Pa
     made = dut.play(Suite("dot directed", some, (7,) * 6), stream(), nothing)
     assert made.beats == tuple(Beat(case.a, case.b, case.c) for case in some)
     one = Played(made, "none", SuiteOutcome("dot directed"), tmp_path, codes, np.array(traffic, np.uint8))
-    found = design_coverage(dut, SEED, [one])
-    assert found is not None
+    (found,) = design_coverage(dut, SEED, [one])
     assert (found.sampled, found.compared) == (4, 4)
     counter = functional.Counter(plan(dut.drawn_for))
     for at in (0, 1, 3, 5):

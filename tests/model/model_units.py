@@ -29,7 +29,8 @@ def mapping(name: str) -> dict[str, Any]:
 @cache
 def shipped() -> dict[str, dict[str, Any]]:
     """The plain mappings of all presets: what the members of a family share, with what each has of its own."""
-    families = [family for path in PRESETS.glob("*.yaml") for family in yaml.safe_load_all(path.read_text())]
+    documents = [document for path in PRESETS.glob("*.yaml") for document in yaml.safe_load_all(path.read_text())]
+    families = [document for document in documents if "modes" not in document]
     return {name: merged(family.get("shared", {}), own) for family in families for name, own in members(family).items()}
 
 

@@ -13,7 +13,7 @@ from hwsim.rtl import align, decode, lost, multiply, normalize, sum
 HOPPER, MX, F16, DEEPSEEK = "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "ampere-mma-f16-f16", "deepseek-v3-e4m3-f32"
 Patch = pytest.MonkeyPatch
 
-real_larger, real_clamp, real_shifted = align.larger, align.clamp, lost.shifted
+real_maximum, real_clamp, real_shifted = align.bitwise_maximum, align.clamp, lost.shifted
 real_all, real_zeros, real_last = sum.all_terms, normalize.leading_zeros, normalize.last_place
 
 
@@ -21,17 +21,17 @@ def on(module: Any, name: str, made: Callable[..., Any]) -> Callable[[Patch], No
     return lambda patch: patch.setattr(module, name, made)
 
 
-def smaller_once(m: Any, pair: Any, name: str) -> Any:
-    """One comparison of the tree is the wrong way round."""
-    return real_larger(m, pair[:1], name) if name == "larger1_2" else real_larger(m, pair, name)
+def all_but_one(m: Any, values: Any) -> Any:
+    """One of the exponents is not looked at."""
+    return real_maximum(m, [*values[:5], *values[6:]])
 
 
 def unclamped(distance: Value, bits: int) -> Value:
     return distance[:bits] if len(distance) > bits else real_clamp(distance, bits)
 
 
-def first_of_all(m: Any, terms: Any, truncated: bool) -> Any:
-    return real_all(m, terms[1:], truncated)
+def all_but_first(m: Any, words: Any, bits: int, truncated: bool) -> Any:
+    return real_all(m, words._replace(low=words.low[1:]), bits, truncated)
 
 
 def never_up(*arguments: Any) -> Any:
@@ -39,8 +39,8 @@ def never_up(*arguments: Any) -> Any:
     return last, 0
 
 
-def floored(window: Any, sign: Any, shift: Any, drop: int, rule: Any) -> Any:
-    return real_shifted(window, sign, shift, drop, "floor")
+def floored(m: Any, name: str, window: Any, sign: Any, shift: Any, drop: int, rule: Any) -> Any:
+    return real_shifted(m, name, window, sign, shift, drop, "floor")
 
 
 def zeros_of_one_more(m: Any, value: Value) -> Any:
@@ -54,10 +54,10 @@ def no_nan(self: Any, code: Any, codes: Any) -> Any:
 
 # A mistake, the unit that it is tried with, and the claim that it breaks.
 MUTANTS: dict[str, tuple[str, str, Callable[[Patch], None]]] = {
-    "a comparison left out": (HOPPER, "maximum", on(align, "larger", smaller_once)),
+    "a comparison left out": (HOPPER, "maximum", on(align, "bitwise_maximum", all_but_one)),
     "a distance without its high bits": (HOPPER, "lane: aligned", on(align, "clamp", unclamped)),
     "floor for truncate": (HOPPER, "lane: aligned", on(align, "shifted", floored)),
-    "a term left out": (HOPPER, "sum", on(sum, "all_terms", first_of_all)),
+    "a term left out": (HOPPER, "sum", on(sum, "all_terms", all_but_first)),
     "a rounding that never goes up": (F16, "result", on(normalize, "last_place", never_up)),
     "a zero too many": (HOPPER, "result", on(normalize, "leading_zeros", zeros_of_one_more)),
     "a NaN that is a number": (HOPPER, "factor: a", on(decode.FloatDecode, "_is_listed_nan", no_nan)),

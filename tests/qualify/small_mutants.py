@@ -40,3 +40,32 @@ def netlists(promoted: bool = False) -> UnitNetlists:
 def some(every: int, promoted: bool = False) -> list[Mutant]:
     """Every so many-th mutant."""
     return list(netlists(promoted).mutants())[::every]
+
+
+# Scales that bring exponents to any place, and results that show few of them.
+SCALED = {
+    "unit": "small-scaled",
+    "operands": {"a": "e4m3", "b": "e4m3", "addend": "f32"},
+    "scale": {"a": {"format": "e8m0", "block": [1, 4]}, "b": {"format": "e8m0", "block": [4, 1]}, "at": "product"},
+    "sum": {"method": "aligned", "fraction_bits": 14, "lost": "truncate"},
+    "result": {"format": "f32", "rounding": "rz", "overflow": "infinity"},
+}
+
+
+@cache
+def scaled() -> UnitNetlists:
+    """Of a small unit with scales."""
+    return UnitNetlists(small(**SCALED), (), 1)
+
+
+def promoted(bits: int) -> Unit:
+    """Partial sums of 14 bits, promoted to binary32."""
+    return small(
+        **PROMOTED
+        | {
+            "operands": {"a": "e4m3", "b": "e4m3", "addend": "f32"},
+            "sum": {"method": "aligned", "fraction_bits": bits, "lost": "truncate"},
+            "result": {"format": "e8m13", "rounding": "rz"},
+            "promotion": {"interval": 8, "format": "f32", "operation": "add", "rounding": "rne"},
+        }
+    )

@@ -8,8 +8,11 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from qualify.small_mutants import CASES, netlists, some
+from qualify.small_mutants import CASES, netlists, scaled, some
 
+from hwsim.cases.batch import batches
+from hwsim.cases.bench import Bench
+from hwsim.cases.sensitive_maxima import comparisons
 from hwsim.leftovers import scratch_folder
 from hwsim.prove.btor import read_btor
 from hwsim.prove.logic import ask, both, same, substituted
@@ -117,3 +120,16 @@ def test_what_no_result_depends_on_is_never_killed():
 
 def test_mutants_are_numbered_behind_one_input():
     assert SELECT not in netlists().steps[0].module["ports"]
+
+
+def test_mutants_that_are_absorbed_change_nothing():
+    nets = scaled()
+    found = [mutant for mutant in nets.mutants() if nets.absorbed(mutant)]
+    assert len(found) > 50
+    bench = Bench(nets.unit, 1)
+    comparisons(bench)
+    made = groups(nets.unit, batches(nets.unit, bench.cases, 64))
+    assert (played(nets.machine(found), made, lambda count: None) < 0).all()
+    few = found[::24]
+    steps = MutatedSteps(nets.unit, nets.steps, few)
+    assert [mutant.name for mutant in few if steps.equal(mutant, 20).word != "proved"] == []

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from qualify.small_mutants import PROMOTED, small
+from qualify.small_mutants import promoted, small
 
 from hwsim.prove.circuits import circuits
 from hwsim.qualify.leaks import Leaks
 from hwsim.rtl.datapath import datapath
 from hwsim.spec import Unit
-
-
-def promoted(bits: int) -> Unit:
-    """Partial sums of 14 bits, promoted to binary32."""
-    return small(
-        **PROMOTED
-        | {
-            "operands": {"a": "e4m3", "b": "e4m3", "addend": "f32"},
-            "sum": {"method": "aligned", "fraction_bits": bits, "lost": "truncate"},
-            "result": {"format": "e8m13", "rounding": "rz"},
-            "promotion": {"interval": 8, "format": "f32", "operation": "add", "rounding": "rne"},
-        }
-    )
 
 
 def leaks_of(unit: Unit) -> Leaks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from qualify.small_mutants import CASES, PROMOTED, netlists, small, some
+from qualify.small_mutants import CASES, PROMOTED, netlists, scaled, small, some
 
 from hwsim.prove.logic import possible
 from hwsim.qualify.claimed import MutatedClaims
@@ -39,15 +39,16 @@ def test_the_same_seed_draws_the_same_mutants():
     assert [row.mutant for row in rows[0]] != [row.mutant for row in rows[2]]
 
 
-@pytest.mark.parametrize("every", [48, pytest.param(3, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("promoted", [False, True])
-def test_a_mutant_that_a_case_kills_is_never_taken_for_equal(promoted, every):
+@pytest.mark.parametrize("every", [96, pytest.param(3, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kind", ["plain", "promoted", "scaled"])
+def test_a_mutant_that_a_case_kills_is_never_taken_for_equal(kind, every):
     """The solver and the cases share nothing but the netlist: what they say must agree."""
-    chosen, unit = some(every, promoted), netlists(promoted).unit
-    machine = netlists(promoted).machine(chosen)
+    nets = scaled() if kind == "scaled" else netlists(kind == "promoted")
+    chosen, unit = list(nets.mutants())[::every], nets.unit
+    machine = nets.machine(chosen)
     killer = played(machine, groups(unit, made_batches(Wanted(unit, cases=1000))), lambda count: None)
     killed = [mutant for mutant, case in zip(chosen, killer.tolist(), strict=True) if case >= 0]
-    steps = MutatedSteps(unit, netlists(promoted).steps, killed)
+    steps = MutatedSteps(unit, nets.steps, killed)
     assert len(killed) > 25
     assert {part_of(mutant.step) for mutant in killed} >= {"products", "sum", "round"}
     assert [mutant.name for mutant in killed if steps.equal(mutant, 20).word != "refuted"] == []

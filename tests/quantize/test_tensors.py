@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -14,7 +17,18 @@ import hwsim
 from hwsim.formats import get_format
 from hwsim.quantize import quantize
 
-torch = pytest.importorskip("torch")
+if importlib.util.find_spec("torch") is None:
+    pytest.skip("PyTorch is missing", allow_module_level=True)
+
+
+class _Torch:
+    """PyTorch, imported when it is asked for something: to collect tests should not take seconds."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module("torch"), name)
+
+
+torch = _Torch()
 
 FP8 = {
     "float8_e4m3fn": "e4m3",
@@ -23,14 +37,20 @@ FP8 = {
     "float8_e5m2fnuz": "e5m2fnuz",
     "float8_e8m0fnu": "e8m0",
 }
-EVERY = torch.arange(256, dtype=torch.uint8)
+
+
+def every() -> Any:
+    """All codes of a byte."""
+    return torch.arange(256, dtype=torch.uint8)
 
 
 @pytest.mark.parametrize("dtype", FP8)
 def test_every_code_of_an_fp8_tensor_is_itself(dtype: str) -> None:
-    fmt, tensor = get_format(FP8[dtype]), EVERY.view(getattr(torch, dtype))
+    fmt, tensor = get_format(FP8[dtype]), every().view(getattr(torch, dtype))
     values = fmt.decode(tensor)
-    np.testing.assert_array_equal(values, EVERY.numpy().view(getattr(ml_dtypes, dtype)).astype(np.float64))
+    np.testing.assert_array_equal(
+        values, np.arange(256, dtype=np.uint8).view(getattr(ml_dtypes, dtype)).astype(np.float64)
+    )
     np.testing.assert_array_equal(values, fmt.decode(np.arange(256, dtype=np.uint8)))
     finite = np.isfinite(values)
     np.testing.assert_array_equal(fmt.decode(fmt.encode(tensor))[finite], values[finite])
@@ -79,20 +99,20 @@ def test_an_error_of_a_product_takes_what_a_model_has() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (torch.ones(2, 2, device="meta"), "x is a tensor of float32 that has no elements for NumPy"),
-        (torch.ones(2, 2).to_sparse(), "x is a tensor of float32 that has no elements for NumPy"),
-        (torch.ones(2, 2, dtype=torch.complex64), "not complex64"),
-        (torch.ones(2, 2, dtype=torch.bool), "not bool"),
+        (lambda: torch.ones(2, 2, device="meta"), "x is a tensor of float32 that has no elements for NumPy"),
+        (lambda: torch.ones(2, 2).to_sparse(), "x is a tensor of float32 that has no elements for NumPy"),
+        (lambda: torch.ones(2, 2, dtype=torch.complex64), "not complex64"),
+        (lambda: torch.ones(2, 2, dtype=torch.bool), "not bool"),
     ],
 )
-def test_a_tensor_that_has_no_numbers_is_refused_in_words(given: Any, words: str) -> None:
+def test_a_tensor_that_has_no_numbers_is_refused_in_words(given: Callable[[], Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
-        quantize(given, "mxfp8-e4m3")
+        quantize(given(), "mxfp8-e4m3")
 
 
 def test_a_tensor_of_another_format_is_no_codes() -> None:
     with pytest.raises(TypeError, match="must be integer e4m3 codes or a float8_e4m3fn array, not float8_e5m2"):
-        get_format("e4m3").decode(EVERY.view(torch.float8_e5m2))
+        get_format("e4m3").decode(every().view(torch.float8_e5m2))
     with pytest.raises(TypeError, match="not bfloat16"):
         hwsim.gemm("hopper-wgmma-e4m3-f32", torch.ones(2, 32, dtype=torch.bfloat16), np.zeros((32, 2), np.uint8))
 

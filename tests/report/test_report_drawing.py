@@ -51,7 +51,8 @@ def groups() -> list[Group]:
     ):
         unit = load_unit(name)
         codes = range(1, 1 << (unit.operands.a.bits - 1))
-        finite = [code for code in codes if abs(float(unit.operands.a.decode([code])[0])) < 1e9]
+        decoded = unit.operands.a.decode(list(codes))
+        finite = [code for code, number in zip(codes, decoded, strict=True) if abs(number) < 1e9]
         for _ in range(3):
             k = unit.instruction.k
             a, b = ([source.choice(finite) for _ in range(k)] for _ in "ab")

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from built_presets import BUILDABLE, DISTINCT, buildable
+from built_presets import BUILDABLE, DISTINCT
 
-import hwsim
 from hwsim.cases.reachable import range_report
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.unitdesign import unit_design
@@ -34,13 +33,31 @@ def test_steps_of_a_tree_have_a_level_for_each_doubling() -> None:
     # 33 terms, with the addend: six levels; 17: five.
     for name, levels in (("hopper-wgmma-e4m3-f32", 6), ("ada-mma-e4m3-f32", 5)):
         known = steps(load_unit(name))
-        for tree in ("maximum", "sum"):
+        for tree, before in (("maximum", []), ("sum", ["sum.0"])):
             assert [step for step in known if step.startswith(tree)] == [
+                *before,
                 *(f"{tree}.{level}" for level in range(1, levels)),
                 tree,
             ]
     order = ["decode", "multiply", "maximum", "distance", "align", "sum", "magnitude", "normalize", "round"]
     assert [step for step in steps(HOPPER) if "." not in step] == order
+
+
+# Lanes, and the levels of the trees: of both windows' terms, of a chain's additions, of an exact sum's products.
+INNER = {
+    "cdna3-mfma-e4m3fnuz-f32": ["maximum.1", "maximum.2", "distance", "align.1", "sum.1", "sum.2", "normalize.1"],
+    "exact-e4m3-f32": ["sum.1", "sum.2", "sum.3", "sum.4", "normalize.1"],
+    "hopper-mma-f64-f64": ["add.0.distance", "add.0.align.1", "add.0.sum.1", "add.0.normalize.1"],
+    "blackwell-mxf4nvf4-e2m1-f32": ["maximum.1", "maximum.2", "distance", "align.1", "sum.1", "sum.2", "normalize.1"],
+}
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_steps_inside_trees_shifters_and_adders(name: str) -> None:
+    unit = load_unit(name)
+    inner = [step for step in steps(unit) if step.endswith((".1", ".2", ".3", ".4")) or "distance" in step]
+    assert inner == INNER[name]
+    assert not set(inner) & set(pipeline(unit).cuts)
 
 
 def test_promotion_comes_last() -> None:
@@ -178,7 +195,7 @@ def test_what_is_in_the_rtl_beside_one_plain_window(parts: dict[str, dict[str, A
 
 
 def refused_uses(unit: Unit) -> dict[str, Callable[[], object]]:
-    """What must not compute something else for a unit that is in the model alone."""
+    """What must not compute something else for a unit that no implementation has."""
     built = pipeline(unit)
     return {
         "hwsim rtl": lambda: verilog(unit, built),
@@ -186,16 +203,40 @@ def refused_uses(unit: Unit) -> dict[str, Callable[[], object]]:
     }
 
 
-def test_what_is_in_the_model_alone() -> None:
-    scaled = {"scale": {"a": E8M0, "b": E8M0}, "instruction": {"order": ORDER, "lanes": 16}}
-    what = "instruction.order other than sequential with scale"
-    unit = changed(**scaled)
-    implemented(unit).demand()
-    assert len(hwsim.dot(unit, [[0x38] * 32], [[0x38] * 32], None, [[127]], [[127]])) == 1
+def test_hardware_refuses_what_no_implementation_has() -> None:
+    unit = changed(operands={"a": "ue4m3"})
     for name, use in refused_uses(unit).items():
         with pytest.raises(NotImplementedYet) as caught:
             use()
-        assert str(caught.value) == f"unit {unit.name}: {what} is in the model, but not in the RTL yet", name
+        assert str(caught.value) == f"unit {unit.name}: unsigned factors is not implemented yet", name
+
+
+# Products that share a scale, in an order of groups, and lanes of which a beat carries one: by hand.
+SHARED: dict[str, tuple[int, int, Any, int, int]] = {
+    "a group in a block": (16, 8, "sequential", 32, 8),
+    "two blocks of a group": (16, 8, "sequential", 4, 4),
+    "neighbours of a block": (8, 4, {"modulo": 4, "groups": [[0, 1], [2, 3]]}, 4, 2),
+    "blocks end between neighbours": (8, 4, {"modulo": 4, "groups": [[3, 0], [1, 2]]}, 2, 1),
+    "a block for all": (8, 4, {"modulo": 4, "groups": [[0, 1], [2, 3]]}, 8, 4),
+    "blocks end inside an instruction": (12, 4, {"modulo": 3, "groups": [[1], [0], [2]]}, 8, 1),
+    "one group ends a block": (12, 4, {"modulo": 6, "groups": [[0, 1], [2, 4], [3, 5]]}, 2, 1),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_lanes_of_which_a_beat_carries_one_scale(name: str) -> None:
+    k, lanes, order, block, shared = SHARED[name]
+    scale = {"a": {"format": "e8m0", "block": [1, block]}, "b": {"format": "e8m0", "block": [block, 1]}}
+    unit = changed(scale=scale, instruction={"k": k, "lanes": lanes, "order": order})
+    assert (unit.lanes_of_scale("a"), unit.lanes_of_scale("b")) == (shared, shared)
+    for group in range(3 * k // lanes * block):
+        blocks = [at // block for at in unit.instruction.indices(group)]
+        assert all(blocks[lane] == blocks[lane - lane % shared] for lane in range(lanes))
+
+
+def test_a_unit_without_scales_has_no_lanes_of_one() -> None:
+    with pytest.raises(ValueError, match="hopper-wgmma-e4m3-f32 has no scales"):
+        HOPPER.lanes_of_scale("a")
 
 
 @pytest.mark.parametrize(("parts", "what"), REFUSED, ids=[refused[1] for refused in REFUSED])
@@ -212,13 +253,9 @@ def test_every_preset_is_in_the_model() -> None:
         implemented(load_unit(name)).demand()
 
 
-def test_what_is_in_the_model_and_not_in_the_rtl() -> None:
-    with pytest.raises(NotImplementedYet, match=r"operands\.a: f64 is in the model, but not in the RTL yet"):
-        supports(load_unit("hopper-mma-f64-f64")).demand()
-    refused = {name for name in presets() if not buildable(name)}
-    assert refused == {name for name in presets() if "-f64-" in name}
-    assert len(refused) == 7
-    assert [name for name in presets() if name not in refused] == BUILDABLE
+def test_every_preset_is_in_the_rtl() -> None:
+    assert [name for name in presets() if not supports(load_unit(name))] == []
+    assert list(presets()) == BUILDABLE
     # Ampere's arithmetic is Ada's, Blackwell's Hopper's.
     assert {"ampere-mma-f16-f32", "hopper-mma-tf32-f32"}.isdisjoint(DISTINCT)
     assert {"ada-mma-f16-f32", "blackwell-mma-tf32-f32", "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32"} < set(DISTINCT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -19,7 +20,8 @@ from hwsim.study.runners.distributed import OtherCode, on_dask
 from hwsim.study.runners.local import WorkersLost, local
 from hwsim.study.task import CODE, Task, tasks
 
-distributed: Any = pytest.importorskip("distributed", reason="Dask is the extra `distributed`")
+if importlib.util.find_spec("distributed") is None:
+    pytest.skip("Dask is the extra `distributed`", allow_module_level=True)
 
 STUDY = {
     "study": "small", "units": ["hopper-wgmma-e4m3-f32", "mxfp4-e2m1-f32"], "data": ["normal", "outliers"],
@@ -53,6 +55,8 @@ def rows_of(runner: Callable[..., None], given: list[Task], each: Callable[[], N
 
 
 def pids(address: str) -> list[int]:
+    import distributed
+
     with distributed.Client(address, set_as_default=False) as client:
         return list(client.run(os.getpid).values())
 

@@ -47,7 +47,9 @@ def test_our_rtl_passes_on_icarus(icarus_bench, tmp_path):
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_soaked([*SMALL, "deepseek-v3-e4m3-f32", "mxfp4-e2m1-f32"], SMALL))
+@pytest.mark.parametrize(
+    "name", others_soaked([*SMALL, "hopper-mma-f64-f64", "deepseek-v3-e4m3-f32", "mxfp4-e2m1-f32"], SMALL)
+)
 def test_sums_of_several_lines_pass_on_icarus(icarus, name, tmp_path):
     folder = made(tmp_path / "set", name, suite="gemm", cases=20).folder
     command = bench.icarus(folder, design_of(unit_of(name), tmp_path), tmp_path)

@@ -10,7 +10,7 @@ from hwsim.cases.bins.operands import classes
 from hwsim.cases.landmarks import exact_code, infinities, nans, negate, numbers, zeros
 from hwsim.cases.palette import Palette, Product
 from hwsim.cases.rows import Pair, Rows
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, unpack
 from hwsim.formats.blocks import one_code
 from hwsim.spec import RoundedSum, Unit
 from hwsim.spec.keys import Number
@@ -18,6 +18,7 @@ from hwsim.spec.keys import Number
 PRODUCTS = 6  # exponents of which some products are taken
 BESIDE = 4  # products that stand beside an addend at every distance
 MOST_DISTANCES = 160
+WORD_BITS = 32  # of codes, with whose products palettes reckon
 
 
 def arranged(rows: Rows) -> None:
@@ -49,14 +50,34 @@ def _pairs(rows: Rows, addends: dict[str, int]) -> None:
 
 def _some(unit: Unit) -> list[Product]:
     """Products from the least exponent to the largest, of short and of long significands."""
-    palette = Palette(unit.operands.a, unit.operands.b)
-    step = max(1, len(palette.exps) // PRODUCTS)
-    exps = sorted({*palette.exps[::step], palette.exps[-1]})
+    a, b = unit.operands.a, unit.operands.b
+    wide = max(a.container_bits, b.container_bits) > WORD_BITS
+    known: _Landmarks | Palette = _Landmarks(a, b) if wide else Palette(a, b)
+    step = max(1, len(known.exps) // PRODUCTS)
+    exps = sorted({*known.exps[::step], known.exps[-1]})
     found = []
     for index, exp in enumerate(exps):
-        of = palette.of(index % 2, exp) or palette.of(0, exp)
+        of = known.of(index % 2, exp) or known.of(0, exp)
         found += [of[0], of[-1], *of[len(of) // 2 : len(of) // 2 + 1]]
     return found
+
+
+class _Landmarks:
+    """The products of the numbers at which something begins or ends, where those of a palette are too many."""
+
+    def __init__(self, a: Number, b: Number):
+        self._of: dict[tuple[int, int], list[Product]] = {}
+        for x, y in cross(numbers(a).values(), numbers(b).values()):
+            for code in (x, negate(a, x)):
+                if code is not None:
+                    one, other = unpack(a, code), unpack(b, y)
+                    made = Product(one.sign ^ other.sign, one.exp + other.exp, one.sig * other.sig, code, y)
+                    self._of.setdefault((made.sign, made.exp), []).append(made)
+        self.exps = sorted({exp for _, exp in self._of})
+
+    def of(self, sign: int, exp: int) -> list[Product]:
+        """The products of one sign and reference exponent, by significand."""
+        return sorted(self._of.get((sign, exp), ()), key=lambda one: one.sig)
 
 
 def _lanes(rows: Rows, addends: dict[str, int]) -> None:
@@ -129,7 +150,8 @@ def _distances(rows: Rows, addends: dict[str, int]) -> None:
     for turn in range(BESIDE):
         bits = max(one.sig.bit_length() for one in some)
         reach = range(-bits - precision - 3, bits + precision + 4)
-        for d in reach[:: -(-len(reach) // MOST_DISTANCES)]:
+        step = -(-len(reach) // MOST_DISTANCES)
+        for d in reach[turn % step :: step]:
             one = some[(d + turn * len(some) // BESIDE) % len(some)]
             top = one.exp + one.sig.bit_length() - 1 - unit.operands.a.fraction_bits - unit.operands.b.fraction_bits
             for (word, sig), sign in cross(_patterns(fmt), (0, 1)):

@@ -115,7 +115,7 @@ def group_meaning(unit: Unit, group: str) -> str:
 
 def case_meaning(name: str) -> str:
     """What a case of this name is, in words: `random/00000231-growth`, `distance/d08-lost`, `G5/left13`; or nothing."""
-    family, _, rest = name.partition("/")
+    family, _, rest = name.partition(", mode")[0].partition("/")
     number, _, kind = rest.partition("-")
     if family == "random":
         return (

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 class Beat:
     """One group of products.
 
-    a, b: a code for each lane. scale_a, scale_b: a code for each block of the beat; empty for an unscaled unit.
-    c: the addend's code; counts only where `first`. first: opens a sum in its context. last: closes it.
+    a, b: a code for each lane. scale_a, scale_b: a code for each `Unit.lanes_of_scale` lanes; empty for an unscaled
+    unit. c: the addend's code; counts only where `first`. first: opens a sum in its context. last: closes it.
+    mode: of a unit of several, the number of the mode that computes this group; 0 for a unit of one.
     """
 
     a: tuple[int, ...]
@@ -21,6 +22,7 @@ class Beat:
     first: bool = True
     last: bool = True
     context: int = 0
+    mode: int = 0
 
 
 @dataclass(frozen=True, slots=True)

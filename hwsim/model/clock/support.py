@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from hwsim.spec import Support, Unit, implemented, ordered_scales
+from hwsim.spec import Specified, Support, implemented, of_modes
 
 
-def supports(unit: Unit) -> Support:
-    """What the cycle-level model lacks: what implementations without readings lack, and scales that lanes share.
-
-    A beat carries one scale for each block of neighbouring products. Where groups take products of an order of their
-    own, a beat's lanes are of several blocks, and which scales it should carry is not settled.
-    """
-    general = implemented(unit)
-    if not general:
-        return general
-    return Support(unit.name, "is in the model, but not on a clock yet", tuple(ordered_scales(unit)))
+def supports(unit: Specified) -> Support:
+    """What the cycle-level model lacks of a unit or of one of its modes: what implementations without readings lack."""
+    return of_modes(unit, implemented)

@@ -1,7 +1,8 @@
 """The cycle-level model: a unit on a clock.
 
 The arithmetic is the definition's and happens as a beat is accepted; what is modelled here is when: the flight of
-beats through the registers, the wait of a beat for its context, and the standstill while a result is not taken.
+beats through the registers, the wait of a beat for its context, the standstill while a result is not taken, and the
+buffer at the input of a unit whose `ready` is a register.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from hwsim.model.carried import Carried
 from hwsim.model.clock.beat import Beat, Result
 from hwsim.model.clock.support import supports
 from hwsim.model.definition import Definition, GroupOperands
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified, modes_of
 
 
 @dataclass(slots=True)
@@ -33,23 +34,29 @@ class _Flying:
 
 
 class PipelinedUnit:
-    """A unit, cycle by cycle.
+    """A unit, cycle by cycle; of several modes, each beat by the definition of its own mode.
 
     In each cycle: look at `valid`, `result` and `ready`, then `tick`. Cycle 0 is the first after reset is released.
     Raises NotImplementedYet for a unit that `supports` says something lacks of.
     """
 
-    def __init__(self, unit: Unit, pipeline: Pipeline):
+    def __init__(self, unit: Specified, pipeline: Pipeline):
         supports(unit).demand()
         self.unit, self.pipeline = unit, pipeline
-        self.definition = Definition(unit)
+        self.modes = tuple(map(Definition, modes_of(unit)))
         self.reset()
+
+    @property
+    def definition(self) -> Definition:
+        """The definition of the first mode: what a sum begins and ends with is the same in every mode."""
+        return self.modes[0]
 
     def reset(self) -> None:
         """Empty the unit, as a cycle with `rst` high does."""
         # _registers[n] is what stands in register n + 1; the last one is the output.
         self._registers: list[_Flying | None] = [None] * self.pipeline.latency
         self._contexts = [_Context(self.definition.open(0)) for _ in range(self.pipeline.contexts)]
+        self._buffered: Beat | None = None
         self.misuse = False
 
     @property
@@ -65,6 +72,12 @@ class PipelinedUnit:
 
     def ready(self, first: bool, context: int, output_ready: bool) -> bool:
         """Whether a beat would be accepted in this cycle."""
+        if self.pipeline.register_ready:
+            return self._buffered is None
+        return self._enters(first, context, output_ready)
+
+    def _enters(self, first: bool, context: int, output_ready: bool) -> bool:
+        """Whether a beat would enter the pipeline in this cycle."""
         if self.valid and not output_ready:
             return False
         under_way = [flying for flying in self._registers[:-1] if flying is not None]
@@ -73,13 +86,19 @@ class PipelinedUnit:
     def tick(self, beat: Beat | None, output_ready: bool) -> bool:
         """One rising edge. Returns whether `beat`, if any, was accepted."""
         accepted = beat is not None and self.ready(beat.first, beat.context, output_ready)
+        # What stands in the buffer goes first; the buffer is empty in a cycle in which a beat is accepted.
+        offered = beat if self._buffered is None else self._buffered
+        enters = offered is not None and self._enters(offered.first, offered.context, output_ready)
         if not self.valid or output_ready:
-            entering = self._accept(beat) if beat is not None and accepted else None
+            entering = self._accept(offered) if offered is not None and enters else None
             self._registers = [entering, *self._registers[:-1]]
+        if self.pipeline.register_ready:
+            self._buffered = None if enters else offered
         return accepted
 
     def _accept(self, beat: Beat) -> _Flying:
-        if beat.context >= self.pipeline.contexts or not (beat.first or self._contexts[beat.context].open):
+        exists = beat.context < self.pipeline.contexts and beat.mode < len(self.modes)
+        if not exists or not (beat.first or self._contexts[beat.context].open):
             self.misuse = True
         context = self._contexts[min(beat.context, self.pipeline.contexts - 1)]
         context.open = not beat.last
@@ -90,15 +109,13 @@ class PipelinedUnit:
         """One beat's arithmetic."""
         before = self.definition.open(beat.c) if beat.first else context.carried
         lanes = GroupOperands(beat.a, beat.b, *self.lane_scales(beat))
-        context.carried = self.definition.step(before, lanes, beat.last).carried
+        mode = self.modes[min(beat.mode, len(self.modes) - 1)]
+        context.carried = mode.step(before, lanes, beat.last).carried
 
     def lane_scales(self, beat: Beat) -> tuple[Sequence[int], Sequence[int]]:
         """The scale codes of a beat, one for each lane."""
-        if self.unit.scale is None:
+        unit = self.unit
+        if unit.scale is None:
             return (), ()
-        lanes = self.unit.instruction.lanes
-        lengths = [-(-lanes // len(scales)) for scales in (beat.scale_a, beat.scale_b)]
-        return (
-            [beat.scale_a[lane // lengths[0]] for lane in range(lanes)],
-            [beat.scale_b[lane // lengths[1]] for lane in range(lanes)],
-        )
+        lanes, of_a, of_b = range(unit.instruction.lanes), unit.lanes_of_scale("a"), unit.lanes_of_scale("b")
+        return [beat.scale_a[lane // of_a] for lane in lanes], [beat.scale_b[lane // of_b] for lane in lanes]

@@ -1,0 +1,168 @@
+"""`hwsim synth`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hwsim.cli.app import app
+from hwsim.cli.complete import units as unit_names
+from hwsim.cli.interrupt import interruptible
+from hwsim.cli.output import print_table, say
+from hwsim.cli.progress import Progress
+from hwsim.cli.rtl import need_yosys
+from hwsim.errors import InputError
+from hwsim.files import replaced
+from hwsim.spec import Pipeline, Specified, load_specified, pipeline
+
+if TYPE_CHECKING:
+    from hwsim.rtl.synthesis import Ecp5, FlatModule, Generic, Mapped
+
+SECONDS = 1800.0
+
+
+class Flow(StrEnum):
+    """What a design is made into."""
+
+    GATES = "gates"
+    ECP5 = "ecp5"
+    CELLS = "cells"
+
+
+# Heads of the table: the flow, its figure, and how it is written.
+COLUMNS = (
+    ("gates", Flow.GATES, "gates", ","),
+    ("flip-flops", Flow.GATES, "flipflops", ","),
+    ("depth", Flow.GATES, "depth", ","),
+    ("ECP5 COMB", Flow.ECP5, "comb", ","),
+    ("ECP5 MHz", Flow.ECP5, "megahertz", ".1f"),
+    ("area um2", Flow.CELLS, "area", ",.0f"),
+    ("delay ns", Flow.CELLS, "delay", ".2f"),
+    ("power mW", Flow.CELLS, "power", ".1f"),
+)
+
+
+@app.command()
+def synth(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="UNIT...", help="Units, or the paths of their YAML files.", autocompletion=lambda: unit_names("")
+        ),
+    ],
+    cuts: Annotated[
+        str | None,
+        typer.Option(help="Steps after which there is a register, with commas; `hwsim units UNIT` lists them."),
+    ] = None,
+    contexts: Annotated[
+        int | None, typer.Option(help="Sums that can be open at once; as many as registers unless given.")
+    ] = None,
+    datapath: Annotated[
+        bool, typer.Option("--datapath", help="A group's sum alone: no handshake, contexts, promotion or late addend.")
+    ] = False,
+    flow: Annotated[
+        list[Flow] | None, typer.Option(help="What to make: gates, ecp5, cells, one or several; all unless given.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the figures as JSON, too.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=1.0, help="For each tool, and each unit.")] = SECONDS,
+) -> None:
+    """Synthesise a unit's RTL: gates, flip-flops and depth; clock rate of an ECP5; area, delay and power in cells.
+
+    \b
+    hwsim synth hopper-wgmma-e4m3-f32 --flow gates
+    hwsim synth hopper-wgmma-e4m3-f32 --datapath --cuts maximum,sum.0,sum --flow gates --flow cells
+    hwsim synth my-unit.yaml mxfp8-e4m3-f32 --contexts 8 --json figures.json
+
+    \b
+    gates  AND, OR, XOR, MUX and NOT that Yosys leaves; depth: those between registers
+    ecp5   LUTs, and the clock rate by nextpnr: paths from inputs to the first register are not timed
+    cells  OSU's of 0.18 micrometres, by Yosys and OpenSTA (Debian: opensta, qflow-tech-osu018)
+
+    Figures are kept by what they are made from, so that the same design is synthesised once. Exit status 3: a tool is
+    missing.
+    """
+    flows = list(dict.fromkeys(flow or Flow))
+    chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
+    built = [(unit, pipeline(unit, chosen, contexts)) for unit in map(load_specified, names)]
+    if datapath and contexts is not None:
+        raise InputError("--contexts goes without --datapath, which has none")
+    _demand(flows, [unit for unit, _ in built])
+    from hwsim.rtl.synthesis import CONDITIONS, FlowFailed
+
+    rows: list[dict[str, Any]] = []
+    with interruptible(), Progress("synthesis") as bar:
+        for at, (unit, pipe) in enumerate(built):
+            bar.update(at, len(built), unit.name)
+            try:
+                rows.append(_row(unit, pipe, datapath, flows, seconds))
+            except FlowFailed as error:
+                raise InputError(f"{unit.name} could not be synthesised: {error}") from None
+    _show(rows, flows)
+    if Flow.CELLS in flows:
+        say(CONDITIONS)
+    if report is not None:
+        with replaced(report) as file:
+            file.write(json.dumps({"conditions": CONDITIONS, "units": rows}, indent=1).encode())
+
+
+def _demand(flows: Sequence[Flow], units: Sequence[Specified]) -> None:
+    """Raise ToolMissing where a tool is, and NotImplementedYet for a unit that the RTL does not have."""
+    need_yosys()
+    from hwsim.rtl import supports
+    from hwsim.rtl.synthesis import NEXTPNR, YOSYS, require, require_cells
+
+    for unit in units:
+        supports(unit).demand()
+    require(YOSYS, *([NEXTPNR] if Flow.ECP5 in flows else []))
+    if Flow.CELLS in flows:
+        require_cells()
+
+
+def _row(unit: Specified, pipe: Pipeline, datapath: bool, flows: Sequence[Flow], seconds: float) -> dict[str, Any]:
+    """The figures of a unit."""
+    design, cuts = _design(unit, pipe, datapath)
+    figures = {each.value: asdict(_measured(each, design, seconds)) for each in flows}
+    return {"unit": unit.name, "datapath": datapath, "cuts": list(cuts), "contexts": pipe.contexts, **figures}
+
+
+def _measured(flow: Flow, design: FlatModule, seconds: float) -> Generic | Ecp5 | Mapped:
+    from hwsim.rtl.synthesis import ecp5, generic, mapped
+
+    match flow:
+        case Flow.GATES:
+            return generic(design.text, design.top, seconds)
+        case Flow.ECP5:
+            return ecp5(design.text, design.top, seconds)
+        case Flow.CELLS:
+            return mapped(design.text, design.top, seconds)
+
+
+def _design(unit: Specified, pipe: Pipeline, datapath: bool) -> tuple[FlatModule, Sequence[str]]:
+    """The module to synthesise, and the cuts in it."""
+    from hwsim.rtl import top_name, verilog
+    from hwsim.rtl.synthesis import TOP, FlatModule, datapath_verilog
+
+    if not datapath:
+        return FlatModule(top_name(unit), verilog(unit, pipe)), pipe.cuts
+    cuts = tuple(cut for cut in pipe.cuts if not cut.startswith(("promote", "late")))
+    return FlatModule(TOP, datapath_verilog(unit, cuts)), cuts
+
+
+def _show(rows: Sequence[dict[str, Any]], flows: Sequence[Flow]) -> None:
+    """Print a line for each unit."""
+    columns = [column for column in COLUMNS if column[1] in flows]
+    header = ["unit", "cuts", "contexts", *(head for head, *_ in columns)]
+    table = [
+        [row["unit"], str(len(row["cuts"])), "-" if row["datapath"] else str(row["contexts"])]
+        + [format(row[flow.value][figure], form) for _, flow, figure, form in columns]
+        for row in rows
+    ]
+    print_table(header, table, right=range(1, len(header)))

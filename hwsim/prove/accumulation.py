@@ -1,0 +1,105 @@
+"""The claims of what follows a group's sum: a late addend, or a register of another format, and an addition to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hwsim.formats import FloatFormat
+from hwsim.model.addition import flushed_code
+from hwsim.model.definition import Definition
+from hwsim.model.terms import addend_term
+from hwsim.prove.adder import AdderCircuits, AdderClaims, NumberFields, is_decoded
+from hwsim.prove.btor import Circuit
+from hwsim.prove.circuits import circuits, connected, fixed
+from hwsim.prove.claims import AnyClaim, Claim
+from hwsim.prove.explore import Path, paths
+from hwsim.prove.logic import part, value
+from hwsim.prove.promotion import PromotionClaims
+from hwsim.prove.relations import each
+from hwsim.prove.symbolic import Integer
+from hwsim.rtl.accumulate import Accumulation, accumulation
+from hwsim.rtl.addition import FloatAdder
+from hwsim.rtl.datapath import promotion
+from hwsim.spec import Unit
+from hwsim.spec.keys import Number
+
+
+class AccumulationClaims:
+    """All claims about what a unit adds after a group's sum.
+
+    steps: its circuits, where they are not those of the unit's own RTL.
+    """
+
+    def __init__(
+        self, unit: Unit, what: Accumulation, cuts: Sequence[str] = (), steps: Mapping[str, Circuit] | None = None
+    ):
+        self.unit, self.what, self.fmt, name = unit, what, what.format, what.name
+        self.model = Definition(unit, keep=False)
+        if steps is None:
+            steps = circuits({step.name: step for step in promotion(unit, cuts).steps})
+        self.decode = steps[f"{name}.decode"]
+        self.adder = FloatAdder(what.format, what.rounding, what.x, what.y, what.flush)
+        rounds = connected([steps[f"{name}.magnitude"], steps[f"{name}.normalize"], steps[name]])
+        self.steps = AdderCircuits(steps[f"{name}.align"], steps[f"{name}.sum"], rounds)
+
+    @property
+    def chain(self) -> Sequence[Circuit]:
+        """Its steps, one after another."""
+        return self.decode, self.steps.align, self.steps.sum, self.steps.round
+
+    def claims(self) -> Iterator[AnyClaim]:
+        """In the order of the steps."""
+        what, name = self.what, self.what.name
+        if what.start is None:
+            yield self._kept("register", what.format, {})
+        else:
+            yield self._kept("register", what.format, {"i__starts": 0})
+            yield self._kept("addend", what.start, {"i__starts": 1})
+        yield self._added()
+        numbers = [
+            NumberFields(self.steps.align.inputs, f"i__{side}", span, what.format)
+            for side, span in (("x", what.x), ("y", what.y))
+        ]
+        yield from AdderClaims(name, self.adder, self.steps, numbers).claims()
+
+    def _kept(self, which: str, fmt: Number, given: Mapping[str, int]) -> Claim:
+        """What is kept, a code of the format of sums, or of the addend's own format."""
+        circuit = fixed(self.decode, {name: value(number, 1) for name, number in given.items()})
+        whole = circuit.inputs["i__register"]
+        port = part(whole, 0, fmt.bits)
+        code, flush = Integer.unsigned(port) << fmt.padding, self.what.flush
+
+        def term() -> Any:
+            return addend_term(fmt, flushed_code(fmt, code) if flush and isinstance(fmt, FloatFormat) else code)
+
+        right = [
+            Path(found.condition, is_decoded(circuit.outputs, "o__x", self.what.x, self.fmt, found.result))
+            for found in paths(term)
+        ]
+        return Claim(
+            f"{self.what.name}: {which}", "a decoded code is the model's term, normalised", f"codes of {fmt.name}", (),
+            each(right), (whole,),
+        )  # fmt: skip
+
+    def _added(self) -> Claim:
+        port, fmt = self.decode.inputs["i__partial"], self.what.partial
+        code = Integer.unsigned(port) << fmt.padding
+        right = [
+            Path(found.condition, is_decoded(self.decode.outputs, "o__y", self.what.y, self.fmt, found.result))
+            for found in paths(lambda: addend_term(fmt, code))
+        ]
+        return Claim(
+            f"{self.what.name}: partial", "a decoded code is the model's term, normalised", f"codes of {fmt.name}", (),
+            each(right), (port,),
+        )  # fmt: skip
+
+
+def after_claims(unit: Unit, cuts: Sequence[str]) -> PromotionClaims | AccumulationClaims | None:
+    """The claims of what follows a unit's groups' sums; None where nothing does."""
+    rule, what = unit.promotion, accumulation(unit)
+    if what is None:
+        return None
+    if rule is not None and rule.operation == "add" and isinstance(unit.result.format, FloatFormat):
+        return PromotionClaims(unit, rule, cuts)
+    return AccumulationClaims(unit, what, cuts)

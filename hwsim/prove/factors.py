@@ -1,0 +1,307 @@
+"""The claims of factors and of their scales, which the datapaths of all methods decode alike, and of their flags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Generic, Literal, TypeVar, assert_never
+
+from hwsim.formats import Class, ExponentFormat, Fields, FixedFormat, FloatFormat, Format
+from hwsim.model.scales import scale_exponent
+from hwsim.model.terms import Term as ModelTerm
+from hwsim.model.terms import factor, product
+from hwsim.prove.btor import Circuit
+from hwsim.prove.circuits import fixed
+from hwsim.prove.claims import Claim, FormClaim
+from hwsim.prove.datapathclaims import DatapathClaims
+from hwsim.prove.explore import Path, paths
+from hwsim.prove.logic import (
+    Kind,
+    Term,
+    both,
+    either,
+    implies,
+    is_one,
+    negated,
+    op,
+    same,
+    substituted,
+    true,
+    value,
+    width,
+)
+from hwsim.prove.relations import SPECIAL, FrontCircuits, each, exactly, holds
+from hwsim.prove.symbolic import Integer, Truth, as_integer
+from hwsim.rtl.numbers import FieldRange, ProductRanges, most_sig
+from hwsim.spec import Unit
+
+
+def _one(fmt: Format) -> int:
+    """The code of 1 in its container."""
+    match fmt:
+        case ExponentFormat():
+            return fmt.bias << fmt.padding
+        case FixedFormat():
+            return 1 << fmt.fraction_bits
+        case FloatFormat():
+            return fmt.bias << fmt.fraction_bits + fmt.padding
+        case _:
+            assert_never(fmt)
+
+
+def _fields(ports: Mapping[str, Term], place: str) -> list[Term]:
+    return [ports[f"{place}__{field}"] for field in ("sign", "bexp", "sig", "nan", "inf")]
+
+
+Ranges = TypeVar("Ranges", bound=ProductRanges)
+Side = Literal["a", "b"]
+SIDES: tuple[Side, Side] = ("a", "b")
+
+
+class FactorClaims(DatapathClaims, Generic[Ranges]):
+    """Claims about decoded factors, scales of products, and flags of what is special.
+
+    n: the unit's ranges. front: the circuits of the first steps.
+    zero_exponents: whether a zero's exponent counts for anything.
+    """
+
+    zero_exponents: bool = False
+
+    def __init__(self, unit: Unit, n: Ranges, front: FrontCircuits, cuts: Sequence[str] = ()):
+        super().__init__(unit, cuts)
+        self.n, self.front = n, front
+
+    @cached_property
+    def neutral(self) -> Mapping[str, Term]:
+        """Inputs of the first steps that are +0, with scales of 1."""
+        given = {}
+        for name, term in self.front.products.inputs.items():
+            one = 0
+            for side, fmt in zip(("scale_a", "scale_b"), self.n.scale_formats, strict=False):
+                one = _one(fmt) if name.startswith(f"i__{side}__") else one
+            given[name] = value(one, width(term))
+        return given
+
+    @property
+    def _quiet(self) -> dict[str, Term]:
+        """Those of factors and scales."""
+        return {name: term for name, term in self.neutral.items() if name.startswith(("i__a__", "i__b__", "i__scale"))}
+
+    def _lane(self, lane: int) -> dict[str, str]:
+        """The names of the inputs that a lane's product depends on."""
+        names = {"a": f"i__a__{lane}", "b": f"i__b__{lane}"}
+        for side, blocks in zip(("scale_a", "scale_b"), self.n.scale_blocks, strict=True):
+            if blocks:
+                names[side] = f"i__{side}__{lane // -(-self.n.lanes // blocks)}"
+        return names
+
+    # Factors.
+
+    def _factor(self, side: Side) -> Claim:
+        operands, to = self.unit.operands, self.n.formats[SIDES.index(side)]
+        fmt = operands.factor(side)
+        port = self.front.decode.inputs[f"i__{side}__0"]
+        code, known = Integer.unsigned(port), self._padded(fmt, Integer.unsigned(port))
+        return self._decoded(
+            f"factor: {side}", "a decoded code is the model's factor", fmt, to, port, f"o__{side}__0", known,
+            lambda: factor(fmt, operands.convert, operands.daz, operands.zeros, code),
+        )  # fmt: skip
+
+    def _decoded(
+        self, name: str, words: str, fmt: Format, to: Format, port: Term, place: str, known: Sequence[Term],
+        decoded: Callable[[], Fields],
+    ) -> Claim:  # fmt: skip
+        """That the fields at a place of the decoded operands are what a function of the model returns."""
+        outputs = self.front.decode.outputs
+        sign, bexp, sig, nan, inf = _fields(outputs, place)
+
+        def is_fields(fields: Fields) -> Term:
+            is_nan, is_inf = is_one(nan), is_one(inf)
+            exponent = holds(Integer.unsigned(bexp) == fields.exp + FieldRange.of(to).bias)
+            match fields.cls:
+                case Class.NAN:
+                    return is_nan
+                case Class.INFINITY:
+                    return both(negated(is_nan), is_inf, self._equal(sign, fields.sign))
+                case Class.ZERO:
+                    right = [
+                        self._equal(sig, 0),
+                        self._equal(sign, fields.sign),
+                        *([exponent] if self.zero_exponents else []),
+                    ]
+                    return both(negated(is_nan), negated(is_inf), *right)
+                case Class.NORMAL | Class.SUBNORMAL:
+                    right = [self._equal(sig, fields.sig), holds(as_integer(fields.sig) != 0)]
+                    right += [exponent, self._equal(sign, fields.sign)]
+                    return both(negated(is_nan), negated(is_inf), *right)
+                case _:
+                    assert_never(fields.cls)
+
+        claim = each([Path(path.condition, is_fields(path.result)) for path in paths(decoded, known)])
+        related = self._is_decoded(outputs, place, to)
+        return Claim(name, words, f"codes of {fmt.name}", tuple(known), both(claim, related), (port,))
+
+    def _is_decoded(self, ports: Mapping[str, Term], place: str, fmt: Format) -> Term:
+        """What every decoded code is: the relation between decoding and multiplication."""
+        _, bexp, sig, nan, inf = _fields(ports, place)
+        some, span = holds(Integer.unsigned(sig) != 0), FieldRange.of(fmt)
+        finite = both(negated(is_one(nan)), negated(is_one(inf)), *([] if self.zero_exponents else [some]))
+        within = both(exactly(Integer.unsigned(bexp), 1, span.most), holds(Integer.unsigned(sig) <= most_sig(fmt)))
+        return both(implies(finite, within), implies(both(negated(is_one(nan)), is_one(inf)), some))
+
+    def _read(self, ports: Mapping[str, Term], place: str, fmt: Format) -> Fields:
+        """The model's fields of a decoded code: to be called on a path, with `_is_decoded` known."""
+        sign, bexp, sig, nan, inf = _fields(ports, place)
+        span = FieldRange.of(fmt)
+        if Truth(is_one(nan)):
+            return Fields(0, 0, 0, Class.NAN)
+        if Truth(is_one(inf)):
+            return Fields(Integer.unsigned(sign), 0, 0, Class.INFINITY)
+        size = Integer.unsigned(sig)
+        exp = Integer.unsigned(bexp).between(1, span.most) - span.bias
+        if not size:
+            return Fields(Integer.unsigned(sign), exp if self.zero_exponents else 0, 0, Class.ZERO)
+        return Fields(Integer.unsigned(sign), exp, size, Class.NORMAL)
+
+    @staticmethod
+    def _padded(fmt: Format, code: Integer) -> tuple[Term, ...]:
+        """That the padding of a container is as it must be."""
+        if not fmt.padding:
+            return ()
+        zero = holds(code & ((1 << fmt.padding) - 1) == 0)
+        return (zero if fmt.canonical_nan is None else either(zero, holds(code == fmt.canonical_nan)),)
+
+    @staticmethod
+    def _equal(port: Term, number: object) -> Term:
+        return holds(Integer.unsigned(port) == number)
+
+    # Scales of products.
+
+    def _scales(self, nan: str = "o__special__nan") -> Claim:
+        """nan: the output that says that a scale is one."""
+        circuit, names = self.front.decode, self._lane(0)
+        ports = [circuit.inputs[names[side]] for side in ("scale_a", "scale_b")]
+        x, y = map(Integer.unsigned, ports)
+        fmt_a, fmt_b = self.n.scales
+        found = paths(lambda: scale_exponent(fmt_a, x, fmt_b, y))
+        outputs = fixed(
+            circuit, {name: term for name, term in self.neutral.items() if name not in names.values()}
+        ).outputs
+        is_nan, exp = is_one(outputs[nan]), circuit.outputs["o__scale_exp__0"]
+        right = [
+            Path(path.condition, is_nan if path.result is None
+                 else both(negated(is_nan), self._equal(exp, path.result + fmt_a.bias + fmt_b.bias)))
+            for path in found
+        ]  # fmt: skip
+        within = holds(Integer.unsigned(exp) <= self.n.scale_most)
+        return Claim(
+            "scales", "two codes are the exponent that the model's scales have, or NaN", "codes of both scales",
+            (), both(each(right), either(is_nan, within)), tuple(ports),
+        )  # fmt: skip
+
+    # Products.
+
+    def _lane_product(self) -> tuple[list[Term], Callable[[], ModelTerm]]:
+        """What is known of lane 0's decoded factors, and the model's product of them."""
+        circuit, n = self.front.multiply, self.n
+        sides = list(zip(SIDES, n.formats, strict=True))
+        known = [self._is_decoded(circuit.inputs, f"i__{side}__0", fmt) for side, fmt in sides]
+        scale: object = 0
+        if n.scales:
+            codes = Integer.unsigned(circuit.inputs["i__scale_exp__0"])
+            known.append(holds(codes <= n.scale_most))
+            scale = codes.between(0, n.scale_most) - sum(fmt.bias for fmt in n.scales)
+
+        def lane() -> ModelTerm:
+            x, y = (self._read(circuit.inputs, f"i__{side}__0", fmt) for side, fmt in sides)
+            return self.model.scaled(product(x, y, n.product_fraction_bits), scale)  # type: ignore[arg-type]
+
+        return known, lane
+
+    def _lane_flags(self, circuit: Circuit) -> dict[str, Term]:
+        """Outputs of a multiplication, whose flags are those of lane 0 alone.
+
+        Its term must be right beside any others: it is not to depend on them.
+        """
+        neutral = {name: value(0, width(term)) for name, term in circuit.inputs.items() if "__0" not in name}
+        flags = {name: term for name, term in fixed(circuit, neutral).outputs.items() if "special" in name}
+        return {**circuit.outputs, **flags}
+
+    def _special_as(self, outputs: Mapping[str, Term], term: ModelTerm, place: str = "o__special") -> Term:
+        """That flags say of a term what is special about it."""
+        nan, positive, negative = (outputs[f"{place}__{flag}"] for flag in SPECIAL)
+        match term.cls:
+            case Class.NAN:
+                return is_one(nan)
+            case Class.INFINITY:
+                sign = as_integer(term.sign)
+                said = holds(Integer.unsigned(negative) == sign), holds(Integer.unsigned(positive) == 1 - sign)
+                return both(negated(is_one(nan)), *said)
+            case _:
+                return both(*(negated(is_one(flag)) for flag in (nan, positive, negative)))
+
+    # All lanes.
+
+    def _lanes_alike(self, fields: Sequence[str] = ("sign", "exp", "sig")) -> FormClaim:
+        """fields: of a term, which every lane makes."""
+
+        def alike() -> bool:
+            front, first = self.front.products, self._lane(0)
+            for lane in range(1, self.n.lanes):
+                by = {front.inputs[first[side]]: front.inputs[name] for side, name in self._lane(lane).items()}
+                for part in fields:
+                    term = substituted(front.outputs[f"o__terms__0__{part}"], by)
+                    if term != front.outputs[f"o__terms__{lane}__{part}"]:
+                        return False
+            return True
+
+        return FormClaim("lanes: products", "every lane makes the same of its operands", f"{self.n.lanes} lanes", alike)
+
+    def _flag(self, outputs: Mapping[str, Term], flag: str) -> Term:
+        return is_one(outputs[f"o__special__{flag}"])
+
+    def _flags_alone(self, flag: str) -> list[Term]:
+        """A flag as each lane alone would set it: all other operands are +0."""
+        alone = []
+        for lane in range(self.n.lanes):
+            mine = self._lane(lane).values()
+            others = {name: term for name, term in self.neutral.items() if name not in mine}
+            alone.append(self._flag(fixed(self.front.products, others).outputs, flag))
+        return alone
+
+    def _flags_alike(self) -> Claim:
+        front, first, wanted = self.front.products, self._lane(0), []
+        for flag in SPECIAL:
+            one, *others = self._flags_alone(flag)
+            for lane, other in enumerate(others, 1):
+                by = {front.inputs[first[side]]: front.inputs[name] for side, name in self._lane(lane).items()}
+                wanted.append(same(substituted(one, by), other))
+        return Claim(
+            "lanes: flags", "every lane alone sets the flags of its operands as the first lane does",
+            f"{self.n.lanes} lanes", (), both(*wanted), tuple(front.inputs.values()),
+        )  # fmt: skip
+
+    def _gathered(self) -> Claim:
+        """A flag of the whole is set where one of a term alone is."""
+        front = self.front.products
+        wanted = []
+        for flag in SPECIAL:
+            alone = self._flags_alone(flag)
+            alone.append(self._flag(fixed(front, self._quiet).outputs, flag))
+            wanted.append(same(self._flag(front.outputs, flag), either(*alone)))
+        return Claim(
+            "flags: gathered", "a flag is set where a lane or the addend alone would set it", "all operands",
+            (), both(*wanted), tuple(front.inputs.values()),
+        )  # fmt: skip
+
+    # Addends.
+
+    def _code_of(self, fmt: Format, port: Term, padded: bool) -> tuple[object, Term]:
+        """A port's code in its container, and that its padding is zeros: what the model takes."""
+        code = Integer.unsigned(port)
+        if not padded:
+            return code << fmt.padding, true()
+        clean = true()
+        if fmt.padding:
+            clean = same(op(Kind.BV_EXTRACT, port, indices=[fmt.padding - 1, 0]), value(0, fmt.padding))
+        return code, clean

@@ -1,0 +1,345 @@
+"""The claims of a late addend's window: the group's sum and the addend, and the bits of both that are cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+from hwsim.formats import Class, Format
+from hwsim.model import late as late_module
+from hwsim.model.addition import combine_specials
+from hwsim.model.late import LateOperands, LateWindow, WindowLateAddition, exponent_floor, late_window
+from hwsim.model.method import sum_zero_sign
+from hwsim.model.result import ResultRounding
+from hwsim.model.rounding import Rounded
+from hwsim.model.terms import Term as ModelTerm
+from hwsim.model.terms import addend_term
+from hwsim.model.window import AlignedTerms
+from hwsim.prove.anyalignment import any_alignment
+from hwsim.prove.btor import Circuit
+from hwsim.prove.claims import AnyClaim, Claim, FormClaim
+from hwsim.prove.explore import paths
+from hwsim.prove.logic import Kind, Term, both, constant, either, implies, is_one, negated, substituted, value, width
+from hwsim.prove.maxima import children_first
+from hwsim.prove.relations import each, exactly, holds
+from hwsim.prove.symbolic import Integer, as_integer, bits_for
+from hwsim.prove.windows import WindowsClaims
+from hwsim.prove.windowsteps import SumBounds, most_in_window
+from hwsim.rtl.datapath import datapath
+from hwsim.rtl.latewindow import LateSum
+from hwsim.spec import LateInWindow
+
+EXTENDED = (Kind.BV_SIGN_EXTEND, Kind.BV_ZERO_EXTEND)
+Pair = tuple[ModelTerm, ModelTerm]
+
+
+class LateWindowClaims(WindowsClaims):
+    """All claims about the datapath of a unit whose addend comes late, in a window."""
+
+    @cached_property
+    def _step(self) -> LateSum:
+        (found,) = (step for step in datapath(self.unit, ()).steps if isinstance(step, LateSum))
+        return found
+
+    @property
+    def _rule(self) -> LateInWindow:
+        return self._step.rule
+
+    @property
+    def _before_round(self) -> SumBounds:
+        """What is rounded: the sum of both, cut or not."""
+        after, rule = self._step.after, self._rule
+        whole = self._most_of_sum + self._most_of_addend
+        most = whole if rule.total_bits is None else (1 << after.bits - 1) - 1
+        return SumBounds(most, after.fraction_bits, after.max_exp)
+
+    @property
+    def _most_of_sum(self) -> int:
+        rule, before = self._rule, self._summed
+        kept = most_in_window(before.most, before.bits, rule.sum_bits, rule.lost)
+        return kept << self._step.fraction_bits - rule.sum_bits
+
+    @property
+    def _most_of_addend(self) -> int:
+        rule, bits = self._rule, self._fraction_bits("outer")
+        kept = most_in_window((2 << bits) - 1, bits, rule.addend_bits, rule.lost)
+        return kept << self._step.fraction_bits - rule.addend_bits
+
+    def _after_sum(self) -> Iterator[AnyClaim]:
+        yield from super()._after_sum()
+        assert self.parts.late is not None
+        cut = self._rule.total_bits is not None
+        both_sums = None if self._step.far else _sum_of_both(self.parts.late)
+        if both_sums is None:
+            yield self._late(self.parts.late)
+        else:
+            yield from self._late_in_parts(self.parts.late, both_sums)
+        if cut:
+            yield self._trailing()
+
+    @property
+    def _floor(self) -> int:
+        return exponent_floor(self.unit.result.format)
+
+    def _operands_of_late(
+        self, ports: Mapping[str, Term]
+    ) -> tuple[list[Term], Callable[[], tuple[ModelTerm, ModelTerm]]]:
+        """What is known of a group's sum and of a late addend, and both as the model's terms."""
+        known = [self._is_sum(ports, "i__window0", self._summed), self._addend_within(ports, "outer")]
+        summed = self._as_model(ports, "i__window0", self._summed)
+        sign, exp, sig, _ = self._addend_fields(ports, "i__outer")
+        inside = exp.between(*self._span("outer")) - self.n.bias
+
+        def terms() -> Pair:
+            cls = Class.NORMAL if sig else Class.ZERO
+            return summed().term, ModelTerm(sign, inside, sig, self._fraction_bits("outer"), cls)
+
+        return known, terms
+
+    def _late(self, circuit: Circuit) -> Claim:
+        """The sum of both is the model's, with zeros in the place of what it loses."""
+        known, terms = self._operands_of_late(circuit.inputs)
+        outputs, what = circuit.outputs, self._before_round
+
+        def right() -> Term:
+            return self._is_late(outputs, late_window(*terms(), self._rule, self.rule.zero_terms, self._floor))
+
+        return Claim(
+            "late", "the sum and the addend in their window are the model's, and within their bound",
+            "every total and max_exp, and every addend", tuple(known),
+            both(each(paths(right, known)), self._is_sum(outputs, "o__window0", what)), self._shown(circuit),
+        )  # fmt: skip
+
+    def _is_late(self, outputs: Mapping[str, Term], found: LateWindow) -> Term:
+        """That what is rounded is the model's late window: on a path."""
+        total, some, top = self._sum_ports(outputs, "o__window0", self._before_round)
+        if found.max_exp is None:
+            return both(negated(some), holds(total == 0))
+        moved, cut = as_integer(top - self.n.bias) - found.max_exp, found.cut
+        if not self._step.far:
+            wanted = as_integer(found.total) << cut if cut != 0 else found.total
+            return both(some, holds(as_integer(moved) == 0), holds(total == wanted))
+        places, most = as_integer(cut - moved), self._step.after.bits
+        shifted = as_integer(found.total) << places.between(0, most)
+        return both(some, holds(as_integer(moved) >= 0), exactly(places, 0, most), holds(total == shifted))
+
+    def _shown(self, circuit: Circuit) -> tuple[Term, ...]:
+        return tuple(term for name, term in circuit.inputs.items() if "window0" in name or "outer" in name)
+
+    def _late_in_parts(self, circuit: Circuit, whole: Term) -> Iterator[AnyClaim]:
+        """The same in parts: the largest exponent, what is kept of either, and what is cut off both.
+
+        whole: the sum of both inside the circuit, before it is cut.
+        """
+        outputs, ports, what = circuit.outputs, circuit.inputs, self._before_round
+        known, terms = self._operands_of_late(ports)
+        uncut = self._rule.model_copy(update={"total_bits": None})
+        most = self._most_of_sum + self._most_of_addend
+
+        def is_largest() -> Term:
+            found = late_window(*terms(), uncut, self.rule.zero_terms, self._floor).max_exp
+            _, some, top = self._sum_ports(outputs, "o__window0", what)
+            return negated(some) if found is None else both(some, holds(top == found + self.n.bias))
+
+        _, some, leaves = self._sum_ports(outputs, "o__window0", what)
+        with any_alignment(late_module):
+            largest = each(paths(is_largest, known))
+        yield Claim(
+            "late: maximum", "max_exp is the model's", "every sum, and every addend", tuple(known),
+            both(largest, exactly(leaves, *what.max_exp), implies(some, self._below(ports, leaves))),
+            self._shown(circuit),
+        )  # fmt: skip
+        total = constant("late.both", width(whole))
+        top = constant("late.top", width(outputs["o__window0__max_exp"]))
+        exp = self._exp(top, what.max_exp)
+        place = exp.between(*what.max_exp) - self.n.bias
+        nothing = _nothing(*self._nonzero(ports))
+        before = [*known, exactly(exp, *what.max_exp), either(nothing, self._below(ports, exp))]
+        of_top = {_without_zero(outputs["o__window0__max_exp"]): top}
+        halves = [substituted(child, of_top) for child in whole.children()]
+        mosts = self._most_of_sum, self._most_of_addend
+        for name, half, bound in zip(("kept_sum", "kept_addend"), halves, mosts, strict=True):
+            found = Integer.signed(half)
+
+            def right(found: Any = found, name: str = name) -> Term:
+                with given_function(late_module, "max_exponent", lambda *_: place):
+                    window = late_window(*terms(), uncut, self.rule.zero_terms, self._floor)
+                return holds(found == getattr(window, name))
+
+            yield Claim(
+                f"late: {name.replace('_', ' ')}", "what the window keeps is the model's, and within its bound",
+                "every total, every addend, and every max_exp", tuple(before),
+                both(each(paths(right, before)), holds(abs(found) <= bound), implies(nothing, holds(found == 0))),
+                (*self._shown(circuit), top),
+            )  # fmt: skip
+        yield FormClaim(
+            "late: sum", "the sum of both is no wider than it is added", "both bounds",
+            lambda: sum(mosts) < 1 << width(whole) - 1,
+        )  # fmt: skip
+        by = {whole: total, _without_zero(outputs["o__window0__max_exp"]): top}
+        cut = {name: substituted(term, by) for name, term in outputs.items()} | {"o__window0__any": value(1, 1)}
+        inside = Integer.signed(total)
+        known = [holds(abs(inside) <= most), exactly(exp, *what.max_exp)]
+        given = inside.between(-most, most)
+
+        def cut_off() -> Term:
+            with given_alignment(given, self._rule):
+                one = ModelTerm(0, place, 1, 0, Class.NORMAL)
+                window = late_window(one, one, self._rule, self.rule.zero_terms, self._floor)
+            return both(holds(as_integer(window.both) == given), self._is_late(cut, window))
+
+        of_zero = implies(holds(inside == 0), holds(Integer.signed(cut["o__window0__total"]) == 0))
+        yield Claim(
+            "late: cut", "what is lost of both together is what the model loses", "every sum and max_exp",
+            tuple(known), both(each(paths(cut_off, known)), self._is_sum(cut, "o__window0", what), of_zero),
+            (total, top),
+        )  # fmt: skip
+
+    def _nonzero(self, ports: Mapping[str, Term]) -> tuple[Term, Term]:
+        """Whether a term of the sum is other than zero, and whether the addend is."""
+        _, _, sig, _ = self._addend_fields(ports, "i__outer")
+        return is_one(ports["i__window0__any"]), holds(sig != 0)
+
+    def _below(self, ports: Mapping[str, Term], top: Any) -> Term:
+        """That what is other than zero, and an addend of zero that counts, is at or below a max_exp."""
+        of_sum, of_addend = self._nonzero(ports)
+        _, _, exp = self._sum_ports(ports, "i__window0", self._summed)
+        _, addend, _, _ = self._addend_fields(ports, "i__outer")
+        counts = either(of_sum, of_addend) if self._rule.zero_addend == "count" else of_addend
+        return both(implies(of_sum, holds(exp <= top)), implies(counts, holds(addend <= top)))
+
+    def _trailing(self) -> Claim:
+        """What is cut off leaves zeros in the RTL, and a larger unit in the model: the rounding is the same.
+
+        Of one zero; of more it follows, one after another.
+        """
+        what = self._before_round
+        low, high = (exp - self.n.bias - what.bits for exp in what.max_exp)
+        high += self._step.after.bits
+        total = Integer.signed(constant("trailing.total", bits_for(-what.most, what.most)))
+        unit = Integer.signed(constant("trailing.unit", bits_for(low, high)))
+        most = what.most // 2
+        known = [exactly(total, -most, most), exactly(unit, low + 1, high), holds(total != 0)]
+        inside, exp = total.between(-most, most), unit.between(low + 1, high)
+
+        def same_code() -> Term:
+            first = self.model.rounding.total(inside, exp).code
+            return holds(as_integer(first) == self.model.rounding.total(inside << 1, exp - 1).code)
+
+        return Claim(
+            "late: trailing zeros", "a total rounds as twice as much of half its unit does", "every total and unit",
+            tuple(known), each(paths(same_code, known)), (total.term, unit.term),
+        )  # fmt: skip
+
+    # How the model composes it.
+
+    def _composition(self) -> Iterator[AnyClaim]:
+        yield from super()._composition()
+        for fmt in dict.fromkeys(self.n.late_formats):
+            yield self._model_of_late(fmt)
+
+    def _model_of_late(self, fmt: Format) -> Claim:
+        """The model's late addition is its window, and the rounding of the total with its sign of zero."""
+        code = Integer.unsigned(constant(f"late.{fmt.name}", fmt.container_bits))
+        clean = [holds(code & ((1 << fmt.padding) - 1) == 0)] if fmt.padding else []
+        before = self._summed
+        total = Integer.signed(constant("late.total", bits_for(-before.most, before.most)))
+        top = Integer.signed(constant("late.max_exp", bits_for(*before.max_exp)))
+        known = [exactly(total, -before.most, before.most), exactly(top, *before.max_exp), *clean]
+        inside, exp = total.between(-before.most, before.most), top.between(*before.max_exp) - self.n.bias
+        addition = WindowLateAddition(self._rule, self.unit, Recorded(self.unit.result))
+        minus = Integer.unsigned(constant("late.sign", 1))
+        terms = (ModelTerm(minus, 0, 0, 0, Class.ZERO), ModelTerm(0, 0, 0, 0, Class.ZERO))
+        floor, plain = self._floor, self._rule.model_copy(update={"total_bits": None})
+
+        def of(made: Callable[[], AlignedTerms], special: ModelTerm | None) -> Term:
+            summed, addend = made().term, addend_term(fmt, code)
+            found = addition.add(LateOperands(code, fmt, 0, terms, special, summed))
+            together = combine_specials((addend,) if special is None else (special, addend))
+            if together is not None:
+                special_code: Any = found.code
+                return holds(special_code == together)
+            window: LateWindow = late_window(summed, addend, self._rule, self.rule.zero_terms, floor)
+            sign = sum_zero_sign((*terms, addend), self.rule.zero, self.unit.result.rounding)
+            given: Sequence[Any] = found.code  # type: ignore[assignment]
+            wanted = window.total, window.unit_exp, sign
+            uncut = late_window(summed, addend, plain, self.rule.zero_terms, floor)
+            pairs = [*zip(given, wanted, strict=True), (uncut.both, window.both), (uncut.max_exp, window.max_exp)]
+            return both(*(self._same_number(*pair) for pair in pairs))
+
+        sums: list[Callable[[], AlignedTerms]] = [
+            lambda: AlignedTerms(None, before.bits, (), 0), lambda: AlignedTerms(exp, before.bits, (), inside),
+        ]  # fmt: skip
+        nan, *infinite = (ModelTerm(sign, 0, 0, 0, cls) for sign, cls in
+                          ((0, Class.NAN), (0, Class.INFINITY), (1, Class.INFINITY)))  # fmt: skip
+        with any_alignment(late_module):
+            wanted = [each(paths(lambda made=made: of(made, None), known)) for made in sums]  # type: ignore[misc]
+            wanted += [each(paths(lambda one=one: of(sums[0], one), known)) for one in (nan, *infinite)]  # type: ignore[misc]
+        return Claim(
+            f"composition: late {fmt.name}", "the model's late addition is its window and a rounding, or special",
+            f"codes of {fmt.name}, every total, what is special", tuple(known), both(*wanted), (code.term,),
+        )  # fmt: skip
+
+
+class Recorded(ResultRounding):
+    """A rounding that returns what it is given."""
+
+    def total(self, total: int, unit_exp: int | None, sign: int = 0) -> Rounded:
+        """What is rounded, in the place of the code."""
+        return Rounded((total, unit_exp, sign), None)  # type: ignore[arg-type]
+
+    def special(self, term: ModelTerm) -> Rounded:
+        """The special term, in the place of the code."""
+        return Rounded(term, None)  # type: ignore[arg-type]
+
+
+@contextmanager
+def given_function(module: ModuleType, name: str, function: Callable[..., Any]) -> Iterator[None]:
+    """A module with another function of a name, as long as this lasts."""
+    before = getattr(module, name)
+    setattr(module, name, function)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+
+
+def given_alignment(both_sums: Any, rule: LateInWindow) -> AbstractContextManager[None]:
+    """A late addition that aligns to these sums of both: the operand with more bits is all of it."""
+    of_sum = rule.sum_bits >= rule.addend_bits
+    calls = iter((of_sum, not of_sum))
+    return given_function(late_module, "align", lambda *_: both_sums if next(calls) else 0)
+
+
+def _nothing(*nonzero: Term) -> Term:
+    return both(*map(negated, nonzero))
+
+
+def _without_zero(term: Term) -> Term:
+    """A term without an addition of zero, as it stands for what is never moved."""
+    inner = term.children()[0] if term.kind() == Kind.BV_EXTRACT else term
+    if inner.kind() != Kind.BV_ADD:
+        return term
+    kept = [one.children()[0] if one.kind() in EXTENDED else one for one in inner.children()]
+    zero = [one.is_value() and not int(one.value(10)) for one in kept]
+    if zero == [False, True] and width(kept[0]) == width(term):
+        return kept[0]
+    return term
+
+
+def _sum_of_both(circuit: Circuit) -> Term | None:
+    """Where a circuit adds the sum and the addend: the first addition that depends on the total and on the sign."""
+    wanted = {circuit.inputs[name].id() for name in ("i__window0__total", "i__outer__sign")}
+    of: dict[int, frozenset[int]] = {}
+    for node in children_first(circuit.outputs["o__window0__total"]):
+        own = frozenset([node.id()]) & wanted
+        of[node.id()] = own.union(*(of[child.id()] for child in node.children()))
+        if node.kind() == Kind.BV_ADD and of[node.id()] == wanted:
+            # The sum first, then the addend.
+            first, second = node.children()
+            by_sign = circuit.inputs["i__outer__sign"].id()
+            return node if by_sign in of[second.id()] and by_sign not in of[first.id()] else None
+    return None

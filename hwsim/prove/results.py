@@ -1,0 +1,57 @@
+"""What the last steps make of a sum: the model's rounding of it, or what a special value becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hwsim.formats import Class, FloatFormat
+from hwsim.model.result import ResultRounding
+from hwsim.model.terms import Term as ModelTerm
+from hwsim.prove.btor import Circuit
+from hwsim.prove.claims import Claim
+from hwsim.prove.logic import Term, both, implies, is_one, negated, same, value, width
+from hwsim.prove.relations import SPECIAL, holds
+from hwsim.prove.symbolic import Integer, as_integer
+
+
+def is_result(circuit: Circuit, fmt: FloatFormat, own: int) -> Callable[[object], Term]:
+    """Of a result's code in its container: that it leaves a circuit, and an overflow to NaN is said to be one.
+
+    own: the code of the unit's NaN.
+    """
+    code = Integer.unsigned(circuit.outputs["o__code"]) << fmt.padding
+    said, can_be_nan = is_one(circuit.outputs["o__nan"]), fmt.is_nan(own >> fmt.padding)
+
+    def said_and_done(result: object) -> Term:
+        number = both(negated(said), holds(code == result))
+        if not can_be_nan:
+            return number
+        is_nan = holds(as_integer(result) == own)
+        its_code = holds(code == own >> fmt.padding << fmt.padding)  # padding holds ones where it leaves
+        return both(implies(is_nan, both(said, its_code)), implies(negated(is_nan), number))
+
+    return said_and_done
+
+
+def special_result(circuit: Circuit, rounding: ResultRounding, fmt: FloatFormat, place: str = "i__special") -> Claim:
+    """A group with a special term: flags alone decide the code. place: of the flags among the circuit's inputs."""
+    nan, positive, negative = (is_one(circuit.inputs[f"{place}__{flag}"]) for flag in SPECIAL)
+    code, says_nan = circuit.outputs["o__code"], is_one(circuit.outputs["o__nan"])
+    bits = width(code)
+    not_a_number = both_or(nan, positive, negative)
+    wanted = [implies(not_a_number, both(says_nan, same(code, value(rounding.nan >> fmt.padding, bits))))]
+    for sign, flag in ((0, positive), (1, negative)):
+        rounded = rounding.special(ModelTerm(sign, 0, 0, 0, Class.INFINITY))
+        is_nan = rounded.code == rounding.nan and fmt.is_nan(rounded.code >> fmt.padding)
+        said = says_nan if is_nan else negated(says_nan)
+        infinite = both(flag, negated(not_a_number))
+        wanted.append(implies(infinite, both(said, same(code, value(rounded.code >> fmt.padding, bits)))))
+    return Claim(
+        "special", "flags of special terms give NaN or an infinity, whatever the total is", "all flags and totals",
+        (), both(*wanted), tuple(circuit.inputs.values()),
+    )  # fmt: skip
+
+
+def both_or(nan: Term, positive: Term, negative: Term) -> Term:
+    """Whether flags make NaN: the flag of NaN, or both infinities."""
+    return negated(both(negated(nan), negated(both(positive, negative))))

@@ -1,0 +1,303 @@
+"""The claims of sums by rounded additions, in a row or as a tree: one addition at a time.
+
+All additions of the same kinds of operands are one circuit, which is seen, and so each kind is proved once
+(hwsim/prove/adder.py). Which sums they add is compared with the model's own list of additions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from hwsim.formats import Class, FloatFormat
+from hwsim.model.addition import add
+from hwsim.model.method import Addition
+from hwsim.model.rounded import RoundedAdditions
+from hwsim.model.terms import Term as ModelTerm
+from hwsim.model.terms import addend_term
+from hwsim.prove.adder import AdderCircuits, AdderClaims, NumberCode, NumberFields, ReadNumber
+from hwsim.prove.addition import of_known_sign
+from hwsim.prove.btor import Circuit
+from hwsim.prove.circuits import connected, fixed
+from hwsim.prove.claims import AnyClaim, FormClaim, LateClaim
+from hwsim.prove.explore import paths
+from hwsim.prove.logic import (
+    Term,
+    both,
+    implies,
+    is_one,
+    negated,
+    simplified,
+    substituted,
+    value,
+    width,
+)
+from hwsim.prove.relations import each, holds
+from hwsim.prove.roundedproducts import RoundedProductClaims
+from hwsim.prove.symbolic import Integer, as_integer
+from hwsim.rtl.addition import FloatAdder, NumberRange
+from hwsim.rtl.rounded import AdditionPlace, AlignPairs, RoundedDecode
+
+
+class PlacedAddition(NamedTuple):
+    """An addition of a level: its operands are codes of the format of sums, or numbers of a range.
+
+    align, sum, round: the level's steps; whole: all of them.
+    """
+
+    place: AdditionPlace
+    adder: FloatAdder
+    x: FloatFormat | NumberRange
+    y: FloatFormat | NumberRange
+    steps: AdderCircuits
+    whole: Circuit
+
+    @property
+    def kind(self) -> str:
+        """Of its operands."""
+        return f"{_kind(self.x)} and {_kind(self.y)}"
+
+
+def _kind(source: FloatFormat | NumberRange) -> str:
+    return "product" if isinstance(source, NumberRange) else "sum"
+
+
+class RoundedSumClaims(RoundedProductClaims):
+    """All claims about the datapath of a unit of method `sequential` or `pairwise`."""
+
+    @property
+    def chain(self) -> Sequence[Circuit]:
+        """Its steps, one after another."""
+        levels = [step for level in self._levels for step in level]
+        return self.front.decode, self.front.multiply, *levels, self._steps["round"]
+
+    @cached_property
+    def _levels(self) -> list[tuple[Circuit, Circuit, Circuit]]:
+        """The steps of each level: align, sum, round."""
+        names = [step.name.removesuffix(".align") for step in self._path if isinstance(step, AlignPairs)]
+        return [
+            (
+                self._steps[f"{name}.align"], self._steps[f"{name}.sum"],
+                connected([self._steps[f"{name}.magnitude"], self._steps[f"{name}.normalize"], self._steps[name]]),
+            )
+            for name in names
+        ]  # fmt: skip
+
+    @cached_property
+    def _additions(self) -> list[list[PlacedAddition]]:
+        """Of each level."""
+        aligns = [step for step in self._path if isinstance(step, AlignPairs)]
+        found = []
+        for step, (align, total, rounds) in zip(aligns, self._levels, strict=True):
+            whole = connected([align, total, rounds])
+            found.append(
+                [
+                    PlacedAddition(
+                        place, adder, step.state[place.x], step.state[place.y],
+                        AdderCircuits(align, total, rounds, f"{place.sum}__"), whole,
+                    )
+                    for place, adder in step.adders.items()
+                ]
+            )  # fmt: skip
+        return found
+
+    def claims(self) -> Iterator[AnyClaim]:
+        """In the order of the steps."""
+        yield self._factor("a")
+        yield self._factor("b")
+        if self.n.scales:
+            yield self._scales("o__scale_nan")
+            yield self._nan_scale()
+        yield from self._products()
+        yield from self._starts()
+        firsts: dict[str, PlacedAddition] = {}
+        for level in self._additions:
+            for addition in level:
+                firsts.setdefault(addition.kind, addition)
+        for kind, first in firsts.items():
+            yield from self._adder(f"{kind} added", first).claims()
+        yield self._alike(firsts)
+        yield self._passed_on()
+        yield self._result()
+        yield self._composition()
+
+    def _adder(self, kind: str, addition: PlacedAddition) -> AdderClaims:
+        place, inputs = addition.place, addition.steps.align.inputs
+        numbers = [
+            self._number(inputs, name, source) for name, source in ((place.x, addition.x), (place.y, addition.y))
+        ]
+        return AdderClaims(kind, addition.adder, addition.steps, numbers)
+
+    def _number(self, ports: Mapping[str, Term], name: str, source: FloatFormat | NumberRange) -> ReadNumber:
+        if isinstance(source, NumberRange):
+            return NumberFields(ports, f"i__{name}", source, self.fmt)
+        return NumberCode(ports[f"i__{name}"], source)
+
+    # What a group starts from.
+
+    def _starts(self) -> Iterator[AnyClaim]:
+        decode, n, model = self.front.decode, self.n, self.model
+        after = fixed(decode, {"i__chain": value(1, 1)}).outputs["o__sum"]
+        port = decode.inputs["i__carried__code"]
+        yield self._start("partial sum", after, port, n.result, lambda code: model.partial(code))
+        first = fixed(decode, {"i__chain": value(0, 1)}).outputs["o__sum"]
+        if n.addend is not None:
+            fmt = n.addend
+            yield self._start(
+                "addend", first, decode.inputs["i__c"], fmt, lambda code: addend_term(fmt, model._input(code))
+            )
+            return
+        step = self._path[0]
+        assert isinstance(step, RoundedDecode)
+        absent = addend_term(self.fmt, step.absent << self.fmt.padding)
+        yield FormClaim(
+            "start: no addend", "a group that continues nothing starts from one zero", "all operands",
+            lambda: bool(simplified(first) == value(step.absent, width(first))),
+        )  # fmt: skip
+        if (
+            self.unit.operands.addend is None
+            and self.unit.instruction.start == "addend"
+            and self.unit.promotion is None
+        ):
+            yield self._absent(absent)
+        else:
+            zero = self._rounded(model.partial(0))
+            yield FormClaim(
+                "start: zero", "which is the model's, rounded to the format of sums", "zero",
+                lambda: zero >> self.fmt.padding == step.absent,
+            )  # fmt: skip
+
+    def _rounded(self, *terms: ModelTerm) -> Any:
+        return add(self.fmt, terms, self.rule.rounding, self.rule.flush)
+
+    def _start(self, name: str, found: Term, port: Term, fmt: FloatFormat, term: Any) -> LateClaim:
+        code, clean = self._code_of(fmt, port, padded=name == "addend")
+
+        def right() -> Term:
+            wanted = as_integer(self._rounded(of_known_sign(term(code)))) >> self.fmt.padding
+            made = Integer.unsigned(found)
+            if self.fmt.is_nan(wanted):  # any NaN is as good as another in what follows
+                return holds(bool(self.fmt.is_nan(made)))
+            return holds(made == wanted)
+
+        return LateClaim(
+            f"start: {name}", "it is the model's, rounded to the format of sums", f"codes of {fmt.name}", (clean,),
+            lambda: each(paths(right, [clean])), (port,),
+        )  # fmt: skip
+
+    def _absent(self, absent: ModelTerm) -> LateClaim:
+        """Where the model adds no addend the zero in its place changes nothing."""
+        if isinstance(self.model._method, RoundedAdditions) and self.rule.method == "sequential":
+            zero = self._rounded(addend_term(self.fmt, 0))
+            claim = holds(zero == absent.sign << self.fmt.bits - 1 + self.fmt.padding)
+            return LateClaim("start: zero", "a chain without an addend starts from +0", "zero", (), lambda: claim)
+        last = self._additions[-1][-1]
+        number = self._number(last.steps.align.inputs, last.place.x, last.x)
+
+        def unchanged() -> Term:
+            root, _ = number.read()
+            if root.cls is Class.NORMAL and not root.sig:
+                root = root._replace(cls=Class.ZERO)
+            return holds(as_integer(self._rounded(root, absent)) == self._rounded(root))
+
+        return LateClaim(
+            "start: zero", "where there is no addend, the zero in its place does not change a sum", "all sums",
+            number.known, lambda: each(paths(unchanged, number.known)), number.ports,
+        )  # fmt: skip
+
+    # Additions.
+
+    def _alike(self, firsts: Mapping[str, PlacedAddition]) -> FormClaim:
+        every = [addition for level in self._additions for addition in level]
+
+        def alike() -> bool:
+            return all(self._is_like(addition, firsts[addition.kind]) for addition in every)
+
+        return FormClaim(
+            "additions: alike", "every addition of the same kinds of operands makes the same of them",
+            f"{len(every)} additions", alike,
+        )  # fmt: skip
+
+    def _is_like(self, addition: PlacedAddition, first: PlacedAddition) -> bool:
+        by = {}
+        for mine, its in ((addition.place.x, first.place.x), (addition.place.y, first.place.y)):
+            for name, port in first.whole.inputs.items():
+                if name == f"i__{its}" or name.startswith(f"i__{its}__"):
+                    by[port] = addition.whole.inputs[f"i__{mine}{name[len(its) + 3 :]}"]
+        wanted = substituted(first.whole.outputs[f"o__{first.place.sum}"], by)
+        return bool(wanted == addition.whole.outputs[f"o__{addition.place.sum}"])
+
+    def _passed_on(self) -> FormClaim:
+        def passed() -> bool:
+            for level in self._additions:
+                whole, sums = level[0].whole, {addition.place.sum for addition in level}
+                others = [name for name in whole.outputs if name[3:] not in sums]
+                if not all(whole.outputs[name] == whole.inputs[f"i{name[1:]}"] for name in others):
+                    return False
+            return True
+
+        return FormClaim(
+            "additions: passed on",
+            "what a level does not add leaves as it came",
+            f"{len(self._additions)} levels",
+            passed,
+        )
+
+    # The result, and the whole.
+
+    def _result(self) -> LateClaim:
+        circuit, n, own = self._steps["round"], self.n, self.model.nan
+        port, padding = circuit.inputs["i__sum"], n.result.padding
+        sum_code, found = Integer.unsigned(port) << self.fmt.padding, Integer.unsigned(circuit.outputs["o__code"])
+        said, can_be_nan = is_one(circuit.outputs["o__nan"]), n.result.is_nan(own >> padding)
+
+        def right() -> Term:
+            result = self.model.rounding.term(addend_term(self.fmt, sum_code)).code
+            number = both(negated(said), holds(found << padding == result))
+            if not can_be_nan:
+                return number
+            is_nan = holds(as_integer(result) == own)
+            its_code = both(said, holds(found == own >> padding))
+            return both(implies(is_nan, its_code), implies(negated(is_nan), number))
+
+        return LateClaim(
+            "result", "the code is the model's rounding of the sum", f"codes of {self.fmt.name}", (),
+            lambda: each(paths(right)), (port,),
+        )  # fmt: skip
+
+    def _composition(self) -> FormClaim:
+        """Which sums are added."""
+        return FormClaim(
+            "composition: model", "the additions are those of the model, in its order", f"{self.n.lanes} products",
+            lambda: self._of_hardware() == self._of_model(),
+        )  # fmt: skip
+
+    def _of_hardware(self) -> object:
+        """The sum as an expression of products and the addend."""
+        lanes = range(self.n.lanes)
+        state: dict[str, object] = {f"product{lane}": lane if self.model_fused else ("add", lane) for lane in lanes}
+        state["sum"] = ("add", "addend")
+        for level in self._additions:
+            state |= {one.place.sum: ("add", state[one.place.x], state[one.place.y]) for one in level}
+        return state["sum"]
+
+    def _of_model(self) -> object:
+        """The model's, whose own method makes it of names in the place of terms."""
+        method = self.model._method
+        assert isinstance(method, RoundedAdditions)
+
+        class Named(type(method)):  # type: ignore[misc]
+            """Additions of names."""
+
+            def add(self, name: str, *terms: Any) -> Addition:
+                """An expression in the place of a code."""
+                return Addition(name, terms, ("add", *terms))  # type: ignore[arg-type]
+
+            def term(self, addition: Addition) -> Any:
+                """The same."""
+                return addition.code
+
+        products: Any = range(self.n.lanes)
+        addend: Any = "addend"
+        return Named(self.rule).additions(products, addend)[-1].code

@@ -1,0 +1,126 @@
+"""A unit's project: its core description, its timing constraints and its assertions name what there is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import missing
+from odd_units import unit as odd
+
+from hwsim.cli import main
+from hwsim.cosim.project import bound_checks, project_files
+from hwsim.rtl import Style, typed
+from hwsim.spec import as_yaml, pipeline
+
+TINY = odd("tiny")
+TOP = "tiny"
+BUILT = pipeline(TINY)
+
+
+def test_the_command_fills_a_folder_that_the_core_description_lists(tmp_path: Path) -> None:
+    (tmp_path / "u.yaml").write_text(as_yaml(TINY))
+    folder = tmp_path / "out"
+    words = [
+        "rtl",
+        str(tmp_path / "u.yaml"),
+        "--modules",
+        "--package",
+        "--project",
+        "--period",
+        "1.25",
+        "-o",
+        str(folder),
+    ]
+    assert main(words) == 0
+    left = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert set(left) == {f"{TOP}{end}" for end in (".sv", "_pkg.sv", ".core", ".sdc", "_checks.sv")}
+    core = yaml.safe_load(left[f"{TOP}.core"].decode().removeprefix("CAPI=2:\n"))
+    assert re.fullmatch(rf"hwsim:units:{TOP}:[\w.]+", core["name"])
+    listed = {name for fileset in core["filesets"].values() for name in fileset["files"]}
+    assert listed == set(left) - {f"{TOP}.core"}
+    # The package comes before what imports it.
+    assert core["filesets"]["rtl"]["files"] == [f"{TOP}_pkg.sv", f"{TOP}.sv"]
+    assert b"package" not in left[f"{TOP}.sv"] and f"import {TOP}_pkg::*;".encode() in left[f"{TOP}.sv"]
+    for target in core["targets"].values():
+        assert set(target["filesets"]) <= set(core["filesets"]) and target["toplevel"] == TOP
+    assert set(core["targets"]) == {"default", "lint", "checked", "synth"}
+    assert main(words) == 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == left
+
+
+def constrained(text: str) -> dict[str, list[str]]:
+    """What each command of constraints is about, by Tcl itself; `get_ports`: every port that is named."""
+    try:
+        import tkinter
+    except ImportError:  # pragma: no cover
+        missing("Python has no tkinter, whose Tcl reads constraints")
+    tcl, said = tkinter.Tcl(), dict[str, list[str]]()
+
+    def get_ports(patterns: str) -> str:
+        names = [str(one).removesuffix("[*]") for one in tcl.splitlist(patterns)]
+        said.setdefault("get_ports", []).extend(names)
+        return " ".join(names)
+
+    def command(name: str) -> None:
+        tcl.createcommand(name, lambda *arguments: said.setdefault(name, []).append(" ".join(arguments)))
+
+    tcl.createcommand("get_ports", get_ports)
+    for name in ("create_clock", "set_input_delay", "set_output_delay", "set_false_path"):
+        command(name)
+    tcl.eval(text)
+    return said
+
+
+PORTS = {"clk", "rst", "i__valid", "i__ready", "i__payload", "o__valid", "o__ready", "o__payload", "misuse"}
+
+
+def test_constraints_are_tcl_and_name_every_port_once() -> None:
+    text = project_files(TINY, BUILT, Style(), 1.25, "1")[f"{TOP}.sdc"]
+    said = constrained(text)
+    assert said["create_clock"] == ["-name clk -period 1.25 clk"]
+    delays = [*said["set_input_delay"], *said["set_output_delay"]]
+    assert all(line.startswith("0.375 -clock clk ") for line in delays)
+    named = [name for line in delays for name in line.split()[3:]]
+    assert sorted(named) == sorted(PORTS - {"clk"})
+    assert sorted(said["get_ports"]) == sorted(PORTS)
+
+
+def test_constraints_of_a_reset_that_acts_at_once_and_of_an_enable() -> None:
+    style = Style(reset="async", reset_low=True, clock_enable=True)
+    files = project_files(TINY, BUILT, style, 2, "1")
+    said = constrained(files[f"{TOP}.sdc"])
+    assert set(said["get_ports"]) == PORTS - {"rst"} | {"rst_n", "clk_en"}
+    assert said["set_false_path"] == ["-from rst_n"]
+    assert "clk_en" in said["set_input_delay"][0]
+    # Assertions look at every cycle, of which some do not count.
+    assert set(files) == {f"{TOP}.core", f"{TOP}.sdc"} and "checked" not in files[f"{TOP}.core"]
+
+
+def test_assertions_know_the_level_of_the_reset() -> None:
+    usual, low = (bound_checks(TINY, BUILT, style)[f"{TOP}_checks.sv"] for style in (Style(), Style(reset_low=True)))
+    assert usual.replace(".rst(rst),\n  .i_payload(i__payload)", ".rst(~rst_n),\n  .i_payload(i__payload)") == low
+    assert low.count("~rst_n") == 1
+    assert bound_checks(TINY, BUILT, replace(typed(Style(), TINY, BUILT))) == {f"{TOP}_checks.sv": usual}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--reset", "async", "-o", "-"], "--reset goes with --modules"),
+        (["--clock-enable", "-o", "-"], "--clock-enable goes with --modules"),
+        (["--project", "-o", "f/"], "--project goes with --modules"),
+        (["--modules", "--project", "-o", "-"], "--project needs a folder for --output"),
+        (["--modules", "--project", "--period", "0", "-o", "f/"], "--period must be above 0"),
+        (["--modules", "--period", "2", "-o", "-"], "--period must be above 0 and below 1,000,000 ns, with --project"),
+        (["--modules", "--clock-enable", "--assertions", "-o", "f/"], "--assertions goes without --clock-enable"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["rtl", "sequential-e4m3-f16", *words]) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,142 @@
+"""Mistakes in the steps of other windows and of exact sums, and in the model, and the claims that they break."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from prove.step_mutants import Patch, elaborated, on
+
+from hwsim.model import aligned as model_aligned
+from hwsim.model import even_odd as model_even_odd
+from hwsim.model import exact as model_exact
+from hwsim.model import late as model_late
+from hwsim.rtl import decode, exact, general, latewindow
+
+Mutant = tuple[str, str, Callable[[Patch], None]]
+
+real_maximum, real_aligned, real_balanced = general.maximum, general.aligned, general.balanced
+real_cut, real_window, real_sum = latewindow.cut, model_aligned.window, model_exact.exact_sum
+real_combined, real_align = model_even_odd.window, model_late.align
+
+
+def without_first(m: Any, name: str, terms: Any, *rest: Any) -> Any:
+    return real_maximum(m, name, terms[1:], *rest)
+
+
+def zeros_left_out(m: Any, name: str, terms: Any, *rest: Any) -> Any:
+    return real_maximum(m, name, [term._replace(counts=term.nonzero) for term in terms], *rest)
+
+
+def floored(m: Any, name: str, term: Any, top: Any, most: int, bits: int, lost: Any) -> Any:
+    return real_aligned(m, name, term, top, most, bits, "floor")
+
+
+def truncated(m: Any, name: str, term: Any, top: Any, most: int, bits: int, lost: Any) -> Any:
+    return real_aligned(m, name, term, top, most, bits, "truncate")
+
+
+def one_less(m: Any, values: Any, name: str) -> Any:
+    return real_balanced(m, values[:-1] if len(values) > 2 else values, name)
+
+
+def never_negative(self: Any, m: Any) -> None:
+    m.d.comb += self.o.zero_sign.eq(0)
+
+
+def even_alone(self: Any, m: Any) -> None:
+    m.d.comb += self.o.window0.total.eq(self.i.window0.total)
+
+
+def of_any_sign(self: Any, m: Any) -> None:
+    for term, aligned in zip(self.i.terms, self.o.aligned, strict=True):
+        m.d.comb += aligned.eq(term.sig << term.places)
+
+
+def of_another_block(self: Any, m: Any) -> None:
+    m.d.comb += self.o.terms[0].exp.eq(self.i.scale_a[0].bexp + self.i.scale_a[0].bexp)
+
+
+def never_special(self: Any, m: Any) -> None:
+    m.d.comb += self.o.special.nan.eq(0)
+
+
+def starts_again(self: Any, m: Any) -> None:
+    m.d.comb += self.o.so_far.total.eq(0)
+
+
+def start_lost(self: Any, m: Any) -> None:
+    with m.If(self.i.chain):
+        m.d.comb += self.o.start.total.eq(0)
+
+
+def sign_of_products(self: Any, m: Any) -> None:
+    m.d.comb += self.o.start.zero_sign.eq(self.o.terms[0].sign)
+
+
+def not_subnormal(self: Any, m: Any) -> None:
+    m.d.comb += self.o.bexp.eq(2)
+
+
+def ones_complement(self: Any, m: Any) -> None:
+    m.d.comb += self.o.sig.eq(self.code ^ self.code[-1].replicate(len(self.code)))
+
+
+def elaborating(component: Any, change: Callable[[Any, Any], None]) -> Callable[[Patch], None]:
+    """Another `elaborate` of a component, made of its own."""
+
+    def mutate(patch: Patch) -> None:
+        elaborate = component.elaborate
+
+        def wrong(self: Any, platform: object) -> Any:
+            m = elaborate(self, platform)
+            change(self, m)
+            return m
+
+        patch.setattr(component, "elaborate", wrong)
+
+    return mutate
+
+
+def without_last(terms: Any, *rules: Any) -> Any:
+    return real_window(terms[:-1], *rules)
+
+
+def even_twice(terms: Any, *rules: Any) -> Any:
+    return real_combined((terms[0], terms[0]) if len(terms) == 2 else terms, *rules)
+
+
+def first_alone(terms: Any) -> Any:
+    return real_sum(terms[:1])
+
+
+def cut_one_more(m: Any, total: Any, places: Any, lost: Any) -> Any:
+    return real_cut(m, total, places, "truncate" if lost != "truncate" else "floor")
+
+
+# A mistake, the odd unit that it is tried with, and the claim that it breaks.
+MUTANTS: dict[str, Mutant] = {
+    "a term that is not compared": ("zeros-count", "maximum: window 0", on(general, "maximum", without_first)),
+    "zeros that do not count": ("zeros-count", "maximum: window 0", on(general, "maximum", zeros_left_out)),
+    "floor for truncate": ("zeros-count", "term: aligned", on(general, "aligned", floored)),
+    "a term that is not added": ("ieee-zero", "sum: window 0", on(general, "balanced", one_less)),
+    "a zero that is never negative": ("ieee-zero", "sign of zero", elaborated(general.GeneralMultiply, never_negative)),
+    "a half left out": ("even-odd-bare", "combine", elaborated(latewindow.CombineHalves, even_alone)),
+    "a cut of another rule": ("late-window-total", "late: cut", on(latewindow, "cut", cut_one_more)),
+    "truncated for floor": ("late-window", "late: kept addend", on(latewindow, "aligned", truncated)),
+    "a scale that counts twice": (
+        "subgroups",
+        "subgroup: scaled",
+        elaborated(general.GeneralMultiply, of_another_block),
+    ),
+    "a NaN of a scale lost": ("subgroups", "subgroups: flags", elaborated(general.GeneralMultiply, never_special)),
+    "a product without its sign": ("exact-zero", "lane: aligned", elaborated(exact.ExactAlign, of_any_sign)),
+    "a sum that starts again": ("exact-zero", "sum", elaborated(exact.ExactTotal, starts_again)),
+    "a start that is lost": ("exact-zero", "start: carried", elaborated(exact.ExactDecode, start_lost)),
+    "a zero's sign of one product": ("exact-zero", "sign of zero", elaborated(exact.ExactMultiply, sign_of_products)),
+    "a factor converted to no subnormal": ("converted", "factor: a", elaborating(decode.Converted, not_subnormal)),
+    "an integer of ones' complement": ("integers", "factor: a", elaborating(decode.FixedDecode, ones_complement)),
+    "a model that leaves a term out": ("ieee-zero", "composition: model", on(model_aligned, "window", without_last)),
+    "a model of one half": ("even-odd-bare", "composition: model", on(model_even_odd, "window", even_twice)),
+    "a model of one product": ("exact-zero", "composition: model", on(model_exact, "exact_sum", first_alone)),
+}

@@ -1,0 +1,170 @@
+"""Rounded additions: late addends, chains and trees are proved; mistakes in them, and in what proves them, are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from built_presets import others_soaked
+from odd_units import chained, late, odd_unit, window
+from prove.step_mutants import Patch, elaborated, never_up, on, unclamped
+
+from hwsim.formats import FloatFormat, get_format
+from hwsim.model.window import align
+from hwsim.prove import addition as lemmas
+from hwsim.prove.accumulation import after_claims
+from hwsim.prove.addition import RoundedAddition
+from hwsim.prove.claims import AnyClaim
+from hwsim.prove.entering import entering_claim
+from hwsim.prove.logic import true
+from hwsim.prove.methods import method_claims
+from hwsim.prove.run import Asked, prove
+from hwsim.prove.tailed import Tailed
+from hwsim.rtl import accumulate, addition, normalize, rounded, sequential
+from hwsim.rtl.accumulate import accumulation
+from hwsim.rtl.rounded import AdditionPlace
+from hwsim.spec import Unit, pipeline
+
+real_shifted, real_specials = addition.shifted, addition.pair_specials
+
+
+@cache
+def small(name: str) -> Unit:
+    match name:
+        case "late":
+            more = late("e5m2", "rne", flush=True)
+            return odd_unit("small-late", "e2m1", "e4m3", window(4), "e5m2", 2, k=4, **more)
+        case "chain":
+            return odd_unit("small-chain", "e2m1", "e4m3", chained("sequential", "e5m2"), "f16", 2)
+        case _:
+            rule = chained("pairwise", "e5m2", "rz", product="rounded", flush=True)
+            return odd_unit("small-tree", "e2m1", "e4m3", rule, "e5m2", 5)
+
+
+def of_adders(unit: Unit) -> Iterator[AnyClaim]:
+    """All claims about what is added in rounded additions."""
+    what, after = accumulation(unit), after_claims(unit, ())
+    if what is None or after is None:
+        yield from method_claims(unit, ()).claims()
+        return
+    entering = entering_claim(what)
+    assert entering is not None
+    yield entering
+    yield from after.claims()
+
+
+@pytest.mark.parametrize("name", others_soaked(["late", "chain", "tree"], ["late", "chain"]))
+def test_rounded_additions_are_the_models(name: str) -> None:
+    found = {claim.name: claim.decide(60).word for claim in of_adders(small(name))}
+    assert set(found.values()) == {"proved"}, found
+    assert len(found) >= 13
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["late", "chain", "tree"])
+def test_a_unit_of_rounded_additions_is_proved(name: str) -> None:
+    report = prove(small(name), pipeline(small(name)), Asked(seconds=120))
+    assert report.proved, [f"{row.name}: {row.word}" for row in report.open]
+
+
+def floored(window: Any, sign: Any, shift: Any, drop: int, rule: Any) -> Any:
+    return real_shifted(window, sign, shift, drop, "floor")
+
+
+def no_sign_of_zero(x: Any, y: Any, to: Any, rounding: Any) -> list[Any]:
+    return [to.zero_sign.eq(0), *real_specials(x, y, to, rounding)[1:]]
+
+
+def no_nan(x: Any, y: Any, to: Any, rounding: Any) -> list[Any]:
+    zero, _, *infinities = real_specials(x, y, to, rounding)
+    return [zero, to.special.nan.eq(x.nan), *infinities]
+
+
+def other_order(total: str, x: str, y: str) -> AdditionPlace:
+    return AdditionPlace(total, x, {"product0": "product1", "product1": "product0"}[y])
+
+
+def other_lane(self: Any, m: Any) -> None:
+    m.d.comb += self.o.product1.sign.eq(self.i.a[0].sign)
+
+
+def code_passed(self: Any, m: Any) -> None:
+    m.d.comb += self.o.sum.eq(self.i.carried.code)
+
+
+def no_sign(self: Any, m: Any) -> None:
+    m.d.comb += self.o.x.sign.eq(0)
+
+
+def no_start(self: Any, m: Any, code: Any) -> Any:
+    return code[1:]
+
+
+# A mistake, the unit that it is tried with, and the claim that it breaks.
+MISTAKES: dict[str, tuple[str, str, Callable[[Patch], None]]] = {
+    "lost bits floored": ("chain", "sum and product added: y aligned", on(addition, "shifted", floored)),
+    "a distance cut": ("late", "late: x aligned", on(addition, "clamp", unclamped)),
+    "a rounding that never goes up": ("chain", "sum and product added: result", on(normalize, "last_place", never_up)),
+    "a zero that is never negative": ("late", "late: x aligned", on(addition, "pair_specials", no_sign_of_zero)),
+    "a NaN that is lost": ("chain", "sum and product added: special", on(addition, "pair_specials", no_nan)),
+    "products in another order": ("chain", "composition: model", on(sequential, "AdditionPlace", other_order)),
+    "a sign of another lane": ("chain", "lanes: products", elaborated(rounded.RoundedMultiply, other_lane)),
+    "a start that is not rounded": ("chain", "start: partial sum", elaborated(rounded.RoundedDecode, code_passed)),
+    "a register without a sign": ("late", "late: register", elaborated(accumulate.AccumulateDecode, no_sign)),
+    "an addend cut": ("late", "late: entering", on(accumulate.Accumulation, "entering", no_start)),
+}
+
+
+@pytest.mark.parametrize("mistake", others_soaked(MISTAKES, [*MISTAKES][::4]))
+def test_a_broken_addition_is_not_proved(mistake: str, monkeypatch: Patch) -> None:
+    name, broken, mutate = MISTAKES[mistake]
+    mutate(monkeypatch)
+    claim = next(claim for claim in of_adders(small(name)) if claim.name == broken)
+    assert claim.decide(60).word != "proved"
+
+
+def lemma(fmt: str = "e5m2", bits: int = 0) -> RoundedAddition:
+    found = get_format(fmt)
+    assert isinstance(found, FloatFormat)
+    return RoundedAddition(found, "rne", bits or found.precision + 3, (-4, 30), -40)
+
+
+def word_of(rounded_addition: RoundedAddition, name: str = "jammed") -> str:
+    return next(claim for claim in rounded_addition.claims("sum") if claim.name == f"sum: {name}").decide(60).word
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("fmt", ["e5m2", "dlfloat16"])
+def test_a_jammed_sum_has_the_code_of_the_exact_one(fmt: str) -> None:
+    for claim in lemma(fmt).claims("sum"):
+        assert claim.decide(60).word == "proved", claim.name
+
+
+def truncated(term: Any, top: Any, bits: int, lost: Any) -> Any:
+    return align(term, top, bits, "truncate")
+
+
+def same_tail(self: Tailed) -> Tailed:
+    return Tailed(-self.above, self.some)
+
+
+# Places of the window beside those of the format, and what is wrong.
+WRONG_LEMMAS: dict[str, tuple[int, Callable[[Patch], None]]] = {
+    "lost bits that are not jammed": (3, on(lemmas, "align", truncated)),
+    "a window without enough places": (2, lambda patch: None),
+    "a tail that is negated wrongly": (3, on(Tailed, "__neg__", same_tail)),
+}
+
+
+@pytest.mark.parametrize("mistake", others_soaked(WRONG_LEMMAS, [*WRONG_LEMMAS][:1]))
+def test_a_wrong_lemma_is_refuted(mistake: str, monkeypatch: Patch) -> None:
+    more, mutate = WRONG_LEMMAS[mistake]
+    mutate(monkeypatch)
+    assert word_of(lemma(bits=get_format("e5m2").sig_bits + more)) == "refuted"
+
+
+def test_what_depends_on_more_of_a_tail_is_not_answered() -> None:
+    with pytest.raises(TypeError, match="depends on more of a tail"):
+        Tailed(3, true()) + Tailed(1, true())
