@@ -22,7 +22,7 @@ def test_the_page_of_keys_is_what_is_printed(run: Run) -> None:
 def test_the_limits_of_the_readme_are_what_the_rtl_says() -> None:
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     assert model_only() == ""
-    assert "The RTL has every setting that the model has." in readme
+    assert "The RTL, co-simulation and vector sets have every setting that the model has." in readme
 
 
 def test_a_refusal_more_changes_the_table_and_the_limits(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:

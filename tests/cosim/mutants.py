@@ -125,8 +125,8 @@ MUTANTS = [
         HOPPER,
         (DIRECTED, RANDOM),
         align.Distance.compute,
-        "clamp(difference, ",
-        "clamp((difference + (lane == 3))[: len(difference)], ",
+        "shifts[lane].eq(distance)",
+        "shifts[lane].eq(Mux(distance.all(), distance, distance + int(lane == 3)))",
     ),
     Mutant(
         "addend takes no part in the maximum",
@@ -152,8 +152,8 @@ MUTANTS = [
         HOPPER,
         (DIRECTED,),
         multiply.LaneProduct.elaborate,
-        "~(zero_a | zero_b)",
-        "~(zero_a & zero_b)",
+        "Mux(zero_a | zero_b, 0, exp)",
+        "Mux(zero_a & zero_b, 0, exp)",
     ),
     Mutant(
         "subnormal with the exponent of zero",

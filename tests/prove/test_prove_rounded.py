@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from built_presets import others_soaked
 from odd_units import chained, late, odd_unit, window
-from prove.step_mutants import Patch, elaborated, never_up, on, unclamped
+from prove.step_mutants import Patch, elaborated, floored, never_up, on, unclamped
 
 from hwsim.formats import FloatFormat, get_format
 from hwsim.model.window import align
@@ -27,7 +27,7 @@ from hwsim.rtl.accumulate import accumulation
 from hwsim.rtl.rounded import AdditionPlace
 from hwsim.spec import Unit, pipeline
 
-real_shifted, real_specials = addition.shifted, addition.pair_specials
+real_specials = addition.pair_specials
 
 
 @cache
@@ -49,7 +49,7 @@ def of_adders(unit: Unit) -> Iterator[AnyClaim]:
     if what is None or after is None:
         yield from method_claims(unit, ()).claims()
         return
-    entering = entering_claim(what)
+    entering = entering_claim(unit, what)
     assert entering is not None
     yield entering
     yield from after.claims()
@@ -67,10 +67,6 @@ def test_rounded_additions_are_the_models(name: str) -> None:
 def test_a_unit_of_rounded_additions_is_proved(name: str) -> None:
     report = prove(small(name), pipeline(small(name)), Asked(seconds=120))
     assert report.proved, [f"{row.name}: {row.word}" for row in report.open]
-
-
-def floored(window: Any, sign: Any, shift: Any, drop: int, rule: Any) -> Any:
-    return real_shifted(window, sign, shift, drop, "floor")
 
 
 def no_sign_of_zero(x: Any, y: Any, to: Any, rounding: Any) -> list[Any]:
@@ -98,7 +94,7 @@ def no_sign(self: Any, m: Any) -> None:
     m.d.comb += self.o.x.sign.eq(0)
 
 
-def no_start(self: Any, m: Any, code: Any) -> Any:
+def no_start(_self: Any, _m: Any, code: Any) -> Any:
     return code[1:]
 
 
