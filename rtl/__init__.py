@@ -15,7 +15,19 @@ from .stochastic import StochasticConvert, StochasticRound, Threefry
 from .streamed import StreamedDatapath
 from .streamverilog import stream_verilog
 from .support import supports
-from .verilog import convert, cost, field_table, modular_verilog, module_name, top_name, typed, unit_package, verilog
+from .verilog import (
+    convert,
+    cost,
+    field_table,
+    modular_verilog,
+    module_name,
+    top_name,
+    typed,
+    unit_package,
+    unit_rtlil,
+    verilog,
+    verilog_of,
+)
 
 __all__ = [
     "BlockDequantizer",
@@ -50,5 +62,7 @@ __all__ = [
     "top_name",
     "typed",
     "unit_package",
+    "unit_rtlil",
     "verilog",
+    "verilog_of",
 ]

@@ -67,9 +67,12 @@ def module_name(called: str) -> str:
 
 def convert(component: Component, name: str) -> str:
     """A component as one flat Verilog module called `name`. Raises RuntimeError with what Yosys said."""
-    text = widen(rtlil.convert(component, name=name, emit_src=False))
+    return _flat(rtlil.convert(component, name=name, emit_src=False), name)
+
+
+def _flat(text: str, name: str) -> str:
     try:
-        written = run_yosys(SCRIPT.format(rtlil=text))
+        written = run_yosys(SCRIPT.format(rtlil=widen(text)))
     except RuntimeError as error:
         raise RuntimeError(f"Yosys could not write {name}: {error}") from error
     return REPEATED.sub(_repetition, written)
@@ -85,9 +88,22 @@ def verilog(unit: Specified, pipeline: Pipeline) -> str:
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
+    return verilog_of(unit_rtlil(unit, pipeline), unit, pipeline)
+
+
+def unit_rtlil(unit: Specified, pipeline: Pipeline) -> str:
+    """A unit as Amaranth elaborates it, in RTLIL; its top is called `top_name(unit)`.
+
+    Raises NotImplementedYet for a unit that the RTL cannot build.
+    """
     # Amaranth warns of a component that nothing uses: none is built of a unit that the RTL lacks.
     supports(unit).demand()
-    body = convert(DotUnit(unit, pipeline), top_name(unit))
+    return rtlil.convert(DotUnit(unit, pipeline), name=top_name(unit), emit_src=False)
+
+
+def verilog_of(text: str, unit: Specified, pipeline: Pipeline) -> str:
+    """The same Verilog of what `unit_rtlil` gives."""
+    body = _flat(text, top_name(unit))
     return header(unit, pipeline) + body[body.index("module ") :]
 
 

@@ -11,8 +11,9 @@ from hwsim.model.definition import Definition
 from hwsim.model.terms import addend_term
 from hwsim.prove.adder import AdderCircuits, AdderClaims, NumberFields, is_decoded
 from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import circuits, connected, fixed
+from hwsim.prove.circuits import connected, fixed
 from hwsim.prove.claims import AnyClaim, Claim
+from hwsim.prove.elaborated import adder_circuits
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.logic import part, value
 from hwsim.prove.promotion import PromotionClaims
@@ -20,7 +21,6 @@ from hwsim.prove.relations import each
 from hwsim.prove.symbolic import Integer
 from hwsim.rtl.accumulate import Accumulation, accumulation
 from hwsim.rtl.addition import FloatAdder
-from hwsim.rtl.datapath import promotion
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number
 
@@ -37,7 +37,7 @@ class AccumulationClaims:
         self.unit, self.what, self.fmt, name = unit, what, what.format, what.name
         self.model = Definition(unit, keep=False)
         if steps is None:
-            steps = circuits({step.name: step for step in promotion(unit, cuts).steps})
+            steps = adder_circuits(unit, cuts)
         self.decode = steps[f"{name}.decode"]
         self.adder = FloatAdder(what.format, what.rounding, what.x, what.y, what.flush)
         rounds = connected([steps[f"{name}.magnitude"], steps[f"{name}.normalize"], steps[name]])
@@ -95,11 +95,13 @@ class AccumulationClaims:
         )  # fmt: skip
 
 
-def after_claims(unit: Unit, cuts: Sequence[str]) -> PromotionClaims | AccumulationClaims | None:
-    """The claims of what follows a unit's groups' sums; None where nothing does."""
+def after_claims(
+    unit: Unit, cuts: Sequence[str], steps: Mapping[str, Circuit] | None = None
+) -> PromotionClaims | AccumulationClaims | None:
+    """The claims of what follows a unit's groups' sums; None where nothing does. steps: its circuits, if at hand."""
     rule, what = unit.promotion, accumulation(unit)
     if what is None:
         return None
     if rule is not None and rule.operation == "add" and isinstance(unit.result.format, FloatFormat):
-        return PromotionClaims(unit, rule, cuts)
-    return AccumulationClaims(unit, what, cuts)
+        return PromotionClaims(unit, rule, cuts, steps)
+    return AccumulationClaims(unit, what, cuts, steps)

@@ -15,12 +15,12 @@ from hwsim.rtl.synthesis.tools import YOSYS, run_tool
 
 READ_RTLIL = """design -reset
 read_rtlil {name}.il
-hierarchy -top top
+hierarchy -top {top}
 proc -noopt -norom
 """
 # Instances in the top become ports of it, named `instance.port`, and are gone.
 CUT_OUT = """expose -evert -sep . {instances}
-hierarchy -top top
+hierarchy -top {top}
 """
 READ_VERILOG = """read_verilog -sv {name}.sv
 hierarchy -auto-top
@@ -45,7 +45,7 @@ def circuits(components: Mapping[str, Component], seconds: float = 600) -> dict[
         for index, component in enumerate(components.values()):
             text = rtlil.convert(component, name="top", emit_src=False)
             (folder / f"c{index}.il").write_text(text, encoding="utf-8")
-            script.append((READ_RTLIL + WRITE).format(name=f"c{index}"))
+            script.append((READ_RTLIL + WRITE).format(name=f"c{index}", top="top"))
         (folder / "script").write_text("".join(script), encoding="utf-8")
         run_tool(YOSYS, ["-q", "-s", "script"], folder, seconds)
         return {
@@ -54,15 +54,15 @@ def circuits(components: Mapping[str, Component], seconds: float = 600) -> dict[
         }
 
 
-def surroundings(component: Component, parts: Sequence[str], prefix: str = "", seconds: float = 600) -> Circuit:
-    """A component without some of its submodules, whose ports it has instead, named `part.port`.
+def surroundings(text: str, top: str, parts: Sequence[str], prefix: str = "", seconds: float = 600) -> Circuit:
+    """A component, as RTLIL, without some of its submodules, whose ports it has instead, named `part.port`.
 
     What they give is an input, and may be anything in each cycle; what they take is an output.
     Raises ToolMissing, and FlowFailed with what Yosys said.
     """
-    instances = " ".join(f"top/c:{part}" for part in parts)
-    script = (READ_RTLIL + CUT_OUT + WRITE).format(name="c", instances=instances)
-    return _written("c.il", rtlil.convert(component, name="top", emit_src=False), script, prefix, seconds)
+    instances = " ".join(f"{top}/c:{part}" for part in parts)
+    script = (READ_RTLIL + CUT_OUT + WRITE).format(name="c", top=top, instances=instances)
+    return _written("c.il", text, script, prefix, seconds)
 
 
 def verilog_circuit(text: str, prefix: str = "", seconds: float = 600, undriven: bool = False) -> Circuit:

@@ -13,6 +13,7 @@ from hwsim.model.terms import addend_term
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import fixed
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
+from hwsim.prove.elaborated import datapath_circuits
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.factors import FactorClaims
 from hwsim.prove.linear import Bounded, Forms, Variable, equal, form
@@ -44,8 +45,8 @@ START = "start__special"
 class ExactTermClaims(FactorClaims[ExactRanges]):
     """The claims of the steps before rounding."""
 
-    def __init__(self, unit: Unit, cuts: Sequence[str] = ()):
-        self.parts = ExactCircuits.of(unit, cuts)
+    def __init__(self, unit: Unit, cuts: Sequence[str] = (), steps: Mapping[str, Circuit] | None = None):
+        self.parts = ExactCircuits.joined(datapath_circuits(unit, cuts) if steps is None else steps)
         super().__init__(unit, ExactRanges(unit), self.parts, cuts)
 
     @property

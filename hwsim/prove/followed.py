@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from amaranth.lib.data import StructLayout
 
 from hwsim.errors import InputError
-from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import circuits, surroundings
+from hwsim.prove.elaborated import Elaborated
 from hwsim.prove.entering import entering
 from hwsim.prove.logic import (
     Kind,
@@ -31,8 +30,8 @@ from hwsim.prove.logic import (
 )
 from hwsim.prove.machine import Machine
 from hwsim.prove.slots import Slot, caught, kept
-from hwsim.rtl import DotUnit, beat_layout, datapath, promotion, result_port_layout
-from hwsim.rtl.accumulate import Accumulation, accumulation
+from hwsim.rtl import beat_layout, datapath, promotion, result_port_layout
+from hwsim.rtl.accumulate import Accumulation
 from hwsim.rtl.dot_unit import flight_layout
 from hwsim.spec import Pipeline, Unit
 
@@ -51,31 +50,21 @@ def field_names(layout: StructLayout) -> list[str]:
     return found
 
 
-def unit_around(unit: Unit, pipeline: Pipeline) -> Circuit:
-    """A unit without its datapath and what adds its sums up, whose ports it has instead.
-
-    Raises NotImplementedYet for a unit that the RTL cannot build, ToolMissing, and FlowFailed with what Yosys said.
-    """
-    after = accumulation(unit)
-    parts = ["datapath"] if after is None else ["datapath", after.part]
-    return surroundings(DotUnit(unit, pipeline), parts, "unit.")
-
-
 class Control:
-    """A unit around an arbitrary datapath, with the ghosts that follow two of its slots."""
+    """A unit around an arbitrary datapath, with the ghosts that follow two of its slots.
 
-    def __init__(self, unit: Unit, pipeline: Pipeline):
+    elaborated: the unit's RTL, where it is at hand.
+    """
+
+    def __init__(self, unit: Unit, pipeline: Pipeline, elaborated: Elaborated | None = None):
         self.unit, self.pipeline, self.latency = unit, pipeline, pipeline.latency
-        self.after = accumulation(unit)
-        self.circuit = unit_around(unit, pipeline)
+        rtl = Elaborated(unit, pipeline) if elaborated is None else elaborated
+        self.after, self.circuit, self.cut_out = rtl.after, rtl.around, rtl.cut_out
         path = datapath(unit, pipeline.cuts)
-        components = {"datapath": path}
         self.carried_fields = field_names(path.carried)
         self.made_at, self.entry = path.latency_of_next, path.latency
         if self.after is not None:
-            adder = components[self.after.part] = promotion(unit, pipeline.cuts)
-            self.written_at = path.latency + adder.latency_of_next
-        self.cut_out = circuits(components)
+            self.written_at = path.latency + promotion(unit, pipeline.cuts).latency_of_next
         self._read_ports()
         self._ghosts()
 

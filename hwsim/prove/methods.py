@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hwsim.formats import FixedFormat
 from hwsim.prove.aligned import AlignedClaims
+from hwsim.prove.btor import Circuit
 from hwsim.prove.datapathclaims import DatapathClaims
+from hwsim.prove.elaborated import datapath_circuits
 from hwsim.prove.exact import ExactClaims
 from hwsim.prove.latewindow import LateWindowClaims
+from hwsim.prove.relations import StepCircuits
 from hwsim.prove.roundedsums import RoundedSumClaims
 from hwsim.prove.subgroups import SubgroupClaims
 from hwsim.prove.windows import WindowsClaims
@@ -25,11 +28,15 @@ from hwsim.spec import (
 )
 from hwsim.spec.implementation import one_plain_window
 
-Claims = Callable[[Unit, Sequence[str]], DatapathClaims]
+Claims = Callable[[Unit, Sequence[str], Mapping[str, Circuit]], DatapathClaims]
 
 
 def _aligned(unit: Unit) -> Claims:
-    return AlignedClaims if one_plain_window(unit) else _windows(unit)
+    return _plain if one_plain_window(unit) else _windows(unit)
+
+
+def _plain(unit: Unit, cuts: Sequence[str], steps: Mapping[str, Circuit]) -> DatapathClaims:
+    return AlignedClaims(unit, cuts, StepCircuits.joined(steps))
 
 
 def _windows(unit: Unit) -> Claims:
@@ -61,10 +68,13 @@ def plain_window(unit: Unit, where: str) -> Support:
     return Support(unit.name, where, tuple(_not_plain(unit)), ())
 
 
-def method_claims(unit: Unit, cuts: Sequence[str]) -> DatapathClaims:
-    """The claims of a unit's method. Raises NotImplementedYet for what no claim covers."""
+def method_claims(unit: Unit, cuts: Sequence[str], steps: Mapping[str, Circuit] | None = None) -> DatapathClaims:
+    """The claims of a unit's method. Raises NotImplementedYet for what no claim covers.
+
+    steps: the circuits of its datapath's steps, where they are at hand.
+    """
     provable(unit).demand()
-    return METHODS[type(unit.sum)](unit)(unit, cuts)
+    return METHODS[type(unit.sum)](unit)(unit, cuts, datapath_circuits(unit, cuts) if steps is None else steps)
 
 
 def _lacks(unit: Unit) -> Iterator[str]:

@@ -10,6 +10,7 @@ from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.prove.circuits import fixed
 from hwsim.prove.claims import AnyClaim, Claim
+from hwsim.prove.elaborated import datapath_circuits
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.factors import FactorClaims
 from hwsim.prove.logic import Term, both, either, implies, negated, same, value
@@ -34,7 +35,7 @@ class OperandClaims(FactorClaims[WindowRanges]):
     ):
         assert isinstance(unit.sum, AlignedSum)
         self.rule = unit.sum
-        self.parts = StepCircuits.of(unit, cuts) if parts is None else parts
+        self.parts = StepCircuits.joined(datapath_circuits(unit, cuts)) if parts is None else parts
         super().__init__(unit, WindowRanges(unit) if ranges is None else ranges, self.parts, cuts)
         self.lifted = not self.n.subnormal_sums
 

@@ -18,15 +18,15 @@ from hwsim.model.terms import addend_term
 from hwsim.model.window import align
 from hwsim.prove.addition import PlacedNumber, RoundedAddition
 from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import circuits, connected
+from hwsim.prove.circuits import connected
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
+from hwsim.prove.elaborated import adder_circuits
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.linear import Bounded, Forms, Variable, form
 from hwsim.prove.logic import Term, both, either, implies, is_one, negated, same, true, value, width
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.symbolic import Integer, as_integer, ite
 from hwsim.rtl.accumulate import Accumulation
-from hwsim.rtl.datapath import promotion
 from hwsim.rtl.numbers import FieldRange, as_float
 from hwsim.rtl.promote import Adder
 from hwsim.spec import Unit
@@ -47,7 +47,7 @@ class PromotionClaims:
         self.unit, self.rule, self.fmt, self.partial = unit, rule, rule.format, as_float(unit.result.format)
         self.adder = Adder(self.partial, rule)
         if steps is None:
-            steps = circuits({step.name: step for step in promotion(unit, cuts).steps})
+            steps = adder_circuits(unit, cuts)
         self.decode, self.align, self.sum = (steps[f"promote.{name}"] for name in ("decode", "align", "sum"))
         self.round = connected([steps["promote.magnitude"], steps["promote.normalize"], steps["promote"]])
         self.bias = FieldRange.of(self.fmt).bias

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 from hwsim.errors import InputError
 from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import circuits, connected, fixed, verilog_circuit
+from hwsim.prove.circuits import connected, fixed, verilog_circuit
 from hwsim.prove.claims import Claim
+from hwsim.prove.elaborated import Elaborated
 from hwsim.prove.entering import entering
-from hwsim.prove.followed import field_names, packed, unit_around, widened
+from hwsim.prove.followed import field_names, packed, widened
 from hwsim.prove.logic import (
     Kind,
     Term,
@@ -39,8 +40,8 @@ from hwsim.prove.logic import (
 from hwsim.prove.machine import Cycle, Machine, cycles
 from hwsim.prove.promises import padded
 from hwsim.prove.registers import as_elaborated
-from hwsim.rtl import beat_layout, datapath, promotion, result_port_layout, verilog
-from hwsim.rtl.accumulate import Accumulation, accumulation
+from hwsim.rtl import beat_layout, datapath, promotion, result_port_layout
+from hwsim.rtl.accumulate import Accumulation
 from hwsim.rtl.dot_unit import flight_layout
 from hwsim.rtl.step import Datapath
 from hwsim.spec import Pipeline, Unit
@@ -49,18 +50,18 @@ FIELD = re.compile(r"^// ([io])__payload\[(\d+):(\d+)\]  (\w+)(?:\[0\.\.(\d+)\])
 
 
 def readback_claims(
-    unit: Unit, pipeline: Pipeline, text: str | None = None, elaborated: Circuit | None = None
+    unit: Unit, pipeline: Pipeline, text: str | None = None, elaborated: Elaborated | None = None
 ) -> list[Claim]:
     """The claims of a unit's Verilog.
 
-    text: the file's, where it is not the one that `hwsim.rtl.verilog` writes. elaborated: what `unit_around` gives,
-    where it is at hand.
+    text: the file's, where it is not the one that `hwsim.rtl.verilog` writes. elaborated: the unit's RTL, where it is
+    at hand.
 
     Raises NotImplementedYet for a unit that the RTL cannot build, InputError for a file without the unit's ports or
     registers of control, and ToolMissing and FlowFailed where it cannot be read.
     """
-    around = unit_around(unit, pipeline) if elaborated is None else elaborated
-    file = ReadBack(unit, pipeline, verilog(unit, pipeline) if text is None else text, around)
+    rtl = Elaborated(unit, pipeline) if elaborated is None else elaborated
+    file = ReadBack(rtl, rtl.file if text is None else text)
     return [*file.control(), *file.stands_still(), *file.followed()]
 
 
@@ -88,18 +89,19 @@ class Chain:
 class ReadBack:
     """A file read back, the steps that it is compared with, and one beat that enters in cycle 0."""
 
-    def __init__(self, unit: Unit, pipeline: Pipeline, text: str, elaborated: Circuit):
-        self.unit, self.pipeline, self.latency = unit, pipeline, pipeline.latency
+    def __init__(self, rtl: Elaborated, text: str):
+        unit, pipeline = self.unit, self.pipeline = rtl.unit, rtl.pipeline
+        self.latency = pipeline.latency
         self.over = f"any state and any data; {pipeline.latency} registers, {pipeline.contexts} contexts"
         file = verilog_circuit(text, "file.")
-        paths = {"datapath": datapath(unit, pipeline.cuts)}
-        self.after = accumulation(unit)
+        path = datapath(unit, pipeline.cuts)
+        self.after = rtl.after
+        self.carried_fields = field_names(path.carried)
+        self.chains = {"datapath": _chain(path, rtl.datapath)}
         if self.after is not None:
-            paths[self.after.part] = promotion(unit, pipeline.cuts)
-        self.carried_fields = field_names(paths["datapath"].carried)
-        self.chains = _chains(paths)
+            self.chains[self.after.part] = _chain(promotion(unit, pipeline.cuts), rtl.adder)
         self.fields = fields_of_header(text)
-        self.elaborated = elaborated
+        self.elaborated = rtl.around
         self.circuit = as_elaborated(file, self.elaborated, flight_layout(unit, pipeline))
         self.machine = Machine.of(self.circuit)
         self._demand_ports()
@@ -335,12 +337,6 @@ def _next_of(circuit: Circuit, output: str) -> Term:
     raise InputError(f"{output} must be a register")
 
 
-def _chains(paths: Mapping[str, Datapath]) -> dict[str, Chain]:
-    """Each datapath's steps, exported singly, and connected."""
-    steps = {f"{name}.{step.name}": step for name, path in paths.items() for step in path.steps}
-    found = circuits(steps)
-    made = {}
-    for name, path in paths.items():
-        whole = connected([found[f"{name}.{step.name}"] for step in path.steps])
-        made[name] = Chain(whole, path.latency, path.latency_of_next)
-    return made
+def _chain(path: Datapath, steps: Mapping[str, Circuit]) -> Chain:
+    """A datapath's steps, connected."""
+    return Chain(connected([steps[step.name] for step in path.steps]), path.latency, path.latency_of_next)

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import circuits, connected
+from hwsim.prove.circuits import connected
 from hwsim.prove.explore import Path
 from hwsim.prove.logic import Term, both, implies, negated, true
 from hwsim.prove.symbolic import Truth, as_integer
-from hwsim.rtl.datapath import datapath
-from hwsim.spec import Unit
 
 SPECIAL = ("nan", "positive", "negative")
 
@@ -55,11 +53,6 @@ class StepCircuits(FrontCircuits):
     round: Circuit
 
     @classmethod
-    def of(cls, unit: Unit, cuts: Sequence[str]) -> StepCircuits:
-        """Those of a unit, as these cuts divide its trees."""
-        return cls.joined(circuits({step.name: step for step in datapath(unit, cuts).steps}))
-
-    @classmethod
     def joined(cls, steps: Mapping[str, Circuit]) -> StepCircuits:
         """Those of steps, by their names and in their order."""
 
@@ -84,9 +77,8 @@ class WindowsCircuits(FrontCircuits):
     round: Circuit
 
     @classmethod
-    def of(cls, unit: Unit, cuts: Sequence[str]) -> WindowsCircuits:
-        """Those of a unit."""
-        steps = circuits({step.name: step for step in datapath(unit, cuts).steps})
+    def joined(cls, steps: Mapping[str, Circuit]) -> WindowsCircuits:
+        """Those of steps, by their names and in their order."""
         names = {name.split(".")[0] for name in steps}
         combine, late = (joined(steps, name) if name in names else None for name in ("combine", "late"))
         return cls(
@@ -105,9 +97,8 @@ class ExactCircuits(FrontCircuits):
     round: Circuit
 
     @classmethod
-    def of(cls, unit: Unit, cuts: Sequence[str]) -> ExactCircuits:
-        """Those of a unit."""
-        steps = circuits({step.name: step for step in datapath(unit, cuts).steps})
+    def joined(cls, steps: Mapping[str, Circuit]) -> ExactCircuits:
+        """Those of steps, by their names and in their order."""
         parts = (
             ("decode",),
             ("multiply",),

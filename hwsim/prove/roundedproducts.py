@@ -11,8 +11,9 @@ from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.adder import is_decoded
 from hwsim.prove.addition import of_known_sign
 from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import circuits, connected, fixed
+from hwsim.prove.circuits import connected, fixed
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim, LateClaim
+from hwsim.prove.elaborated import datapath_circuits
 from hwsim.prove.explore import paths
 from hwsim.prove.factors import SIDES, FactorClaims
 from hwsim.prove.logic import (
@@ -43,9 +44,9 @@ WIDE = 10  # bits of products whose multiplication is left out of what the solve
 class RoundedProductClaims(FactorClaims[RoundedRanges]):
     """All claims about the products of a unit of method `sequential` or `pairwise`."""
 
-    def __init__(self, unit: Unit, cuts: Sequence[str] = ()):
+    def __init__(self, unit: Unit, cuts: Sequence[str] = (), steps: Mapping[str, Circuit] | None = None):
         self._path = datapath(unit, cuts).steps
-        self._steps = circuits({step.name: step for step in self._path})
+        self._steps = datapath_circuits(unit, cuts) if steps is None else steps
         decode, multiply = self._steps["decode"], self._steps["multiply"]
         super().__init__(
             unit, RoundedRanges(unit), FrontCircuits(decode, multiply, connected([decode, multiply])), cuts

@@ -20,6 +20,7 @@ from hwsim.prove.accumulation import AccumulationClaims, after_claims
 from hwsim.prove.claims import AnyClaim, Claim, OfSolver
 from hwsim.prove.control import broken_promise, control_claims
 from hwsim.prove.datapathclaims import DatapathClaims
+from hwsim.prove.elaborated import Elaborated
 from hwsim.prove.entering import entering_claim
 from hwsim.prove.example import Examples, WrongCase
 from hwsim.prove.followed import Control
@@ -51,21 +52,22 @@ class UnitClaims:
         supports(unit).demand()
         provable(unit).demand()
         self.unit, self.pipeline = unit, pipeline
+        self.rtl = Elaborated(unit, pipeline)
 
     @cached_property
     def datapath(self) -> DatapathClaims:
         """Of the datapath's steps."""
-        return method_claims(self.unit, self.pipeline.cuts)
+        return method_claims(self.unit, self.pipeline.cuts, self.rtl.datapath)
 
     @cached_property
     def after(self) -> PromotionClaims | AccumulationClaims | None:
         """Of the adder behind its groups' sums, if it has one."""
-        return after_claims(self.unit, self.pipeline.cuts)
+        return after_claims(self.unit, self.pipeline.cuts, self.rtl.adder)
 
     @cached_property
     def followed(self) -> Control:
         """The unit around any datapath."""
-        return Control(self.unit, self.pipeline)
+        return Control(self.unit, self.pipeline, self.rtl)
 
     @cached_property
     def control(self) -> list[Claim]:
@@ -80,7 +82,7 @@ class UnitClaims:
                 yield enters
             yield from self.after.claims()
         yield from self.control
-        yield from readback_claims(self.unit, self.pipeline, elaborated=self.followed.circuit)
+        yield from readback_claims(self.unit, self.pipeline, elaborated=self.rtl)
 
 
 def claims_of(unit: Unit, pipeline: Pipeline) -> Iterator[AnyClaim]:

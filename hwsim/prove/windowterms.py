@@ -14,8 +14,10 @@ from hwsim.model.carried import AddendToCome, PartialSum, PromotedRegister
 from hwsim.model.method import sum_zero_sign
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
+from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import fixed
 from hwsim.prove.claims import AnyClaim, Claim
+from hwsim.prove.elaborated import datapath_circuits
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.factors import FactorClaims
 from hwsim.prove.logic import Term, both, implies, is_one, negated, same, true, value, width
@@ -30,8 +32,8 @@ class WindowTermClaims(FactorClaims[GeneralRanges]):
 
     zero_exponents = True
 
-    def __init__(self, unit: Unit, cuts: Sequence[str] = ()):
-        self.parts = WindowsCircuits.of(unit, cuts)
+    def __init__(self, unit: Unit, cuts: Sequence[str] = (), steps: Mapping[str, Circuit] | None = None):
+        self.parts = WindowsCircuits.joined(datapath_circuits(unit, cuts) if steps is None else steps)
         super().__init__(unit, GeneralRanges(unit), self.parts, cuts)
         self.rule = self.n.rule
 
