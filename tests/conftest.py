@@ -12,7 +12,7 @@ from typing import Any
 
 import hypothesis
 import pytest
-from quick import choose, left_out
+from quick import choose, left_out, sample
 
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import ToolMissing
@@ -103,7 +103,9 @@ def _is_quick(config: pytest.Config) -> bool:
     return config.getoption("markexpr") == "quick"
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m "not soak"` is looked at
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    sample(items)
     if _is_quick(config):
         chosen = choose(items)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])

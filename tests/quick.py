@@ -2,6 +2,7 @@
 
 `@pytest.mark.quick` marks a test that is among them, with few of its parameters: two, spread over all of them, or as
 many as it says, `@pytest.mark.quick(cases=5)`. The Makefile gives pytest no files but those that hold such marks.
+`make test` runs all but the soak, to which `@pytest.mark.sample(n)` sends all but so many parameters of a test.
 """
 
 from __future__ import annotations
@@ -28,8 +29,31 @@ def choose(items: list[pytest.Item]) -> list[pytest.Item]:
     for cases in functions.values():
         mark = cases[0].get_closest_marker("quick")
         count = mark.kwargs.get("cases", CASES) if mark else CASES
-        chosen += [cases[at * len(cases) // count] for at in range(count)] if count < len(cases) else cases
+        chosen += spread(cases, count)
     return chosen
+
+
+def sample(items: Iterable[pytest.Item]) -> None:
+    """Of a test with many parameters that are much the same, `@pytest.mark.sample(n)` keeps so many for every run.
+
+    They are spread over all; the others are in the soak.
+    """
+    functions: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sample") and not item.get_closest_marker("soak"):
+            functions.setdefault(function_of(item.nodeid), []).append(item)
+    for cases in functions.values():
+        mark = cases[0].get_closest_marker("sample")
+        assert mark is not None
+        kept = {item.nodeid for item in spread(cases, *mark.args)}
+        for item in cases:
+            if item.nodeid not in kept:
+                item.add_marker(pytest.mark.soak)
+
+
+def spread(cases: list[pytest.Item], count: int) -> list[pytest.Item]:
+    """So many of them, the first among them, at equal distances; all where there are no more."""
+    return [cases[at * len(cases) // count] for at in range(count)] if count < len(cases) else cases
 
 
 def function_of(node: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -120,6 +120,16 @@ class AdderRelations(PromotionClaims):
             return ask(same(self.align.outputs[port], below.outputs[port]), known).word == "proved"
 
         return all(map(alike, self.align.outputs))
+
+    def by_distance(self) -> Iterator[tuple[list[Term], dict[Term, Term]]]:
+        """Every distance of decoded exponents at which a shifter differs: what holds then, and what stands for what."""
+        (_, register, *_), (_, partial, *_) = (self._fields(self.align.inputs, name, "i") for name in OPERANDS)
+        port, far = self.align.inputs["i__partial__bexp"], (1 << self.adder.shift_bits) - 1
+        for distance in range(-far, far + 1):
+            other = register - distance
+            yield [exactly(other, *self._exps)], {port: other.at(width(port))}
+        yield [holds(register - partial > far)], {}
+        yield [holds(partial - register > far)], {}
 
     @cached_property
     def _sums(self) -> list[Callable[[Any, Any], Term]]:

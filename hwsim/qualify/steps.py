@@ -193,6 +193,29 @@ class MutatedSteps:
         wanted = self._same_code(last, plain.outputs, changed.outputs)
         return ask(wanted, (self.relations[first].always,), seconds, tuple(plain.inputs.values()))
 
+    def equal_by_distance(self, mutant: Mutant, seconds: float) -> Decided:
+        """The same of a promotion's adder behind its decoding, one distance of the exponents after the other.
+
+        Of a known distance the shifters are wires. seconds: for each distance, and for what is special.
+        A model that refutes it is of decoded operands, which the relation before alignment allows.
+        """
+        names = [name for name in self.plain if name.startswith("promote") and part_of(name) != "promote.decode"]
+        plain = connected([self.plain[name] for name in names])
+        changed = connected([
+            self.with_mutant(mutant) if mutant.step == name else self.plain[name] for name in names
+        ])  # fmt: skip
+        relation, show = self.relations["promote.align"], tuple(plain.inputs.values())
+        wanted = self._same_code("promote.round", plain.outputs, changed.outputs)
+        found = ask(wanted, (relation.always, negated(relation.plain)), seconds, show)
+        spent = found.seconds
+        for known, by in self._adder_relations.by_distance():
+            if found.word != "proved":
+                break
+            here, *assumed = all_substituted([wanted, relation.always, relation.plain, *known], by)
+            found = ask(here, assumed, seconds, show)
+            spent += found.seconds
+        return replace(found, seconds=spent)
+
     @cached_property
     def _whole_datapath(self) -> Circuit:
         return self._whole(False)

@@ -56,6 +56,7 @@ def wrong(found: CoveragePlan, cases: list[Case]) -> list[tuple[str, set[str]]]:
     return differences
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", UNITS)
 def test_every_hit_is_one_by_fractions_and_every_one_by_fractions_is_a_hit(name):
     unit = unit_of(name)

@@ -80,6 +80,7 @@ def want(fmt: Format, x: np.ndarray, rounding: str, overflow: str, missing: str)
         return np.full(len(x), -1)
 
 
+@pytest.mark.sample(9)
 @pytest.mark.filterwarnings("ignore:invalid value")  # signalling NaNs
 def test_numbers_are_rounded(codecs: Codecs) -> None:
     for fmt in codecs.formats:

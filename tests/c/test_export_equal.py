@@ -39,6 +39,7 @@ def assert_equal(library: Library, given: list[Case], want: list[int]) -> None:
         assert differences(library, case) == [], case
 
 
+@pytest.mark.sample(10)
 @pytest.mark.quick(cases=4)
 @pytest.mark.parametrize("name", MARKED)
 def test_every_stage_is_the_models(name: str, tmp_path: Path) -> None:
@@ -69,6 +70,7 @@ def test_presets_of_one_arithmetic_have_one_header() -> None:
     assert {body(name) for name in NAMES if name in have} == set(bodies)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", FEW)
 def test_clang_makes_the_same_of_it(name: str, clang: None, tmp_path: Path) -> None:
     given = list(cases(name, PROFILES, seed=2))

@@ -107,6 +107,7 @@ def assert_no_fault(name: str, count: int, folder: Path, seed: int) -> None:
         )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", UNITS)
 def test_thousands_of_dot_products(name: str, tmp_path: Path) -> None:
     assert_no_fault(name, UNITS[name], tmp_path, seed=4)

@@ -20,6 +20,7 @@ SHOWN = one_of_each(list(CAPTURES))
 SHOWN_FEW = ("volta-mma-f16-f16", "ada-mma-e5m2-f16", "hopper-wgmma-e4m3-f32", "blackwell-mma-e4m3-f32")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", FEW)
 def test_suites(name: str, tmp_path: Path) -> None:
     library = Library(load_unit(name), tmp_path)

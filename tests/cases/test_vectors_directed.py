@@ -121,6 +121,7 @@ UNITS = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "unit",
     others_soaked(UNITS, UNITS[::2]),

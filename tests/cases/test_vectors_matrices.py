@@ -68,6 +68,7 @@ def test_the_manifest_says_what_is_there():
             assert hashlib.sha256(array.tobytes()).hexdigest() == told["sha256"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_results_tell_units_apart(name):
     """A narrower window, with truncation or rounding to nearest, makes another D; so does a dropped addend."""

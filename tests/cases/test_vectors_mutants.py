@@ -26,6 +26,7 @@ def differences(definition, cases=None, change=lambda case: case):
     return found
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "unit",
     [

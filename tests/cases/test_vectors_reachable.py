@@ -121,6 +121,7 @@ SUMS = [(*rule, bias, lanes) for rule in RULES for bias in (-2, 1, 3, 6) for lan
 SOAKED = {(1, "jam", "rne", 3, 2), (1, "jam", "rne", 6, 2), (4, "floor", "ru", 6, 2)}
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("window", "lost", "rounding", "bias", "lanes"), others_soaked(SUMS, [one for one in SUMS if one not in SOAKED])
 )

@@ -214,6 +214,7 @@ def by_hand(unit: str, x: NDArray[Any], w: NDArray[Any], rule: str) -> NDArray[A
     return np.asarray(results * (a.tensor_scale * b.tensor_scale))
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize(("rule", "unit"), RULES, ids=[f"{rule}, {unit}" for rule, unit in RULES])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_quantised_as_the_whole_is(

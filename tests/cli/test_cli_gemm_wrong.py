@@ -53,6 +53,7 @@ def files(here: Path, rng: np.random.Generator) -> Path:
     return here
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -117,6 +117,7 @@ CASES: list[tuple[str, dict[str, str | bytes], str, str]] = [
 ]
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(("files", "command", "message"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_it_is_refused_in_a_line(
     run: Run, here: Path, files: dict[str, str | bytes], command: str, message: str
@@ -203,6 +204,7 @@ def vectors(run: Run, here: Path) -> list[str]:
     return Path("v/expected.hex").read_text().split()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\n\n", "  # right\n"])
 def test_results_in_other_lines_are_the_same(run: Run, vectors: list[str], end: str) -> None:
     for text in (end.join(vectors), end.join(vectors).upper() if "#" not in end else end.join(vectors)):
@@ -210,6 +212,7 @@ def test_results_in_other_lines_are_the_same(run: Run, vectors: list[str], end: 
         assert run("check", "v", "r").status == 0
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -58,6 +58,7 @@ def test_presets_return_the_models_bits_in_the_models_cycles(name: str) -> None:
     agree(unit, pipeline(unit), 240)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", others_soaked(ODD, [*ODD][::4]))
 def test_odd_units(name: str) -> None:
     agree(ODD[name], pipeline(ODD[name]), 480)

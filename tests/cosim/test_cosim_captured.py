@@ -41,6 +41,7 @@ ONE_OF_EACH = (
 )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.simulator
 @pytest.mark.parametrize("name", others_soaked(CAPTURES, ONE_OF_EACH))
 def test_the_rtl_returns_what_the_gpu_returned(verilator: None, silicon: Path, name: str) -> None:

@@ -36,6 +36,7 @@ WINDOW = ODD_MODES["modes-window"]
 ALWAYS = ["modes-window", "modes-integers", "modes-counted", "modes-subgroups"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("name", others_soaked(list(ODD_MODES), ALWAYS))
 def test_every_beat_is_computed_by_its_own_mode(name: str) -> None:
@@ -131,6 +132,7 @@ MUTANTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_fault_in_a_mode_is_caught(mutant: Mutant) -> None:
     design = design_of(WINDOW)

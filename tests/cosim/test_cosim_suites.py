@@ -25,6 +25,7 @@ LONG = odd_unit("long", "e2m1", "f16", window(13), "f16", 1, rounding="rz", **pr
 SHORT = odd_unit("short", "e4m3", "none", window(13), "e8m13", 16, rounding="rz", chain="none")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "unit", [TINY, SHORT, ODD["blocks-in-a-beat"], ODD["promoted-e4m3-in-f16"]], ids=lambda u: u.name
 )

@@ -39,6 +39,7 @@ def failing(dut: DutDesign, ask: Software, count: int = 300) -> list[Case]:
     return [case for case, bad in zip(cases, wrong.tolist(), strict=True) if bad]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("sums", [{"lost": "floor"}, {"lost": "rne"}, {"fraction_bits": 12}, {"lost": "jam"}])
 def test_a_shrunk_case_fails_and_no_smaller_step_of_it_does(tmp_path: Path, sums: dict[str, object]) -> None:
     dut = design(tmp_path, "comb")

@@ -73,6 +73,7 @@ def run(folder: Path, path: Path, simulator: str, *more: str) -> tuple[int, RunR
     return status, read_json(folder / "out" / "results.json")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("loop", "simulator"),
     [(loop, "icarus") for loop in LOOPS if loop != COUNTING] + [(COUNTING, "verilator")],

@@ -48,6 +48,7 @@ def played(mutant: Mutant | None, name: str, lanes: int) -> dict[str, SuiteOutco
     return outcomes
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("lanes", [LANES, pytest.param(FULL, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", sorted({mutant.unit for mutant in MUTANTS}))
 def test_without_a_fault_nothing_is_caught(verilator: None, name: str, lanes: int) -> None:
@@ -71,6 +72,7 @@ STAGES = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.quick
 @pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["few lanes", "all lanes"])
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

@@ -123,6 +123,7 @@ def json_results(mismatches: list[Any]) -> list[tuple[str, str]]:
     return [(one["expected"]["code"], one["got"]["code"]) for one in mismatches if one["what"] == "result"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", RUNS)
 def test_every_number_is_the_same_in_every_output(name: str, icarus: None) -> None:
     run = shown(name)
@@ -296,6 +297,7 @@ def window(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield opened
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["cosim", "check", *WRONG])
 def test_a_page_looks_well_in_both_schemes_at_every_width(
     name: str, folder: Callable[[str], Path], window: Browser
@@ -322,6 +324,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("wrong", BROKEN)
 def test_a_page_that_looks_wrong_is_seen(wrong: str, folder: Callable[[str], Path], window: Browser) -> None:
     window.open(folder("check-wrong") / "check-wrong" / "report.html")

@@ -77,6 +77,7 @@ def check(name, x, mode, overflow, by=(fast._by_arithmetic, fast._by_table)):
             )
 
 
+@pytest.mark.sample(14)
 @POLICIES
 @pytest.mark.parametrize("name", NARROW)
 def test_codes_of_up_to_8_bits_are_the_reference_s(name, policies):
@@ -86,6 +87,7 @@ def test_codes_of_up_to_8_bits_are_the_reference_s(name, policies):
     assert {name for name in NARROW if fast.encoder_parameters(EVERY[name], *DEFAULTS)} == ARITHMETIC
 
 
+@pytest.mark.sample(4)
 @POLICIES
 @pytest.mark.parametrize("name", WIDE)
 def test_codes_of_more_bits_are_the_reference_s(name, policies):
@@ -165,6 +167,7 @@ def stochastic_check(name, bits):
         assert np.array_equal(got, encode_reference(fmt, x, "stochastic", overflow, **words)), overflow
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("name", sorted(ARITHMETIC | set(WIDE)))
 def test_stochastic_codes_are_the_reference_s(name):
     for bits in (1, 8, stochastic.most_random_bits(EVERY[name])):

@@ -106,6 +106,7 @@ def test_the_pairs_of_formats_and_policies_are_all_there():
     assert {pair[1:] for pair in chosen} == {policy for name in EVERY for policy in every_policy(name)}
 
 
+@pytest.mark.sample(64)
 @pytest.mark.quick(cases=6)
 @pytest.mark.parametrize(("name", "mode", "overflow"), cases())
 def test_encode_is_what_the_witness_finds(name, mode, overflow):
@@ -113,6 +114,7 @@ def test_encode_is_what_the_witness_finds(name, mode, overflow):
     check(name, mode, overflow, encoders=(reference.encode_reference, codec.encode))
 
 
+@pytest.mark.sample(21)
 @pytest.mark.parametrize("name", EVERY)
 def test_the_two_witnesses_agree(name):
     few = np.random.default_rng(2).choice(inputs(name), 30)
@@ -202,6 +204,7 @@ def near_every_code(fmt):
     return x if fmt.signed else x[x >= 0]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("bits", range(3, 9))
 def test_p3109_is_that_of_gfloat(bits):
     # gfloat overflows by IEEE 754, by the rounding, as `ieee` does.
@@ -357,6 +360,7 @@ def test_a_fraction_cut_without_a_jam_is_seen(monkeypatch):
     assert get_format("e4m3").encode(just_above) == 0x38
 
 
+@pytest.mark.sample(123)
 @pytest.mark.parametrize(("name", "mode", "overflow"), cases())
 def test_fractions_that_no_float64_holds(name, mode, overflow):
     fmt = EVERY[name]

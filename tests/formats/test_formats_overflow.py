@@ -43,6 +43,7 @@ def check(name: str, mode: str, overflow: str) -> None:
     assert fmt.encode(exact, mode, overflow).tolist() == want
 
 
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("name", EVERY)
 def test_the_ends_of_every_format_are_those_of_the_witness(name: str) -> None:
     for mode, overflow in every_policy(name):

@@ -80,6 +80,7 @@ SMALL = ["e4m3", "e5m2", "e2m1", "e3m2", "mxint8", "e8m0", "ue4m3", "e4m3fnuz", 
 SMALL += ["e4m3nosub", "e5m0nosub", "e5m0zero", "e4m3inf", "binary8p3se", "binary8p1ue", "fixed5", "dlfloat16", "e5m6"]
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("bits", [1, 3])
 @pytest.mark.parametrize("name", SMALL)
 def test_outcomes_over_every_random_word_are_as_many_as_the_part_says(name, bits, monkeypatch):

@@ -48,6 +48,7 @@ def compare(unit: Unit, made: list[WindowKernel], seed: int, n: int = 19, most: 
 ALWAYS = [unit.name for unit in PRESETS if unit.name in OF_FAMILIES or not FAMILIES.match(unit.name)]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.quick
 @pytest.mark.parametrize("name", ALWAYS[::6])
 def test_presets_are_the_models(name: str) -> None:
@@ -69,6 +70,7 @@ def test_every_preset_is_the_models(name: str) -> None:
             check(made, unit, code_pairs(unit, lane), ("every pair of codes", lane))
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", others_soaked(UNITS, [*UNITS][::6]))
 def test_odd_units_are_the_models(name: str) -> None:
     assert compare(UNITS[name], kernels(UNITS[name]), 1) > 600
@@ -78,6 +80,7 @@ def kernel_without_vectors(unit: Unit) -> list[WindowKernel]:
     return [window_kernel(unit, vectors=False)] if supports(unit) else []
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("unit", others_soaked(MODEL_ODD, MODEL_ODD[::6]), ids=lambda unit: unit.name)
 def test_the_models_odd_units_are_the_models(unit: Unit) -> None:
     made = kernel_without_vectors(unit)
@@ -138,6 +141,7 @@ SWEPT = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", sorted(SWEPT))
 def test_an_addend_of_every_exponent_is_the_models(name: str) -> None:
     unit = UNITS.get(name) or load_unit(name)
@@ -145,6 +149,7 @@ def test_an_addend_of_every_exponent_is_the_models(name: str) -> None:
     assert check(kernels(unit), unit, addend_sweep(unit, 6), "sweep") >= 4 * 3 * 2 << unit.operands.addend.exponent_bits
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["mxfp8-e4m3-f32", "narrow-scaled", "floor-scaled", "blackwell-mxf4nvf4-e2m1-f32"])
 def test_scales_of_every_size_are_the_models(name: str) -> None:
     unit = UNITS.get(name) or load_unit(name)
@@ -172,6 +177,7 @@ def test_edges_of_tiles_are_the_models(name: str, n: int) -> None:
     check(made, unit, given._replace(a=a, b=b, c=addends(unit, (3, n), rng)), n)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "name", ["hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "ampere-mma-f16-f16", "mxfp8-e5m2-f32", "floor-narrow"]
 )

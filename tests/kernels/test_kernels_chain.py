@@ -46,6 +46,7 @@ def unit_of(*arguments: Any, **more: Any) -> Unit:
     return Unit.model_validate(odd(*arguments, **more))
 
 
+@pytest.mark.sample(6)
 @pytest.mark.quick
 @pytest.mark.parametrize("unit", others_soaked(UNITS, UNITS[::3]), ids=lambda unit: unit.name)
 def test_kernel_is_the_model(unit: Unit) -> None:

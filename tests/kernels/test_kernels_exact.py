@@ -42,6 +42,7 @@ def named(name: str) -> Unit:
     return next(unit for unit in UNITS if unit.name == name)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.quick
 @pytest.mark.parametrize("unit", others_soaked(UNITS, UNITS[::3]), ids=lambda unit: unit.name)
 def test_kernel_is_the_model(unit: Unit) -> None:

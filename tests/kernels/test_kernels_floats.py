@@ -87,6 +87,7 @@ def add_odd_each(x: Any, y: Any, out: Any) -> None:
         out[i] = add_odd(x[i], y[i])
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("mode", MODES)
 def test_one_rounding_is_that_of_exact_rationals(name: str, mode: str) -> None:
@@ -230,6 +231,7 @@ def test_special_sums_are_those_of_ieee_754() -> None:
     np.testing.assert_array_equal(np.signbit(got[~np.isnan(want)]), np.signbit(want[~np.isnan(want)]))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", ["e4m3", "e5m2", "dlfloat16", "bare-nearby"])
 @pytest.mark.parametrize("mode", MODES)
 def test_an_addition_is_that_of_exact_rationals(name: str, mode: str) -> None:

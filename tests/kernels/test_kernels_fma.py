@@ -34,6 +34,7 @@ def test_the_units() -> None:
     }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.quick
 @pytest.mark.parametrize("name", UNITS)
 def test_kernel_is_the_model(name: str) -> None:

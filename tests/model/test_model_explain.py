@@ -144,6 +144,7 @@ def test_a_floor_of_max_exp_is_in_the_picture() -> None:
     assert "v: 2^max_exp = 2^3" in str(stages)
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", others_soaked(NAMES, one_of_each_family(presets())))
 def test_explain_is_dot(name: str) -> None:
     given = list(cases(name, 14, 8))

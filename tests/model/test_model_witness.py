@@ -26,6 +26,7 @@ def differences(name: str, given: list[Case]) -> list[str]:
     return [f"{case} got {got:#x} expected {want:#x}" for case, got, want in pairs if got != want]
 
 
+@pytest.mark.sample(33)
 @pytest.mark.quick(cases=16)
 @pytest.mark.parametrize("name", others_soaked(NAMES, ALWAYS))
 def test_random_operands_give_the_witness_bits(name: str) -> None:

@@ -133,6 +133,7 @@ def test_every_shape_of_a_preset_is_its_arithmetic(instructions: dict[Instructio
     assert others > 20
 
 
+@pytest.mark.sample(80)
 @pytest.mark.parametrize("name", COMPARED)
 def test_results_are_equal(name: str) -> None:
     unit = load_unit(name)
@@ -208,6 +209,7 @@ def test_the_operands_are_of_every_kind() -> None:
     assert is_nan(given.c.astype(np.uint32), 32).sum() > 500
 
 
+@pytest.mark.sample(34)
 @pytest.mark.parametrize("name", [name for name in COMPARED if getattr(load_unit(name).sum, "max_exp_floor", None)])
 def test_a_floor_of_max_exp_shows(name: str) -> None:
     """Where a preset says it; without it some results are others. Presets that do not say it are equal as they are."""

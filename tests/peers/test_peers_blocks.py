@@ -27,6 +27,7 @@ def test_gfloats_blocks(name: str) -> None:
     assert x.size > 2000 and np.array_equal(got.dequantize(), np.array(rows))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_pychops_blocks(name: str) -> None:
     version_of("pychop")

@@ -28,6 +28,7 @@ def pairs(fmt: FloatFormat, mode: str, overflow: str) -> tuple[list[int], list[i
     return fmt.encode(x, mode, overflow).tolist(), theirs.tolist()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("bits", range(3, 9))
 def test_p3109_is_that_of_pychop(bits: int) -> None:
     version_of("pychop")

@@ -84,6 +84,7 @@ OPERATORS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("promoted", [False, True], ids=["sum", "promoted"])
 @pytest.mark.parametrize("kind", others_soaked(list(OPERATORS), ["last sum", "write-back"]))
 def test_a_changed_operator_is_refuted(kind: str, promoted: bool) -> None:

@@ -51,6 +51,7 @@ def killed(promoted: bool, step: str, without: tuple[str, ...] = ()) -> int:
     return int((played(machine(promoted, step), made, lambda count: None) >= 0).sum())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("promoted", "step", "kinds", "least"),
     [

@@ -40,7 +40,7 @@ def test_the_same_seed_draws_the_same_mutants():
 
 
 @pytest.mark.parametrize("every", [96, pytest.param(3, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("kind", ["plain", "promoted", "scaled"])
+@pytest.mark.parametrize("kind", ["plain", "promoted", pytest.param("scaled", marks=pytest.mark.soak)])
 def test_a_mutant_that_a_case_kills_is_never_taken_for_equal(kind, every):
     """The solver and the cases share nothing but the netlist: what they say must agree."""
     nets = scaled() if kind == "scaled" else netlists(kind == "promoted")

@@ -42,6 +42,7 @@ def random_blocks(count: int, length: int, seed: int, low: int = -149, high: int
     return np.ldexp(sign * sig, exp).astype(np.float32)
 
 
+@pytest.mark.sample(13)
 @pytest.mark.quick(cases=3)
 @pytest.mark.parametrize("select", POWERS)
 @pytest.mark.parametrize("rule", ELEMENTS)

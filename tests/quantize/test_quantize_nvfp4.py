@@ -59,6 +59,7 @@ def next_to_ties(rule: str, count: int, seed: int) -> Any:
     return x
 
 
+@pytest.mark.sample(32)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("seed", range(12))
 def test_nvfp4_agrees_with_exact_rationals(rule: str, seed: int) -> None:

@@ -74,6 +74,7 @@ def test_blocks_do_not_know_of_each_other(name: str, seed: int) -> None:
     assert (plain.codes.reshape(6, -1)[order] == moved.codes.reshape(6, -1)).all()
 
 
+@pytest.mark.sample(11)
 @pytest.mark.parametrize("select", SELECTS)
 @pytest.mark.parametrize("name", MX)
 @QUICK
@@ -86,6 +87,7 @@ def test_a_power_of_two_moves_the_scales_and_nothing_else(name: str, select: str
     assert (moved.scales.astype(int) == plain.scales.astype(int) + power).all()
 
 
+@pytest.mark.sample(11)
 @pytest.mark.parametrize("name", sorted(rules()))
 @QUICK
 @given(x=NUMBERS)

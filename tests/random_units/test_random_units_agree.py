@@ -26,11 +26,13 @@ def wrong(number: int, sides: frozenset[Side] = FAST, cases: int = 60, seed: int
     return Trial(drawn_unit(seed, number, SMALL), Depth(cases, sides)).run().found
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("number", range(20))
 def test_small_units_agree(number: int) -> None:
     assert wrong(number) == []
 
 
+@pytest.mark.sample(2)
 @pytest.mark.simulator
 @pytest.mark.parametrize("number", range(6))
 def test_small_units_agree_in_the_rtl(verilator: None, number: int) -> None:
@@ -46,6 +48,7 @@ def test_many_units_agree(verilator: None, icarus: None, first: int) -> None:
     assert [(unit.number, unit.found) for unit in done if unit.found] == []
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
 def test_what_was_found_stays_right(path: Path) -> None:
     finding = load_finding(path)

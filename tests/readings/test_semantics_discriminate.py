@@ -37,6 +37,7 @@ def said(name: str) -> list[list[int]]:
     return [by_model(read_unit(unit, reading), made(name).cases) for reading in READINGS]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ALWAYS)
 def test_every_pair_is_told_apart_or_proved_equal(name: str) -> None:
     found = made(name)
@@ -46,6 +47,7 @@ def test_every_pair_is_told_apart_or_proved_equal(name: str) -> None:
     assert len(found.cases) < 200
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ALWAYS)
 def test_each_reading_differs_from_all_that_are_not_proved_equal(name: str) -> None:
     forms = normal_forms(load_unit(name))

@@ -75,6 +75,7 @@ def kernels_agree(unit: Unit, name: str, count: int) -> None:
         assert found == expected, reading.name
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", others_soaked(UNITS, UNITS[::2]))
 def test_a_kernel_s_readings_are_the_model_s(name: str) -> None:
     kernels_agree(load_unit(name), name, 16)

@@ -122,6 +122,7 @@ SOAKED = {
 ALWAYS = [name for name in UNITS if name not in SOAKED]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", others_soaked(UNITS, ALWAYS))
 def test_no_pair_that_is_proved_equal_ever_differs(name: str) -> None:
     unit = UNITS[name]

@@ -93,6 +93,7 @@ def by_fractions(name: str) -> tuple[list[Case], dict[Reading, list[Fraction]]]:
     return cases, {reading: [value_of(unit, reading, case) for case in cases] for reading in READINGS}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("name", SIMPLE)
 def test_every_reading_is_what_fractions_say(name: str) -> None:
@@ -130,6 +131,7 @@ MUTANTS: dict[str, tuple[str, object]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_reading_with_a_mistake_is_caught_by_fractions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     by_fractions(HOPPER)

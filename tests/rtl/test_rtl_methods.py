@@ -62,6 +62,7 @@ def count_of(odd: Unit) -> int:
     return max(12, 320 // odd.instruction.lanes)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("name", others_soaked(BUILT, [*ALWAYS][::2]))
 def test_every_rule_is_the_models(name: str) -> None:
@@ -83,6 +84,7 @@ EVERY, EVEN, ODD, NONE = slice(None), slice(0, None, 2), slice(1, None, 2), slic
 CUTS = {"every register": EVERY, "one register": NONE, "even ones": EVEN, "odd ones": ODD}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "cuts"),
     others_soaked(
@@ -128,6 +130,7 @@ INSIDE: dict[str, tuple[str | Unit, str, Any, str, str]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", INSIDE)
 def test_a_fault_between_inner_registers_is_caught(name: str) -> None:
     which, inner, function, old, new = INSIDE[name]
@@ -295,6 +298,7 @@ def cases_of(odd: Unit) -> list[Case]:
     return [*random_cases(odd, some, 3), *known[:: max(1, len(known) // some)]]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.soak] * (at % 4 > 0)) for at, name in enumerate(FAULTS)]
 )
@@ -318,6 +322,7 @@ STAGES = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", STAGES)
 def test_the_stage_of_a_fault_is_named(name: str) -> None:
     which, function, old, new = FAULTS[name]

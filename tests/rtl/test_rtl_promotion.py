@@ -160,6 +160,7 @@ def pairs_of(register: FloatFormat, partial: FloatFormat, count: int) -> tuple[l
     return registers, partials
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", OTHER_RANGES)
 def test_the_partial_sums_exponents_have_another_range(name: str) -> None:
     result, register, rounding = OTHER_RANGES[name]
@@ -190,6 +191,7 @@ def test_f16_pairs_are_numpys() -> None:
     assert add(adder_of("f16", "f16"), register.tolist(), partial.tolist()) == expected
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rounding", ["rz", "ru", "rd", "rna", "rto"])
 def test_other_roundings_are_those_of_exact_fractions(rounding: str) -> None:
     register, partial = f16_pairs(300)

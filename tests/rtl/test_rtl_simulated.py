@@ -55,6 +55,7 @@ ALWAYS = [(name, cut) for name in SMALL for cut in CUTS]
 ALWAYS += [(name, CUTS[at % len(CUTS)]) for at, name in enumerate(UNITS) if name not in SMALL]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.quick(cases=1)
 @pytest.mark.parametrize(("name", "cut"), others_soaked([(name, cut) for name in UNITS for cut in CUTS], ALWAYS))
 def test_every_cycle_is_the_models(name: str, cut: str) -> None:
@@ -92,6 +93,7 @@ CONTEXTS = [(contexts, cuts) for contexts in (1, 2, 3, 5, 8) for cuts in (FEW, M
 
 
 # Contexts as few and as many as registers, a power of two and not; more registers than contexts, and fewer.
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("contexts", "cuts"), others_soaked(CONTEXTS, [(1, MANY), (2, FEW), (5, FEW), (8, MANY)]))
 def test_every_number_of_contexts(contexts: int, cuts: tuple[str, ...]) -> None:
     built = pipeline(TINY_PROMOTED, cuts=(*cuts, "promote.align"), contexts=contexts)
@@ -113,6 +115,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_faulty_unit_is_caught(fault: str) -> None:
@@ -144,6 +147,7 @@ def too_large(unit: Unit) -> list[Case]:
     return cases
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("fault", OVERFLOWS)
 def test_a_faulty_overflow_is_caught(fault: str) -> None:
     name, function, old, new = OVERFLOWS[fault]

@@ -167,6 +167,7 @@ CONVERSIONS = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("name", "bits", "overflow"), others_soaked(CONVERSIONS, CONVERSIONS[:7]))
 def test_binary32_with_random_words(name: str, bits: int, overflow: str, monkeypatch: pytest.MonkeyPatch) -> None:
     f32, fmt = get_format("f32"), get_format(name)
@@ -222,6 +223,7 @@ SUMS = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("name", "bits", "overflow", "width", "max_exp", "unit_exp"), others_soaked(SUMS, SUMS[:-1]))
 def test_sums_with_random_words(
     name: str,
@@ -269,6 +271,7 @@ def test_a_faulty_rounder_is_seen(old: str, new: str, monkeypatch: pytest.Monkey
     assert play(faulty, {"code": codes.tolist(), "word": words}, ["result", "nan"]) != want
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "bits", "overflow", "message"),
     [

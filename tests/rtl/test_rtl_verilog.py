@@ -58,6 +58,7 @@ def ports_of(text: str) -> dict[str, tuple[str, int]]:
 LINTED = [*DISTINCT[:1], *ODD, "3 contexts", "every cut", "one register", "trees"]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.simulator
 @pytest.mark.parametrize("name", others_soaked(DESIGNS, LINTED))
 def test_the_verilog_is_one_flat_module_that_tools_take_in_silence(

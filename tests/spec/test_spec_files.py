@@ -309,6 +309,7 @@ def test_no_name_stands_for_two_presets() -> None:
     assert all(name == units[0] or "{" in name for name, _, units in families())
 
 
+@pytest.mark.sample(114)
 @pytest.mark.parametrize("name", presets())
 def test_presets_survive_being_written(name: str, tmp_path: Path) -> None:
     unit = load_unit(name)

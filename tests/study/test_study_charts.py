@@ -111,6 +111,7 @@ def test_every_value_is_shown_at_its_place(name: str, framed: bool) -> None:
     check(CHARTS[name](), drawn(name, framed))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CHARTS)
 def test_it_is_what_vega_lite_allows(name: str) -> None:
     # Altair holds it to Vega-Lite's schema.

@@ -71,6 +71,7 @@ def shown(window: Browser, page: Path, width: int, scheme: str) -> dict[str, Any
     return told
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
     [

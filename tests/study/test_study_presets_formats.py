@@ -198,6 +198,7 @@ def summed(values: list[float], chunk: int | None, bits: int, away: bool) -> Fra
     return rounded(total + part, bits, away)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("chunk", [None, 16, 64])
 @pytest.mark.parametrize(
     ("kind", "rounding", "bits"), [("dlfloat16", "rne", 10), ("dlfloat16", "rna", 10), ("f16", "rne", 11)]

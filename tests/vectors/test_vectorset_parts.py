@@ -16,6 +16,7 @@ from hwsim.spec import load_unit
 from hwsim.vectors.plan import plan
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["tiny", "exact-mx-ordered", "mxfp4-e2m1-f32", "hopper-wgmma-e4m3-f32"])
 def test_every_pair_of_codes_stands_in_one_case(name):
     unit = unit_of(name)
@@ -77,6 +78,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_smoke_set_finds_broken_designs(mutant):
     unit = unit_of("hopper-wgmma-e4m3-f32")
