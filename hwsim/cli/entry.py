@@ -11,11 +11,13 @@ import shlex
 import sys
 import textwrap
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import typer
+from typer.main import get_command
 
 import hwsim
 from hwsim.cli.app import app
@@ -46,7 +48,7 @@ def run(given: Sequence[str]) -> int:
     try:
         _check_streams()
         _load(command)
-        status = app(arguments, prog_name="hwsim", standalone_mode=False)
+        status = _commands(*app.registered_commands)(arguments, prog_name="hwsim", standalone_mode=False)
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     except (KeyboardInterrupt, typer.Abort) as error:
@@ -61,6 +63,12 @@ def run(given: Sequence[str]) -> int:
     if status == INTERRUPTED:  # what typer makes of KeyboardInterrupt
         print_error("interrupted")
     return status if isinstance(status, int) else 0
+
+
+@cache
+def _commands(*_: object) -> Callable[..., object]:
+    """The application with these commands: to look at their parameters takes longer than many a command."""
+    return get_command(app)
 
 
 def _check_streams() -> None:

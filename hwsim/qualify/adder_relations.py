@@ -34,6 +34,7 @@ class AdderRelations(PromotionClaims):
             ones, carry = (self.sum.inputs[f"i__{name}_{field}"] for field in ("ones", "carry"))
             terms.append(exactly(Integer.signed(ones) + Integer.unsigned(carry), -most, most))
         total, top = (Integer.signed(self.round.inputs["i__total"]), Integer.unsigned(self.round.inputs["i__max_exp"]))
+        zero_sign = Integer.unsigned(self.round.inputs["i__zero_sign"])
         rounded = both(exactly(total, -2 * most, 2 * most), exactly(top, 1, self.adder.most))
         return {
             "promote.decode": Relation(self._is_partial, both()),
@@ -41,7 +42,7 @@ class AdderRelations(PromotionClaims):
             "promote.sum": Relation(both(), both(*terms, *self._no_flags(self.sum))),
             "promote.round": Relation(
                 self._flags_of_sums,
-                both(rounded, *(fact(total, top) for fact in self._sums), *self._no_flags(self.round)),
+                both(rounded, *(fact(total, top, zero_sign) for fact in self._sums), *self._no_flags(self.round)),
             ),
         }
 
@@ -74,23 +75,35 @@ class AdderRelations(PromotionClaims):
     def _decoded_numbers(self) -> Term:
         found = []
         for name in OPERANDS:
-            _, exp, sig, nan, inf = self._fields(self.align.inputs, name, "i")
+            sign, exp, sig, nan, inf = self._fields(self.align.inputs, name, "i")
             found += [self._decodes_to(name, exp, sig), negated(is_one(nan)), negated(is_one(inf))]
             if name == "partial":
-                found += [fact(exp, sig) for fact in self._partial_facts]
+                found += [fact(sign, exp, sig) for fact in self._partial_facts]
         return both(*found)
 
     @cached_property
-    def _partial_facts(self) -> list[Callable[[Any, Any], Term]]:
+    def _partial_facts(self) -> list[Callable[[Any, Any, Any], Term]]:
         """What holds of every decoded partial sum that is a number, as the solver finds: of these, what does."""
-        least = self._exps[0]
-        facts: list[Callable[[Any, Any], Term]] = [
-            lambda exp, sig: either(holds(sig == 0), exactly(exp, *self._exps_of_partials)),
-            lambda exp, sig: either(holds(sig != 0), holds(exp == least)),
+        least, below = self._exps[0], (1 << self.fmt.fraction_bits - self.partial.fraction_bits) - 1
+        facts: list[Callable[[Any, Any, Any], Term]] = [
+            lambda _, exp, sig: either(holds(sig == 0), exactly(exp, *self._exps_of_partials)),
+            lambda _, exp, sig: either(holds(sig != 0), holds(exp == least)),
+            lambda _, exp, sig: holds(sig & below == 0),
+            lambda sign, _, sig: either(holds(sig != 0), holds(sign == 0)),
+            self._whole_partial,
         ]
-        _, exp, sig, nan, inf = self._fields(self.decode.outputs, "partial", "o")
+        sign, exp, sig, nan, inf = self._fields(self.decode.outputs, "partial", "o")
         known = (self._is_partial, negated(is_one(nan)), negated(is_one(inf)))
-        return [fact for fact in facts if ask(fact(exp, sig), known).word == "proved"]
+        return [fact for fact in facts if ask(fact(sign, exp, sig), known).word == "proved"]
+
+    def _whole_partial(self, _sign: Any, exp: Any, sig: Any) -> Term:
+        """That a decoded partial sum is a multiple of what all are."""
+        found, bits = self.partials, self.fmt.fraction_bits
+        if found is None:
+            return both()
+        first = found.lsb + self.bias
+        few = [(at, (1 << first + bits - at) - 1) for at in range(first, first + bits)]
+        return both(*(implies(holds(exp == at), holds(sig & below == 0)) for at, below in few))
 
     def zero_below(self, pairs: Mapping[str, tuple[Term, Term]]) -> Term:
         """That two pairs of decoded numbers differ in the exponent of a partial sum of zero alone, which is too small.
@@ -132,21 +145,26 @@ class AdderRelations(PromotionClaims):
         yield [holds(partial - register > far)], {}
 
     @cached_property
-    def _sums(self) -> list[Callable[[Any, Any], Term]]:
-        """What holds of a sum and its exponent, as the solver finds: of these, what does.
+    def _sums(self) -> list[Callable[[Any, Any, Any], Term]]:
+        """What holds of a sum, its exponent and the sign of a sum of zero, as the solver finds: of these, what does.
 
         A sum is small only where both operands are near to each other, or the register is subnormal and stands alone.
         """
         low, high = self._exps_of_partials
         normal, one = 1 << self.adder.fraction_bits, 1 << BELOW
-        facts: list[Callable[[Any, Any], Term]] = [
-            lambda total, top: either(exactly(top, low, high + 1), holds(abs(total) >= normal // 2), holds(top == 1)),
-            lambda total, top: implies(holds(top < low), holds(abs(total) & (one - 1) == 0)),
-            lambda total, top: implies(holds(top < low), holds(abs(total) < 2 * normal)),
+        facts: list[Callable[[Any, Any, Any], Term]] = [
+            lambda total, top, _: either(
+                exactly(top, low, high + 1), holds(abs(total) >= normal // 2), holds(top == 1)
+            ),
+            lambda total, top, _: implies(holds(top < low), holds(abs(total) & (one - 1) == 0)),
+            lambda total, top, _: implies(holds(top < low), holds(abs(total) < 2 * normal)),
+            lambda total, _, zero_sign: either(holds(total != 0), holds(zero_sign == 0)),
+            lambda total, _, zero_sign: either(holds(total < 0), holds(zero_sign == 0)),
         ]
         adder = connected([self.align, self.sum])
         total, top = Integer.signed(adder.outputs["o__total"]), Integer.unsigned(adder.outputs["o__max_exp"])
-        return [fact for fact in facts if ask(fact(total, top), (self._decoded_numbers,)).word == "proved"]
+        zero_sign = Integer.unsigned(adder.outputs["o__zero_sign"])
+        return [fact for fact in facts if ask(fact(total, top, zero_sign), (self._decoded_numbers,)).word == "proved"]
 
     @staticmethod
     def _no_flags(circuit: Circuit) -> list[Term]:

@@ -36,6 +36,8 @@ from hwsim.qualify.unsaid import nan_handed_on
 from hwsim.rtl.numbers import as_float
 from hwsim.spec import Unit
 
+FLAGS = ("__nan", "__inf")  # what the adder's decoding says of a code that is no number
+
 
 @dataclass(frozen=True)
 class _Step:
@@ -193,28 +195,52 @@ class MutatedSteps:
         wanted = self._same_code(last, plain.outputs, changed.outputs)
         return ask(wanted, (self.relations[first].always,), seconds, tuple(plain.inputs.values()))
 
-    def equal_by_distance(self, mutant: Mutant, seconds: float) -> Decided:
-        """The same of a promotion's adder behind its decoding, one distance of the exponents after the other.
+    def equal_adder(self, mutant: Mutant, seconds: float) -> Decided:
+        """The same of a promotion's adder: of what is special, and of numbers at each distance of their exponents.
 
-        Of a known distance the shifters are wires. seconds: for each distance, and for what is special.
-        A model that refutes it is of decoded operands, which the relation before alignment allows.
+        Of a known distance the shifters are wires. seconds: for each question. A model that refutes it is of codes; it
+        is undecided where numbers alone, which codes need not have, tell the mutant.
         """
+        flags = [term for port, term in self.plain["promote.decode"].outputs.items() if port.endswith(FLAGS)]
+        special, plain, changed = either(*map(is_one, flags)), self._whole_adder, self._whole(True, mutant)
+        wanted, relation = self._same_code("promote.round", plain.outputs, changed.outputs), self.relations
+        known = relation["promote.decode"].always, special
+        found = ask(wanted, known, seconds, tuple(plain.inputs.values()))
+        if found.word != "proved":
+            return found
+        alike = self._numbers_decoded if mutant.step == "promote.decode" else self._numbers_added
+        return replace(found, word="proved" if alike(mutant, seconds) else "undecided")
+
+    def _numbers_decoded(self, mutant: Mutant, seconds: float) -> bool:
+        """Whether a mutant of the adder's decoding leaves numbers as they are, as far as what follows can tell."""
+        plain, changed = self.plain["promote.decode"], self.with_mutant(mutant)
+        pairs = {port: (term, changed.outputs[port]) for port, term in plain.outputs.items()}
+        numbers = [negated(is_one(term)) for port, term in plain.outputs.items() if port.endswith(FLAGS)]
+        wanted = either(both(*(same(*pair) for pair in pairs.values())), self._adder_relations.zero_below(pairs))
+        return ask(wanted, (self.relations["promote.decode"].always, *numbers), seconds).word == "proved"
+
+    def _numbers_added(self, mutant: Mutant, seconds: float) -> bool:
+        """Whether a mutant behind the adder's decoding changes no sum of numbers."""
         names = [name for name in self.plain if name.startswith("promote") and part_of(name) != "promote.decode"]
         plain = connected([self.plain[name] for name in names])
         changed = connected([
             self.with_mutant(mutant) if mutant.step == name else self.plain[name] for name in names
         ])  # fmt: skip
-        relation, show = self.relations["promote.align"], tuple(plain.inputs.values())
+        relation, aligned = self.relations["promote.align"], self._align_alike(mutant)
         wanted = self._same_code("promote.round", plain.outputs, changed.outputs)
-        found = ask(wanted, (relation.always, negated(relation.plain)), seconds, show)
-        spent = found.seconds
         for known, by in self._adder_relations.by_distance():
-            if found.word != "proved":
-                break
-            here, *assumed = all_substituted([wanted, relation.always, relation.plain, *known], by)
-            found = ask(here, assumed, seconds, show)
-            spent += found.seconds
-        return replace(found, seconds=spent)
+            alike, here, *assumed = all_substituted([aligned, wanted, relation.always, relation.plain, *known], by)
+            # At most distances a mutant changes nothing at all, which is soon found.
+            if all(ask(claim, assumed, seconds).word != "proved" for claim in (alike, here)):
+                return False
+        return True
+
+    def _align_alike(self, mutant: Mutant) -> Term:
+        """That a promotion's numbers are aligned as they are without a mutant; false for one that is behind that."""
+        if mutant.step != "promote.align":
+            return negated(both())
+        changed = self.with_mutant(mutant).outputs
+        return both(*(same(term, changed[port]) for port, term in self.plain["promote.align"].outputs.items()))
 
     @cached_property
     def _whole_datapath(self) -> Circuit:

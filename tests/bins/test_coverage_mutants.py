@@ -32,7 +32,6 @@ def test_a_sampler_that_counts_everything_is_found(cases):
     assert wrong(greedy, cases[:1])
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("index", range(3, 9))
 def test_a_sampler_that_counts_nothing_is_found(cases, index):
     """Samplers of distances, lanes and lost bits, each left out."""
@@ -56,7 +55,6 @@ def test_a_plan_that_lacks_a_zone_is_found(cases, monkeypatch):
     assert wrong(short, cases)
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("module", "name", "change"),
     [

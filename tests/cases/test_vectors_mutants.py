@@ -26,7 +26,6 @@ def differences(definition, cases=None, change=lambda case: case):
     return found
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "unit",
     [

@@ -53,7 +53,6 @@ def files(here: Path, rng: np.random.Generator) -> Path:
     return here
 
 
-@pytest.mark.sample(15)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -132,7 +132,6 @@ MUTANTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_fault_in_a_mode_is_caught(mutant: Mutant) -> None:
     design = design_of(WINDOW)

@@ -147,7 +147,6 @@ def test_a_result_in_another_cycle_is_a_mismatch(icarus: None, few: None, tmp_pa
     assert not any(row.passed for row in report.rows)
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [(0, None), (1, "dropped"), (2, "changed"), (3, "result"), (4, "hang"), (5, "unknown"), (6, "refused")],

@@ -72,7 +72,6 @@ STAGES = {
 }
 
 
-@pytest.mark.sample(5)
 @pytest.mark.quick
 @pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["few lanes", "all lanes"])
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

@@ -324,7 +324,6 @@ BROKEN = {
 }
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("wrong", BROKEN)
 def test_a_page_that_looks_wrong_is_seen(wrong: str, folder: Callable[[str], Path], window: Browser) -> None:
     window.open(folder("check-wrong") / "check-wrong" / "report.html")

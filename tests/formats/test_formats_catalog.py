@@ -175,7 +175,6 @@ BROKEN = [  # text, what follows `FILE:`
 ]
 
 
-@pytest.mark.sample(27)
 @pytest.mark.quick(cases=8)
 @pytest.mark.parametrize(("text", "message"), BROKEN)
 def test_a_broken_file_is_named_with_line_key_rule_and_value(tmp_path, text, message):

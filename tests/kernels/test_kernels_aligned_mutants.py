@@ -150,7 +150,6 @@ OTHERS: dict[str, tuple[str, bool, Callable[[Unit], Unit]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", OTHERS)
 def test_another_units_kernel_is_told(name: str) -> None:
     given, vectors, change = OTHERS[name]
@@ -239,7 +238,6 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
 }
 
 
-@pytest.mark.sample(59)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_is_told(name: str) -> None:
     given, vectors, mutate = MUTANTS[name]

@@ -350,7 +350,6 @@ MUTANTS = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(30)
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_the_witness_catches(mutant: str, suites: dict[str, tuple[list[Case], list[int]]], monkeypatch: Patch) -> None:
     name, mutate = MUTANTS[mutant]

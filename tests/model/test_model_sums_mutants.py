@@ -253,7 +253,6 @@ MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(19)
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_the_witness_catches(mutant: str, suites: dict[str, tuple[list[Case], list[int]]], monkeypatch: Patch) -> None:
     name, mutate = MUTANTS[mutant]

@@ -33,7 +33,6 @@ def test_every_step_is_the_models(name: str, cuts: tuple[str, ...]) -> None:
     assert len(found) > 15
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("mutant", others_soaked(MUTANTS, list(MUTANTS)[::3]))
 def test_a_broken_step_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     name, broken, mutate = MUTANTS[mutant]

@@ -85,7 +85,6 @@ def test_a_wrong_composition_is_not_proved(mistake: str, monkeypatch: Patch) -> 
     assert broken in open_claims(broken.startswith("composition"))
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("mistake", others_soaked(READERS, [*READERS][::3]))
 def test_a_wrong_reader_proves_nothing(mistake: str, monkeypatch: Patch) -> None:
     operation, other = READERS[mistake]

@@ -188,7 +188,6 @@ MUTANTS: dict[str, tuple[Change, Callable[[], None]]] = {
 }
 
 
-@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     change, check = MUTANTS[name]

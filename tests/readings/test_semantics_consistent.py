@@ -42,7 +42,6 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", others_soaked(MISTAKES, MISTAKES[::3]))
 def test_a_mistake_is_named(name: str) -> None:
     unit = load_unit(HOPPER)

@@ -131,7 +131,6 @@ MUTANTS: dict[str, tuple[str, object]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_reading_with_a_mistake_is_caught_by_fractions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     by_fractions(HOPPER)

@@ -130,7 +130,6 @@ INSIDE: dict[str, tuple[str | Unit, str, Any, str, str]] = {
 }
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", INSIDE)
 def test_a_fault_between_inner_registers_is_caught(name: str) -> None:
     which, inner, function, old, new = INSIDE[name]
@@ -298,7 +297,6 @@ def cases_of(odd: Unit) -> list[Case]:
     return [*random_cases(odd, some, 3), *known[:: max(1, len(known) // some)]]
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.soak] * (at % 4 > 0)) for at, name in enumerate(FAULTS)]
 )
@@ -322,7 +320,6 @@ STAGES = {
 }
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", STAGES)
 def test_the_stage_of_a_fault_is_named(name: str) -> None:
     which, function, old, new = FAULTS[name]

@@ -115,7 +115,6 @@ FAULTS = {
 }
 
 
-@pytest.mark.sample(4)
 @pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_faulty_unit_is_caught(fault: str) -> None:
@@ -147,7 +146,6 @@ def too_large(unit: Unit) -> list[Case]:
     return cases
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("fault", OVERFLOWS)
 def test_a_faulty_overflow_is_caught(fault: str) -> None:
     name, function, old, new = OVERFLOWS[fault]

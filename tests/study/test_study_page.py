@@ -83,7 +83,6 @@ def test_the_page_is_valid_and_says_what_the_report_says(name: str, pages: dict[
     check_page(pages[name].read_text(encoding="utf-8"), REPORTS[name]())
 
 
-@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("before", "after"),
     [

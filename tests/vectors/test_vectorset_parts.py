@@ -78,7 +78,6 @@ MUTANTS = {
 }
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_smoke_set_finds_broken_designs(mutant):
     unit = unit_of("hopper-wgmma-e4m3-f32")
