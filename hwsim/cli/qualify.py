@@ -62,7 +62,7 @@ def qualify(
     \b
     A mutant inverts one bit of one port of one cell, holds it at 0 or 1, or inverts it where another bit is 0 or 1.
     smoke, standard: vectors that kill it (`hwsim vectors`). proof: no vector does, but a claim of `hwsim prove` fails
-    with it. equivalent: no result depends on it, by proof. open: none of these. `hwsim docs proof` says how.
+    with it. equivalent: no result depends on it, by proof. open: none of these. `hwsim docs qualify` says how.
     Mutants of your own design are of what Yosys makes of it, and are killed by vectors or survive.
     Exit status 1: a mutant is open, or fewer are killed than --least asks for.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, assert_never
 
 from hwsim.formats import Class, FloatFormat
@@ -19,16 +20,18 @@ from hwsim.model.terms import addend_term
 from hwsim.model.window import align
 from hwsim.prove.addition import PlacedNumber, RoundedAddition
 from hwsim.prove.btor import Circuit
-from hwsim.prove.claims import AnyClaim, Claim, FormClaim, LateClaim
+from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim, LateClaim
 from hwsim.prove.explore import paths
 from hwsim.prove.linear import Bounded, Forms, Variable, form
-from hwsim.prove.logic import Term, both, false, implies, is_one, negated, true, width
+from hwsim.prove.logic import Term, both, false, implies, is_one, negated, substituted, true, width
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
+from hwsim.prove.results import by_leading_one, leading_ones
 from hwsim.prove.symbolic import Integer, Truth, as_integer, ite
 from hwsim.rtl.addition import FloatAdder, NumberRange
 from hwsim.rtl.numbers import FieldRange
 
 SIDES = ("x", "y")
+AT_ONCE = 40  # bits of totals of which rounding is decided at once
 
 
 class ReadNumber(ABC):
@@ -173,7 +176,7 @@ class AdderClaims:
             yield self._aligned(side)
         yield self._special()
         yield FormClaim(f"{self.name}: sum", "the total is the sum of both, exactly", "both numbers", self._is_sum)
-        yield self._rounded()
+        yield from self._rounded()
         yield self._flags()
         yield self.addition.composition(self.name, [self._placed(number) for number in self.numbers])
         yield from self.addition.claims(self.name)
@@ -254,28 +257,44 @@ class AdderClaims:
         passed = all(steps.summed(name, "o") == steps.summed(name, "i") for name in names)
         return passed and Forms(known=known).of(total).key() == form(width(total), 0, wanted).key()
 
-    def _rounded(self) -> LateClaim:
+    def _rounded(self) -> Iterator[AnyClaim]:
         steps, most, ends = self.steps, self.addition.most, self.adder.max_exp
         totals, exps, signs = (steps.rounds(field) for field in ("total", "max_exp", "zero_sign"))
         total, top, sign = Integer.signed(totals), self._max_exp(exps), Integer.unsigned(signs)
         known = (
             exactly(total, -most, most), exactly(top, *ends), *map(negated, self._said(steps.rounds)),
         )  # fmt: skip
-        inside, exp = total.between(-most, most), top.between(*ends)
+        exp = top.between(*ends)
         code = Integer.unsigned(self._code_of_total) << self.fmt.padding
         zero = sign << self.fmt.bits - 1 + self.fmt.padding if self.fmt.signed_zero else 0
 
-        def right() -> Term:
+        def right(inside: Any) -> Term:
             if not inside:
                 return both(holds(code == zero), self._says_nan(0))
             result = as_integer(self.addition.code_of(inside, exp))
             # A NaN that overflow leaves has ones in its padding, which the code without padding has not.
             return both(holds(code == (result >> self.fmt.padding << self.fmt.padding)), self._says_nan(result))
 
-        return LateClaim(
-            f"{self.name}: result", "the code is the model's rounding of the total", "every total and exponent", known,
-            lambda: each(paths(right, known)), (totals, exps),
+        name, words = f"{self.name}: result", "the code is the model's rounding of the total"
+        if most.bit_length() <= AT_ONCE:
+            inside = total.between(-most, most)
+            yield LateClaim(
+                name, words, "every total and exponent", known, lambda: each(paths(lambda: right(inside), known)),
+                (totals, exps),
+            )  # fmt: skip
+            return
+
+        def of(number: Any, show: tuple[Term, ...], few: tuple[Term, ...], case: str) -> Claim:
+            by = {totals: as_integer(number).at(width(totals))}
+            assumed = (*known[1:], *few)
+            claim = substituted(each(paths(lambda: right(number), assumed)), by)
+            return Claim(case, "", "", assumed, claim, (*show, exps))
+
+        yield CasesClaim(
+            name, words, "every exponent, every place of the total's leading one, both signs",
+            lambda: chain([of(0, (), (), "zero")], by_leading_one(of, most)),
         )  # fmt: skip
+        yield leading_ones(name, most)
 
     def _says_nan(self, result: Any) -> Term:
         """That what rounding says of a code is right: whether it is the format's NaN."""

@@ -7,7 +7,7 @@ depend on its unit is a claim, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hwsim.formats import Class, FixedFormat, FloatFormat
@@ -21,7 +21,6 @@ from hwsim.prove.logic import (
     Term,
     both,
     constant,
-    either,
     implies,
     is_one,
     negated,
@@ -32,7 +31,7 @@ from hwsim.prove.logic import (
     width,
 )
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
-from hwsim.prove.results import is_result, special_result
+from hwsim.prove.results import by_leading_one, is_result, leading_ones, special_result
 from hwsim.prove.symbolic import Integer, as_integer, bits_for, ite
 from hwsim.rtl.exact import PRODUCT
 
@@ -87,35 +86,9 @@ class ExactClaims(ExactTermClaims):
 
         yield CasesClaim(
             "result", "the code is the model's rounding of the total", "every place of its leading one, both signs",
-            lambda: self._by_leading_one(of, n.most),
+            lambda: by_leading_one(of, n.most),
         )  # fmt: skip
-        yield self._leading_ones()
-
-    @staticmethod
-    def _by_leading_one(
-        claim: Callable[[Integer, tuple[Term, ...], tuple[Term, ...], str], Claim], most: int, signs: bool = True
-    ) -> Iterator[Claim]:
-        """A claim of every total other than zero up to a magnitude, by sign and by the place of its leading one.
-
-        signs: whether negative ones are asked, too; only roundings to +infinity and -infinity treat signs differently.
-        """
-        for place in range(most.bit_length()):
-            below = constant(f"below{place}", max(1, place))
-            rest = Integer.unsigned(below) if place else 0
-            magnitude = as_integer(rest + (1 << place))
-            known = (holds(magnitude <= most),) if most >> place == 1 else ()
-            for number in (magnitude, as_integer(-magnitude))[: 1 + signs]:
-                yield claim(number, (below,), known, f"leading one at {place}")
-
-    def _leading_ones(self) -> Claim:
-        """That these are all totals."""
-        most, total = self.n.most, constant("leading.total", self.n.most.bit_length() + 1)
-        size = as_integer(abs(Integer.signed(total)))
-        ends = [both(holds(size >= 1 << place), holds(size < 2 << place)) for place in range(most.bit_length())]
-        return Claim(
-            "result: cases", "a total is zero, or has a leading one", "every total", (holds(size <= most),),
-            either(holds(size == 0), *ends), (total,),
-        )  # fmt: skip
+        yield leading_ones("result", self.n.most)
 
     def _passed(self) -> Iterator[FormClaim]:
         """What a step does not make leaves as it came."""
@@ -227,5 +200,5 @@ class ExactClaims(ExactTermClaims):
 
         return CasesClaim(
             "composition: units", "a total rounds as twice as much of half its unit does", "every total and unit",
-            lambda: self._by_leading_one(of, n.most // 2, self.unit.result.rounding in ("ru", "rd")),
+            lambda: by_leading_one(of, n.most // 2, self.unit.result.rounding in ("ru", "rd")),
         )  # fmt: skip

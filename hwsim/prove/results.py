@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from hwsim.formats import Class, FloatFormat
 from hwsim.model.result import ResultRounding
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.btor import Circuit
 from hwsim.prove.claims import Claim
-from hwsim.prove.logic import Term, both, implies, is_one, negated, same, value, width
+from hwsim.prove.logic import Term, both, constant, either, implies, is_one, negated, same, value, width
 from hwsim.prove.relations import SPECIAL, holds
 from hwsim.prove.symbolic import Integer, as_integer
 
@@ -55,3 +55,30 @@ def special_result(circuit: Circuit, rounding: ResultRounding, fmt: FloatFormat,
 def both_or(nan: Term, positive: Term, negative: Term) -> Term:
     """Whether flags make NaN: the flag of NaN, or both infinities."""
     return negated(both(negated(nan), negated(both(positive, negative))))
+
+
+def by_leading_one(
+    claim: Callable[[Integer, tuple[Term, ...], tuple[Term, ...], str], Claim], most: int, signs: bool = True
+) -> Iterator[Claim]:
+    """A claim of every total other than zero up to a magnitude, by sign and by the place of its leading one.
+
+    signs: whether negative ones are asked, too; only roundings to +infinity and -infinity treat signs differently.
+    """
+    for place in range(most.bit_length()):
+        below = constant(f"below{place}", max(1, place))
+        rest = Integer.unsigned(below) if place else 0
+        magnitude = as_integer(rest + (1 << place))
+        known = (holds(magnitude <= most),) if most >> place == 1 else ()
+        for number in (magnitude, as_integer(-magnitude))[: 1 + signs]:
+            yield claim(number, (below,), known, f"leading one at {place}")
+
+
+def leading_ones(name: str, most: int) -> Claim:
+    """That these are all totals. name: of the claim of which they are cases."""
+    total = constant("leading.total", most.bit_length() + 1)
+    size = as_integer(abs(Integer.signed(total)))
+    ends = [both(holds(size >= 1 << place), holds(size < 2 << place)) for place in range(most.bit_length())]
+    return Claim(
+        f"{name}: cases", "a total is zero, or has a leading one", "every total", (holds(size <= most),),
+        either(holds(size == 0), *ends), (total,),
+    )  # fmt: skip
