@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from hwsim.errors import InputError
-from hwsim.prove.logic import Decided, Term, Word, ask, possible
+from hwsim.prove.logic import Decided, Term, Word, all_substituted, ask, possible, value, width
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,17 @@ class CasesClaim:
             if answer.word != "proved":
                 return Decided(answer.word, time.monotonic() - start, answer.model)
         return Decided("proved", time.monotonic() - start)
+
+
+def by_value(
+    port: Term | None, claim: Term, assumptions: Sequence[Term], show: tuple[Term, ...] = ()
+) -> Iterator[Claim]:
+    """The same claim for each value of a constant, or at once where there is none; what cannot be is left out."""
+    for number in range(1 if port is None else 1 << width(port)):
+        by = {} if port is None else {port: value(number, width(port))}
+        here, *assumed = all_substituted([claim, *assumptions], by)
+        if possible(assumed):
+            yield Claim(f"{number}", "", "", tuple(assumed), here, show)
 
 
 OfSolver = Claim | LateClaim

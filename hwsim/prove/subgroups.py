@@ -12,23 +12,11 @@ from functools import cached_property
 from hwsim.formats import Class, unpack
 from hwsim.model.scales import SubgroupScales
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.prove.claims import AnyClaim, Claim, FormClaim
+from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim, by_value
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.factors import SIDES
 from hwsim.prove.linear import Bounded, Forms, Variable, equal, form
-from hwsim.prove.logic import (
-    Kind,
-    Term,
-    both,
-    constant,
-    either,
-    implies,
-    is_one,
-    negated,
-    same,
-    substituted,
-    width,
-)
+from hwsim.prove.logic import Kind, Term, both, constant, either, implies, is_one, negated, same, substituted, width
 from hwsim.prove.maxima import children_first
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.symbolic import Integer, Truth, as_integer, bits_for, ite
@@ -302,16 +290,22 @@ class SubgroupClaims(WindowsClaims):
 
         return tuple(known), paths(scaled, known)
 
-    def _scaled(self) -> Claim:
+    def _scaled(self) -> CasesClaim:
+        """For each significand of the first scale, by which the product of three numbers is one of two."""
         known, found = self._first_subgroup
-        right = [
+        inputs = self.front.multiply.inputs
+        port = inputs.get(f"i__scale_{SIDES[0]}__0__sig")  # powers of two have none
+        right = each([
             Path(path.condition, both() if path.result.cls in (Class.NAN, Class.INFINITY)
                  else self._is_model(self._cut, path.result))
             for path in found
-        ]  # fmt: skip
-        return Claim(
-            "subgroup: scaled", "its term is the model's sum, times its scales", "every total, decoded scales", known,
-            each(right), tuple(self.front.multiply.inputs.values()),
+        ])  # fmt: skip
+
+        show = tuple(inputs.values())
+        return CasesClaim(
+            "subgroup: scaled", "its term is the model's sum, times its scales",
+            "every total, decoded scales; each significand of the first",
+            lambda: by_value(port, right, known, show),
         )  # fmt: skip
 
     def _scaled_alike(self) -> bool:
