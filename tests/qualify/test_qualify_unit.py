@@ -52,6 +52,9 @@ def test_a_mutant_that_a_case_kills_is_never_taken_for_equal(kind, every):
     assert len(killed) > 25
     assert {part_of(mutant.step) for mutant in killed} >= {"products", "sum", "round"}
     assert [mutant.name for mutant in killed if steps.equal(mutant, 20).word != "refuted"] == []
+    of_adder = [mutant for mutant in killed if mutant.step.startswith("promote")][:: 12 if every > 3 else 1]
+    assert bool(of_adder) is (kind == "promoted")
+    assert [mutant.name for mutant in of_adder if steps.equal_adder(mutant, 20).word == "proved"] == []
 
 
 def test_relations_can_hold():
