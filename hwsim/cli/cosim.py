@@ -13,6 +13,7 @@ import typer
 
 from hwsim.cli import complete
 from hwsim.cli.app import app
+from hwsim.cli.options import Contexts, Cuts
 from hwsim.cli.output import print_table, say
 from hwsim.cli.runs import played
 from hwsim.errors import InputError
@@ -62,8 +63,8 @@ def cosim(
         int | None, typer.Option(min=1, help="Random cases for each unit and driver, instead of 3,000, 300 and 20,000.")
     ] = None,
     waves: Annotated[bool, typer.Option("--waves", help="Record dump.vcd beside the results.")] = False,
-    cuts: Annotated[str | None, typer.Option(help="Steps after which there is a register, with commas.")] = None,
-    contexts: Annotated[int | None, typer.Option(help="Sums that can be open at once.")] = None,
+    cuts: Cuts = None,
+    contexts: Contexts = None,
     register_ready: Annotated[
         bool, typer.Option("--register-ready", help="A buffer at the input, so that ready is a register.")
     ] = False,

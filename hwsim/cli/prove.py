@@ -10,6 +10,7 @@ import typer
 
 from hwsim.cli.app import app
 from hwsim.cli.complete import UnitName
+from hwsim.cli.options import Contexts, Cuts
 from hwsim.cli.output import say
 from hwsim.cli.prove_dut import demand_provers, proved_dut
 from hwsim.errors import InputError
@@ -25,11 +26,8 @@ SECONDS = 60.0
 @app.command()
 def prove(
     unit: UnitName = "",
-    cuts: Annotated[
-        str | None,
-        typer.Option(help="Steps after which there is a register, with commas; `hwsim units UNIT` lists them."),
-    ] = None,
-    contexts: Annotated[int | None, typer.Option(help="Sums that can be open at once.")] = None,
+    cuts: Cuts = None,
+    contexts: Contexts = None,
     dut: Annotated[
         Path | None, typer.Option(metavar="DUT.yaml", help="Your own RTL instead of ours, as of `hwsim cosim --dut`.")
     ] = None,

@@ -13,6 +13,7 @@ import typer
 from hwsim import __version__
 from hwsim.cli.app import app
 from hwsim.cli.complete import UnitName
+from hwsim.cli.options import Contexts, Cuts
 from hwsim.cli.output import announce, note
 from hwsim.errors import InputError, ToolMissing
 from hwsim.files import replaced
@@ -39,13 +40,8 @@ def rtl(
             "--output", "-o", metavar="FILE", help="A file, a folder (TOP.v or, with --modules, TOP.sv), or - for here."
         ),
     ],
-    cuts: Annotated[
-        str | None,
-        typer.Option(help="Steps after which there is a register, with commas; `hwsim units UNIT` lists them."),
-    ] = None,
-    contexts: Annotated[
-        int | None, typer.Option(help="Sums that can be open at once; as many as registers unless given.")
-    ] = None,
+    cuts: Cuts = None,
+    contexts: Contexts = None,
     register_ready: Annotated[
         bool, typer.Option("--register-ready", help="A buffer at the input: no path from o__ready to i__ready.")
     ] = False,

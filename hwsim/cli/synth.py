@@ -14,6 +14,7 @@ import typer
 from hwsim.cli.app import app
 from hwsim.cli.complete import units as unit_names
 from hwsim.cli.interrupt import interruptible
+from hwsim.cli.options import Contexts, Cuts
 from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.cli.rtl import need_yosys
@@ -56,13 +57,8 @@ def synth(
             metavar="UNIT...", help="Units, or the paths of their YAML files.", autocompletion=lambda: unit_names("")
         ),
     ],
-    cuts: Annotated[
-        str | None,
-        typer.Option(help="Steps after which there is a register, with commas; `hwsim units UNIT` lists them."),
-    ] = None,
-    contexts: Annotated[
-        int | None, typer.Option(help="Sums that can be open at once; as many as registers unless given.")
-    ] = None,
+    cuts: Cuts = None,
+    contexts: Contexts = None,
     datapath: Annotated[
         bool, typer.Option("--datapath", help="A group's sum alone: no handshake, contexts, promotion or late addend.")
     ] = False,

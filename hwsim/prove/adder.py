@@ -18,11 +18,10 @@ from hwsim.model.rounding import infinity_code, nan_code
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.model.window import align
-from hwsim.prove.addition import PlacedNumber, RoundedAddition
+from hwsim.prove.addition import PlacedNumber, RoundedAddition, is_sum_of_both
 from hwsim.prove.btor import Circuit
 from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim, LateClaim
 from hwsim.prove.explore import paths
-from hwsim.prove.linear import Bounded, Forms, Variable, form
 from hwsim.prove.logic import Term, both, false, implies, is_one, negated, substituted, true, width
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.results import by_leading_one, leading_ones
@@ -241,21 +240,11 @@ class AdderClaims:
         )  # fmt: skip
 
     def _is_sum(self) -> bool:
-        steps, wanted, known = self.steps, dict[Variable, int](), list[Bounded]()
-        most = (1 << self.adder.bits) - 1
-        for side in SIDES:
-            ones, carry = (steps.summed(f"{side}_{field}", "i") for field in ("ones", "carry"))
-            top = width(ones) - 1
-            factors = {
-                Variable(ones.symbol(), 0, top): 1, Variable(ones.symbol(), top, 1): -(1 << top),
-                Variable(carry.symbol(), 0, 1): 1,
-            }  # fmt: skip
-            known.append(Bounded(factors, -most, most))
-            wanted |= factors
-        total = steps.summed("total", "o")
+        steps = self.steps
+        pairs = [(steps.summed(f"{side}_ones", "i"), steps.summed(f"{side}_carry", "i")) for side in SIDES]
         names = ["max_exp", "zero_sign", *(f"special__{flag}" for flag in SPECIAL)]
         passed = all(steps.summed(name, "o") == steps.summed(name, "i") for name in names)
-        return passed and Forms(known=known).of(total).key() == form(width(total), 0, wanted).key()
+        return passed and is_sum_of_both(steps.summed("total", "o"), pairs, (1 << self.adder.bits) - 1)
 
     def _rounded(self) -> Iterator[AnyClaim]:
         steps, most, ends = self.steps, self.addition.most, self.adder.max_exp

@@ -18,7 +18,8 @@ from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.window import align
 from hwsim.prove.claims import Claim, LateClaim
 from hwsim.prove.explore import paths
-from hwsim.prove.logic import Term, both, constant, either, implies, is_one
+from hwsim.prove.linear import Bounded, Forms, Variable, form
+from hwsim.prove.logic import Term, both, constant, either, implies, is_one, width
 from hwsim.prove.relations import each, exactly, holds
 from hwsim.prove.symbolic import Integer, Truth, as_integer, bits_for, ite
 from hwsim.prove.tailed import MOST_PLACES, Places, Tailed
@@ -35,6 +36,23 @@ def number(sign: object, magnitude: object, unit_exp: object) -> ModelTerm:
 def of_known_sign(term: ModelTerm) -> ModelTerm:
     """A term whose sign is a number on the path that is being followed: a magnitude then stays what it is."""
     return term._replace(sign=int(as_integer(term.sign) != 0))
+
+
+def is_sum_of_both(total: Term, pairs: Sequence[tuple[Term, Term]], most: int) -> bool:
+    """Whether forms show that a total is the exact sum of numbers in a window.
+
+    pairs: their ones' complements and carries. most: what the magnitude of each is at most.
+    """
+    wanted, known = dict[Variable, int](), list[Bounded]()
+    for ones, carry in pairs:
+        top = width(ones) - 1
+        factors = {
+            Variable(ones.symbol(), 0, top): 1, Variable(ones.symbol(), top, 1): -(1 << top),
+            Variable(carry.symbol(), 0, 1): 1,
+        }  # fmt: skip
+        known.append(Bounded(factors, -most, most))
+        wanted |= factors
+    return bool(Forms(known=known).of(total).key() == form(width(total), 0, wanted).key())
 
 
 @dataclass(frozen=True)

@@ -106,13 +106,14 @@ class CasesClaim:
     solver = "bitwuzla, by cases"
 
     def decide(self, seconds: float) -> Decided:
-        """What the solver says. seconds: for each case."""
-        start = time.monotonic()
+        """What the solver says. seconds: for each case. Without a case the claim is refuted: it says nothing."""
+        start, some = time.monotonic(), False
         for case in self.cases():
+            some = True
             answer = case.decide(seconds)
             if answer.word != "proved":
                 return Decided(answer.word, time.monotonic() - start, answer.model)
-        return Decided("proved", time.monotonic() - start)
+        return Decided("proved" if some else "refuted", time.monotonic() - start, None if some else {})
 
 
 def by_value(

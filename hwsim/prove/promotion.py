@@ -16,14 +16,13 @@ from hwsim.model.rounding import infinity_code, nan_code
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.model.window import align
-from hwsim.prove.addition import PlacedNumber, RoundedAddition
+from hwsim.prove.addition import PlacedNumber, RoundedAddition, is_sum_of_both
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import connected
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.elaborated import adder_circuits
 from hwsim.prove.explore import Path, paths
-from hwsim.prove.linear import Bounded, Forms, Variable, form
-from hwsim.prove.logic import Term, both, either, implies, is_one, negated, same, true, value, width
+from hwsim.prove.logic import Term, both, either, implies, is_one, negated, same, true, value
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.symbolic import Integer, as_integer, ite
 from hwsim.rtl.accumulate import Accumulation
@@ -165,21 +164,9 @@ class PromotionClaims:
 
     def _is_sum(self) -> bool:
         inputs = self.sum.inputs
-        wanted: dict[Variable, int] = {}
-        known = []
-        most = (1 << self.adder.fraction_bits + 1) - 1
-        for name in OPERANDS:
-            ones, carry = (inputs[f"i__{name}_{field}"] for field in ("ones", "carry"))
-            top = width(ones) - 1
-            factors = {
-                Variable(ones.symbol(), 0, top): 1, Variable(ones.symbol(), top, 1): -(1 << top),
-                Variable(carry.symbol(), 0, 1): 1,
-            }  # fmt: skip
-            known.append(Bounded(factors, -most, most))
-            wanted |= factors
-        total = self.sum.outputs["o__total"]
+        pairs = [(inputs[f"i__{name}_ones"], inputs[f"i__{name}_carry"]) for name in OPERANDS]
         passed = all(self.sum.outputs[f"o__{name}"] == inputs[f"i__{name}"] for name in ("max_exp", "zero_sign"))
-        return passed and Forms(known=known).of(total).key() == form(width(total), 0, wanted).key()
+        return passed and is_sum_of_both(self.sum.outputs["o__total"], pairs, (2 << self.adder.fraction_bits) - 1)
 
     def _rounded(self) -> Claim:
         inputs = self.round.inputs

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from hwsim.prove.claims import CasesClaim, by_value
 from hwsim.prove.explore import paths
 from hwsim.prove.linear import Form, Forms, Variable, form
 from hwsim.prove.logic import Kind, Term, both, constant, op, substituted, value, width
+from hwsim.prove.relations import holds
 from hwsim.prove.symbolic import Integer, as_integer
 
 SEED = 20261123
@@ -107,3 +109,16 @@ def test_a_sum_that_leaves_a_term_out_is_another_form() -> None:
     whole = form(5, 0, {Variable("kept x", 0, 4): 1, Variable("kept y", 0, 4): 1})
     assert Forms().of(op(Kind.BV_ADD, *wide)).key() == whole.key()
     assert Forms().of(wide[0]).key() != whole.key()
+
+
+def test_cases_are_every_value_and_a_claim_without_a_case_is_not_proved() -> None:
+    x, y = constant("x of cases", 3), constant("y of cases", 3)
+    one, other = Integer.unsigned(x), Integer.unsigned(y)
+
+    def word(claim: Term, *known: Term) -> str:
+        return CasesClaim("cases", "", "", lambda: by_value(x, claim, known)).decide(20).word
+
+    assert word(holds(one * other <= 49)) == "proved"
+    assert [word(holds(one * other != number)) for number in (49, 30, 0, 11)] == ["refuted"] * 3 + ["proved"]
+    assert word(holds(one * other != 30), holds(one < 5)) == "proved"  # 5 and 6 alone
+    assert word(holds(one * other <= 49), holds(one > 7)) == "refuted"
