@@ -7,23 +7,25 @@ depend on its unit is a claim, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from hwsim.formats import Class, FixedFormat, FloatFormat
 from hwsim.model.carried import ExactSoFar
 from hwsim.model.method import sum_zero_sign
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim
+from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim, LateClaim
 from hwsim.prove.exactterms import ExactTermClaims, largest_start
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.logic import (
+    Kind,
     Term,
     both,
     constant,
     implies,
     is_one,
     negated,
+    op,
     same,
     substituted,
     true,
@@ -33,6 +35,7 @@ from hwsim.prove.logic import (
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.results import by_leading_one, is_result, leading_ones, special_result
 from hwsim.prove.symbolic import Integer, as_integer, bits_for, ite
+from hwsim.prove.tailed import Places, Tailed
 from hwsim.rtl.exact import PRODUCT
 
 NEAR = 12  # how far the exponents lie apart of which the model's own sum is followed
@@ -78,17 +81,61 @@ class ExactClaims(ExactTermClaims):
             (sign,),
         )  # fmt: skip
 
-        def of(total: Integer, show: tuple[Term, ...], known: tuple[Term, ...], name: str) -> Claim:
-            found = paths(lambda: self.model.rounding.total(total, n.unit_exp).code, known)  # type: ignore[arg-type]
-            right = each([Path(path.condition, is_code(path.result)) for path in found])
-            by = {port: total.at(width(port))}
-            return Claim(name, "", "", (*known, *clean), substituted(right, by), show)
-
-        yield CasesClaim(
-            "result", "the code is the model's rounding of the total", "every place of its leading one, both signs",
-            lambda: by_leading_one(of, n.most),
-        )  # fmt: skip
+        yield from self._of_magnitudes() if isinstance(fmt, FloatFormat) else self._of_totals(is_code, clean)
         yield leading_ones("result", self.n.most)
+
+    def _of_totals(self, is_code: Callable[[object], Term], clean: tuple[Term, ...]) -> Iterator[Claim]:
+        """What a total becomes, of each by itself."""
+        port = self.parts.round.inputs["i__sum__total"]
+
+        def of(total: Integer, show: tuple[Term, ...], known: tuple[Term, ...], name: str) -> Claim:
+            right = substituted(self._is_rounded(total, known, is_code), {port: total.at(width(port))})
+            return Claim(name, "", "", (*known, *clean), right, show)
+
+        yield self._result(lambda: by_leading_one(of, self.n.most))
+
+    def _of_magnitudes(self) -> Iterator[Claim]:
+        """What a total's sign and magnitude are, and what these become."""
+        step, code = self.parts.magnitude, self.parts.code
+        assert step is not None and isinstance(self.n.result, FloatFormat)
+        total, sign = Integer.signed(step.inputs["i__sum__total"]), Integer.unsigned(step.outputs["o__sum__sign"])
+        size = Integer.unsigned(step.outputs["o__sum__magnitude"])
+        flags = [f"__sum__special__{flag}" for flag in SPECIAL]
+        negative = sign == ite(total < 0, 1, 0)
+        yield Claim(
+            "magnitude", "a total's sign and magnitude are its own; what is special stays so", "every total but zero",
+            (holds(abs(total) <= self.n.most), holds(total != 0)),
+            both(
+                holds(size == abs(total)), holds(negative),
+                *(same(step.outputs[f"o{flag}"], step.inputs[f"i{flag}"]) for flag in flags),
+            ),
+            (step.inputs["i__sum__total"],),
+        )  # fmt: skip
+        ports = {name: code.inputs[f"i__sum__{name}"] for name in ("sign", "magnitude", "top_bexp")}
+        exp = step.outputs["o__sum__top_bexp"]  # of an exact sum one number
+        clean = tuple(negated(is_one(code.inputs[f"i{flag}"])) for flag in flags)
+        is_code = is_result(code, self.n.result, self.model.nan)
+
+        def of(number: Integer, show: tuple[Term, ...], known: tuple[Term, ...], name: str) -> Claim:
+            size = as_integer(abs(number))
+            by = {
+                ports["sign"]: value(number.high < 0, 1),
+                ports["magnitude"]: size.at(width(ports["magnitude"])),
+                ports["top_bexp"]: exp,
+            }
+            right = substituted(self._is_rounded(number, known, is_code), by)
+            return Claim(name, "", "", (*known, *clean), right, show)
+
+        yield self._result(lambda: by_leading_one(of, self.n.most))
+
+    def _is_rounded(self, total: Integer, known: Sequence[Term], is_code: Callable[[object], Term]) -> Term:
+        """That a code is the model's rounding of a total."""
+        found = paths(lambda: self.model.rounding.total(total, self.n.unit_exp).code, known)  # type: ignore[arg-type]
+        return each([Path(path.condition, is_code(path.result)) for path in found])
+
+    def _result(self, cases: Callable[[], Iterator[Claim]]) -> CasesClaim:
+        words = "the code is the model's rounding of the total"
+        return CasesClaim("result", words, "every place of its leading one, both signs", cases)
 
     def _passed(self) -> Iterator[FormClaim]:
         """What a step does not make leaves as it came."""
@@ -123,7 +170,7 @@ class ExactClaims(ExactTermClaims):
         )
         yield from self._model_sums()
         if not all(isinstance(fmt, FixedFormat) for fmt in (*n.formats, *n.addends)) or n.scales:
-            yield self._trailing()  # integers have one unit
+            yield from self._units()  # integers have one unit
 
     def _model_sums(self) -> Iterator[Claim]:
         """The model's exact sum is that of integers in units of the RTL, and what it carries on is that."""
@@ -181,10 +228,14 @@ class ExactClaims(ExactTermClaims):
         goes_on = isinstance(carried, ExactSoFar) and carried.term is outcome
         return both(*right, true() if goes_on == n.carries else negated(true()))
 
-    def _trailing(self) -> CasesClaim:
+    def _units(self) -> Iterator[AnyClaim]:
         """The rounding of a number does not depend on its unit: of one place; of more it follows, one by one."""
-        n = self.n
-        places = n.most.bit_length()
+        n, rule = self.n, self.unit.result
+        places, signs, most = n.most.bit_length(), rule.rounding in ("ru", "rd"), n.most // 2
+        fmt = rule.format
+        if isinstance(fmt, FloatFormat) and fmt.fraction_bits + 2 < places and not _reads_tails(fmt):
+            yield self._tails(fmt.fraction_bits + 2, signs)
+            most = min(most, (4 << fmt.fraction_bits) - 1)
 
         def of(total: Integer, show: tuple[Term, ...], known: tuple[Term, ...], name: str) -> Claim:
             unit = constant("places", places.bit_length() + 1)
@@ -193,12 +244,43 @@ class ExactClaims(ExactTermClaims):
             exp = up.between(1, places) + n.unit_exp
 
             def same_code() -> Term:
-                first = self.model.rounding.total(total, exp).code  # type: ignore[arg-type]
-                return holds(as_integer(first) == self.model.rounding.total(total << 1, exp - 1).code)
+                return self._alike((total, exp), (total << 1, exp - 1))
 
             return Claim(name, "", "", known, each(paths(same_code, known)), (*show, unit))
 
-        return CasesClaim(
-            "composition: units", "a total rounds as twice as much of half its unit does", "every total and unit",
-            lambda: by_leading_one(of, n.most // 2, self.unit.result.rounding in ("ru", "rd")),
+        yield CasesClaim(
+            "composition: units", "a total rounds as twice as much of half its unit does",
+            f"totals of up to {most.bit_length()} places, and every unit", lambda: by_leading_one(of, most, signs),
         )  # fmt: skip
+
+    def _tails(self, bits: int, signs: bool) -> LateClaim:
+        """A longer total rounds as its upper bits do and whether others are set, whatever its unit."""
+        n, (below, some) = self.n, (constant("tails.head", bits - 1), constant("tails.some", 1))
+        head = Integer(op(Kind.BV_CONCAT, value(1, 2), below), 1 << bits - 1, (1 << bits) - 1)
+        low, high = n.unit_exp + 1, n.unit_exp + n.most.bit_length()
+        exps = constant("tails.exp", bits_for(low, high))
+        known = (exactly(Integer.signed(exps), low, high),)
+        exp = Integer.signed(exps).between(low, high)
+
+        def same_code() -> Term:
+            total: Any = Tailed(head, is_one(some))
+            jammed = (head << 1) + Integer.unsigned(some)
+            right = [self._alike((total, Places(exp, -1)), (jammed, exp - 1))]
+            if signs:
+                right.append(self._alike((-total, Places(exp, -1)), (-jammed, exp - 1)))
+            return both(*right)
+
+        return LateClaim(
+            "composition: tails", f"a total rounds as its {bits} leading bits do, and whether any below is set",
+            "longer totals, and every unit", known, lambda: each(paths(same_code, known)), (below, some, exps),
+        )  # fmt: skip
+
+    def _alike(self, first: tuple[Any, Any], second: tuple[Any, Any]) -> Term:
+        """That two totals of units of their own have one code."""
+        codes = [as_integer(self.model.rounding.total(*one).code) for one in (first, second)]
+        return holds(codes[0] == codes[1])
+
+
+def _reads_tails(fmt: FloatFormat) -> bool:
+    """Whether the model's rounding of small numbers looks at all their bits."""
+    return not fmt.subnormals and fmt.underflow == "nearby"

@@ -72,7 +72,7 @@ class LateWindowClaims(WindowsClaims):
         yield from super()._after_sum()
         assert self.parts.late is not None
         cut = self._rule.total_bits is not None
-        both_sums = None if self._step.far else _sum_of_both(self.parts.late)
+        both_sums = _sum_of_both(self.parts.late)
         if both_sums is None:
             yield self._late(self.parts.late)
         else:
@@ -138,27 +138,28 @@ class LateWindowClaims(WindowsClaims):
         known, terms = self._operands_of_late(ports)
         uncut = self._rule.model_copy(update={"total_bits": None})
         most = self._most_of_sum + self._most_of_addend
+        leaves = _top_of(outputs["o__window0__max_exp"], whole)
 
         def is_largest() -> Term:
             found = late_window(*terms(), uncut, self.rule.zero_terms, self._floor).max_exp
-            _, some, top = self._sum_ports(outputs, "o__window0", what)
-            return negated(some) if found is None else both(some, holds(top == found + self.n.bias))
+            return negated(some) if found is None else both(some, holds(largest_exp == found + self.n.bias))
 
-        _, some, leaves = self._sum_ports(outputs, "o__window0", what)
+        _, some, _ = self._sum_ports(outputs, "o__window0", what)
+        largest_exp = self._exp(leaves, what.max_exp)
         with any_alignment(late_module):
             largest = each(paths(is_largest, known))
         yield Claim(
             "late: maximum", "max_exp is the model's", "every sum, and every addend", tuple(known),
-            both(largest, exactly(leaves, *what.max_exp), implies(some, self._below(ports, leaves))),
+            both(largest, exactly(largest_exp, *what.max_exp), implies(some, self._below(ports, largest_exp))),
             self._shown(circuit),
         )  # fmt: skip
         total = constant("late.both", width(whole))
-        top = constant("late.top", width(outputs["o__window0__max_exp"]))
+        top = constant("late.top", width(leaves))
         exp = self._exp(top, what.max_exp)
         place = exp.between(*what.max_exp) - self.n.bias
         nothing = _nothing(*self._nonzero(ports))
         before = [*known, exactly(exp, *what.max_exp), either(nothing, self._below(ports, exp))]
-        of_top = {_without_zero(outputs["o__window0__max_exp"]): top}
+        of_top = {leaves: top}
         halves = [substituted(child, of_top) for child in whole.children()]
         mosts = self._most_of_sum, self._most_of_addend
         for name, half, bound in zip(("kept_sum", "kept_addend"), halves, mosts, strict=True):
@@ -179,7 +180,7 @@ class LateWindowClaims(WindowsClaims):
             "late: sum", "the sum of both is no wider than it is added", "both bounds",
             lambda: sum(mosts) < 1 << width(whole) - 1,
         )  # fmt: skip
-        by = {whole: total, _without_zero(outputs["o__window0__max_exp"]): top}
+        by = {whole: total, leaves: top}
         cut = {name: substituted(term, by) for name, term in outputs.items()} | {"o__window0__any": value(1, 1)}
         inside = Integer.signed(total)
         known = [holds(abs(inside) <= most), exactly(exp, *what.max_exp)]
@@ -318,15 +319,23 @@ def _nothing(*nonzero: Term) -> Term:
     return both(*map(negated, nonzero))
 
 
-def _without_zero(term: Term) -> Term:
-    """A term without an addition of zero, as it stands for what is never moved."""
-    inner = term.children()[0] if term.kind() == Kind.BV_EXTRACT else term
+def _top_of(max_exp: Term, whole: Term) -> Term:
+    """The larger exponent inside of an output that may be moved by the places cut off: what the sum of both is of."""
+    inner = max_exp.children()[0] if max_exp.kind() == Kind.BV_EXTRACT else max_exp
     if inner.kind() != Kind.BV_ADD:
-        return term
-    kept = [one.children()[0] if one.kind() in EXTENDED else one for one in inner.children()]
-    zero = [one.is_value() and not int(one.value(10)) for one in kept]
-    if zero == [False, True] and width(kept[0]) == width(term):
-        return kept[0]
+        return max_exp
+    inside = {node.id() for node in children_first(whole)}
+    found = [one for one in map(_not_extended, inner.children()) if one.id() in inside and not one.is_value()]
+    return found[0] if len(found) == 1 else max_exp
+
+
+def _not_extended(term: Term) -> Term:
+    """What is made wider by its sign or by zeros."""
+    while term.kind() in EXTENDED or term.kind() == Kind.BV_CONCAT:
+        first, *rest = term.children()
+        if rest and not (first.is_value() and int(first.value(10)) == 0):
+            break
+        term = rest[0] if rest else first
     return term
 
 

@@ -90,11 +90,13 @@ class WindowsCircuits(FrontCircuits):
 
 @dataclass(frozen=True)
 class ExactCircuits(FrontCircuits):
-    """The steps of an exact sum."""
+    """The steps of an exact sum; magnitude, code: those that round together are, where a sum gets a sign for itself."""
 
     align: Circuit
     sum: Circuit
     round: Circuit
+    magnitude: Circuit | None
+    code: Circuit
 
     @classmethod
     def joined(cls, steps: Mapping[str, Circuit]) -> ExactCircuits:
@@ -107,4 +109,5 @@ class ExactCircuits(FrontCircuits):
             ("scale", "sum"),
             ("magnitude", "normalize", "round"),
         )
-        return cls(*(joined(steps, *names) for names in parts))
+        magnitude = joined(steps, "magnitude") if "magnitude" in steps else None
+        return cls(*(joined(steps, *names) for names in parts), magnitude, joined(steps, "normalize", "round"))

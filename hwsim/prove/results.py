@@ -9,7 +9,21 @@ from hwsim.model.result import ResultRounding
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.btor import Circuit
 from hwsim.prove.claims import Claim
-from hwsim.prove.logic import Term, both, constant, either, implies, is_one, negated, same, value, width
+from hwsim.prove.logic import (
+    Kind,
+    Term,
+    both,
+    constant,
+    either,
+    implies,
+    is_one,
+    negated,
+    op,
+    part,
+    same,
+    value,
+    width,
+)
 from hwsim.prove.relations import SPECIAL, holds
 from hwsim.prove.symbolic import Integer, as_integer
 
@@ -66,19 +80,19 @@ def by_leading_one(
     """
     for place in range(most.bit_length()):
         below = constant(f"below{place}", max(1, place))
-        rest = Integer.unsigned(below) if place else 0
-        magnitude = as_integer(rest + (1 << place))
+        leading = op(Kind.BV_CONCAT, value(1, 2), below) if place else value(1, 2)
+        magnitude = Integer(leading, 1 << place, (2 << place) - 1)
         known = (holds(magnitude <= most),) if most >> place == 1 else ()
         for number in (magnitude, as_integer(-magnitude))[: 1 + signs]:
             yield claim(number, (below,), known, f"leading one at {place}")
 
 
 def leading_ones(name: str, most: int) -> Claim:
-    """That these are all totals. name: of the claim of which they are cases."""
-    total = constant("leading.total", most.bit_length() + 1)
-    size = as_integer(abs(Integer.signed(total)))
-    ends = [both(holds(size >= 1 << place), holds(size < 2 << place)) for place in range(most.bit_length())]
+    """That these are all magnitudes. name: of the claim of which they are cases."""
+    places = most.bit_length()
+    size = constant("leading.size", places)
+    ends = [same(part(size, place, places - place), value(1, places - place)) for place in range(places)]
     return Claim(
-        f"{name}: cases", "a total is zero, or has a leading one", "every total", (holds(size <= most),),
-        either(holds(size == 0), *ends), (total,),
+        f"{name}: cases", "a magnitude is zero, or has a leading one", "every magnitude", (),
+        either(same(size, value(0, places)), *ends), (size,),
     )  # fmt: skip

@@ -187,8 +187,8 @@ class Integer:
     def bit_length(self) -> Any:
         """Places of the magnitude."""
         size = as_integer(abs(self))
-        length: Any = 0
-        for place in range(size.high.bit_length()):
+        length: Any = max(0, size.low).bit_length()
+        for place in range(length, size.high.bit_length()):
             length = ite(size >= 1 << place, place + 1, length)
         return length
 
@@ -209,13 +209,16 @@ class Integer:
         return Truth(_compared(Kind.BV_SLT, self, other))
 
     def __le__(self, other: Any) -> Any:
-        return self < as_integer(other) + 1
+        other = as_integer(other)
+        if self.high <= other.low or self.low > other.high:
+            return self.high <= other.low
+        return self < other + 1
 
     def __gt__(self, other: Any) -> Any:
         return as_integer(other) < self
 
     def __ge__(self, other: Any) -> Any:
-        return as_integer(other) < self + 1
+        return as_integer(other) <= self
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, (int, Integer)):

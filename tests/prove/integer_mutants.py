@@ -11,13 +11,19 @@ from hwsim.model import aligned as model_aligned
 from hwsim.model import even_odd as model_even_odd
 from hwsim.model import exact as model_exact
 from hwsim.model import late as model_late
+from hwsim.model import result as model_result
+from hwsim.prove.relations import holds
+from hwsim.prove.symbolic import Truth
+from hwsim.prove.tailed import Tailed
 from hwsim.rtl import decode, exact, general, latewindow
+from hwsim.rtl.normalize import Magnitude
 
 Mutant = tuple[str, str, Callable[[Patch], None]]
 
 real_maximum, real_aligned, real_balanced = general.maximum, general.aligned, general.balanced
 real_cut, real_window, real_sum = latewindow.cut, model_aligned.window, model_exact.exact_sum
 real_combined, real_align = model_even_odd.window, model_late.align
+real_round = model_result.round_to
 
 
 def without_first(m: Any, name: str, terms: Any, *rest: Any) -> Any:
@@ -114,6 +120,19 @@ def cut_one_more(m: Any, total: Any, places: Any, lost: Any) -> Any:
     return real_cut(m, total, places, "truncate" if lost != "truncate" else "floor")
 
 
+def ones_complement_of_sum(self: Any, m: Any) -> None:
+    total = self.i.total
+    m.d.comb += self.o.magnitude.eq(total[:-1] ^ total[-1].replicate(len(total) - 1))
+
+
+def without_tail(self: Tailed, other: Any) -> Any:
+    return Truth(holds(self.above > self._other(other)))
+
+
+def odd_in_one_unit(fmt: Any, sign: Any, sig: Any, unit_exp: Any, *rules: Any) -> Any:
+    return real_round(fmt, sign, sig | 1 if unit_exp == -20 else sig, unit_exp, *rules)
+
+
 # A mistake, the odd unit that it is tried with, and the claim that it breaks.
 MUTANTS: dict[str, Mutant] = {
     "a term that is not compared": ("zeros-count", "maximum: window 0", on(general, "maximum", without_first)),
@@ -134,6 +153,9 @@ MUTANTS: dict[str, Mutant] = {
     "a sum that starts again": ("exact-zero", "sum", elaborated(exact.ExactTotal, starts_again)),
     "a start that is lost": ("exact-zero", "start: carried", elaborated(exact.ExactDecode, start_lost)),
     "a zero's sign of one product": ("exact-zero", "sign of zero", elaborated(exact.ExactMultiply, sign_of_products)),
+    "a magnitude of ones' complement": ("exact-zero", "magnitude", elaborated(Magnitude, ones_complement_of_sum)),
+    "a tail that is no more than none": ("exact-f16-group", "composition: tails", on(Tailed, "__gt__", without_tail)),
+    "a unit that rounds otherwise": ("exact-zero", "composition: units", on(model_result, "round_to", odd_in_one_unit)),
     "a factor converted to no subnormal": ("converted", "factor: a", elaborating(decode.Converted, not_subnormal)),
     "an integer of ones' complement": ("integers", "factor: a", elaborating(decode.FixedDecode, ones_complement)),
     "a model that leaves a term out": ("ieee-zero", "composition: model", on(model_aligned, "window", without_last)),
