@@ -132,13 +132,51 @@ class EnteringCode(wiring.Component):
         return m
 
 
-class AccumulateDecode(DatapathStep):
-    """What is kept, and the partial sum times its scale, as numbers."""
+class ScaleProduct(DatapathStep):
+    """The product of both scales, rounded to the format that is kept."""
 
     def __init__(self, what: Accumulation):
         self.what = what
+        i = what.operands()
+        kept = {name: shape for name, shape in i.members.items() if not name.startswith("scale_")}
+        super().__init__(f"{what.name}.scale", i, StructLayout({**kept, "scale": what.format.bits}), {"scale"})
+
+    def compute(self, m: Module) -> None:
+        """Drive its code, without padding."""
+        what = self.what
+        a, b = what.scales
+        factors = []
+        for side, fmt in (("a", a), ("b", b)):
+            m.submodules[f"scale_{side}"] = decode = decoder(fmt)
+            m.d.comb += decode.code.eq(getattr(self.i, f"scale_{side}"))
+            factors.append(decode.o)
+        both = product_number(m, "scale", what, PairRanges(FactorShape.of(a), FactorShape.of(b)), *factors)
+        m.submodules.scale_rounded = rounded = RoundedNumber(what.format, both.range, what.rounding, "ieee")
+        m.d.comb += [*assign(rounded.i, both.o), self.o.scale.eq(rounded.o.code)]
+
+
+def product_number(
+    m: Module, name: str, what: Accumulation, n: PairRanges, a: PureInterface, b: PureInterface
+) -> ProductNumber:
+    """The product of two decoded numbers."""
+    m.submodules[f"{name}_product"] = product = LaneProduct(n)
+    m.submodules[f"{name}_number"] = number = ProductNumber(n, what.format)
+    m.d.comb += [
+        *assign(product.a, a),
+        *assign(product.b, b),
+        *assign(number.term, product.term),
+        *assign(number.special, product.special),
+    ]
+    return number
+
+
+class AccumulateDecode(DatapathStep):
+    """What is kept, and the partial sum times its scale, as numbers."""
+
+    def __init__(self, what: Accumulation, i: StructLayout):
+        self.what = what
         o = StructLayout({"x": what.x.layout, "y": what.y.layout})
-        super().__init__(f"{what.name}.decode", what.operands(), o, {"x", "y"})
+        super().__init__(f"{what.name}.decode", i, o, {"x", "y"})
 
     def compute(self, m: Module) -> None:
         """Drive both numbers."""
@@ -178,35 +216,11 @@ class AccumulateDecode(DatapathStep):
 
     def _scaled(self, m: Module) -> None:
         what = self.what
-        a, b = what.scales
-        factors = []
-        for side, fmt in (("a", a), ("b", b)):
-            m.submodules[f"scale_{side}"] = decode = decoder(fmt)
-            m.d.comb += decode.code.eq(getattr(self.i, f"scale_{side}"))
-            factors.append(decode.o)
-        scale = self._product(m, "scale", PairRanges(FactorShape.of(a), FactorShape.of(b)), factors[0], factors[1])
-        m.submodules.scale_rounded = rounded = RoundedNumber(what.format, scale.range, what.rounding, "ieee")
-        m.submodules.scale = decode = FloatDecode(what.format, padded=False)
+        m.submodules.scale = scale = FloatDecode(what.format, padded=False)
         m.submodules.partial = partial = bare_decoder(what.partial)
-        m.d.comb += [
-            *assign(rounded.i, scale.o),
-            decode.code.eq(rounded.o.code),
-            partial.code.eq(self.i.partial),
-        ]
-        scaled = self._product(m, "partial", what.scaled, partial.o, decode.o)
+        m.d.comb += [scale.code.eq(self.i.scale), partial.code.eq(self.i.partial)]
+        scaled = product_number(m, "partial", what, what.scaled, partial.o, scale.o)
         m.d.comb += assign(self.o.y, scaled.o)
-
-    def _product(self, m: Module, name: str, n: PairRanges, a: PureInterface, b: PureInterface) -> ProductNumber:
-        """The product of two decoded numbers."""
-        m.submodules[f"{name}_product"] = product = LaneProduct(n)
-        m.submodules[f"{name}_number"] = number = ProductNumber(n, self.what.format)
-        m.d.comb += [
-            *assign(product.a, a),
-            *assign(product.b, b),
-            *assign(number.term, product.term),
-            *assign(number.special, product.special),
-        ]
-        return number
 
 
 class AccumulateAlign(DatapathStep):
@@ -263,7 +277,9 @@ class AccumulateSum(DatapathStep):
 def accumulator(what: Accumulation, cuts: Sequence[str]) -> Datapath:
     """The adder of what is kept and a partial sum: `Accumulation.operands` in, `result_layout` out."""
     adder = FloatAdder(what.format, what.rounding, what.x, what.y, what.flush)
-    decode, name = AccumulateDecode(what), what.name
+    name = what.name
+    first: list[DatapathStep] = [ScaleProduct(what)] if what.scales else []
+    decode = AccumulateDecode(what, first[0].gives if first else what.operands())
     if {f"{name}.distance", f"{name}.align.1"} & set(cuts):
         align: list[DatapathStep] = [
             AccumulateDistance(what, adder, decode.gives),
@@ -280,7 +296,7 @@ def accumulator(what: Accumulation, cuts: Sequence[str]) -> Datapath:
         ]
     normalize = normalizing(adder.target, cuts, f"{name}.normalize").values()
     magnitude = Magnitude(adder.target, f"{name}.magnitude")
-    return Datapath([decode, *align, *total, magnitude, *normalize, Round(adder.target, name)], cuts)
+    return Datapath([*first, decode, *align, *total, magnitude, *normalize, Round(adder.target, name)], cuts)
 
 
 def cut_inside(what: Accumulation, cuts: Sequence[str]) -> bool:

@@ -44,8 +44,11 @@ def flight_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
     fields: dict[str, object] = {"first": 1, "last": 1, "context": unsigned(pipeline.context_bits)}
     after = accumulation(unit)
     if after is not None:
+        fields |= {"promotes": 1, "c": unsigned(after.code_bits)}
         scales = {f"scale_{side}": unsigned(fmt.container_bits) for side, fmt in zip("ab", after.scales, strict=False)}
-        fields |= {"promotes": 1, "c": unsigned(after.code_bits), **scales}
+        if scales:
+            # Apart, each is a port by its own name; side by side they would be one, without a name.
+            fields = {"scale_a": scales["scale_a"], **fields, "scale_b": scales["scale_b"]}
     return StructLayout(fields)
 
 

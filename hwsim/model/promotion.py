@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hwsim.formats import FloatFormat, Format, unpack
 from hwsim.model.addition import add
-from hwsim.model.terms import addend_term, product
+from hwsim.model.terms import Term, addend_term, product
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number, Rounding
 
@@ -54,9 +54,13 @@ class Promoter(NamedTuple):
             added, scale = addend_term(self.partial, partial), None
         else:
             scale = self.scale(*self.scales, *scales)
-            bits = self.partial.fraction_bits + self.format.fraction_bits
-            added = product(unpack(self.partial, partial), unpack(self.format, scale), bits)
+            added = self.scaled(partial, scale)
         return Promoted(register, partial, add(self.format, (before, added), self.rounding), scale)
+
+    def scaled(self, partial: int, scale: int) -> Term:
+        """A partial sum times a code of the promotion format, exactly."""
+        bits = self.partial.fraction_bits + self.format.fraction_bits
+        return product(unpack(self.partial, partial), unpack(self.format, scale), bits)
 
     def scale(self, format_a: Format, format_b: Format, a: int, b: int) -> int:
         """The product of two scales' codes, rounded to the promotion format."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hwsim.formats import FloatFormat
+from hwsim.formats import FloatFormat, unpack
 from hwsim.model.addition import flushed_code
 from hwsim.model.definition import Definition
+from hwsim.model.promotion import Promoter, promoter_of
 from hwsim.model.terms import addend_term
 from hwsim.prove.adder import AdderCircuits, AdderClaims, NumberFields, is_decoded
 from hwsim.prove.btor import Circuit
@@ -15,10 +16,11 @@ from hwsim.prove.circuits import connected, fixed
 from hwsim.prove.claims import AnyClaim, Claim
 from hwsim.prove.elaborated import adder_circuits
 from hwsim.prove.explore import Path, paths
-from hwsim.prove.logic import part, value
+from hwsim.prove.logic import Term, part, value
+from hwsim.prove.multiplied import product_claims
 from hwsim.prove.promotion import PromotionClaims
-from hwsim.prove.relations import each
-from hwsim.prove.symbolic import Integer
+from hwsim.prove.relations import each, holds
+from hwsim.prove.symbolic import Integer, as_integer
 from hwsim.rtl.accumulate import Accumulation, accumulation
 from hwsim.rtl.addition import FloatAdder
 from hwsim.spec import Unit
@@ -38,6 +40,7 @@ class AccumulationClaims:
         self.model = Definition(unit, keep=False)
         if steps is None:
             steps = adder_circuits(unit, cuts)
+        self.scale = steps.get(f"{name}.scale")
         self.decode = steps[f"{name}.decode"]
         self.adder = FloatAdder(what.format, what.rounding, what.x, what.y, what.flush)
         rounds = connected([steps[f"{name}.magnitude"], steps[f"{name}.normalize"], steps[name]])
@@ -46,7 +49,8 @@ class AccumulationClaims:
     @property
     def chain(self) -> Sequence[Circuit]:
         """Its steps, one after another."""
-        return self.decode, self.steps.align, self.steps.sum, self.steps.round
+        first = () if self.scale is None else (self.scale,)
+        return *first, self.decode, self.steps.align, self.steps.sum, self.steps.round
 
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps."""
@@ -56,7 +60,11 @@ class AccumulationClaims:
         else:
             yield self._kept("register", what.format, {"i__starts": 0})
             yield self._kept("addend", what.start, {"i__starts": 1})
-        yield self._added()
+        if self.scale is None:
+            yield self._added()
+        else:
+            yield from self._scale(self.scale)
+            yield from self._scaled()
         numbers = [
             NumberFields(self.steps.align.inputs, f"i__{side}", span, what.format)
             for side, span in (("x", what.x), ("y", what.y))
@@ -93,6 +101,50 @@ class AccumulationClaims:
             f"{self.what.name}: partial", "a decoded code is the model's term, normalised", f"codes of {fmt.name}", (),
             each(right), (port,),
         )  # fmt: skip
+
+    # Scales: of both, and of the partial sum.
+
+    def _scale(self, circuit: Circuit) -> Iterator[AnyClaim]:
+        promoter, formats = self._promoter, self.what.scales
+        ports = circuit.inputs["i__scale_a"], circuit.inputs["i__scale_b"]
+        a, b = map(Integer.unsigned, ports)
+        clean = [
+            holds(code & (1 << fmt.padding) - 1 == 0)
+            for code, fmt in zip((a, b), formats, strict=True)
+            if fmt.padding
+        ]  # fmt: skip
+        out = Integer.unsigned(circuit.outputs["o__scale"])
+
+        def is_product() -> Term:
+            wanted = as_integer(promoter.scale(formats[0], formats[1], a, b))
+            return holds(out == wanted >> self.fmt.padding)
+
+        yield from product_claims(
+            f"{self.what.name}: scale", "its code is the model's product of both scales, rounded", "both scales",
+            circuit, ports, clean, lambda: (unpack(formats[0], a), unpack(formats[1], b)), is_product,
+        )  # fmt: skip
+
+    def _scaled(self) -> Iterator[AnyClaim]:
+        """The partial sum times its scale."""
+        circuit, promoter, fmt = self.decode, self._promoter, self.what.partial
+        ports = circuit.inputs["i__partial"], circuit.inputs["i__scale"]
+        partial, scale = (
+            Integer.unsigned(port) << one.padding for port, one in zip(ports, (fmt, self.fmt), strict=True)
+        )
+
+        def is_product() -> Term:
+            return is_decoded(circuit.outputs, "o__y", self.what.y, self.fmt, promoter.scaled(partial, scale))
+
+        yield from product_claims(
+            f"{self.what.name}: partial", "a number is the model's product of partial sum and scale, normalised",
+            "both codes", circuit, ports, (), lambda: (unpack(fmt, partial), unpack(self.fmt, scale)), is_product,
+        )  # fmt: skip
+
+    @property
+    def _promoter(self) -> Promoter:
+        found = promoter_of(self.unit)
+        assert found is not None
+        return found
 
 
 def after_claims(

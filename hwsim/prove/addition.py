@@ -19,7 +19,7 @@ from hwsim.model.window import align
 from hwsim.prove.claims import Claim, LateClaim
 from hwsim.prove.explore import paths
 from hwsim.prove.linear import Bounded, Forms, Variable, form
-from hwsim.prove.logic import Term, both, constant, either, implies, is_one, width
+from hwsim.prove.logic import Term, both, constant, either, implies, is_one, negated, width
 from hwsim.prove.relations import each, exactly, holds
 from hwsim.prove.symbolic import Integer, Truth, as_integer, bits_for, ite
 from hwsim.prove.tailed import MOST_PLACES, Places, Tailed
@@ -188,6 +188,8 @@ class RoundedAddition:
         known = [
             exactly(exp, low, high), self.is_large(large, exp), self.is_small(kept),
             either(holds(kept != 0), is_one(tails)),
+            # A sum of zero has a sign of its own.
+            either(is_one(tails), holds(large != kept), negated(is_one(minus))),
             *([] if self.fmt.subnormals else [holds(large != 0)]),
         ]  # fmt: skip
         top = exp.between(low, high)

@@ -84,7 +84,7 @@ class ExactClaims(ExactTermClaims):
         yield from self._of_magnitudes() if isinstance(fmt, FloatFormat) else self._of_totals(is_code, clean)
         yield leading_ones("result", self.n.most)
 
-    def _of_totals(self, is_code: Callable[[object], Term], clean: tuple[Term, ...]) -> Iterator[Claim]:
+    def _of_totals(self, is_code: Callable[[object], Term], clean: tuple[Term, ...]) -> Iterator[AnyClaim]:
         """What a total becomes, of each by itself."""
         port = self.parts.round.inputs["i__sum__total"]
 
@@ -94,7 +94,7 @@ class ExactClaims(ExactTermClaims):
 
         yield self._result(lambda: by_leading_one(of, self.n.most))
 
-    def _of_magnitudes(self) -> Iterator[Claim]:
+    def _of_magnitudes(self) -> Iterator[AnyClaim]:
         """What a total's sign and magnitude are, and what these become."""
         step, code = self.parts.magnitude, self.parts.code
         assert step is not None and isinstance(self.n.result, FloatFormat)

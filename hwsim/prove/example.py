@@ -12,12 +12,15 @@ from dataclasses import dataclass, replace
 
 from hwsim.cases.case import Case, beats, dot
 from hwsim.cosim.suites import fill
+from hwsim.formats import Format
+from hwsim.formats.codes import is_padded
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
 from hwsim.prove.accumulation import AccumulationClaims
 from hwsim.prove.claims import AnyClaim, OfSolver
 from hwsim.prove.datapathclaims import DatapathClaims
 from hwsim.prove.entering import entering
+from hwsim.prove.factors import code_of_one
 from hwsim.prove.logic import Term, all_substituted, ask, constant, evaluated, negated, same, true, value, width
 from hwsim.prove.promotion import PromotionClaims
 
@@ -42,6 +45,7 @@ class Examples:
         self.unit, self.chain, self.neutral = claims.unit, claims.chain, claims.neutral
         self.definition = Definition(self.unit, keep=False)
         self.inputs = dict(self.chain[0].inputs)
+        self.ones = dict[str, Term]()  # scales of 1 that are not the datapath's
         self.by, self.code = self._as_terms_of_codes()
         if after is not None:
             self._added(after)
@@ -64,6 +68,10 @@ class Examples:
             self.inputs["i__c"] = constant("example.c", addend.container_bits)
         kept = entering(claims.what, self.inputs.get("i__c"))
         outputs = {"o__register": kept, "o__partial": self.code, "o__starts": value(1, 1)}
+        for side, fmt in zip("ab", claims.what.scales, strict=False):
+            name = f"i__scale_{side}__0"
+            self.inputs[name] = outputs[f"o__scale_{side}"] = constant(f"example.scale_{side}", fmt.container_bits)
+            self.ones[name] = value(code_of_one(fmt), fmt.container_bits)
         for step in claims.chain:
             here = {term: outputs[f"o{name[1:]}"] for name, term in step.inputs.items()}
             self.by |= here
@@ -75,12 +83,20 @@ class Examples:
         """A case that shows a claim to be wrong, or the first that shows anything to be."""
         tried = set()
         for case in self._cases(claim):
-            if case in tried:
+            if case in tried or not self._is_padded(case):
                 continue
             tried.add(case)
             if self._differs(claim.name, case):
                 return self._simplest(claim.name, case)
         return None
+
+    def _is_padded(self, case: Case) -> bool:
+        """Whether all its codes are: the solver may find others, of claims that do not look at them."""
+        operands, scale = self.unit.operands, self.unit.scale
+        sides: list[tuple[Format, tuple[int, ...]]] = [(operands.a, case.a), (operands.b, case.b)]
+        sides += [] if operands.addend is None else [(operands.addend, (case.c,))]
+        sides += [] if scale is None else [(scale.a.format, case.scale_a), (scale.b.format, case.scale_b)]
+        return all(is_padded(fmt, code) for fmt, codes in sides for code in codes)
 
     def _differs(self, claim: str, case: Case) -> WrongCase | None:
         whole = fill(self.unit, self.unit.instruction.fill, case)
@@ -132,7 +148,9 @@ class Examples:
 
     def _fixed(self, name: str) -> Term:
         term = self.inputs[name]
-        return value(0, width(term)) if name.startswith(("i__chain", "i__carried", "i__c")) else self.neutral[name]
+        if name.startswith(("i__chain", "i__carried", "i__c")):
+            return value(0, width(term))
+        return self.ones[name] if name in self.ones else self.neutral[name]
 
     def _case(self, model: Mapping[str, int | None]) -> Case:
         """Codes by the names of inputs as a case; None is what a lane that holds nothing has."""
@@ -151,7 +169,9 @@ class Examples:
     def _plain(self) -> Iterator[Case]:
         """Cases for what no solver refutes: each lane with the same small and the largest factors."""
         lanes, neutral = self.unit.instruction.lanes, self._case({})
-        for a, b in ((1, 1), (self._largest("a"), self._largest("b")), (self._largest("a"), 1)):
+        least_a, least_b = 1 << self.unit.operands.a.padding, 1 << self.unit.operands.b.padding
+        large_a, large_b = self._largest("a"), self._largest("b")
+        for a, b in ((least_a, least_b), (large_a, large_b), (large_a, least_b)):
             for chosen in (*((lane,) for lane in range(lanes)), range(lanes)):
                 codes_a = tuple(a if lane in chosen else code for lane, code in enumerate(neutral.a))
                 codes_b = tuple(b if lane in chosen else code for lane, code in enumerate(neutral.b))

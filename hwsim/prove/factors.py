@@ -36,7 +36,7 @@ from hwsim.rtl.numbers import FieldRange, ProductRanges, most_sig
 from hwsim.spec import Unit
 
 
-def _one(fmt: Format) -> int:
+def code_of_one(fmt: Format) -> int:
     """The code of 1 in its container."""
     match fmt:
         case ExponentFormat():
@@ -78,7 +78,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
         for name, term in self.front.products.inputs.items():
             one = 0
             for side, fmt in zip(("scale_a", "scale_b"), self.n.scale_formats, strict=False):
-                one = _one(fmt) if name.startswith(f"i__{side}__") else one
+                one = code_of_one(fmt) if name.startswith(f"i__{side}__") else one
             given[name] = value(one, width(term))
         return given
 

@@ -96,6 +96,10 @@ class Control:
         if self.after is not None:
             addend = unit.operands.addend
             self.c = entering(self.after, None if addend is None else field_of(payload, beat, "c"))
+            self.brought = {
+                f"scale_{side}": part(field_of(payload, beat, f"scale_{side}"), 0, fmt.container_bits)
+                for side, fmt in zip("ab", self.after.scales, strict=False)
+            }
 
     def _wide(self, term: Term | int) -> Term:
         bits = self.pipeline.context_bits + 1
@@ -221,6 +225,11 @@ class Control:
         ends = same(self.index, value(beats - 1, bits))
         self.promotes = either(is_one(self.last), ends)
         fields |= {"promotes": as_bit(self.promotes), "c": self.c}
+        self.scales = {name: constant(f"{name}.kept", width(term)) for name, term in self.brought.items()}
+        begins = same(self.index, value(0, bits))
+        for name, kept_scale in self.scales.items():
+            fields[name] = choose(begins, self.brought[name], kept_scale)
+            yield caught(kept_scale, both(self.comes, begins), self.brought[name])
         more = op(Kind.BV_ADD, self.index, value(1, bits))
         counted = choose(self.comes, choose(self.promotes, value(0, bits), more), self.count)
         yield self.count, counted, self.count

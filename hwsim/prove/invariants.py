@@ -154,6 +154,21 @@ def _promotes(control: Control) -> Iterator[Property]:
             stages(control, keeps(control, slot, "promotes", is_of_chosen(control, slot))),
             lawful=True,
         )
+        for name in control.scales:
+            yield always(
+                f"{which}.{name}",
+                f"the beat of the {ordinal} slot goes with `{name}` of its partial sum's first group",
+                stages(control, keeps(control, slot, name, is_of_chosen(control, slot))),
+                lawful=True,
+            )
+    for name, scale in control.scales.items():
+        begun = both(is_one(control.open), negated(same(control.count, value(0, width(control.count)))))
+        yield always(
+            name,
+            f"an open context keeps `{name}` of the first group of its partial sum",
+            implies(begun, same(control.of_chosen(name), scale)),
+            lawful=True,
+        )
     if control.beats == 1:
         yield always(
             "count",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from functools import cached_property
-from types import ModuleType
 from typing import Any
 
 from hwsim.formats import Class, Format
@@ -22,6 +21,7 @@ from hwsim.prove.anyalignment import any_alignment
 from hwsim.prove.btor import Circuit
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.explore import paths
+from hwsim.prove.given import given_function
 from hwsim.prove.logic import Kind, Term, both, constant, either, implies, is_one, negated, substituted, value, width
 from hwsim.prove.maxima import children_first
 from hwsim.prove.relations import each, exactly, holds
@@ -295,17 +295,6 @@ class Recorded(ResultRounding):
     def special(self, term: ModelTerm) -> Rounded:
         """The special term, in the place of the code."""
         return Rounded(term, None)  # type: ignore[arg-type]
-
-
-@contextmanager
-def given_function(module: ModuleType, name: str, function: Callable[..., Any]) -> Iterator[None]:
-    """A module with another function of a name, as long as this lasts."""
-    before = getattr(module, name)
-    setattr(module, name, function)
-    try:
-        yield
-    finally:
-        setattr(module, name, before)
 
 
 def given_alignment(both_sums: Any, rule: LateInWindow) -> AbstractContextManager[None]:

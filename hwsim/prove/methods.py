@@ -80,8 +80,6 @@ def method_claims(unit: Unit, cuts: Sequence[str], steps: Mapping[str, Circuit] 
 def _lacks(unit: Unit) -> Iterator[str]:
     if type(unit.sum) not in METHODS:
         yield f"sum.method: {unit.sum.method}"
-    if unit.scale is not None and unit.scale.at == "promotion":
-        yield f"scale.at: {unit.scale.at}"
     if unit.subgroup is not None and isinstance(unit.late, LateInWindow):
         yield "sum.subgroup beside late.operation: window"
     if unit.subgroup is not None and unit.subgroup.lanes == 1:

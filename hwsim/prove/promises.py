@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hwsim.prove.followed import Control
-from hwsim.prove.invariants import Property, always, same_truth, younger
+from hwsim.prove.invariants import Property, always, is_of_chosen, same_truth, younger
 from hwsim.prove.logic import (
     Kind,
     Term,
@@ -191,6 +191,14 @@ def _register(control: Control) -> Iterator[Property]:
         same(taken_in, control.opens(a, at)),
         both(a.at(at), a.has("beat", at), a.has("first", at)),
     )
+    for name in control.scales:
+        yield Property(
+            name,
+            f"a partial sum is multiplied by `{name}` of its first group",
+            same(control.circuit.outputs[f"{after.part}.i__{name}"], a.field(name, at)),
+            both(a.at(at), is_of_chosen(control, a)) if at else control.comes,
+            lawful=True,
+        )
     reads = both(b.at(at), is_one(control.reads)) if at else control.is_read
     yield Property(
         "register.continues",

@@ -38,6 +38,7 @@ from hwsim.prove.logic import (
     width,
 )
 from hwsim.prove.machine import Cycle, Machine, cycles
+from hwsim.prove.multiplied import SameProducts
 from hwsim.prove.promises import padded
 from hwsim.prove.registers import as_elaborated
 from hwsim.rtl import beat_layout, datapath, promotion, result_port_layout
@@ -129,7 +130,9 @@ class ReadBack:
         """Registers and outputs of control, beside those of the elaborated unit."""
         file, unit = self.circuit, self.elaborated
         names = [
-            name for name in unit.states if re.match(r"(valid|flight|count|carried|register|starts)\d|opened", name)
+            name
+            for name in unit.states
+            if re.match(r"(valid|flight|count|carried|register|starts|scale_[ab])\d|opened", name)
         ]
         if not self.carries:
             names = [name for name in names if not name.startswith("carried")]
@@ -139,7 +142,7 @@ class ReadBack:
         by |= {unit.inputs[name]: term for name, term in file.inputs.items() if name in unit.inputs}
         by[unit.outputs["misuse"]] = file.outputs["misuse"]
         then = {name: substituted(unit.states[name].next, by) for name in names}
-        for kind in ("valid", "flight", "count", "opened", "starts"):
+        for kind in ("valid", "flight", "count", "opened", "starts", "scale_a", "scale_b"):
             pairs = [same(self.machine.next[name], then[name]) for name in names if name.startswith(kind)]
             if pairs:
                 words = f"the file's registers `{kind}` do in every cycle what the unit's do"
@@ -299,16 +302,25 @@ class ReadBack:
         yield Claim("file: closing", f"{when} there is a result just if it is its sum's last", self._over_traffic,
                     self.entered, op(Kind.EQUAL, valid, self.last))  # fmt: skip
         closing = (*self.entered, self.last)
-        yield Claim("file: result", f"{when} that is its sum's last its result is what the steps, one after another, "
-                    "make of its fields", self._over_traffic, closing,
-                    self._by_context(same(self._field(payload, "o", "result"), result)))  # fmt: skip
+        yield self._of_result(
+            "file: result", f"{when} that is its sum's last its result is what the steps, one after another, make of "
+            "its fields", self._over_traffic, closing,
+            self._by_context(same(self._field(payload, "o", "result"), result)),
+        )  # fmt: skip
         yield Claim("file: context", f"{when} that is its sum's last its context is at the output", self._over_traffic,
                     closing, same(self._field(payload, "o", "context"), self.context))  # fmt: skip
+
+    @property
+    def _of_result(self) -> type[Claim]:
+        return SameProducts if self.after is not None and self.after.scales else Claim
 
     def _adder(self, group: Circuit, after: Accumulation) -> Circuit:
         registers = self.run[self.chains["datapath"].latency].registers
         register = choose(self.first, self._opens, self._of_context("register", registers))
         given = {"i__register": register, "i__partial": group.outputs["o__code"]}
+        for side in ("scale_a", "scale_b") if after.scales else ():
+            own, before = self._field(self.beat, "i", side), self._of_context(side, self.machine.now)
+            given[f"i__{side}"] = choose(self.continues, before, own)
         if after.start is not None:
             given["i__starts"] = choose(self.first, value(1, 1), self._of_context("starts", registers))
         return fixed(self.chains[after.part].circuit, given)
@@ -320,7 +332,7 @@ class ReadBack:
         written = choose(self.promotes, code, self._opens)
         words = "a beat that is promoted writes its context's register; one that opens a sum, the addend"
         writes = either(self.first, self.promotes)
-        yield Claim(
+        yield self._of_result(
             "file: register",
             words,
             self._over_traffic,

@@ -101,13 +101,12 @@ class ExactCircuits(FrontCircuits):
     @classmethod
     def joined(cls, steps: Mapping[str, Circuit]) -> ExactCircuits:
         """Those of steps, by their names and in their order."""
-        parts = (
-            ("decode",),
-            ("multiply",),
-            ("decode", "multiply"),
-            ("align",),
-            ("scale", "sum"),
-            ("magnitude", "normalize", "round"),
-        )
-        magnitude = joined(steps, "magnitude") if "magnitude" in steps else None
-        return cls(*(joined(steps, *names) for names in parts), magnitude, joined(steps, "normalize", "round"))
+
+        def part(*names: str) -> Circuit:
+            return joined(steps, *names)
+
+        magnitude = part("magnitude") if "magnitude" in steps else None
+        return cls(
+            part("decode"), part("multiply"), part("decode", "multiply"), part("align"), part("scale", "sum"),
+            part("magnitude", "normalize", "round"), magnitude, part("normalize", "round"),
+        )  # fmt: skip

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 from built_presets import others_soaked
 from cosim.mutants import DEEPSEEK, HOPPER, Mutant, of_lanes
+from odd_units import odd_unit, promoted, scaled, window
 from odd_units import unit as odd
 
 from hwsim.prove.control import broken_promise, control_claims
@@ -20,6 +21,11 @@ SECONDS = 60.0
 DEPTH = 8  # cycles beyond the latency
 FEW = 4  # lanes: control has nothing to do with their number
 PROMOTED = of_lanes(DEEPSEEK, FEW)
+SCALED = "a partial sum of three groups, with scales"
+SCALED_UNIT = odd_unit(
+    "small-scaled", "e2m1", "none", window(4), "e5m2", 2,
+    **scaled("promotion", ("e4m3", 6), ("bf16", 6)), **promoted(6, "f16", "rne", "fma"),
+)  # fmt: skip
 
 UNITS: dict[str, tuple[Unit, Pipeline]] = {
     "hopper": (load_unit(HOPPER), pipeline(load_unit(HOPPER))),
@@ -36,6 +42,7 @@ UNITS: dict[str, tuple[Unit, Pipeline]] = {
         pipeline(of_lanes(DEEPSEEK, FEW), cuts=("promote.sum",), contexts=3),
     ),
     "promoted at every group": (odd("tiny-promoted"), pipeline(odd("tiny-promoted"), contexts=5)),
+    "scaled promotions": (odd("scaled-promotion-f16"), pipeline(odd("scaled-promotion-f16"), contexts=3)),
     "promoted without an addend": (odd("promoted-bare"), pipeline(odd("promoted-bare"), cuts=("round",))),
 }
 
@@ -127,6 +134,12 @@ FAULTS = [
           "leaving.promotes"),
     fault("sum and addend exchanged", DEEPSEEK, "register.continues", UNIT._accumulate,
           "Mux(leaving.promotes, adder.next.code, leaving.c)", "Mux(leaving.promotes, leaving.c, adder.next.code)"),
+    fault("scales of the second group", SCALED, "scale_a", UNIT._position,
+          "Mux(index == 0, given,", "Mux(index == 1, given,"),
+    fault("scales of context 0", SCALED, "scale_a", UNIT._position, "kept.of(payload.context)",
+          "kept.of(Const(0, len(payload.context)))"),
+    fault("scales kept of every group", SCALED, "scale_a", UNIT._position, "entering.valid & (index == 0)",
+          "entering.valid"),
 ]  # fmt: skip
 
 
@@ -135,8 +148,8 @@ FAULTS = [
 )
 def test_a_fault_of_control_is_refuted(mutant: Mutant) -> None:
     # Few registers and groups: the sooner a sum is promoted, the shorter is the run.
-    unit = odd("tiny-promoted") if mutant.unit == DEEPSEEK else of_lanes(HOPPER, FEW)
-    built = pipeline(unit, cuts=("round",) if mutant.unit == DEEPSEEK else None, contexts=3)
+    unit = {DEEPSEEK: odd("tiny-promoted"), SCALED: SCALED_UNIT}.get(mutant.unit, of_lanes(HOPPER, FEW))
+    built = pipeline(unit, cuts=None if mutant.unit == HOPPER else ("round",), contexts=3)
     with mutant.applied():
         control = Control(unit, built)
         refuted = [name for name, answer in answers(control).items() if answer.word == "refuted"]

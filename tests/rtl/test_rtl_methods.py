@@ -204,9 +204,9 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     ),
     "partial sums are not scaled": (
         "scaled-promotion",
-        accumulate.AccumulateDecode.compute,
-        "if self.what.scales",
-        "if False",
+        accumulate.AccumulateDecode._scaled,
+        "scale.code.eq(self.i.scale)",
+        "scale.code.eq(what.format.bias << what.format.fraction_bits)",
     ),
     "the first scale": ("narrow-fma", dot_unit.DotUnit._position, "kept.of(payload.context)", "given ^ 0x800000"),
     "addend of another format": (
@@ -230,8 +230,8 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "sign of an exact zero": ("exact-zero", exact.ExactMultiply._zero_sign, "Mux(every, 1,", "Mux(every, 0,"),
     "a segment's scale": (
         "exact-scaled",
-        exact.ExactTotal.compute,
-        "part << i.scale_exp[segment]",
+        exact._scaled,
+        "part << exp",
         "part << i.scale_exp[0]",
     ),
     "an integer saturates": ("integers-saturate", fixed.RoundFixed.compute, "most + sign", "most + 1"),
