@@ -54,7 +54,8 @@ def steps(unit: Specified) -> tuple[str, ...]:
     first rounded addition of a chain, or the first level of a tree of them.
     """
     after = "promote" if unit.promotion is not None else "late" if isinstance(unit.late, LateAdd) else None
-    added = [] if after is None else [f"{after}.decode", *(f"{after}.{step}" for step in ADDITION), after]
+    scaled = ["promote.scale"] if unit.scale is not None and unit.scale.at == "promotion" else []
+    added = [] if after is None else [*scaled, f"{after}.decode", *(f"{after}.{step}" for step in ADDITION), after]
     return (*_arithmetic(unit), *added)
 
 
