@@ -169,13 +169,16 @@ class Examples:
     def _plain(self) -> Iterator[Case]:
         """Cases for what no solver refutes: each lane with the same small and the largest factors."""
         lanes, neutral = self.unit.instruction.lanes, self._case({})
+        addend = self.unit.operands.addend
+        addends = (0,) if addend is None else (0, code_of_one(addend))
         least_a, least_b = 1 << self.unit.operands.a.padding, 1 << self.unit.operands.b.padding
         large_a, large_b = self._largest("a"), self._largest("b")
         for a, b in ((least_a, least_b), (large_a, large_b), (large_a, least_b)):
             for chosen in (*((lane,) for lane in range(lanes)), range(lanes)):
                 codes_a = tuple(a if lane in chosen else code for lane, code in enumerate(neutral.a))
                 codes_b = tuple(b if lane in chosen else code for lane, code in enumerate(neutral.b))
-                yield Case("counterexample", codes_a, codes_b, 0, neutral.scale_a, neutral.scale_b)
+                for c in addends:
+                    yield Case("counterexample", codes_a, codes_b, c, neutral.scale_a, neutral.scale_b)
 
     def _largest(self, side: str) -> int:
         fmt = self.unit.operands.a if side == "a" else self.unit.operands.b

@@ -103,9 +103,10 @@ class ReadBack:
             self.chains[self.after.part] = _chain(promotion(unit, pipeline.cuts), rtl.adder)
         self.fields = fields_of_header(text)
         self.elaborated = rtl.around
+        self.circuit = file
+        self._demand_ports()
         self.circuit = as_elaborated(file, self.elaborated, flight_layout(unit, pipeline))
         self.machine = Machine.of(self.circuit)
-        self._demand_ports()
         self._enter()
 
     def _demand_ports(self) -> None:

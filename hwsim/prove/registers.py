@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from amaranth.lib.data import StructLayout
 
+from hwsim.errors import InputError
 from hwsim.prove.btor import Circuit, Register
 from hwsim.prove.followed import packed
 from hwsim.prove.logic import Term, constant, part, substituted, width
@@ -39,6 +40,10 @@ def as_elaborated(file: Circuit, unit: Circuit, flight: StructLayout) -> Circuit
     wholes = {name: constant(f"file.{name}", flight.size) for name in fields}
     for name, whole in wholes.items():
         by |= _fields_of(name, whole, flight, file)
+    for name in sorted(unit.states.keys() & file.states.keys()):
+        bits, own = width(file.states[name].now), width(unit.states[name].now)
+        if bits != own:
+            raise InputError(f"a file must have registers as the unit has them: {name} has {bits} bits, not {own}")
     same = {unit.states[name].now: whole for name, whole in wholes.items()}
     same |= {unit.states[name].now: file.states[name].now for name in unit.states.keys() & file.states.keys()}
     same |= {unit.inputs[name]: term for name, term in file.inputs.items() if name in unit.inputs}

@@ -22,7 +22,8 @@ from hwsim.spec import load_unit, pipeline
 real_maximum = align.bitwise_maximum
 SMALL = "rvbna-e4m3-f32-n4"
 # What no result shows: the sum takes the sign of a truncated term for its carry, so that floor is truncation again.
-HIDDEN = "floor for truncate"
+# And what takes one code of one lane beside a negative addend, of a claim that no values refute: it is not found.
+HIDDEN = "floor for truncate", "an addend that a factor changes"
 
 
 @pytest.mark.parametrize("mutant", others_soaked(MUTANTS, ["a comparison left out", "a term left out"]))
@@ -34,7 +35,7 @@ def test_a_refuted_claim_becomes_a_case_of_few_lanes(mutant: str, monkeypatch: p
     claim = next(claim for claim in claims.claims() if claim.name == broken)
     assert claim.decide(60).word != "proved"
     found = Examples(claims).of(claim)
-    if mutant == HIDDEN:
+    if mutant in HIDDEN:
         assert found is None
         return
     assert found is not None

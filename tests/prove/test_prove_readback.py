@@ -89,6 +89,7 @@ OPERATORS = {
 @pytest.mark.parametrize("kind", others_soaked(list(OPERATORS), ["last sum", "write-back"]))
 def test_a_changed_operator_is_refuted(kind: str, promoted: bool) -> None:
     old, new, at = OPERATORS[kind]
+    promoted = promoted or kind.endswith("product")  # small significands are multiplied by rows of adders
     text = written(promoted)[2]
     assert refuted(promoted, changed(text, old, new, at))
 
