@@ -7,12 +7,13 @@ and an equal max_exp, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from types import ModuleType
 from typing import Any
 
 from hwsim.model.terms import Term as ModelTerm
+from hwsim.prove.given import given_function
 from hwsim.prove.logic import Kind, Term, manager, width
 from hwsim.prove.symbolic import Integer, as_integer
 
@@ -42,11 +43,7 @@ def aligned(term: ModelTerm, max_exp: Any, fraction_bits: int, lost: str) -> Any
 @contextmanager
 def any_alignment(*modules: ModuleType) -> Iterator[None]:
     """In these modules `align` is such a function, as long as this lasts."""
-    before = [module.align for module in modules]
-    for module in modules:
-        module.align = aligned  # type: ignore[attr-defined]
-    try:
+    with ExitStack() as stack:
+        for module in modules:
+            stack.enter_context(given_function(module, "align", aligned))
         yield
-    finally:
-        for module, function in zip(modules, before, strict=True):
-            module.align = function  # type: ignore[attr-defined]

@@ -14,18 +14,16 @@ from hwsim.formats import Class, FixedFormat, FloatFormat
 from hwsim.model.carried import ExactSoFar
 from hwsim.model.method import sum_zero_sign
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim, LateClaim
+from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim
 from hwsim.prove.exactterms import ExactTermClaims, largest_start
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.logic import (
-    Kind,
     Term,
     both,
     constant,
     implies,
     is_one,
     negated,
-    op,
     same,
     substituted,
     true,
@@ -35,7 +33,7 @@ from hwsim.prove.logic import (
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.results import by_leading_one, is_result, leading_ones, special_result
 from hwsim.prove.symbolic import Integer, as_integer, bits_for, ite
-from hwsim.prove.tailed import Places, Tailed
+from hwsim.prove.units import unit_claims
 from hwsim.rtl.exact import PRODUCT
 
 NEAR = 12  # how far the exponents lie apart of which the model's own sum is followed
@@ -170,7 +168,10 @@ class ExactClaims(ExactTermClaims):
         )
         yield from self._model_sums()
         if not all(isinstance(fmt, FixedFormat) for fmt in (*n.formats, *n.addends)) or n.scales:
-            yield from self._units()  # integers have one unit
+            low = n.unit_exp + 1  # integers have one unit
+            yield from unit_claims(
+                "composition", self.model.rounding, n.most // 2, (low, n.unit_exp + n.most.bit_length())
+            )
 
     def _model_sums(self) -> Iterator[Claim]:
         """The model's exact sum is that of integers in units of the RTL, and what it carries on is that."""
@@ -227,60 +228,3 @@ class ExactClaims(ExactTermClaims):
         carried = self.model._method.carried(summed, 0)
         goes_on = isinstance(carried, ExactSoFar) and carried.term is outcome
         return both(*right, true() if goes_on == n.carries else negated(true()))
-
-    def _units(self) -> Iterator[AnyClaim]:
-        """The rounding of a number does not depend on its unit: of one place; of more it follows, one by one."""
-        n, rule = self.n, self.unit.result
-        places, signs, most = n.most.bit_length(), rule.rounding in ("ru", "rd"), n.most // 2
-        fmt = rule.format
-        if isinstance(fmt, FloatFormat) and fmt.fraction_bits + 2 < places and not _reads_tails(fmt):
-            yield self._tails(fmt.fraction_bits + 2, signs)
-            most = min(most, (4 << fmt.fraction_bits) - 1)
-
-        def of(total: Integer, show: tuple[Term, ...], known: tuple[Term, ...], name: str) -> Claim:
-            unit = constant("places", places.bit_length() + 1)
-            up = Integer.unsigned(unit)
-            known = (*known, exactly(up, 1, places))
-            exp = up.between(1, places) + n.unit_exp
-
-            def same_code() -> Term:
-                return self._alike((total, exp), (total << 1, exp - 1))
-
-            return Claim(name, "", "", known, each(paths(same_code, known)), (*show, unit))
-
-        yield CasesClaim(
-            "composition: units", "a total rounds as twice as much of half its unit does",
-            f"totals of up to {most.bit_length()} places, and every unit", lambda: by_leading_one(of, most, signs),
-        )  # fmt: skip
-
-    def _tails(self, bits: int, signs: bool) -> LateClaim:
-        """A longer total rounds as its upper bits do and whether others are set, whatever its unit."""
-        n, (below, some) = self.n, (constant("tails.head", bits - 1), constant("tails.some", 1))
-        head = Integer(op(Kind.BV_CONCAT, value(1, 2), below), 1 << bits - 1, (1 << bits) - 1)
-        low, high = n.unit_exp + 1, n.unit_exp + n.most.bit_length()
-        exps = constant("tails.exp", bits_for(low, high))
-        known = (exactly(Integer.signed(exps), low, high),)
-        exp = Integer.signed(exps).between(low, high)
-
-        def same_code() -> Term:
-            total: Any = Tailed(head, is_one(some))
-            jammed = (head << 1) + Integer.unsigned(some)
-            right = [self._alike((total, Places(exp, -1)), (jammed, exp - 1))]
-            if signs:
-                right.append(self._alike((-total, Places(exp, -1)), (-jammed, exp - 1)))
-            return both(*right)
-
-        return LateClaim(
-            "composition: tails", f"a total rounds as its {bits} leading bits do, and whether any below is set",
-            "longer totals, and every unit", known, lambda: each(paths(same_code, known)), (below, some, exps),
-        )  # fmt: skip
-
-    def _alike(self, first: tuple[Any, Any], second: tuple[Any, Any]) -> Term:
-        """That two totals of units of their own have one code."""
-        codes = [as_integer(self.model.rounding.total(*one).code) for one in (first, second)]
-        return holds(codes[0] == codes[1])
-
-
-def _reads_tails(fmt: FloatFormat) -> bool:
-    """Whether the model's rounding of small numbers looks at all their bits."""
-    return not fmt.subnormals and fmt.underflow == "nearby"

@@ -26,6 +26,7 @@ from hwsim.prove.logic import Kind, Term, both, constant, either, implies, is_on
 from hwsim.prove.maxima import children_first
 from hwsim.prove.relations import each, exactly, holds
 from hwsim.prove.symbolic import Integer, as_integer, bits_for
+from hwsim.prove.units import unit_claims
 from hwsim.prove.windows import WindowsClaims
 from hwsim.prove.windowsteps import SumBounds, most_in_window
 from hwsim.rtl.datapath import datapath
@@ -78,7 +79,7 @@ class LateWindowClaims(WindowsClaims):
         else:
             yield from self._late_in_parts(self.parts.late, both_sums)
         if cut:
-            yield self._trailing()
+            yield from self._units()
 
     @property
     def _floor(self) -> int:
@@ -212,28 +213,11 @@ class LateWindowClaims(WindowsClaims):
         counts = either(of_sum, of_addend) if self._rule.zero_addend == "count" else of_addend
         return both(implies(of_sum, holds(exp <= top)), implies(counts, holds(addend <= top)))
 
-    def _trailing(self) -> Claim:
-        """What is cut off leaves zeros in the RTL, and a larger unit in the model: the rounding is the same.
-
-        Of one zero; of more it follows, one after another.
-        """
+    def _units(self) -> Iterator[AnyClaim]:
+        """What is cut off leaves zeros in the RTL, and a larger unit in the model: the rounding is the same."""
         what = self._before_round
         low, high = (exp - self.n.bias - what.bits for exp in what.max_exp)
-        high += self._step.after.bits
-        total = Integer.signed(constant("trailing.total", bits_for(-what.most, what.most)))
-        unit = Integer.signed(constant("trailing.unit", bits_for(low, high)))
-        most = what.most // 2
-        known = [exactly(total, -most, most), exactly(unit, low + 1, high), holds(total != 0)]
-        inside, exp = total.between(-most, most), unit.between(low + 1, high)
-
-        def same_code() -> Term:
-            first = self.model.rounding.total(inside, exp).code
-            return holds(as_integer(first) == self.model.rounding.total(inside << 1, exp - 1).code)
-
-        return Claim(
-            "late: trailing zeros", "a total rounds as twice as much of half its unit does", "every total and unit",
-            tuple(known), each(paths(same_code, known)), (total.term, unit.term),
-        )  # fmt: skip
+        return unit_claims("late", self.model.rounding, what.most // 2, (low + 1, high + self._step.after.bits))
 
     # How the model composes it.
 

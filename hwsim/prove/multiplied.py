@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -15,15 +13,13 @@ from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, LateClaim, by_value
 from hwsim.prove.explore import paths
 from hwsim.prove.given import given_function
 from hwsim.prove.logic import (
-    Decided,
     Kind,
     Term,
-    ask,
+    below,
     both,
-    constant,
     implies,
+    negated,
     op,
-    rebuilt,
     same,
     substituted,
     value,
@@ -74,14 +70,8 @@ def product_claims(
         )  # fmt: skip
         return
     bits = width(multiplied)
-    some = both(*(op(Kind.NOT, same(sig, value(0, width(sig)))) for sig in sigs))
     most = ((1 << width(sigs[0])) - 1) * ((1 << width(sigs[1])) - 1)
-    wide = [op(Kind.BV_ZERO_EXTEND, sig, indices=[bits - width(sig)]) for sig in sigs]
-    facts = both(
-        implies(some, both(*(op(Kind.BV_UGE, multiplied, one) for one in wide))),
-        op(Kind.EQUAL, some, op(Kind.NOT, same(multiplied, value(0, bits)))),
-        op(Kind.NOT, op(Kind.BV_UGT, multiplied, value(most, bits))),
-    )
+    facts = facts_of(multiplied, sigs, most)
 
     def alike() -> Term:
         return both(*(
@@ -105,6 +95,21 @@ def product_claims(
         lambda: chain([of(0, (), (), "zero")], by_leading_one(of, most, signs=False)),
     )  # fmt: skip
     yield leading_ones(name, most)
+
+
+def facts_of(multiplied: Term, sigs: Sequence[Term], most: int) -> Term:
+    """What is kept of a product where any number takes its place.
+
+    It is zero just where a factor is, no less than either where none is, and no more than `most`.
+    """
+    bits = width(multiplied)
+    some = both(*(negated(same(sig, value(0, width(sig)))) for sig in sigs))
+    wide = [op(Kind.BV_ZERO_EXTEND, sig, indices=[bits - width(sig)]) for sig in sigs]
+    return both(
+        op(Kind.EQUAL, some, negated(same(multiplied, value(0, bits)))),
+        implies(some, both(*(negated(below(multiplied, one)) for one in wide))),
+        negated(below(value(most, bits), multiplied)),
+    )
 
 
 class AnyFactor:
@@ -147,67 +152,3 @@ def _narrow(term: Term) -> Term:
     while term.kind() == Kind.BV_ZERO_EXTEND:
         (term,) = term.children()
     return term
-
-
-@dataclass(frozen=True)
-class SameProducts(Claim):
-    """A claim of two circuits that multiply alike.
-
-    Products whose factors are equal, which is asked first, are one number; nothing else is known of a product. What
-    does not hold of any number is asked again as it is.
-    """
-
-    def decide(self, seconds: float) -> Decided:
-        """What the solver says."""
-        begun = time.monotonic()
-        for claim, conditions in _parts(self.claim, ()):
-            left = begun + seconds - time.monotonic()
-            if left <= 0 or not _holds_of_any_products(claim, (*self.assumptions, *conditions), left):
-                break
-        else:
-            return Decided("proved", time.monotonic() - begun)
-        left = begun + seconds - time.monotonic()
-        return super().decide(left) if left > 0 else Decided("undecided", seconds)
-
-
-def _parts(claim: Term, conditions: tuple[Term, ...]) -> Iterator[tuple[Term, tuple[Term, ...]]]:
-    """What a claim is that several things hold, each under conditions."""
-    if claim.kind() == Kind.AND:
-        for one in claim.children():
-            yield from _parts(one, conditions)
-    elif claim.kind() == Kind.IMPLIES:
-        condition, then = claim.children()
-        yield from _parts(then, (*conditions, condition))
-    else:
-        yield claim, conditions
-
-
-def _holds_of_any_products(claim: Term, conditions: Sequence[Term], seconds: float) -> bool:
-    """Whether a claim is shown to hold, whatever numbers products are."""
-    end = time.monotonic() + seconds
-    made: dict[int, Term] = {}
-    products: list[tuple[Sequence[Term], Term]] = []
-    assumed = list[Term]()
-
-    def same_as(factors: Sequence[Term], other: Sequence[Term]) -> bool:
-        alike = [same(*pair) for pair in zip(factors, other, strict=True)]
-        return ask(both(*alike), assumed, max(0.001, end - time.monotonic())).word == "proved"
-
-    for term in (*conditions, claim):
-        for node in children_first(term):
-            if node.id() in made:
-                continue
-            factors = [made[child.id()] for child in node.children()]
-            if node.kind() != Kind.BV_MUL:
-                made[node.id()] = rebuilt(node, factors)
-                continue
-            bits = width(node)
-            found = next(
-                (number for other, number in products if width(number) == bits and same_as(factors, other)), None
-            )
-            if found is None:
-                found = constant("product", bits)
-                products.append((factors, found))
-            made[node.id()] = found
-        assumed.append(made[term.id()])
-    return ask(assumed.pop(), assumed, max(0.001, end - time.monotonic())).word == "proved"

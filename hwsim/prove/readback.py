@@ -38,9 +38,9 @@ from hwsim.prove.logic import (
     width,
 )
 from hwsim.prove.machine import Cycle, Machine, cycles
-from hwsim.prove.multiplied import SameProducts
 from hwsim.prove.promises import padded
 from hwsim.prove.registers import as_elaborated
+from hwsim.prove.sameproducts import SameProducts
 from hwsim.rtl import beat_layout, datapath, promotion, result_port_layout
 from hwsim.rtl.accumulate import Accumulation
 from hwsim.rtl.dot_unit import flight_layout
@@ -313,6 +313,7 @@ class ReadBack:
 
     @property
     def _of_result(self) -> type[Claim]:
+        """Scales are long: that two products of them are equal no solver sees, and that their factors are, it does."""
         return SameProducts if self.after is not None and self.after.scales else Claim
 
     def _adder(self, group: Circuit, after: Accumulation) -> Circuit:

@@ -19,18 +19,16 @@ from hwsim.prove.factors import SIDES, FactorClaims
 from hwsim.prove.logic import (
     Kind,
     Term,
-    both,
     constant,
     implies,
     is_one,
-    negated,
     op,
-    same,
     simplified,
     substituted,
     value,
     width,
 )
+from hwsim.prove.multiplied import facts_of
 from hwsim.prove.relations import FrontCircuits, each, holds
 from hwsim.prove.symbolic import Integer, as_integer
 from hwsim.rtl.addition import NumberRange
@@ -100,12 +98,10 @@ class RoundedProductClaims(FactorClaims[RoundedRanges]):
         bits = sum(map(width, sigs))
         a, b = (op(Kind.BV_ZERO_EXTEND, sig, indices=[bits - width(sig)]) for sig in sigs)
         multiplied, any_product = op(Kind.BV_MUL, a, b), constant("any.product", bits)
-        zero, most = value(0, bits), value(self.n.most_product, bits)
-        some = [negated(same(sig, value(0, width(sig)))) for sig in sigs]
-        is_zero = same(negated(both(*some)), same(multiplied, zero))
-        facts = both(is_zero, negated(op(Kind.BV_UGT, multiplied, most)))
+        facts = facts_of(multiplied, sigs, self.n.most_product)
         yield Claim(
-            "lane: significands", "a product of significands is no more than the largest, and zero just where one is",
+            "lane: significands", "a product of significands is no more than the largest, zero just where one is, and "
+            "else no less than either",
             "both significands", tuple(known), facts, tuple(sigs),
         )  # fmt: skip
         by = {multiplied: any_product}

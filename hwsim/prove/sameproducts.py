@@ -1,0 +1,75 @@
+"""Two circuits that multiply alike: products of equal factors are one number, of which nothing else is known."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hwsim.prove.claims import Claim
+from hwsim.prove.logic import Decided, Kind, Term, ask, both, constant, rebuilt, same, width
+from hwsim.prove.maxima import children_first
+
+
+@dataclass(frozen=True)
+class SameProducts(Claim):
+    """A claim of two circuits that multiply alike.
+
+    Products whose factors are equal, which is asked first, are one number; nothing else is known of a product. What
+    does not hold of any number is asked again as it is.
+    """
+
+    def decide(self, seconds: float) -> Decided:
+        """What the solver says."""
+        begun = time.monotonic()
+        for claim, conditions in _parts(self.claim, ()):
+            left = begun + seconds - time.monotonic()
+            if left <= 0 or not _holds_of_any_products(claim, (*self.assumptions, *conditions), left):
+                break
+        else:
+            return Decided("proved", time.monotonic() - begun)
+        left = begun + seconds - time.monotonic()
+        return super().decide(left) if left > 0 else Decided("undecided", seconds)
+
+
+def _parts(claim: Term, conditions: tuple[Term, ...]) -> Iterator[tuple[Term, tuple[Term, ...]]]:
+    """What a claim is that several things hold, each under conditions."""
+    if claim.kind() == Kind.AND:
+        for one in claim.children():
+            yield from _parts(one, conditions)
+    elif claim.kind() == Kind.IMPLIES:
+        condition, then = claim.children()
+        yield from _parts(then, (*conditions, condition))
+    else:
+        yield claim, conditions
+
+
+def _holds_of_any_products(claim: Term, conditions: Sequence[Term], seconds: float) -> bool:
+    """Whether a claim is shown to hold, whatever numbers products are."""
+    end = time.monotonic() + seconds
+    made: dict[int, Term] = {}
+    products: list[tuple[Sequence[Term], Term]] = []
+    assumed = list[Term]()
+
+    def same_as(factors: Sequence[Term], other: Sequence[Term]) -> bool:
+        alike = [same(*pair) for pair in zip(factors, other, strict=True)]
+        return ask(both(*alike), assumed, max(0.001, end - time.monotonic())).word == "proved"
+
+    for term in (*conditions, claim):
+        for node in children_first(term):
+            if node.id() in made:
+                continue
+            factors = [made[child.id()] for child in node.children()]
+            if node.kind() != Kind.BV_MUL:
+                made[node.id()] = rebuilt(node, factors)
+                continue
+            bits = width(node)
+            found = next(
+                (number for other, number in products if width(number) == bits and same_as(factors, other)), None
+            )
+            if found is None:
+                found = constant("product", bits)
+                products.append((factors, found))
+            made[node.id()] = found
+        assumed.append(made[term.id()])
+    return ask(assumed.pop(), assumed, max(0.001, end - time.monotonic())).word == "proved"
