@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, assert_never
 
 from amaranth.hdl import Module, Value, unsigned
@@ -28,7 +28,7 @@ class Accumulation:
     """What a unit adds after a group's sum.
 
     name: of its steps. format: what it is rounded to. start: the format of the code that it begins with, where that is
-    not `format`. partial: that of a group's sum. scales: those of scales that multiply it, or empty.
+    not `format`. partial: that of a group's sum. scales: those of scales that multiply it, by port; none where none do.
     flush: whether subnormal addends and results count as zero. groups: between additions.
     """
 
@@ -43,9 +43,9 @@ class Accumulation:
         self.start: Number | None = None if own else addend
         self.flush = isinstance(rule, LateAdd) and rule.flush
         scale = unit.scale
-        self.scales: tuple[Format, ...] = ()
+        self.scales: Mapping[str, Format] = {}
         if scale is not None and scale.at == "promotion":
-            self.scales = scale.a.format, scale.b.format
+            self.scales = {"scale_a": scale.a.format, "scale_b": scale.b.format}
 
     @property
     def part(self) -> str:
@@ -88,7 +88,7 @@ class Accumulation:
 
     def operands(self) -> StructLayout:
         """Codes without padding; `starts`: what is kept is the code that it began with, in a format of its own."""
-        scales = {f"scale_{side}": unsigned(fmt.container_bits) for side, fmt in zip("ab", self.scales, strict=False)}
+        scales = {name: unsigned(fmt.container_bits) for name, fmt in self.scales.items()}
         starts = {} if self.start is None else {"starts": 1}
         return StructLayout({"register": self.code_bits, **starts, "partial": self.partial.bits, **scales})
 
@@ -138,17 +138,17 @@ class ScaleProduct(DatapathStep):
     def __init__(self, what: Accumulation):
         self.what = what
         i = what.operands()
-        kept = {name: shape for name, shape in i.members.items() if not name.startswith("scale_")}
+        kept = {name: shape for name, shape in i.members.items() if name not in what.scales}
         super().__init__(f"{what.name}.scale", i, StructLayout({**kept, "scale": what.format.bits}), {"scale"})
 
     def compute(self, m: Module) -> None:
         """Drive its code, without padding."""
         what = self.what
-        a, b = what.scales
+        a, b = what.scales.values()
         factors = []
-        for side, fmt in (("a", a), ("b", b)):
-            m.submodules[f"scale_{side}"] = decode = decoder(fmt)
-            m.d.comb += decode.code.eq(getattr(self.i, f"scale_{side}"))
+        for name, fmt in what.scales.items():
+            m.submodules[name] = decode = decoder(fmt)
+            m.d.comb += decode.code.eq(getattr(self.i, name))
             factors.append(decode.o)
         both = product_number(m, "scale", what, PairRanges(FactorShape.of(a), FactorShape.of(b)), *factors)
         m.submodules.scale_rounded = rounded = RoundedNumber(what.format, both.range, what.rounding, "ieee")

@@ -45,7 +45,7 @@ def flight_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
     after = accumulation(unit)
     if after is not None:
         fields |= {"promotes": 1, "c": unsigned(after.code_bits)}
-        scales = {f"scale_{side}": unsigned(fmt.container_bits) for side, fmt in zip("ab", after.scales, strict=False)}
+        scales = {name: unsigned(fmt.container_bits) for name, fmt in after.scales.items()}
         if scales:
             # Apart, each is a port by its own name; side by side they would be one, without a name.
             fields = {"scale_a": scales["scale_a"], **fields, "scale_b": scales["scale_b"]}
@@ -200,9 +200,8 @@ class DotUnit(wiring.Component):
         addend = self.unit.operands.addend
         if addend is not None:
             m.d.comb += entering.beat.c.eq(after.entering(m, payload.c))
-        for side, fmt in zip("ab", after.scales, strict=False):
+        for name, fmt in after.scales.items():
             # The scales of a partial sum are those of its first group.
-            name = f"scale_{side}"
             kept, given = self._per_context(name, fmt.container_bits), payload[name][0]
             m.d.comb += entering.beat[name].eq(Mux(index == 0, given, kept.of(payload.context)))
             kept.store(m, entering.valid & (index == 0), payload.context, given)
@@ -254,7 +253,7 @@ class DotUnit(wiring.Component):
             adder.enable.eq(advance),
             adder.i.register.eq(current),
             adder.i.partial.eq(path.o.code),
-            *(getattr(adder.i, name).eq(entering[name]) for name in ("scale_a", "scale_b") if after.scales),
+            *(getattr(adder.i, name).eq(entering[name]) for name in after.scales),
         ]
         written = valid & (leaving.first | leaving.promotes)
         sum_or_c = Mux(leaving.promotes, adder.next.code, leaving.c)

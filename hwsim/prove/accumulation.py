@@ -105,7 +105,7 @@ class AccumulationClaims:
     # Scales: of both, and of the partial sum.
 
     def _scale(self, circuit: Circuit) -> Iterator[AnyClaim]:
-        promoter, formats = self._promoter, self.what.scales
+        promoter, formats = self._promoter, tuple(self.what.scales.values())
         ports = circuit.inputs["i__scale_a"], circuit.inputs["i__scale_b"]
         a, b = map(Integer.unsigned, ports)
         clean = [

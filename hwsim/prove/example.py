@@ -68,10 +68,10 @@ class Examples:
             self.inputs["i__c"] = constant("example.c", addend.container_bits)
         kept = entering(claims.what, self.inputs.get("i__c"))
         outputs = {"o__register": kept, "o__partial": self.code, "o__starts": value(1, 1)}
-        for side, fmt in zip("ab", claims.what.scales, strict=False):
-            name = f"i__scale_{side}__0"
-            self.inputs[name] = outputs[f"o__scale_{side}"] = constant(f"example.scale_{side}", fmt.container_bits)
-            self.ones[name] = value(code_of_one(fmt), fmt.container_bits)
+        for name, fmt in claims.what.scales.items():
+            port = f"i__{name}__0"
+            self.inputs[port] = outputs[f"o__{name}"] = constant(f"example.{name}", fmt.container_bits)
+            self.ones[port] = value(code_of_one(fmt), fmt.container_bits)
         for step in claims.chain:
             here = {term: outputs[f"o{name[1:]}"] for name, term in step.inputs.items()}
             self.by |= here

@@ -97,8 +97,8 @@ class Control:
             addend = unit.operands.addend
             self.c = entering(self.after, None if addend is None else field_of(payload, beat, "c"))
             self.brought = {
-                f"scale_{side}": part(field_of(payload, beat, f"scale_{side}"), 0, fmt.container_bits)
-                for side, fmt in zip("ab", self.after.scales, strict=False)
+                name: part(field_of(payload, beat, name), 0, fmt.container_bits)
+                for name, fmt in self.after.scales.items()
             }
 
     def _wide(self, term: Term | int) -> Term:

@@ -320,9 +320,9 @@ class ReadBack:
         registers = self.run[self.chains["datapath"].latency].registers
         register = choose(self.first, self._opens, self._of_context("register", registers))
         given = {"i__register": register, "i__partial": group.outputs["o__code"]}
-        for side in ("scale_a", "scale_b") if after.scales else ():
-            own, before = self._field(self.beat, "i", side), self._of_context(side, self.machine.now)
-            given[f"i__{side}"] = choose(self.continues, before, own)
+        for name in after.scales:
+            own, before = self._field(self.beat, "i", name), self._of_context(name, self.machine.now)
+            given[f"i__{name}"] = choose(self.continues, before, own)
         if after.start is not None:
             given["i__starts"] = choose(self.first, value(1, 1), self._of_context("starts", registers))
         return fixed(self.chains[after.part].circuit, given)
