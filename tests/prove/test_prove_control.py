@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 from built_presets import others_soaked
 from cosim.mutants import DEEPSEEK, HOPPER, Mutant, of_lanes
-from odd_units import odd_unit, promoted, scaled, window
 from odd_units import unit as odd
+from prove.scaled_unit import SCALED
 
 from hwsim.prove.control import broken_promise, control_claims
 from hwsim.prove.followed import Control
@@ -21,11 +21,6 @@ SECONDS = 60.0
 DEPTH = 8  # cycles beyond the latency
 FEW = 4  # lanes: control has nothing to do with their number
 PROMOTED = of_lanes(DEEPSEEK, FEW)
-SCALED = "a partial sum of three groups, with scales"
-SCALED_UNIT = odd_unit(
-    "small-scaled", "e2m1", "none", window(4), "e5m2", 2,
-    **scaled("promotion", ("e4m3", 6), ("bf16", 6)), **promoted(6, "f16", "rne", "fma"),
-)  # fmt: skip
 
 UNITS: dict[str, tuple[Unit, Pipeline]] = {
     "hopper": (load_unit(HOPPER), pipeline(load_unit(HOPPER))),
@@ -134,11 +129,11 @@ FAULTS = [
           "leaving.promotes"),
     fault("sum and addend exchanged", DEEPSEEK, "register.continues", UNIT._accumulate,
           "Mux(leaving.promotes, adder.next.code, leaving.c)", "Mux(leaving.promotes, leaving.c, adder.next.code)"),
-    fault("scales of the second group", SCALED, "scale_a", UNIT._position,
+    fault("scales of the second group", SCALED.unit, "scale_a", UNIT._position,
           "Mux(index == 0, given,", "Mux(index == 1, given,"),
-    fault("scales of context 0", SCALED, "scale_a", UNIT._position, "kept.of(payload.context)",
+    fault("scales of context 0", SCALED.unit, "scale_a", UNIT._position, "kept.of(payload.context)",
           "kept.of(Const(0, len(payload.context)))"),
-    fault("scales kept of every group", SCALED, "scale_a", UNIT._position, "entering.valid & (index == 0)",
+    fault("scales kept of every group", SCALED.unit, "scale_a", UNIT._position, "entering.valid & (index == 0)",
           "entering.valid"),
 ]  # fmt: skip
 
@@ -148,7 +143,7 @@ FAULTS = [
 )
 def test_a_fault_of_control_is_refuted(mutant: Mutant) -> None:
     # Few registers and groups: the sooner a sum is promoted, the shorter is the run.
-    unit = {DEEPSEEK: odd("tiny-promoted"), SCALED: SCALED_UNIT}.get(mutant.unit, of_lanes(HOPPER, FEW))
+    unit = {DEEPSEEK: odd("tiny-promoted"), SCALED.unit: SCALED}.get(mutant.unit, of_lanes(HOPPER, FEW))
     built = pipeline(unit, cuts=None if mutant.unit == HOPPER else ("round",), contexts=3)
     with mutant.applied():
         control = Control(unit, built)

@@ -9,6 +9,7 @@ import pytest
 from built_presets import others_soaked
 from cosim.mutants import DEEPSEEK, HOPPER, of_lanes
 from odd_units import unit as odd
+from prove.scaled_unit import SCALED
 
 from hwsim.errors import InputError
 from hwsim.prove.readback import fields_of_header, readback_claims
@@ -28,6 +29,7 @@ UNITS: dict[str, tuple[Unit, Pipeline]] = {
     "promoted at every group": (odd("promoted-scaled"), pipeline(odd("promoted-scaled"), contexts=5)),
     "no addend": (odd("no-addend-e4m3"), pipeline(odd("no-addend-e4m3"))),
     "scales": (odd("blocks-in-a-beat"), pipeline(odd("blocks-in-a-beat"), cuts=("multiply",))),
+    "scaled promotions": (SCALED, pipeline(SCALED, contexts=2)),
     "padded": (odd("padded-tf32"), pipeline(odd("padded-tf32"))),
 }
 
@@ -92,6 +94,14 @@ def test_a_changed_operator_is_refuted(kind: str, promoted: bool) -> None:
     promoted = promoted or kind.endswith("product")  # small significands are multiplied by rows of adders
     text = written(promoted)[2]
     assert refuted(promoted, changed(text, old, new, at))
+
+
+@pytest.mark.parametrize("place", [0.0, 1.0], ids=["factors", "scales"])
+def test_a_changed_product_of_scales_is_refuted(place: float) -> None:
+    unit, built = UNITS["scaled promotions"]
+    wrong = changed(verilog(unit, built), r"(_number_term.sig  = \{ \d+'h0+, )(.+?)(?=, )", r"\1~\2", place)
+    found = {claim.name: claim.decide(SECONDS).word for claim in readback_claims(unit, built, wrong)}
+    assert {name for name, word in found.items() if word == "refuted"} >= {"file: result", "file: register"}
 
 
 def test_a_field_that_the_comment_misplaces_is_refuted() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from built_presets import others_soaked
-from odd_units import chained, late, odd_unit, promoted, scaled, window
+from odd_units import chained, late, odd_unit, window
+from prove.scaled_unit import SCALED
 from prove.step_mutants import Patch, elaborated, floored, never_up, on, unclamped
 
 from hwsim.formats import FloatFormat, get_format
@@ -37,8 +38,7 @@ def small(name: str) -> Unit:
             more = late("e5m2", "rne", flush=True)
             return odd_unit("small-late", "e2m1", "e4m3", window(4), "e5m2", 2, k=4, **more)
         case "scaled":
-            more = scaled("promotion", ("e4m3", 4), ("bf16", 4)) | promoted(4, "f16", "rne", "fma")
-            return odd_unit("small-scaled", "e2m1", "none", window(4), "e5m2", 2, **more)
+            return SCALED
         case "chain":
             return odd_unit("small-chain", "e2m1", "e4m3", chained("sequential", "e5m2"), "f16", 2)
         case _:

@@ -1,0 +1,10 @@
+"""A small unit whose partial sums, of three groups, are multiplied by scales as they are promoted."""
+
+from __future__ import annotations
+
+from odd_units import odd_unit, promoted, scaled, window
+
+SCALED = odd_unit(
+    "small-scaled", "e2m1", "none", window(4), "e5m2", 2,
+    **scaled("promotion", ("e4m3", 6), ("bf16", 6)), **promoted(6, "f16", "rne", "fma"),
+)  # fmt: skip
