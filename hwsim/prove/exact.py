@@ -33,7 +33,7 @@ from hwsim.prove.logic import (
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.results import by_leading_one, is_result, leading_ones, special_result
 from hwsim.prove.symbolic import Integer, as_integer, bits_for, ite
-from hwsim.prove.units import unit_claims
+from hwsim.prove.unitexp import unit_exp_claims
 from hwsim.rtl.exact import PRODUCT
 
 NEAR = 12  # how far the exponents lie apart of which the model's own sum is followed
@@ -169,7 +169,7 @@ class ExactClaims(ExactTermClaims):
         yield from self._model_sums()
         if not all(isinstance(fmt, FixedFormat) for fmt in (*n.formats, *n.addends)) or n.scales:
             low = n.unit_exp + 1  # integers have one unit
-            yield from unit_claims(
+            yield from unit_exp_claims(
                 "composition", self.model.rounding, n.most // 2, (low, n.unit_exp + n.most.bit_length())
             )
 

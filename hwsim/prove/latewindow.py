@@ -26,7 +26,7 @@ from hwsim.prove.logic import Kind, Term, both, constant, either, implies, is_on
 from hwsim.prove.maxima import children_first
 from hwsim.prove.relations import each, exactly, holds
 from hwsim.prove.symbolic import Integer, as_integer, bits_for
-from hwsim.prove.units import unit_claims
+from hwsim.prove.unitexp import unit_exp_claims
 from hwsim.prove.windows import WindowsClaims
 from hwsim.prove.windowsteps import SumBounds, most_in_window
 from hwsim.rtl.datapath import datapath
@@ -217,7 +217,7 @@ class LateWindowClaims(WindowsClaims):
         """What is cut off leaves zeros in the RTL, and a larger unit in the model: the rounding is the same."""
         what = self._before_round
         low, high = (exp - self.n.bias - what.bits for exp in what.max_exp)
-        return unit_claims("late", self.model.rounding, what.most // 2, (low + 1, high + self._step.after.bits))
+        return unit_exp_claims("late", self.model.rounding, what.most // 2, (low + 1, high + self._step.after.bits))
 
     # How the model composes it.
 

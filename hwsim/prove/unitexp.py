@@ -16,7 +16,7 @@ from hwsim.prove.symbolic import Integer, as_integer, bits_for
 from hwsim.prove.tailed import Places, Tailed
 
 
-def unit_claims(place: str, rounding: ResultRounding, most: int, units: tuple[int, int]) -> Iterator[AnyClaim]:
+def unit_exp_claims(place: str, rounding: ResultRounding, most: int, units: tuple[int, int]) -> Iterator[AnyClaim]:
     """That a total rounds as twice as much of half its unit does: of more it follows, one by one.
 
     place: what the claims' names begin with. most: of a total's magnitude. units: the exponents of the larger unit.
