@@ -7,7 +7,9 @@ was found equal before in the place of both; so each question is about few opera
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
 
 from hwsim.errors import InputError
 from hwsim.prove.evaluated import Evaluated
@@ -28,11 +30,12 @@ ADDING = EXTENDING | {Kind.BV_ADD, Kind.BV_SUB, Kind.BV_NOT, Kind.BV_NEG}
 class Merging:
     """Terms over some constants, each as the one that stands for all that are equal to it as far as is known.
 
-    samples: of the constants. Terms are kept: only as long as they are, no other has their numbers.
+    samples: of the constants. until: when, by the monotonic clock, no more is asked.
+    Terms are kept: only as long as they are, no other has their numbers.
     """
 
-    def __init__(self, samples: Evaluated):
-        self.samples = samples
+    def __init__(self, samples: Evaluated, until: float = math.inf):
+        self.samples, self.until = samples, until
         self.stands: dict[int, tuple[Term, Term]] = {}
         self.alike: dict[tuple[int, tuple[int, ...]], list[Term]] = {}
         self.refuting: list[Evaluated] = []
@@ -63,7 +66,7 @@ class Merging:
         return term
 
     def _equal(self, term: Term, other: Term) -> bool:
-        if any(sample.of(term) != sample.of(other) for sample in self.refuting):
+        if time.monotonic() > self.until or any(sample.of(term) != sample.of(other) for sample in self.refuting):
             return False
         if is_one_sum(term, other) or ask(same(*_apart(term, other)), (), NEAR).word == "proved":
             return True
@@ -72,9 +75,17 @@ class Merging:
         answer = ask(same(term, other), (), FAR, constants_of([term, other]))
         self.undecided += answer.word == "undecided"
         if answer.model is not None:
-            known = {name: [0] for name in self.samples.known}
-            self.refuting.append(Evaluated(known | {name: [number] for name, number in answer.model.items()}))
+            self._sampled(answer.model)
         return answer.word == "proved"
+
+    def _sampled(self, model: Mapping[str, int]) -> None:
+        """What tells two terms apart becomes a sample; together with others where there are no more of them, as it is
+        as much work to look at one as at a few."""
+        known = {name: [model.get(name, 0)] for name in self.samples.known}
+        while self.refuting and self.refuting[-1].count <= len(next(iter(known.values()))):
+            earlier = self.refuting.pop().known
+            known = {name: [*earlier[name], *numbers] for name, numbers in known.items()}
+        self.refuting.append(Evaluated(known))
 
 
 def is_one_sum(first: Term, second: Term) -> bool:

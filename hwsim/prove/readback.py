@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hwsim.errors import InputError
+from hwsim.prove.alike import Alike
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import connected, fixed, verilog_circuit
 from hwsim.prove.claims import Claim
@@ -312,9 +313,9 @@ class ReadBack:
                     closing, same(self._field(payload, "o", "context"), self.context))  # fmt: skip
 
     @property
-    def _of_result(self) -> type[Claim]:
+    def _of_result(self) -> type[SameProducts | Alike]:
         """Scales are long: that two products of them are equal no solver sees, and that their factors are, it does."""
-        return SameProducts if self.after is not None and self.after.scales else Claim
+        return SameProducts if self.after is not None and self.after.scales else Alike
 
     def _adder(self, group: Circuit, after: Accumulation) -> Circuit:
         registers = self.run[self.chains["datapath"].latency].registers

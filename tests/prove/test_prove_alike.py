@@ -1,0 +1,58 @@
+"""Two circuits that are alike inside are shown to be equal where the solver sees nothing from the outside."""
+
+from __future__ import annotations
+
+import pytest
+
+from hwsim.prove import alike
+from hwsim.prove.alike import Alike
+from hwsim.prove.claims import Claim
+from hwsim.prove.evaluated import Evaluated
+from hwsim.prove.logic import Kind, Term, constant, op, same, value
+from hwsim.prove.merging import Merging
+
+A, B, C = (constant(f"alike.{name}", 24) for name in "abc")
+
+
+def product_of_sum(two: int) -> Term:
+    """(a + b) c, the sum made of bits that are one in one of both, and `two` times those that are in both."""
+    carries = op(Kind.BV_MUL, value(two, 24), op(Kind.BV_AND, A, B))
+    return op(Kind.BV_MUL, op(Kind.BV_ADD, op(Kind.BV_XOR, A, B), carries), C)
+
+
+def claim(kind: type[Claim], two: int) -> Claim:
+    plain = op(Kind.BV_MUL, op(Kind.BV_ADD, A, B), C)
+    return kind("", "", "", (), same(plain, product_of_sum(two)), (A, B, C))
+
+
+def test_factors_are_shown_to_be_equal_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alike, "AS_IT_IS", 0.01)
+    assert claim(Claim, 2).decide(0.5).word == "undecided"
+    assert claim(Alike, 2).decide(50).word == "proved"
+
+
+def test_what_differs_is_refuted_by_values_of_the_claims_own_constants(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alike, "AS_IT_IS", 1e-9)  # the solver has no time to see it at once
+    answer = claim(Alike, 3).decide(50)
+    assert answer.word == "refuted" and answer.model is not None
+    a, b, c = (answer.model[term.symbol()] for term in (A, B, C))
+    assert ((a + b) * c - ((a ^ b) + 3 * (a & b)) * c) % (1 << 24)
+
+
+def test_what_tells_terms_apart_is_looked_at_together() -> None:
+    merging = Merging(Evaluated({"alike.a": [0], "alike.b": [0], "alike.c": [0]}))
+    for number in range(1, 12):
+        merging._sampled({"alike.a": number})
+    assert [batch.count for batch in merging.refuting] == [8, 2, 1]
+    assert [batch.of(A) for batch in merging.refuting] == [list(range(1, 9)), [9, 10], [11]]
+
+
+def test_without_time_nothing_is_merged() -> None:
+    samples = Evaluated({"alike.a": [1, 2], "alike.b": [3, 4], "alike.c": [5, 6]})
+    first, second = (
+        op(Kind.BV_ADD, A, B),
+        op(Kind.BV_ADD, op(Kind.BV_XOR, A, B), op(Kind.BV_MUL, value(2, 24), op(Kind.BV_AND, A, B))),
+    )
+    in_time, late = Merging(samples), Merging(samples, 0.0)
+    assert in_time.merged(first).id() == in_time.merged(second).id()
+    assert late.merged(first).id() != late.merged(second).id()
