@@ -111,11 +111,12 @@ QUICK = [
 ]
 QUICK = list({alike(command): command for command in QUICK}.values())
 MUTANTS = [command for command in QUICK if command.words[1] == "qualify"]  # played through standard sets
+LONG = [command for command in QUICK if command.words[1:3] == ["rtl", "hopper-wgmma-e4m3-f32"]][1:]  # of 32 lanes
 
 
 @pytest.mark.parametrize(
     "command",
-    [pytest.param(command, marks=[pytest.mark.soak] * (command in MUTANTS)) for command in QUICK],
+    [pytest.param(command, marks=[pytest.mark.soak] * (command in MUTANTS + LONG)) for command in QUICK],
     ids=named(QUICK),
 )
 def test_a_command_does_what_is_said(command: Command, files: Path, capsys: pytest.CaptureFixture[str]) -> None:

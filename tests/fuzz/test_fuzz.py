@@ -22,7 +22,7 @@ from hwsim.formats import yamlfile
 from hwsim.formats.yamlfile import Document
 from hwsim.spec import as_yaml
 
-COUNT = 8  # inputs of each target in `make test`; `make fuzz` tries thousands
+COUNT = 4  # inputs of each target in `make test`; `make fuzz` tries thousands
 
 
 @pytest.mark.simulator
@@ -35,9 +35,9 @@ def test_no_input_of_a_sample_is_a_fault(
     assert status == 0, said.err
     rows = [line.split() for line in said.out.splitlines() if line.split()[0] in BY_NAME]
     assert [row[0] for row in rows] == list(BY_NAME)
-    assert all(int(row[1]) == (2 if BY_NAME[row[0]].dear else COUNT) for row in rows)
+    assert all(int(row[1]) == (1 if BY_NAME[row[0]].dear else COUNT) for row in rows)
     # A sample that only ever sees one answer tells nothing of the other.
-    assert min(sum(int(row[at]) for row in rows) for at in (2, 3)) > 30
+    assert min(sum(int(row[at]) for row in rows) for at in (2, 3)) > 15
     assert list(tmp_path.iterdir()) == []
 
 

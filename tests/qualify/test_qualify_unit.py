@@ -17,18 +17,19 @@ from hwsim.spec import NotImplementedYet, load_unit
 from hwsim.vectors.make import made_batches
 from hwsim.vectors.plan import Wanted
 
+DRAWN = 120  # mutants of a small unit; all of those that are shipped are in the soak
 SHIPPED = ("hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32")
 
 
 @pytest.mark.parametrize("changes", [{}, PROMOTED], ids=["plain", "promoted"])
 def test_each_of_some_mutants_is_decided(changes):
-    found = Qualifier(small(**changes), (), 1, 20, cases=CASES).qualify(250)
+    found = Qualifier(small(**changes), (), 1, 20, cases=CASES).qualify(DRAWN)
     counts = Counter(row.fate for row in found.rows)
-    assert len(found.rows) == 250
+    assert len(found.rows) == DRAWN
     assert found.decided, [row.mutant.name for row in found.rows if row.fate == "open"]
-    assert counts["smoke"] > 150
+    assert counts["smoke"] > 0.6 * DRAWN
     assert counts["equivalent"] > 5
-    assert sum(found.count(fate, step) for fate in FATES for step in found.steps) == 250
+    assert sum(found.count(fate, step) for fate in FATES for step in found.steps) == DRAWN
     assert all(row.case for row in found.rows if row.fate in ("smoke", "standard"))
 
 

@@ -59,7 +59,7 @@ def test_each_reading_differs_from_all_that_are_not_proved_equal(name: str) -> N
             assert differ == 0, (READINGS[i].name, READINGS[j].name)
 
 
-@pytest.mark.parametrize("name", others_soaked(ALWAYS, ALWAYS[::2]))
+@pytest.mark.parametrize("name", others_soaked(ALWAYS, ALWAYS[:1]))
 def test_each_reading_is_named_by_what_it_returned(name: str) -> None:
     unit = load_unit(name)
     forms, own = normal_forms(unit), own_reading(unit)

@@ -298,7 +298,7 @@ def cases_of(odd: Unit) -> list[Case]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.soak] * (at % 4 > 0)) for at, name in enumerate(FAULTS)]
+    "name", [pytest.param(name, marks=[pytest.mark.soak] * (at % 8 > 0)) for at, name in enumerate(FAULTS)]
 )
 def test_a_fault_is_caught(name: str) -> None:
     which, function, old, new = FAULTS[name]
