@@ -118,7 +118,6 @@ def played(name: str) -> tuple[list[Case], list[int]]:
     return given, run(name, given)
 
 
-@pytest.mark.sample(20)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_is_caught(name: str, tmp_path: Path) -> None:
     mutant = MUTANTS[name]

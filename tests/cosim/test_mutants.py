@@ -73,7 +73,6 @@ STAGES = {
 
 
 @pytest.mark.quick
-@pytest.mark.sample(16)
 @pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["few lanes", "all lanes"])
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_fault_is_caught_and_its_stage_is_named(verilator: None, mutant: Mutant, full: bool) -> None:
