@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from amaranth.lib.data import StructLayout
@@ -133,11 +134,15 @@ class Control:
     def next_of(self, part_name: str, field: str) -> Term:
         """What a part makes, before its last register; where it has none there, what it gives."""
         inputs = self.circuit.inputs
-        for name in (f"{part_name}.next__{field}", f"{part_name}.o__{field}"):
-            if name in inputs:
-                return inputs[name]
-        # What only passes through the last step is named after where it comes from.
-        passed = [name for name in inputs if name.startswith(f"{part_name}.i__") and name.endswith(f"__{field}")]
+        made = self.cut_out[part_name].outputs
+        for port in (f"next__{field}", f"o__{field}"):
+            if port in made and made[port].is_value():  # what is always the same is no port of it
+                return made[port]
+            if f"{part_name}.{port}" in inputs:
+                return inputs[f"{part_name}.{port}"]
+        # What only passes through the last step is named after where it comes from, and numbered where that is twice.
+        passes = re.compile(rf"{part_name}\.i__(\w+__)?{field}(\$\d+)?")
+        passed = [name for name in inputs if passes.fullmatch(name)]
         if len(passed) != 1:
             raise InputError(f"{self.unit.name}: its {part_name} must have a port {field} of what goes on")
         return inputs[passed[0]]

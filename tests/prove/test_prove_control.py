@@ -38,6 +38,9 @@ UNITS: dict[str, tuple[Unit, Pipeline]] = {
     ),
     "promoted at every group": (odd("tiny-promoted"), pipeline(odd("tiny-promoted"), contexts=5)),
     "scaled promotions": (odd("scaled-promotion-f16"), pipeline(odd("scaled-promotion-f16"), contexts=3)),
+    # What a group hands on passes through its last step, or is always the same.
+    "a zero's sign that passes": (odd("exact-zero"), pipeline(odd("exact-zero"), cuts=(), contexts=1)),
+    "a zero without a sign": (odd("exact-f32"), pipeline(odd("exact-f32"), cuts=(), contexts=1)),
     "promoted without an addend": (odd("promoted-bare"), pipeline(odd("promoted-bare"), cuts=("round",))),
 }
 
@@ -48,7 +51,10 @@ def answers(control: Control) -> dict[str, Decided]:
     return {claim.name: claim.decide(SECONDS) for claim in claims}
 
 
-@pytest.mark.parametrize("name", others_soaked(list(UNITS), ["promoted without an addend"]))
+@pytest.mark.parametrize(
+    "name",
+    others_soaked(list(UNITS), ["promoted without an addend", "a zero's sign that passes", "a zero without a sign"]),
+)
 def test_control_is_proved(name: str) -> None:
     unit, built = UNITS[name]
     claims = control_claims(Control(unit, built))
