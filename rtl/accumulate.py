@@ -299,6 +299,9 @@ def accumulator(what: Accumulation, cuts: Sequence[str]) -> Datapath:
     return Datapath([*first, decode, *align, *total, magnitude, *normalize, Round(adder.target, name)], cuts)
 
 
-def cut_inside(what: Accumulation, cuts: Sequence[str]) -> bool:
-    """Whether a register stands inside the shifters or the adder of `accumulator`."""
-    return bool({f"{what.name}.{part}" for part in ("distance", "align.1", "sum.1")} & set(cuts))
+def smaller(unit: Specified, cuts: Sequence[str]) -> Promotion | None:
+    """A unit's promotion, if its adder is the smaller one of `promote.py`: without scales, and no register inside."""
+    rule = unit.promotion
+    if rule is None or rule.operation != "add" or not isinstance(unit.result.format, FloatFormat):
+        return None
+    return None if {f"promote.{part}" for part in ("distance", "align.1", "sum.1")} & set(cuts) else rule

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hwsim.formats import FloatFormat
 from hwsim.spec import Specified
 
-from .accumulate import accumulation, accumulator, cut_inside
+from .accumulate import accumulation, accumulator, smaller
 from .methods import METHODS
 from .promote import promotion_adder
 from .step import Datapath
@@ -22,12 +22,9 @@ def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
 
 def promotion(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """The adder of a unit's promotion register, or of its late addend. Raises TypeError for a unit that has neither."""
-    rule, what = unit.promotion, accumulation(unit)
+    what, rule, partial = accumulation(unit), smaller(unit, cuts), unit.result.format
     if what is None:
         raise TypeError(f"{unit.name} must have a promotion or a late addition")
-    partial = unit.result.format
-    # A promotion without scales is smaller in an adder of its own, which has no registers inside.
-    own = rule is not None and rule.operation == "add" and not cut_inside(what, cuts)
-    if rule is not None and own and isinstance(partial, FloatFormat):
+    if rule is not None and isinstance(partial, FloatFormat):
         return promotion_adder(partial, rule, cuts)
     return accumulator(what, cuts)

@@ -12,16 +12,16 @@ from hwsim.model.promotion import Promoter, promoter_of
 from hwsim.model.terms import addend_term
 from hwsim.prove.adder import AdderCircuits, AdderClaims, NumberFields, is_decoded
 from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import connected, fixed
+from hwsim.prove.circuits import fixed
 from hwsim.prove.claims import AnyClaim, Claim
 from hwsim.prove.elaborated import adder_circuits
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.logic import Term, part, value
 from hwsim.prove.multiplied import product_claims
 from hwsim.prove.promotion import PromotionClaims
-from hwsim.prove.relations import each, holds
+from hwsim.prove.relations import adding, each, holds
 from hwsim.prove.symbolic import Integer, as_integer
-from hwsim.rtl.accumulate import Accumulation, accumulation
+from hwsim.rtl.accumulate import Accumulation, accumulation, smaller
 from hwsim.rtl.addition import FloatAdder
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number
@@ -43,8 +43,7 @@ class AccumulationClaims:
         self.scale = steps.get(f"{name}.scale")
         self.decode = steps[f"{name}.decode"]
         self.adder = FloatAdder(what.format, what.rounding, what.x, what.y, what.flush)
-        rounds = connected([steps[f"{name}.magnitude"], steps[f"{name}.normalize"], steps[name]])
-        self.steps = AdderCircuits(steps[f"{name}.align"], steps[f"{name}.sum"], rounds)
+        self.steps = AdderCircuits(*adding(steps, name))
 
     @property
     def chain(self) -> Sequence[Circuit]:
@@ -151,9 +150,9 @@ def after_claims(
     unit: Unit, cuts: Sequence[str], steps: Mapping[str, Circuit] | None = None
 ) -> PromotionClaims | AccumulationClaims | None:
     """The claims of what follows a unit's groups' sums; None where nothing does. steps: its circuits, if at hand."""
-    rule, what = unit.promotion, accumulation(unit)
+    rule, what = smaller(unit, cuts), accumulation(unit)
     if what is None:
         return None
-    if rule is not None and rule.operation == "add" and isinstance(unit.result.format, FloatFormat):
+    if rule is not None:
         return PromotionClaims(unit, rule, cuts, steps)
     return AccumulationClaims(unit, what, cuts, steps)

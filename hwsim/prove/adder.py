@@ -22,7 +22,7 @@ from hwsim.prove.addition import PlacedNumber, RoundedAddition, is_sum_of_both
 from hwsim.prove.btor import Circuit
 from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim, LateClaim
 from hwsim.prove.explore import paths
-from hwsim.prove.logic import Term, both, false, implies, is_one, negated, substituted, true, width
+from hwsim.prove.logic import Term, both, false, implies, is_one, negated, same, substituted, true, width
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.results import by_leading_one, leading_ones
 from hwsim.prove.symbolic import Integer, Truth, as_integer, ite
@@ -30,6 +30,7 @@ from hwsim.rtl.addition import FloatAdder, NumberRange
 from hwsim.rtl.numbers import FieldRange
 
 SIDES = ("x", "y")
+EXACT = "the total is the sum of both, exactly", "both numbers"
 AT_ONCE = 40  # bits of totals of which rounding is decided at once
 
 
@@ -174,7 +175,7 @@ class AdderClaims:
         for side in (0, 1):
             yield self._aligned(side)
         yield self._special()
-        yield FormClaim(f"{self.name}: sum", "the total is the sum of both, exactly", "both numbers", self._is_sum)
+        yield FormClaim(f"{self.name}: sum", *EXACT, self._is_sum, self._sum_in_halves)
         yield from self._rounded()
         yield self._flags()
         yield self.addition.composition(self.name, [self._placed(number) for number in self.numbers])
@@ -239,12 +240,27 @@ class AdderClaims:
             self._known, lambda: each(paths(right, self._known)), self._show,
         )  # fmt: skip
 
-    def _is_sum(self) -> bool:
-        steps = self.steps
-        pairs = [(steps.summed(f"{side}_ones", "i"), steps.summed(f"{side}_carry", "i")) for side in SIDES]
+    @property
+    def _added(self) -> list[tuple[Term, Term]]:
+        return [(self.steps.summed(f"{side}_ones", "i"), self.steps.summed(f"{side}_carry", "i")) for side in SIDES]
+
+    @property
+    def _passed(self) -> list[tuple[Term, Term]]:
         names = ["max_exp", "zero_sign", *(f"special__{flag}" for flag in SPECIAL)]
-        passed = all(steps.summed(name, "o") == steps.summed(name, "i") for name in names)
-        return passed and is_sum_of_both(steps.summed("total", "o"), pairs, (1 << self.adder.bits) - 1)
+        return [(self.steps.summed(name, "o"), self.steps.summed(name, "i")) for name in names]
+
+    def _is_sum(self) -> bool:
+        passed = all(after == before for after, before in self._passed)
+        return passed and is_sum_of_both(self.steps.summed("total", "o"), self._added, (1 << self.adder.bits) - 1)
+
+    def _sum_in_halves(self) -> Claim:
+        """The same as a question: of a sum of which a register divides the low half from the high one."""
+        most = (1 << self.adder.bits) - 1
+        x, y = (Integer.signed(ones) + Integer.unsigned(carry) for ones, carry in self._added)
+        known = exactly(x, -most, most), exactly(y, -most, most)
+        total, show = self.steps.summed("total", "o"), tuple(term for pair in self._added for term in pair)
+        passed = (same(after, before) for after, before in self._passed)
+        return Claim("", *EXACT, known, both(holds(Integer.signed(total) == x + y), *passed), show)
 
     def _rounded(self) -> Iterator[AnyClaim]:
         steps, most, ends = self.steps, self.addition.most, self.adder.max_exp

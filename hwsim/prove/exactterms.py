@@ -34,6 +34,7 @@ from hwsim.prove.logic import (
     width,
 )
 from hwsim.prove.maxima import children_first
+from hwsim.prove.reach import constants_of
 from hwsim.prove.relations import SPECIAL, ExactCircuits, each, exactly, holds
 from hwsim.prove.symbolic import Integer, as_integer, ite
 from hwsim.rtl.exact import PRODUCT, ExactRanges
@@ -276,8 +277,8 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
     def _sum(self) -> Iterator[AnyClaim]:
         circuit, n = self.parts.sum, self.n
         total = circuit.outputs["o__sum__total"]
-        shifts = [node for node in children_first(total) if node.kind() == Kind.BV_SHL] if n.scales else []
         segments = n.lanes // n.length
+        shifts = self._shifts(total) if n.scales else []
         scaled = [constant(f"scaled{at}", width(shift)) for at, shift in enumerate(shifts)]
         by = dict(zip(shifts, scaled, strict=True))
         if n.scales:
@@ -305,6 +306,16 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
             "sum", "the total is the sum of all products and of what the group starts from, exactly",
             f"{n.lanes + 1} terms", is_sum,
         )  # fmt: skip
+
+    def _shifts(self, total: Term) -> list[Term]:
+        """What shifts the segments' sums, in the order of their scales."""
+        scales = [self.parts.sum.inputs[f"i__scale_exp__{at}"].id() for at in range(self.n.lanes // self.n.length)]
+        found = dict[int, Term]()
+        for node in children_first(total):
+            if node.kind() == Kind.BV_SHL:
+                by = (term.id() for term in constants_of([node.children()[1]]))
+                found |= {scales.index(one): node for one in by if one in scales}
+        return [found[at] for at in sorted(found)]
 
     def _so_far(self) -> bool:
         """What goes on to the next group is what is rounded here."""

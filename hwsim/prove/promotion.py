@@ -23,7 +23,7 @@ from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.elaborated import adder_circuits
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.logic import Term, both, either, implies, is_one, negated, same, true, value
-from hwsim.prove.relations import SPECIAL, each, exactly, holds
+from hwsim.prove.relations import SPECIAL, adding, each, exactly, holds
 from hwsim.prove.symbolic import Integer, as_integer, ite
 from hwsim.rtl.accumulate import Accumulation
 from hwsim.rtl.numbers import FieldRange, as_float
@@ -47,8 +47,8 @@ class PromotionClaims:
         self.adder = Adder(self.partial, rule)
         if steps is None:
             steps = adder_circuits(unit, cuts)
-        self.decode, self.align, self.sum = (steps[f"promote.{name}"] for name in ("decode", "align", "sum"))
-        self.round = connected([steps["promote.magnitude"], steps["promote.normalize"], steps["promote"]])
+        self.decode = steps["promote.decode"]
+        self.align, self.sum, self.round = adding(steps, "promote")
         self.bias = FieldRange.of(self.fmt).bias
         self.addition = RoundedAddition(
             self.fmt, rule.rounding, self.adder.fraction_bits + 1, (1, self.adder.most), self._exps[0]

@@ -12,6 +12,7 @@ from hwsim.prove.logic import Term, both, implies, negated, true
 from hwsim.prove.symbolic import Truth, as_integer
 
 SPECIAL = ("nan", "positive", "negative")
+ROUNDS = ("magnitude", "normalize", "round")  # the steps that round a total
 
 
 def holds(truth: object) -> Term:
@@ -32,6 +33,13 @@ def each(found: Sequence[Path[Term]]) -> Term:
 def joined(steps: Mapping[str, Circuit], *names: str) -> Circuit:
     """Some steps of a datapath, and those inside of trees that they end, as one circuit."""
     return connected([circuit for name, circuit in steps.items() if name.split(".")[0] in names])
+
+
+def adding(steps: Mapping[str, Circuit], name: str) -> tuple[Circuit, Circuit, Circuit]:
+    """The steps of the adder that is called so: those that align, that sum and that round, however they are cut."""
+    of_adder = {at.removeprefix(f"{name}."): circuit for at, circuit in steps.items() if at.startswith(f"{name}.")}
+    of_adder |= {"round": steps[name]}
+    return joined(of_adder, "distance", "align"), joined(of_adder, "sum"), joined(of_adder, *ROUNDS)
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class StepCircuits(FrontCircuits):
 
         return cls(
             steps["decode"], steps["multiply"], part("decode", "multiply"), part("maximum"), part("distance", "align"),
-            part("sum"), part("magnitude", "normalize", "round"),
+            part("sum"), part(*ROUNDS),
         )  # fmt: skip
 
 
@@ -84,7 +92,7 @@ class WindowsCircuits(FrontCircuits):
         return cls(
             joined(steps, "decode"), joined(steps, "multiply"), joined(steps, "decode", "multiply"),
             joined(steps, "maximum"), joined(steps, "distance", "align"), joined(steps, "sum"), combine, late,
-            joined(steps, "magnitude", "normalize", "round"),
+            joined(steps, *ROUNDS),
         )  # fmt: skip
 
 
@@ -108,5 +116,5 @@ class ExactCircuits(FrontCircuits):
         magnitude = part("magnitude") if "magnitude" in steps else None
         return cls(
             part("decode"), part("multiply"), part("decode", "multiply"), part("align"), part("scale", "sum"),
-            part("magnitude", "normalize", "round"), magnitude, part("normalize", "round"),
+            part(*ROUNDS), magnitude, part("normalize", "round"),
         )  # fmt: skip

@@ -33,17 +33,19 @@ from hwsim.prove.logic import (
     value,
     width,
 )
-from hwsim.prove.relations import each, holds
+from hwsim.prove.relations import adding, each, holds
 from hwsim.prove.roundedproducts import RoundedProductClaims
 from hwsim.prove.symbolic import Integer, as_integer
 from hwsim.rtl.addition import FloatAdder, NumberRange
 from hwsim.rtl.rounded import AdditionPlace, AlignPairs, RoundedDecode
 
+WHOLE = frozenset(["align", "sum", "magnitude", "normalize"])  # the steps of a level without a register inside
+
 
 class PlacedAddition(NamedTuple):
     """An addition of a level: its operands are codes of the format of sums, or numbers of a range.
 
-    align, sum, round: the level's steps; whole: all of them.
+    steps: the level's; whole: all of them, as one. inside: those that end where a register may be inside of another.
     """
 
     place: AdditionPlace
@@ -52,11 +54,18 @@ class PlacedAddition(NamedTuple):
     y: FloatFormat | NumberRange
     steps: AdderCircuits
     whole: Circuit
+    inside: tuple[str, ...]
 
     @property
     def kind(self) -> str:
-        """Of its operands."""
-        return f"{_kind(self.x)} and {_kind(self.y)}"
+        """Of its operands; and what is made in several steps is not the circuit that is made in one."""
+        operands = f"{_kind(self.x)} and {_kind(self.y)}"
+        return f"{operands} ({', '.join(self.inside)})" if self.inside else operands
+
+
+def _level(step: AlignPairs) -> str:
+    """The name of the level that a step begins."""
+    return step.name.rpartition(".")[0]
 
 
 def _kind(source: FloatFormat | NumberRange) -> str:
@@ -75,14 +84,7 @@ class RoundedSumClaims(RoundedProductClaims):
     @cached_property
     def _levels(self) -> list[tuple[Circuit, Circuit, Circuit]]:
         """The steps of each level: align, sum, round."""
-        names = [step.name.removesuffix(".align") for step in self._path if isinstance(step, AlignPairs)]
-        return [
-            (
-                self._steps[f"{name}.align"], self._steps[f"{name}.sum"],
-                connected([self._steps[f"{name}.magnitude"], self._steps[f"{name}.normalize"], self._steps[name]]),
-            )
-            for name in names
-        ]  # fmt: skip
+        return [adding(self._steps, _level(step)) for step in self._path if isinstance(step, AlignPairs)]
 
     @cached_property
     def _additions(self) -> list[list[PlacedAddition]]:
@@ -90,17 +92,22 @@ class RoundedSumClaims(RoundedProductClaims):
         aligns = [step for step in self._path if isinstance(step, AlignPairs)]
         found = []
         for step, (align, total, rounds) in zip(aligns, self._levels, strict=True):
-            whole = connected([align, total, rounds])
+            whole, inside = connected([align, total, rounds]), self._inside(_level(step))
             found.append(
                 [
                     PlacedAddition(
                         place, adder, step.state[place.x], step.state[place.y],
-                        AdderCircuits(align, total, rounds, f"{place.sum}__"), whole,
+                        AdderCircuits(align, total, rounds, f"{place.sum}__"), whole, inside,
                     )
                     for place, adder in step.adders.items()
                 ]
             )  # fmt: skip
         return found
+
+    def _inside(self, level: str) -> tuple[str, ...]:
+        """The steps of a level that are there because a cut asks for them."""
+        names = [step.name.removeprefix(f"{level}.") for step in self._path if step.name.startswith(f"{level}.")]
+        return tuple(name for name in names if name not in WHOLE)
 
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps."""

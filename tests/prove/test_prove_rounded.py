@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from built_presets import others_soaked
-from odd_units import chained, late, odd_unit, window
+from odd_units import chained, late, odd_unit, promoted, window
 from prove.scaled_unit import SCALED
 from prove.step_mutants import Patch, elaborated, floored, never_up, on, unclamped
 
@@ -39,6 +39,8 @@ def small(name: str) -> Unit:
             return odd_unit("small-late", "e2m1", "e4m3", window(4), "e5m2", 2, k=4, **more)
         case "scaled":
             return SCALED
+        case "promoted":
+            return odd_unit("small-promoted", "e2m1", "e4m3", window(4), "e5m2", 2, k=4, **promoted(4, "f16"))
         case "chain":
             return odd_unit("small-chain", "e2m1", "e4m3", chained("sequential", "e5m2"), "f16", 2)
         case _:
@@ -46,11 +48,11 @@ def small(name: str) -> Unit:
             return odd_unit("small-tree", "e2m1", "e4m3", rule, "e5m2", 5)
 
 
-def of_adders(unit: Unit) -> Iterator[AnyClaim]:
+def of_adders(unit: Unit, cuts: tuple[str, ...] = ()) -> Iterator[AnyClaim]:
     """All claims about what is added in rounded additions."""
-    what, after = accumulation(unit), after_claims(unit, ())
+    what, after = accumulation(unit), after_claims(unit, cuts)
     if what is None or after is None:
-        yield from method_claims(unit, ()).claims()
+        yield from method_claims(unit, cuts).claims()
         return
     entering = entering_claim(unit, what)
     if entering is not None:
@@ -63,6 +65,30 @@ def test_rounded_additions_are_the_models(name: str) -> None:
     found = {claim.name: claim.decide(60).word for claim in of_adders(small(name))}
     assert set(found.values()) == {"proved"}, found
     assert len(found) >= 13
+
+
+# Registers inside of shifters and adders; of a chain and of a tree those of one addition alone.
+INSIDE = {
+    "late": ("late.distance", "late.sum.1", "late.normalize.1"),
+    "promoted": ("promote.align.1", "promote.sum.1", "promote.normalize.1"),
+    "scaled": ("promote.scale", "promote.distance", "promote.sum.1"),
+    "chain": ("add.0.distance", "add.0.align.1", "add.0.sum.1", "add.0.normalize.1", "add.1.sum.1"),
+    "tree": ("add.0.distance", "add.1.align.1", "add.1.sum.1"),
+}
+
+
+@pytest.mark.parametrize("name", others_soaked(INSIDE, ["late"]))
+def test_rounded_additions_with_registers_inside_are_the_models(name: str) -> None:
+    found = {claim.name: claim.decide(60).word for claim in of_adders(small(name), INSIDE[name])}
+    assert set(found.values()) == {"proved"}, found
+    assert len(found) >= 12
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_unit_with_registers_inside_of_additions_is_proved(name: str) -> None:
+    report = prove(small(name), pipeline(small(name), INSIDE[name], 2), Asked(seconds=300))
+    assert report.proved, [row.name for row in report.open]
 
 
 @pytest.mark.soak

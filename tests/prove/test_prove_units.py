@@ -59,6 +59,13 @@ def test_a_promoting_unit_is_proved(name: str) -> None:
     assert len(found) >= 112
 
 
+def test_sums_of_products_with_the_same_scales_are_shown_whatever_their_order_is() -> None:
+    one = unit("exact-scaled")
+    claims = {claim.name: claim for claim in UnitClaims(one, pipeline(one)).datapath.claims()}
+    names = ["segment 0: sum", "segment 1: sum", "sum"]
+    assert [claims[name].decide(60).word for name in names] == ["proved"] * 3
+
+
 @pytest.mark.soak
 def test_a_jammed_sum_rounds_as_the_exact_one() -> None:
     one = load_unit("deepseek-v3-e4m3-f32")
