@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
 import time
 from dataclasses import dataclass
 
+from hwsim.cases.drawing import WORD, Stream
 from hwsim.prove.claims import Claim
 from hwsim.prove.evaluated import Evaluated
 from hwsim.prove.logic import Decided, ask, width
@@ -33,12 +33,15 @@ class Alike(Claim):
         if answer.word != "undecided":
             return answer
         terms = [*self.assumptions, self.claim]
-        drawn = random.Random(SEED)
-        samples = {
-            term.symbol(): [drawn.getrandbits(width(term)) for _ in range(SAMPLES)] for term in constants_of(terms)
-        }
+        stream = Stream(SEED, "alike")
+        samples = {term.symbol(): [_drawn(stream, width(term)) for _ in range(SAMPLES)] for term in constants_of(terms)}
         merging = Merging(Evaluated(samples), begun + seconds)
         *assumed, claim = [merging.merged(term) for term in terms]
         left = begun + seconds - time.monotonic()
         answer = ask(claim, assumed, left, self.show) if left > 0 else Decided("undecided", 0.0)
         return Decided(answer.word, time.monotonic() - begun, answer.model)
+
+
+def _drawn(stream: Stream, bits: int) -> int:
+    """A number of so many bits."""
+    return sum(stream.word() << at for at in range(0, bits, WORD)) % (1 << bits)

@@ -40,6 +40,7 @@ from hwsim.prove.logic import (
 )
 from hwsim.prove.machine import Cycle, Machine, cycles
 from hwsim.prove.promises import padded
+from hwsim.prove.reach import constants_of
 from hwsim.prove.registers import as_elaborated
 from hwsim.prove.sameproducts import SameProducts
 from hwsim.rtl import beat_layout, datapath, promotion, result_port_layout
@@ -123,8 +124,15 @@ class ReadBack:
 
     @property
     def carries(self) -> bool:
-        """Whether there are registers for what goes from group to group; a sum that no beat continues needs none."""
-        return self.after is None or self.after.groups != 1 or "carried0" in self.circuit.states
+        """Whether there are registers for what goes from group to group.
+
+        A sum that no beat continues needs none, and none where what a group starts from makes no difference to it.
+        """
+        if "carried0" in self.circuit.states or (self.after is not None and self.after.groups == 1):
+            return "carried0" in self.circuit.states
+        chain = self.chains["datapath"].circuit
+        return any(f".i__carried__{name}" in term.symbol() for term in constants_of(chain.outputs.values())
+                   for name in self.carried_fields)  # fmt: skip
 
     # Control.
 
