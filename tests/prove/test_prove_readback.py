@@ -12,7 +12,8 @@ from odd_units import unit as odd
 from prove.scaled_unit import SCALED
 
 from hwsim.errors import InputError
-from hwsim.prove.readback import fields_of_header, readback_claims
+from hwsim.prove.elaborated import Elaborated
+from hwsim.prove.readback import ReadBack, fields_of_header, readback_claims
 from hwsim.rtl import beat_layout, field_table, verilog
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline, steps
 
@@ -102,6 +103,13 @@ def test_a_changed_product_of_scales_is_refuted(place: float) -> None:
     wrong = changed(verilog(unit, built), r"(_number_term.sig  = \{ \d+'h0+, )(.+?)(?=, )", r"\1~\2", place)
     found = {claim.name: claim.decide(SECONDS).word for claim in readback_claims(unit, built, wrong)}
     assert {name for name, word in found.items() if word == "refuted"} >= {"file: result", "file: register"}
+
+
+@pytest.mark.parametrize(("name", "carries"), [("even-odd-bare", False), ("exact-e4m3", True)])
+def test_a_register_is_asked_for_where_what_it_holds_makes_a_difference(name: str, carries: bool) -> None:
+    rtl = Elaborated(odd(name), pipeline(odd(name)))
+    file = ReadBack(rtl, rtl.file)
+    assert file.carries == ("carried0" in file.circuit.states) == carries
 
 
 def test_a_field_that_the_comment_misplaces_is_refuted() -> None:
