@@ -299,7 +299,7 @@ def accumulator(what: Accumulation, cuts: Sequence[str]) -> Datapath:
     return Datapath([*first, decode, *align, *total, magnitude, *normalize, Round(adder.target, name)], cuts)
 
 
-def smaller(unit: Specified, cuts: Sequence[str]) -> Promotion | None:
+def smaller_promotion(unit: Specified, cuts: Sequence[str]) -> Promotion | None:
     """A unit's promotion, if its adder is the smaller one of `promote.py`: without scales, and no register inside."""
     rule = unit.promotion
     if rule is None or rule.operation != "add" or not isinstance(unit.result.format, FloatFormat):

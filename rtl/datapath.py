@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hwsim.formats import FloatFormat
 from hwsim.spec import Specified
 
-from .accumulate import accumulation, accumulator, smaller
+from .accumulate import accumulation, accumulator, smaller_promotion
 from .methods import METHODS
+from .numbers import as_float
 from .promote import promotion_adder
 from .step import Datapath
 from .support import supports
@@ -22,9 +22,9 @@ def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
 
 def promotion(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """The adder of a unit's promotion register, or of its late addend. Raises TypeError for a unit that has neither."""
-    what, rule, partial = accumulation(unit), smaller(unit, cuts), unit.result.format
+    what, rule = accumulation(unit), smaller_promotion(unit, cuts)
     if what is None:
         raise TypeError(f"{unit.name} must have a promotion or a late addition")
-    if rule is not None and isinstance(partial, FloatFormat):
-        return promotion_adder(partial, rule, cuts)
+    if rule is not None:
+        return promotion_adder(as_float(unit.result.format), rule, cuts)
     return accumulator(what, cuts)

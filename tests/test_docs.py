@@ -110,15 +110,14 @@ QUICK = [
     and not takes_minutes(command)
 ]
 QUICK = list({alike(command): command for command in QUICK}.values())
-MUTANTS = [command for command in QUICK if command.words[1] == "qualify"]  # played through standard sets
-LONG = [command for command in QUICK if command.words[1:3] == ["rtl", "hopper-wgmma-e4m3-f32"]][1:]  # of 32 lanes
+SOAKED = [command for command in QUICK if command.words[1] == "qualify"]  # mutants, through standard sets
+SOAKED += [command for command in QUICK if command.words[1:3] == ["rtl", "hopper-wgmma-e4m3-f32"]][1:]  # of 32 lanes
 
 
-@pytest.mark.parametrize(
-    "command",
-    [pytest.param(command, marks=[pytest.mark.soak] * (command in MUTANTS + LONG)) for command in QUICK],
-    ids=named(QUICK),
-)
+ONCE = [pytest.param(command, marks=[pytest.mark.soak] * (command in SOAKED)) for command in QUICK]
+
+
+@pytest.mark.parametrize("command", ONCE, ids=named(QUICK))
 def test_a_command_does_what_is_said(command: Command, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = main(command.words[1:])
     printed = capsys.readouterr()

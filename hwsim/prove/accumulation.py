@@ -21,7 +21,7 @@ from hwsim.prove.multiplied import product_claims
 from hwsim.prove.promotion import PromotionClaims
 from hwsim.prove.relations import adding, each, holds
 from hwsim.prove.symbolic import Integer, as_integer
-from hwsim.rtl.accumulate import Accumulation, accumulation, smaller
+from hwsim.rtl.accumulate import Accumulation, accumulation, smaller_promotion
 from hwsim.rtl.addition import FloatAdder
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number
@@ -150,7 +150,7 @@ def after_claims(
     unit: Unit, cuts: Sequence[str], steps: Mapping[str, Circuit] | None = None
 ) -> PromotionClaims | AccumulationClaims | None:
     """The claims of what follows a unit's groups' sums; None where nothing does. steps: its circuits, if at hand."""
-    rule, what = smaller(unit, cuts), accumulation(unit)
+    rule, what = smaller_promotion(unit, cuts), accumulation(unit)
     if what is None:
         return None
     if rule is not None:

@@ -39,6 +39,13 @@ def test_what_differs_is_refuted_by_values_of_the_claims_own_constants(monkeypat
     assert ((a + b) * c - ((a ^ b) + 3 * (a & b)) * c) % (1 << 24)
 
 
+def test_what_is_equal_in_every_sample_alone_is_not_put_together() -> None:
+    merging = Merging(Evaluated({"alike.a": [1, 2], "alike.b": [4, 8], "alike.c": [3, 5]}))  # no sum has a carry
+    plain, right, wrong = op(Kind.BV_MUL, op(Kind.BV_ADD, A, B), C), product_of_sum(2), product_of_sum(3)
+    assert merging.samples.of(plain) == merging.samples.of(wrong)
+    assert merging.merged(plain).id() == merging.merged(right).id() != merging.merged(wrong).id()
+
+
 def test_what_tells_terms_apart_is_looked_at_together() -> None:
     merging = Merging(Evaluated({"alike.a": [0], "alike.b": [0], "alike.c": [0]}))
     for number in range(1, 12):
