@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, assert_never
 
 from hwsim.formats import Class, FloatFormat
@@ -20,11 +19,11 @@ from hwsim.model.terms import addend_term
 from hwsim.model.window import align
 from hwsim.prove.addition import PlacedNumber, RoundedAddition, is_sum_of_both
 from hwsim.prove.btor import Circuit
-from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim, LateClaim
+from hwsim.prove.claims import AnyClaim, Claim, FormClaim, LateClaim
 from hwsim.prove.explore import paths
-from hwsim.prove.logic import Term, both, false, implies, is_one, negated, same, substituted, true, width
+from hwsim.prove.logic import Term, both, false, implies, is_one, negated, same, true
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
-from hwsim.prove.results import by_leading_one, leading_ones
+from hwsim.prove.results import of_every_total
 from hwsim.prove.symbolic import Integer, Truth, as_integer, ite
 from hwsim.rtl.addition import FloatAdder, NumberRange
 from hwsim.rtl.numbers import FieldRange
@@ -265,41 +264,27 @@ class AdderClaims:
     def _rounded(self) -> Iterator[AnyClaim]:
         steps, most, ends = self.steps, self.addition.most, self.adder.max_exp
         totals, exps, signs = (steps.rounds(field) for field in ("total", "max_exp", "zero_sign"))
-        total, top, sign = Integer.signed(totals), self._max_exp(exps), Integer.unsigned(signs)
+        top, sign = self._max_exp(exps), Integer.unsigned(signs)
         known = (
-            exactly(total, -most, most), exactly(top, *ends), *map(negated, self._said(steps.rounds)),
+            exactly(top, *ends), *map(negated, self._said(steps.rounds)),
         )  # fmt: skip
         exp = top.between(*ends)
         code = Integer.unsigned(self._code_of_total) << self.fmt.padding
         zero = sign << self.fmt.bits - 1 + self.fmt.padding if self.fmt.signed_zero else 0
 
-        def right(inside: Any) -> Term:
+        def rounded(inside: Any) -> Term:
             if not inside:
                 return both(holds(code == zero), self._says_nan(0))
             result = as_integer(self.addition.code_of(inside, exp))
             # A NaN that overflow leaves has ones in its padding, which the code without padding has not.
             return both(holds(code == (result >> self.fmt.padding << self.fmt.padding)), self._says_nan(result))
 
-        name, words = f"{self.name}: result", "the code is the model's rounding of the total"
-        if most.bit_length() <= AT_ONCE:
-            inside = total.between(-most, most)
-            yield LateClaim(
-                name, words, "every total and exponent", known, lambda: each(paths(lambda: right(inside), known)),
-                (totals, exps),
-            )  # fmt: skip
-            return
+        def right(total: Integer, assumed: Sequence[Term]) -> Term:
+            return each(paths(lambda: rounded(total), assumed))
 
-        def of(number: Any, show: tuple[Term, ...], few: tuple[Term, ...], case: str) -> Claim:
-            by = {totals: as_integer(number).at(width(totals))}
-            assumed = (*known[1:], *few)
-            claim = substituted(each(paths(lambda: right(number), assumed)), by)
-            return Claim(case, "", "", assumed, claim, (*show, exps))
-
-        yield CasesClaim(
-            name, words, "every exponent, every place of the total's leading one, both signs",
-            lambda: chain([of(0, (), (), "zero")], by_leading_one(of, most)),
-        )  # fmt: skip
-        yield leading_ones(name, most)
+        yield from of_every_total(
+            right, totals, most, known, (exps,), name=f"{self.name}: result", over="every exponent", at_once=AT_ONCE
+        )
 
     def _says_nan(self, result: Any) -> Term:
         """That what rounding says of a code is right: whether it is the format's NaN."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from hwsim.formats import Class, FloatFormat
 from hwsim.model.result import ResultRounding
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.btor import Circuit
-from hwsim.prove.claims import Claim
+from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, LateClaim
 from hwsim.prove.logic import (
     Kind,
     Term,
+    all_substituted,
     both,
     constant,
     either,
@@ -21,10 +23,11 @@ from hwsim.prove.logic import (
     op,
     part,
     same,
+    substituted,
     value,
     width,
 )
-from hwsim.prove.relations import SPECIAL, holds
+from hwsim.prove.relations import SPECIAL, exactly, holds
 from hwsim.prove.symbolic import Integer, as_integer
 
 
@@ -69,6 +72,42 @@ def special_result(circuit: Circuit, rounding: ResultRounding, fmt: FloatFormat,
 def both_or(nan: Term, positive: Term, negative: Term) -> Term:
     """Whether flags make NaN: the flag of NaN, or both infinities."""
     return negated(both(negated(nan), negated(both(positive, negative))))
+
+
+def of_every_total(
+    right: Callable[[Integer, Sequence[Term]], Term],
+    port: Term,
+    most: int,
+    known: Sequence[Term],
+    show: Sequence[Term],
+    *,
+    name: str = "result",
+    over: str,
+    at_once: int,
+) -> Iterator[AnyClaim]:
+    """That the code is the model's rounding of a total: of all totals at once, or by the place of the leading one.
+
+    right: of a total and what is known, that it is rounded rightly. port: where the total enters. most: its largest
+    magnitude. known: of the total at that port and of the rest. show: what else a case has. over: what of the rest the
+    claim is about. at_once: the bits of a magnitude up to which the solver is asked once.
+    """  # fmt: skip
+    words = "the code is the model's rounding of the total"
+    if most.bit_length() <= at_once:
+        known, total = (exactly(Integer.signed(port), -most, most), *known), Integer.signed(port).between(-most, most)
+        yield LateClaim(name, words, f"every total, {over}", known, lambda: right(total, known), (port, *show))
+        return
+
+    def of(number: object, below: tuple[Term, ...], few: tuple[Term, ...], case: str) -> Claim:
+        total = as_integer(number)
+        by = {port: total.at(width(port))}
+        assumed = (*all_substituted(known, by), *few)
+        return Claim(case, "", "", assumed, substituted(right(total, assumed), by), (*below, *show))
+
+    yield CasesClaim(
+        name, words, f"every place of the total's leading one, both signs, {over}",
+        lambda: chain([of(0, (), (), "zero")], by_leading_one(of, most)),
+    )  # fmt: skip
+    yield leading_ones(name, most)
 
 
 def by_leading_one(

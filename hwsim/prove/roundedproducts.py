@@ -19,9 +19,11 @@ from hwsim.prove.factors import SIDES, FactorClaims
 from hwsim.prove.logic import (
     Kind,
     Term,
+    both,
     constant,
     implies,
     is_one,
+    negated,
     op,
     simplified,
     substituted,
@@ -98,11 +100,13 @@ class RoundedProductClaims(FactorClaims[RoundedRanges]):
         bits = sum(map(width, sigs))
         a, b = (op(Kind.BV_ZERO_EXTEND, sig, indices=[bits - width(sig)]) for sig in sigs)
         multiplied, any_product = op(Kind.BV_MUL, a, b), constant("any.product", bits)
-        facts = facts_of(multiplied, sigs, self.n.most_product)
+        flags = [self.front.multiply.inputs[f"i__{side}__0__{flag}"] for side in SIDES for flag in ("nan", "inf")]
+        finite = both(*(negated(is_one(flag)) for flag in flags))  # what else is decoded beside a flag is not known
+        facts = implies(finite, facts_of(multiplied, sigs, self.n.most_product))
         yield Claim(
             "lane: significands", "a product of significands is no more than the largest, zero just where one is, and "
             "else no less than either",
-            "both significands", tuple(known), facts, tuple(sigs),
+            "significands of two numbers", tuple(known), facts, tuple(sigs),
         )  # fmt: skip
         by = {multiplied: any_product}
 

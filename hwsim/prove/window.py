@@ -29,8 +29,10 @@ from hwsim.prove.logic import (
 from hwsim.prove.maxima import without_maxima
 from hwsim.prove.operands import OperandClaims
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
-from hwsim.prove.results import is_result
+from hwsim.prove.results import is_result, of_every_total
 from hwsim.prove.symbolic import Integer, as_integer, ite
+
+AT_ONCE = 128  # bits of sums of which rounding is decided at once
 
 
 class WindowClaims(OperandClaims):
@@ -277,23 +279,21 @@ class WindowClaims(OperandClaims):
     def _total_bound(self, top: object) -> object:
         return self.n.lanes * as_integer(self._product_bound(top)) + self._addend_bound
 
-    def _rounded(self) -> Iterator[Claim]:
+    def _rounded(self) -> Iterator[AnyClaim]:
         circuit, n = self.parts.round, self.n
-        total, max_exp = Integer.signed(circuit.inputs["i__total"]), self._max_exp(circuit.inputs, "i__max_exp")
+        port, max_exp = circuit.inputs["i__total"], self._max_exp(circuit.inputs, "i__max_exp")
         top = max_exp.between(*self._beside_products)
         known = [
-            exactly(max_exp, *self._beside_products), holds(abs(total) <= self._total_bound(top)),
+            exactly(max_exp, *self._beside_products),
+            holds(abs(Integer.signed(port)) <= self._total_bound(top)),
             *(negated(is_one(circuit.inputs[f"i__special__{flag}"])) for flag in SPECIAL),
         ]  # fmt: skip
-        inside = total.between(-n.sum_most, n.sum_most)
-
-        def rounded() -> object:
-            return self.model.round(inside, top - n.product_bias).code
-
         is_code = is_result(circuit, n.result, self.model.nan)
-        right = each([Path(path.condition, is_code(path.result)) for path in paths(rounded, known)])
-        yield Claim(
-            "result", "the code is the model's rounding of the total", "every total within its bound, every max_exp",
-            tuple(known), right,
-            (circuit.inputs["i__total"], circuit.inputs["i__max_exp"]),
-        )  # fmt: skip
+
+        def right(total: Any, assumed: Sequence[Term]) -> Term:
+            found = paths(lambda: self.model.round(total, top - n.product_bias).code, assumed)
+            return each([Path(path.condition, is_code(path.result)) for path in found])
+
+        yield from of_every_total(
+            right, port, n.sum_most, known, (circuit.inputs["i__max_exp"],), over="every max_exp", at_once=AT_ONCE
+        )

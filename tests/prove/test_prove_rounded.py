@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from built_presets import others_soaked
-from odd_units import chained, late, odd_unit, promoted, window
+from odd_units import chained, late, odd_unit, promoted, unit, window
 from prove.scaled_unit import SCALED
 from prove.step_mutants import Patch, elaborated, floored, never_up, on, unclamped
 
@@ -65,6 +65,13 @@ def test_rounded_additions_are_the_models(name: str) -> None:
     found = {claim.name: claim.decide(60).word for claim in of_adders(small(name))}
     assert set(found.values()) == {"proved"}, found
     assert len(found) >= 13
+
+
+def test_a_number_of_fixed_point_is_bounded_where_it_is_one() -> None:
+    """Nothing is known of a significand beside a flag of NaN, which no such code has, though there is a port."""
+    wanted = {"lane: significands", "lane: product"}
+    found = {claim.name: claim.decide(60).word for claim in of_adders(unit("chain-fixed")) if claim.name in wanted}
+    assert found == dict.fromkeys(wanted, "proved")
 
 
 # Registers inside of shifters and adders; of a chain and of a tree those of one addition alone.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 from built_presets import others_soaked
-from prove.step_mutants import DEEPSEEK, F16, HOPPER, MUTANTS, MX, Patch
+from odd_units import odd_unit, window
+from prove.step_mutants import DEEPSEEK, F16, HOPPER, MUTANTS, MX, Patch, never_up
 
+from hwsim.prove import window as window_claims
 from hwsim.prove.aligned import AlignedClaims
+from hwsim.rtl import normalize
 from hwsim.spec import load_unit
 
 
@@ -39,3 +42,14 @@ def test_a_broken_step_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     mutate(monkeypatch)
     claim = next(claim for claim in AlignedClaims(load_unit(name)).claims() if claim.name == broken)
     assert claim.decide(60).word != "proved"
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_sums_in_a_wide_window_are_rounded_place_by_place(broken: bool, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(window_claims, "AT_ONCE", 4)
+    if broken:
+        monkeypatch.setattr(normalize, "last_place", never_up)
+    one = odd_unit("own", "e2m1", "e5m2", window(8), "e5m2", 2)
+    found = {claim.name: claim.decide(60).word for claim in AlignedClaims(one).claims() if "result" in claim.name}
+    result = "refuted" if broken else "proved"
+    assert found == {"result": result, "result: cases": "proved", "composition: result": "proved"}
