@@ -14,7 +14,7 @@ from hwsim.cli.options import Contexts, Cuts
 from hwsim.cli.output import say
 from hwsim.cli.prove_dut import demand_provers, proved_dut
 from hwsim.errors import InputError
-from hwsim.spec import load_unit, pipeline
+from hwsim.spec import load_specified, pipeline
 
 if TYPE_CHECKING:
     from hwsim.report.proof import ClaimRow, ProofReport
@@ -70,7 +70,7 @@ def prove(
         return
     if not unit or products is not None:
         raise InputError("a unit, or --dut FILE, must be named" if not unit else "--products goes with --dut")
-    specified = load_unit(unit)
+    specified = load_specified(unit)
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     built = pipeline(specified, chosen, contexts)
     demand_provers()

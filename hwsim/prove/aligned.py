@@ -52,6 +52,13 @@ class AlignedClaims(WindowClaims):
         parts = self.parts
         return parts.decode, parts.multiply, parts.maximum, parts.align, parts.sum, parts.round
 
+    def of_mode(self) -> Iterator[AnyClaim]:
+        """Those that depend on which mode of several the unit is: of decoding, and of what decoding begins."""
+        yield from self._decoded_factors()
+        yield from self._lanes()
+        yield from self._addends()
+        yield from self._no_product()
+
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps; then of the cases and of the whole."""
         yield from self._products()
@@ -133,7 +140,7 @@ class AlignedClaims(WindowClaims):
 
     def _special(self) -> Iterator[AnyClaim]:
         """A group with a special term: flags alone decide the code."""
-        yield special_result(self.parts.round, self.model.rounding, self.n.result)
+        yield special_result(self.parts.round, self.model.rounding, self.n.result, self._never)
         for name, part in (("align", self.parts.align), ("sum", self.parts.sum)):
             yield self._passed(name, part, [*(f"o__special__{flag}" for flag in SPECIAL), "o__max_exp"])
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hwsim.cases.drawing import WORD, Stream
 from hwsim.prove.claims import Claim
 from hwsim.prove.evaluated import Evaluated
-from hwsim.prove.logic import Decided, ask, width
+from hwsim.prove.logic import Decided, Kind, Term, ask, width
 from hwsim.prove.merging import Merging
-from hwsim.prove.reach import constants_of
+from hwsim.prove.reach import constants_of, nodes_of
 
 AS_IT_IS = 0.1  # of the time given: what is decided at all without help is decided soon
 SAMPLES, SEED = 256, 1
+# One sample of so many repeats a few bits, by turns so many: lanes then hold the same codes, and sums become as large
+# as they can be. Where no sample sets a sum's high bits, the solver is asked whether any operands do, which is hard.
+REPEATING, PERIODS = 4, (8, 4, 6, 16, 32)
 
 
 @dataclass(frozen=True)
@@ -34,14 +38,47 @@ class Alike(Claim):
             return answer
         terms = [*self.assumptions, self.claim]
         stream = Stream(SEED, "alike")
-        samples = {term.symbol(): [_drawn(stream, width(term)) for _ in range(SAMPLES)] for term in constants_of(terms)}
-        merging = Merging(Evaluated(samples), begun + seconds)
+        samples = {
+            term.symbol(): [_drawn(stream, width(term), at) for at in range(SAMPLES)] for term in constants_of(terms)
+        }
+        merging = Merging(Evaluated(samples), begun + seconds, _sides(self.claim))
         *assumed, claim = [merging.merged(term) for term in terms]
         left = begun + seconds - time.monotonic()
         answer = ask(claim, assumed, left, self.show) if left > 0 else Decided("undecided", 0.0)
         return Decided(answer.word, time.monotonic() - begun, answer.model)
 
 
-def _drawn(stream: Stream, bits: int) -> int:
-    """A number of so many bits."""
-    return sum(stream.word() << at for at in range(0, bits, WORD)) % (1 << bits)
+def _sides(claim: Term) -> Mapping[int, int]:
+    """Of terms by their numbers, on which sides of a claim's equations they stand: 1, 2, or 3 for both.
+
+    What stands in its conditions has no side.
+    """
+    found: dict[int, int] = {}
+    for first, second in _equations(claim):
+        for side, term in ((1, first), (2, second)):
+            for node in nodes_of([term]):
+                found[node.id()] = found.get(node.id(), 0) | side
+    return found
+
+
+def _equations(claim: Term) -> Iterator[tuple[Term, Term]]:
+    """What a claim says to be equal, under conditions or not."""
+    if claim.kind() == Kind.AND:
+        for one in claim.children():
+            yield from _equations(one)
+    elif claim.kind() == Kind.IMPLIES:
+        yield from _equations(claim.children()[1])
+    elif claim.kind() == Kind.EQUAL:
+        first, second = claim.children()
+        yield first, second
+
+
+def _drawn(stream: Stream, bits: int, at: int) -> int:
+    """A number of so many bits. at: of which sample."""
+    number = sum(stream.word() << low for low in range(0, bits, WORD)) % (1 << bits)
+    turn, other = divmod(at, REPEATING)
+    period = PERIODS[turn % len(PERIODS)]
+    if other or period >= bits:
+        return number
+    few = number % (1 << period)
+    return sum(few << low for low in range(0, bits, period)) % (1 << bits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from amaranth.lib.wiring import Component
 from hwsim.leftovers import scratch_folder
 from hwsim.prove.btor import Circuit, read_btor
 from hwsim.prove.logic import Term, all_substituted
+from hwsim.prove.reach import constants_of
 from hwsim.rtl.synthesis.tools import YOSYS, run_tool
 
 READ_RTLIL = """design -reset
@@ -32,6 +34,7 @@ opt_clean -purge
 """
 # What nothing drives as registers that nothing writes: else bits of ports beside it are taken for bits of it.
 UNDRIVEN = "setundef -undriven -anyseq\n"
+NAMELESS = re.compile(r"input\d+")  # as read_btor calls them
 WRITE = f"{CLEAN}write_btor {{name}}.btor\n"
 
 
@@ -72,6 +75,19 @@ def verilog_circuit(text: str, prefix: str = "", seconds: float = 600, undriven:
     """
     script = READ_VERILOG + CLEAN + UNDRIVEN * undriven + "write_btor {name}.btor\n"
     return _written("c.sv", text, script.format(name="c"), prefix, seconds)
+
+
+def without_undriven(circuit: Circuit) -> Circuit:
+    """A circuit without inputs that have no name and that nothing depends on.
+
+    Yosys makes them of bits of nets that nothing drives: of fields that a unit has no use for.
+    """
+    nexts = (state.next for state in circuit.states.values() if state.next is not None)
+    used = {term.symbol() for term in constants_of([*circuit.outputs.values(), *nexts])}
+    kept = {
+        name: term for name, term in circuit.inputs.items() if not NAMELESS.fullmatch(name) or term.symbol() in used
+    }
+    return replace(circuit, inputs=kept)
 
 
 def _written(file: str, text: str, script: str, prefix: str, seconds: float) -> Circuit:

@@ -25,6 +25,10 @@ class DatapathClaims(ABC):
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps; then of the cases and of the whole."""
 
+    def of_mode(self) -> Iterator[AnyClaim]:
+        """Those that depend on which mode of several the unit is: of decoding, and of what decoding begins."""
+        yield from self.claims()
+
     @property
     @abstractmethod
     def chain(self) -> Sequence[Circuit]:

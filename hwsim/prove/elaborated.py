@@ -9,15 +9,15 @@ from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import circuits, surroundings
 from hwsim.rtl import datapath, promotion, supports, top_name, unit_rtlil, verilog_of
 from hwsim.rtl.accumulate import accumulation
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified
 
 
-def datapath_circuits(unit: Unit, cuts: Sequence[str]) -> dict[str, Circuit]:
+def datapath_circuits(unit: Specified, cuts: Sequence[str]) -> dict[str, Circuit]:
     """The steps of a unit's datapath, each by itself, by their names."""
     return circuits({step.name: step for step in datapath(unit, cuts).steps})
 
 
-def adder_circuits(unit: Unit, cuts: Sequence[str]) -> dict[str, Circuit]:
+def adder_circuits(unit: Specified, cuts: Sequence[str]) -> dict[str, Circuit]:
     """The steps of what adds its groups' sums up, each by itself, by their names."""
     return circuits({step.name: step for step in promotion(unit, cuts).steps})
 
@@ -29,7 +29,7 @@ class Elaborated:
     what Yosys said.
     """
 
-    def __init__(self, unit: Unit, pipeline: Pipeline):
+    def __init__(self, unit: Specified, pipeline: Pipeline):
         supports(unit).demand()
         self.unit, self.pipeline = unit, pipeline
         self.after = accumulation(unit)

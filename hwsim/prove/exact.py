@@ -61,7 +61,7 @@ class ExactClaims(ExactTermClaims):
         flags = [circuit.inputs[name] for name in names if name in circuit.inputs]
         if isinstance(fmt, FloatFormat):
             is_code = is_result(circuit, fmt, self.model.nan)
-            yield special_result(circuit, self.model.rounding, fmt, "i__sum__special")
+            yield special_result(circuit, self.model.rounding, fmt, self._never, "i__sum__special")
         else:
             own, said = Integer.unsigned(circuit.outputs["o__code"]), circuit.outputs["o__nan"]
 

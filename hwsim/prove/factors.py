@@ -24,7 +24,9 @@ from hwsim.prove.logic import (
     is_one,
     negated,
     op,
+    part,
     same,
+    simplified,
     substituted,
     true,
     value,
@@ -32,7 +34,7 @@ from hwsim.prove.logic import (
 )
 from hwsim.prove.relations import SPECIAL, FrontCircuits, each, exactly, holds
 from hwsim.prove.symbolic import Integer, Truth, as_integer
-from hwsim.rtl.numbers import FieldRange, ProductRanges, most_sig
+from hwsim.rtl.numbers import FactorShape, ProductRanges
 from hwsim.spec import Unit
 
 
@@ -98,26 +100,30 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
     # Factors.
 
     def _factor(self, side: Side) -> Claim:
-        operands, to = self.unit.operands, self.n.formats[SIDES.index(side)]
-        fmt = operands.factor(side)
+        operands, at = self.unit.operands, SIDES.index(side)
+        fmt, to = operands.factor(side), self.n.multiplied[at]
         port = self.front.decode.inputs[f"i__{side}__0"]
-        code, known = Integer.unsigned(port), self._padded(fmt, Integer.unsigned(port))
+        code = Integer.unsigned(part(port, 0, fmt.container_bits))  # a narrower mode's code stands in the low bits
         return self._decoded(
-            f"factor: {side}", "a decoded code is the model's factor", fmt, to, port, f"o__{side}__0", known,
-            lambda: factor(fmt, operands.convert, operands.daz, operands.zeros, code),
+            f"factor: {side}", "a decoded code is the model's factor", fmt, to, port, f"o__{side}__0",
+            self._padded(fmt, code), lambda: factor(fmt, operands.convert, operands.daz, operands.zeros, code),
+            to.fraction_bits - operands.multiplied[at].fraction_bits,
         )  # fmt: skip
 
     def _decoded(
-        self, name: str, words: str, fmt: Format, to: Format, port: Term, place: str, known: Sequence[Term],
-        decoded: Callable[[], Fields],
+        self, name: str, words: str, fmt: Format, to: FactorShape, port: Term, place: str, known: Sequence[Term],
+        decoded: Callable[[], Fields], zeros: int = 0,
     ) -> Claim:  # fmt: skip
-        """That the fields at a place of the decoded operands are what a function of the model returns."""
+        """That the fields at a place of the decoded operands are what a function of the model returns.
+
+        zeros: below its significand, in a shape of more fraction bits.
+        """
         outputs = self.front.decode.outputs
         sign, bexp, sig, nan, inf = _fields(outputs, place)
 
         def is_fields(fields: Fields) -> Term:
             is_nan, is_inf = is_one(nan), is_one(inf)
-            exponent = holds(Integer.unsigned(bexp) == fields.exp + FieldRange.of(to).bias)
+            exponent = holds(Integer.unsigned(bexp) == fields.exp + to.field.bias)
             match fields.cls:
                 case Class.NAN:
                     return is_nan
@@ -131,7 +137,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
                     ]
                     return both(negated(is_nan), negated(is_inf), *right)
                 case Class.NORMAL | Class.SUBNORMAL:
-                    right = [self._equal(sig, fields.sig), holds(as_integer(fields.sig) != 0)]
+                    right = [self._equal(sig, fields.sig << zeros), holds(as_integer(fields.sig) != 0)]
                     right += [exponent, self._equal(sign, fields.sign)]
                     return both(negated(is_nan), negated(is_inf), *right)
                 case _:
@@ -141,24 +147,25 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
         related = self._is_decoded(outputs, place, to)
         return Claim(name, words, f"codes of {fmt.name}", tuple(known), both(claim, related), (port,))
 
-    def _is_decoded(self, ports: Mapping[str, Term], place: str, fmt: Format) -> Term:
+    def _is_decoded(self, ports: Mapping[str, Term], place: str, shape: FactorShape) -> Term:
         """What every decoded code is: the relation between decoding and multiplication."""
         _, bexp, sig, nan, inf = _fields(ports, place)
-        some, span = holds(Integer.unsigned(sig) != 0), FieldRange.of(fmt)
+        some = holds(Integer.unsigned(sig) != 0)
         finite = both(negated(is_one(nan)), negated(is_one(inf)), *([] if self.zero_exponents else [some]))
-        within = both(exactly(Integer.unsigned(bexp), 1, span.most), holds(Integer.unsigned(sig) <= most_sig(fmt)))
+        within = both(
+            exactly(Integer.unsigned(bexp), 1, shape.field.most), holds(Integer.unsigned(sig) <= shape.most_sig)
+        )
         return both(implies(finite, within), implies(both(negated(is_one(nan)), is_one(inf)), some))
 
-    def _read(self, ports: Mapping[str, Term], place: str, fmt: Format) -> Fields:
+    def _read(self, ports: Mapping[str, Term], place: str, shape: FactorShape) -> Fields:
         """The model's fields of a decoded code: to be called on a path, with `_is_decoded` known."""
         sign, bexp, sig, nan, inf = _fields(ports, place)
-        span = FieldRange.of(fmt)
         if Truth(is_one(nan)):
             return Fields(0, 0, 0, Class.NAN)
         if Truth(is_one(inf)):
             return Fields(Integer.unsigned(sign), 0, 0, Class.INFINITY)
         size = Integer.unsigned(sig)
-        exp = Integer.unsigned(bexp).between(1, span.most) - span.bias
+        exp = Integer.unsigned(bexp).between(1, shape.field.most) - shape.field.bias
         if not size:
             return Fields(Integer.unsigned(sign), exp if self.zero_exponents else 0, 0, Class.ZERO)
         return Fields(Integer.unsigned(sign), exp, size, Class.NORMAL)
@@ -183,7 +190,8 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
         ports = [circuit.inputs[names[side]] for side in ("scale_a", "scale_b")]
         x, y = map(Integer.unsigned, ports)
         fmt_a, fmt_b = self.n.scales
-        found = paths(lambda: scale_exponent(fmt_a, x, fmt_b, y))
+        # In a mode without scales each is 1, whatever stands at the port.
+        found = paths(lambda: 0 if self.unit.scale is None else scale_exponent(fmt_a, x, fmt_b, y))
         outputs = fixed(
             circuit, {name: term for name, term in self.neutral.items() if name not in names.values()}
         ).outputs
@@ -204,8 +212,8 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
     def _lane_product(self) -> tuple[list[Term], Callable[[], ModelTerm]]:
         """What is known of lane 0's decoded factors, and the model's product of them."""
         circuit, n = self.front.multiply, self.n
-        sides = list(zip(SIDES, n.formats, strict=True))
-        known = [self._is_decoded(circuit.inputs, f"i__{side}__0", fmt) for side, fmt in sides]
+        sides = list(zip(SIDES, n.multiplied, strict=True))
+        known = [self._is_decoded(circuit.inputs, f"i__{side}__0", shape) for side, shape in sides]
         scale: object = 0
         if n.scales:
             codes = Integer.unsigned(circuit.inputs["i__scale_exp__0"])
@@ -213,7 +221,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
             scale = codes.between(0, n.scale_most) - sum(fmt.bias for fmt in n.scales)
 
         def lane() -> ModelTerm:
-            x, y = (self._read(circuit.inputs, f"i__{side}__0", fmt) for side, fmt in sides)
+            x, y = (self._read(circuit.inputs, f"i__{side}__0", shape) for side, shape in sides)
             return self.model.scaled(product(x, y, n.product_fraction_bits), scale)  # type: ignore[arg-type]
 
         return known, lane
@@ -249,13 +257,22 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
             front, first = self.front.products, self._lane(0)
             for lane in range(1, self.n.lanes):
                 by = {front.inputs[first[side]]: front.inputs[name] for side, name in self._lane(lane).items()}
-                for part in fields:
-                    term = substituted(front.outputs[f"o__terms__0__{part}"], by)
-                    if term != front.outputs[f"o__terms__{lane}__{part}"]:
+                for name in fields:
+                    term = substituted(front.outputs[f"o__terms__0__{name}"], by)
+                    if term != front.outputs[f"o__terms__{lane}__{name}"]:
                         return False
             return True
 
         return FormClaim("lanes: products", "every lane makes the same of its operands", f"{self.n.lanes} lanes", alike)
+
+    @cached_property
+    def _never(self) -> list[str]:
+        """Flags that nothing sets, where no format has such numbers: they leave the first steps as zeros."""
+        ports = {flag: [t for name, t in self.front.products.outputs.items() if name.endswith(f"__special__{flag}")]
+                 for flag in SPECIAL}  # fmt: skip
+        return [
+            flag for flag, terms in ports.items() if terms and all(simplified(term) == value(0, 1) for term in terms)
+        ]
 
     def _flag(self, outputs: Mapping[str, Term], flag: str) -> Term:
         return is_one(outputs[f"o__special__{flag}"])

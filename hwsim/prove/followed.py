@@ -34,7 +34,7 @@ from hwsim.prove.slots import Slot, caught, kept
 from hwsim.rtl import beat_layout, datapath, promotion, result_port_layout
 from hwsim.rtl.accumulate import Accumulation
 from hwsim.rtl.dot_unit import flight_layout
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified, modes_of
 
 
 def field_of(term: Term, layout: StructLayout, name: str) -> Term:
@@ -57,7 +57,7 @@ class Control:
     elaborated: the unit's RTL, where it is at hand.
     """
 
-    def __init__(self, unit: Unit, pipeline: Pipeline, elaborated: Elaborated | None = None):
+    def __init__(self, unit: Specified, pipeline: Pipeline, elaborated: Elaborated | None = None):
         self.unit, self.pipeline, self.latency = unit, pipeline, pipeline.latency
         rtl = Elaborated(unit, pipeline) if elaborated is None else elaborated
         self.after, self.circuit, self.cut_out = rtl.after, rtl.around, rtl.cut_out
@@ -82,6 +82,11 @@ class Control:
         payload = inputs["i__payload"]
         self.reset = is_one(inputs["rst"])
         self.first, self.last, self.context = (field_of(payload, beat, name) for name in ("first", "last", "context"))
+        modes = len(modes_of(unit))
+        self.mode_exists = true()
+        if modes & modes - 1:
+            mode = field_of(payload, beat, "mode")
+            self.mode_exists = below(mode, value(modes, width(mode)))
         self.ready, self.valid = is_one(outputs["i__ready"]), is_one(outputs["o__valid"])
         self.accept = both(is_one(inputs["i__valid"]), self.ready)
         self.taken = is_one(inputs["o__ready"])

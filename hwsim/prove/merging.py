@@ -19,6 +19,7 @@ from hwsim.prove.maxima import children_first
 from hwsim.prove.reach import constants_of, nodes_of
 
 NEAR, FAR = 0.05, 0.3  # seconds for a question about what two terms do not share, and about all of them
+BOTH = 3  # of two circuits
 MOST_ALIKE = 4  # terms that another is compared with
 MOST_UNDECIDED = 12  # questions about all of two terms, before no more are asked
 
@@ -30,14 +31,15 @@ ADDING = EXTENDING | {Kind.BV_ADD, Kind.BV_SUB, Kind.BV_NOT, Kind.BV_NEG}
 class Merging:
     """Terms over some constants, each as the one that stands for all that are equal to it as far as is known.
 
-    samples: of the constants. until: when, by the monotonic clock, no more is asked.
+    samples: of the constants. until: when, by the monotonic clock, no more is asked. sides: of terms by their numbers,
+    which of two circuits they are in, as bits; what both do not have to do with is asked for a short time alone.
     Terms are kept: only as long as they are, no other has their numbers.
     """
 
-    def __init__(self, samples: Evaluated, until: float = math.inf):
-        self.samples, self.until = samples, until
+    def __init__(self, samples: Evaluated, until: float = math.inf, sides: Mapping[int, int] | None = None):
+        self.samples, self.until, self.sides = samples, until, sides or {}
         self.stands: dict[int, tuple[Term, Term]] = {}
-        self.alike: dict[tuple[int, tuple[int, ...]], list[Term]] = {}
+        self.alike: dict[tuple[int, tuple[int, ...]], list[tuple[Term, int]]] = {}
         self.refuting: list[Evaluated] = []
         self.undecided = 0
 
@@ -48,29 +50,30 @@ class Merging:
                 continue
             made = rebuilt(node, [self.stands[child.id()][1] for child in node.children()])
             if made.id() not in self.stands:
-                self.stands[made.id()] = made, self._standing(made)
+                self.stands[made.id()] = made, self._standing(made, self.sides.get(node.id(), BOTH))
             self.stands[node.id()] = node, self.stands[made.id()][1]
         return self.stands[term.id()][1]
 
-    def _standing(self, term: Term) -> Term:
+    def _standing(self, term: Term, side: int) -> Term:
         """What stands for a term that is new: another, where that is proved to be equal."""
         if not is_bits(term) or term.is_value() or term.is_const():
             return term
         numbers = tuple(self.samples.of(term))
         alike = self.alike.setdefault((width(term), numbers), [])
-        fixed = [value(numbers[0], width(term))] if len(set(numbers)) == 1 else []
-        for other in (*fixed, *alike[:MOST_ALIKE]):
-            if self._equal(term, other):
+        fixed = [(value(numbers[0], width(term)), BOTH - side or BOTH)] if len(set(numbers)) == 1 else []
+        others = sorted(alike, key=lambda other: side | other[1] != BOTH)
+        for other, its in (*fixed, *others[:MOST_ALIKE]):
+            if self._equal(term, other, side | its == BOTH):
                 return other
-        alike.append(term)
+        alike.append((term, side))
         return term
 
-    def _equal(self, term: Term, other: Term) -> bool:
+    def _equal(self, term: Term, other: Term, of_both: bool) -> bool:
         if time.monotonic() > self.until or any(sample.of(term) != sample.of(other) for sample in self.refuting):
             return False
         if is_one_sum(term, other) or ask(same(*_apart(term, other)), (), NEAR).word == "proved":
             return True
-        if self.undecided >= MOST_UNDECIDED:
+        if not of_both or self.undecided >= MOST_UNDECIDED:
             return False
         answer = ask(same(term, other), (), FAR, constants_of([term, other]))
         self.undecided += answer.word == "undecided"

@@ -11,6 +11,7 @@ from hwsim.prove.datapathclaims import DatapathClaims
 from hwsim.prove.elaborated import datapath_circuits
 from hwsim.prove.exact import ExactClaims
 from hwsim.prove.latewindow import LateWindowClaims
+from hwsim.prove.modal import ModalClaims
 from hwsim.prove.relations import StepCircuits
 from hwsim.prove.roundedsums import RoundedSumClaims
 from hwsim.prove.subgroups import SubgroupClaims
@@ -20,8 +21,11 @@ from hwsim.spec import (
     EvenOddSum,
     ExactSum,
     LateInWindow,
+    ModalUnit,
     PairwiseSum,
+    RoundedSum,
     SequentialSum,
+    Specified,
     Sum,
     Support,
     Unit,
@@ -55,9 +59,10 @@ METHODS: Mapping[type[Sum], Callable[[Unit], Claims]] = {
 }
 
 
-def provable(unit: Unit) -> Support:
+def provable(unit: Specified) -> Support:
     """What of a unit no claim covers, though its RTL may have it."""
-    return Support(unit.name, "is in the RTL, but no proof covers it yet", tuple(_lacks(unit)), ())
+    lacks = _lacks(unit) if isinstance(unit, Unit) else _modes_lack(unit)
+    return Support(unit.name, "is in the RTL, but no proof covers it yet", tuple(lacks), ())
 
 
 def plain_window(unit: Unit, where: str) -> Support:
@@ -68,13 +73,16 @@ def plain_window(unit: Unit, where: str) -> Support:
     return Support(unit.name, where, tuple(_not_plain(unit)), ())
 
 
-def method_claims(unit: Unit, cuts: Sequence[str], steps: Mapping[str, Circuit] | None = None) -> DatapathClaims:
+def method_claims(unit: Specified, cuts: Sequence[str], steps: Mapping[str, Circuit] | None = None) -> DatapathClaims:
     """The claims of a unit's method. Raises NotImplementedYet for what no claim covers.
 
     steps: the circuits of its datapath's steps, where they are at hand.
     """
     provable(unit).demand()
-    return METHODS[type(unit.sum)](unit)(unit, cuts, datapath_circuits(unit, cuts) if steps is None else steps)
+    steps = datapath_circuits(unit, cuts) if steps is None else steps
+    if isinstance(unit, ModalUnit):
+        return ModalClaims(unit, cuts, steps)
+    return METHODS[type(unit.sum)](unit)(unit, cuts, steps)
 
 
 def _lacks(unit: Unit) -> Iterator[str]:
@@ -84,6 +92,16 @@ def _lacks(unit: Unit) -> Iterator[str]:
         yield "sum.subgroup beside late.operation: window"
     if unit.subgroup is not None and unit.subgroup.lanes == 1:
         yield "sum.subgroup.lanes: 1"
+
+
+def _modes_lack(unit: ModalUnit) -> Iterator[str]:
+    """Which units of several modes have no claims."""
+    if isinstance(unit.sum, AlignedSum) and not one_plain_window(unit):
+        yield "modes of another window than a plain one"
+    elif not isinstance(unit.sum, (AlignedSum, RoundedSum)):
+        yield f"modes of sum.method: {unit.sum.method}"
+    if unit.sum.product_limit is not None:
+        yield "modes with sum.product_limit"
 
 
 def _window(unit: Unit) -> Iterator[str]:

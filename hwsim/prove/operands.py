@@ -42,11 +42,17 @@ class OperandClaims(FactorClaims[WindowRanges]):
     # Products.
 
     def _products(self) -> Iterator[AnyClaim]:
+        yield from self._decoded_factors()
+        yield self._product()
+        yield from self._lanes()
+
+    def _decoded_factors(self) -> Iterator[AnyClaim]:
         yield self._factor("a")
         yield self._factor("b")
         if self.n.scales:
             yield self._scales()
-        yield self._product()
+
+    def _lanes(self) -> Iterator[AnyClaim]:
         yield self._lanes_alike()
         yield self._flags_alike()
         yield self._gathered()

@@ -22,6 +22,7 @@ from hwsim.prove.logic import (
     value,
     width,
 )
+from hwsim.spec import modes_of
 
 
 def promises(control: Control) -> list[Property]:
@@ -134,10 +135,11 @@ def _held(control: Control) -> Property:
 def _misuse(control: Control) -> Iterator[Property]:
     after = control.machine.after(control.misuse)
     broken = both(negated(is_one(control.first)), negated(is_one(control.open)))
+    mode = ", or has a mode that there is not," if len(modes_of(control.unit)) > 1 else ","
     yield Property(
         "misuse",
-        "`misuse` rises with a beat that continues no open sum, and stays",
-        same_truth(after, either(control.misuse, broken)),
+        f"`misuse` rises with a beat that continues no open sum{mode} and stays",
+        same_truth(after, either(control.misuse, broken, negated(control.mode_exists))),
         control.comes,
     )
     yield Property("misuse.idle", "without a beat `misuse` does not change", same_truth(after, control.misuse),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hwsim.errors import InputError
 from hwsim.prove.alike import Alike
 from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import connected, fixed, verilog_circuit
+from hwsim.prove.circuits import connected, fixed, verilog_circuit, without_undriven
 from hwsim.prove.claims import Claim
 from hwsim.prove.elaborated import Elaborated
 from hwsim.prove.entering import entering
@@ -47,13 +47,13 @@ from hwsim.rtl import beat_layout, datapath, promotion, result_port_layout
 from hwsim.rtl.accumulate import Accumulation
 from hwsim.rtl.dot_unit import flight_layout
 from hwsim.rtl.step import Datapath
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified
 
 FIELD = re.compile(r"^// ([io])__payload\[(\d+):(\d+)\]  (\w+)(?:\[0\.\.(\d+)\])?$", re.MULTILINE)
 
 
 def readback_claims(
-    unit: Unit, pipeline: Pipeline, text: str | None = None, elaborated: Elaborated | None = None
+    unit: Specified, pipeline: Pipeline, text: str | None = None, elaborated: Elaborated | None = None
 ) -> list[Claim]:
     """The claims of a unit's Verilog.
 
@@ -96,7 +96,7 @@ class ReadBack:
         unit, pipeline = self.unit, self.pipeline = rtl.unit, rtl.pipeline
         self.latency = pipeline.latency
         self.over = f"any state and any data; {pipeline.latency} registers, {pipeline.contexts} contexts"
-        file = verilog_circuit(text, "file.")
+        file = without_undriven(verilog_circuit(text, "file."))
         path = datapath(unit, pipeline.cuts)
         self.after = rtl.after
         self.carried_fields = field_names(path.carried)
@@ -277,7 +277,7 @@ class ReadBack:
         for port in chain.inputs:
             if port == "i__chain":
                 given[port] = choose(self.continues, value(1, 1), value(0, 1))
-            elif found := re.fullmatch(r"i__(a|b|scale_a|scale_b|c)(?:__(\d+))?", port):
+            elif found := re.fullmatch(r"i__(a|b|scale_a|scale_b|c|mode)(?:__(\d+))?", port):
                 given[port] = self._field(self.beat, "i", found[1], int(found[2] or 0))
         if unknown := sorted(chain.inputs.keys() - given.keys()):
             raise InputError(f"{self.unit.name}: what its first step takes must be known: {', '.join(unknown)} is not")

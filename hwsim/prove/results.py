@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 
 from hwsim.formats import Class, FloatFormat
@@ -50,8 +50,13 @@ def is_result(circuit: Circuit, fmt: FloatFormat, own: int) -> Callable[[object]
     return said_and_done
 
 
-def special_result(circuit: Circuit, rounding: ResultRounding, fmt: FloatFormat, place: str = "i__special") -> Claim:
-    """A group with a special term: flags alone decide the code. place: of the flags among the circuit's inputs."""
+def special_result(
+    circuit: Circuit, rounding: ResultRounding, fmt: FloatFormat, never: Collection[str], place: str = "i__special"
+) -> Claim:
+    """A group with a special term: flags alone decide the code.
+
+    never: flags that no operand sets. place: of the flags among the circuit's inputs.
+    """
     nan, positive, negative = (is_one(circuit.inputs[f"{place}__{flag}"]) for flag in SPECIAL)
     code, says_nan = circuit.outputs["o__code"], is_one(circuit.outputs["o__nan"])
     bits = width(code)
@@ -63,9 +68,10 @@ def special_result(circuit: Circuit, rounding: ResultRounding, fmt: FloatFormat,
         said = says_nan if is_nan else negated(says_nan)
         infinite = both(flag, negated(not_a_number))
         wanted.append(implies(infinite, both(said, same(code, value(rounded.code >> fmt.padding, bits)))))
+    known = tuple(negated(is_one(circuit.inputs[f"{place}__{flag}"])) for flag in never)
     return Claim(
-        "special", "flags of special terms give NaN or an infinity, whatever the total is", "all flags and totals",
-        (), both(*wanted), tuple(circuit.inputs.values()),
+        "special", "flags of special terms give NaN or an infinity, whatever the total is",
+        "all flags that operands set, all totals", known, both(*wanted), tuple(circuit.inputs.values()),
     )  # fmt: skip
 
 

@@ -36,20 +36,30 @@ from hwsim.prove.symbolic import Integer, as_integer
 from hwsim.rtl.addition import NumberRange
 from hwsim.rtl.datapath import datapath
 from hwsim.rtl.rounded import RoundedRanges
-from hwsim.spec import Unit
+from hwsim.spec import ModalUnit, Unit
 
 WIDE = 10  # bits of products whose multiplication is left out of what the solver looks at
 
 
 class RoundedProductClaims(FactorClaims[RoundedRanges]):
-    """All claims about the products of a unit of method `sequential` or `pairwise`."""
+    """All claims about the products of a unit of method `sequential` or `pairwise`.
 
-    def __init__(self, unit: Unit, cuts: Sequence[str] = (), steps: Mapping[str, Circuit] | None = None):
-        self._path = datapath(unit, cuts).steps
-        self._steps = datapath_circuits(unit, cuts) if steps is None else steps
+    steps: the circuits of its datapath, where they are at hand. modal: the unit of several modes whose RTL they are.
+    """
+
+    def __init__(
+        self,
+        unit: Unit,
+        cuts: Sequence[str] = (),
+        steps: Mapping[str, Circuit] | None = None,
+        modal: ModalUnit | None = None,
+    ):
+        built = unit if modal is None else modal
+        self._path = datapath(built, cuts).steps
+        self._steps = datapath_circuits(built, cuts) if steps is None else steps
         decode, multiply = self._steps["decode"], self._steps["multiply"]
         super().__init__(
-            unit, RoundedRanges(unit), FrontCircuits(decode, multiply, connected([decode, multiply])), cuts
+            unit, RoundedRanges(built), FrontCircuits(decode, multiply, connected([decode, multiply])), cuts
         )
         self.fmt, self.rule = self.n.fmt, self.n.rule
 
@@ -81,7 +91,9 @@ class RoundedProductClaims(FactorClaims[RoundedRanges]):
             yield LateClaim("lane: product", words, "decoded factors of a lane", tuple(known), claimed, show)
         else:
             yield from self._of_any_product(words, known, sigs, claimed, show)
-        yield FormClaim(
+
+    def _lanes(self) -> FormClaim:
+        return FormClaim(
             "lanes: products",
             "every lane makes the same of its operands",
             f"{self.n.lanes} lanes",

@@ -109,15 +109,20 @@ class RoundedSumClaims(RoundedProductClaims):
         names = [step.name.removeprefix(f"{level}.") for step in self._path if step.name.startswith(f"{level}.")]
         return tuple(name for name in names if name not in WHOLE)
 
-    def claims(self) -> Iterator[AnyClaim]:
-        """In the order of the steps."""
+    def of_mode(self) -> Iterator[AnyClaim]:
+        """What depends on which mode of several the unit is."""
         yield self._factor("a")
         yield self._factor("b")
         if self.n.scales:
             yield self._scales("o__scale_nan")
             yield self._nan_scale()
-        yield from self._products()
+        yield self._lanes()
         yield from self._starts()
+
+    def claims(self) -> Iterator[AnyClaim]:
+        """In the order of the steps."""
+        yield from self._products()
+        yield from self.of_mode()
         firsts: dict[str, PlacedAddition] = {}
         for level in self._additions:
             for addition in level:

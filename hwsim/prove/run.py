@@ -6,7 +6,7 @@ import gc
 import resource
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,6 +25,7 @@ from hwsim.prove.entering import entering_claim
 from hwsim.prove.example import Examples, WrongCase
 from hwsim.prove.followed import Control
 from hwsim.prove.methods import method_claims, provable
+from hwsim.prove.modal import ModalClaims
 from hwsim.prove.promotion import PromotionClaims
 from hwsim.prove.readback import readback_claims
 from hwsim.prove.second import second_opinion
@@ -32,7 +33,7 @@ from hwsim.report.cases import explain_command, wrong_result
 from hwsim.report.proof import ClaimRow, ProofReport
 from hwsim.report.record import Mismatch
 from hwsim.rtl import supports
-from hwsim.spec import Pipeline, Unit
+from hwsim.spec import Pipeline, Specified, Unit, modes_of
 
 # What a proof takes for granted, in words.
 TRUSTED = (
@@ -48,10 +49,11 @@ CYCLES = 4  # beyond a unit's latency: how far a run is looked for that breaks w
 class UnitClaims:
     """The claims about a unit. Raises NotImplementedYet for one that the RTL, or no proof, has."""
 
-    def __init__(self, unit: Unit, pipeline: Pipeline):
+    def __init__(self, unit: Specified, pipeline: Pipeline):
         supports(unit).demand()
         provable(unit).demand()
         self.unit, self.pipeline = unit, pipeline
+        self.one = modes_of(unit)[0]  # what all modes have in common is as one of them has it
         self.rtl = Elaborated(unit, pipeline)
 
     @cached_property
@@ -62,7 +64,7 @@ class UnitClaims:
     @cached_property
     def after(self) -> PromotionClaims | AccumulationClaims | None:
         """Of the adder behind its groups' sums, if it has one."""
-        return after_claims(self.unit, self.pipeline.cuts, self.rtl.adder)
+        return after_claims(self.one, self.pipeline.cuts, self.rtl.adder)
 
     @cached_property
     def followed(self) -> Control:
@@ -78,14 +80,14 @@ class UnitClaims:
         """In the order of the datapath, then control, then the file."""
         yield from self.datapath.claims()
         if self.after is not None:
-            if (enters := entering_claim(self.unit, self.after.what)) is not None:
+            if (enters := entering_claim(self.one, self.after.what)) is not None:
                 yield enters
             yield from self.after.claims()
         yield from self.control
         yield from readback_claims(self.unit, self.pipeline, elaborated=self.rtl)
 
 
-def claims_of(unit: Unit, pipeline: Pipeline) -> Iterator[AnyClaim]:
+def claims_of(unit: Specified, pipeline: Pipeline) -> Iterator[AnyClaim]:
     """The claims about a unit. Raises NotImplementedYet for one that the RTL, or no proof, has."""
     yield from UnitClaims(unit, pipeline).all()
 
@@ -119,7 +121,7 @@ class Asked:
 
 
 def prove(
-    unit: Unit, pipeline: Pipeline, asked: Asked | None = None, called: str = "", command: str = ""
+    unit: Specified, pipeline: Pipeline, asked: Asked | None = None, called: str = "", command: str = ""
 ) -> ProofReport:
     """Decide every claim of a unit.
 
@@ -170,12 +172,25 @@ def with_example(
     datapath = [claim for claim in wrong if claim.name not in control and not claim.name.startswith("file:")]
     if not datapath:
         return report.changed(notes=tuple(notes))
-    examples = Examples(claims.datapath, claims.after)
-    found = next((found for claim in datapath if (found := examples.of(claim))), None)
+    found = _found(claims, datapath)
     if found is None:
         notes.append("no dot product of one group was found whose result shows what is refuted")
         return report.changed(notes=tuple(notes))
-    return report.changed(notes=tuple(notes), example=_drawn(claims, found, called, path))
+    if isinstance(claims.unit, Unit):
+        return report.changed(notes=tuple(notes), example=_drawn(claims.unit, found, called, path))
+    return report.changed(notes=(*notes, found.in_words))  # cases are files of units of one mode
+
+
+def _found(claims: UnitClaims, wrong: Sequence[AnyClaim]) -> WrongCase | None:
+    """A dot product whose result shows one of these claims to be wrong, in the mode that it is of."""
+    modes = claims.datapath.modes if isinstance(claims.datapath, ModalClaims) else {"": claims.datapath}
+    for name, mode in modes.items():
+        mine = [claim for claim in wrong if claim.name.startswith(f"{name}: " if name else "")]
+        examples = Examples(mode, claims.after) if mine else None
+        for claim in mine:
+            if examples is not None and (found := examples.of(claim)):
+                return found
+    return None
 
 
 def _run_of_cycles(claims: UnitClaims) -> str:
@@ -189,9 +204,8 @@ def _run_of_cycles(claims: UnitClaims) -> str:
     return f"control: {found.name} is broken {found.cycle} cycles after a reset, with these inputs: {cycles}"
 
 
-def _drawn(claims: UnitClaims, found: WrongCase, called: str, path: Path | None) -> Mismatch:
+def _drawn(unit: Unit, found: WrongCase, called: str, path: Path | None) -> Mismatch:
     """A case as reports draw it, with the first stage that differs; written where a path is given."""
-    unit = claims.unit
     with AMARANTH:
         difference = first_difference(unit, found.case)
     if path is not None:

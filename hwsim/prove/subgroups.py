@@ -22,6 +22,7 @@ from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.symbolic import Integer, Truth, as_integer, bits_for, ite
 from hwsim.prove.windows import WindowsClaims
 from hwsim.rtl.generalranges import PRODUCT
+from hwsim.rtl.numbers import FactorShape
 
 FIELDS = ("sign", "bexp", "sig", "nan", "inf")
 ADDED = (Kind.BV_ADD, Kind.BV_SIGN_EXTEND, Kind.BV_ZERO_EXTEND, Kind.BV_EXTRACT, Kind.BV_CONCAT)
@@ -38,8 +39,8 @@ class SubgroupClaims(WindowsClaims):
             port = self.front.decode.inputs[f"i__scale_{side}__0"]
             code = Integer.unsigned(port)
             yield self._decoded(
-                f"scale: {side}", "a decoded scale is the model's", fmt, fmt, port, f"o__scale_{side}__0",
-                self._padded(fmt, code), lambda fmt=fmt, code=code: unpack(fmt, code),  # type: ignore[misc]
+                f"scale: {side}", "a decoded scale is the model's", fmt, FactorShape.of(fmt), port,
+                f"o__scale_{side}__0", self._padded(fmt, code), lambda fmt=fmt, code=code: unpack(fmt, code),  # type: ignore[misc]
             )  # fmt: skip
         yield FormClaim(
             "lanes: decoded", "every lane and every block decodes alike", f"{self.n.lanes} lanes", self._decoded_alike
@@ -257,12 +258,10 @@ class SubgroupClaims(WindowsClaims):
         some = either(*(self._nonzero(lane) for lane in self._lanes_of(0)))
         minus = both(*(self._sign(lane) for lane in self._lanes_of(0)))
         finite = both(negated(nan), negated(infinite))
-        known = [self._is_decoded(ports, f"i__{side}__{lane}", fmt)
-                 for side, fmt in zip(SIDES, n.formats, strict=True) for lane in self._lanes_of(0)]  # fmt: skip
-        known += [
-            self._is_decoded(ports, f"i__scale_{side}__0", fmt)
-            for side, fmt in zip(SIDES, n.scale_formats, strict=True)
-        ]
+        known = [self._is_decoded(ports, f"i__{side}__{lane}", shape)
+                 for side, shape in zip(SIDES, n.multiplied, strict=True) for lane in self._lanes_of(0)]  # fmt: skip
+        shapes = {side: FactorShape.of(fmt) for side, fmt in zip(SIDES, n.scale_formats, strict=True)}
+        known += [self._is_decoded(ports, f"i__scale_{side}__0", shape) for side, shape in shapes.items()]
         known += [holds(abs(total) <= n.sum_most), implies(both(finite, holds(total == 0), some), negated(minus))]
         inside, unit, bits = (
             total.between(-n.sum_most, n.sum_most),
@@ -282,9 +281,7 @@ class SubgroupClaims(WindowsClaims):
             return [ModelTerm(1 if Truth(minus) else 0, unit, 0, bits, Class.ZERO)]
 
         def scaled() -> ModelTerm:
-            a, b = (
-                self._read(ports, f"i__scale_{side}__0", fmt) for side, fmt in zip(SIDES, n.scale_formats, strict=True)
-            )
+            a, b = (self._read(ports, f"i__scale_{side}__0", shape) for side, shape in shapes.items())
             fraction_bits = sum(fmt.fraction_bits for fmt in n.scale_formats)
             return scales.subgroup(products(), a, b, fraction_bits).term
 

@@ -60,7 +60,7 @@ class WindowsClaims(WindowStepClaims):
             yield self._sum(window)
         yield from self._after_sum()
         yield self._rounded()
-        yield special_result(self.parts.round, self.model.rounding, self.n.result)
+        yield special_result(self.parts.round, self.model.rounding, self.n.result, self._never)
         yield from self._passed()
         yield from self._composition()
 

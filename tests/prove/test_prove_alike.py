@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from hwsim.prove import alike
+from hwsim.cases.drawing import Stream
+from hwsim.prove import alike, merging
 from hwsim.prove.alike import Alike
 from hwsim.prove.claims import Claim
 from hwsim.prove.evaluated import Evaluated
-from hwsim.prove.logic import Kind, Term, constant, op, same, value
+from hwsim.prove.logic import Decided, Kind, Term, constant, op, same, value, width
 from hwsim.prove.merging import Merging
 
 A, B, C = (constant(f"alike.{name}", 24) for name in "abc")
@@ -40,18 +41,43 @@ def test_what_differs_is_refuted_by_values_of_the_claims_own_constants(monkeypat
 
 
 def test_what_is_equal_in_every_sample_alone_is_not_put_together() -> None:
-    merging = Merging(Evaluated({"alike.a": [1, 2], "alike.b": [4, 8], "alike.c": [3, 5]}))  # no sum has a carry
+    together = Merging(Evaluated({"alike.a": [1, 2], "alike.b": [4, 8], "alike.c": [3, 5]}))  # no sum has a carry
     plain, right, wrong = op(Kind.BV_MUL, op(Kind.BV_ADD, A, B), C), product_of_sum(2), product_of_sum(3)
-    assert merging.samples.of(plain) == merging.samples.of(wrong)
-    assert merging.merged(plain).id() == merging.merged(right).id() != merging.merged(wrong).id()
+    assert together.samples.of(plain) == together.samples.of(wrong)
+    assert together.merged(plain).id() == together.merged(right).id() != together.merged(wrong).id()
 
 
 def test_what_tells_terms_apart_is_looked_at_together() -> None:
-    merging = Merging(Evaluated({"alike.a": [0], "alike.b": [0], "alike.c": [0]}))
+    together = Merging(Evaluated({"alike.a": [0], "alike.b": [0], "alike.c": [0]}))
     for number in range(1, 12):
-        merging._sampled({"alike.a": number})
-    assert [batch.count for batch in merging.refuting] == [8, 2, 1]
-    assert [batch.of(A) for batch in merging.refuting] == [list(range(1, 9)), [9, 10], [11]]
+        together._sampled({"alike.a": number})
+    assert [batch.count for batch in together.refuting] == [8, 2, 1]
+    assert [batch.of(A) for batch in together.refuting] == [list(range(1, 9)), [9, 10], [11]]
+
+
+def test_terms_of_one_circuit_are_asked_for_a_short_time_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[float]()
+
+    def ask(claim: Term, assumptions: object, seconds: float, show: object = ()) -> Decided:
+        asked.append(seconds)
+        return Decided("undecided", seconds)
+
+    monkeypatch.setattr(merging, "ask", ask)
+    plain, other = op(Kind.BV_MUL, op(Kind.BV_ADD, A, B), C), product_of_sum(2)
+    samples = {"alike.a": [1, 2], "alike.b": [4, 8], "alike.c": [3, 5]}
+    for sides, wanted in (({}, {merging.NEAR, merging.FAR}), ({plain.id(): 1, other.id(): 1}, {merging.NEAR})):
+        asked.clear()
+        one = Merging(Evaluated(samples), sides=sides)
+        one.alike[width(plain), tuple(one.samples.of(plain))] = [(plain, sides.get(plain.id(), merging.BOTH))]
+        one._standing(other, sides.get(other.id(), merging.BOTH))
+        assert set(asked) == wanted
+
+
+def test_some_samples_repeat_a_few_bits() -> None:
+    stream = Stream(1, "alike")
+    drawn = [alike._drawn(stream, 64, at) for at in range(8)]
+    repeating = [number for number in drawn if number == (number % 256) * 0x0101010101010101]
+    assert len(repeating) == 2 and len(set(drawn)) == 8
 
 
 def test_without_time_nothing_is_merged() -> None:

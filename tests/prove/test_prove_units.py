@@ -45,6 +45,11 @@ def test_bounds_of_a_window_that_cuts_products_are_of_sums_that_there_are(name: 
     assert {"lane: aligned", "addend: aligned", "result", "composition: result"} <= answers.keys()
 
 
+def test_a_unit_of_formats_without_special_values_is_proved() -> None:
+    """No operand sets its flags of special terms, and its file has bits that nothing drives."""
+    demand_proof(unit("tiny-pair"))
+
+
 # Of a sum promoted to f32: a claim of formats alone, which every unit with such a register has.
 SHARED = "promotion: jammed"
 
