@@ -21,7 +21,9 @@ DRAWN = 120  # mutants of a small unit; all of those that are shipped are in the
 SHIPPED = ("hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32")
 
 
-@pytest.mark.parametrize("changes", [{}, PROMOTED], ids=["plain", "promoted"])
+@pytest.mark.parametrize(
+    "changes", [pytest.param({}, id="plain"), pytest.param(PROMOTED, id="promoted", marks=pytest.mark.soak)]
+)
 def test_each_of_some_mutants_is_decided(changes):
     found = Qualifier(small(**changes), (), 1, 20, cases=CASES).qualify(DRAWN)
     counts = Counter(row.fate for row in found.rows)
