@@ -291,7 +291,7 @@ class ReadBack:
         if self.carries:
             words = "a beat's context keeps what the steps hand on, from the cycle after that in which it is known"
             written = same(self._of_context("carried", after), handed_on)
-            yield Claim("file: carried", words, self._over_traffic, self.entered, self._by_context(written))
+            yield Alike("file: carried", words, self._over_traffic, self.entered, self._by_context(written))
         if self.after is None:
             outputs, fmt = group.outputs, self.unit.result.format
         else:

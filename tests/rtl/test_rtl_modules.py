@@ -137,14 +137,17 @@ def test_the_modules_return_the_models_bits_in_the_models_cycles(verilator: None
             assert outcome.results == play.script.planned > 0
 
 
-def words(unit: Unit, text: str) -> dict[str, str]:
-    return {claim.name: claim.decide(60.0).word for claim in readback_claims(unit, pipeline(unit), text)}
+def words(unit: Unit, text: str, seconds: float = 60.0) -> dict[str, str]:
+    return {claim.name: claim.decide(seconds).word for claim in readback_claims(unit, pipeline(unit), text)}
 
 
-@pytest.mark.parametrize("name", others_soaked(["few lanes", "hopper"], ["few lanes"]))
+PROVED = ["few lanes", "promoted", "hopper", *one_of_each_family(DISTINCT)]
+
+
+@pytest.mark.parametrize("name", others_soaked(PROVED, ["few lanes", "promoted"]))
 def test_the_modules_are_proved(name: str) -> None:
     unit = UNITS[name]
-    found = words(unit, modular_verilog(unit, pipeline(unit)))
+    found = words(unit, modular_verilog(unit, pipeline(unit)), seconds=300.0)
     assert len(found) >= 13 and set(found.values()) == {"proved"}
 
 
