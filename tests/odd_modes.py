@@ -23,7 +23,7 @@ def modal(name: str, preset: str, modes: dict[str, Any], lanes: int = 4, **parts
     return ModalUnit.model_validate(data)
 
 
-def _pair(a: Any, b: Any, **more: Any) -> dict[str, Any]:
+def pair(a: Any, b: Any, **more: Any) -> dict[str, Any]:
     return {"a": a, "b": b, **more}
 
 
@@ -35,28 +35,28 @@ ODD_MODES = {
         modal(
             "modes-window", "mxfp8-e4m3-f32",
             {
-                "wide": _pair("e4m3", "e5m2"),
-                "bare": _pair("e5m2", "e2m1", scales=False),
-                "whole": _pair("mxint8", "e3m2"),
+                "wide": pair("e4m3", "e5m2"),
+                "bare": pair("e5m2", "e2m1", scales=False),
+                "whole": pair("mxint8", "e3m2"),
             },
             scale=E8M0, sum={"fraction_bits": 11, "lost": "rne"}, result={"rounding": "rne"},
         ),
         modal(
             "modes-exact", "exact-e4m3-f32",
             {
-                "e4m3": _pair("e4m3", "e4m3"),
-                "bare": _pair("e2m3", "e4m3", scales=False),
-                "whole": _pair("e2m1", "mxint8"),
+                "e4m3": pair("e4m3", "e4m3"),
+                "bare": pair("e2m3", "e4m3", scales=False),
+                "whole": pair("e2m1", "mxint8"),
             },
             scale=E8M0,
         ),
-        modal("modes-integers", "int8-i32", {"i8": _pair(INT8, INT8), "i4": _pair(INT8, INT4)}),
+        modal("modes-integers", "int8-i32", {"i8": pair(INT8, INT8), "i4": pair(INT8, INT4)}),
         modal(
             "modes-chain", "hfp8-forward-e4m3-dlfloat16",
-            {"forward": _pair("hfp8-e4m3", "hfp8-e4m3"), "backward": _pair("hfp8-e4m3", "hfp8-e5m2")},
+            {"forward": pair("hfp8-e4m3", "hfp8-e4m3"), "backward": pair("hfp8-e4m3", "hfp8-e5m2")},
             lanes=2, promotion={"interval": 4},
         ),
-        modal("modes-tree", "cdna2-mfma-f16-f32", {"f16": _pair("f16", "f16"), "bf16": _pair("f16", "bf16")}),
+        modal("modes-tree", "cdna2-mfma-f16-f32", {"f16": pair("f16", "f16"), "bf16": pair("f16", "bf16")}),
         modal("modes-even-odd", "cdna3-mfma-e4m3fnuz-f32", {"any": ["e4m3fnuz", "e5m2fnuz"]}),
         modal(
             "modes-counted", "hopper-wgmma-e4m3-f32", {"any": ["e4m3", "e2m3"]},
@@ -68,7 +68,7 @@ ODD_MODES = {
         ),
         modal(
             "modes-subgroups", "blackwell-mxf4nvf4-e2m1-f32",
-            {"e2m1": _pair("e2m1", "e2m1"), "e2m3": _pair("e2m3", "e3m2")},
+            {"e2m1": pair("e2m1", "e2m1"), "e2m3": pair("e2m3", "e3m2")},
             scale={"a": {"format": "ue4m3", "block": [1, 2]}, "b": {"format": "ue4m3", "block": [2, 1]}},
             sum={"subgroup": {"lanes": 2, "method": "exact", "exponent": "scales"}},
         ),

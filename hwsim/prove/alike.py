@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hwsim.cases.drawing import WORD, Stream
@@ -11,7 +11,7 @@ from hwsim.prove.claims import Claim
 from hwsim.prove.evaluated import Evaluated
 from hwsim.prove.logic import Decided, Kind, Term, ask, width
 from hwsim.prove.merging import Merging
-from hwsim.prove.reach import constants_of, nodes_of
+from hwsim.prove.reach import constants_of, nodes_of, parts_of
 
 AS_IT_IS = 0.1  # of the time given: what is decided at all without help is decided soon
 SAMPLES, SEED = 256, 1
@@ -54,23 +54,11 @@ def _sides(claim: Term) -> Mapping[int, int]:
     What stands in its conditions has no side.
     """
     found: dict[int, int] = {}
-    for first, second in _equations(claim):
-        for side, term in ((1, first), (2, second)):
+    for part, _ in parts_of(claim):
+        for side, term in enumerate(part.children() if part.kind() == Kind.EQUAL else (), 1):
             for node in nodes_of([term]):
                 found[node.id()] = found.get(node.id(), 0) | side
     return found
-
-
-def _equations(claim: Term) -> Iterator[tuple[Term, Term]]:
-    """What a claim says to be equal, under conditions or not."""
-    if claim.kind() == Kind.AND:
-        for one in claim.children():
-            yield from _equations(one)
-    elif claim.kind() == Kind.IMPLIES:
-        yield from _equations(claim.children()[1])
-    elif claim.kind() == Kind.EQUAL:
-        first, second = claim.children()
-        yield first, second
 
 
 def _drawn(stream: Stream, bits: int, at: int) -> int:

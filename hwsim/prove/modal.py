@@ -92,12 +92,10 @@ class ModalClaims(DatapathClaims):
 
     def _aligned_alike(self, n: WindowRanges, zeros: int, most: int) -> Claim:
         """That a product is aligned to the same with zeros below as without."""
-        sig, exp, top, sign = (
-            Integer.unsigned(constant("modes.sig", most.bit_length())),
-            Integer.signed(constant("modes.exp", bits_for(*n.max_exp))),
-            Integer.signed(constant("modes.top", bits_for(*n.max_exp))),
-            Integer.unsigned(constant("modes.sign", 1)),
-        )
+        bits = {"sig": most.bit_length(), "sign": 1, "exp": bits_for(*n.max_exp), "top": bits_for(*n.max_exp)}
+        show = {name: constant(f"modes.{name}", size) for name, size in bits.items()}
+        sig, sign = (Integer.unsigned(show[name]) for name in ("sig", "sign"))
+        exp, top = (Integer.signed(show[name]) for name in ("exp", "top"))
         known = (exactly(sig, 1, most), exactly(exp, *n.max_exp), exactly(top, *n.max_exp), holds(exp <= top))
 
         def alike() -> Term:
@@ -109,7 +107,7 @@ class ModalClaims(DatapathClaims):
 
         return Claim(
             f"modes: {zeros} zeros below", "a product is aligned to the same with zeros below its significand",
-            "every product and max_exp", known, each(paths(alike, known)), (sig.term, exp.term, top.term, sign.term),
+            "every product and max_exp", known, each(paths(alike, known)), tuple(show.values()),
         )  # fmt: skip
 
 

@@ -96,7 +96,7 @@ def of_every_total(
     right: of a total and what is known, that it is rounded rightly. port: where the total enters. most: its largest
     magnitude. known: of the total at that port and of the rest. show: what else a case has. over: what of the rest the
     claim is about. at_once: the bits of a magnitude up to which the solver is asked once.
-    """  # fmt: skip
+    """
     words = "the code is the model's rounding of the total"
     if most.bit_length() <= at_once:
         known, total = (exactly(Integer.signed(port), -most, most), *known), Integer.signed(port).between(-most, most)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hwsim.prove.claims import Claim
 from hwsim.prove.logic import Decided, Kind, Term, ask, both, constant, rebuilt, same, width
 from hwsim.prove.maxima import children_first
+from hwsim.prove.reach import parts_of
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class SameProducts(Claim):
     def decide(self, seconds: float) -> Decided:
         """What the solver says."""
         begun = time.monotonic()
-        for claim, conditions in _parts(self.claim, ()):
+        for claim, conditions in parts_of(self.claim):
             left = begun + seconds - time.monotonic()
             if left <= 0 or not _holds_of_any_products(claim, (*self.assumptions, *conditions), left):
                 break
@@ -30,18 +31,6 @@ class SameProducts(Claim):
             return Decided("proved", time.monotonic() - begun)
         left = begun + seconds - time.monotonic()
         return super().decide(left) if left > 0 else Decided("undecided", seconds)
-
-
-def _parts(claim: Term, conditions: tuple[Term, ...]) -> Iterator[tuple[Term, tuple[Term, ...]]]:
-    """What a claim is that several things hold, each under conditions."""
-    if claim.kind() == Kind.AND:
-        for one in claim.children():
-            yield from _parts(one, conditions)
-    elif claim.kind() == Kind.IMPLIES:
-        condition, then = claim.children()
-        yield from _parts(then, (*conditions, condition))
-    else:
-        yield claim, conditions
 
 
 def _holds_of_any_products(claim: Term, conditions: Sequence[Term], seconds: float) -> bool:

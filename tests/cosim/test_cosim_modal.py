@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from built_presets import others_soaked
 from cosim.amaranth_play import amaranth_play
+from cosim.modal_mutants import MIXED, MUTANTS, OWN, STRANGE
 from cosim.modal_plays import changing, design_of, recorded
 from cosim.mutants import Mutant
 from cosim.plays import bulk_outcomes, nothing, stream, trace_of
@@ -25,7 +26,6 @@ from hwsim.cosim.trace import record
 from hwsim.cosim.traffic import Traffic, interleave
 from hwsim.model.clock import PipelinedUnit
 from hwsim.model.definition import Definition
-from hwsim.rtl import decode, dot_unit
 from hwsim.spec import ModalUnit, load_specified, pipeline
 from hwsim.tb.job import SEEN_MISUSE
 
@@ -95,41 +95,6 @@ def test_a_mode_that_there_is_not_is_misuse() -> None:
     # Two modes have two numbers: nothing can be misused.
     device = PipelinedUnit(ODD_MODES["modes-integers"], pipeline(ODD_MODES["modes-integers"]))
     assert len(device.modes) == 1 << ODD_MODES["modes-integers"].mode_bits
-
-
-OWN, MIXED, STRANGE = "of one mode", "of mixed modes", "a strange mode"
-LATCHED = """getattr(path.i, field).eq(payload[field] if field == "c" else (
-    kept := self._per_context("kept_mode", len(payload[field])),
-    kept.store(m, self.i.valid & self.i.ready & payload.first, payload.context, payload[field]),
-    Mux(payload.first, payload[field], kept.of(payload.context)),
-)[2])"""
-MUTANTS = [
-    Mutant("the mode is ignored", "", (OWN, MIXED), decode._chosen, "is_any_of(i.mode, numbers)", "0"),
-    Mutant(
-        "a lane is decoded by another mode", "", (OWN, MIXED),
-        decode.decode_factors, "chosen.eq(chosen)", "chosen.eq(~chosen if lane == 1 else chosen)",
-    ),
-    Mutant(
-        "the mode is taken at first only", "", (MIXED,),
-        dot_unit.DotUnit._operands, "getattr(path.i, field).eq(payload[field])", LATCHED,
-    ),
-    Mutant(
-        "scales count in every mode", "", (OWN, MIXED),
-        decode.scale_exponents, "code if unscaled is None else Mux(unscaled, fmt.bias, code)", "code",
-    ),
-    Mutant(
-        "bits above a narrow code count", "", (OWN, MIXED),
-        decode.ModalDecode._moved, "self.code[: fmt.container_bits]", "self.code[-fmt.container_bits :]",
-    ),
-    Mutant(
-        "exponents stay where they are", "", (OWN, MIXED),
-        decode.ModalDecode._moved, "self.shape.field.bias - own.field.bias", "0",
-    ),
-    Mutant(
-        "any mode will do", "", (STRANGE,),
-        dot_unit.DotUnit._misuse, "exists &= payload.mode < len(modes)", "exists &= 1",
-    ),
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from cosim.modal_mutants import MUTANTS
 from cosim.mutants import Mutant
-from cosim.test_cosim_modal import MUTANTS
-from odd_modes import E8M0, ODD_MODES, _pair, modal
+from odd_modes import E8M0, ODD_MODES, modal, pair
 
+from hwsim.model.window import align
+from hwsim.prove import modal as modal_claims
 from hwsim.prove.claims import AnyClaim
 from hwsim.prove.methods import provable
 from hwsim.prove.readback import readback_claims
@@ -21,7 +23,7 @@ PROVED = [name for name, unit in ODD_MODES.items() if provable(unit)]
 # Small formats, three modes, and a number for one more.
 SMALL = modal(
     "modes-small", "mxfp8-e4m3-f32",
-    {"wide": _pair("e2m3", "e3m2"), "bare": _pair("e2m1", "e2m1", scales=False), "other": _pair("e3m2", "e2m1")},
+    {"wide": pair("e2m3", "e3m2"), "bare": pair("e2m1", "e2m1", scales=False), "other": pair("e3m2", "e2m1")},
     scale=E8M0, sum={"fraction_bits": 8},
 )  # fmt: skip
 
@@ -79,6 +81,14 @@ def test_a_fault_in_a_mode_is_not_proved(mutant: Mutant) -> None:
             claims = readback_claims(SMALL, built)
         claim = next(one for one in claims if one.name == name)
         assert claim.decide(60).word != "proved"
+
+
+def test_zeros_below_that_change_a_product_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modal_claims, "align", lambda term, *rest: align(term._replace(fraction_bits=0), *rest))
+    claims = {claim.name: claim for claim in UnitClaims(SMALL, pipeline(SMALL)).datapath.claims()}
+    answer = claims["modes: 2 zeros below"].decide(60)
+    assert answer.word == "refuted" and answer.model is not None
+    assert answer.model.keys() == {"modes.sig", "modes.sign", "modes.exp", "modes.top"}
 
 
 @pytest.mark.soak

@@ -12,7 +12,10 @@ from odd_units import unit as odd
 from prove.scaled_unit import SCALED
 
 from hwsim.errors import InputError
+from hwsim.prove.btor import Circuit
+from hwsim.prove.circuits import without_undriven
 from hwsim.prove.elaborated import Elaborated
+from hwsim.prove.logic import constant
 from hwsim.prove.readback import ReadBack, fields_of_header, readback_claims
 from hwsim.rtl import beat_layout, field_table, verilog
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline, steps
@@ -138,3 +141,9 @@ def test_a_file_of_another_pipeline_or_unit_is_not_taken() -> None:
         readback_claims(unit, built, verilog(PROMOTED, built.model_copy(update={"cuts": ("round", "promote")})))
     other = pipeline(unit, cuts=("align", "sum"), contexts=3)
     assert all(claim.decide(SECONDS).word == "proved" for claim in readback_claims(unit, built, verilog(unit, other)))
+
+
+def test_only_nets_that_nothing_depends_on_are_left_out() -> None:
+    inputs = {name: constant(f"file.{name}", 1) for name in ("clk", "input7", "input8")}
+    found = without_undriven(Circuit(inputs, {"o": inputs["input8"]}))
+    assert list(found.inputs) == ["clk", "input8"]

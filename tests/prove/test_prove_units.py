@@ -6,7 +6,8 @@ import pytest
 from built_presets import buildable, one_of_each, one_of_each_family, others_soaked
 from odd_units import NAMED, odd_unit, scaled, subgroups, unit, windowed
 
-from hwsim.prove.methods import provable
+from hwsim.prove.aligned import AlignedClaims
+from hwsim.prove.methods import method_claims, provable
 from hwsim.prove.promotion import PromotionClaims
 from hwsim.prove.run import Asked, UnitClaims, claims_of, prove
 from hwsim.rtl import supports
@@ -48,6 +49,12 @@ def test_bounds_of_a_window_that_cuts_products_are_of_sums_that_there_are(name: 
 def test_a_unit_of_formats_without_special_values_is_proved() -> None:
     """No operand sets its flags of special terms, and its file has bits that nothing drives."""
     demand_proof(unit("tiny-pair"))
+
+
+@pytest.mark.parametrize(("name", "never"), [("tiny-pair", ["nan", "positive", "negative"]), ("tiny", [])])
+def test_only_flags_that_no_operand_sets_are_left_out(name: str, never: list[str]) -> None:
+    claims = method_claims(unit(name), ())
+    assert isinstance(claims, AlignedClaims) and claims._never == never
 
 
 # Of a sum promoted to f32: a claim of formats alone, which every unit with such a register has.
