@@ -29,7 +29,7 @@ CAPTURE_EVERYWHERE constexpr int b_word(int lane, int place) { return place * 4 
 // "Strides".
 inline constexpr int LEADING_BYTES = 128;  // from one core matrix to the next along k
 inline constexpr int STRIDE_BYTES = 256;   // from 8 rows to the next 8 rows
-inline constexpr int ROW_WORDS = 8;        // 32 codes of 8 bits
+inline constexpr int ROW_WORDS = 8;        // 32 bytes of codes, whatever their format
 
 CAPTURE_EVERYWHERE constexpr int core_word(int row, int word) {
     return row / 8 * (STRIDE_BYTES / 4) + word / 4 * (LEADING_BYTES / 4) + row % 8 * 4 + word % 4;

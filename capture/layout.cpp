@@ -101,16 +101,17 @@ Words mma_codes(const Instruction& instruction, Side side, const Words& words) {
     return matrix.line();
 }
 
-Words wgmma_codes(Side side, std::uint64_t descriptor, const Words& words) {
+Words wgmma_codes(const Instruction& instruction, Side side, std::uint64_t descriptor, const Words& words) {
     const auto field = [&](int low) { return static_cast<int>(descriptor >> low & 0x3fff) * 16; };
     const int start = field(0), leading = field(16), stride = field(32);
     if (descriptor >> 46) throw DeviceError("the descriptor asks for swizzling");
-    const int lines = side == Side::a ? 64 : 8;
-    Matrix matrix(lines, 32);
+    const int lines = side == Side::a ? 64 : 8, bytes = instruction.a.bits / 8;
+    Matrix matrix(lines, instruction.k);
     for (int line = 0; line < lines; ++line) {
-        for (int k = 0; k < 32; ++k) {
-            const int address = start + line / 8 * stride + k / 16 * leading + line % 8 * 16 + k % 16;
-            matrix.put(line, k, code_in(words, address / 4, address % 4 * 8, 8));
+        for (int k = 0; k < instruction.k; ++k) {
+            const int at = k * bytes;  // along k
+            const int address = start + line / 8 * stride + at / 16 * leading + line % 8 * 16 + at % 16;
+            matrix.put(line, k, code_in(words, address / 4, address % 4 * 8, instruction.a.bits));
         }
     }
     return matrix.line();

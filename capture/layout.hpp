@@ -21,7 +21,7 @@ using Words = std::vector<std::uint32_t>;
 // words: register r of lane l at l * register_count + r.
 Words mma_codes(const Instruction& instruction, Side side, const Words& words);
 
-// The same of wgmma, with 8-bit codes. words: shared memory from address 0.
-Words wgmma_codes(Side side, std::uint64_t descriptor, const Words& words);
+// The same of wgmma. words: shared memory from address 0.
+Words wgmma_codes(const Instruction& instruction, Side side, std::uint64_t descriptor, const Words& words);
 
 }  // namespace capture

@@ -66,6 +66,17 @@ struct Registers {
                          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                          \
         }                                                                                                              \
     }
+// The same over 16 bytes of k.
+#define CAPTURE_MMA_F16_HALF(OP, SHAPE, FORMATS)                                                                       \
+    struct OP : Registers<std::uint32_t, 2, 2, 1> {                                                                    \
+        static constexpr std::string_view NAME = "mma." SHAPE ".f16." FORMATS;                                         \
+        static __device__ void issue(Element (&d)[D], const std::uint32_t (&a)[A], const std::uint32_t (&b)[B]) {      \
+            asm volatile("mma.sync.aligned." SHAPE ".row.col.f16." FORMATS ".f16 "                                     \
+                         "{%0, %1}, {%2, %3}, {%4}, {%0, %1};"                                                         \
+                         : "+r"(d[0]), "+r"(d[1])                                                                      \
+                         : "r"(a[0]), "r"(a[1]), "r"(b[0]));                                                           \
+        }                                                                                                              \
+    }
 
 CAPTURE_MMA_F32(MmaF32E4m3E4m3, "m16n8k32", "e4m3.e4m3");
 CAPTURE_MMA_F32(MmaF32E4m3E5m2, "m16n8k32", "e4m3.e5m2");
@@ -78,21 +89,23 @@ CAPTURE_MMA_F16(MmaF16E5m2E5m2, "m16n8k32", "e5m2.e5m2");
 CAPTURE_MMA_F32(MmaF32F16K16, "m16n8k16", "f16.f16");
 CAPTURE_MMA_F32_HALF(MmaF32F16K8, "m16n8k8", "f16.f16");
 CAPTURE_MMA_F16(MmaF16F16K16, "m16n8k16", "f16.f16");
+CAPTURE_MMA_F16_HALF(MmaF16F16K8, "m16n8k8", "f16.f16");
 CAPTURE_MMA_F32(MmaF32Bf16K16, "m16n8k16", "bf16.bf16");
 CAPTURE_MMA_F32_HALF(MmaF32Bf16K8, "m16n8k8", "bf16.bf16");
 CAPTURE_MMA_F32(MmaF32Tf32K8, "m16n8k8", "tf32.tf32");
 CAPTURE_MMA_F32_HALF(MmaF32Tf32K4, "m16n8k4", "tf32.tf32");
 
-// wgmma: A and B by their descriptors. scale: 0 switches the addend off (scale-d); the last two operands negate neither
-// A nor B. The fence is for accumulators that were written otherwise before. wait names them so that nothing reads them
+// wgmma: A and B by their descriptors. scale: 0 switches the addend off (scale-d); the two operands behind it negate
+// neither A nor B. MAJOR: two more, where the instruction has them, say that A and B are K-major. The fence is for accumulators that were written otherwise before. wait names them so that nothing reads them
 // earlier. PTX ISA 9.0, "wgmma.mma_async", "wgmma.fence" and "wgmma.wait_group".
-#define CAPTURE_WGMMA_F32(OP, FORMATS)                                                                                 \
+#define CAPTURE_WGMMA_F32(OP, SHAPE, FORMATS, MAJOR)                                                                   \
     struct OP : Registers<float, 4> {                                                                                  \
-        static constexpr std::string_view NAME = "wgmma.m64n8k32.f32." FORMATS;                                        \
+        static constexpr std::string_view NAME = "wgmma." SHAPE ".f32." FORMATS;                                       \
         static __device__ void issue(float (&d)[D], std::uint64_t a, std::uint64_t b, int scale) {                     \
             asm volatile("{.reg .pred p; setp.ne.s32 p, %6, 0;"                                                        \
                          " wgmma.fence.sync.aligned;"                                                                  \
-                         " wgmma.mma_async.sync.aligned.m64n8k32.f32." FORMATS " {%0, %1, %2, %3}, %4, %5, p, 1, 1;"   \
+                         " wgmma.mma_async.sync.aligned." SHAPE ".f32." FORMATS                                        \
+                         " {%0, %1, %2, %3}, %4, %5, p, 1, 1" MAJOR ";"                                                \
                          " wgmma.commit_group.sync.aligned;}"                                                          \
                          : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                              \
                          : "l"(a), "l"(b), "r"(scale)                                                                  \
@@ -103,13 +116,14 @@ CAPTURE_MMA_F32_HALF(MmaF32Tf32K4, "m16n8k4", "tf32.tf32");
                          : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory");                                  \
         }                                                                                                              \
     }
-#define CAPTURE_WGMMA_F16(OP, FORMATS)                                                                                 \
+#define CAPTURE_WGMMA_F16(OP, SHAPE, FORMATS, MAJOR)                                                                   \
     struct OP : Registers<std::uint32_t, 2> {                                                                          \
-        static constexpr std::string_view NAME = "wgmma.m64n8k32.f16." FORMATS;                                        \
+        static constexpr std::string_view NAME = "wgmma." SHAPE ".f16." FORMATS;                                       \
         static __device__ void issue(Element (&d)[D], std::uint64_t a, std::uint64_t b, int scale) {                   \
             asm volatile("{.reg .pred p; setp.ne.s32 p, %4, 0;"                                                        \
                          " wgmma.fence.sync.aligned;"                                                                  \
-                         " wgmma.mma_async.sync.aligned.m64n8k32.f16." FORMATS " {%0, %1}, %2, %3, p, 1, 1;"           \
+                         " wgmma.mma_async.sync.aligned." SHAPE ".f16." FORMATS                                        \
+                         " {%0, %1}, %2, %3, p, 1, 1" MAJOR ";"                                                        \
                          " wgmma.commit_group.sync.aligned;}"                                                          \
                          : "+r"(d[0]), "+r"(d[1])                                                                      \
                          : "l"(a), "l"(b), "r"(scale)                                                                  \
@@ -120,13 +134,17 @@ CAPTURE_MMA_F32_HALF(MmaF32Tf32K4, "m16n8k4", "tf32.tf32");
         }                                                                                                              \
     }
 
-CAPTURE_WGMMA_F32(WgmmaF32E4m3E4m3, "e4m3.e4m3");
-CAPTURE_WGMMA_F32(WgmmaF32E4m3E5m2, "e4m3.e5m2");
-CAPTURE_WGMMA_F32(WgmmaF32E5m2E4m3, "e5m2.e4m3");
-CAPTURE_WGMMA_F32(WgmmaF32E5m2E5m2, "e5m2.e5m2");
-CAPTURE_WGMMA_F16(WgmmaF16E4m3E4m3, "e4m3.e4m3");
-CAPTURE_WGMMA_F16(WgmmaF16E4m3E5m2, "e4m3.e5m2");
-CAPTURE_WGMMA_F16(WgmmaF16E5m2E4m3, "e5m2.e4m3");
-CAPTURE_WGMMA_F16(WgmmaF16E5m2E5m2, "e5m2.e5m2");
+CAPTURE_WGMMA_F32(WgmmaF32E4m3E4m3, "m64n8k32", "e4m3.e4m3", "");
+CAPTURE_WGMMA_F32(WgmmaF32E4m3E5m2, "m64n8k32", "e4m3.e5m2", "");
+CAPTURE_WGMMA_F32(WgmmaF32E5m2E4m3, "m64n8k32", "e5m2.e4m3", "");
+CAPTURE_WGMMA_F32(WgmmaF32E5m2E5m2, "m64n8k32", "e5m2.e5m2", "");
+CAPTURE_WGMMA_F16(WgmmaF16E4m3E4m3, "m64n8k32", "e4m3.e4m3", "");
+CAPTURE_WGMMA_F16(WgmmaF16E4m3E5m2, "m64n8k32", "e4m3.e5m2", "");
+CAPTURE_WGMMA_F16(WgmmaF16E5m2E4m3, "m64n8k32", "e5m2.e4m3", "");
+CAPTURE_WGMMA_F16(WgmmaF16E5m2E5m2, "m64n8k32", "e5m2.e5m2", "");
+CAPTURE_WGMMA_F32(WgmmaF32F16, "m64n8k16", "f16.f16", ", 0, 0");
+CAPTURE_WGMMA_F16(WgmmaF16F16, "m64n8k16", "f16.f16", ", 0, 0");
+CAPTURE_WGMMA_F32(WgmmaF32Bf16, "m64n8k16", "bf16.bf16", ", 0, 0");
+CAPTURE_WGMMA_F32(WgmmaF32Tf32, "m64n8k8", "tf32.tf32", "");
 
 }  // namespace capture

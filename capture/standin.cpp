@@ -32,7 +32,7 @@ Words through_fragments(const Instruction& instruction, Side side, const std::ui
         for (int line = 0; line < lines; ++line)
             for (int word = 0; word < ROW_WORDS; ++word)
                 packed.at(static_cast<std::size_t>(core_word(line, word))) = row[word];
-        return wgmma_codes(side, descriptor(0), packed);
+        return wgmma_codes(instruction, side, descriptor(0), packed);
     }
     for (int lane = 0; lane < 32; ++lane)
         for (int place = 0; place < register_count(instruction, side); ++place)

@@ -29,10 +29,15 @@ WARNINGS = ("-Wall", "-Wextra", "-Werror")
 FP8_PAIRS = [f"{a}.{b}" for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")]
 INSTRUCTIONS = [
     *(f"wgmma.m64n8k32.{d}.{pair}" for d in ("f32", "f16") for pair in FP8_PAIRS),
+    "wgmma.m64n8k16.f32.f16.f16",
+    "wgmma.m64n8k16.f16.f16.f16",
+    "wgmma.m64n8k16.f32.bf16.bf16",
+    "wgmma.m64n8k8.f32.tf32.tf32",
     *(f"mma.m16n8k32.{d}.{pair}" for d in ("f32", "f16") for pair in FP8_PAIRS),
     "mma.m16n8k16.f32.f16.f16",
     "mma.m16n8k8.f32.f16.f16",
     "mma.m16n8k16.f16.f16.f16",
+    "mma.m16n8k8.f16.f16.f16",
     "mma.m16n8k16.f32.bf16.bf16",
     "mma.m16n8k8.f32.bf16.bf16",
     "mma.m16n8k8.f32.tf32.tf32",

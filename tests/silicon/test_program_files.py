@@ -34,7 +34,7 @@ BROKEN = {
     "generator": Broken(2, "generator", "must be 'generator ...', not 'generator'"),
     "seed": Broken(3, "seed one", "seed must be a number, not 'one'"),
     "section": Broken(4, "instructions mma", "must be 'instruction ...', not 'instructions mma'"),
-    "instruction": Broken(4, "instruction mma.m16n8k8.f16.f16.f16", "unknown instruction 'mma.m16n8k8.f16.f16.f16'"),
+    "instruction": Broken(4, "instruction mma.m16n8k8.f16.e4m3.e4m3", "unknown instruction 'mma.m16n8k8.f16.e4m3"),
     "unit": Broken(5, "unit an other", "unit must be one word, not 'an other'"),
     "no-cases": Broken(6, "cases 0", "cases must be a number from 1 to 100000000, not '0'"),
     "cases": Broken(6, "cases 2x", "cases must be a number from 1 to 100000000, not '2x'"),

@@ -65,10 +65,15 @@ INSTRUCTIONS = {
     instruction.name: instruction
     for instruction in (
         *_fp8("wgmma", "m64n8k32"),
+        GpuInstruction("wgmma", "m64n8k16", "f32", "f16", "f16"),
+        GpuInstruction("wgmma", "m64n8k16", "f16", "f16", "f16"),
+        GpuInstruction("wgmma", "m64n8k16", "f32", "bf16", "bf16"),
+        GpuInstruction("wgmma", "m64n8k8", "f32", "tf32", "tf32"),
         *_fp8("mma", "m16n8k32"),
         GpuInstruction("mma", "m16n8k16", "f32", "f16", "f16"),
         GpuInstruction("mma", "m16n8k8", "f32", "f16", "f16"),
         GpuInstruction("mma", "m16n8k16", "f16", "f16", "f16"),
+        GpuInstruction("mma", "m16n8k8", "f16", "f16", "f16"),
         GpuInstruction("mma", "m16n8k16", "f32", "bf16", "bf16"),
         GpuInstruction("mma", "m16n8k8", "f32", "bf16", "bf16"),
         GpuInstruction("mma", "m16n8k8", "f32", "tf32", "tf32"),
