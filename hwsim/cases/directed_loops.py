@@ -180,10 +180,12 @@ def _step(state: Any, rules: Any) -> Any:
 
 
 @inlined
-def _depth(state: Any, kind: Any, rules: Any, spread: Any) -> Any:
-    """The distance of a further product from the leading ones."""
+def _depth(state: Any, kind: Any, rules: Any, spread: Any, top: Any) -> Any:
+    """The distance of a further product from max_exp, which is `top`."""
     if _chance(state, kind.near):
         return _next(state) % 3
+    if _chance(state, kind.deep):
+        return top - rules.least - _next(state) % 8
     if _chance(state, kind.edge):
         reach = kind.reach * rules.bits
         return rules.window - 2 - reach + _below(state, reach + 6)
@@ -222,9 +224,12 @@ def _group(
     spread = (2, 6, window, window + rules.bits + 4)[_next(state) % 4]
     max_exp = top + 1 + _next(state) % 2 if kind.floor else top
     for i in range(min(half + rest, room)):
-        exp, shape = max_exp - _depth(state, kind, rules, spread), ANY if _next(state) % 3 else POWER
+        exp, shape = max_exp - _depth(state, kind, rules, spread, max_exp), ANY if _next(state) % 3 else POWER
         if i < half:
-            exp, shape = top - rules.precision - 1 + _next(state) % 3, POWER
+            whole = rules.end if kind.floor else top + _next(state) % 3
+            exp, shape = whole - rules.precision - 1, POWER
+        elif kind.deep and _next(state) % 2:
+            shape = SMALLEST
         pair = _product(state, rules, a, b, exp, shape, kind.subnormal)
         _put(state, a, b, pair, _next(state) % 2, order[at], x, y)
         at = (at + (1 if apart else _step(state, rules))) % lanes

@@ -22,12 +22,13 @@ class CaseKind(NamedTuple):
     have, or near the least of the result's format; the others are around the middle.
     leads: how few and how many leading products there are. crowd: of groups that are half full of them, or so.
     one_sign: whether they all have one sign. shape: their significands. cancel: of cases whose first lead cancels.
-    half: of groups with a power of two at half an ulp of the result.
+    half: of groups with a power of two at half an ulp of the result; with `floor` of its least numbers.
     rest: how few and how many further products there are. full: of groups in which they take all lanes.
     near, edge: of further products at most 2 below, and at the window's end; the others are anywhere down to 2, to 6,
     to the window's end or below it. reach: how far above that end the edge begins, in lengths of a product's fraction.
     floor: whether that end is of a max_exp 1 or 2 above the leading products, which are just below where the result's
     normal numbers begin, or its subnormal ones.
+    deep: of further products whose exponent is among the eight least that products have.
     subnormal: of products with a subnormal factor where there can be one.
     zeros: of the lanes that are left, those of zero times a number of any exponent. empty: of cases of zeros alone.
     special: of cases with NaN or infinity in them.
@@ -49,6 +50,7 @@ class CaseKind(NamedTuple):
     edge: float = 0.0
     reach: int = 1
     floor: bool = False
+    deep: float = 0.0
     subnormal: float = 0.05
     zeros: float = 0.0
     empty: float = 0.0
@@ -74,6 +76,8 @@ DIRECTED: dict[str, CaseKind] = {
     "floor": CaseKind(
         end=1.0, floor=True, leads=(2, 2), one_sign=True, shape=POWER, rest=(1, 1), edge=1.0, reach=0, addend=ZERO
     ),
+    # Half an ulp of the result's least numbers and, far below, the least products: lost where max_exp has a floor.
+    "halfway": CaseKind(end=1.0, floor=True, leads=(0, 0), half=1.0, rest=(1, 1), deep=1.0, subnormal=0.7, addend=ZERO),
     "tiny": CaseKind(end=1.0, rest=(0, 4), empty=0.3, addend=LEAST),
     "vanishing": CaseKind(end=1.0, rest=(0, 4), addend=ZERO),
     "overflow": CaseKind(most=0.9, crowd=0.5, one_sign=True, near=0.5, addend=MOST),

@@ -102,6 +102,7 @@ HOLDS: dict[str, Callable[[Group], bool]] = {
     ) > 8,
     "empty": lambda group: all_zero(group) and group.addend is not None and not group.addend.sig,
     "floor": lambda group: leads(group) > 1,
+    "halfway": lambda group: leads(group) == 1 and group.addend is not None and not group.addend.sig,
     "tiny": lambda group: group.addend is not None and group.addend.exp <= -118,
     "vanishing": lambda group: group.addend is not None and not group.addend.sig and not all_zero(group),
     "overflow": lambda group: group.addend is not None and group.addend.exp >= 125,

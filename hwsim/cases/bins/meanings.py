@@ -95,6 +95,7 @@ KINDS = {
     "zeros": "zeros beside small numbers",
     "empty": "zeros alone",
     "floor": "where the result's numbers end below",
+    "halfway": "at half of the result's least number, and a little",
     "tiny": "about the least results",
     "vanishing": "results that vanish",
     "overflow": "results at the upper end of the range",

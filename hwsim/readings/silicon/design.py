@@ -40,7 +40,7 @@ KINDS: dict[str, Kinds] = {
     "zero-terms": ("zeros",),
     "cancelled": ("cancel",),
     "late-window": ("near", "addend", "edge"),
-    "floor": ("floor", "floor", "floor", "tiny"),
+    "floor": ("floor", "halfway", "halfway", "floor", "halfway", "halfway", "tiny"),
     "zero-sum": ("empty", "cancel"),
     "tiny": ("tiny", "vanishing", "empty"),
     "overflow": ("overflow", "specials"),
