@@ -30,6 +30,7 @@ $(READY): pyproject.toml setup.py .ci/system-packages
 		echo "without the weights of all-MiniLM-L6-v2 the tests that use them are left out" >&2
 	@touch $@
 
+cosim: export HWSIM_SILICON := $(HWSIM_SILICON):$(abspath vectors/silicon)
 cosim: $(READY)  ## the main job: model and RTL agree, on Verilator and Icarus
 	@$(BIN)/hwsim cosim $(ARGS)
 

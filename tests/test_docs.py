@@ -4,6 +4,7 @@ Every line of a `sh` block is a claim that some test below takes. `hwsim` runs i
 show the same with another place for the output. Not executed as they stand:
 - `make ...`: a set-up and minutes each. They must be targets of the Makefile; `make test` runs this file.
 - `capture/run`: asks a GPU. It asks a stand-in that computes with the model, and so the GPU's folder has its name.
+- `python capture/gemm.py`: asks a GPU. What an H200 returned is taken instead.
 - `hwsim gemm ...`: run on the files that the Python blocks of docs/gemm.md write; seconds and speeds may be others.
 - `hwsim cosim ...`: minutes each. Their arguments must parse, and one run with few cases stands for all; the suites
   themselves are in tests/cosim.
@@ -134,13 +135,18 @@ def test_capturing_goes_as_it_is_shown(
     if compiler is None:
         missing("no g++: the capture program cannot be built")
     variables = capture_environment(CXX=quick_compiler(tmp_path_factory.mktemp("compiler"), str(compiler)))
-    steps = [command for command in commands("hwsim", "capture/run") if command.where.startswith("silicon.md")]
+    steps = [
+        command for command in commands("hwsim", "capture/run", "python") if command.where.startswith("silicon.md")
+    ]
     assert [command.words[1] for command in steps[:3]] == ["capture", "capture", "cases.txt"]
     for command in steps:
         words = [word.replace("h200", "stand-in-no-gpu") for word in command.words[1:]]
         if command.words[0] == "capture/run":
             done = run_tool([command.words[0], "--standin", *words], files, **variables)
             assert done.returncode == 0, done.stderr
+            continue
+        if command.words[0] == "python":
+            shutil.copy(ROOT / "vectors" / "silicon" / "h200" / words[-1], files)
             continue
         few = ["--cases", "800"] if words[1] == "cases" else []
         assert main([*words, *few]) == 0, f"{command.where}: {capsys.readouterr().err}"
@@ -156,6 +162,7 @@ MEASURED = {"benchmarks/gemm.py": ("plain C", True), "benchmarks/synthesis.py": 
     [
         pytest.param(command, id=command.where, marks=() if MEASURED[command.words[1]][1] else pytest.mark.soak)
         for command in commands("python")
+        if command.words[1] in MEASURED
     ],
 )
 def test_measuring_goes_as_it_is_shown(command: Command, files: Path) -> None:

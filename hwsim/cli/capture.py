@@ -39,6 +39,7 @@ capture = typer.Typer(
     capture/run cases.txt results.txt                         there: nvcc, this folder and the file are all it needs
     hwsim capture import cases.txt results.txt                keep the results in vectors/silicon/GPU
     hwsim capture judge vectors/silicon/h200                  which candidates of each rule they leave
+    hwsim capture gemms library.npz                           whole matrix products of cuBLAS, against hwsim's
     """,
     no_args_is_help=True,
 )
@@ -221,6 +222,38 @@ def judge(
             _show(judgement, every)
             agreed = agreed and judgement.right == judgement.of and judgement.best.unit == unit
     if not agreed:
+        raise typer.Exit(UNSETTLED)
+
+
+@capture.command()
+def gemms(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What capture/gemm.py wrote on the GPU machine.")],
+) -> None:
+    """Compare matrix products that PyTorch, and so cuBLAS, computed on a GPU with hwsim's, every result bit for bit.
+
+    \b
+    python capture/gemm.py library.npz       on the GPU machine: PyTorch and this file are all it needs
+    hwsim capture gemms library.npz
+
+    fp8-fast: FP8 with fast accumulation. fp8-promoted: without, the sums are promoted to FP32 every 128 products.
+    fp8-blocks: promoted, with FP32 scales of 1 x 128 and 128 x 128 numbers. matmul: f16, bf16 and TF32.
+    Exit status: 0 all results are the same; 1 some are not; 2 bad input.
+    """
+    from hwsim.readings.silicon.gemms import read_products
+
+    library = read_products(file)
+    rows, same, total = [], 0, 0
+    with Progress("multiplying", len(library.products)) as bar:
+        # Long ones first, for which code is compiled that the others use too.
+        for product in sorted(library.products, key=lambda product: -product.call.k):
+            call, unit, of = product.call, product.call.unit, product.returned.size
+            equal = product.equal(unit)
+            rows.append([call.call, f"{call.a} x {call.b}", call.numbers, f"{call.k}", unit.name, f"{equal}", f"{of}"])
+            same, total = same + equal, total + of
+            bar.advance()
+    print_table(["call", "factors", "numbers", "K", "unit", "same", "of"], rows, right=[3, 5, 6])
+    say(f"{library.gpu}, {library.software}, seed {library.seed}: {same:,} of {total:,} results are the same")
+    if same < total:
         raise typer.Exit(UNSETTLED)
 
 

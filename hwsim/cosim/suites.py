@@ -9,7 +9,6 @@ from functools import cache, cached_property, partial
 from itertools import chain, islice
 
 from hwsim.cases.bins.covering import covering, directed
-from hwsim.cases.captured import captured_cases
 from hwsim.cases.case import Case, block_lengths, dot
 from hwsim.cases.drawing import Stream
 from hwsim.cases.matrices import gemm_cases, gemm_problem
@@ -23,6 +22,7 @@ from hwsim.formats import codes_of
 from hwsim.formats.blocks import one_code
 from hwsim.model import Definition
 from hwsim.products import gemm
+from hwsim.readings.silicon.store import known_cases
 from hwsim.report import LeftOut
 from hwsim.spec import NotImplementedYet, Unit
 from hwsim.words import counted
@@ -241,7 +241,7 @@ class Planner:
 
     def captured(self, most: int) -> Iterator[Suite]:
         """What hardware was asked and returned, where captures of this unit are at hand."""
-        known = captured_cases(self.design.unit)
+        known = known_cases(self.design.unit)
         chosen = known[:: max(1, len(known) // most)][:most]
         if chosen:
             cases, codes = zip(*chosen, strict=True)

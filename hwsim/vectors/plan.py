@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
 
 from hwsim.cases.bins.covering import Covered, covered, covering
-from hwsim.cases.captured import captured_cases
 from hwsim.cases.case import Case
 from hwsim.cases.matrices import GemmProblem, gemm_cases, gemm_problem
 from hwsim.cases.pairs import product_cases
@@ -15,6 +14,7 @@ from hwsim.cases.sensitive import sensitive
 from hwsim.cases.support import draws
 from hwsim.errors import InputError
 from hwsim.readings import Discrimination, discrimination
+from hwsim.readings.silicon.store import known_cases
 from hwsim.resources import KIB, MIB, Cost
 from hwsim.spec import NotImplementedYet, Unit
 
@@ -177,7 +177,7 @@ def _gemm(unit: Unit, problems: Sequence[GemmProblem]) -> SetPart:
 
 
 def _captured(unit: Unit) -> SetPlan:
-    known = [(replace(case, id=f"captured/{case.id}"), code) for case, code in captured_cases(unit)]
+    known = [(replace(case, id=f"captured/{case.id}"), code) for case, code in known_cases(unit)]
     if not known:
         raise InputError(
             f"no captured results of {unit.name} are at hand: HWSIM_SILICON names the folder that holds them"

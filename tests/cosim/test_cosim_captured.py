@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from cosim.plays import bulk_outcomes, codes_of, design_of, nothing, planner, st
 
 from hwsim.cases.captured import CAPTURES, captured_cases
 from hwsim.cosim.design import Play
+from hwsim.readings.silicon.store import known_cases, load
 from hwsim.rtl import supports
 from hwsim.spec import Unit, load_unit
 from hwsim.tb.job import SuiteOutcome
@@ -52,6 +54,28 @@ def test_the_rtl_returns_what_the_gpu_returned(verilator: None, silicon: Path, n
     assert play.script.planned == len(known) == PER_GPU * len(CAPTURES[name][0])
     outcome = played(unit, play)
     assert (outcome.mismatches, outcome.results) == ([], len(known))
+
+
+OURS = Path(__file__).parents[2] / "vectors" / "silicon"
+OUR_CAPTURES = [one.unit for one in load(OURS / "h200")]
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("name", others_soaked(OUR_CAPTURES, ["hopper-wgmma-e4m3-f32", "hopper-mma-e4m3xe5m2-f16"]))
+def test_the_rtl_returns_what_hopper_returned(verilator: None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cases that were designed for every rule, chains and specials among them."""
+    monkeypatch.setenv("HWSIM_SILICON", str(OURS))
+    unit = load_unit(name)
+    play = captured(unit, 10**6)
+    assert play is not None
+    outcome = played(unit, play)
+    assert (outcome.mismatches, outcome.results) == ([], 3000)
+
+
+def test_several_folders_are_looked_into(silicon: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HWSIM_SILICON", os.pathsep.join([str(silicon), str(OURS)]))
+    names = [case.id.split("/")[0] for case, _ in known_cases(load_unit("hopper-mma-f16-f32"))]
+    assert [names.count(name) for name in ("h100", "h200")] == [1000, 1000 + 3000]
 
 
 def test_every_captured_result_goes_through_the_rtl_of_its_unit(silicon: Path) -> None:

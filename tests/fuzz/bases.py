@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -219,6 +220,19 @@ def captured(folder: Path) -> None:
     _, cases = written(folder, section(count=6))
     results_file(folder, cases, machine(cases))
     _hwsim(folder, "capture", "import", "cases.txt", "results.txt", "-o", "kept")
+
+
+def library(folder: Path) -> None:
+    """Matrix products of a GPU's library."""
+    folder.mkdir(parents=True)
+    k, call = 128, {"numbers": "normal", "a": "e4m3", "b": "e4m3", "k": 128, "kernels": ["gemm"]}
+    calls = [{"call": name, **call} for name in ("fp8-fast", "fp8-blocks")]
+    facts = {"gpu": "H200", "capability": "9.0", "torch": "2", "cuda": "13", "seed": 1, "calls": calls}
+    ones, scales, sums = np.full((2, k), 0x38, np.uint8), np.full((1, 2), 0x3F800000), np.full((2, 2), 0x43000000)
+    inputs = {"a": ones, "b": ones.T, "scale_a": scales.T.astype(np.uint32), "scale_b": scales.astype(np.uint32)}
+    results = {one["call"]: sums.astype(np.uint32) for one in calls}
+    arrays: dict[str, Any] = {f"e4m3-e4m3-normal-128/{name}": array for name, array in {**inputs, **results}.items()}
+    np.savez(folder / "library.npz", facts=np.array(json.dumps(facts)), **arrays)
 
 
 def published(folder: Path) -> None:

@@ -179,6 +179,10 @@ TARGETS = (
         reads=("capture judge folder", "capture import output"),
     ),
     Target(
+        name="library", make=bases.one(bases.library), subjects=("library.npz",), weight=2, differs=True,
+        commands=("capture gemms library.npz",), reads=("capture gemms file",),
+    ),
+    Target(
         name="published", make=bases.one(bases.published), subjects=("captured.npz",), weight=2, written=("out",),
         commands=("vectors hopper-wgmma-e4m3-f32 -o out --suite captured --format hex",),
         environment={"HWSIM_SILICON": "."}, names=("HWSIM_SILICON", "captured"),

@@ -6,7 +6,7 @@ import hashlib
 import io
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,18 @@ import yaml
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from hwsim.cases.captured import captured_cases
+from hwsim.cases.capturedfile import folders
+from hwsim.cases.case import Case
 from hwsim.errors import InputError
 from hwsim.files import contents, replaced
 from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import read
 from hwsim.quantize.arrayfiles import members
-from hwsim.readings.silicon.case import CaptureCase, CaseFile
+from hwsim.readings.silicon.case import CaptureCase, CaseFile, as_case
 from hwsim.readings.silicon.instructions import INSTRUCTIONS, GpuInstruction
 from hwsim.readings.silicon.results import FACTS, ResultFile, SectionResults
+from hwsim.spec import Unit
 
 MANIFEST = "manifest.yaml"
 COLUMNS = ("tags", "tag", "k", "a", "b", "c", "c_off", "d", "unstable")  # of an instruction's file
@@ -160,6 +164,23 @@ def load(path: Path, only: Iterable[str] = ()) -> list[Captured]:
         known = ", ".join(entry.unit for entry in entries.values())
         raise InputError(f"{path} has no results of {', '.join(sorted(missing))}; it has {known}")
     return stored
+
+
+def known_cases(unit: Unit, folder: str | Path | None = None) -> list[tuple[Case, int]]:
+    """Every case of a unit that a GPU was asked, and the code that it returned each time.
+
+    From `hwsim.cases.captured`, and from what `hwsim capture import` wrote. folder: holds either, or both; without it,
+    the folders that the environment's HWSIM_SILICON names.
+    """
+    found = captured_cases(unit, folder)
+    for manifest in (path for one in folders(folder) for path in sorted(one.glob(f"*/{MANIFEST}"))):
+        gpu = manifest.parent
+        for name, entry in _manifest(gpu)[1].items():
+            if entry.unit == unit.name:
+                stored = _load(gpu, name, entry)
+                cases = [(as_case(stored.cases[at]), at) for at in stored.stable]
+                found += [(replace(case, id=f"{gpu.name}/{at:05}-{case.id}"), stored.codes[at]) for case, at in cases]
+    return found
 
 
 def _load(path: Path, name: str, entry: _Entry) -> Captured:
