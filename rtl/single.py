@@ -61,12 +61,17 @@ class Recode(wiring.Component):
         return m
 
 
+def product_target() -> EncodeTarget:
+    """A product's rounding."""
+    most = 2 * F32.emax + 1
+    return single_target(2 * F32.precision, (2 * F32.emin + 1, most + 2), most + 2)
+
+
 class Multiply32(wiring.Component):
     """The product of two binary32 codes, rounded once. Combinational."""
 
     def __init__(self) -> None:
-        most = 2 * F32.emax + 1
-        self.target = single_target(2 * F32.precision, (2 * F32.emin + 1, most + 2), most + 2)
+        self.target = product_target()
         super().__init__({"a": In(32), "b": In(32), "product": Out(32)})
 
     def elaborate(self, platform: object) -> Module:
@@ -116,6 +121,31 @@ def _quotient() -> EncodeTarget:
     return single_target(ROWS + 1, (lowest - 2, highest + 2), highest + 2)
 
 
+def _rows(m: Module, i: Any, o: Any, span: tuple[int, int]) -> None:
+    """Rows of a division: each gives a bit of the quotient, and doubles the rest that is left."""
+    before, after = i.division, o.division
+    rest, bits = before.rest, before.quotient
+    for row in range(*span):
+        fits = Signal(name=f"fits{row}")
+        kept = Signal(F32.precision, name=f"kept{row}")
+        left = Signal(F32.precision + 1, name=f"rest{row}")
+        m.d.comb += [
+            fits.eq(rest >= before.divisor),
+            kept.eq(Mux(fits, rest - before.divisor, rest)[: F32.precision]),
+            left.eq(Cat(Const(0, 1), kept)),
+        ]
+        rest, bits = left, Cat(fits, bits)[:ROWS]
+    m.d.comb += [after.rest.eq(rest), after.quotient.eq(bits)]
+    same = ("divisor", "sign", "top_bexp", "nan", "inf", "zero")
+    m.d.comb += [getattr(after, field).eq(getattr(before, field)) for field in same]
+
+
+def row_stage() -> Stage:
+    """One row of a division by itself, from `division_layout` to the same."""
+    layout = division_layout()
+    return Stage("row", StructLayout(layout), layout, partial(_rows, span=(0, 1)))
+
+
 def divide_stages(
     name: str, i: StructLayout, dividend: str | int, divisor: str | int, quotient: str,
     finish: Callable[[Any, Value], Value] = lambda i, found: found, drops: tuple[str, ...] = (),
@@ -149,23 +179,6 @@ def divide_stages(
             state.zero.eq(zero_x | y.inf),
         ]
 
-    def rows(m: Module, i: Any, o: Any, span: tuple[int, int]) -> None:
-        before, after = i.division, o.division
-        rest, bits = before.rest, before.quotient
-        for row in range(*span):
-            fits = Signal(name=f"fits{row}")
-            kept = Signal(F32.precision, name=f"kept{row}")
-            left = Signal(F32.precision + 1, name=f"rest{row}")
-            m.d.comb += [
-                fits.eq(rest >= before.divisor),
-                kept.eq(Mux(fits, rest - before.divisor, rest)[: F32.precision]),
-                left.eq(Cat(Const(0, 1), kept)),
-            ]
-            rest, bits = left, Cat(fits, bits)[:ROWS]
-        m.d.comb += [after.rest.eq(rest), after.quotient.eq(bits)]
-        same = ("divisor", "sign", "top_bexp", "nan", "inf", "zero")
-        m.d.comb += [getattr(after, field).eq(getattr(before, field)) for field in same]
-
     def end(m: Module, i: Any, o: Any) -> None:
         state = i.division
         number = ~(state.nan | state.inf | state.zero)
@@ -184,6 +197,6 @@ def divide_stages(
     stage = Stage(f"{name}.1", i, layout, begin)
     yield stage
     for part, span in (("2", (0, ROWS // 2)), ("3", (ROWS // 2, ROWS))):
-        stage = Stage(f"{name}.{part}", stage.gives, layout, partial(rows, span=span))
+        stage = Stage(f"{name}.{part}", stage.gives, layout, partial(_rows, span=span))
         yield stage
     yield Stage(name, stage.gives, {quotient: unsigned(32)}, end, drops=("division", *drops))

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from hwsim.formats import Class, FloatFormat
+from hwsim.formats import Class, Fields, FloatFormat
 from hwsim.model.addition import add
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.window import align
@@ -27,14 +27,16 @@ from hwsim.rtl.addition import GUARDS
 from hwsim.rtl.numbers import FieldRange
 from hwsim.spec.keys import Rounding
 
+Signed = TypeVar("Signed", ModelTerm, Fields)
+
 
 def number(sign: object, magnitude: object, unit_exp: object) -> ModelTerm:
     """(-1)^sign * magnitude * 2^unit_exp as a term."""
     return ModelTerm(sign, unit_exp, magnitude, 0, Class.NORMAL)  # type: ignore[arg-type]
 
 
-def of_known_sign(term: ModelTerm) -> ModelTerm:
-    """A term whose sign is a number on the path that is being followed: a magnitude then stays what it is."""
+def of_known_sign(term: Signed) -> Signed:
+    """A term, or fields, whose sign is a number on the path that is being followed: a magnitude stays what it is."""
     return term._replace(sign=int(as_integer(term.sign) != 0))
 
 

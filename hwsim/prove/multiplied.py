@@ -137,7 +137,7 @@ def _multiplication(circuit: Circuit) -> Term | None:
 
 def _of(multiplied: Term, ports: Sequence[Term]) -> list[Term] | None:
     """The significands that are multiplied, in the order of the ports that they come from; None of a power of two."""
-    sides = [_narrow(child) for child in multiplied.children()]
+    sides = [narrowed(child) for child in multiplied.children()]
     found = []
     for port in ports:
         own = [side for side in sides if any(one.id() == port.id() for one in constants(side))]
@@ -147,7 +147,7 @@ def _of(multiplied: Term, ports: Sequence[Term]) -> list[Term] | None:
     return found
 
 
-def _narrow(term: Term) -> Term:
+def narrowed(term: Term) -> Term:
     """A term without zeros above it."""
     while term.kind() == Kind.BV_ZERO_EXTEND:
         (term,) = term.children()

@@ -1,6 +1,6 @@
 """The claims of a block quantiser with power-of-two scales, step by step, and of its Verilog; and of a dequantiser's.
 
-amax is the largest magnitude that counts: a tree of comparisons. The scale grows with amax, as the model's does: where
+The scale grows with amax, as the model's does: where
 both are equal at both ends of every stretch on which the hardware's stays the same, they are everywhere. An element is
 the model's conversion of x / scale; all lanes are one function.
 """
@@ -8,31 +8,29 @@ the model's conversion of x / scale; all lanes are one function.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from hwsim.formats import Class, ExponentFormat, Fields
+from hwsim.formats import Class, ExponentFormat
 from hwsim.model.conversion import dequantize, encode_fields
-from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import circuits, connected, fixed
+from hwsim.prove.blockclaims import BlockClaims
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.converters import StreamFile, decided
+from hwsim.prove.divided import DividedClaims
 from hwsim.prove.explore import Path, paths
-from hwsim.prove.logic import Term, both, either, implies, is_one, negated, same, substituted, value, width
-from hwsim.prove.maxima import without_maxima
+from hwsim.prove.logic import Term, both, either, implies, is_one, negated, substituted
 from hwsim.prove.relations import each, holds
 from hwsim.prove.run import Asked
 from hwsim.prove.symbolic import Integer, as_integer, ite
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
-from hwsim.quantize.rule import Select, Special
+from hwsim.quantize.rule import Select
 from hwsim.quantize.scales import scales_of
 from hwsim.quantize.special import infinity_codes, nan_code
 from hwsim.report.proof import ProofReport
-from hwsim.rtl import BlockDequantizer, BlockQuantizer, stream_verilog, supports_dequantizer, supports_quantizer
+from hwsim.rtl import BlockDequantizer, stream_verilog, supports_dequantizer
 from hwsim.rtl.dequantizer import dequantizer_cuts, numbers_layout, scaled_layout
-from hwsim.rtl.quantizer import block_layout, quantized_layout, quantizer_cuts, stages
+from hwsim.rtl.quantizer import quantizer_cuts
 from hwsim.rtl.staircase import FRACTION, MOST, Staircase
 from hwsim.spec import NotImplementedYet
 from hwsim.spec.conversion import Conversion
@@ -41,29 +39,14 @@ INFINITY = 255 << FRACTION  # binary32's, above its largest number
 SINGLE_BIAS = 127
 
 
-class PowerClaims:
-    """All claims about a quantiser whose scales are powers of two. Raises NotImplementedYet for others."""
+class PowerClaims(BlockClaims):
+    """All claims about a quantiser whose scales are powers of two."""
 
     def __init__(self, quantization: BlockQuantization, cuts: Sequence[str] | None = None, text: str | None = None):
         """text: the file's, where it is not the one that hwsim writes."""
-        q = self.q = quantization
-        supports_quantizer(q)
-        if q.rule.select is Select.DIVIDE:
-            raise NotImplementedYet(f"rule {q.name}: select: divide has no claims yet")
-        assert isinstance(q.rule.scale_format, ExponentFormat)
-        self.fmt, self.stairs, self.cuts, self.text = q.rule.scale_format, Staircase.of(q.rule), cuts, text
-
-    @cached_property
-    def steps(self) -> dict[str, Circuit]:
-        """Each step by itself, in order."""
-        return circuits({stage.name: stage for stage in stages(self.q)})
-
-    def _joined(self, *names: str) -> Circuit:
-        return connected([self.steps[name] for name in names])
-
-    @property
-    def _amax(self) -> list[str]:
-        return [name for name in self.steps if name.startswith("amax")]
+        super().__init__(quantization, cuts, text)
+        assert isinstance(quantization.rule.scale_format, ExponentFormat)
+        self.fmt, self.stairs = quantization.rule.scale_format, Staircase.of(quantization.rule)
 
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps."""
@@ -76,98 +59,6 @@ class PowerClaims:
         )  # fmt: skip
         yield from self._elements()
         yield from self._file()
-
-    # What counts in amax.
-
-    def _special(self) -> Iterator[AnyClaim]:
-        circuit, q, rule = self.steps["special"], self.q, self.q.rule
-        source = q.float_source
-        port = circuit.inputs["i__x__0"]
-        code = Integer.unsigned(port) >> source.padding
-
-        def counted() -> tuple[object, bool]:
-            """A number's magnitude bits in amax, and whether it makes the scale NaN."""
-            fields, bits = self._fields(code), code & (source.sign_bit - 1)
-            match fields.cls:
-                case Class.NAN:
-                    return 0, rule.nan is Special.BLOCK
-                case Class.INFINITY:
-                    return bits if rule.infinity is Special.AMAX else 0, rule.infinity is Special.BLOCK
-                case Class.ZERO:
-                    return 0, False
-                case _:
-                    return bits, False
-
-        quiet = {name: value(0, width(term)) for name, term in circuit.inputs.items() if name != "i__x__0"}
-        alone = fixed(circuit, {name: term for name, term in quiet.items() if name.startswith("i__x__")}).outputs
-        found, dead = Integer.unsigned(alone["o__maxima__0"]), is_one(alone["o__dead"])
-        right = [
-            Path(path.condition, both(holds(found == path.result[0]), dead if path.result[1] else negated(dead)))
-            for path in paths(counted, self._clean(port))
-        ]
-        yield Claim(
-            "lane: counted", "a number counts in amax, or makes the scale NaN, as the rule says", self._codes,
-            self._clean(port), each(right), (port,),
-        )  # fmt: skip
-        yield FormClaim("lanes: counted", "every lane counts alike", f"{q.lanes} lanes", self._counted_alike)
-        every = []
-        for lane in range(q.lanes):
-            others = {name: term for name, term in circuit.inputs.items() if name.startswith("i__x__")}
-            others.pop(f"i__x__{lane}")
-            zeros = {name: value(0, width(term)) for name, term in others.items()}
-            every.append(is_one(fixed(circuit, zeros).outputs["o__dead"]))
-        yield Claim(
-            "flag: gathered", "the scale is NaN where one number alone would make it so", "all numbers", (),
-            same(is_one(circuit.outputs["o__dead"]), either(*every)), tuple(circuit.inputs.values()),
-        )  # fmt: skip
-
-    @property
-    def _codes(self) -> str:
-        return f"codes of {self.q.source.name}"
-
-    def _clean(self, port: Term) -> tuple[Term, ...]:
-        """That a code's padding is zeros."""
-        padding = self.q.source.padding
-        return (holds(Integer.unsigned(port) & ((1 << padding) - 1) == 0),) if padding else ()
-
-    def _fields(self, code: Any) -> Fields:
-        """The model's fields of a code, flushed where the rule says so."""
-        source, rule = self.q.float_source, self.q.rule
-        fields = source.fields(code)
-        # Binary32's subnormals alone are flushed: no other source's number that is one is below 2^-126.
-        if rule.flush and fields.cls is Class.SUBNORMAL and source.emin == -126:
-            return fields._replace(sig=0, cls=Class.ZERO)
-        return fields
-
-    def _counted_alike(self) -> bool:
-        circuit = self.steps["special"]
-        first = circuit.inputs["i__x__0"]
-        return all(
-            substituted(circuit.outputs["o__maxima__0"], {first: circuit.inputs[f"i__x__{lane}"]})
-            == circuit.outputs[f"o__maxima__{lane}"]
-            for lane in range(1, self.q.lanes)
-        )
-
-    def _largest(self) -> Iterator[AnyClaim]:
-        circuit, q = self._joined(*self._amax), self.q
-        source = q.float_source
-        leaves = [circuit.inputs[f"i__maxima__{lane}"] for lane in range(q.lanes)]
-        tree = without_maxima(circuit.outputs["o__amax"], leaves)
-        whole = len(tree.groups) == 1 and frozenset(leaves) in tree.groups.values()
-        yield FormClaim("amax: tree", "one magnitude is left, the largest of all", f"{q.lanes} lanes", lambda: whole)
-        if not whole:
-            return
-        (largest,) = tree.groups
-        single = Conversion(source=source, target="f32", overflow="infinity")  # type: ignore[arg-type]
-        bits = Integer.unsigned(largest)
-        top = source.max_magnitude if source.infinity_magnitude is None else source.infinity_magnitude
-        known = (holds(bits <= top),)
-        found = Integer.unsigned(tree.term)
-        right = [
-            Path(path.condition, holds(found == path.result))
-            for path in paths(lambda: encode_fields(single, source.fields(bits), 0), known)
-        ]
-        yield Claim("amax: binary32", "amax is that magnitude in binary32", self._codes, known, each(right), (largest,))
 
     # The scale.
 
@@ -300,29 +191,13 @@ class PowerClaims:
                 return False
         return True
 
-    # The file.
 
-    def _file(self) -> Iterator[AnyClaim]:
-        q = self.q
-        cuts = quantizer_cuts(q, self.cuts)
-        text = stream_verilog(BlockQuantizer(q, cuts)) if self.text is None else self.text
-        file = StreamFile(text, len(cuts), block_layout(q), quantized_layout(q))
-        yield from file.control()
-        chain = connected(list(self.steps.values()))
-        given = {}
-        for lane in range(q.lanes):
-            given[f"i__x__{lane}"] = file.field("i", "x", lane)
-            if q.random_bits:
-                given[f"i__words__{lane}"] = file.field("i", "words", lane)
-        made = fixed(chain, given).outputs
-        codes = [same(file.field("o", "codes", lane), made[f"o__codes__{lane}"]) for lane in range(q.lanes)]
-        yield Claim(
-            "file: codes", "the codes that leave are what the steps, one after another, make of what entered",
-            "all numbers", (), both(*codes),
-        )  # fmt: skip
-        yield Claim(
-            "file: scale", "and so is the scale", "all numbers", (), same(file.field("o", "scale"), made["o__scale"]),
-        )  # fmt: skip
+def quantizer_claims(
+    quantization: BlockQuantization, cuts: Sequence[str] | None = None, text: str | None = None
+) -> Iterator[AnyClaim]:
+    """The claims of a block quantiser. text: its file's, where it is not the one that hwsim writes."""
+    divides = quantization.rule.select is Select.DIVIDE
+    return (DividedClaims if divides else PowerClaims)(quantization, cuts, text).claims()
 
 
 def prove_quantizer(
@@ -330,9 +205,9 @@ def prove_quantizer(
 ) -> ProofReport:
     """Decide every claim about a block quantiser. command: what asks the same again.
 
-    Raises NotImplementedYet for a rule that the RTL, or no proof, has; ToolMissing and FlowFailed as `circuits` does.
+    Raises NotImplementedYet for a rule that the RTL does not have; ToolMissing and FlowFailed as `circuits` does.
     """
-    claims = PowerClaims(quantization, cuts).claims()
+    claims = quantizer_claims(quantization, cuts)
     return decided(quantization.name, quantizer_cuts(quantization, cuts), claims, asked, command)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import connected
@@ -28,6 +29,11 @@ def exactly(number: object, low: int, high: int) -> Term:
 def each(found: Sequence[Path[Term]]) -> Term:
     """What holds on every path."""
     return both(*(implies(path.condition, path.result) for path in found))
+
+
+def is_each(found: object, runs: Sequence[Path[Any]]) -> Term:
+    """That a code that was found is, on every path, the one there."""
+    return each([Path(run.condition, holds(found == run.result)) for run in runs])
 
 
 def joined(steps: Mapping[str, Circuit], *names: str) -> Circuit:

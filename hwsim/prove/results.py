@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
+from typing import TypeVar
 
 from hwsim.formats import Class, FloatFormat
 from hwsim.model.result import ResultRounding
@@ -29,6 +30,8 @@ from hwsim.prove.logic import (
 )
 from hwsim.prove.relations import SPECIAL, exactly, holds
 from hwsim.prove.symbolic import Integer, as_integer
+
+AnyCase = TypeVar("AnyCase", bound=Claim | None)
 
 
 def is_result(circuit: Circuit, fmt: FloatFormat, own: int) -> Callable[[object], Term]:
@@ -117,8 +120,8 @@ def of_every_total(
 
 
 def by_leading_one(
-    claim: Callable[[Integer, tuple[Term, ...], tuple[Term, ...], str], Claim], most: int, signs: bool = True
-) -> Iterator[Claim]:
+    claim: Callable[[Integer, tuple[Term, ...], tuple[Term, ...], str], AnyCase], most: int, signs: bool = True
+) -> Iterator[AnyCase]:
     """A claim of every total other than zero up to a magnitude, by sign and by the place of its leading one.
 
     signs: whether negative ones are asked, too; only roundings to +infinity and -infinity treat signs differently.

@@ -292,7 +292,7 @@ MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
 }  # fmt: skip
 
 
-# Those of power-of-two scales are not proved either: tests/prove/test_prove_quantizers.py.
+# Others are not proved either: tests/prove/test_prove_quantizers.py and test_prove_divided.py.
 OF_QUOTIENTS = ["a last place of a threshold", "a tie of quotients goes up", "a factor that may be infinite"]
 
 
