@@ -112,7 +112,8 @@ def _check_result(unit: UnitKeys) -> None:
 def is_nan_code(fmt: FloatFormat, code: int) -> bool:
     """Whether a container's code is NaN: with zeros in its padding, or canonical."""
     padded = code & ((1 << fmt.padding) - 1)
-    return code == fmt.canonical_nan or (not padded and fmt.is_nan(code >> fmt.padding))
+    fits = 0 <= code < 1 << fmt.container_bits
+    return code == fmt.canonical_nan or (fits and not padded and fmt.is_nan(code >> fmt.padding))
 
 
 def _inputs(unit: UnitKeys) -> list[Format]:

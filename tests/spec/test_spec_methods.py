@@ -9,6 +9,8 @@ import pytest
 from spec.spec_examples import DLFLOAT16, HARD, UE4M3
 from spec.spec_files import failure, write
 
+from hwsim.spec import load_unit
+
 E8M0_ROW = "{format: e8m0, block: [8, 8]}"
 NO_NORMALS = "{name: e1m1, kind: float, exponent_bits: 1, fraction_bits: 1, bias: 2, infinities: true, nan: ieee}"
 INTEGERS_END = """\
@@ -153,3 +155,19 @@ def test_what_is_wrong_with_other_methods_is_named(
         keys = f"{{name: {name}, kind: fixed, integer_bits: {bits}, fraction_bits: 0}}"
         text = re.sub(rf": {name}\b", f": {keys}", text)
     assert re.match(f"(?:{message})", failure(tmp_path, text)), failure(tmp_path, text)
+
+
+def test_a_nan_is_one_of_both_formats_that_results_can_have() -> None:
+    """A group's NaN becomes that of a late addition in a narrower format."""
+    e5m6 = {"name": "e5m6", "kind": "float", "exponent_bits": 5, "fraction_bits": 6, "bias": 15}
+    e5m6 |= {"infinities": True, "nan": "ieee"}
+    keys = {
+        "unit": "narrower",
+        "operands": {"a": "e2m1", "b": "e2m1", "addend": "e5m2"},
+        "instruction": {"k": 1, "lanes": 1, "start": "zero"},
+        "sum": {"method": "aligned", "fraction_bits": 0, "addend": "late"},
+        "late": {"operation": "add", "format": "e5m2", "rounding": "rz"},
+        "result": {"format": e5m6, "rounding": "rz", "nan": 0x7FF},
+    }
+    with pytest.raises(ValueError, match=r"result\.nan must be a NaN of e5m2, not 0x7ff"):
+        load_unit(keys)
