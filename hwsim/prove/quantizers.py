@@ -17,6 +17,7 @@ from hwsim.model.conversion import dequantize, encode_fields
 from hwsim.prove.blockclaims import BlockClaims
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.converters import StreamFile, decided
+from hwsim.prove.dequantized import ScaledClaims
 from hwsim.prove.divided import DividedClaims
 from hwsim.prove.explore import Path, paths
 from hwsim.prove.logic import Term, both, either, implies, is_one, negated, substituted
@@ -32,7 +33,6 @@ from hwsim.rtl import BlockDequantizer, stream_verilog, supports_dequantizer
 from hwsim.rtl.dequantizer import dequantizer_cuts, numbers_layout, scaled_layout
 from hwsim.rtl.quantizer import quantizer_cuts
 from hwsim.rtl.staircase import FRACTION, MOST, Staircase
-from hwsim.spec import NotImplementedYet
 from hwsim.spec.conversion import Conversion
 
 INFINITY = 255 << FRACTION  # binary32's, above its largest number
@@ -216,11 +216,12 @@ def dequantizer_claims(
 ) -> Iterator[AnyClaim]:
     """The claims of a dequantiser. text: its file's, where it is not the one that hwsim writes.
 
-    Raises NotImplementedYet where a tensor's scale comes with each block.
+    Raises NotImplementedYet for formats that the RTL does not have.
     """
     supports_dequantizer(d)
     if d.tensor:
-        raise NotImplementedYet(f"{d.name}: a tensor's scale has no claims yet")
+        yield from ScaledClaims(d, cuts, text).claims()
+        return
     chosen = dequantizer_cuts(cuts)
     written = stream_verilog(BlockDequantizer(d, chosen)) if text is None else text
     file = StreamFile(written, len(chosen), scaled_layout(d), numbers_layout(d))

@@ -19,7 +19,6 @@ from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.rule import Rule
 from hwsim.rtl import block_amax, block_power, dequantizer
 from hwsim.rtl.staircase import MOST, Staircase
-from hwsim.spec import NotImplementedYet
 
 Patch = pytest.MonkeyPatch
 
@@ -98,11 +97,6 @@ def test_a_broken_dequantiser_is_not_proved(monkeypatch: Patch) -> None:
     )
     found = {claim.name: claim.decide(120).word for claim in dequantizer_claims(DEQUANTIZERS["mxfp4 to f32"])}
     assert {name for name, word in found.items() if word != "proved"} == {f"lane {lane}" for lane in range(4)}
-
-
-def test_a_tensors_scale_has_no_claims_yet() -> None:
-    with pytest.raises(NotImplementedYet, match="nvfp4: a tensor's scale has no claims yet"):
-        next(iter(dequantizer_claims(BlockDequantization.of(block("nvfp4")))))
 
 
 real_staircase, real_larger, real_put = Staircase.of, block_amax.tree_maximum, block_power.put_code
