@@ -132,6 +132,30 @@ class EnteringCode(wiring.Component):
         return m
 
 
+class ScalesNumber(wiring.Component):
+    """The product of both scales as a number."""
+
+    def __init__(self, what: Accumulation):
+        self.what = what
+        a, b = what.scales.values()
+        self.pair = PairRanges(FactorShape.of(a), FactorShape.of(b))
+        self.range = NumberRange.of_product(self.pair, what.format)
+        ports = {name: In(fmt.container_bits) for name, fmt in what.scales.items()}
+        super().__init__({**ports, "o": Out(self.range.layout)})
+
+    def elaborate(self, platform: object) -> Module:
+        """Decode, multiply, normalise."""
+        m = Module()
+        factors = []
+        for name, fmt in self.what.scales.items():
+            m.submodules[name] = decode = decoder(fmt)
+            m.d.comb += decode.code.eq(getattr(self, name))
+            factors.append(decode.o)
+        number = product_number(m, "scale", self.what, self.pair, *factors)
+        m.d.comb += assign(self.o, number.o)
+        return m
+
+
 class ScaleProduct(DatapathStep):
     """The product of both scales, rounded to the format that is kept."""
 
@@ -144,14 +168,9 @@ class ScaleProduct(DatapathStep):
     def compute(self, m: Module) -> None:
         """Drive its code, without padding."""
         what = self.what
-        a, b = what.scales.values()
-        factors = []
-        for name, fmt in what.scales.items():
-            m.submodules[name] = decode = decoder(fmt)
-            m.d.comb += decode.code.eq(getattr(self.i, name))
-            factors.append(decode.o)
-        both = product_number(m, "scale", what, PairRanges(FactorShape.of(a), FactorShape.of(b)), *factors)
+        m.submodules.scales = both = ScalesNumber(what)
         m.submodules.scale_rounded = rounded = RoundedNumber(what.format, both.range, what.rounding, "ieee")
+        m.d.comb += [getattr(both, name).eq(getattr(self.i, name)) for name in what.scales]
         m.d.comb += [*assign(rounded.i, both.o), self.o.scale.eq(rounded.o.code)]
 
 

@@ -64,8 +64,11 @@ class Promoter(NamedTuple):
 
     def scale(self, format_a: Format, format_b: Format, a: int, b: int) -> int:
         """The product of two scales' codes, rounded to the promotion format."""
-        both = product(unpack(format_a, a), unpack(format_b, b), format_a.fraction_bits + format_b.fraction_bits)
-        return add(self.format, (both,), self.rounding)
+        return add(self.format, (self.scales_product(format_a, format_b, a, b),), self.rounding)
+
+    def scales_product(self, format_a: Format, format_b: Format, a: int, b: int) -> Term:
+        """The product of two scales' codes, exactly."""
+        return product(unpack(format_a, a), unpack(format_b, b), format_a.fraction_bits + format_b.fraction_bits)
 
 
 def promoter_of(unit: Unit) -> Promoter | None:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from amaranth.lib.data import StructLayout
+
 from hwsim.formats import FloatFormat, unpack
-from hwsim.model.addition import flushed_code
+from hwsim.model.addition import add, flushed_code
 from hwsim.model.definition import Definition
 from hwsim.model.promotion import Promoter, promoter_of
 from hwsim.model.terms import addend_term
 from hwsim.prove.adder import AdderCircuits, AdderClaims, NumberFields, is_decoded
+from hwsim.prove.addition import of_known_sign
+from hwsim.prove.alike import Alike
 from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import fixed
+from hwsim.prove.circuits import circuits, fixed
 from hwsim.prove.claims import AnyClaim, Claim
 from hwsim.prove.elaborated import adder_circuits
 from hwsim.prove.explore import Path, paths
-from hwsim.prove.logic import Term, part, value
+from hwsim.prove.logic import Term, part, same, substituted, value
 from hwsim.prove.multiplied import product_claims
 from hwsim.prove.promotion import PromotionClaims
-from hwsim.prove.relations import adding, each, holds
-from hwsim.prove.symbolic import Integer, as_integer
-from hwsim.rtl.accumulate import Accumulation, accumulation, smaller_promotion
-from hwsim.rtl.addition import FloatAdder
+from hwsim.prove.relations import adding, each, holds, is_each
+from hwsim.prove.symbolic import Integer
+from hwsim.rtl.accumulate import Accumulation, ScalesNumber, accumulation, smaller_promotion
+from hwsim.rtl.addition import FloatAdder, RoundedNumber
+from hwsim.rtl.layouts import result_layout
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number
 
@@ -112,15 +118,36 @@ class AccumulationClaims:
             for code, fmt in zip((a, b), formats, strict=True)
             if fmt.padding
         ]  # fmt: skip
-        out = Integer.unsigned(circuit.outputs["o__scale"])
+        multiplied = ScalesNumber(self.what)
+        span = multiplied.range
+        rounding = RoundedNumber(self.fmt, span, self.what.rounding, "ieee")
+        number, rounded = circuits({"number": multiplied, "rounded": rounding}).values()
+        given = {number.inputs[name]: port for name, port in zip(self.what.scales, ports, strict=True)}
+        made = substituted(number.outputs["o"], given)
+        of_ports = replace(number, outputs=_fields(made, span.layout, "o"))
 
         def is_product() -> Term:
-            wanted = as_integer(promoter.scale(formats[0], formats[1], a, b))
-            return holds(out == wanted >> self.fmt.padding)
+            term = promoter.scales_product(formats[0], formats[1], a, b)
+            return is_decoded(of_ports.outputs, "o", span, self.fmt, term)
 
         yield from product_claims(
-            f"{self.what.name}: scale", "its code is the model's product of both scales, rounded", "both scales",
-            circuit, ports, clean, lambda: (unpack(formats[0], a), unpack(formats[1], b)), is_product,
+            f"{self.what.name}: scales", "a number is the model's product of both scales, normalised", "both scales",
+            of_ports, ports, clean, lambda: (unpack(formats[0], a), unpack(formats[1], b)), is_product,
+        )  # fmt: skip
+        fields = NumberFields(_fields(rounded.inputs["i"], span.layout, "i"), "i", span, self.fmt)
+        code = _fields(rounded.outputs["o"], result_layout(self.fmt), "o")["o__code"]
+
+        def result() -> Any:
+            return add(self.fmt, (of_known_sign(fields.read()[0]),), self.what.rounding) >> self.fmt.padding
+
+        yield Claim(
+            f"{self.what.name}: scales rounded", "a number is rounded once, as the model rounds it", "any such number",
+            fields.known, is_each(Integer.unsigned(code), paths(result, fields.known)), tuple(rounded.inputs.values()),
+        )  # fmt: skip
+        whole = substituted(code, {rounded.inputs["i"]: made})
+        yield Alike(
+            f"{self.what.name}: scale", "the step is one after the other", "both scales", tuple(clean),
+            same(circuit.outputs["o__scale"], whole), ports,
         )  # fmt: skip
 
     def _scaled(self) -> Iterator[AnyClaim]:
@@ -144,6 +171,11 @@ class AccumulationClaims:
         found = promoter_of(self.unit)
         assert found is not None
         return found
+
+
+def _fields(packed: Term, layout: StructLayout, place: str) -> dict[str, Term]:
+    """The fields of a packed port, by the names that they have as ports of their own."""
+    return {f"{place}__{name}": part(packed, layout[name].offset, layout[name].width) for name in layout.members}
 
 
 def after_claims(
