@@ -148,6 +148,10 @@ class Distance(DatapathStep):
     def _far(self, m: Module, largest: Value, exp: Value, bits: int, lane: int) -> Value:
         """A distance that may need up to `bits` bits, clamped."""
         difference = Signal(bits, name=f"difference{lane}")
+        # The complement of a number without a sign has no more bits than the number: with a floor of max_exp there may
+        # be fewer than an addend's distance has.
+        if len(largest) < bits and not largest.shape().signed:
+            largest = Cat(largest, Const(0, bits - len(largest)))
         # largest - exp, in which the one complement serves every lane.
         m.d.comb += difference.eq(~(exp + ~largest))
         return clamp(difference, self.n.distance_bits)

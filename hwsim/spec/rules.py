@@ -142,6 +142,9 @@ def _check_scale(unit: UnitKeys) -> None:
     if unit.instruction.chain is None and shared > unit.instruction.k:
         rule = f"must be at most instruction.k ({unit.instruction.k}) along K with that of the other side, because "
         raise RuleError("scale.a.block", f"{rule}instruction.chain is none; whole blocks take {shared} products")
+    if unit.instruction.chain is None and (whole := lcm(shared, unit.instruction.fill)) > unit.instruction.k:
+        rule = f"must divide instruction.k ({unit.instruction.k}) along K with that of the other side, because "
+        raise RuleError("scale.a.block", f"{rule}instruction.chain is none; whole blocks and instructions take {whole}")
     if unit.scale.at == "promotion":
         if unit.promotion is None:
             raise RuleError("scale.at", "must not be promotion: there is none")

@@ -113,3 +113,18 @@ def test_other_pipelines_are_proved(name: str) -> None:
     one = load_unit(name)
     demand_proof(one, (), 1)
     demand_proof(one, tuple(steps(one)[1::3]), 3)
+
+
+def test_an_addend_far_below_a_floor_is_aligned() -> None:
+    """The floor is above every product, and the distance to an addend has more bits than max_exp, which has no sign."""
+    own = {"name": "own-e2m19", "kind": "float", "exponent_bits": 2, "fraction_bits": 19, "bias": 0}
+    keys = {
+        "unit": "far-below",
+        "operands": {"a": own, "b": own},
+        "instruction": {"k": 1, "lanes": 1},
+        "sum": {"method": "aligned", "fraction_bits": 11, "max_exp_floor": 11},
+        "result": {"format": "e5m2", "rounding": "rz"},
+    }
+    wanted = {"addend: aligned", "no product: partial sum"}
+    claims = [claim for claim in method_claims(load_unit(keys), ()).claims() if claim.name in wanted]
+    assert {claim.name: claim.decide(60).word for claim in claims} == dict.fromkeys(wanted, "proved")

@@ -171,3 +171,20 @@ def test_a_nan_is_one_of_both_formats_that_results_can_have() -> None:
     }
     with pytest.raises(ValueError, match=r"result\.nan must be a NaN of e5m2, not 0x7ff"):
         load_unit(keys)
+
+
+def test_an_instruction_that_does_not_chain_has_whole_blocks() -> None:
+    """Where it is filled up to all its products, no K would be right."""
+    scale = {"a": {"format": "e8m0", "block": [1, 1]}, "b": {"format": "e8m0", "block": [4, 1]}}
+    keys = {
+        "unit": "parts",
+        "operands": {"a": "e2m1", "b": "e2m1"},
+        "scale": scale,
+        "instruction": {"k": 6, "lanes": 2, "start": "zero", "chain": "none"},
+        "sum": {"method": "pairwise", "product": "fused", "format": "e5m2", "rounding": "rz"},
+        "result": {"format": "e5m2", "rounding": "rz"},
+    }
+    with pytest.raises(ValueError, match=r"scale\.a\.block must divide instruction\.k \(6\) .* instructions take 12"):
+        load_unit(keys)
+    keys["instruction"] = {"k": 8, "lanes": 2, "start": "zero", "chain": "none"}
+    assert load_unit(keys).instruction.k == 8
