@@ -1,6 +1,6 @@
 """Which packages there are: those in hwsim/, and rtl/, tb/, docs/ and capture/, which are installed inside hwsim.
 
-docs/ and capture/ hold no Python; hwsim/pages.py finds them. Folders of templates hold none either.
+docs/ and capture/ hold nothing that hwsim imports; hwsim/pages.py finds them. Folders of templates hold none either.
 """
 
 from setuptools import find_packages, setup

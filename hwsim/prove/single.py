@@ -45,6 +45,14 @@ STATE = ("rest", "quotient", "divisor", "sign", "top_bexp", "nan", "inf", "zero"
 Finish = Callable[[Circuit, Any], Any]  # of the last step, and of a quotient's code: what leaves
 
 
+def rounded_quotient(sign: int, bits: Any, more: Any, top: Any) -> int:
+    """The code of a quotient. bits: the first `ROWS`, cut off. more: 1 where there is a rest. top: of the first bit.
+
+    Below half of a last place it matters only that there is something.
+    """
+    return round_to(F32, sign, 2 * bits + more, top - ROWS, "rne", "infinity").code
+
+
 def quotient(x: Fields, y: Fields) -> int:
     """The code of x / y in binary32, rounded once to nearest even. x, y: of binary32's codes."""
     sign = x.sign ^ y.sign
@@ -55,8 +63,9 @@ def quotient(x: Fields, y: Fields) -> int:
         return infinity_code(F32, sign, "infinity")
     if y.cls is Class.INFINITY or x.cls is Class.ZERO:
         return pack(F32, sign, 0)
-    bits, rest = divmod(x.sig << 2 * ROWS, y.sig)
-    return round_to(F32, sign, 2 * bits + (rest > 0), x.exp - y.exp - 2 * ROWS - 1, "rne", "infinity").code
+    left, right = (F32.precision - fields.sig.bit_length() for fields in (x, y))
+    bits, rest = divmod(x.sig << left + ROWS - 1, y.sig << right)
+    return rounded_quotient(sign, bits, int(rest > 0), x.exp - left - (y.exp - right))
 
 
 class Division:
@@ -219,8 +228,7 @@ def _quotient(end: Circuit, name: str, made: str, finish: Finish) -> Claim:
         elif Truth(zero):
             code = pack(F32, sign, 0)
         else:
-            sig = 2 * bits + ite(rest == 0, 0, 1)
-            code = round_to(F32, sign, sig, top - F32.bias - ROWS, "rne", "infinity").code
+            code = rounded_quotient(sign, bits, ite(rest == 0, 0, 1), top - F32.bias)
         return finish(end, code)
 
     return Claim(
