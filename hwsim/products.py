@@ -53,9 +53,12 @@ def kernel_for(unit: Unit) -> AnyKernel | None:
     return kernel_of(unit) if supports(unit) else None
 
 
-def chosen(unit: Unit, products: int, k: int) -> AnyKernel | None:
-    """The kernel that computes a product of this size; None where the model does. k: products of one sum."""
-    if products <= FEW and not _asked[unit]:
+def chosen(unit: Unit, products: int, k: int, again: bool = False) -> AnyKernel | None:
+    """The kernel that computes a product of this size; None where the model does.
+
+    k: products of one sum. again: whether more products will be asked for, so that compiled code is worth its loading.
+    """
+    if products <= FEW and not _asked[unit] and not again:
         return None
     kernel = kernel_for(unit)
     if kernel is None or k > kernel.longest:
@@ -123,7 +126,22 @@ def gemm(
     """
     if not (progress is None or callable(progress)):
         raise InputTypeError(f"progress must be a function of a number of products, not {type(progress).__name__}")
-    unit = load_unit(unit)
+    return product(load_unit(unit), A, B, C, scale_a, scale_b, progress=progress or no_progress)
+
+
+def product(
+    unit: Unit,
+    A: Any,
+    B: Any,
+    C: Any = None,
+    scale_a: Any = None,
+    scale_b: Any = None,
+    *,
+    progress: Progress,
+    threads: int | None = None,
+    again: bool = False,
+) -> NDArray[Any]:
+    """`gemm`, on a number of threads. again: whether many more products will follow, however small this one is."""
     A, scale_a = _taken_apart(unit, "a", A, scale_a)
     B, scale_b = _taken_apart(unit, "b", B, scale_b)
     a = codes_of(unit.operands.a, A, "A")
@@ -134,14 +152,14 @@ def gemm(
     side_a, side_b = _scales(unit, scale_a, scale_b, a.shape, b.shape, batch)
     a, b = np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
     results = np.empty(shape, container_dtype(unit.output))
-    kernel = chosen(unit, results.size * k, k)
+    kernel = chosen(unit, results.size * k, k, again)
     for at in np.ndindex(batch):
         of_c, of_a, of_b = (None if codes is None else codes[at] for codes in (c, side_a, side_b))
         operands = ProductOperands(unit, a[at], b[at], of_c, of_a, of_b)
         if kernel is None:
-            _matrix_by_definition(operands, results[at], progress or _no_progress)
+            _matrix_by_definition(operands, results[at], progress)
         else:
-            multiply(kernel, operands, results[at], progress or _no_progress)
+            multiply(kernel, operands, results[at], progress, threads)
     return result_array(unit, results)
 
 
@@ -175,7 +193,7 @@ def products(a: Shape, b: Shape) -> int:
     return math.prod(np.broadcast_shapes(a[:-2], b[:-2])) * a[-2] * a[-1] * b[-1]
 
 
-def _no_progress(_: int) -> None:
+def no_progress(_: int) -> None:
     """Show no progress."""
 
 

@@ -9,6 +9,8 @@ from importlib.util import resolve_name
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
+# Folders whose YAML files are no units and no formats: studies, and recipes of models.
+NOT_UNITS = {PACKAGE / "study", PACKAGE / "torch"}
 IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+((?:hwsim|\.)[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+(hwsim[^\n]*))",
     re.MULTILINE,
@@ -22,7 +24,7 @@ def identity(module: str) -> str:
     Results that have other digits were made by other code, and may differ.
     """
     content = hashlib.sha256(digest_of(module).encode())
-    for path in sorted(one for one in PACKAGE.rglob("*.yaml") if PACKAGE / "study" not in one.parents):
+    for path in sorted(one for one in PACKAGE.rglob("*.yaml") if not set(one.parents) & NOT_UNITS):
         content.update(f"{path.relative_to(PACKAGE)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return content.hexdigest()[:32]
 

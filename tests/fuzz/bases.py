@@ -27,6 +27,7 @@ from hwsim.vectors.make import make as make_vectors
 from hwsim.vectors.plan import Wanted
 
 CASES_BEGUN = 2500  # of several blocks, one of which is written
+RECIPES = Path(__file__).parents[2] / "hwsim" / "torch" / "recipes"
 DESIGNS = Path(__file__).parents[1] / "cosim" / "designs"
 OWN_FORMAT = "kind: float\nexponent_bits: 4\nfraction_bits: 1\nbias: 7\ninfinities: true\nnan: [0x1F, 0x3F]\n"
 UNITS = (
@@ -174,6 +175,22 @@ def studies(folder: Path) -> None:
         np.save(at / "t.npy", np.linspace(-1, 1, 32 * 8, dtype=np.float32).reshape(8, 32))
         sizes = {"study": "s", "trials": 1, "rows": 2, "columns": 2, "lengths": [32]}
         _write(at, "s.yaml", yaml.safe_dump({**sizes, **keys}, sort_keys=False))
+
+
+def recipes(folder: Path) -> None:
+    """Recipes of models: two that ship, and one with keys of every kind."""
+    for name in ("deepseek-v3", "nvfp4"):
+        _write(folder / name, "r.yaml", (RECIPES / f"{name}.yaml").read_text())
+    small(folder / "own")
+    seen = {"rule": "tensor", "history": {"length": 4, "margin": 1, "algorithm": "max"}}
+    plain = {"unit": "hopper-wgmma-e4m3-f32", "changes": {"fraction_bits": 9}, "a": seen, "b": "channel-e4m3"}
+    keys = {
+        "recipe": "own", "summary": "s", "source": ["s"], "output": "f16",
+        "keep": {"rule": "mxfp8-e4m3", "select": "ceil"},
+        "products": {"forward": plain, "input": {"unit": "u.yaml", "a": "direct", "b": "tensor"}, "weight": "none"},
+        "layers": [{"name": "x*", "type": "Linear", "kind": "linear", "place": "last", "recipe": "none"}],
+    }  # fmt: skip
+    _write(folder / "own", "r.yaml", yaml.safe_dump(keys, sort_keys=False))
 
 
 def stored_study(folder: Path) -> None:

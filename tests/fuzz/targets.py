@@ -126,6 +126,7 @@ TARGETS = (
     Target(
         name="report", make=bases.one(bases.reported), subjects=("results.json",), calls="hwsim.report:read_json",
     ),
+    Target(name="recipe", make=bases.recipes, subjects=("r.yaml",), calls="hwsim.torch:load_recipe"),
     Target(
         name="begun", make=bases.one(bases.begun), subjects=("progress.json",), weight=1, dear=True,
         written=("v", ".v.part"),

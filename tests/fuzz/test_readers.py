@@ -70,6 +70,7 @@ MODULES = {
     "hwsim/study/plan/study.py": "study",
     "hwsim/study/results.py": "stored",
     "hwsim/study/store.py": "stored",
+    "hwsim/torch/recipe.py": "recipe",
     "hwsim/vectors/folder.py": "begun",
     "hwsim/vectors/stored.py": "manifest set",
 }

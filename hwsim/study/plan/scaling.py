@@ -93,6 +93,8 @@ def check_scaling(entry: Any) -> None:
             check_scaling(entry[side])
         return
     name, changes, _ = _parts(entry)
+    if changes.get("rounding") == "stochastic":
+        raise SpecError("rounding must not be stochastic in a study's scaling")
     if name not in OWN:
         get_rule(name).replace(**changes)
     elif changes:
@@ -110,7 +112,7 @@ def resolve(entry: Any, unit: Unit) -> Scaling:
     check_scaling(entry)
     both = isinstance(entry, Mapping) and "a" in entry
     sides = (entry["a"], entry["b"]) if both else (entry, entry)
-    return Scaling(scaling_name(entry), _side(sides[0], unit, "a"), _side(sides[1], unit, "b"))
+    return Scaling(scaling_name(entry), side_scaling(sides[0], unit, "a"), side_scaling(sides[1], unit, "b"))
 
 
 def scaling_name(entry: Any) -> str:
@@ -142,9 +144,7 @@ def _parts(entry: Any) -> tuple[str, dict[str, Any], float | None]:
             raise SpecError(f"scale must be a number above 0, not {scale!r}")
         if name == "block":
             raise SpecError("scale must be left out of scaling block, which finds a scale for each block")
-    if given.get("rounding") == "stochastic":
-        raise SpecError("rounding must not be stochastic in a study's scaling")
-    if "block" in given:
+    if isinstance(given.get("block"), (list, tuple)):
         given["block"] = tuple(None if one == "none" else one for one in given["block"])
     return name, given, None if scale is None else float(scale)
 
@@ -155,7 +155,8 @@ def _known(entry: Mapping[str, Any], known: tuple[str, ...]) -> None:
             raise SpecError(nearest("field of scaling", str(key), known))
 
 
-def _side(entry: Any, unit: Unit, side: str) -> SideScaling:
+def side_scaling(entry: Any, unit: Unit, side: str) -> SideScaling:
+    """What an entry of `scaling` means for one factor, `a` or `b`; it may round stochastically. Raises as `resolve`."""
     name, changes, scale = _parts(entry)
     fmt: Format = getattr(unit.operands, side)
     if name in OWN:
