@@ -21,8 +21,15 @@ def buildable(name: str) -> bool:
 
 def one_of_each(names: list[str]) -> list[str]:
     """Presets of several GPUs may have the same arithmetic: what is built from it differs in its name alone."""
-    same = {load_unit(name).model_dump_json(exclude=WORDS): name for name in reversed(names)}
-    return sorted(same.values())
+    return sorted(same[0] for same in same_arithmetic(names))
+
+
+def same_arithmetic(names: list[str]) -> list[list[str]]:
+    """The presets of each arithmetic, in their order."""
+    same: dict[str, list[str]] = {}
+    for name in names:
+        same.setdefault(load_unit(name).model_dump_json(exclude=WORDS), []).append(name)
+    return list(same.values())
 
 
 def one_of_each_family(names: list[str]) -> list[str]:
