@@ -308,6 +308,7 @@ def test_products_of_files_are_as_they_are_shown(files: Path, capsys: pytest.Cap
 
 def test_every_yaml_block_is_a_unit_or_a_format_or_is_shown_to_be_wrong(files: Path) -> None:
     used = {word for command in commands("hwsim") for word in command.words if word.endswith(".yaml")}
+    used |= {name for block in PYTHON for name in re.findall(r'"([\w-]+\.yaml)"', block.text)}
     assert {path.name for path in files.glob("*.yaml")} <= used
 
 
