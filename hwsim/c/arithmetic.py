@@ -177,7 +177,8 @@ class Arithmetic(UnitFormats):
         if not self.group.zero_signs:
             return "0"
         own = " | 1 << group->addend.sign" if self.group_addend else ""
-        return f"u_zero_sign(u_signs(group->products.sign, U_LANES){own} | 1 << addend.sign)"
+        many = "subgroups.sign, U_PARTS" if self.group.parts else "products.sign, U_LANES"
+        return f"u_zero_sign(u_signs(group->{many}){own} | 1 << addend.sign)"
 
     # The result.
 

@@ -32,8 +32,6 @@ def lacks(unit: Unit, rule: AlignedSum) -> Iterator[str]:
         yield from lacks_reading(unit, rule)
     if rule.subgroup is None:
         return
-    if isinstance(unit.late, LateInWindow) and rule.zero == "ieee":
-        yield "sum.zero: ieee of scaled sums with late.operation: window"
     if _subgroup_bits(unit, rule, rule.subgroup.lanes) > MOST_BITS:
         yield f"sum.subgroup.lanes: {rule.subgroup.lanes} (exact sums that do not fit 64 bits)"
 

@@ -287,7 +287,7 @@ class Definition:
         groups = before.groups + 1
         if groups < self.unit.instruction.groups and not last:
             return Stepped(AddendToCome(before.addend, before.format, partial, groups), group)
-        operands = LateOperands(before.addend, before.format, group.code, group.terms, group.special, group.sum_term)
+        operands = LateOperands(before.addend, before.format, group.code, group.summed, group.special, group.sum_term)
         added = self.late.add(operands)
         return Stepped(AddendToCome(added.code, self.late.output, ZERO), group, added)
 

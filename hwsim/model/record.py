@@ -75,6 +75,12 @@ class Group:
         return self.products if self.addend is None else (*self.products, self.addend)
 
     @property
+    def summed(self) -> tuple[Term, ...]:
+        """What the group's sum is of: the products, or the scaled sums of its parts; the addend last."""
+        parts = tuple(part.term for part in self.subgroups) or self.products
+        return parts if self.addend is None else (*parts, self.addend)
+
+    @property
     def carried(self) -> bool:
         """Whether the addend is an exact sum that goes on from the group before, without a code."""
         return isinstance(self.start, ExactSoFar)
