@@ -15,7 +15,7 @@ from hwsim.formats import codes_of, container_dtype
 from hwsim.formats.blocks import per_term
 from hwsim.formats.codes import Codes
 from hwsim.kernels import AnyKernel, kernel_of, supports
-from hwsim.kernels.tiles import ProductOperands, Progress, multiply, multiply_pairs
+from hwsim.kernels.tiles import ProductOperands, Progress, multiply_all, multiply_pairs
 from hwsim.model.arrays import definition_of
 from hwsim.quantize import Quantized
 from hwsim.spec import Unit, UnitLike, load_unit
@@ -153,13 +153,15 @@ def product(
     a, b = np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
     results = np.empty(shape, container_dtype(unit.output))
     kernel = chosen(unit, results.size * k, k, again)
+    matrices = []
     for at in np.ndindex(batch):
         of_c, of_a, of_b = (None if codes is None else codes[at] for codes in (c, side_a, side_b))
-        operands = ProductOperands(unit, a[at], b[at], of_c, of_a, of_b)
-        if kernel is None:
-            _matrix_by_definition(operands, results[at], progress)
-        else:
-            multiply(kernel, operands, results[at], progress, threads)
+        matrices.append((ProductOperands(unit, a[at], b[at], of_c, of_a, of_b), results[at]))
+    if kernel is not None:
+        multiply_all(kernel, matrices, progress, threads)
+    else:
+        for operands, out in matrices:
+            _matrix_by_definition(operands, out, progress)
     return result_array(unit, results)
 
 

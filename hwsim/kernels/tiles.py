@@ -24,6 +24,9 @@ Every = Callable[[Sequence[Callable[[], Any]]], list[Any]]
 NARROWEST = 64
 # Products that take longer than it takes to start threads.
 WORTH_THREADS = 1 << 16
+# Products of a matrix that one thread computes sooner than several that have to be started for it.
+SMALL = 1 << 22
+PARTS_OF_A_THREAD = 4  # so that none waits long for another
 
 
 def threads() -> int:
@@ -109,6 +112,25 @@ def multiply(
             every([partial(block, at, part) for at in blocks for part in parts])
             # The next wave's panels are packed into this one's memory.
             del columns, parts
+
+
+def multiply_all(
+    kernel: Kernel[Packed], matrices: Sequence[tuple[ProductOperands, Codes]], progress: Progress, cores: int | None
+) -> None:
+    """`multiply` of several products of one size. Small ones are shared out among threads, each by one of them."""
+    cores = cores or threads()
+    parts = min(len(matrices), cores * PARTS_OF_A_THREAD)
+    if cores == 1 or parts < 2 or matrices[0][1].size * matrices[0][0].a.shape[1] > SMALL:
+        for operands, out in matrices:
+            multiply(kernel, operands, out, progress, cores)
+        return
+
+    def some(first: int) -> None:
+        for operands, out in matrices[first::parts]:
+            multiply(kernel, operands, out, progress, 1)
+
+    with _pool(cores) as every:
+        every([partial(some, first) for first in range(parts)])
 
 
 def multiply_pairs(kernel: AnyKernel, a: Codes, b: Codes, c: Codes, scales: tuple[Codes, Codes] | None) -> Words:
