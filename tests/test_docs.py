@@ -4,7 +4,7 @@ Every line of a `sh` block is a claim that some test below takes. `hwsim` runs i
 show the same with another place for the output. Not executed as they stand:
 - `make ...`: a set-up and minutes each. They must be targets of the Makefile; `make test` runs this file.
 - `capture/run`: asks a GPU. It asks a stand-in that computes with the model, and so the GPU's folder has its name.
-- `python capture/gemm.py`: asks a GPU. What an H200 returned is taken instead.
+- `python capture/gemm.py`, `capture/training.py`: ask a GPU. What an H200 and an H100 returned is taken instead.
 - `hwsim gemm ...`: run on the files that the Python blocks of docs/gemm.md write; seconds and speeds may be others.
 - `hwsim cosim ...`: minutes each. Their arguments must parse, and one run with few cases stands for all; the suites
   themselves are in tests/cosim.
@@ -147,7 +147,8 @@ def test_capturing_goes_as_it_is_shown(
             assert done.returncode == 0, done.stderr
             continue
         if command.words[0] == "python":
-            shutil.copy(ROOT / "vectors" / "silicon" / "h200" / words[-1], files)
+            (kept,) = (ROOT / "vectors" / "silicon").glob(f"*/{words[-1]}")
+            shutil.copy(kept, files)
             continue
         few = ["--cases", "800"] if words[1] == "cases" else []
         assert main([*words, *few]) == 0, f"{command.where}: {capsys.readouterr().err}"
