@@ -141,6 +141,7 @@ def test_stochastic_rounding_follows_the_generator_of_torch() -> None:
     assert torch.equal(gradient(1), gradient(1)) and not torch.equal(gradient(1), gradient(2))
 
 
+@pytest.mark.quick
 def test_casts_are_formats_and_gradients_pass() -> None:
     x = torch.tensor([0.3, 500.0, -0.01], requires_grad=True)
     y = ht.cast(x, "e4m3")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -21,10 +20,8 @@ CAPTURED = sorted((ROOT / "vectors" / "silicon").glob("*/training.json"))
 
 def program() -> ModuleType:
     """The program that was run on the GPU."""
-    spec = importlib.util.spec_from_file_location("capture_training", ROOT / "capture" / "training.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    path, module = ROOT / "capture" / "training.py", ModuleType("capture_training")
+    exec(compile(path.read_text(), str(path), "exec"), vars(module))
     return module
 
 

@@ -32,6 +32,7 @@ class Use(StrEnum):
     STUDY = "study"
     DISTRIBUTED = "study --scheduler"
     MODELS = "study of real models"
+    PYTORCH = "hwsim.torch"
     AREA = "study --pareto"
     PROOFS = "proofs"
     CAPTURE = "capture kit"

@@ -18,6 +18,7 @@ EXTRAS = {
     "study": Use.STUDY,
     "distributed": Use.DISTRIBUTED,
     "models": Use.MODELS,
+    "torch": Use.PYTORCH,
     "synthesis": Use.AREA,
     "prove": Use.PROOFS,
     "z3": Use.PROOFS,
