@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hwsim.errors import InputError
 from hwsim.quantize.tensors import MatrixOperand
 from hwsim.quantize.tiles import spread
 from hwsim.spec import Unit
+from hwsim.study.store import arrow, write_table
 from hwsim.torch import operators
 from hwsim.torch.operands import Side
 from hwsim.torch.products import ComputedProduct
@@ -45,6 +47,15 @@ class Measures:
         if self._step % self.every == 0:
             self.records.append({"step": self._step, **record_of(call)})
 
+    def write(self, path: Path | str) -> None:
+        """Write the records as a Parquet file, a row each, sealed as studies' results are.
+
+        Raises ValueError where there is no record, ToolMissing without the extra `study`, OSError.
+        """
+        if not self.records:
+            raise InputError("nothing was measured: no product went through a unit")
+        write_table(arrow().Table.from_pylist(self.records), Path(path))
+
     def summary(self) -> list[dict[str, Any]]:
         """A record for each layer and product: the mean of its measures over all steps."""
         groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -65,7 +76,7 @@ def measure(every: int = 1) -> Iterator[Measures]:
     """Within the block, the errors of all products that units compute are measured, against exact ones in binary64.
 
     every: of so many steps one is looked at; `step()` of what is yielded counts them. It takes several times as long as
-    the products. The records go into the same Parquet, tables and charts as those of studies: `hwsim.torch.layers`.
+    the products.
     """
     if type(every) is not int or every < 1:
         raise InputError(f"every must be at least 1, not {every!r}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ import hwsim
 import hwsim.torch as ht
 from hwsim.errors import InputError
 from hwsim.quantize import quantize
+from hwsim.study.store import read_table
 
 
 def network() -> nn.Sequential:
@@ -69,6 +72,16 @@ def test_scales_count_and_a_transform_is_undone_by_the_product() -> None:
             net(x).square().sum().backward()
         for one in measures.records:
             assert one["accumulation"] < 1e-3 and 1e-4 < one["quantization"] < most, one
+
+
+def test_records_are_a_parquet_file(tmp_path: Path) -> None:
+    net = network()
+    with ht.emulate(net, "mxfp8"), ht.measure() as measures:
+        with pytest.raises(InputError, match="nothing was measured"):
+            measures.write(tmp_path / "layers.parquet")
+        net(torch.randn(4, 256)).sum().backward()
+    measures.write(tmp_path / "layers.parquet")
+    assert read_table(tmp_path / "layers.parquet").to_pylist() == measures.records
 
 
 def test_some_steps_are_looked_at() -> None:
