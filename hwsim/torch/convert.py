@@ -41,14 +41,16 @@ class Emulation:
         self._names = {name for name, _ in model.named_modules()}
         named = [name for name, module in model.named_modules() if isinstance(module, WITH_WEIGHTS)]
         self._ends = {"first": named[:1], "last": named[-1:]}
-        self._stack: list[tuple[str, str]] = []
+        self._stack: list[tuple[str, str, dict[str, int]]] = []
         self._active = False
         self._chosen: dict[tuple[str, Kind], ProductLayer | None] = {}
 
     def layer(self, kind: Kind, function: str) -> ProductLayer | None:
         """The products of a call here and now; None where PyTorch has it."""
-        name, cls = self._stack[-1] if self._stack else ("", "")
-        where = f"{name}:{function}" if function not in ("linear", "conv2d") else name
+        name, cls, calls = self._stack[-1] if self._stack else ("", "", {})
+        # A module may call a function several times: each call has histories of its own.
+        calls[function] = nth = calls.get(function, 0) + 1
+        where = ":".join([name, *([function] if function != "linear" else []), *([str(nth)] if nth > 1 else [])])
         key = where, kind
         if key not in self._chosen:
             products = self._products(name, cls, kind)
@@ -70,7 +72,7 @@ class Emulation:
 
     def left_out(self, function: str) -> None:
         """Count a call of a function that multiplies, and that nothing is done about."""
-        name, cls = self._stack[-1] if self._stack else ("", "")
+        name, cls, _ = self._stack[-1] if self._stack else ("", "", {})
         self.report.not_converted(name, cls, function)
 
     def _products(self, name: str, cls: str, kind: Kind) -> Products | None:
@@ -93,7 +95,7 @@ class Emulation:
     @contextmanager
     def inside(self, name: str, cls: str) -> Iterator[None]:
         """While a module of the model computes."""
-        self._stack.append((name, cls))
+        self._stack.append((name, cls, {}))
         try:
             if self._active:
                 yield

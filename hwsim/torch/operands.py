@@ -8,14 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats import container_dtype
-from hwsim.formats.blocks import BlockScale, one_code, scale_shape
+from hwsim.formats.blocks import BlockScale
 from hwsim.formats.yamlfile import SpecError
 from hwsim.quantize import DelayedScaling, Quantized, quantize
-from hwsim.quantize.rule import is_f32
 from hwsim.quantize.tensors import MatrixOperand, suits
 from hwsim.spec import Unit
-from hwsim.study.plan.scaling import SideScaling, side_scaling
+from hwsim.study.plan.scaling import SideScaling, by_power, scales_of_one, side_scaling
 
 Side = Literal["a", "b"]
 Singles = NDArray[np.float32]
@@ -130,15 +128,14 @@ def coded(operand: FactorRule, unit: Unit, side: Side, numbers: Singles, seed: i
     rule, given = scaling.rule, scaling.scale
     random: dict[str, Any] = {"random_bits": RANDOM_BITS, "seed": seed} if operand.stochastic else {}
     if given == 1.0:
-        codes = rule.element.encode(numbers, rounding=rule.rounding, overflow=rule.overflow, **random)
-        return MatrixOperand(np.asarray(codes), *_ones(unit, side, numbers.shape))
+        return MatrixOperand(by_power(rule, given, numbers, **random), scales_of_one(unit, side, numbers.shape))
     made = quantize(numbers, rule, -1 if side == "a" else -2, scale=given, **random)
     if scaling.enters:
         g = made.tensor_scale
         return MatrixOperand(made.codes, _scales(operand, made), None if g is None else np.full((1, 1), g))
     factor = made.scales.astype(np.float32)
     factor = factor.reshape(1, 1) if factor.size == 1 else factor
-    return MatrixOperand(made.codes, *_ones(unit, side, numbers.shape)[:1], factor)
+    return MatrixOperand(made.codes, scales_of_one(unit, side, numbers.shape), factor)
 
 
 def _scales(operand: FactorRule, made: Quantized) -> NDArray[Any]:
@@ -151,14 +148,3 @@ def _scales(operand: FactorRule, made: Quantized) -> NDArray[Any]:
             count = -(-shape[axis] // own)
             scales = np.take(np.repeat(scales, length // own, axis), range(count), axis)
     return scales
-
-
-def _ones(unit: Unit, side: Side, shape: tuple[int, ...]) -> tuple[NDArray[Any] | None, None]:
-    """Scales of 1 for a unit that takes some."""
-    if unit.scale is None:
-        return None, None
-    scale = unit.scale.of(side)
-    size = (*shape[:-2], *scale_shape(shape[-2], shape[-1], scale.block))
-    if is_f32(scale.format):
-        return np.ones(size, np.float32), None
-    return np.full(size, one_code(scale.format), container_dtype(scale.format)), None

@@ -10,8 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hwsim.quantize import dequantize, quantize
-from hwsim.quantize.quantized import Quantized
+from hwsim.formats import container_dtype
+from hwsim.quantize import Quantized, dequantize, quantize
+from hwsim.quantize.rule import is_f32
+from hwsim.quantize.tiles import block_lengths
 from hwsim.torch.operands import Histories
 from hwsim.torch.products import ComputedProduct, Output, Products, Which, computed, products_of
 
@@ -101,11 +103,12 @@ def restore(codes: Tensor, scales: Tensor, key: str) -> Tensor:
     """The numbers that `keep` kept, in float32."""
     rule = products_of(key).keep
     assert rule is not None
-    like = quantize(np.zeros(codes.shape, np.float32), rule)
+    axis = codes.dim() - 1
+    of_scales = np.float32 if is_f32(rule.scale_format) else container_dtype(rule.scale_format)
     kept = Quantized(
-        codes=codes.numpy().view(like.codes.dtype), scales=scales.numpy().view(like.scales.dtype),
-        element=rule.element, scale_format=like.scale_format, block=like.block, axis=like.axis, tensor_scale=None,
-        rule=rule,
+        codes=codes.numpy().view(container_dtype(rule.element)), scales=scales.numpy().view(of_scales),
+        element=rule.element, scale_format=rule.scale_format, block=block_lengths(codes.shape, axis, rule.block),
+        axis=axis, tensor_scale=None, rule=rule,
     )  # fmt: skip
     return torch.from_numpy(dequantize(kept, np.float32))
 

@@ -66,6 +66,28 @@ def test_delayed_scales_are_those_of_earlier_steps(tmp_path: Path) -> None:
         again.load_state_dict({"x:forward:a": kept[":forward:a"]})
 
 
+def test_calls_of_one_module_have_scales_of_their_own() -> None:
+    attention = nn.MultiheadAttention(16, 2, batch_first=True)
+    emulation = ht.convert(attention, {**recipe(), "products": ht_products()})
+    x = torch.randn(2, 8, 16)
+    attention(x, x, x)
+    seen = emulation.state_dict()
+    # Of one tensor into the three projections, and of what was attended into the last.
+    assert {":forward:a", ":2:forward:a"} <= set(seen)
+    assert seen[":forward:a"]["history"] != seen[":2:forward:a"]["history"]
+
+
+def ht_products() -> dict[str, Any]:
+    delayed = {"rule": "tensor", "history": {"length": 4}}
+    return {"forward": {**PLAIN, "a": delayed, "b": delayed}, "input": "none", "weight": "none"}
+
+
+def test_integers_without_a_scale_are_symmetric() -> None:
+    one = {"unit": "int8-i32", "a": "direct", "b": "direct"}
+    given = {"recipe": "own", "products": {"forward": one, "input": "none", "weight": "none"}}
+    assert ht.matmul(torch.tensor([[-128.0]]), torch.tensor([[1.0]]), given).item() == -127
+
+
 def test_a_file_may_name_files_beside_it(tmp_path: Path) -> None:
     from hwsim.spec import as_yaml, load_unit
 

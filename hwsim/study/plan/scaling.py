@@ -213,7 +213,7 @@ def apply(side: SideScaling, which: str, unit: Unit, numbers: NDArray[np.float32
 
 def _made(side: SideScaling, which: str, unit: Unit, numbers: NDArray[np.float32]) -> QuantizedFactor:
     if side.scale is not None and math.frexp(side.scale)[0] == 0.5 and not side.rule.flush:
-        codes = _by_power(side.rule, side.scale, numbers)
+        codes = by_power(side.rule, side.scale, numbers)
         factor = None if side.scale == 1 else np.full((1, 1), side.scale)
         return QuantizedFactor(codes, *_ones(unit, which, side.rule.element.decode(codes)), factor)
     made = quantize(numbers, side.rule, -1 if which == "a" else -2, scale=side.scale)
@@ -227,10 +227,13 @@ def _made(side: SideScaling, which: str, unit: Unit, numbers: NDArray[np.float32
     return QuantizedFactor(made.codes, *_ones(unit, which, elements), factor)
 
 
-def _by_power(rule: Rule, scale: float, numbers: NDArray[np.float32]) -> Codes:
-    """The codes of numbers divided by a power of two: what `quantize` makes, without its divisions."""
-    fmt, scaled = rule.element, numbers.astype(np.float64) / scale
-    codes = np.asarray(fmt.encode(scaled, rounding=rule.rounding, overflow=rule.overflow))
+def by_power(rule: Rule, scale: float, numbers: NDArray[np.float32], **random: Any) -> Codes:
+    """The codes of numbers divided by a power of two: what `quantize` makes, without its divisions.
+
+    random: `random_bits` and `seed`, of stochastic rounding.
+    """
+    fmt, scaled = rule.element, numbers if scale == 1 else numbers.astype(np.float64) / scale
+    codes = np.asarray(fmt.encode(scaled, rounding=rule.rounding, overflow=rule.overflow, **random))
     if isinstance(fmt, FixedFormat) and rule.symmetric:
         codes[codes == 1 << fmt.bits - 1] += 1
     return codes
@@ -241,10 +244,16 @@ def _ones(unit: Unit, which: str, elements: Floats) -> tuple[NDArray[Any] | None
     if unit.scale is None:
         return None, elements, None
     scale: BlockScale = getattr(unit.scale, which)
-    rows, columns = elements.shape[-2:]
-    size = scale_shape(rows, columns, scale.block)
+    one = np.ones((1, 1)) if is_f32(scale.format) else scale.format.decode(np.full((1, 1), one_code(scale.format)))
+    return scales_of_one(unit, which, elements.shape), elements, one
+
+
+def scales_of_one(unit: Unit, which: str, shape: tuple[int, ...]) -> NDArray[Any] | None:
+    """Scales of 1 for a factor (..., rows, columns) of a unit; None for a unit that takes none."""
+    if unit.scale is None:
+        return None
+    scale: BlockScale = getattr(unit.scale, which)
+    size = (*shape[:-2], *scale_shape(shape[-2], shape[-1], scale.block))
     if is_f32(scale.format):
-        return np.ones(size, np.float32), elements, np.ones((1, 1))
-    code = one_code(scale.format)
-    scales = np.full(size, code, container_dtype(scale.format))
-    return scales, elements, scale.format.decode(np.full((1, 1), code))
+        return np.ones(size, np.float32)
+    return np.full(size, one_code(scale.format), container_dtype(scale.format))
