@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from hwsim.torch.products import Products
+from hwsim.words import counted
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Report:
         return [place for place in self.places.values() if not place.units] + list(self.others.values())
 
     def __str__(self) -> str:
-        lines = [f"recipe {self.recipe}: {len(self.converted)} calls through units, {len(self.left)} by PyTorch"]
+        through = counted(len(self.converted), "call")
+        lines = [f"recipe {self.recipe}: {through} through units, {len(self.left)} by PyTorch"]
         for place in self.converted:
             names = list(dict.fromkeys(place.units))
             units = names[0] if len(names) == 1 else " | ".join(place.units)
