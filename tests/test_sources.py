@@ -13,7 +13,7 @@ from hwsim.sources import PACKAGE, digest_of, identity, reachable_modules
 # What only shows or starts what was computed.
 SHOWING = ("hwsim.cli", "hwsim.report", "hwsim.study.report")
 RUNS = {
-    "hwsim.study.trial": """
+    "hwsim.study.task": """
 from hwsim.study.plan.study import load_study
 from hwsim.study.task import tasks
 from hwsim.study.trial import execute
@@ -46,16 +46,16 @@ def test_what_a_result_is_computed_by_is_in_its_identity(module: str, tmp_path: 
 
 
 def test_a_change_of_code_or_of_a_unit_is_another_identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = identity("hwsim.study.trial")
-    assert before == identity("hwsim.study.trial") and len(before) == 32
+    before = identity("hwsim.study.task")
+    assert before == identity("hwsim.study.task") and len(before) == 32
     with monkeypatch.context() as patch:
         patch.setattr("hwsim.sources.digest_of", lambda _: "other code")
-        assert identity.__wrapped__("hwsim.study.trial") != before
+        assert identity.__wrapped__("hwsim.study.task") != before
     (tmp_path / "unit.yaml").write_text("unit: another\n")
     monkeypatch.setattr("hwsim.sources.PACKAGE", tmp_path)
-    assert identity.__wrapped__("hwsim.study.trial") != before
+    assert identity.__wrapped__("hwsim.study.task") != before
 
 
 def test_what_only_shows_results_does_not_change_them() -> None:
-    assert "hwsim.cli.app" not in reachable_modules("hwsim.study.trial")
-    assert digest_of("hwsim.study.trial", PACKAGE) != digest_of("hwsim.vectors.make", PACKAGE)
+    assert "hwsim.cli.app" not in reachable_modules("hwsim.study.task")
+    assert digest_of("hwsim.study.task", PACKAGE) != digest_of("hwsim.vectors.make", PACKAGE)

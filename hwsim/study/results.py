@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,14 @@ from hwsim.spec import as_yaml
 from hwsim.study.data import check, digest
 from hwsim.study.findings import findings
 from hwsim.study.intervals import interval
+from hwsim.study.parts import Progress, all_rows, nothing
 from hwsim.study.plan.grid import Point, points
 from hwsim.study.plan.study import Study, load_study, spell
-from hwsim.study.runners.local import Rows, Runner, local
+from hwsim.study.runners.local import Runner, local
 from hwsim.study.store import BY, METADATA, RESULTS, Store, arrow, read_table
-from hwsim.study.task import Task, tasks
+from hwsim.study.task import tasks
 from hwsim.words import counted
 
-# What was done, of how much, and what is being done: products, as a bar shows them.
-Progress = Callable[[int, int, str], None]
 MOST_ROWS = 1_000_000
 # Columns that say what a row is of; the others are measures.
 SAID = ("point", "label", "unit", "scaling", "data", "length")
@@ -67,10 +66,6 @@ class Results:
         return bool(self.resumed == self.rows.num_rows)
 
 
-def nothing(_done: int, _planned: int, _what: str) -> None:
-    """Show no progress."""
-
-
 def run(
     study: Study, folder: Path, runner: Runner | None = None, progress: Progress = nothing, overwrite: bool = False
 ) -> Results:
@@ -92,7 +87,7 @@ def run(
             earlier.resumed = earlier.rows.num_rows
             store.complete(_summary_table(study, earlier), study.as_yaml())
             return earlier
-        parts, resumed = _run(study, tasks(study, made), store, runner or local(), progress)
+        parts, resumed = all_rows(study.name, tasks(study, made), store, runner or local(), progress)
         table = _described(study, made, parts)
         found = Results(study, table, _summary(study, made, table), _measures(table), folder, resumed)
         store.finish(table, _summary_table(study, found), study.as_yaml())
@@ -127,34 +122,6 @@ def read_results(folder: Path) -> Results:
         raise InputError(f"{path}: holds no study's results")
     study = load_study(parse(metadata[b"study"], path).data, folder)
     return Results(study, table, _summary(study, points(study), table), _measures(table), folder)
-
-
-def _run(study: Study, all_tasks: Sequence[Task], store: Store, runner: Runner, progress: Progress) -> tuple[Any, int]:
-    """The rows of all tasks, and how many an earlier run had left."""
-    left, found = [], []
-    planned, ended = sum(task.products for task in all_tasks), 0
-    for task in all_tasks:
-        kept = store.part(task.key)
-        if kept is None or kept.num_rows != len(task.trials) * len(task.points):
-            left.append(task)
-        else:
-            found.append(kept)
-            ended += task.products
-    resumed = sum(part.num_rows for part in found)
-    progress(ended, planned, study.name)
-
-    def done(task: Task, rows: Rows) -> None:
-        nonlocal ended
-        store.keep(task.key, rows)
-        ended += task.products
-        progress(ended, planned, study.name)
-
-    if left:
-        runner(left, done)
-    found += [store.part(task.key) for task in left]
-    if any(part is None for part in found):
-        raise RuntimeError(f"{store.folder}: parts of study {study.name} were lost while it ran")
-    return arrow().concat_tables(found), resumed
 
 
 def _described(study: Study, made: Sequence[Point], parts: Any) -> Any:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 
 from hwsim.sources import identity
@@ -13,8 +14,9 @@ from hwsim.spec import as_yaml
 from hwsim.study.data import Data, digest
 from hwsim.study.plan import Study
 from hwsim.study.plan.grid import Point, points
+from hwsim.study.trial import Trials, execute
+from hwsim.study.work import OtherCode, Rows, Work
 
-CODE = "hwsim.study.trial"  # what makes the rows of a task
 # What a task should cost, in products of a kernel, about half a second of a core; and what it may, rather than have
 # the data of a trial drawn, and their exact product made, by another task too. A study has at least so many tasks.
 WORK, MOST_WORK, MANY = 1 << 28, 1 << 31, 16
@@ -23,22 +25,15 @@ MEASURED, EXPLAINED = 1 << 22, 1 << 13
 
 
 @dataclass(frozen=True)
-class Task:
-    """Trials of points that share their data and length; picklable, and all that its rows depend on.
+class Task(Trials, Work):
+    """Trials for one worker; picklable, and all that its rows depend on.
 
-    content: the digest of the data. compiled: whether the study is large enough to load compiled kernels for.
+    content: the digest of the data.
     """
 
-    data: Data
+    code = "hwsim.study.task"
+
     content: str
-    length: int
-    seed: int
-    rows: int
-    columns: int
-    explained: int
-    trials: tuple[int, ...]
-    points: tuple[Point, ...]
-    compiled: bool
 
     @property
     def products(self) -> int:
@@ -56,8 +51,27 @@ class Task:
         """A digest of all that the rows depend on, the code of hwsim included."""
         sizes = (self.length, self.seed, self.rows, self.columns, self.explained, list(self.trials))
         told = [(one.index, as_yaml(one.unit), repr(one.scaling)) for one in self.points]
-        text = json.dumps([identity(CODE), self.data.name, self.content, sizes, told])
+        text = json.dumps([identity(self.code), self.data.name, self.content, sizes, told])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @property
+    def count(self) -> int:
+        """A row for each trial of each point."""
+        return len(self.trials) * len(self.points)
+
+    def execute(self) -> Rows:
+        """The measures of every trial. Raises Disagreement where a kernel is wrong."""
+        return execute(self)
+
+    def check(self) -> None:
+        """Raise OtherCode where a file on this machine holds other numbers."""
+        if _content(self.data) != self.content:
+            raise OtherCode(f"data {self.data.name}: a worker finds other numbers in its files than this machine")
+
+
+@cache
+def _content(data: Data) -> str:
+    return digest(data)
 
 
 def tasks(study: Study, made: Sequence[Point] | None = None) -> list[Task]:
@@ -78,8 +92,8 @@ def tasks(study: Study, made: Sequence[Point] | None = None) -> list[Task]:
         for trials, some in _cut(study.trials, alike, cost, drawn):
             found.append(
                 Task(
-                    alike[0].data, contents[alike[0].data.name], alike[0].length, study.seed, study.rows, study.columns,
-                    min(study.explained, each), trials, some, total > COMPILED,
+                    alike[0].data, alike[0].length, study.seed, study.rows, study.columns,
+                    min(study.explained, each), trials, some, total > COMPILED, contents[alike[0].data.name],
                 )
             )  # fmt: skip
     return found

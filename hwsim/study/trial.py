@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,13 +16,31 @@ from hwsim.spec import Unit
 from hwsim.study.accuracy.exact import DoubleDouble, exact_product, magnitude
 from hwsim.study.accuracy.measures import TrialOutcome, trial_measures
 from hwsim.study.accuracy.swamped import swamped_terms
-from hwsim.study.data import draw
+from hwsim.study.data import Data, draw
 from hwsim.study.plan.grid import Point
 from hwsim.study.plan.scaling import QuantizedFactor, Scaling, apply
-from hwsim.study.task import Task
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Trials of points that share their data and length.
+
+    explained: how many results of each are compared with the definition. compiled: whether the study is large enough
+    to load compiled kernels for.
+    """
+
+    data: Data
+    length: int
+    seed: int
+    rows: int
+    columns: int
+    explained: int
+    trials: tuple[int, ...]
+    points: tuple[Point, ...]
+    compiled: bool
 
 
 class Disagreement(Exception):
@@ -38,16 +57,16 @@ class QuantizedProduct(NamedTuple):
     factor: Floats | None
 
 
-def execute(task: Task) -> list[Row]:
-    """The rows of a task: `point`, `trial`, and the measures of each.
+def execute(task: Trials) -> list[Row]:
+    """The rows of trials: `point`, `trial`, and the measures of each.
 
     Pure: the same rows wherever and whenever it runs. Raises Disagreement where a kernel is wrong.
     """
     return list(rows(task))
 
 
-def rows(task: Task) -> Iterator[Row]:
-    """The rows of a task, one after the other."""
+def rows(task: Trials) -> Iterator[Row]:
+    """The rows of trials, one after the other."""
     for trial in task.trials:
         drawn = draw(task.data, task.seed, trial, task.length, task.rows, task.columns)
         numbers = exact_product(drawn.a.astype(np.float64), drawn.b.astype(np.float64))
@@ -76,7 +95,7 @@ def quantized_product(unit: Unit, scaling: Scaling, a: NDArray[Any], b: NDArray[
     return QuantizedProduct(of_a, of_b, exact_product(*values), magnitude(*values), factor)
 
 
-def _measured(task: Task, point: Point, made: QuantizedProduct, numbers: DoubleDouble) -> dict[str, float]:
+def _measured(task: Trials, point: Point, made: QuantizedProduct, numbers: DoubleDouble) -> dict[str, float]:
     if task.compiled:
         chosen(point.unit, FEW + 1, task.length)  # from now on its kernel computes small products too
     returned = gemm(point.unit, made.a.codes, made.b.codes, None, made.a.scales, made.b.scales)
@@ -98,7 +117,7 @@ def as_numbers(unit: Unit, results: NDArray[Any]) -> Floats:
     return results.astype(np.float64) if results.dtype.kind == "f" else unit.output.decode(results)
 
 
-def _explained(task: Task, point: Point, made: QuantizedProduct, returned: NDArray[Any]) -> dict[str, float]:
+def _explained(task: Trials, point: Point, made: QuantizedProduct, returned: NDArray[Any]) -> dict[str, float]:
     """Compare the trial's first results with the definition, and count their swamped terms."""
     unit, count = point.unit, task.explained
     if not count:

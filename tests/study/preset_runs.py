@@ -7,12 +7,14 @@ from tempfile import TemporaryDirectory
 
 from computed_once import computed_once
 
+from hwsim.study.parts import Parted
 from hwsim.study.plan import Study
 from hwsim.study.presets import PRESETS, Context, Size
 from hwsim.study.presets.preset import Records, records
 from hwsim.study.report import StudyReport, TextTable
 from hwsim.study.results import Results, run
 from hwsim.study.runners.local import local
+from hwsim.study.work import Rows
 
 
 @computed_once("study")
@@ -26,8 +28,12 @@ def preset_run(name: str, size: Size = "tiny") -> tuple[StudyReport, dict[str, R
             found[study.name] = records(results)
             return results
 
+        def in_parts(_: Parted) -> Rows:
+            raise AssertionError("grids alone are run")
+
         command = f"hwsim study --preset {name} -o DIR"
-        return PRESETS[name](Context(folder=Path(folder), size=size, command=command, run=carry_out)), found
+        made = Context(folder=Path(folder), size=size, command=command, run=carry_out, parts=in_parts)
+        return PRESETS[name](made), found
 
 
 def table(name: str, title: str) -> TextTable:

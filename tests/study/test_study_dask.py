@@ -16,9 +16,10 @@ from hwsim.sources import identity
 from hwsim.study.plan import load_study
 from hwsim.study.results import run
 from hwsim.study.runners import distributed as on_many
-from hwsim.study.runners.distributed import OtherCode, on_dask
+from hwsim.study.runners.distributed import on_dask
 from hwsim.study.runners.local import WorkersLost, local
-from hwsim.study.task import CODE, Task, tasks
+from hwsim.study.task import Task, tasks
+from hwsim.study.work import OtherCode
 
 if importlib.util.find_spec("distributed") is None:
     pytest.skip("Dask is the extra `distributed`", allow_module_level=True)
@@ -85,11 +86,11 @@ def test_a_study_is_the_same_bytes(cluster: Any, small: list[Task], tmp_path: Pa
 
 
 def test_a_worker_with_other_code_or_other_numbers_is_refused(small: list[Task]) -> None:
-    assert on_many._execute(small[0], identity(CODE))
+    assert on_many._execute(small[0], identity(Task.code))
     with pytest.raises(OtherCode, match="another hwsim"):
         on_many._execute(small[0], "0")
     with pytest.raises(OtherCode, match=r"data normal: .* other numbers"):
-        on_many._execute(replace(small[0], content="0"), identity(CODE))
+        on_many._execute(replace(small[0], content="0"), identity(Task.code))
 
 
 @pytest.mark.soak

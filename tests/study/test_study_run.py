@@ -21,9 +21,10 @@ from hwsim.study.plan import Study
 from hwsim.study.plan.grid import points
 from hwsim.study.plan.scaling import QuantizedFactor, apply
 from hwsim.study.results import Results, read_results, run
-from hwsim.study.runners.local import Rows, local
+from hwsim.study.runners.local import local
 from hwsim.study.task import Task, tasks
 from hwsim.study.trial import Disagreement, execute
+from hwsim.study.work import Rows
 
 Done = Callable[[Task, Rows], None]
 

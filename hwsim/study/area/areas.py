@@ -11,7 +11,7 @@ from hwsim import processes
 from hwsim.errors import InputError
 from hwsim.rtl.synthesis import NEXTPNR, STAGES, YOSYS, Area, FlatModule, FlowFailed, area, require, unit_parts
 from hwsim.spec import NotImplementedYet, Unit
-from hwsim.study.results import Progress, nothing
+from hwsim.study.parts import Progress, nothing
 from hwsim.study.runners.local import cores
 
 Areas = dict[Unit, Area | str]

@@ -15,10 +15,11 @@ from hwsim.files import replaced
 from hwsim.study.area.areas import SynthesisOptions, areas
 from hwsim.study.area.report import pareto_report
 from hwsim.study.area.sized_points import error_kind, sized_points
+from hwsim.study.parts import Progress, nothing
 from hwsim.study.plan import Study, load_study
 from hwsim.study.plan.grid import points
 from hwsim.study.report import StudyReport, markdown
-from hwsim.study.results import Progress, Results, nothing
+from hwsim.study.results import Results
 
 Run = Callable[[Study, Path], Results]
 

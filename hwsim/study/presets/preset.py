@@ -10,10 +10,12 @@ from typing import Any, Literal, get_args
 
 import yaml
 
+from hwsim.study.parts import Parted
 from hwsim.study.plan import Study, load_study, points
 from hwsim.study.report.contents import KeyNumber, StudyReport
 from hwsim.study.report.declared import Record, part, pick, said
 from hwsim.study.results import Results
+from hwsim.study.work import Rows
 
 Size = Literal["tiny", "quick", "full"]
 Records = list[dict[str, Any]]
@@ -30,6 +32,7 @@ class Context:
 
     folder: where its studies and files go. size: `tiny` takes seconds, `quick` minutes, `full` as long as it needs.
     command: what made the report, for its figures. run: carries a study out, in a folder of its own under `folder`.
+    parts: carries out a study that is no grid of units, in the same way.
     each: gives the items of long work one by one, and shows how far it is, under that name.
     """
 
@@ -37,6 +40,7 @@ class Context:
     size: Size
     command: str
     run: Callable[[Study], Results]
+    parts: Callable[[Parted], Rows]
     each: Callable[[Sequence[str], str], Iterator[str]] = one_by_one
 
 
@@ -77,9 +81,9 @@ class Page:
         )
 
 
-def load_page(name: str, size: Size) -> Page:
-    """A preset's file, of one size."""
-    text = files("hwsim.study.presets").joinpath(f"{name}.yaml").read_text("utf-8")
+def load_page(name: str, size: Size, package: str = "hwsim.study.presets") -> Page:
+    """A preset's file, of one size. package: that it comes with."""
+    text = files(package).joinpath(f"{name}.yaml").read_text("utf-8")
     return Page(name, _of_size(yaml.safe_load(text), size))
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cache
 from typing import Any
 
 from hwsim.errors import InputError, ToolMissing
 from hwsim.sources import identity
-from hwsim.study.data import Data, digest
-from hwsim.study.runners.local import ONE_THREAD, Rows, Runner, WorkersLost, cores
-from hwsim.study.task import CODE, Task
-from hwsim.study.trial import execute
+from hwsim.study.runners.local import ONE_THREAD, Runner, W, WorkersLost, cores
+from hwsim.study.work import OtherCode, Rows, Work
 
 # Clusters of a batch system, and their classes in dask_jobqueue.
 QUEUES = {"slurm": "SLURMCluster", "lsf": "LSFCluster"}
@@ -21,10 +18,6 @@ DEATHS = 3
 # So many tasks for each thread are handed over at a time: a scheduler need not hold all of a large study.
 AHEAD = 8
 JOIN_SECONDS = 60
-
-
-class OtherCode(RuntimeError):
-    """A worker has another version of hwsim, or other tensors, than the process that gives out the tasks."""
 
 
 def on_dask(scheduler: str, workers: int | None = None) -> Runner:
@@ -38,7 +31,7 @@ def on_dask(scheduler: str, workers: int | None = None) -> Runner:
     """
     _check(scheduler, workers)
 
-    def run(tasks: Sequence[Task], done: Callable[[Task, Rows], None]) -> None:
+    def run(tasks: Sequence[W], done: Callable[[W, Rows], None]) -> None:
         with _client(scheduler, workers) as client:
             _run(client, list(tasks), done)
 
@@ -102,18 +95,18 @@ def _cluster(scheduler: str, workers: int | None) -> Any:
     return cluster
 
 
-def _run(client: Any, tasks: list[Task], done: Callable[[Task, Rows], None]) -> None:
+def _run(client: Any, tasks: list[W], done: Callable[[W, Rows], None]) -> None:
     """Hand over tasks, some at a time, and take rows as they come."""
     from distributed import KilledWorker, as_completed
 
     client.wait_for_workers(1, timeout=None)
-    mine, waiting, left = identity(CODE), {}, iter(tasks)
+    waiting, left = {}, iter(tasks)
     ended = as_completed(loop=client.loop)
 
     def hand_over(count: int) -> None:
         for _, task in zip(range(count), left, strict=False):
             # Keys of our own: two tasks are never one, and no worker's memory answers for another run.
-            future = client.submit(_execute, task, mine, pure=False)
+            future = client.submit(_execute, task, identity(task.code), pure=False)
             waiting[future.key] = task
             ended.add(future)
 
@@ -133,15 +126,9 @@ def _run(client: Any, tasks: list[Task], done: Callable[[Task, Rows], None]) -> 
         raise
 
 
-def _execute(task: Task, wanted: str) -> Rows:
+def _execute(task: Work, wanted: str) -> Rows:
     """On a worker: the rows of a task, if it is sure to make the same of them."""
-    if identity(CODE) != wanted:
+    if identity(task.code) != wanted:
         raise OtherCode("a Dask worker has another hwsim than this one; install the same on all machines")
-    if _content(task.data) != task.content:
-        raise OtherCode(f"data {task.data.name}: a Dask worker finds other numbers in its files than this machine")
-    return execute(task)
-
-
-@cache
-def _content(data: Data) -> str:
-    return digest(data)
+    task.check()
+    return task.execute()

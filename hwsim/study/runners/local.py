@@ -11,13 +11,20 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for
-from typing import Any
+from typing import Protocol, TypeVar
 
-from hwsim.study.task import Task
-from hwsim.study.trial import execute
+from hwsim.study.work import Rows, Work
 
-Rows = list[dict[str, Any]]
-Runner = Callable[[Sequence[Task], Callable[[Task, Rows], None]], None]
+W = TypeVar("W", bound=Work)
+
+
+class Runner(Protocol):
+    """Runs parts of a study, in any order, and hands over the rows of each where `done` is."""
+
+    def __call__(self, tasks: Sequence[W], done: Callable[[W, Rows], None]) -> None:
+        """Return when all are done."""
+
+
 # A worker that ends takes down what others have begun. So often in a row, without a task done, the study gives up.
 DEATHS = 3
 FEW = 1 << 31  # of what a study costs, in products
@@ -38,10 +45,10 @@ def local(workers: int | None = None) -> Runner:
     """
     count, least = workers or cores(), 0 if workers else FEW
 
-    def run(tasks: Sequence[Task], done: Callable[[Task, Rows], None]) -> None:
+    def run(tasks: Sequence[W], done: Callable[[W, Rows], None]) -> None:
         if count == 1 or len(tasks) < 2 or sum(task.work for task in tasks) < least:
             for task in tasks:
-                done(task, execute(task))
+                done(task, task.execute())
         else:
             _run(list(tasks), min(count, len(tasks)), done)
 
@@ -53,7 +60,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _run(tasks: list[Task], workers: int, done: Callable[[Task, Rows], None]) -> None:
+def _run(tasks: list[W], workers: int, done: Callable[[W, Rows], None]) -> None:
     deaths = 0
     while tasks:
         left = len(tasks)
@@ -68,13 +75,13 @@ def _run(tasks: list[Task], workers: int, done: Callable[[Task, Rows], None]) ->
                 ) from None
 
 
-def _pooled(tasks: list[Task], workers: int, done: Callable[[Task, Rows], None]) -> None:
+def _pooled(tasks: list[W], workers: int, done: Callable[[W, Rows], None]) -> None:
     """Run tasks, and remove those that are done from the list."""
     before = set(multiprocessing.active_children())
     with _environment(ONE_THREAD):
         pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin)
         try:
-            waiting: dict[Future[Rows], Task] = {pool.submit(execute, task): task for task in tasks}
+            waiting: dict[Future[Rows], W] = {pool.submit(task.execute): task for task in tasks}
             while waiting:
                 for ended in wait(waiting, return_when=FIRST_COMPLETED).done:
                     rows = ended.result()
