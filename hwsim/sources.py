@@ -10,7 +10,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent
 # Folders whose YAML files are no units and no formats: studies, and recipes of models.
-NOT_UNITS = {PACKAGE / "study", PACKAGE / "torch"}
+NOT_UNITS = {PACKAGE / "study", PACKAGE / "torch", PACKAGE / "training"}
 IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+((?:hwsim|\.)[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+(hwsim[^\n]*))",
     re.MULTILINE,

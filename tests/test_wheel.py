@@ -64,7 +64,7 @@ def texts() -> dict[str, str]:
         str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
         for folder in ("hwsim", "rtl", "tb")
         for path in (ROOT / folder).rglob("*")
-        if path.is_file() and path.suffix not in {".pyc", ".js"}
+        if path.is_file() and path.suffix not in {".pyc", ".js", ".xz"}
     }
 
 

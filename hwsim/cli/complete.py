@@ -60,8 +60,9 @@ def distributions() -> list[str]:
 def studies() -> list[str]:
     """The studies that come with hwsim."""
     from hwsim.study.presets import PRESETS
+    from hwsim.training.pages import NAMES
 
-    return list(PRESETS)
+    return [*PRESETS, *NAMES]
 
 
 def suites() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -24,11 +24,16 @@ from hwsim.errors import InputError
 from hwsim.formats.catalog import nearest
 
 if TYPE_CHECKING:
+    from hwsim.study.parts import Parted
     from hwsim.study.plan import Study
+    from hwsim.study.presets import Context
+    from hwsim.study.report.contents import StudyReport
     from hwsim.study.results import Results
     from hwsim.study.runners.local import Runner
+    from hwsim.study.work import Rows
 
 T = TypeVar("T")
+Shown = Callable[[int, int, str], None]
 MISMATCH = 1
 MOST_LINES = 200  # of a table
 # Of a study's table in a terminal, and their heads.
@@ -220,44 +225,71 @@ def _runner(scheduler: str | None, workers: int | None) -> Runner:
 def _carried_out(study: Study, folder: Path, runner: Runner, overwrite: bool, command: str) -> Results:
     """Run a study, with a progress bar. After Ctrl-C, prints the command that goes on."""
     from hwsim.study.results import run
-    from hwsim.study.runners.local import WorkersLost
-    from hwsim.study.trial import Disagreement
 
     share = [0, 1]
+
+    def carried_out(shown: Shown) -> Results:
+        def noted(done: int, planned: int, what: str) -> None:
+            share[:] = done, planned
+            shown(done, planned, what)
+
+        return run(study, folder, runner, noted, overwrite)
+
     try:
-        with interruptible(), Progress(study.name, products=True) as bar:
-
-            def shown(done: int, planned: int, what: str) -> None:
-                share[:] = done, planned
-                bar.update(done, planned, what)
-
-            return run(study, folder, runner, shown, overwrite)
+        with interruptible():
+            return _shown(study.name, carried_out)
     except KeyboardInterrupt:
         note(f"{share[0] / max(share[1], 1):.0%} is done and kept in {folder}; to go on: {command}")
         raise
+
+
+def _shown(name: str, carry_out: Callable[[Shown], T]) -> T:
+    """Carry something out, with a progress bar that counts products."""
+    from hwsim.study.runners.local import WorkersLost
+    from hwsim.study.trial import Disagreement
+
+    try:
+        with Progress(name, products=True) as bar:
+            return carry_out(bar.update)
     except (Disagreement, WorkersLost) as error:
         print_error(str(error))
         raise typer.Exit(MISMATCH) from None
 
 
 def _check_preset(name: str) -> None:
+    known = complete.studies()
+    if name not in known:
+        said, listed = nearest("preset", name, known), f"known: {', '.join(known)}"
+        raise InputError(said if said.endswith(listed) else f"{said}; {listed}")
+
+
+def _report_of(name: str, given: Context) -> StudyReport:
+    """The report of a preset: of sums and formats, or of networks that are trained."""
     from hwsim.study.presets import PRESETS
 
-    if name not in PRESETS:
-        said, known = nearest("preset", name, PRESETS), f"known: {', '.join(PRESETS)}"
-        raise InputError(said if said.endswith(known) else f"{said}; {known}")
+    if name in PRESETS:
+        return PRESETS[name](given)
+    from hwsim.training.study import report
+
+    return report(name, given)
 
 
 def _run_preset(name: str, size: PresetSize, folder: Path, command: str, runner: Runner, overwrite: bool) -> None:
-    from hwsim.study.presets import PRESETS, Context
+    from hwsim.study.parts import run_parts
+    from hwsim.study.presets import Context
 
     def carried_out(made: Study) -> Results:
         return _carried_out(made, folder / "studies" / made.name, runner, overwrite, command)
 
-    given = Context(folder=folder, size=size.value, command=command, run=carried_out, each=_each)
+    def in_parts(made: Parted) -> Rows:
+        return _shown(
+            made.name, lambda shown: run_parts(made, folder / "studies" / made.name, runner, shown, overwrite)
+        )
+
+    given = Context(folder=folder, size=size.value, command=command, run=carried_out, parts=in_parts, each=_each)
     try:
         with interruptible():
-            report = PRESETS[name](given)
+            report = _report_of(name, given)
     except KeyboardInterrupt:
         note(f"what was measured is kept in {folder}; to go on: {command}")
         raise

@@ -12,6 +12,7 @@ from typing import Any
 from torch import nn
 
 from hwsim.errors import InputError, InputTypeError
+from hwsim.formats.catalog import nearest
 from hwsim.torch.functional import ProductLayer, layer_of
 from hwsim.torch.intercept import Intercept
 from hwsim.torch.operands import Histories
@@ -38,7 +39,7 @@ class Emulation:
         histories[self._owner] = self.histories
         weakref.finalize(self, histories.pop, self._owner, None)
         self._left = _left_out(model, leave)
-        self._names = {name for name, _ in model.named_modules()}
+        self._classes = {name: type(module).__name__ for name, module in model.named_modules()}
         named = [name for name, module in model.named_modules() if isinstance(module, WITH_WEIGHTS)]
         self._ends = {"first": named[:1], "last": named[-1:]}
         self._stack: list[tuple[str, str, dict[str, int]]] = []
@@ -66,7 +67,7 @@ class Emulation:
     def load_state_dict(self, kept: dict[str, dict[str, Any]]) -> None:
         """Take up what `state_dict` returned. Raises ValueError for a layer that the model does not have."""
         for key in kept:
-            if key.partition(":")[0] not in self._names:
+            if key.partition(":")[0] not in self._classes:
                 raise InputError(f"the model has no module {key.partition(':')[0]!r}, whose scales are given")
         self.histories.load_state_dict(kept)
 
@@ -74,6 +75,15 @@ class Emulation:
         """Count a call of a function that multiplies, and that nothing is done about."""
         name, cls, _ = self._stack[-1] if self._stack else ("", "", {})
         self.report.not_converted(name, cls, function)
+
+    def products_of(self, name: str, kind: Kind) -> Products | None:
+        """The products that a module's calls of a kind have; None where PyTorch has them.
+
+        Raises ValueError for a name that is no module's.
+        """
+        if name not in self._classes:
+            raise InputError(nearest("module", name, self._classes))
+        return self._products(name, self._classes[name], kind)
 
     def _products(self, name: str, cls: str, kind: Kind) -> Products | None:
         if name in self._left:

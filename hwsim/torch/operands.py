@@ -34,6 +34,11 @@ class FactorRule:
     history: DelayedScaling | None = None
 
     @property
+    def direct(self) -> bool:
+        """Whether numbers are rounded as they are, without a scale."""
+        return self.scaling.scale == 1.0
+
+    @property
     def stochastic(self) -> bool:
         """Whether codes depend on random bits."""
         return self.scaling.rule.rounding == "stochastic"

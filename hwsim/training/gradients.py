@@ -1,0 +1,87 @@
+"""The errors of gradients by the length of their sums: the tokens of a batch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+from hwsim.study.work import Rows, Work
+from hwsim.torch import measure, restore
+from hwsim.training.method import TrainingMethod, reproducible
+from hwsim.training.problems import Problem, loss_of
+from hwsim.training.runs import key_of, started
+
+MEASURES = ("quantization", "accumulation", "total", "shrink")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientErrors(Work):
+    """A network after `pretrained` steps in float32, and the errors of its next gradients of weights.
+
+    batches: as how many batches together those are taken. methods: whose recipes compute them; the same otherwise.
+    A row for each recipe and number of batches, in this order: `length`, the numbers that a gradient sums; and the root
+    mean squares over all layers of the relative errors of `hwsim.torch.Measures`, of `shrink` the mean.
+    """
+
+    code = "hwsim.training.gradients"
+
+    point: int
+    trial: int
+    problem: Problem
+    methods: tuple[TrainingMethod, ...]
+    batches: tuple[int, ...]
+    seed: int
+
+    @property
+    def products(self) -> int:
+        """Those of all steps."""
+        return self.problem.products * (self.methods[0].pretrained + len(self.methods) * sum(self.batches))
+
+    @property
+    def work(self) -> int:
+        """Exact products cost several times as much."""
+        return self.products
+
+    @property
+    def key(self) -> str:
+        """A digest of the methods, the problem, the seed, and the code."""
+        methods = [asdict(one) for one in self.methods]
+        return key_of(self.code, asdict(self.problem), methods, self.batches, self.point, self.trial, self.seed)
+
+    @property
+    def count(self) -> int:
+        """A row for each recipe and number of batches."""
+        return len(self.methods) * len(self.batches)
+
+    def check(self) -> None:
+        """Nothing: the text and the digits come with packages."""
+
+    def execute(self) -> Rows:
+        """Train, and measure."""
+        rows: Rows = []
+        with reproducible(self.seed):
+            network = started(self.problem, self.methods[0], self.seed)
+            for method in self.methods:
+                method.convert(network)
+                for many in self.batches:
+                    x, expected = self.problem.batch_of(self.seed, self.methods[0].pretrained, many)
+                    network.zero_grad()
+                    with measure() as measured:
+                        loss_of(network(x), expected).backward()  # type: ignore[no-untyped-call]
+                    found = [one for one in measured.records if one["product"] == "weight"]
+                    point = self.point + len(rows)
+                    rows.append(
+                        {"point": point, "trial": self.trial, "length": float(found[0]["k"]), **_together(found)}
+                    )
+                restore(network)
+        return rows
+
+
+def _together(found: Rows) -> dict[str, float]:
+    """Root mean squares over layers; the mean of what has a sign."""
+    return {
+        name: sum(one[name] for one in found) / len(found)
+        if name == "shrink"
+        else math.sqrt(sum(one[name] ** 2 for one in found) / len(found))
+        for name in MEASURES
+    }

@@ -1,0 +1,112 @@
+"""Studies that train networks: a page's file says what is trained and how, and what the report shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from hwsim.errors import InputError
+from hwsim.study.parts import Parted
+from hwsim.study.presets.preset import Context, Records, Size, load_page
+from hwsim.study.report.contents import StudyReport
+from hwsim.study.work import Rows, Work
+from hwsim.training.casts import DirectCast
+from hwsim.training.gradients import GradientErrors
+from hwsim.training.method import TrainingMethod
+from hwsim.training.problems import problem_of
+from hwsim.training.runs import TrainingRun
+from hwsim.training.tables import by_length, compared, curves, final
+
+PAGES = "hwsim.training.pages"
+
+
+def report(name: str, context: Context) -> StudyReport:
+    """The report of a study that trains. What was trained is kept in the context's folder, and is not trained again.
+
+    Raises ToolMissing where scikit-learn, which ships the digits, is not installed.
+    """
+    page = load_page(name, context.size, PAGES)
+    tables: dict[str, Records] = {}
+    for study, keys in page.data["studies"].items():
+        tables |= _carried_out(study, keys, context)
+    return page.report(context, tables)
+
+
+def plan(name: str, size: Size) -> list[Parted]:
+    """What a study would train."""
+    studies = load_page(name, size, PAGES).data["studies"]
+    return [_Planned(study, keys).parted for study, keys in studies.items()]
+
+
+def _carried_out(study: str, keys: dict[str, Any], context: Context) -> dict[str, Records]:
+    planned = _Planned(study, keys)
+    return planned.tables(context.parts(planned.parted))
+
+
+class _Planned:
+    """One study of a page.
+
+    keys: `kind`, runs, casts or gradients; `problem`; `seeds`, how many; `methods`, each the keys of a TrainingMethod
+    over those of `all`; `baseline`, the label that gaps are from; and `steps` and `every`, or `batches`.
+    """
+
+    def __init__(self, name: str, keys: dict[str, Any]):
+        self.name, self.keys = name, keys
+        self.problem = problem_of(keys["problem"])
+        common = keys.get("all", {})
+        self.methods = tuple(TrainingMethod(**{**common, **one}) for one in keys["methods"])
+        self.labels = [one.label for one in self.methods]
+        if len(set(self.labels)) < len(self.labels):
+            raise InputError(f"{name}: labels of methods must differ")
+
+    @property
+    def parted(self) -> Parted:
+        """What is to be run."""
+        said = yaml.safe_dump(self.keys, sort_keys=False, allow_unicode=True, width=120)
+        return Parted(self.name, said, self._parts(), self._summary)
+
+    def _parts(self) -> Sequence[Work]:
+        """Parts of all seeds; what takes longest comes first."""
+        keys, problem, trials = self.keys, self.problem, range(self.keys["seeds"])
+        match keys["kind"]:
+            case "runs":
+                made = [
+                    TrainingRun(
+                        point=point, trial=trial, problem=problem, method=method, steps=keys["steps"],
+                        every=keys["every"], seed=trial + 1,
+                    )
+                    for trial in trials
+                    for point, method in enumerate(self.methods)
+                ]  # fmt: skip
+                return sorted(made, key=lambda one: -one.work)
+            case "casts":
+                return [
+                    DirectCast(point=0, trial=trial, problem=problem, methods=self.methods, seed=trial + 1)
+                    for trial in trials
+                ]
+            case "gradients":
+                batches = tuple(keys["batches"])
+                return [
+                    GradientErrors(
+                        point=0, trial=trial, problem=problem, methods=self.methods, batches=batches, seed=trial + 1
+                    )
+                    for trial in trials
+                ]
+            case kind:
+                raise InputError(f"{self.name}: kind must be runs, casts or gradients, not {kind!r}")
+
+    def _summary(self, rows: Rows) -> Rows:
+        return next(iter(self.tables(rows).values()))
+
+    def tables(self, rows: Rows) -> dict[str, Records]:
+        """Records by the names of tables: that of the study, and more."""
+        match self.keys["kind"]:
+            case "runs":
+                ends = final(rows, self.labels, self.keys["baseline"])
+                return {self.name: ends, f"{self.name}, curves": curves(rows, self.labels)}
+            case "casts":
+                return {self.name: compared(rows, self.labels, self.keys["baseline"])}
+            case _:
+                return {self.name: by_length(rows, self.labels, len(self.keys["batches"]))}
