@@ -9,14 +9,16 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any
 
+import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from hwsim.errors import InputError, InputTypeError
 from hwsim.formats.catalog import nearest
 from hwsim.torch.functional import ProductLayer, layer_of
 from hwsim.torch.intercept import Intercept
 from hwsim.torch.operands import Histories
-from hwsim.torch.operators import histories
+from hwsim.torch.operators import histories, within_backward
 from hwsim.torch.products import Products
 from hwsim.torch.recipe import Kind, LayerRule, Recipe, RecipeLike, load_recipe
 from hwsim.torch.report import Report
@@ -57,7 +59,8 @@ class Emulation:
             products = self._products(name, cls, kind)
             self._chosen[key] = None if products is None else layer_of(products, where, self._owner)
             self.report.found(name, cls, function, products)
-        self.report.calls[where] += 1
+        if torch.compiler.is_compiling() or not within_backward():
+            self.report.calls[where] += 1
         return self._chosen[key]
 
     def state_dict(self) -> dict[str, dict[str, Any]]:
@@ -70,6 +73,10 @@ class Emulation:
             if key.partition(":")[0] not in self._classes:
                 raise InputError(f"the model has no module {key.partition(':')[0]!r}, whose scales are given")
         self.histories.load_state_dict(kept)
+
+    def recomputes(self, name: str, cls: str) -> bool:
+        """Whether what a module keeps for the backward pass is computed again in its place."""
+        return any(fnmatchcase(name, one) or cls == one for one in self.recipe.recompute)
 
     def left_out(self, function: str) -> None:
         """Count a call of a function that multiplies, and that nothing is done about."""
@@ -195,8 +202,14 @@ def _emulated(cls: type[nn.Module]) -> type[nn.Module]:
 
         def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
             emulation, name = self._hwsim
-            with emulation.inside(name, cls.__name__):
-                return cls.forward(self, *args, **kwargs)
+
+            def run(*args: Any, **kwargs: Any) -> Any:
+                with emulation.inside(name, cls.__name__):
+                    return cls.forward(self, *args, **kwargs)
+
+            if emulation.recomputes(name, cls.__name__) and torch.is_grad_enabled():
+                return checkpoint(run, *args, use_reentrant=False, **kwargs)
+            return run(*args, **kwargs)
 
         _classes[cls] = type(
             cls.__name__, (cls,), {"forward": forward, "__module__": cls.__module__, "__doc__": cls.__doc__}

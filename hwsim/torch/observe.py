@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from hwsim.study.store import arrow, write_table
 from hwsim.torch import operators
 from hwsim.torch.operands import Side
 from hwsim.torch.products import ComputedProduct
+
+if TYPE_CHECKING:
+    from hwsim.study.report import StudyReport
 
 Doubles = NDArray[np.float64]
 SIDES: tuple[Side, Side] = ("a", "b")
@@ -52,9 +55,31 @@ class Measures:
 
         Raises ValueError where there is no record, ToolMissing without the extra `study`, OSError.
         """
+        self._demand()
+        write_table(arrow().Table.from_pylist(self.records), Path(path))
+
+    def report(self, title: str = "Products of a model") -> StudyReport:
+        """Charts of the errors by layer, and by step where several were looked at, and a table of all products.
+
+        Raises ValueError where there is no record.
+        """
+        from hwsim.torch.overview import report_of
+
+        self._demand()
+        return report_of(self.records, self.summary(), title)
+
+    def draw(self, folder: Path | str, title: str = "Products of a model") -> list[Path]:
+        """Write the report as a page, report.html, and its figures. Returns what was written.
+
+        Raises ValueError where there is no record, ToolMissing without the extra `study`, OSError.
+        """
+        from hwsim.torch.overview import write_report
+
+        return write_report(self.report(title), Path(folder))
+
+    def _demand(self) -> None:
         if not self.records:
             raise InputError("nothing was measured: no product went through a unit")
-        write_table(arrow().Table.from_pylist(self.records), Path(path))
 
     def summary(self) -> list[dict[str, Any]]:
         """A record for each layer and product: the mean of its measures over all steps."""

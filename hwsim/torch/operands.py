@@ -92,16 +92,25 @@ class Histories:
 
     def __init__(self) -> None:
         self._states: dict[str, DelayedScaling] = {}
+        self._before: dict[str, DelayedScaling] = {}
         self._restored: dict[str, dict[str, Any]] = {}
 
-    def codes(self, key: str, operand: FactorRule, numbers: Singles) -> MatrixOperand:
-        """Numbers under the scale that earlier ones left; the state is updated with these."""
+    def codes(self, key: str, operand: FactorRule, numbers: Singles, again: bool = False) -> MatrixOperand:
+        """Numbers under the scale that earlier ones left; the state is updated with these.
+
+        again: the last numbers are computed again, for the backward pass: they have the scale that they had.
+        """
         state = self._state(key, operand)
+        if again and key in self._before:
+            state = self._before[key]
+        else:
+            self._before[key] = state
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             scaled = numbers * np.float32(state.factor)
             amax = float(np.max(np.abs(numbers), initial=0.0))
             scale = np.float32(1) / np.float32(state.factor)
-        self._states[key] = state.update(amax)
+        if not again:
+            self._states[key] = state.update(amax)
         return MatrixOperand(state.format.encode(scaled, overflow="saturate"), None, np.full((1, 1), scale))
 
     def _state(self, key: str, operand: FactorRule) -> DelayedScaling:

@@ -45,11 +45,19 @@ def _multiplied(
     if chosen is None or 0 in (*of_a.shape, *of_b.shape):
         return np.asarray(np.matmul(of_a, of_b))
     state = histories.setdefault(owner, Histories())
-    threads = torch.get_num_threads()
-    call = computed(chosen, of_a, of_b, seed=seed, where=where, which=which, histories=state, threads=threads)
-    for observer in tuple(observers):
+    again = which == "forward" and within_backward()
+    call = computed(
+        chosen, of_a, of_b, seed=seed, where=where, which=which, histories=state, threads=torch.get_num_threads(),
+        again=again,
+    )  # fmt: skip
+    for observer in () if again else tuple(observers):
         observer(call)
     return call.result
+
+
+def within_backward() -> bool:
+    """Whether PyTorch is computing gradients: a forward product is then one that was not kept, computed again."""
+    return bool(torch._C._current_graph_task_id() >= 0)
 
 
 @product.register_fake

@@ -111,13 +111,14 @@ def computed(
     which: Which,
     histories: Histories,
     threads: int | None = None,
+    again: bool = False,
 ) -> ComputedProduct:
     """A @ B of numbers, (..., M, K) and (..., K, N), as the unit returns it.
 
     Results are numbers of binary32: d * (scale of A * scale of B), both products rounded to it, where the unit takes
     no scales, as `hwsim gemm --quantize` does it.
     seed: of stochastic rounding. histories: of delayed scaling, by `where` and `which`. threads: None for as many as
-    `hwsim.gemm` takes.
+    `hwsim.gemm` takes. again: the last call of `where` and `which` is computed again.
     """
     a, b = filled(a, -1, product.step), filled(b, -2, product.step)
     factors: dict[Side, Singles] = {"a": a, "b": b}
@@ -125,7 +126,7 @@ def computed(
         size = product.hadamard
         factors = {"a": transformed(a, -1, size, 0), "b": transformed(b, -2, size, 0)}
     operands = tuple(
-        histories.codes(f"{where}:{which}:{side}", operand, factors[side])
+        histories.codes(f"{where}:{which}:{side}", operand, factors[side], again)
         if operand.history is not None
         else coded(operand, product.unit, side, factors[side], 2 * seed + (side == "b"))
         for side, operand in zip(factors, (product.a, product.b), strict=True)

@@ -88,6 +88,9 @@ class RecipeKeys(_Keys):
     """The format that results are rounded to."""
     keep: Any = None
     """The rule by which activations are kept for the backward pass; nothing keeps them as they are."""
+    recompute: tuple[str, ...] = ()
+    """Modules, by patterns of their names or by their classes, that keep nothing for the backward pass but what goes
+    into them: the rest is computed again there."""
     layers: tuple[LayerKeys, ...] = ()
     """Layers that have another recipe; the first that fits counts."""
 
@@ -104,7 +107,8 @@ class LayerRule:
 class Recipe:
     """How every product of a model is computed.
 
-    products: of every layer that none of `layers` fits; the first of these that fits counts.
+    products: of every layer that none of `layers` fits; the first of these that fits counts. recompute: modules, by
+    patterns of their names or by their classes, whose activations are computed again for the backward pass.
     """
 
     name: str
@@ -112,6 +116,7 @@ class Recipe:
     source: tuple[str, ...]
     products: Products
     layers: tuple[LayerRule, ...] = ()
+    recompute: tuple[str, ...] = ()
     written: str = ""
 
     def with_products(self, **changes: Any) -> Recipe:
@@ -173,7 +178,7 @@ def _read(document: Document) -> Recipe:
             raise SpecError(f"{document.where(where)}: layers.{at} must have a name, type, kind or place")
         layers.append(LayerRule(layer, _others(layer.recipe, document, (*where, "recipe"))))
     written = json.dumps(document.data, sort_keys=True, default=str)
-    return Recipe(keys.recipe, keys.summary, keys.source, products, tuple(layers), written)
+    return Recipe(keys.recipe, keys.summary, keys.source, products, tuple(layers), keys.recompute, written)
 
 
 def _others(name: str, document: Document, at: Location) -> Products | None:

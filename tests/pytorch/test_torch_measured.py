@@ -99,3 +99,26 @@ def test_some_steps_are_looked_at() -> None:
     assert len(measures.records) == 3
     with pytest.raises(InputError, match="every must be at least 1, not 0"), ht.measure(every=0):
         pass
+
+
+def test_what_was_measured_is_drawn(tmp_path: Path) -> None:
+    net = network()
+    with ht.emulate(net, "hopper-unpromoted"), ht.measure() as measures:
+        for seed in range(2):
+            net(torch.randn(64, 256, generator=torch.Generator().manual_seed(seed))).square().sum().backward()
+            measures.step()
+    report = measures.report("Two layers")
+    layers, steps = report.charts
+    assert {one.panel for one in layers.series} == {"forward", "gradient of the input", "gradient of the weight"}
+    (table,) = report.tables
+    summary = measures.summary()
+    assert [row[0] for row in table.rows] == [one["layer"] for one in summary] and len(summary) == 5
+    forward = next(one for one in steps.series if (one.panel, one.label) == ("forward", "quantisation"))
+    of_step = [one["quantization"] for one in measures.records if (one["step"], one["product"]) == (1, "forward")]
+    assert forward.x == (0.0, 1.0) and forward.y[1] == pytest.approx(np.mean(of_step))
+    assert f"{summary[0]['accumulation']:.1e}" in table.rows[0]
+    written = measures.draw(tmp_path)
+    assert all(path.is_file() for path in written)
+    assert {path.name for path in written} == {"layers.svg", "layers.png", "steps.svg", "steps.png", "report.html"}
+    with ht.measure() as nothing, pytest.raises(InputError, match="nothing was measured"):
+        nothing.report()

@@ -5,15 +5,18 @@ from __future__ import annotations
 import copy
 import io
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+import yaml
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 import hwsim.torch as ht
 from hwsim.errors import InputError, InputTypeError
+from hwsim.torch.recipe import SHIPPED
 
 BLOCKS = {"unit": "mxfp8-e4m3-f32", "a": "block", "b": "block"}
 
@@ -196,6 +199,44 @@ def test_what_is_recomputed_is_the_same() -> None:
     ht.convert(plain, "mxfp8")
     ht.convert(again, "mxfp8")
     assert same(gradients(plain), gradients(again))
+
+
+class Pair(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.outer = small(), nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.outer(self.inner(x))  # type: ignore[no-any-return]
+
+
+def kept_and_gradients(recipe: dict[str, Any]) -> tuple[int, list[Tensor], list[Tensor], Any]:
+    """Numbers that are kept for the backward pass, the gradients of two steps, and what is left of the scales."""
+    torch.manual_seed(5)
+    net, kept = Pair(), 0
+
+    def count(x: Tensor) -> Tensor:
+        nonlocal kept
+        kept += x.numel()
+        return x
+
+    with ht.emulate(net, recipe) as emulation:
+        with torch.autograd.graph.saved_tensors_hooks(count, lambda x: x):
+            first = gradients(net)
+        second = gradients(net)
+    calls = {place: emulation.report.calls[place] for place in emulation.report.calls}
+    return kept, first, second, (emulation.state_dict(), calls)
+
+
+@pytest.mark.parametrize("name", ["fp8-tensorwise-delayed", "nvfp4", "deepseek-v3"])
+@pytest.mark.parametrize("module", ["Small", "inn*"])
+def test_what_a_recipe_computes_again_is_the_same_and_is_not_kept(name: str, module: str) -> None:
+    keys = yaml.safe_load((SHIPPED / f"{name}.yaml").read_text())
+    kept, *whole = kept_and_gradients(keys)
+    fewer, *again = kept_and_gradients({**keys, "recompute": [module]})
+    assert fewer < kept - 16 * 48  # what is between the two layers
+    assert same(whole[0], again[0]) and same(whole[1], again[1])  # with the same random bits, and the same scales
+    assert whole[2] == again[2]  # a scale's history has each number once; so have the report's calls
 
 
 def test_a_model_is_compiled_whole_and_returns_the_same() -> None:
