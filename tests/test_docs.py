@@ -42,7 +42,7 @@ from silicon.capture_program import environment as capture_environment
 from silicon.capture_program import quick_compiler
 from verilated import environment, put_runtime
 
-from hwsim.cli import main
+from hwsim.cli import complete, main
 from hwsim.cli.commands import app
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
@@ -51,7 +51,6 @@ from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS, first_run
 from hwsim.spec import load_specified, pipeline
 from hwsim.study.data import parse_data
 from hwsim.study.plan import load_study
-from hwsim.study.presets import PRESETS
 from hwsim.study.report import charts
 
 TINY = """unit: tiny
@@ -329,7 +328,7 @@ def test_a_study_that_is_shown_can_be_run(command: Command, files: Path, capsys:
     context = program.commands["study"].make_context("study", list(command.words[2:]))  # type: ignore[attr-defined]
     assert context.params["output"] is not None
     if context.params["preset"] is not None:
-        assert context.params["preset"] in PRESETS
+        assert context.params["preset"] in complete.studies()
         return
     assert main([*command.words[1:], "--dry-run"]) == 0, capsys.readouterr().err
     assert "products" in capsys.readouterr().out
@@ -347,9 +346,9 @@ def test_a_preset_ends_as_the_documents_say(files: Path, capsys: pytest.CaptureF
 
 def test_every_preset_has_a_page_and_every_page_its_figure() -> None:
     pages = {page.stem: page.read_text(encoding="utf-8") for page in STUDIES.glob("*.md")}
-    assert set(pages) - set(PRESETS) == {"README", "pareto", "scope"}
+    assert set(pages) - set(complete.studies()) == {"README", "pareto", "scope"}
     shown = [(item.where.split(":")[0], " ".join(item.words)) for item in STUDIED if "--preset" in item.words]
-    for name in PRESETS:
+    for name in complete.studies():
         assert (f"studies/{name}.md", f"hwsim study --preset {name} -o {name}") in shown
         assert re.search(rf"^!\[[^\]]+\]\(figures/{name}[\w-]*\.svg\)$", pages[name], re.MULTILINE), name
         assert f"]({name}.md)" in pages["README"]

@@ -1,0 +1,166 @@
+"""The studies that train: every page can be planned and filled, and one is run, interrupted and taken up."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+
+torch = pytest.importorskip("torch", reason="PyTorch is the extra `torch`")
+
+from hwsim.cli import main  # noqa: E402
+from hwsim.study.parts import Parted, run_parts  # noqa: E402
+from hwsim.study.presets import Context, Size  # noqa: E402
+from hwsim.study.report import StudyReport, TextTable, markdown, specification  # noqa: E402
+from hwsim.study.runners.distributed import _execute  # noqa: E402
+from hwsim.study.runners.local import local  # noqa: E402
+from hwsim.study.work import OtherCode, Rows, Work  # noqa: E402
+from hwsim.torch import load_recipe  # noqa: E402
+from hwsim.training import runs  # noqa: E402
+from hwsim.training.casts import DirectCast  # noqa: E402
+from hwsim.training.gradients import GradientErrors  # noqa: E402
+from hwsim.training.pages import NAMES  # noqa: E402
+from hwsim.training.runs import TrainingRun  # noqa: E402
+from hwsim.training.study import plan, report  # noqa: E402
+
+STUDIES = Path(__file__).parents[2] / "docs" / "studies"
+CHEAP = "train-nvfp4"
+SIZES: tuple[Size, ...] = get_args(Size)
+CASTS = [f"{name}{end}" for name in ("validation", "right", "mismatch") for end in ("", "_tuned")] + ["estimated"]
+
+
+def drawn(part: Work) -> Rows:
+    """Rows as a part would make them, with numbers that nobody trained."""
+    chance = random.Random(part.key)
+
+    def numbers(names: Sequence[str]) -> dict[str, float]:
+        return {name: chance.uniform(0.01, 1) for name in names}
+
+    if isinstance(part, TrainingRun):
+        names = ("loss", "validation", "right", "skipped")
+        return part.rows({step: numbers(names) for step in part.recorded})
+    if isinstance(part, DirectCast):
+        return [{"point": at, "trial": part.trial, **numbers(CASTS)} for at in range(part.count)]
+    assert isinstance(part, GradientErrors)
+    return [
+        {"point": at, "trial": part.trial, "length": 64.0 * (1 + at % len(part.batches)),
+         **numbers(("quantization", "accumulation", "total", "shrink"))}
+        for at in range(part.count)
+    ]  # fmt: skip
+
+
+def filled(name: str, size: Size, folder: Path) -> StudyReport:
+    def rows(study: Parted) -> Rows:
+        return [row for part in study.parts for row in drawn(part)]
+
+    return report(name, context(name, size, folder, rows))
+
+
+def context(name: str, size: Size, folder: Path, rows: Callable[[Parted], Rows]) -> Context:
+    def nothing(_: object) -> Any:
+        pytest.fail("no grid is run")
+
+    command = f"hwsim study --preset {name} -o {name}"
+    return Context(folder=folder, size=size, command=command, run=nothing, parts=rows)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_page_is_filled_and_drawn(name: str, size: Size, tmp_path: Path) -> None:
+    made = filled(name, size, tmp_path)
+    assert made.verdict and made.key and all("{" not in text for text in (made.verdict, *made.summary))
+    assert made.tables and made.charts and all(specification(one) for one in made.charts)
+    labels = {one.label for study in plan(name, size) for part in study.parts for one in methods(part)}
+    assert {row[0] for one in made.tables for row in one.rows} == labels
+
+
+def methods(part: Any) -> tuple[Any, ...]:
+    return (part.method,) if isinstance(part, TrainingRun) else part.methods
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_quick_form_has_three_seeds_and_batches_as_long_as_it_says(name: str) -> None:
+    for size in ("quick", "full"):
+        for study in plan(name, size):
+            assert len({part.trial for part in study.parts}) >= 3
+            for part in study.parts:
+                if part.problem.kind == "characters":
+                    assert 2048 <= part.problem.batch * part.problem.context <= 8192
+                    assert 0.35e6 < part.problem.weights < 2e6
+                for one in methods(part):
+                    assert one.recipe == "none" or load_recipe(one.recipe)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_has_the_rows_of_the_quick_form(name: str, tmp_path: Path) -> None:
+    written = (STUDIES / f"{name}.md").read_text("utf-8")
+    tables = re.findall(r"(?:^\|.*\n)+", written, re.MULTILINE)
+    for made in filled(name, "quick", tmp_path).tables:
+        wanted = [re.split(r" *\| *", line.strip("| ")) for line in markdown(made).splitlines() if line[:1] == "|"]
+        heads = [row[0] for row in wanted]
+        found = [[re.split(r" *\| *", line.strip("| ")) for line in table.splitlines()] for table in tables]
+        (table,) = [one for one in found if [row[0] for row in one] == heads and one[0] == wanted[0]]
+        assert all(len(row) == len(wanted[0]) for row in table)
+
+
+def test_a_study_is_interrupted_taken_up_and_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (study,) = plan(CHEAP, "tiny")
+    few = Parted(study.name, study.said, study.parts[:4], lambda rows: rows[:1])
+    trained: list[str] = []
+    whole = runs.trained
+
+    def counted(run: TrainingRun) -> Any:
+        if len(trained) == 2:
+            raise KeyboardInterrupt
+        trained.append(run.method.label)
+        return whole(run)
+
+    monkeypatch.setattr(runs, "trained", counted)
+    with pytest.raises(KeyboardInterrupt):
+        run_parts(few, tmp_path, local(1))
+    monkeypatch.setattr(runs, "trained", lambda run: trained.append(run.method.label) or whole(run))
+    rows = run_parts(few, tmp_path, local(1))
+    assert trained == [part.method.label for part in few.parts]  # each once
+    monkeypatch.setattr(runs, "trained", lambda _: pytest.fail("trained again"))
+    assert run_parts(few, tmp_path, local(1)) == rows
+    monkeypatch.undo()
+    assert rows == [row for part in few.parts for row in part.execute()]
+    assert yaml.safe_load((tmp_path / "study.yaml").read_text())["kind"] == "runs"
+
+
+def test_a_worker_of_a_cluster_trains_the_same_or_says_that_its_code_is_another() -> None:
+    run = plan(CHEAP, "tiny")[0].parts[1]
+    from hwsim.sources import identity
+
+    assert _execute(run, identity(run.code)) == run.execute()
+    with pytest.raises(OtherCode, match="another hwsim"):
+        _execute(run, "0")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", NAMES)
+def test_the_tiny_form_ends(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["study", "--preset", name, "--size", "tiny", "-o", str(tmp_path / "out")]
+    assert main(words) == 0, capsys.readouterr().err
+    first = capsys.readouterr().out
+    assert "<html" in (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert main(words) == 0
+    assert capsys.readouterr().out == first
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_has_the_tables_of_the_quick_form(name: str, tmp_path: Path) -> None:
+    """What is not in units is PyTorch's, in float32: its last bits are those of one kind of processor."""
+
+    def rows(study: Parted) -> Rows:
+        return run_parts(study, tmp_path / study.name, local())
+
+    made = report(name, context(name, "quick", tmp_path, rows))
+    written = (STUDIES / f"{name}.md").read_text("utf-8")
+    assert all(markdown(table) in written for table in made.tables if isinstance(table, TextTable))
