@@ -105,7 +105,7 @@ class _Planned:
         match self.keys["kind"]:
             case "runs":
                 ends = final(rows, self.labels, self.keys["baseline"])
-                return {self.name: ends, f"{self.name}, curves": curves(rows, self.labels)}
+                return {self.name: ends, f"{self.name}, curves": curves(rows, self.labels, self.keys["baseline"])}
             case "casts":
                 return {self.name: compared(rows, self.labels, self.keys["baseline"])}
             case _:

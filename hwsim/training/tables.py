@@ -23,14 +23,16 @@ def final(rows: Rows, labels: Sequence[str], baseline: str) -> Rows:
     ]
 
 
-def curves(rows: Rows, labels: Sequence[str]) -> Rows:
-    """The losses on the way: a record for each method and number of steps."""
+def curves(rows: Rows, labels: Sequence[str], baseline: str) -> Rows:
+    """The losses on the way, with their gaps: a record for each method and number of steps."""
     steps = sorted({row["step"] for row in rows})
-    return [
-        {"label": labels[point], "step": int(step), **_measured([row for row in of if row["step"] == step])}
-        for point, of in _by_point(rows)
-        for step in steps
-    ]
+    at = {step: [row for row in rows if row["step"] == step] for step in steps}
+    made = []
+    for point in sorted({row["point"] for row in rows}):
+        for step in steps:
+            of, of_baseline = _of(at[step], point), _of(at[step], labels.index(baseline))
+            made.append({"label": labels[point], "step": int(step), **_measured(of), **_gap(of, of_baseline)})
+    return made
 
 
 def compared(rows: Rows, labels: Sequence[str], baseline: str) -> Rows:

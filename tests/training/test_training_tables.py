@@ -46,9 +46,10 @@ def test_a_run_that_diverged_is_told_and_not_left_out_of_a_mean() -> None:
 
 
 def test_curves_have_every_method_at_every_step() -> None:
-    found = curves(rows(), ["a", "b"])
+    found = curves(rows(), ["a", "b"], "a")
     assert [(one["label"], one["step"]) for one in found] == [("a", 10), ("a", 20), ("b", 10), ("b", 20)]
     assert found[0]["validation"] == pytest.approx(found[1]["validation"] + 1)
+    assert found[2]["gap"] == found[3]["gap"] == final(rows(), ["a", "b"], "a")[1]["gap"]
 
 
 def test_errors_by_length_are_of_their_recipe() -> None:
