@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 
+from hwsim.errors import InputError
 from hwsim.study.work import Rows, Work
 from hwsim.torch import measure, restore
 from hwsim.training.method import TrainingMethod, reproducible
@@ -19,8 +21,9 @@ class GradientErrors(Work):
     """A network after `pretrained` steps in float32, and the errors of its next gradients of weights.
 
     batches: as how many batches together those are taken. methods: whose recipes compute them; the same otherwise.
+    layers: those that count, by a pattern of their names, whose gradients sum as many numbers as each other's.
     A row for each recipe and number of batches, in this order: `length`, the numbers that a gradient sums; and the root
-    mean squares over all layers of the relative errors of `hwsim.torch.Measures`, of `shrink` the mean.
+    mean squares over the layers of the relative errors of `hwsim.torch.Measures`, of `shrink` the mean.
     """
 
     code = "hwsim.training.gradients"
@@ -31,6 +34,7 @@ class GradientErrors(Work):
     methods: tuple[TrainingMethod, ...]
     batches: tuple[int, ...]
     seed: int
+    layers: str = "*"
 
     @property
     def products(self) -> int:
@@ -46,7 +50,9 @@ class GradientErrors(Work):
     def key(self) -> str:
         """A digest of the methods, the problem, the seed, and the code."""
         methods = [asdict(one) for one in self.methods]
-        return key_of(self.code, asdict(self.problem), methods, self.batches, self.point, self.trial, self.seed)
+        return key_of(
+            self.code, asdict(self.problem), methods, self.batches, self.layers, self.point, self.trial, self.seed
+        )
 
     @property
     def count(self) -> int:
@@ -67,8 +73,12 @@ class GradientErrors(Work):
                     x, expected = self.problem.batch_of(self.seed, self.methods[0].pretrained, many)
                     network.zero_grad()
                     with measure() as measured:
-                        loss_of(network(x), expected).backward()  # type: ignore[no-untyped-call]
+                        loss = method.scaler().scale(loss_of(network(x), expected))
+                        loss.backward()  # type: ignore[no-untyped-call]
                     found = [one for one in measured.records if one["product"] == "weight"]
+                    found = [one for one in found if fnmatchcase(one["layer"], self.layers)]
+                    if not found:
+                        raise InputError(f"{method.label}: no layer that units compute is {self.layers!r}")
                     point = self.point + len(rows)
                     rows.append(
                         {"point": point, "trial": self.trial, "length": float(found[0]["k"]), **_together(found)}

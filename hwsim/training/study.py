@@ -42,6 +42,7 @@ def plan(name: str, size: Size) -> list[Parted]:
 
 def _carried_out(study: str, keys: dict[str, Any], context: Context) -> dict[str, Records]:
     planned = _Planned(study, keys)
+    planned.problem.unseen()  # raises here, and not in every worker, where its package is missing
     return planned.tables(context.parts(planned.parted))
 
 
@@ -49,7 +50,8 @@ class _Planned:
     """One study of a page.
 
     keys: `kind`, runs, casts or gradients; `problem`; `seeds`, how many; `methods`, each the keys of a TrainingMethod
-    over those of `all`; `baseline`, the label that gaps are from; and `steps` and `every`, or `batches`.
+    over those of `all`; `baseline`, the label that gaps are from; and `steps` and `every`, or `batches` and
+    maybe `layers`.
     """
 
     def __init__(self, name: str, keys: dict[str, Any]):
@@ -87,10 +89,16 @@ class _Planned:
                     for trial in trials
                 ]
             case "gradients":
-                batches = tuple(keys["batches"])
+                batches, layers = tuple(keys["batches"]), keys.get("layers", "*")
                 return [
                     GradientErrors(
-                        point=0, trial=trial, problem=problem, methods=self.methods, batches=batches, seed=trial + 1
+                        point=0,
+                        trial=trial,
+                        problem=problem,
+                        methods=self.methods,
+                        batches=batches,
+                        layers=layers,
+                        seed=trial + 1,
                     )
                     for trial in trials
                 ]

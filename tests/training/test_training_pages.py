@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -14,6 +15,7 @@ import yaml
 torch = pytest.importorskip("torch", reason="PyTorch is the extra `torch`")
 
 from hwsim.cli import main  # noqa: E402
+from hwsim.errors import ToolMissing  # noqa: E402
 from hwsim.study.parts import Parted, run_parts  # noqa: E402
 from hwsim.study.presets import Context, Size  # noqa: E402
 from hwsim.study.report import StudyReport, TextTable, markdown, specification  # noqa: E402
@@ -21,7 +23,7 @@ from hwsim.study.runners.distributed import _execute  # noqa: E402
 from hwsim.study.runners.local import local  # noqa: E402
 from hwsim.study.work import OtherCode, Rows, Work  # noqa: E402
 from hwsim.torch import load_recipe  # noqa: E402
-from hwsim.training import runs  # noqa: E402
+from hwsim.training import problems, runs  # noqa: E402
 from hwsim.training.casts import DirectCast  # noqa: E402
 from hwsim.training.gradients import GradientErrors  # noqa: E402
 from hwsim.training.pages import NAMES  # noqa: E402
@@ -131,6 +133,13 @@ def test_a_study_is_interrupted_taken_up_and_read_again(tmp_path: Path, monkeypa
     monkeypatch.undo()
     assert rows == [row for part in few.parts for row in part.execute()]
     assert yaml.safe_load((tmp_path / "study.yaml").read_text())["kind"] == "runs"
+
+
+def test_what_is_missing_is_told_before_anything_is_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    problems._digits.cache_clear()
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    with pytest.raises(ToolMissing, match=r"scikit-learn is not installed: pip install 'hwsim\[models\]'"):
+        report("train-hfp8", context("train-hfp8", "tiny", tmp_path, lambda _: pytest.fail("trained")))
 
 
 def test_a_worker_of_a_cluster_trains_the_same_or_says_that_its_code_is_another() -> None:
