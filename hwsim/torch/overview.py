@@ -61,7 +61,7 @@ def report_of(records: Records, summary: Records, title: str) -> StudyReport:
     tables = {"layers": _by_layer(summary), "steps": _by_step(records, steps), "products": _products(summary)}
     layers = tuple(dict.fromkeys(_named(one) for one in summary))
     words = {"layers": layers, "steps": len(steps)}
-    chosen = [LAYERS, *([STEPS] if len(steps) > 1 else []), TABLE]
+    chosen: list[Mapping[str, Any]] = [LAYERS, *([STEPS] if len(steps) > 1 else []), TABLE]
     return StudyReport(
         name="measured",
         title=title,

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 from hwsim.sources import identity
@@ -97,10 +98,19 @@ def started(problem: Problem, method: TrainingMethod, seed: int) -> Network:
     if method.pretrained:
         rate = method.rate if method.pretrained_rate is None else method.pretrained_rate
         before = TrainingMethod(label="", rate=rate, optimizer=method.optimizer)
-        learn(network, problem, before, method.pretrained, seed, lambda step, loss, skipped: None)
+        network.load_state_dict(_pretrained(problem, before, method.pretrained, seed))
     if method.outliers != 1:
         network.scale_channels(OUTLYING, method.outliers)
     return network
+
+
+@lru_cache(maxsize=4)
+def _pretrained(problem: Problem, method: TrainingMethod, steps: int, seed: int) -> dict[str, Any]:
+    """The state of a network after steps in float32, which a worker's next parts begin with too."""
+    with reproducible(seed):
+        network = problem.network()
+        learn(network, problem, method, steps, seed, lambda step, loss, skipped: None)
+        return network.state_dict()
 
 
 def trained(run: TrainingRun) -> dict[int, dict[str, float]]:

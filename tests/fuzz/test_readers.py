@@ -67,6 +67,7 @@ MODULES = {
     "hwsim/readings/silicon/store.py": "capture-kept",
     "hwsim/report/results.py": "report",
     "hwsim/spec/catalog.py": "unit",
+    "hwsim/study/parts.py": "stored",
     "hwsim/study/plan/study.py": "study",
     "hwsim/study/results.py": "stored",
     "hwsim/study/store.py": "stored",
@@ -76,6 +77,9 @@ MODULES = {
 }
 OWN = {  # no user's files
     "rtl/synthesis/cells.py": "the cells, a file of a package, and what Yosys just wrote",
+    "hwsim/training/corpus.py": "the text that ships with hwsim",
+    "hwsim/training/learners.py": "what the process that began them just wrote, and what they did",
+    "hwsim/training/runs.py": "the recipes that ship with hwsim",
     "hwsim/prove/circuits.py": "what Yosys just wrote",
     "hwsim/prove/designs.py": "what Yosys just wrote",
     "hwsim/qualify/netlist.py": "what Yosys just wrote",
