@@ -264,6 +264,7 @@ def test_a_preset_is_given_its_means_and_its_report_is_shown(
     for name in list(PRESETS):
         monkeypatch.delitem(PRESETS, name)
     monkeypatch.setitem(PRESETS, "tiny-one", report)
+    monkeypatch.setattr("hwsim.training.pages.NAMES", ())
     assert main(["study", "--preset", "x", "-o", "o"]) == 2
     assert capsys.readouterr().err == "error: unknown preset 'x': known: tiny-one\n"
     assert main(["study", "--preset", "tiny-on", "-o", "o"]) == 2

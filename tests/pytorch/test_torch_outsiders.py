@@ -17,7 +17,7 @@ from hwsim.study.network.layers import Linear, Norm
 from hwsim.study.network.product import exact
 
 FIVE = ["bf16-hopper", "fp8-rowwise", "deepseek-v3", "mxfp6", "hfp8"]
-SENTENCES = ["All dreaded it.", "All sought to avert it.", "These slaves constituted a peculiar and powerful interest."]
+SENTENCES = ["All dreaded it.", "All sought to avert it."]
 
 
 class Residual(nn.Module):
@@ -127,7 +127,7 @@ def test_minilm_runs_as_it_is_and_its_first_product_is_that_of_gemm() -> None:
         with ht.emulate(net, recipe) as emulation, torch.no_grad():
             errors[recipe] = float((embedded() - expected).norm(dim=-1).max())
         # In each layer four linear ones, and two products within attention: of each sentence.
-        assert list(emulation.report.calls.values()) == [3] * 36 and not emulation.report.left
+        assert list(emulation.report.calls.values()) == [2] * 36 and not emulation.report.left
     assert errors["exact"] < 1e-6 < errors["bf16-hopper"] < 0.02
     assert all(errors["bf16-hopper"] < errors[one] < 0.5 for one in FIVE[1:])
     kept: list[Tensor] = []
