@@ -111,8 +111,8 @@ QUICK = [
 ]
 QUICK = list({alike(command): command for command in QUICK}.values())
 SOAKED = [command for command in QUICK if command.words[1] == "qualify"]  # mutants, through standard sets
-SOAKED += [command for command in QUICK if command.words[1:3] == ["quantizer", "nvfp4"] and "--prove" in command.words]
-SOAKED += [command for command in QUICK if command.words[1:3] == ["rtl", "hopper-wgmma-e4m3-f32"]][1:]  # of 32 lanes
+SOAKED += [command for command in QUICK if command.words[1:3] == ("quantizer", "nvfp4") and "--prove" in command.words]
+SOAKED += [command for command in QUICK if command.words[1:3] == ("rtl", "hopper-wgmma-e4m3-f32")][1:]  # of 32 lanes
 
 
 ONCE = [pytest.param(command, marks=[pytest.mark.soak] * (command in SOAKED)) for command in QUICK]
