@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+import hwsim.torch  # noqa: F401  first: it says what to install where PyTorch is missing
 from hwsim.errors import InputError
 from hwsim.study.parts import Parted
 from hwsim.study.presets.preset import Context, Records, Size, load_page

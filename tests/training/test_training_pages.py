@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -143,6 +144,16 @@ def test_what_is_missing_is_told_before_anything_is_trained(tmp_path: Path, monk
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     with pytest.raises(ToolMissing, match=r"scikit-learn is not installed: pip install 'hwsim\[models\]'"):
         report("train-hfp8", context("train-hfp8", "tiny", tmp_path, lambda _: pytest.fail("trained")))
+
+
+def test_without_pytorch_it_is_told_how_to_get_it(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['torch'] = None; from hwsim.cli import main;"
+        f"sys.exit(main(['study', '--preset', '{CHEAP}', '-o', 'out']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and "pip install 'hwsim[torch]'" in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_worker_of_a_cluster_trains_the_same_or_says_that_its_code_is_another() -> None:
