@@ -24,13 +24,13 @@ from hwsim.errors import InputError
 from hwsim.formats.catalog import nearest
 
 if TYPE_CHECKING:
-    from hwsim.study.parts import Parted
+    from hwsim.study.part import Rows
+    from hwsim.study.parts import StudyInParts
     from hwsim.study.plan import Study
     from hwsim.study.presets import Context
     from hwsim.study.report.contents import StudyReport
     from hwsim.study.results import Results
     from hwsim.study.runners.local import Runner
-    from hwsim.study.work import Rows
 
 T = TypeVar("T")
 Shown = Callable[[int, int, str], None]
@@ -281,12 +281,12 @@ def _run_preset(name: str, size: PresetSize, folder: Path, command: str, runner:
     def carried_out(made: Study) -> Results:
         return _carried_out(made, folder / "studies" / made.name, runner, overwrite, command)
 
-    def in_parts(made: Parted) -> Rows:
+    def in_parts(made: StudyInParts) -> Rows:
         return _shown(
             made.name, lambda shown: run_parts(made, folder / "studies" / made.name, runner, shown, overwrite)
         )
 
-    given = Context(folder=folder, size=size.value, command=command, run=carried_out, parts=in_parts, each=_each)
+    given = Context(folder=folder, size=size.value, command=command, run=carried_out, run_parts=in_parts, each=_each)
     try:
         with interruptible():
             report = _report_of(name, given)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hwsim.study.part import Rows, StudyPart
 from hwsim.study.runners.local import Runner
 from hwsim.study.store import METADATA, RESULTS, Store, arrow, read_table
-from hwsim.study.work import Rows, Work
 
 # What was done, of how much, and what is being done: products, as a bar shows them.
 Progress = Callable[[int, int, str], None]
@@ -21,7 +21,7 @@ def nothing(_done: int, _planned: int, _what: str) -> None:
 
 
 def all_rows(
-    name: str, parts: Sequence[Work], store: Store, runner: Runner, progress: Progress = nothing
+    name: str, parts: Sequence[StudyPart], store: Store, runner: Runner, progress: Progress = nothing
 ) -> tuple[Any, int]:
     """The rows of all parts of a study, as a table, and how many of them an earlier run had left.
 
@@ -39,7 +39,7 @@ def all_rows(
     resumed = sum(one.num_rows for one in found)
     progress(ended, planned, name)
 
-    def done(part: Work, rows: Rows) -> None:
+    def done(part: StudyPart, rows: Rows) -> None:
         nonlocal ended
         store.keep(part.key, rows)
         ended += part.products
@@ -54,7 +54,7 @@ def all_rows(
 
 
 @dataclass(frozen=True)
-class Parted:
+class StudyInParts:
     """A study that is no grid of units.
 
     name: of its folder. said: what it is, in YAML, as the folder keeps it. parts: what is to be run. summary: records
@@ -63,12 +63,12 @@ class Parted:
 
     name: str
     said: str
-    parts: Sequence[Work]
+    parts: Sequence[StudyPart]
     summary: Callable[[Rows], Rows]
 
 
 def run_parts(
-    study: Parted, folder: Path, runner: Runner, progress: Progress = nothing, overwrite: bool = False
+    study: StudyInParts, folder: Path, runner: Runner, progress: Progress = nothing, overwrite: bool = False
 ) -> Rows:
     """The rows of a study, by point and trial, which are written to a folder: results.parquet, and what Store has.
 

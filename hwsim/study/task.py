@@ -12,10 +12,10 @@ from itertools import groupby
 from hwsim.sources import identity
 from hwsim.spec import as_yaml
 from hwsim.study.data import Data, digest
+from hwsim.study.part import OtherCode, Rows, StudyPart
 from hwsim.study.plan import Study
 from hwsim.study.plan.grid import Point, points
 from hwsim.study.trial import Trials, execute
-from hwsim.study.work import OtherCode, Rows, Work
 
 # What a task should cost, in products of a kernel, about half a second of a core; and what it may, rather than have
 # the data of a trial drawn, and their exact product made, by another task too. A study has at least so many tasks.
@@ -25,7 +25,7 @@ MEASURED, EXPLAINED = 1 << 22, 1 << 13
 
 
 @dataclass(frozen=True)
-class Task(Trials, Work):
+class Task(Trials, StudyPart):
     """Trials for one worker; picklable, and all that its rows depend on.
 
     content: the digest of the data.

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from hwsim.study.work import Rows, Work
+from hwsim.study.part import Rows
 from hwsim.torch import load_recipe, retune
 from hwsim.training.method import NONE, TrainingMethod, reproducible
 from hwsim.training.mismatch import expected_mismatch, is_direct
-from hwsim.training.problems import Characters, Network, Problem, answers, judged
-from hwsim.training.runs import key_of, started
+from hwsim.training.part import TrainingPart
+from hwsim.training.problems import Characters, Network, answers, judged
+from hwsim.training.start import started
 
 TUNED = 20  # batches that statistics of batch norms are tuned by
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirectCast(Work):
+class DirectCast(TrainingPart):
     """One network, trained in float32 from one seed, and what each recipe does to it.
 
     methods: `pretrained` steps, maybe `outliers`, the same in all; and the recipes.
@@ -30,11 +31,7 @@ class DirectCast(Work):
 
     code = "hwsim.training.casts"
 
-    point: int
-    trial: int
-    problem: Problem
     methods: tuple[TrainingMethod, ...]
-    seed: int
 
     @property
     def products(self) -> int:
@@ -42,23 +39,9 @@ class DirectCast(Work):
         return self.problem.products * (self.methods[0].pretrained + 4 * len(self.methods))
 
     @property
-    def work(self) -> int:
-        """As many as it sums."""
-        return self.products
-
-    @property
-    def key(self) -> str:
-        """A digest of the methods, the problem, the seed, and the code."""
-        methods = [asdict(one) for one in self.methods]
-        return key_of(self.code, asdict(self.problem), methods, self.point, self.trial, self.seed)
-
-    @property
     def count(self) -> int:
         """A row for each recipe."""
         return len(self.methods)
-
-    def check(self) -> None:
-        """Nothing: the text and the digits come with packages."""
 
     def execute(self) -> Rows:
         """Train, and look at every recipe."""

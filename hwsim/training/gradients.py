@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from hwsim.errors import InputError
-from hwsim.study.work import Rows, Work
+from hwsim.study.part import Rows
 from hwsim.torch import measure, restore
 from hwsim.training.method import TrainingMethod, reproducible
-from hwsim.training.problems import Problem, loss_of
-from hwsim.training.runs import key_of, started
+from hwsim.training.part import TrainingPart
+from hwsim.training.problems import loss_of
+from hwsim.training.start import started
 
 MEASURES = ("quantization", "accumulation", "total", "shrink")
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientErrors(Work):
+class GradientErrors(TrainingPart):
     """A network after `pretrained` steps in float32, and the errors of its next gradients of weights.
 
     batches: as how many batches together those are taken. methods: whose recipes compute them; the same otherwise.
@@ -28,12 +29,8 @@ class GradientErrors(Work):
 
     code = "hwsim.training.gradients"
 
-    point: int
-    trial: int
-    problem: Problem
     methods: tuple[TrainingMethod, ...]
     batches: tuple[int, ...]
-    seed: int
     layers: str = "*"
 
     @property
@@ -42,25 +39,9 @@ class GradientErrors(Work):
         return self.problem.products * (self.methods[0].pretrained + len(self.methods) * sum(self.batches))
 
     @property
-    def work(self) -> int:
-        """Exact products cost several times as much."""
-        return self.products
-
-    @property
-    def key(self) -> str:
-        """A digest of the methods, the problem, the seed, and the code."""
-        methods = [asdict(one) for one in self.methods]
-        return key_of(
-            self.code, asdict(self.problem), methods, self.batches, self.layers, self.point, self.trial, self.seed
-        )
-
-    @property
     def count(self) -> int:
         """A row for each recipe and number of batches."""
         return len(self.methods) * len(self.batches)
-
-    def check(self) -> None:
-        """Nothing: the text and the digits come with packages."""
 
     def execute(self) -> Rows:
         """Train, and measure."""

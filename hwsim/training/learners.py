@@ -10,49 +10,47 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 
-from hwsim.study.runners.local import WorkersLost
+from hwsim.study.runners.local import ONE_THREAD, WorkersLost
 from hwsim.torch import ShardedResidual
-from hwsim.training.method import reproducible, set_rate
-from hwsim.training.problems import judged, loss_of
-
-if TYPE_CHECKING:
-    from hwsim.training.runs import TrainingRun
+from hwsim.training.learner import Course, Found, learn, set_rate
+from hwsim.training.method import TrainingMethod, reproducible
+from hwsim.training.problems import Network
+from hwsim.training.start import started
 
 POLLED = 0.02  # seconds
-RUN, FOUND, MEETING = "run", "found", "meeting"
-Found = dict[int, dict[str, float]]
+COURSE, FOUND, MEETING = "course", "found", "meeting"
 
 
-def trained_together(run: TrainingRun) -> Found:
-    """The measures of a run, by the number of steps, of as many processes as its method has learners.
+def trained_together(course: Course) -> Found:
+    """What a network does on its course, of as many processes as the method has learners.
 
     Each has its share of every batch, and statistics of batch norms of its own; the first judges.
     Raises WorkersLost where a process ends early, with the last that it said.
     """
     with tempfile.TemporaryDirectory(prefix="hwsim-learners-") as made:
         folder = Path(made)
-        (folder / RUN).write_bytes(pickle.dumps(run))
+        (folder / COURSE).write_bytes(pickle.dumps(course))
         command = [sys.executable, "-m", "hwsim.training.learners", made]
-        one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+        one_thread = {**os.environ, **ONE_THREAD}
         with ExitStack() as held:
             processes = []
-            for rank in range(run.method.learners):
+            for rank in range(course.method.learners):
                 said = held.enter_context((folder / f"said-{rank}").open("wb"))
                 made_one = subprocess.Popen([*command, str(rank)], stdout=said, stderr=said, env=one_thread)
                 processes.append(made_one)
                 held.callback(made_one.wait)
                 held.callback(made_one.kill)
-            _wait(run, folder, processes)
+            _wait(course, folder, processes)
         found: Found = pickle.loads((folder / FOUND).read_bytes())
         return found
 
 
-def _wait(run: TrainingRun, folder: Path, processes: list[subprocess.Popen[bytes]]) -> None:
+def _wait(course: Course, folder: Path, processes: list[subprocess.Popen[bytes]]) -> None:
     """Until all have ended. Where one is lost the others would wait for it for ever."""
     while True:
         running = any(process.poll() is None for process in processes)
@@ -60,51 +58,62 @@ def _wait(run: TrainingRun, folder: Path, processes: list[subprocess.Popen[bytes
             if process.poll():
                 lines = (folder / f"said-{rank}").read_text("utf-8", errors="replace").splitlines()
                 last = lines[-1] if lines else "nothing"
-                raise WorkersLost(f"{run.method.label}: learner {rank} ended with {process.returncode}: {last}")
+                raise WorkersLost(f"{course.method.label}: learner {rank} ended with {process.returncode}: {last}")
         if not running:
             return
         time.sleep(POLLED)
 
 
-def learn_share(run: TrainingRun, rank: int) -> Found:
-    """What learner `rank` does; all have a process group by now."""
-    problem, method, many = run.problem, run.method, run.method.learners
-    found: Found = {}
-    losses: list[float] = []
-    with reproducible(run.seed):
-        network = problem.network()
-        method.convert(network)
-        steps = ShardedResidual(network.parameters(), lambda share: method.optimizer_of(share), fmt=method.weights)
-        scaler = method.scaler()
-        network.train()
-        for step in range(1, run.steps + 1):
-            set_rate(steps.optimizer, method.rate_at(step - 1, run.steps))
-            x, expected = (one.chunk(many)[rank] for one in problem.batch_of(run.seed, step - 1))
-            steps.zero_grad()
-            loss = loss_of(network(x), expected)
-            scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
-            for one in network.parameters():
-                if one.grad is not None:
-                    one.grad.div_(scaler.scaling.scale)
-            steps.step()
-            mean = loss.detach()
-            dist.all_reduce(mean)
-            losses.append(float(mean) / many)
-            if step in run.recorded and rank == 0:
-                seen = judged(network, problem)
-                lost = sum(losses) / len(losses)
-                found[step] = {"loss": lost, "validation": seen.loss, "right": seen.right, "skipped": 0.0}
-                losses.clear()
-    return found
+class OneOfSeveral:
+    """A learner with its share of every batch, and of the weights (HFP8). Its process has a group by now."""
+
+    def __init__(self, network: Network, method: TrainingMethod, rank: int):
+        self._network, self._rank, self._learners = network, rank, method.learners
+        self._scale = method.scaler().scaling.scale
+        self._update = ShardedResidual(network.parameters(), lambda share: method.optimizer_of(share), method.weights)
+        self.skipped = 0
+
+    def set_rate(self, rate: float) -> None:
+        """Let the next step have this rate of learning."""
+        set_rate(self._update.optimizer, rate)
+
+    def share(self, x: Tensor) -> Tensor:
+        """Its part, as long as the others'."""
+        return x.chunk(self._learners)[self._rank]
+
+    def mean(self, loss: float) -> float:
+        """The mean over all learners, which all get."""
+        total = torch.tensor(loss)
+        dist.all_reduce(total)
+        return float(total) / self._learners
+
+    def step(self, loss: Tensor) -> None:
+        """Compute gradients, and take the step with the others."""
+        self._update.zero_grad()
+        (loss * self._scale).backward()  # type: ignore[no-untyped-call]
+        for one in self._network.parameters():
+            if one.grad is not None:
+                one.grad.div_(self._scale)
+        self._update.step()
+
+
+def learn_share(course: Course, rank: int) -> Found:
+    """What learner `rank` finds; all find the same but for statistics of batch norms."""
+    with reproducible(course.seed):
+        network = started(course.problem, course.method, course.seed)
+        course.method.convert(network)
+        return learn(network, course, OneOfSeveral(network, course.method, rank))
 
 
 def main(folder: Path, rank: int) -> None:
     """A learner's process."""
     torch.set_num_threads(1)
-    run: TrainingRun = pickle.loads((folder / RUN).read_bytes())
-    dist.init_process_group("gloo", init_method=f"file://{folder / MEETING}", rank=rank, world_size=run.method.learners)
+    course: Course = pickle.loads((folder / COURSE).read_bytes())
+    dist.init_process_group(
+        "gloo", init_method=f"file://{folder / MEETING}", rank=rank, world_size=course.method.learners
+    )
     try:
-        found = learn_share(run, rank)
+        found = learn_share(course, rank)
         if rank == 0:
             (folder / FOUND).write_bytes(pickle.dumps(found))
     finally:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import torch
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 from torch.optim import SGD, Optimizer
 
+from hwsim.errors import InputError
 from hwsim.quantize import LossScaling
 from hwsim.torch import AdamW, LossScaler, NarrowWeights, convert, load_recipe
 from hwsim.torch.recipe import LayerKeys, LayerRule, Recipe
@@ -21,7 +24,7 @@ MOMENTUM, BETAS, WARM, LEAST = 0.9, (0.9, 0.95), 0.1, 0.1
 Steps: TypeAlias = Optimizer | NarrowWeights
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class TrainingMethod:
     """How a network is trained.
 
@@ -30,9 +33,10 @@ class TrainingMethod:
     rate: the highest rate of learning; it rises over the first tenth of all steps, and falls to a tenth as a cosine.
     optimizer: AdamW, or SGD with momentum. moments: the format of AdamW's. update: how weights are kept in the format
     `weights` (`hwsim.torch.NarrowWeights`); none keeps them in float32. loss_scale: a factor of the loss; `dynamic`
-    lets it grow and shrink. learners: processes that share each batch and HFP8's update; their factor is constant.
+    lets it grow and shrink. learners: processes that share each batch and HFP8's update, that by residuals.
     pretrained: steps in float32 before, at a rate of `pretrained_rate`; `rate` unless given. outliers: what a few
     channels of the activations are multiplied by then.
+    Raises ValueError for a key that is none, a value out of its kind, and settings that do not go together.
     """
 
     label: str
@@ -47,6 +51,18 @@ class TrainingMethod:
     pretrained: int = 0
     pretrained_rate: float | None = None
     outliers: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.learners > 1 and (self.update != "residual" or self.loss_scale == "dynamic"):
+            raise InputError(f"{self.label}: several learners have update: residual, and a constant loss_scale")
+        if self.outliers != 1 and not self.pretrained:
+            raise InputError(f"{self.label}: outliers are of a network that has been pretrained")
+
+    @property
+    def in_float32(self) -> TrainingMethod:
+        """The steps in float32 before."""
+        rate = self.rate if self.pretrained_rate is None else self.pretrained_rate
+        return TrainingMethod(label="float32", rate=rate, optimizer=self.optimizer)
 
     def convert(self, network: nn.Module) -> None:
         """Send the products of a network through the recipe's units."""
@@ -82,12 +98,6 @@ def without_attention(recipe: Recipe) -> Recipe:
     """A recipe that leaves the products within attention, many and small, to PyTorch."""
     rule = LayerRule(LayerKeys(kind="attention", recipe=NONE), None)
     return replace(recipe, layers=(rule, *recipe.layers))
-
-
-def set_rate(steps: Any, rate: float) -> None:
-    """Let an optimiser's next step have this rate."""
-    for group in steps.param_groups:
-        group["lr"] = rate
 
 
 @contextmanager

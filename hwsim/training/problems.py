@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import torch
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hwsim.errors import InputError
 from hwsim.training.corpus import batch, corpus
 from hwsim.training.networks import CharacterTransformer, DigitNetwork
 
@@ -31,7 +31,7 @@ class Judged(NamedTuple):
     right: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class Characters:
     """The next character of a text: a transformer of `layers` x `width`, batches of `batch` x `context` characters."""
 
@@ -54,6 +54,11 @@ class Characters:
         """Products of a step: forward, and two gradients."""
         return 3 * self.weights * self.batch * self.context
 
+    @property
+    def words(self) -> dict[str, int]:
+        """What reports say of it."""
+        return {"width": self.width, "layers": self.layers, "tokens": self.batch * self.context}
+
     def network(self) -> CharacterTransformer:
         """A network as PyTorch's present seed draws it."""
         return CharacterTransformer(corpus().characters, self.width, self.layers, self.heads, self.context)
@@ -72,7 +77,7 @@ class Characters:
         return self.unseen()[0]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class DigitPictures:
     """Handwritten digits: a network of convolutions, whose last two have twice as many channels as `width`."""
 
@@ -86,6 +91,11 @@ class DigitPictures:
         width = self.width
         each = 64 * 9 * width + 16 * 9 * width * 2 * width + 16 * 9 * 4 * width**2 + 2 * width * 160
         return 3 * each * self.batch
+
+    @property
+    def words(self) -> dict[str, int]:
+        """What reports say of it; `sums` are the longest, those of the first layer's gradient."""
+        return {"width": self.width, "wider": 2 * self.width, "batch": self.batch, "sums": 64 * self.batch}
 
     def network(self) -> DigitNetwork:
         """A network as PyTorch's present seed draws it."""
@@ -109,13 +119,6 @@ class DigitPictures:
 
 Problem: TypeAlias = Characters | DigitPictures
 PROBLEMS: dict[str, type[Characters] | type[DigitPictures]] = {"characters": Characters, "digits": DigitPictures}
-
-
-def problem_of(keys: dict[str, Any]) -> Problem:
-    """A problem from its keys. Raises ValueError for a kind that is none."""
-    if keys.get("kind") not in PROBLEMS:
-        raise InputError(f"kind must be one of {', '.join(PROBLEMS)}, not {keys.get('kind')!r}")
-    return PROBLEMS[keys["kind"]](**keys)
 
 
 def generator(seed: int, step: int) -> torch.Generator:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import yaml
 
 import hwsim.torch  # noqa: F401  first: it says what to install where PyTorch is missing
 from hwsim.errors import InputError
-from hwsim.study.parts import Parted
+from hwsim.formats.catalog import nearest
+from hwsim.study.part import Rows, StudyPart
+from hwsim.study.parts import StudyInParts
 from hwsim.study.presets.preset import Context, Records, Size, load_page
 from hwsim.study.report.contents import StudyReport
-from hwsim.study.work import Rows, Work
 from hwsim.training.casts import DirectCast
 from hwsim.training.gradients import GradientErrors
 from hwsim.training.method import TrainingMethod
-from hwsim.training.problems import problem_of
+from hwsim.training.problems import PROBLEMS, Problem
 from hwsim.training.runs import TrainingRun
 from hwsim.training.tables import by_length, compared, curves, final
 
@@ -30,34 +32,41 @@ def report(name: str, context: Context) -> StudyReport:
     """
     page = load_page(name, context.size, PAGES)
     tables: dict[str, Records] = {}
-    for study, keys in page.data["studies"].items():
-        tables |= _carried_out(study, keys, context)
-    return page.report(context, tables)
+    words: dict[str, int] = {}
+    for planned in _studies(name, context.size):
+        planned.problem.unseen()  # raises here, and not in every worker, where its package is missing
+        tables |= planned.tables(context.run_parts(planned.parted))
+        words |= planned.problem.words
+    return page.report(context, tables, **words)
 
 
-def plan(name: str, size: Size) -> list[Parted]:
+def plan(name: str, size: Size) -> list[StudyInParts]:
     """What a study would train."""
-    studies = load_page(name, size, PAGES).data["studies"]
-    return [_Planned(study, keys).parted for study, keys in studies.items()]
+    return [planned.parted for planned in _studies(name, size)]
 
 
-def _carried_out(study: str, keys: dict[str, Any], context: Context) -> dict[str, Records]:
-    planned = _Planned(study, keys)
-    planned.problem.unseen()  # raises here, and not in every worker, where its package is missing
-    return planned.tables(context.parts(planned.parted))
+def _studies(name: str, size: Size) -> list[_Planned]:
+    return [_Planned(study, keys, size) for study, keys in load_page(name, size, PAGES).data["studies"].items()]
+
+
+def problem_of(kind: str, size: Size) -> Problem:
+    """The problem of a kind, of one size, as `problems.yaml` has it. Raises ValueError for a kind that is none."""
+    if kind not in PROBLEMS:
+        raise InputError(nearest("problem", kind, PROBLEMS))
+    return PROBLEMS[kind](**load_page("problems", size, __package__).data[kind])
 
 
 class _Planned:
     """One study of a page.
 
-    keys: `kind`, runs, casts or gradients; `problem`; `seeds`, how many; `methods`, each the keys of a TrainingMethod
-    over those of `all`; `baseline`, the label that gaps are from; and `steps` and `every`, or `batches` and
-    maybe `layers`.
+    keys: `kind`, runs, casts or gradients; `problem`, the kind of one; `seeds`, how many; `methods`, each the keys of a
+    TrainingMethod over those of `all`; `baseline`, the label that gaps are from; and `steps` and `every`, or `batches`
+    and maybe `layers`.
     """
 
-    def __init__(self, name: str, keys: dict[str, Any]):
+    def __init__(self, name: str, keys: dict[str, Any], size: Size):
         self.name, self.keys = name, keys
-        self.problem = problem_of(keys["problem"])
+        self.problem = problem_of(keys["problem"], size)
         common = keys.get("all", {})
         self.methods = tuple(TrainingMethod(**{**common, **one}) for one in keys["methods"])
         self.labels = [one.label for one in self.methods]
@@ -65,12 +74,14 @@ class _Planned:
             raise InputError(f"{name}: labels of methods must differ")
 
     @property
-    def parted(self) -> Parted:
+    def parted(self) -> StudyInParts:
         """What is to be run."""
-        said = yaml.safe_dump(self.keys, sort_keys=False, allow_unicode=True, width=120)
-        return Parted(self.name, said, self._parts(), self._summary)
+        said = yaml.safe_dump(
+            {**self.keys, "problem": asdict(self.problem)}, sort_keys=False, allow_unicode=True, width=120
+        )
+        return StudyInParts(self.name, said, self._parts(), self._summary)
 
-    def _parts(self) -> Sequence[Work]:
+    def _parts(self) -> Sequence[StudyPart]:
         """Parts of all seeds; what takes longest comes first."""
         keys, problem, trials = self.keys, self.problem, range(self.keys["seeds"])
         match keys["kind"]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hwsim.study.intervals import interval
-from hwsim.study.work import Rows
+from hwsim.study.part import Rows
 
 CONFIDENCE = 0.95
 KEYS = ("point", "trial", "step")

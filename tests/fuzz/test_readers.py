@@ -79,7 +79,7 @@ OWN = {  # no user's files
     "rtl/synthesis/cells.py": "the cells, a file of a package, and what Yosys just wrote",
     "hwsim/training/corpus.py": "the text that ships with hwsim",
     "hwsim/training/learners.py": "what the process that began them just wrote, and what they did",
-    "hwsim/training/runs.py": "the recipes that ship with hwsim",
+    "hwsim/training/part.py": "the recipes that ship with hwsim",
     "hwsim/prove/circuits.py": "what Yosys just wrote",
     "hwsim/prove/designs.py": "what Yosys just wrote",
     "hwsim/qualify/netlist.py": "what Yosys just wrote",

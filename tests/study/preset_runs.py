@@ -7,14 +7,14 @@ from tempfile import TemporaryDirectory
 
 from computed_once import computed_once
 
-from hwsim.study.parts import Parted
+from hwsim.study.part import Rows
+from hwsim.study.parts import StudyInParts
 from hwsim.study.plan import Study
 from hwsim.study.presets import PRESETS, Context, Size
 from hwsim.study.presets.preset import Records, records
 from hwsim.study.report import StudyReport, TextTable
 from hwsim.study.results import Results, run
 from hwsim.study.runners.local import local
-from hwsim.study.work import Rows
 
 
 @computed_once("study")
@@ -28,11 +28,11 @@ def preset_run(name: str, size: Size = "tiny") -> tuple[StudyReport, dict[str, R
             found[study.name] = records(results)
             return results
 
-        def in_parts(_: Parted) -> Rows:
+        def in_parts(_: StudyInParts) -> Rows:
             raise AssertionError("grids alone are run")
 
         command = f"hwsim study --preset {name} -o DIR"
-        made = Context(folder=Path(folder), size=size, command=command, run=carry_out, parts=in_parts)
+        made = Context(folder=Path(folder), size=size, command=command, run=carry_out, run_parts=in_parts)
         return PRESETS[name](made), found
 
 

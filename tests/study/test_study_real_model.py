@@ -31,7 +31,7 @@ def nothing_runs(_: object) -> Any:
 
 
 def context(folder: Path, size: Size) -> Context:
-    return Context(folder=folder, size=size, command=COMMAND, run=nothing_runs, parts=nothing_runs)
+    return Context(folder=folder, size=size, command=COMMAND, run=nothing_runs, run_parts=nothing_runs)
 
 
 def shortest(count: int) -> list[str]:

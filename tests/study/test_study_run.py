@@ -17,6 +17,7 @@ from hwsim.model import Definition
 from hwsim.study import results as results_module
 from hwsim.study import trial as trial_module
 from hwsim.study.data import draw
+from hwsim.study.part import Rows
 from hwsim.study.plan import Study
 from hwsim.study.plan.grid import points
 from hwsim.study.plan.scaling import QuantizedFactor, apply
@@ -24,7 +25,6 @@ from hwsim.study.results import Results, read_results, run
 from hwsim.study.runners.local import local
 from hwsim.study.task import Task, tasks
 from hwsim.study.trial import Disagreement, execute
-from hwsim.study.work import Rows
 
 Done = Callable[[Task, Rows], None]
 

@@ -17,16 +17,17 @@ torch = pytest.importorskip("torch", reason="PyTorch is the extra `torch`")
 
 from hwsim.cli import main  # noqa: E402
 from hwsim.errors import ToolMissing  # noqa: E402
-from hwsim.study.parts import Parted, run_parts  # noqa: E402
+from hwsim.study.part import OtherCode, Rows, StudyPart  # noqa: E402
+from hwsim.study.parts import StudyInParts, run_parts  # noqa: E402
 from hwsim.study.presets import Context, Size  # noqa: E402
 from hwsim.study.report import StudyReport, TextTable, markdown, specification  # noqa: E402
 from hwsim.study.runners.distributed import _execute  # noqa: E402
 from hwsim.study.runners.local import local  # noqa: E402
-from hwsim.study.work import OtherCode, Rows, Work  # noqa: E402
 from hwsim.torch import load_recipe  # noqa: E402
 from hwsim.training import problems, runs  # noqa: E402
 from hwsim.training.casts import DirectCast  # noqa: E402
 from hwsim.training.gradients import GradientErrors  # noqa: E402
+from hwsim.training.learner import Course  # noqa: E402
 from hwsim.training.pages import NAMES  # noqa: E402
 from hwsim.training.problems import Characters  # noqa: E402
 from hwsim.training.runs import TrainingRun  # noqa: E402
@@ -38,7 +39,7 @@ SIZES: tuple[Size, ...] = get_args(Size)
 CASTS = [f"{name}{end}" for name in ("validation", "right", "mismatch") for end in ("", "_tuned")] + ["estimated"]
 
 
-def drawn(part: Work) -> Rows:
+def drawn(part: StudyPart) -> Rows:
     """Rows as a part would make them, with numbers that nobody trained."""
     chance = random.Random(part.key)
 
@@ -61,18 +62,18 @@ def drawn(part: Work) -> Rows:
 
 
 def filled(name: str, size: Size, folder: Path) -> StudyReport:
-    def rows(study: Parted) -> Rows:
+    def rows(study: StudyInParts) -> Rows:
         return [row for part in study.parts for row in drawn(part)]
 
     return report(name, context(name, size, folder, rows))
 
 
-def context(name: str, size: Size, folder: Path, rows: Callable[[Parted], Rows]) -> Context:
+def context(name: str, size: Size, folder: Path, rows: Callable[[StudyInParts], Rows]) -> Context:
     def nothing(_: object) -> Any:
         pytest.fail("no grid is run")
 
     command = f"hwsim study --preset {name} -o {name}"
-    return Context(folder=folder, size=size, command=command, run=nothing, parts=rows)
+    return Context(folder=folder, size=size, command=command, run=nothing, run_parts=rows)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -116,20 +117,20 @@ def test_the_page_has_the_rows_of_the_quick_form(name: str, tmp_path: Path) -> N
 
 def test_a_study_is_interrupted_taken_up_and_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (study,) = plan(CHEAP, "tiny")
-    few = Parted(study.name, study.said, study.parts[:4], lambda rows: rows[:1])
+    few = StudyInParts(study.name, study.said, study.parts[:4], lambda rows: rows[:1])
     trained: list[str] = []
     whole = runs.trained
 
-    def counted(run: TrainingRun) -> Any:
+    def counted(course: Course) -> Any:
         if len(trained) == 2:
             raise KeyboardInterrupt
-        trained.append(run.method.label)
-        return whole(run)
+        trained.append(course.method.label)
+        return whole(course)
 
     monkeypatch.setattr(runs, "trained", counted)
     with pytest.raises(KeyboardInterrupt):
         run_parts(few, tmp_path, local(1))
-    monkeypatch.setattr(runs, "trained", lambda run: trained.append(run.method.label) or whole(run))
+    monkeypatch.setattr(runs, "trained", lambda course: trained.append(course.method.label) or whole(course))
     rows = run_parts(few, tmp_path, local(1))
     assert trained == [part.method.label for part in few.parts]  # each once
     monkeypatch.setattr(runs, "trained", lambda _: pytest.fail("trained again"))
@@ -181,7 +182,7 @@ def test_the_tiny_form_ends(name: str, tmp_path: Path, capsys: pytest.CaptureFix
 def test_the_page_has_the_tables_of_the_quick_form(name: str, tmp_path: Path) -> None:
     """What is not in units is PyTorch's, in float32: its last bits are those of one kind of processor."""
 
-    def rows(study: Parted) -> Rows:
+    def rows(study: StudyInParts) -> Rows:
         return run_parts(study, tmp_path / study.name, local())
 
     made = report(name, context(name, "quick", tmp_path, rows))

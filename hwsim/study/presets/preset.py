@@ -10,12 +10,12 @@ from typing import Any, Literal, get_args
 
 import yaml
 
-from hwsim.study.parts import Parted
+from hwsim.study.part import Rows
+from hwsim.study.parts import StudyInParts
 from hwsim.study.plan import Study, load_study, points
 from hwsim.study.report.contents import KeyNumber, StudyReport
 from hwsim.study.report.declared import Record, part, pick, said
 from hwsim.study.results import Results
-from hwsim.study.work import Rows
 
 Size = Literal["tiny", "quick", "full"]
 Records = list[dict[str, Any]]
@@ -32,7 +32,7 @@ class Context:
 
     folder: where its studies and files go. size: `tiny` takes seconds, `quick` minutes, `full` as long as it needs.
     command: what made the report, for its figures. run: carries a study out, in a folder of its own under `folder`.
-    parts: carries out a study that is no grid of units, in the same way.
+    run_parts: carries out a study that is no grid of units, in the same way.
     each: gives the items of long work one by one, and shows how far it is, under that name.
     """
 
@@ -40,7 +40,7 @@ class Context:
     size: Size
     command: str
     run: Callable[[Study], Results]
-    parts: Callable[[Parted], Rows]
+    run_parts: Callable[[StudyInParts], Rows]
     each: Callable[[Sequence[str], str], Iterator[str]] = one_by_one
 
 

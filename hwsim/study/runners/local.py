@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for
 from typing import Protocol, TypeVar
 
-from hwsim.study.work import Rows, Work
+from hwsim.study.part import Rows, StudyPart
 
-W = TypeVar("W", bound=Work)
+W = TypeVar("W", bound=StudyPart)
 
 
 class Runner(Protocol):

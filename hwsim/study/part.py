@@ -12,7 +12,7 @@ class OtherCode(RuntimeError):
     """A worker has another version of hwsim, or other tensors, than the process that gives out the tasks."""
 
 
-class Work(ABC):
+class StudyPart(ABC):
     """A part of a study: picklable, and all that its rows depend on besides the code of hwsim."""
 
     code: ClassVar[str]
