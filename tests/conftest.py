@@ -12,6 +12,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from extras import LeftOut, lacking
 from quick import choose, left_out, sample
 
 from hwsim.cosim.tools import find_icarus, find_verilator
@@ -47,7 +48,15 @@ def missing(reason: str) -> None:
     """Skip, saying why; in CI, fail."""
     if os.environ.get(DEMANDED):
         pytest.fail(reason)
-    pytest.skip(reason)
+    pytest.skip(reason, allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    if not (why := lacking(module_path)):
+        return None
+    module = LeftOut.from_parent(parent, path=module_path)
+    module.missing, module.why = missing, why
+    return module
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,6 @@ import hwsim
 from hwsim.formats import get_format
 from hwsim.quantize import quantize
 
-if importlib.util.find_spec("torch") is None:
-    pytest.skip("PyTorch is missing", allow_module_level=True)
-
 
 class _Torch:
     """PyTorch, imported when it is asked for something: to collect tests should not take seconds."""

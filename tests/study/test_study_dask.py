@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -20,9 +19,6 @@ from hwsim.study.runners import distributed as on_many
 from hwsim.study.runners.distributed import on_dask
 from hwsim.study.runners.local import WorkersLost, local
 from hwsim.study.task import Task, tasks
-
-if importlib.util.find_spec("distributed") is None:
-    pytest.skip("Dask is the extra `distributed`", allow_module_level=True)
 
 STUDY = {
     "study": "small", "units": ["hopper-wgmma-e4m3-f32", "mxfp4-e2m1-f32"], "data": ["normal", "outliers"],

@@ -13,25 +13,23 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-torch = pytest.importorskip("torch", reason="PyTorch is the extra `torch`")
-
-from hwsim.cli import main  # noqa: E402
-from hwsim.errors import ToolMissing  # noqa: E402
-from hwsim.study.part import OtherCode, Rows, StudyPart  # noqa: E402
-from hwsim.study.parts import StudyInParts, run_parts  # noqa: E402
-from hwsim.study.presets import Context, Size  # noqa: E402
-from hwsim.study.report import StudyReport, TextTable, markdown, specification  # noqa: E402
-from hwsim.study.runners.distributed import _execute  # noqa: E402
-from hwsim.study.runners.local import local  # noqa: E402
-from hwsim.torch import load_recipe  # noqa: E402
-from hwsim.training import problems, runs  # noqa: E402
-from hwsim.training.casts import DirectCast  # noqa: E402
-from hwsim.training.gradients import GradientErrors  # noqa: E402
-from hwsim.training.learner import Course  # noqa: E402
-from hwsim.training.pages import NAMES  # noqa: E402
-from hwsim.training.problems import Characters  # noqa: E402
-from hwsim.training.runs import TrainingRun  # noqa: E402
-from hwsim.training.study import plan, report  # noqa: E402
+from hwsim.cli import main
+from hwsim.errors import ToolMissing
+from hwsim.study.part import OtherCode, Rows, StudyPart
+from hwsim.study.parts import StudyInParts, run_parts
+from hwsim.study.presets import Context, Size
+from hwsim.study.report import StudyReport, TextTable, markdown, specification
+from hwsim.study.runners.distributed import _execute
+from hwsim.study.runners.local import local
+from hwsim.torch import load_recipe
+from hwsim.training import problems, runs
+from hwsim.training.casts import DirectCast
+from hwsim.training.gradients import GradientErrors
+from hwsim.training.learner import Course
+from hwsim.training.pages import NAMES
+from hwsim.training.problems import Characters
+from hwsim.training.runs import TrainingRun
+from hwsim.training.study import plan, report
 
 STUDIES = Path(__file__).parents[2] / "docs" / "studies"
 CHEAP = "train-nvfp4"

@@ -7,22 +7,19 @@ import math
 from dataclasses import replace
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch", reason="PyTorch is the extra `torch`")
-pytest.importorskip("sklearn", reason="scikit-learn is the extra `models`")
-
-from torch import nn  # noqa: E402
-
-import hwsim.torch as ht  # noqa: E402
-from hwsim.study.runners.local import WorkersLost  # noqa: E402
-from hwsim.training.casts import DirectCast  # noqa: E402
-from hwsim.training.corpus import corpus  # noqa: E402
-from hwsim.training.gradients import GradientErrors  # noqa: E402
-from hwsim.training.method import TrainingMethod, reproducible, without_attention  # noqa: E402
-from hwsim.training.mismatch import expected_mismatch, is_direct  # noqa: E402
-from hwsim.training.problems import Characters, DigitPictures, Problem, loss_of  # noqa: E402
-from hwsim.training.runs import TrainingRun  # noqa: E402
-from hwsim.training.study import problem_of  # noqa: E402
+import hwsim.torch as ht
+from hwsim.study.runners.local import WorkersLost
+from hwsim.training.casts import DirectCast
+from hwsim.training.corpus import corpus
+from hwsim.training.gradients import GradientErrors
+from hwsim.training.method import TrainingMethod, reproducible, without_attention
+from hwsim.training.mismatch import expected_mismatch, is_direct
+from hwsim.training.problems import Characters, DigitPictures, Problem, loss_of
+from hwsim.training.runs import TrainingRun
+from hwsim.training.study import problem_of
 
 DIGITS = DigitPictures(width=4, batch=16)
 TEXT = Characters(width=16, layers=1, heads=2, context=8, batch=8, validated=64)

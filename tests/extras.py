@@ -1,0 +1,36 @@
+"""Tests that need an extra: without it a user's machine leaves them out and says why; CI fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+TORCH = ("torch", "PyTorch is the extra `torch`")
+# By their folder, or by their file: the module that they import, and the extra that brings it.
+NEEDED = {
+    "pytorch": [TORCH],
+    "training": [TORCH, ("sklearn", "scikit-learn is the extra `models`")],
+    "test_tensors.py": [TORCH],
+    "test_study_dask.py": [("distributed", "Dask is the extra `distributed`")],
+}
+
+
+def lacking(path: Path) -> str:
+    """Why the tests of a file cannot run; nothing where they can."""
+    needed = [*NEEDED.get(path.parent.name, []), *NEEDED.get(path.name, [])]
+    return "; ".join(why for module, why in needed if find_spec(module) is None)
+
+
+class LeftOut(pytest.Module):
+    """A file that is not imported."""
+
+    missing: Callable[[str], None]
+    why: str
+
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        """Skip the file, or fail, before it is imported."""
+        self.missing(self.why)
+        return iter(())
