@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from pytorch import test_torch_models as models
 from pytorch.test_torch_functions import EXACT
 from pytorch.test_torch_functions import drawn as random_numbers
 from torch import Tensor
@@ -71,3 +73,11 @@ def test_a_broadcast_factor_gets_a_gradient_that_is_not_summed(monkeypatch: pyte
     b.grad = None
     ht.matmul(a, b, "exact").sum().backward()
     assert exact is not None and b.grad is not None and not torch.equal(exact, b.grad)
+
+
+@pytest.mark.parametrize("place", ["operators", "convert"])
+def test_what_is_computed_again_counts_twice(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # By its name as a module: `hwsim.torch.convert` is a function.
+    monkeypatch.setattr(sys.modules[f"hwsim.torch.{place}"], "within_backward", lambda: False)
+    with pytest.raises(AssertionError):
+        models.test_what_a_recipe_computes_again_is_the_same_and_is_not_kept("fp8-tensorwise-delayed", "Small")
