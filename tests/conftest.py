@@ -12,6 +12,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from documents import files  # noqa: F401  a fixture
 from extras import LeftOut, lacking
 from quick import choose, left_out, sample
 

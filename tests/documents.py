@@ -7,6 +7,9 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+import pytest
+
 ROOT = Path(__file__).parents[1]
 STUDIES = ROOT / "docs" / "studies"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(STUDIES.glob("*.md"))]
@@ -83,3 +86,29 @@ def assert_shown(shown: str, printed: str) -> None:
         found = printed.find(part, at)
         assert found >= 0, f"not printed:\n{part}\n\nin:\n{printed[:3000]}"
         at = found + len(part)
+
+
+def takes_minutes(command: Command) -> bool:
+    return command.words[1] == "study" and not {"--preset", "--pareto"}.isdisjoint(command.words)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with every file that the documents show, which is the current one."""
+    for block in blocks("yaml"):
+        if block.text.startswith(DATA):
+            continue
+        name = re.match(r"# (\S+\.yaml)\n", block.text)
+        assert name, f"{block.page}:{block.line}: a yaml block names its file first"
+        assert not (tmp_path / name[1]).exists(), f"{name[1]} is shown twice"
+        (tmp_path / name[1]).write_text(block.text)
+    for block in blocks("verilog"):
+        name = re.match(r"// (\S+\.s?v)\n", block.text)
+        assert name, f"{block.page}:{block.line}: a verilog block names its file first"
+        (tmp_path / name[1]).write_text(block.text)
+    for name, shape in (("acts.npy", (4, 64)), ("weights.npy", (64, 4))):  # a reader's own
+        np.save(tmp_path / name, np.random.default_rng(1).normal(size=shape).astype(np.float32))
+    monkeypatch.chdir(tmp_path)
+    for variable in ("HWSIM_DEBUG", "COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+    return tmp_path

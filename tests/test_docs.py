@@ -11,8 +11,7 @@ show the same with another place for the output. Not executed as they stand:
 - `hwsim verilator ...`, `yowasp-...`: run on small units, with the options that are shown.
 - `gcc ...` and what it builds: in order, with the `c` block that follows.
 - what docs/silicon-teams.md, docs/study.md and docs/vectors.md show: in order, each page in a folder of its own.
-- `hwsim study --preset ...`, `--pareto ...`: minutes. Presets must exist, other studies must plan; one preset runs in
-  its tiny size, and what presets find is tested in tests/study.
+- `hwsim study --preset ...`, `--pareto ...`: in test_docs_studies.py.
 - `pip ...`: asks an index. The extras must be hwsim's, other packages known here; a wheel is built in test_wheel.py.
 - `podman ...`: there may be none. The files that it builds from are looked at in test_wheel.py.
 """
@@ -30,27 +29,23 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 import typer.main
-import yaml
 from built_presets import others_soaked
 from conftest import missing
-from documents import DATA, ROOT, STUDIES, Block, Command, assert_shown, blocks, commands, named
+from documents import ROOT, Block, Command, assert_shown, blocks, commands, named, takes_minutes
 from patience import LIMIT
 from silicon.capture_program import environment as capture_environment
 from silicon.capture_program import quick_compiler
 from verilated import environment, put_runtime
 
-from hwsim.cli import complete, main
+from hwsim.cli import main
 from hwsim.cli.commands import app
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.tools import find_verilator
 from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS, first_run
 from hwsim.spec import load_specified, pipeline
-from hwsim.study.data import parse_data
-from hwsim.study.plan import load_study
 from hwsim.study.report import charts
 
 TINY = """unit: tiny
@@ -61,38 +56,12 @@ result: {format: f16, rounding: rz}
 """
 
 
-@pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with every file that the documents show, which is the current one."""
-    for block in blocks("yaml"):
-        if block.text.startswith(DATA):
-            continue
-        name = re.match(r"# (\S+\.yaml)\n", block.text)
-        assert name, f"{block.page}:{block.line}: a yaml block names its file first"
-        assert not (tmp_path / name[1]).exists(), f"{name[1]} is shown twice"
-        (tmp_path / name[1]).write_text(block.text)
-    for block in blocks("verilog"):
-        name = re.match(r"// (\S+\.s?v)\n", block.text)
-        assert name, f"{block.page}:{block.line}: a verilog block names its file first"
-        (tmp_path / name[1]).write_text(block.text)
-    for name, shape in (("acts.npy", (4, 64)), ("weights.npy", (64, 4))):  # a reader's own
-        np.save(tmp_path / name, np.random.default_rng(1).normal(size=shape).astype(np.float32))
-    monkeypatch.chdir(tmp_path)
-    for variable in ("HWSIM_DEBUG", "COLUMNS", "FORCE_COLOR"):
-        monkeypatch.delenv(variable, raising=False)
-    return tmp_path
-
-
 # Pages whose commands go on with what those before have left.
 TOURS = ("silicon-teams.md", "study.md", "vectors.md")
 
 
 def on_tour(command: Command) -> bool:
     return command.where.startswith(TOURS)
-
-
-def takes_minutes(command: Command) -> bool:
-    return command.words[1] == "study" and not {"--preset", "--pareto"}.isdisjoint(command.words)
 
 
 def alike(command: Command) -> str:
@@ -310,55 +279,6 @@ def test_every_yaml_block_is_a_unit_or_a_format_or_is_shown_to_be_wrong(files: P
     used = {word for command in commands("hwsim") for word in command.words if word.endswith(".yaml")}
     used |= {name for block in PYTHON for name in re.findall(r'"([\w-]+\.yaml)"', block.text)}
     assert {path.name for path in files.glob("*.yaml")} <= used
-
-
-def test_data_that_are_shown_are_understood() -> None:
-    entries = [entry for block in blocks("yaml") if block.text.startswith(DATA) for entry in yaml.safe_load(block.text)]
-    names = [parse_data(entry, Path()).name for entry in entries]
-    assert names and len(set(names)) == len(names)
-
-
-STUDIED = [command for command in commands("hwsim") if takes_minutes(command)]
-CHEAPEST = "mx"  # of the presets in their tiny size: some seconds, two of them in the processor
-
-
-@pytest.mark.parametrize("command", STUDIED, ids=[f"{item.where} {' '.join(item.words[2:4])}" for item in STUDIED])
-def test_a_study_that_is_shown_can_be_run(command: Command, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    program = typer.main.get_command(app)
-    context = program.commands["study"].make_context("study", list(command.words[2:]))  # type: ignore[attr-defined]
-    assert context.params["output"] is not None
-    if context.params["preset"] is not None:
-        assert context.params["preset"] in complete.studies()
-        return
-    assert main([*command.words[1:], "--dry-run"]) == 0, capsys.readouterr().err
-    assert "products" in capsys.readouterr().out
-
-
-def test_a_preset_ends_as_the_documents_say(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (command,) = [item for item in STUDIED if item.words[2:4] == ("--preset", CHEAPEST)]
-    assert main([*command.words[1:], "--size", "tiny"]) == 0, capsys.readouterr().err
-    folder = files / command.words[command.words.index("-o") + 1]
-    drawn = {path.name for path in (folder / "figures").iterdir()}
-    linked = set(re.findall(r"\(figures/(\S+)\)", (STUDIES / f"{CHEAPEST}.md").read_text(encoding="utf-8")))
-    assert linked and linked <= drawn
-    assert "<html" in (folder / "report.html").read_text(encoding="utf-8")
-
-
-def test_every_preset_has_a_page_and_every_page_its_figure() -> None:
-    pages = {page.stem: page.read_text(encoding="utf-8") for page in STUDIES.glob("*.md")}
-    assert set(pages) - set(complete.studies()) == {"README", "pareto", "scope"}
-    shown = [(item.where.split(":")[0], " ".join(item.words)) for item in STUDIED if "--preset" in item.words]
-    for name in complete.studies():
-        assert (f"studies/{name}.md", f"hwsim study --preset {name} -o {name}") in shown
-        assert re.search(rf"^!\[[^\]]+\]\(figures/{name}[\w-]*\.svg\)$", pages[name], re.MULTILINE), name
-        assert f"]({name}.md)" in pages["README"]
-    figures = set(re.findall(r"\(figures/(\S+)\)", "\n".join(pages.values())))
-    assert figures == {path.name for path in (STUDIES / "figures").iterdir()}
-
-
-def test_studies_that_are_shown_load(files: Path) -> None:
-    studies = [block.text.split()[1] for block in blocks("yaml") if re.search(r"^study:", block.text, re.MULTILINE)]
-    assert studies and all(load_study(files / name).units for name in studies)
 
 
 def run_tool(words: list[str], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
