@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Literal, NamedTuple, TypeAlias
@@ -18,7 +18,6 @@ from hwsim.training.networks import CharacterTransformer, DigitNetwork
 
 VALIDATION_SEED = 0x5EED
 Network: TypeAlias = CharacterTransformer | DigitNetwork
-Forward = Callable[[Tensor], Tensor]
 
 
 class Judged(NamedTuple):
