@@ -40,7 +40,7 @@ quick: $(READY)  ## a few tests of every part, in under a minute
 test: $(READY)   ## the tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not soak" $(ARGS)
 
-soak: $(READY)   ## the long, exhaustive tests
+soak: $(READY)   ## the long, exhaustive tests; in parts on several days or machines: make soak ARGS='--part 1/32'
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m soak $(ARGS)
 
 fuzz: $(READY)   ## mutated files for all that hwsim reads, five minutes

@@ -14,6 +14,7 @@ import hypothesis
 import pytest
 from documents import files  # noqa: F401  a fixture
 from extras import LeftOut, lacking
+from parts import add_option, keep_part
 from quick import choose, left_out, sample
 
 from hwsim.cosim.tools import find_icarus, find_verilator
@@ -109,6 +110,10 @@ for ending, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
         signal.signal(ending, handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_option(parser)
+
+
 def _is_quick(config: pytest.Config) -> bool:
     return config.getoption("markexpr") == "quick"
 
@@ -120,6 +125,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = choose(items)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
+    keep_part(config, items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
