@@ -153,7 +153,10 @@ class PortMismatch:
 
 @dataclass
 class SuiteOutcome:
-    """What came of a suite. results: those that were compared. count: all mismatches; the first ones are listed."""
+    """What came of a suite.
+
+    results: those that were compared. count: all mismatches; the first ones are listed, and the first of each kind.
+    """
 
     name: str
     cycles: int = 0
@@ -165,7 +168,7 @@ class SuiteOutcome:
     def note(self, mismatch: PortMismatch) -> None:
         """Count a mismatch."""
         self.count += 1
-        if len(self.mismatches) < MOST_MISMATCHES:
+        if len(self.mismatches) < MOST_MISMATCHES or all(mismatch.kind != one.kind for one in self.mismatches):
             self.mismatches.append(mismatch)
 
 

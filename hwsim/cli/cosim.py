@@ -16,6 +16,7 @@ from hwsim.cli.app import app
 from hwsim.cli.options import Contexts, Cuts
 from hwsim.cli.output import print_table, say
 from hwsim.cli.runs import played
+from hwsim.cosim.suitekinds import NOT_ASKED, AskedSuites, SuiteKind
 from hwsim.errors import InputError
 from hwsim.spec import ModalUnit, Pipeline, Specified, Unit, load_specified, load_unit, pipeline
 from hwsim.words import counted
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 MISMATCH, BAD_INPUT = 1, 2
 MOST_REPORTS = 3
+MOST_NAMED = 4  # suites that did not run, in the last line
 
 DEFAULT_UNITS = ("hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32")
 
@@ -80,6 +82,13 @@ def cosim(
     assertions: Annotated[
         bool, typer.Option("--assertions", help="With --dut: check assertions on Verilator, the ports' and your own.")
     ] = False,
+    suite: Annotated[
+        list[SuiteKind] | None, typer.Option("--suite", help="Only suites of this kind; may come several times.")
+    ] = None,
+    without: Annotated[
+        list[SuiteKind] | None,
+        typer.Option("--without", help="No suites of this kind; the run passes without them, and says so."),
+    ] = None,
     stuck_after: Annotated[
         int | None,
         typer.Option(
@@ -98,6 +107,7 @@ def cosim(
     hwsim cosim hopper-wgmma-e4m3-f32 --cuts maximum.2,sum.3 --contexts 8
     hwsim cosim --dut my-dut.yaml                          your own Verilog
     hwsim cosim hopper-wgmma-e4m3-f32 --case case.yaml     one case, as `hwsim prove` leaves one
+    hwsim cosim my-unit.yaml --suite directed --suite gaps two kinds of suites alone
 
     \b
     Suites: every code of every format, every product, directed and random dot products under gaps and
@@ -105,7 +115,10 @@ def cosim(
     Names: DIR/report.html says what the cases that it shows are and what coverage bins are; a case `distance/...` is
     directed at something, `G5/...` at a bin of coverage group G5, `random/00000007-near` is random, of kind `near`.
     A simulator in which no clock cycle ends for --stuck-after seconds is ended, and its suites have failed.
-    Exit status: 0 all equal; 1 a mismatch, or fewer cases than planned; 2 bad input; 3 a simulator is missing.
+    A run without a suite that its design could be put through fails, unless --without, or `without` in DUT.yaml, names
+    it; so does one in which one of two simulators refuses the design, unless --sim names the other.
+    Exit status: 0 equal in all that was asked for; 1 a mismatch, or less compared than planned; 2 bad input; 3 a
+    simulator is missing.
     """
     from hwsim.cosim.run import CosimOptions, run
 
@@ -128,6 +141,7 @@ def cosim(
         folder=output,
         case=case,
         stuck_after=stuck_after,
+        suites=AskedSuites(frozenset(suite or ()), dict.fromkeys(without or (), "left out by --without")),
     )
     if dut is None:
         if case is not None:
@@ -189,16 +203,36 @@ def show(options: CosimOptions, report: RunReport) -> None:
         say()
         say("\n".join(minimal_lines(report.minimal, report.causes)))
     say()
-    for line in [*map(str, report.left_out), *report.notes, *_covered(options, report)]:
+    for line in [*_left_out(report), *map(str, report.waivers), *report.notes, *_covered(options, report)]:
         say(line)
     figures = report.figures
     compared = f"{counted(figures.compared, 'comparison')} in {report.seconds:.0f} s"
     missing = f", {figures.not_compared:,} that were planned did not come" if figures.not_compared else ""
-    say(f"{report.verdict}: {compared}{missing}, seed {report.seed}")
+    say(f"{report.verdict}: {compared}{missing}, seed {report.seed}{_not_compared(report)}")
     output, logs = options.folder, "logs and waveforms" if options.waves else "logs"
     say(f"report: {output / 'report.html'}; the same as JSON: {output / 'results.json'}")
     say(f"JUnit XML: {output / 'results.xml'}; {logs}: {output}/")
     say(f"again: {report.command}")
+
+
+def _left_out(report: RunReport) -> Iterator[str]:
+    """A line for each suite that was left out, or for all of a unit that were not asked for."""
+    not_asked = dict[str, dict[str, None]]()
+    for suite in report.left_out:
+        if suite.reason == NOT_ASKED:
+            not_asked.setdefault(suite.unit, {})[suite.suite] = None
+        else:
+            yield str(suite)
+    for unit, names in not_asked.items():
+        yield f"{unit}: {NOT_ASKED}: {'; '.join(names)}"
+
+
+def _not_compared(report: RunReport) -> str:
+    """The suites that did not run, required ones first, for the last line of a run; empty where all ran."""
+    whole = sorted(report.whole_left_out, key=lambda suite: not suite.required)
+    names = list(dict.fromkeys(f"{suite.suite} on {suite.driver}" for suite in whole))
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"; not compared: {', '.join(names[:MOST_NAMED])}{more}" if names else ""
 
 
 def _covered(options: CosimOptions, report: RunReport) -> Iterator[str]:

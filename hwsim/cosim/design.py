@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -22,6 +22,7 @@ from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.ports import PortMap
+from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.traffic import FULL, Traffic
 from hwsim.model.clock import Beat
 from hwsim.spec import Unit
@@ -183,6 +184,11 @@ class DotDesign(Design):
     @abstractmethod
     def play(self, suite: Suite, stream: Stream, tick: Tick) -> Play:
         """A suite as the testbench plays it. stream: of everything random."""
+
+    @property
+    def without(self) -> Mapping[SuiteKind, str]:
+        """The suites that it is not to be put through, each with the reason."""
+        return {}
 
     def notes(self, driver: str) -> list[str]:
         """What a reader should know of its suites on a driver."""

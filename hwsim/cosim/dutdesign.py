@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 
 import numpy as np
 from pydantic import ValidationError
@@ -20,8 +21,10 @@ from hwsim.cosim.design import STUCK_AFTER, DotDesign, Play, Suite, Tick
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module, read_module
 from hwsim.cosim.ports import PortMap, StreamPort
+from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.suites import PAIRS, expected_codes
 from hwsim.cosim.traffic import BURST, Tagged, Traffic, draws, interleave
+from hwsim.cosim.waived import AppliedWaivers
 from hwsim.cosim.wiring import Wiring, wiring
 from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, codes_of
@@ -49,11 +52,24 @@ class DutDesign(DotDesign):
     adapter: str
     assertions: bool = False
 
-    def check(self, simulators: Sequence[str]) -> None:
-        """Raise ValueError for arrays as ports on Icarus."""
+    @property
+    def without(self) -> Mapping[SuiteKind, str]:
+        """Those that its file names."""
+        return self.dut.file.without
+
+    def waivers(self, today: date) -> AppliedWaivers:
+        """The waivers of its file, on a day. Raises SpecError for a reading that its unit does not have."""
+        try:
+            return AppliedWaivers(self.unit, self.dut.file.waivers, today)
+        except InputError as error:
+            raise self.dut.wrong("waivers", f"must name readings: {error}") from None
+
+    def unfit_for(self, simulator: str) -> str:
+        """Why a simulator cannot run the design, though it may not say so; empty where it can."""
         arrays = [port.name for port in self.module.ports if port.elements]
-        if arrays and "icarus" in simulators:
-            raise InputError(f"{self.dut.path}: Icarus takes no arrays as ports ({', '.join(arrays)}): --sim verilator")
+        if arrays and simulator == "icarus":
+            return f"{self.dut.path}: Icarus takes no arrays as ports ({', '.join(arrays)}): --sim verilator"
+        return ""
 
     def sources(self, simulator: str) -> HdlSources:
         """Bench, adapter and the user's files; Icarus has no assertions."""

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, model_validator
 
 from hwsim.cosim.stepsfile import DesignBoundaries
+from hwsim.cosim.suitekinds import SuiteKind
+from hwsim.cosim.waivers import Waiver
 from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
 from hwsim.formats.invalid import explain_invalid
@@ -131,7 +133,8 @@ class DutFile(DutPart):
     products: those of one beat; unless given, a group of the unit's (an instruction, where only
     those are whole). contexts: sums that can be open at once.
     constants: other inputs, and what they are held at. stuck_after: seconds; a simulator in which no cycle ends for so
-    long is ended. steps: which signals hold what the steps of a datapath make; proofs take them.
+    long is ended. steps: which signals hold what the steps of a datapath make; proofs take them. without: kinds of
+    suites that are not run, each with the reason. waivers: known differences, which are counted and are no mismatches.
     """
 
     unit: str
@@ -149,6 +152,8 @@ class DutFile(DutPart):
     stuck_after: Positive | None = None
     ports: Ports
     steps: DesignBoundaries | None = None
+    waivers: tuple[Waiver, ...] = ()
+    without: dict[SuiteKind, Annotated[str, Field(min_length=1)]] = {}
 
     @model_validator(mode="after")
     def _rules(self) -> DutFile:

@@ -21,6 +21,7 @@ from hwsim.cosim.shrink import Shrinker, Shrunk
 from hwsim.cosim.simulate import SimulatorStuck, command
 from hwsim.cosim.story import MINIMAL, minimal_mismatch
 from hwsim.cosim.suites import PAIRS, expected_codes
+from hwsim.cosim.waived import AppliedWaivers, WrongResult
 from hwsim.cosim.waves import SAVED, WAVEFORM
 from hwsim.readings import Consistent, consistent
 from hwsim.report import KnownCause, Mismatch
@@ -53,7 +54,8 @@ class Minimizer:
     """Finds the simplest failing case on one simulator.
 
     folder: where results are made; final: where they will be. traced: the simulator that records its waveform.
-    stuck_after: seconds without the end of a cycle after which a simulator is ended.
+    stuck_after: seconds without the end of a cycle after which a simulator is ended. waivers: of known differences,
+    which no simplest case must be of.
     """
 
     design: DutDesign
@@ -63,6 +65,7 @@ class Minimizer:
     folder: Path
     final: Path
     stuck_after: float
+    waivers: AppliedWaivers
 
     def minimize(self, played: Sequence[Played]) -> Minimized:
         """The simplest failing case, and what would explain the results."""
@@ -111,10 +114,22 @@ class Minimizer:
             suite = Suite("answers", some, (0,) * len(some), isolated=True)
             job = self.folder / ".shrinking"
             try:
-                codes.append(self._play(self.simulator, suite, job, trace=False).codes)
+                codes.append(self._forgiven(some, self._play(self.simulator, suite, job, trace=False).codes))
             finally:
                 shutil.rmtree(job, ignore_errors=True)
         return np.concatenate(codes)
+
+    def _forgiven(self, cases: Sequence[Case], codes: np.ndarray) -> np.ndarray:
+        """The results, with what is expected in the place of those that are waived."""
+        if not self.waivers.waivers:
+            return codes
+        expected = expected_codes(self.design.unit, cases)
+        rows = enumerate(zip(cases, expected, codes.tolist(), strict=True))
+        wrong = [WrongResult(at, at, case, want, got) for at, (case, want, got) in rows if want != got >= 0]
+        waived = list(self.waivers.explained(wrong))
+        codes = codes.copy()
+        codes[waived] = [expected[at] for at in waived]
+        return codes
 
     def _named(self, played: Sequence[Played]) -> list[Consistent]:
         """The readings by how many of the results they explain, the best first; of many results some of every part."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -17,13 +17,12 @@ from hwsim.cosim.bench import fitting
 from hwsim.cosim.design import Play, Suite, Tick
 from hwsim.cosim.modaldesign import ModalDesign
 from hwsim.cosim.play import BULK
+from hwsim.cosim.suitekinds import EVERY_SUITE, AskedSuites, SuiteKind
 from hwsim.cosim.suites import (
     BULK_RANDOM,
-    HANDSHAKE,
     HANDSHAKE_CASES,
     MANY,
     MOST_CASES,
-    PAIRS,
     SIZES,
     Planner,
     covering_or_directed,
@@ -33,7 +32,7 @@ from hwsim.formats import codes_of
 from hwsim.products import gemm
 from hwsim.report import LeftOut
 
-DIRECTED, EVERY_DIRECTED = "dot directed", "dot directed, all"
+EVERY_DIRECTED = "dot directed, all"
 SOLVED = "cases solved for coverage bins"
 FEWEST_RANDOM = 16  # of each mode: the second eight have several beats
 MOST_DIRECTED = {"verilator": 20_000, "icarus": 2_000}  # of all modes; the bulk driver plays the others too
@@ -42,13 +41,15 @@ GEMM_SIDE = 6  # rows, and columns, of the product in each mode
 
 
 class ModalPlanner:
-    """Makes the suites of one design of several modes. seed: of everything random."""
+    """Makes the suites of one design of several modes. seed: of everything random. asked: which the user wants."""
 
-    def __init__(self, design: ModalDesign, seed: int):
-        self.design, self.seed = design, seed
+    def __init__(self, design: ModalDesign, seed: int, asked: AskedSuites = EVERY_SUITE):
+        self.design, self.seed, self.asked = design, seed, asked
+        self.skipped: list[tuple[str, str]] = []
 
     def plan(self, driver: str, count: int | None, tick: Tick) -> tuple[list[Play], list[LeftOut]]:
         """The suites of a driver, as the testbench plays them, and what is left out. As `Planner.plan`."""
+        self.skipped = []
         made = self._bulk(count) if driver == BULK else self._simulated(driver, count)
         suites = [part for suite in made for part in self._parts(suite)]
         plays = [self.design.play(suite, self._stream(suite.name), tick) for suite in suites]
@@ -56,6 +57,9 @@ class ModalPlanner:
             LeftOut(unit=self.design.name, suite=suite.name, driver=driver, cases=cases, reason=why)
             for suite in suites
             for why, cases in suite.left_out
+        ]
+        left_out += [
+            LeftOut(unit=self.design.name, suite=name, driver=driver, reason=why) for name, why in self.skipped
         ]
         if driver == BULK and not self.design.solved:
             why = f"each of the {len(self.design.modes)} modes has its directed cases, and no coverage is counted"
@@ -68,25 +72,42 @@ class ModalPlanner:
     def _simulated(self, simulator: str, count: int | None) -> Iterator[Suite]:
         size = SIZES[simulator]
         count = size.random if count is None else count
+        yield from self._wanted(SuiteKind.DIRECTED, lambda: self._some_directed(simulator))
+        own, changing = self._random(count, self.seed)
+        both = [*chain.from_iterable(zip(own, changing, strict=False)), *own[len(changing) :], *changing[len(own) :]]
+        half = len(both) // 2
+        yield from self._wanted(SuiteKind.RANDOM, lambda: Suite(SuiteKind.RANDOM.suite, tuple(both[:half])))
+        gaps = Suite(SuiteKind.GAPS.suite, tuple(both[half:]), traffic=BUSY, shuffled=True)
+        yield from self._wanted(SuiteKind.GAPS, lambda: gaps)
+        longer = [case for case in changing if len(case.a) > self.design.products][:1]
+        cases = (longer + both)[:HANDSHAKE_CASES]
+        reset = Suite(SuiteKind.RESET.suite, tuple(cases), traffic=BUSY, resets=True)
+        yield from self._wanted(SuiteKind.RESET, lambda: reset)
+        yield from self._wanted(SuiteKind.GEMM, lambda: self._gemm(size.gemm[2]))
+
+    def _bulk(self, count: int | None) -> Iterator[Suite]:
+        yield from self._wanted(SuiteKind.PAIRS, self._pairs)
+        yield from self._wanted(SuiteKind.DIRECTED, self._all_directed)
+        own, changing = self._random(BULK_RANDOM if count is None else count, self.seed + 1)
+        many = Suite(SuiteKind.MANY.suite, (*own, *changing), traffic=MANY, shuffled=True)
+        yield from self._wanted(SuiteKind.MANY, lambda: many)
+
+    def _wanted(self, kind: SuiteKind, make: Callable[[], Suite]) -> Iterator[Suite]:
+        """A suite, if the user wants its kind."""
+        if why := self.asked.left_out(kind):
+            self.skipped.append((kind.suite, why))
+        else:
+            yield make()
+
+    def _some_directed(self, simulator: str) -> Suite:
+        """The directed cases that a simulator has time for."""
         known = self._directed(simulator == "verilator" and self.design.solved)
         some = known[:: max(1, -(-len(known) // MOST_DIRECTED[simulator]))]
         why = "the bulk driver, on Verilator, plays all of them"
-        yield Suite(DIRECTED, tuple(some), left_out=_rest(known, some, why))
-        own, changing = self._random(count, self.seed)
-        both = [*chain.from_iterable(zip(own, changing, strict=False)), *own[len(changing) :], *changing[len(own) :]]
-        yield Suite("dot random", tuple(both[: len(both) // 2]))
-        busy = "dot random, gaps and back-pressure"
-        yield Suite(busy, tuple(both[len(both) // 2 :]), traffic=BUSY, shuffled=True)
-        longer = [case for case in changing if len(case.a) > self.design.products][:1]
-        cases = (longer + both)[:HANDSHAKE_CASES]
-        yield Suite(HANDSHAKE, tuple(cases), traffic=BUSY, resets=True)
-        yield self._gemm(size.gemm[2])
+        return Suite(SuiteKind.DIRECTED.suite, tuple(some), left_out=_rest(known, some, why))
 
-    def _bulk(self, count: int | None) -> Iterator[Suite]:
-        yield self._pairs()
-        yield Suite(EVERY_DIRECTED, tuple(self._directed(self.design.solved)))
-        own, changing = self._random(BULK_RANDOM if count is None else count, self.seed + 1)
-        yield Suite("dot random, many", (*own, *changing), traffic=MANY, shuffled=True)
+    def _all_directed(self) -> Suite:
+        return Suite(EVERY_DIRECTED, tuple(self._directed(self.design.solved)))
 
     def _pairs(self) -> Suite:
         """Pairs of codes of every mode: all, or every so many-th, so that there are not too many."""
@@ -96,7 +117,7 @@ class ModalPlanner:
         cases = by_turns(modal, [list(pair_cases(unit, step)) for unit in modal.units])
         rest = total - len(cases)
         why = f"of each mode one pair in {step} is played"
-        return Suite(PAIRS, tuple(cases), left_out=((why, rest),) if rest else ())
+        return Suite(SuiteKind.PAIRS.suite, tuple(cases), left_out=((why, rest),) if rest else ())
 
     def _directed(self, solved: bool) -> list[Case]:
         """Every mode's directed cases, of each one in turn. solved: whether also those for bins that they miss."""
@@ -121,7 +142,9 @@ class ModalPlanner:
             cases.append(list(gemm_cases(unit, problem)))
             codes.append(codes_of(unit.output, product).ravel().tolist())
         expected = tuple(chain.from_iterable(zip(*codes, strict=True)))
-        return Suite(f"GEMM {GEMM_SIDE} x {GEMM_SIDE} x {longest}", tuple(by_turns(modal, cases)), expected)
+        return Suite(
+            f"{SuiteKind.GEMM.suite} {GEMM_SIDE} x {GEMM_SIDE} x {longest}", tuple(by_turns(modal, cases)), expected
+        )
 
     def _parts(self, suite: Suite) -> Iterator[Suite]:
         """A suite in parts that one run holds well."""

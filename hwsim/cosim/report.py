@@ -31,9 +31,12 @@ KINDS = {
 }
 
 
-def judge(design: Design, played: Played, waves: Path | str, seed: int, again: str) -> tuple[Row, list[Mismatch]]:
+def judge(
+    design: Design, played: Played, waves: Path | str, seed: int, again: str, waived: int = 0
+) -> tuple[Row, list[Mismatch]]:
     """A suite's row, and its first mismatches.
 
+    waived: wrong results that are none of the suite's mismatches, because a waiver explains them.
     waves: the waveform's path, or in words why there is none. again: the command that runs it again.
     """
     outcome = played.outcome
@@ -44,6 +47,7 @@ def judge(design: Design, played: Played, waves: Path | str, seed: int, again: s
         planned=played.play.script.planned,
         compared=outcome.results,
         mismatches=outcome.count,
+        waived=waived,
         cycles=outcome.cycles,
         seconds=outcome.seconds,
     )
@@ -100,10 +104,16 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
             stage=stage,
             remedy=look,
             group=group,
-            where=f"at cycle {mismatch.cycle}, result {mismatch.index} of {row.planned}",
+            where=_where(mismatch, row),
             explanation=case_explanation(unit, explained, group) if explained else None,
             explain=explain_command(unit, called, explained) if explained else "",
         )
+
+
+def _where(mismatch: PortMismatch, row: Row) -> str:
+    """When it was; the cycle of a result that is not among a suite's first mismatches is not kept."""
+    cycle = f"at cycle {mismatch.cycle}, " if mismatch.cycle >= 0 else ""
+    return f"{cycle}result {mismatch.index} of {row.planned}"
 
 
 def _said(output: Format, mismatch: PortMismatch, value: int) -> CodeReading:

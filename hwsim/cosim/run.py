@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
@@ -16,6 +17,7 @@ import yaml
 from hwsim import processes
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.advice import shifted_latency
+from hwsim.cosim.build import BuildFailed
 from hwsim.cosim.casefile import load_case
 from hwsim.cosim.coverage import UnitCoverage, design_coverage
 from hwsim.cosim.design import Design, DotDesign, Play, Played, Suite
@@ -25,21 +27,25 @@ from hwsim.cosim.minimal import Minimized, Minimizer
 from hwsim.cosim.modaldesign import ModalDesign
 from hwsim.cosim.modalsuites import ModalPlanner
 from hwsim.cosim.play import BULK, play_in_bulk, play_simulated
+from hwsim.cosim.refusals import refusal
 from hwsim.cosim.report import judge
 from hwsim.cosim.simulate import command
 from hwsim.cosim.story import meant
+from hwsim.cosim.suitekinds import EVERY_SUITE, AskedSuites, SuiteKind
 from hwsim.cosim.suites import Planner
 from hwsim.cosim.tables import TablesDesign
 from hwsim.cosim.tools import require
 from hwsim.cosim.unitdesign import UnitDesign
+from hwsim.cosim.waived import AppliedWaivers
 from hwsim.cosim.waves import WAVEFORM
 from hwsim.errors import InputError
-from hwsim.report import LeftOut, Mismatch, Row, RunReport, write_reports
+from hwsim.report import LeftOut, Mismatch, Row, RunReport, WaivedDifference, write_reports
 from hwsim.spec import Specified, as_yaml
 from hwsim.words import counted
 
 WORKERS = 2
-
+ALL_SUITES = "every suite"  # of a simulator that refuses the design
+BUILD_LOG = "build.log"
 
 FOLDER = Path("build/cosim")  # where results go unless said
 
@@ -48,7 +54,8 @@ FOLDER = Path("build/cosim")  # where results go unless said
 class CosimOptions:
     """What to run.
 
-    cases: random cases of a suite, or None for the usual number. folder: where results are written.
+    cases: random cases of a suite, or None for the usual number. folder: where results are written. suites: which of
+    them are asked for.
     bulk: whether our own RTL is put through the bulk driver too, on Verilator. case: a case file, which a user's
     design is put through instead of its suites. minimize: whether a case on which a user's design fails is made
     simpler, explained and named. stuck_after: seconds without the end of a cycle after which a simulator is ended; as
@@ -65,6 +72,7 @@ class CosimOptions:
     case: Path | None = None
     minimize: bool = True
     stuck_after: float | None = None
+    suites: AskedSuites = EVERY_SUITE
 
     @property
     def whole(self) -> str:
@@ -82,6 +90,7 @@ class CosimOptions:
         into = ["-o", str(self.folder)] if self.folder != FOLDER else []
         into += ["--waves"] if self.waves else []
         into += ["--stuck-after", f"{self.stuck_after:g}"] if self.stuck_after is not None else []
+        into += self.suites.arguments
         if self.case is not None:
             return shlex.join([*words, "--case", str(self.case), *into])
         count = ["--cases", str(self.cases)] if self.cases is not None else []
@@ -118,28 +127,30 @@ class _Found:
     coverage: list[UnitCoverage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     minimal: Minimized = field(default_factory=Minimized)
+    waivers: list[WaivedDifference] = field(default_factory=list)
 
 
 def run(options: CosimOptions, watcher: Watcher | None = None) -> RunReport:
     """Run everything, or stop everything: when this returns or raises, no simulator runs and no file is half written.
 
     Returns the run's record, which is written to the folder in all its forms.
-    Raises ToolMissing for a simulator that is missing, BuildFailed for a design that a simulator refuses, and
-    ValueError for two designs of one name, for arrays as ports on Icarus, and for a folder that holds something else.
+    Where one of two simulators refuses a user's design the other's part is run, and the report says what is missing.
+
+    Raises ToolMissing for a simulator that is missing, BuildFailed for a design that no simulator takes, and ValueError
+    for two designs of one name, for one that no simulator is fit for, and for a folder that holds something else.
     """
     started = time.monotonic()
     for simulator in options.simulators:
         require(simulator)
     names = [design.name for design in options.designs]
     for design in options.designs:
-        if isinstance(design, DutDesign):
-            design.check(options.simulators)
         if names.count(design.name) > 1:
             raise InputError(f"units must have names of their own, not {design.name} more than once")
     if options.cases is not None and options.cases < 1:
         raise InputError(f"cases must be at least 1, not {options.cases}: a run of none proves nothing")
+    waivers = {design.name: design.waivers(date.today()) for design in options.designs if isinstance(design, DutDesign)}
     with results_folder(options.folder) as folder:
-        found = _Run(options, watcher or Silence(), folder).all()
+        found = _Run(options, watcher or Silence(), folder, waivers).all()
         report = _report(options, found, time.monotonic() - started)
         write_reports(folder, report)
     return report
@@ -156,6 +167,7 @@ def _report(options: CosimOptions, found: _Found, seconds: float) -> RunReport:
         units=tuple(yaml.safe_load(as_yaml(_specified(design))) for design in dots),
         rows=tuple(found.rows),
         left_out=tuple(found.left_out),
+        waivers=tuple(found.waivers),
         coverage=tuple(group for one in found.coverage for group in one.groups),
         mismatches=tuple(found.mismatches),
         minimal=found.minimal.mismatch,
@@ -173,6 +185,7 @@ class _Run:
     options: CosimOptions
     watcher: Watcher
     folder: Path
+    waivers: dict[str, AppliedWaivers]
     found: _Found = field(default_factory=_Found)
 
     def all(self) -> _Found:
@@ -181,8 +194,7 @@ class _Run:
         pool = ThreadPoolExecutor(WORKERS)
         try:
             for design, pending in list(self._submit(pool)):
-                played = [one for future in pending for one in future.result()]
-                self._judge(design, played)
+                played = self._judge(design, [one for future in pending for one in future.result()])
                 # Meanwhile the simulators are at work on the next design.
                 if isinstance(design, DotDesign) and self.options.case is None:
                     self.found.coverage += design_coverage(design, self.options.seed, played, self.watcher.tick)
@@ -199,22 +211,61 @@ class _Run:
         """The simulations of each design; all builds are at work before the first suite is planned."""
         options = self.options
         bulk = options.bulk and options.case is None and "verilator" in options.simulators
-        drivers = [(design, bulk and isinstance(design, UnitDesign)) for design in options.designs]
+        drivers = [(design, bulk and isinstance(design, UnitDesign)) for design in self._asked_designs()]
         self.watcher.plan(sum(2 * len(options.simulators) + bulky for _, bulky in drivers))
         builds = [
             {simulator: pool.submit(self._build, design, simulator) for simulator in options.simulators}
-            for design in options.designs
+            for design, _ in drivers
         ]
         for (design, bulky), programs in zip(drivers, builds, strict=True):
             jobs = []
+            if isinstance(design, DutDesign):
+                programs = self._accepted(design, programs)
             for simulator, program in programs.items():
-                if isinstance(design, DutDesign):
-                    program.result()  # what a simulator does not take is said before cases are worked out
                 plays = self._plan(design, simulator)
                 jobs.append(pool.submit(self._simulated, design, simulator, plays, program))
             if isinstance(design, UnitDesign) and bulky:
                 jobs.append(pool.submit(self._bulk, design, self._plan(design, BULK)))
             yield design, jobs
+
+    def _asked_designs(self) -> Iterator[Design]:
+        """The designs, without the tables of codes where these are not asked for."""
+        why = self.options.suites.left_out(SuiteKind.TABLES)
+        for design in self.options.designs:
+            if not (why and isinstance(design, TablesDesign)):
+                yield design
+                continue
+            self.found.left_out += [
+                LeftOut(unit=design.name, suite=SuiteKind.TABLES.suite, driver=simulator, reason=why)
+                for simulator in self.options.simulators
+            ]
+
+    def _accepted(self, design: DutDesign, programs: dict[str, Future[list[str]]]) -> dict[str, Future[list[str]]]:
+        """The simulators that take a design; what the others do not take is said before cases are worked out.
+
+        Raises what the first of them says where none takes it.
+        """
+        refused = dict[str, Exception]()
+        for simulator, program in programs.items():
+            try:
+                program.result()
+            except (BuildFailed, InputError) as error:
+                refused[simulator] = error
+        if len(refused) == len(programs):
+            raise next(iter(refused.values()))
+        self.found.left_out += [self._refused(design, simulator, why) for simulator, why in refused.items()]
+        return {simulator: program for simulator, program in programs.items() if simulator not in refused}
+
+    def _refused(self, design: DutDesign, simulator: str, error: Exception) -> LeftOut:
+        """The suites of a simulator that does not take a design; the end of its log is kept."""
+        reason = str(error)
+        if isinstance(error, BuildFailed):
+            folder = self.folder / f"{design.folder}-{simulator}"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / BUILD_LOG).write_text(f"{error}\n", encoding="utf-8")
+            log = self.options.folder / folder.name / BUILD_LOG
+            reason = f"{refusal(simulator, str(error))} (the end of its log: {log})"
+        return LeftOut(unit=design.name, suite=ALL_SUITES, driver=simulator, reason=reason, required=True)
 
     def _plan(self, design: Design, driver: str) -> Sequence[Play]:
         options, tick = self.options, self.watcher.tick
@@ -222,15 +273,21 @@ class _Run:
             suite = Suite("case", (load_case(options.case, design),))
             return [design.play(suite, Stream(options.seed, "case"), tick)]
         if isinstance(design, DotDesign):
-            seed = options.seed
-            planner = ModalPlanner(design, seed) if isinstance(design, ModalDesign) else Planner(design, seed)
-            plays, left_out = planner.plan(driver, options.cases, tick)
+            plays, left_out = self._planner(design).plan(driver, options.cases, tick)
             self.found.left_out.extend(left_out)
             self.found.notes.extend(design.notes(driver))
             return plays
         return design.plays if isinstance(design, TablesDesign) else []
 
+    def _planner(self, design: DotDesign) -> Planner | ModalPlanner:
+        seed, asked = self.options.seed, self.options.suites
+        if isinstance(design, ModalDesign):
+            return ModalPlanner(design, seed, asked)
+        return Planner(design, seed, asked.and_without(design.without))
+
     def _build(self, design: Design, simulator: str) -> list[str]:
+        if isinstance(design, DutDesign) and (unfit := design.unfit_for(simulator)):
+            raise InputError(unfit)
         program = command(simulator, design.sources(simulator), trace=self.options.waves)
         self.watcher.step(f"{design.folder}: built for {simulator}")
         return program
@@ -249,21 +306,30 @@ class _Run:
         self.watcher.step(f"{design.folder}: bulk suites")
         return played
 
-    def _judge(self, design: Design, played: Sequence[Played]) -> None:
-        """The rows of a design's suites."""
-        options = self.options
+    def _judge(self, design: Design, played: Sequence[Played]) -> list[Played]:
+        """The rows of a design's suites; the suites without the results that are waived."""
+        options, judged = self.options, list[Played]()
+        waivers = self.waivers.get(design.name)
         for one in played:
+            waived = 0
+            if waivers is not None:
+                one, waived = waivers.judged(one)
+            judged.append(one)
             waves: Path | str = "none; add --waves"
             if options.waves and one.driver == BULK:
                 waves = "none: the bulk driver records none"
             elif options.waves:
                 waves = options.folder / one.folder.name / WAVEFORM
             again = options.again([design], [one.driver.split(",")[0]])
-            row, mismatches = judge(design, one, waves, options.seed, again)
+            row, mismatches = judge(design, one, waves, options.seed, again, waived)
             self.found.rows.append(row)
             if one.stuck and (note := f"{design.name}: {one.stuck}") not in self.found.notes:
                 self.found.notes.append(note)
             self.found.mismatches.extend(mismatches)
+        if waivers is not None:
+            self.found.waivers.extend(waivers.differences)
+            self.found.notes.extend(f"{design.name}: {note}" for note in waivers.notes())
+        return judged
 
     def _minimize(self, design: DutDesign, played: Sequence[Played]) -> None:
         """The simplest case of the first simulator that failed, or the case of a case file as it is."""
@@ -272,6 +338,8 @@ class _Run:
         if failed is None:
             return
         there = [one for one in played if one.driver == failed]
+        if not there:
+            return
         if options.case is not None:
             self.found.mismatches = [meant(design.unit, there[0], one) for one in self.found.mismatches]
         elif (cycles := shifted_latency(design, there)) is not None:
@@ -284,5 +352,6 @@ class _Run:
         elif options.minimize:
             traced = "icarus" if "icarus" in options.simulators else failed
             limit = design.stuck_after if options.stuck_after is None else options.stuck_after
-            minimizer = Minimizer(design, failed, traced, options.seed, self.folder, options.folder, limit)
+            waivers = self.waivers[design.name]
+            minimizer = Minimizer(design, failed, traced, options.seed, self.folder, options.folder, limit, waivers)
             self.found.minimal = minimizer.minimize(there)

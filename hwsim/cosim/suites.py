@@ -17,6 +17,7 @@ from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.bench import fitting
 from hwsim.cosim.design import DotDesign, Play, Suite, Tick
 from hwsim.cosim.play import BULK
+from hwsim.cosim.suitekinds import EVERY_SUITE, AskedSuites, SuiteKind
 from hwsim.cosim.traffic import BUSY, FULL, Traffic
 from hwsim.formats import codes_of
 from hwsim.formats.blocks import one_code
@@ -44,8 +45,7 @@ SIZES = {
     "verilator": DriverSize(random=3000, gemm=(32, 32, 512), captured=4000),
     "icarus": DriverSize(random=300, gemm=(6, 6, 512), captured=200),
 }
-HANDSHAKE = "handshake and reset"
-PAIRS = "code pairs through every lane"
+PAIRS = SuiteKind.PAIRS.suite
 PAIR_STEP = {"verilator": 1, "icarus": 16}  # on cocotb every so many-th pair of codes
 ALL_PAIRS = 1 << 16
 BULK_RANDOM = 20_000
@@ -108,15 +108,24 @@ def covering_or_directed(unit: Unit, seed: int) -> list[Case]:
         return directed(unit, seed)
 
 
+@dataclass(frozen=True)
+class SkippedSuite:
+    """A whole suite that is not made. required: whether a run does not pass without it."""
+
+    name: str
+    reason: str
+    required: bool
+
+
 class Planner:
     """Makes one design's suites.
 
-    seed: of everything random. skipped: suites that cannot be made, and why.
+    seed: of everything random. asked: which suites the user wants. skipped: suites that are not made, and why.
     """
 
-    def __init__(self, design: DotDesign, seed: int):
-        self.design, self.seed = design, seed
-        self.skipped: list[tuple[str, str]] = []
+    def __init__(self, design: DotDesign, seed: int, asked: AskedSuites = EVERY_SUITE):
+        self.design, self.seed, self.asked = design, seed, asked
+        self.skipped: list[SkippedSuite] = []
 
     def stream(self, name: str) -> Stream:
         """What a suite draws from."""
@@ -134,11 +143,14 @@ class Planner:
             for suite in suites
             for reason, some in suite.left_out
         ]
-        whole = [LeftOut(unit=design.name, suite=name, driver=driver, reason=why) for name, why in self.skipped]
+        whole = [
+            LeftOut(unit=design.name, suite=one.name, driver=driver, reason=one.reason, required=one.required)
+            for one in self.skipped
+        ]
         return plays, part + whole
 
     def suites(self, driver: str, count: int | None) -> list[Suite]:
-        """The suites of a driver; `skipped` says which of them cannot be made."""
+        """The suites of a driver; `skipped` says which of them are not made."""
         self.skipped = []
         return list(self.bulk(count) if driver == BULK else self.simulated(driver, count))
 
@@ -148,27 +160,28 @@ class Planner:
         count = size.random if count is None else count
         # Icarus takes its time: there the cases that are solved for bins that the directed ones miss are left out.
         solved = simulator == "verilator"
-        yield from self._taken("dot directed", lambda: covering_or_directed(unit, self.seed) if solved else self._known)
+        known = partial(covering_or_directed, unit, self.seed) if solved else lambda: self._known
+        yield from self._taken(SuiteKind.DIRECTED, known)
         drawn = cache(lambda: random_cases(unit, count, self.seed))
-        yield from self._taken("dot random", lambda: drawn()[: count // 2])
-        busy = "dot random, gaps and back-pressure"
-        yield from self._taken(busy, lambda: drawn()[count // 2 :], BUSY, shuffled=True)
+        yield from self._taken(SuiteKind.RANDOM, lambda: drawn()[: count // 2])
+        yield from self._taken(SuiteKind.GAPS, lambda: drawn()[count // 2 :], BUSY, shuffled=True)
         if design.reset:
-            yield from self._taken(HANDSHAKE, lambda: self._handshake(drawn()), BUSY, resets=True)
+            yield from self._taken(SuiteKind.RESET, lambda: self._handshake(drawn()), BUSY, resets=True)
         else:
-            self.skipped.append((HANDSHAKE, "the design has no reset"))
+            self.skip(SuiteKind.RESET, "the design has no reset", required=False)
         yield from self.gemm(size.gemm)
         yield from self.captured(size.captured)
         if not design.cycles:
             step = PAIR_STEP[simulator]
-            yield from self._taken(PAIRS, lambda: list(pair_cases(unit, step)), most=ALL_PAIRS)
+            yield from self._taken(SuiteKind.PAIRS, lambda: list(pair_cases(unit, step)), most=ALL_PAIRS)
 
     def bulk(self, count: int | None) -> Iterator[Suite]:
         """What the bulk driver plays: too many for cocotb."""
         unit = self.design.drawn_for
-        yield Suite(PAIRS, tuple(pair_cases(unit)))
+        if self.wants(SuiteKind.PAIRS):
+            yield Suite(PAIRS, tuple(pair_cases(unit)))
         drawn = partial(random_cases, unit, BULK_RANDOM if count is None else count, self.seed + 1)
-        yield from self._taken("dot random, many", drawn, MANY, shuffled=True)
+        yield from self._taken(SuiteKind.MANY, drawn, MANY, shuffled=True)
 
     @cached_property
     def _known(self) -> list[Case]:
@@ -180,9 +193,20 @@ class Planner:
         longer = [case for case in self._known if len(case.a) > self.design.products]
         return list(islice(chain(longer[:1], drawn, self._known), HANDSHAKE_CASES))
 
+    def wants(self, kind: SuiteKind) -> bool:
+        """Whether the user wants a kind of suite; if not, it is among those that are skipped."""
+        why = self.asked.left_out(kind)
+        if why:
+            self.skip(kind, why, required=False)
+        return not why
+
+    def skip(self, kind: SuiteKind, why: str, *, required: bool = True) -> None:
+        """Remember that a suite is not made."""
+        self.skipped.append(SkippedSuite(kind.suite, why, required))
+
     def _taken(
         self,
-        name: str,
+        kind: SuiteKind,
         make: Callable[[], Sequence[Case]],
         traffic: Traffic = FULL,
         *,
@@ -191,15 +215,17 @@ class Planner:
         most: int = MOST_CASES,
     ) -> Iterator[Suite]:
         """The cases that the design takes, in suites that one run holds; or a note of why there is none."""
+        if not self.wants(kind):
+            return
         try:
             cases = make()
         except NotImplementedYet as error:
-            self.skipped.append((name, str(error)))
+            self.skip(kind, str(error))
             return
-        suite = Suite(name, tuple(cases), traffic=traffic, shuffled=shuffled, resets=resets)
-        yield from self._parts(suite, most)
+        suite = Suite(kind.suite, tuple(cases), traffic=traffic, shuffled=shuffled, resets=resets)
+        yield from self._parts(kind, suite, most)
 
-    def _parts(self, suite: Suite, most: int = MOST_CASES) -> Iterator[Suite]:
+    def _parts(self, kind: SuiteKind, suite: Suite, most: int = MOST_CASES) -> Iterator[Suite]:
         """What the design takes of a suite, in suites of no more cases, and no more beats, than one run holds well."""
         taken = Filter(self.design)
         kept = list(taken.take(suite.cases))
@@ -207,7 +233,8 @@ class Planner:
             why = "; ".join(
                 f"{counted(count, 'case')} that would take {reason}" for reason, count in sorted(taken.reasons.items())
             )
-            self.skipped.append((suite.name, why or "there are no such cases of this unit"))
+            # Where a unit has no such cases nothing is missing; where a design takes none of them, much is.
+            self.skip(kind, why or "there are no such cases of this unit", required=bool(why))
         parts = list(fitting(kept, lambda item: len(item[1].a) // self.design.products, most))
         for number, part in enumerate(parts):
             yield replace(
@@ -221,16 +248,18 @@ class Planner:
     def gemm(self, shape: tuple[int, int, int]) -> Iterator[Suite]:
         """A matrix product, an element a case, streamed with interleaved contexts; it must equal `hwsim.gemm`."""
         unit, (m, n, k) = self.design.unit, self.within(shape)
-        name = f"GEMM {m} x {n} x {k}"
+        if not self.wants(SuiteKind.GEMM):
+            return
         try:
             problem = gemm_problem(unit, m, n, k, self.seed)
         except NotImplementedYet as error:
-            self.skipped.append((name, str(error)))
+            self.skip(SuiteKind.GEMM, str(error))
             return
         problem = problem if self.design.addend else replace(problem, C=None)
         product = gemm(unit, problem.A, problem.B, problem.C, problem.scale_a, problem.scale_b)
         codes = tuple(codes_of(unit.output, product).ravel().tolist())
-        yield from self._parts(Suite(name, tuple(gemm_cases(unit, problem)), codes))
+        suite = Suite(f"{SuiteKind.GEMM.suite} {m} x {n} x {k}", tuple(gemm_cases(unit, problem)), codes)
+        yield from self._parts(SuiteKind.GEMM, suite)
 
     def within(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
         """A matrix product's shape, with K no longer than the design and the time of a run allow."""
@@ -243,6 +272,6 @@ class Planner:
         """What hardware was asked and returned, where captures of this unit are at hand."""
         known = known_cases(self.design.unit)
         chosen = known[:: max(1, len(known) // most)][:most]
-        if chosen:
+        if chosen and self.wants(SuiteKind.CAPTURED):
             cases, codes = zip(*chosen, strict=True)
-            yield from self._parts(Suite("captured", cases, codes))
+            yield from self._parts(SuiteKind.CAPTURED, Suite(SuiteKind.CAPTURED.suite, cases, codes))

@@ -125,7 +125,8 @@ def _played(design: DutDesign, shrunk: Shrunk, path: Path) -> str:
     said = []
     for simulator in SIMULATORS:
         try:
-            design.check([simulator])
+            if unfit := design.unfit_for(simulator):
+                raise InputError(unfit)
             report = run(CosimOptions((design,), (simulator,), case=path, folder=path.with_suffix("")))
         except (ToolMissing, InputError, BuildFailed) as error:
             said.append(f"{simulator}: {str(error).splitlines()[0]}")

@@ -8,7 +8,17 @@ if TYPE_CHECKING:
     from hwsim.report.explanation_json import ExplanationJson, explanation
     from hwsim.report.junit import write_junit
     from hwsim.report.page import write_html
-    from hwsim.report.record import CodeReading, File, KnownCause, LeftOut, Mismatch, Operand, Row, RunReport
+    from hwsim.report.record import (
+        CodeReading,
+        File,
+        KnownCause,
+        LeftOut,
+        Mismatch,
+        Operand,
+        Row,
+        RunReport,
+        WaivedDifference,
+    )
     from hwsim.report.results import json_schema, read_json, write_json
     from hwsim.report.text import cause_lines, failure_lines, mismatch_lines
     from hwsim.report.writing import NAMES, write_reports
@@ -20,7 +30,17 @@ _MODULES = {
     "explanation_json": ("ExplanationJson", "explanation"),
     "junit": ("write_junit",),
     "page": ("write_html",),
-    "record": ("CodeReading", "File", "KnownCause", "LeftOut", "Mismatch", "Operand", "Row", "RunReport"),
+    "record": (
+        "CodeReading",
+        "File",
+        "KnownCause",
+        "LeftOut",
+        "Mismatch",
+        "Operand",
+        "Row",
+        "RunReport",
+        "WaivedDifference",
+    ),
     "results": ("json_schema", "read_json", "write_json"),
     "text": ("cause_lines", "failure_lines", "mismatch_lines"),
     "writing": ("NAMES", "write_reports"),
@@ -48,6 +68,7 @@ __all__ = [
     "Operand",
     "Row",
     "RunReport",
+    "WaivedDifference",
     "cause_lines",
     "coverage_groups",
     "explanation",

@@ -1,4 +1,7 @@
-"""JUnit XML, as CI systems read it: a test case a suite, a skipped one for each suite that was left out."""
+"""JUnit XML, as CI systems read it: a test case a suite.
+
+Of a suite that was left out it is skipped, or failed where the run does not pass without it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from xml.etree.ElementTree import Element, SubElement
 from hwsim.files import replaced
 from hwsim.report.record import LeftOut, Row, RunReport
 from hwsim.report.text import cause_lines, failure_lines, minimal_lines
+from hwsim.words import counted
 
 
 def write_junit(path: Path, report: RunReport) -> None:
@@ -36,7 +40,10 @@ def write_junit(path: Path, report: RunReport) -> None:
             _case(suite, report, row)
         for one in left_out:
             case = SubElement(suite, "testcase", classname=name, name=one.suite, time="0.000")
-            SubElement(case, "skipped", message=one.what)
+            if one.required:
+                SubElement(case, "failure", message=one.what, type="incomplete").text = str(one)
+            else:
+                SubElement(case, "skipped", message=one.what)
         if report.minimal is not None and (report.minimal.unit, report.minimal.driver) == (unit, driver):
             SubElement(suite, "system-out").text = "\n".join(minimal_lines(report.minimal, report.causes))
     ElementTree.indent(root)
@@ -47,9 +54,9 @@ def write_junit(path: Path, report: RunReport) -> None:
 def _counts(rows: Sequence[Row], left_out: Sequence[LeftOut]) -> dict[str, str]:
     return {
         "tests": str(len(rows) + len(left_out)),
-        "failures": str(sum(not row.passed for row in rows)),
+        "failures": str(sum(not row.passed for row in rows) + sum(suite.required for suite in left_out)),
         "errors": "0",
-        "skipped": str(len(left_out)),
+        "skipped": str(sum(not suite.required for suite in left_out)),
         "time": f"{sum(row.seconds for row in rows):.3f}",
     }
 
@@ -65,6 +72,7 @@ def _case(suite: Element, report: RunReport, row: Row) -> None:
     name = f"{row.unit}.{row.driver}"
     case = SubElement(suite, "testcase", classname=name, name=row.suite, time=f"{row.seconds:.3f}")
     mismatches, out = report.of(row), [one.what for one in report.not_given(row)]
+    out += [f"{counted(row.waived, 'result')} waived"] if row.waived else []
     if not row.passed:
         kind = "mismatch" if row.mismatches else "incomplete"
         lines = [*failure_lines(row, mismatches), *(cause_lines(report.causes) if row.mismatches else [])]

@@ -20,7 +20,7 @@ from hwsim.report.fit import Text, fit
 from hwsim.report.frozen import Count, Record, named_once
 from hwsim.words import counted
 
-SCHEMA = "hwsim-report/2"
+SCHEMA = "hwsim-report/3"
 
 Specification = Annotated[dict[str, Any], BeforeValidator(fit)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -29,7 +29,8 @@ Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class Row(Record):
     """One suite on one driver.
 
-    driver: a simulator, a device, a file of results. planned, compared: results. cycles: 0 where there is no clock.
+    driver: a simulator, a device, a file of results. planned, compared: results. mismatches: those that no waiver
+    explains; waived: wrong results that one does. cycles: 0 where there is no clock.
     notes: what a reader should know of it beside mismatches, such as the end of a log.
     """
 
@@ -39,6 +40,7 @@ class Row(Record):
     planned: Count
     compared: Count
     mismatches: Count
+    waived: Count = 0
     cycles: Count = 0
     seconds: Seconds = 0.0
     notes: tuple[Text, ...] = ()
@@ -47,6 +49,8 @@ class Row(Record):
     def _no_more_than_planned(self) -> Self:
         if self.compared > self.planned:
             raise InputError(f"{' / '.join(self.key)} compared {self.compared} results of {self.planned}")
+        if self.waived > self.compared:
+            raise InputError(f"{' / '.join(self.key)} waives {self.waived} results, but compared {self.compared}")
         return self
 
     @property
@@ -67,17 +71,29 @@ class Row(Record):
     @property
     def verdict(self) -> str:
         """What came of it, in a line."""
-        return f"{counted(self.mismatches, 'mismatch')}; {self.compared:,} of {self.planned:,} compared"
+        waived = f"; {self.waived:,} waived" if self.waived else ""
+        return f"{counted(self.mismatches, 'mismatch')}{waived}; {self.compared:,} of {self.planned:,} compared"
 
 
 class LeftOut(Record):
-    """What a suite left out. cases: how many of a suite that ran; 0 where the whole suite was left out."""
+    """What a suite left out. cases: how many of a suite that ran; 0 where the whole suite was left out.
+
+    required: a whole suite that the run does not pass without. One is not that was left out by the user's own word, or
+    that makes no sense of the design.
+    """
 
     unit: Text
     suite: Text
     driver: Text
     cases: Count = 0
     reason: Text = Field(min_length=1)
+    required: bool = False
+
+    @model_validator(mode="after")
+    def _only_whole_suites_are_required(self) -> Self:
+        if self.required and self.cases:
+            raise InputError(f"{' / '.join(self.key)} ran: it must not be a required suite that was left out")
+        return self
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -91,6 +107,20 @@ class LeftOut(Record):
 
     def __str__(self) -> str:
         return f"{self.unit}: {self.suite} on {self.driver}: {self.what}"
+
+
+class WaivedDifference(Record):
+    """A known difference that is accepted. date, until: days; until is empty where it has no end. results: waived."""
+
+    name: Text
+    reason: Text
+    date: Text
+    until: Text = ""
+    results: Count
+
+    def __str__(self) -> str:
+        until = f" until {self.until}" if self.until else ""
+        return f"{counted(self.results, 'result')} waived: {self.name} (since {self.date}{until}: {self.reason})"
 
 
 class KnownCause(Record):
@@ -199,6 +229,7 @@ class RunReport(Record):
 
     command: what runs it again. units: the full specifications. seed: None where nothing is random. seconds: from its
     start to its report; 0 where nobody looked at the clock. left_out: what drivers were not given, and why.
+    waivers: the known differences that the run was to accept.
     mismatches: of every row that has some, at least the first. minimal: the simplest case that fails, which was looked
     for after the suites, and is none of them. causes: what would explain the results, all of them or, best first, some.
     """
@@ -211,6 +242,7 @@ class RunReport(Record):
     units: tuple[Specification, ...] = ()
     rows: tuple[Row, ...]
     left_out: tuple[LeftOut, ...] = ()
+    waivers: tuple[WaivedDifference, ...] = ()
     coverage: tuple[CoverageGroup, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
     minimal: Mismatch | None = None
@@ -232,6 +264,9 @@ class RunReport(Record):
             raise InputError(
                 f"the minimal case is of {self.minimal.unit} on {self.minimal.driver}, where nothing failed"
             )
+        waived, explained = sum(row.waived for row in self.rows), sum(waiver.results for waiver in self.waivers)
+        if waived != explained:
+            raise InputError(f"waivers must explain the {waived} results that are waived, not {explained}")
         compared = sum(row.compared for row in self.rows)
         for cause in self.causes:
             if self.passed or cause.of > compared:
@@ -251,8 +286,18 @@ class RunReport(Record):
 
     @property
     def passed(self) -> bool:
-        """Whether there was something to compare, and all of it was compared and equal."""
-        return bool(self.rows) and all(row.passed for row in self.rows)
+        """Whether there was something to compare, all of it came and was equal, and no required suite is missing."""
+        return bool(self.rows) and all(row.passed for row in self.rows) and not self.lacking
+
+    @property
+    def whole_left_out(self) -> tuple[LeftOut, ...]:
+        """The suites that did not run at all."""
+        return tuple(suite for suite in self.left_out if not suite.cases)
+
+    @property
+    def lacking(self) -> tuple[LeftOut, ...]:
+        """The required suites that did not run at all."""
+        return tuple(suite for suite in self.left_out if suite.required)
 
     @property
     def failed(self) -> tuple[Row, ...]:
@@ -261,25 +306,36 @@ class RunReport(Record):
 
     @property
     def verdict(self) -> str:
-        """What came of it, in some words."""
+        """What came of it, in some words. `all equal` only where nothing was left out."""
+        ran = counted(len(self.rows), "suite")
         if not self.rows:
             return "nothing was compared"
-        return f"{len(self.failed)} of {counted(len(self.rows), 'suite')} failed" if self.failed else "all equal"
+        if self.failed:
+            return f"{len(self.failed)} of {ran} failed"
+        if self.lacking:
+            return f"incomplete: equal in {ran}, {counted(len(self.lacking), 'required suite')} did not run"
+        less = [f"{len(self.whole_left_out)} left out"] if self.whole_left_out else []
+        if cases := sum(suite.cases for suite in self.left_out):
+            less.append(f"{counted(cases, 'case')} of them left out")
+        if waived := sum(row.waived for row in self.rows):
+            less.append(f"{counted(waived, 'result')} waived")
+        return ", ".join([f"equal in {ran}", *less]) if less else "all equal"
 
     @property
     def figures(self) -> RunFigures:
         """The run in figures."""
-        whole = [one for one in self.left_out if not one.cases]
         return RunFigures(
             passed=self.passed,
             verdict=self.verdict,
             suites=len(self.rows),
             suites_passed=len(self.rows) - len(self.failed),
-            suites_left_out=len(whole),
+            suites_left_out=len(self.whole_left_out),
+            suites_lacking=len(self.lacking),
             planned=sum(row.planned for row in self.rows),
             compared=sum(row.compared for row in self.rows),
             cases_left_out=sum(one.cases for one in self.left_out),
             mismatches=sum(row.mismatches for row in self.rows),
+            waived=sum(row.waived for row in self.rows),
             bins=bin_counts(self.coverage),
         )
 
@@ -318,8 +374,8 @@ class RunReport(Record):
 class RunFigures(NamedTuple):
     """A run in figures.
 
-    suites_left_out: whole suites that did not run. planned, compared, mismatches: of all suites. cases_left_out: of
-    the suites that ran, cases that were not planned.
+    suites_left_out: whole suites that did not run; suites_lacking: those of them that are required. planned,
+    compared, mismatches, waived: of all suites. cases_left_out: of the suites that ran, cases that were not planned.
     """
 
     passed: bool
@@ -327,10 +383,12 @@ class RunFigures(NamedTuple):
     suites: int
     suites_passed: int
     suites_left_out: int
+    suites_lacking: int
     planned: int
     compared: int
     cases_left_out: int
     mismatches: int
+    waived: int
     bins: BinCounts
 
     @property

@@ -13,6 +13,7 @@ from hwsim.cosim import bench, suites
 from hwsim.cosim.bench import DEPTH, fitting
 from hwsim.cosim.design import Play
 from hwsim.cosim.play import BULK
+from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.suites import SIZES
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit
@@ -83,7 +84,7 @@ def test_many_beats_are_several_suites(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_many_cases_are_several_suites() -> None:
     suite = suites.Suite("twenty", tuple(random_cases(TINY, 20, 1)))
-    assert [len(part.cases) for part in planner(TINY)._parts(suite, 7)] == [7, 7, 6]
+    assert [len(part.cases) for part in planner(TINY)._parts(SuiteKind.RANDOM, suite, 7)] == [7, 7, 6]
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_json_is_read_back_as_it_was(name: str, tmp_path: Path) -> None:
     write_json(path, told)
     assert read_json(path) == told
     data = json.loads(path.read_text())
-    assert data["schema"] == SCHEMA == "hwsim-report/2"
+    assert data["schema"] == SCHEMA == "hwsim-report/3"
     # The figures, counted here by hand.
     figures = data["summary"]
     assert figures["passed"] is (name == "good")
@@ -153,7 +153,7 @@ def changed(change: Callable[[Any], Any], path: Path) -> None:
         (lambda data: data.pop("summary"), r"summary\.passed must be False, as the rows say, not None"),
         (lambda data: data["coverage"][0]["bins"][0].update(state="missed"), r"summary\.bins_reachable"),
         (lambda data: data["coverage"][0]["bins"][8].update(hits=0), "was hit 0 times, so that it must not be hit"),
-        (lambda data: data.update(schema="hwsim-report/1"), "schema must be hwsim-report/2, not 'hwsim-report/1'"),
+        (lambda data: data.update(schema="hwsim-report/1"), "schema must be hwsim-report/3, not 'hwsim-report/1'"),
         (lambda data: data.update(extra=1), "extra is not a key here"),
         (lambda data: data["rows"][0].pop("planned"), r"rows\.0\.planned is missing"),
     ],

@@ -1,0 +1,130 @@
+"""Waivers applied: which wrong results of a run are known, how many each waiver explains, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from hwsim.cases.case import Case
+from hwsim.cosim.design import Played
+from hwsim.cosim.waivers import Waiver
+from hwsim.errors import InputError
+from hwsim.formats import FloatFormat
+from hwsim.readings.known import Semantic, semantics
+from hwsim.report import WaivedDifference
+from hwsim.spec import Unit
+from hwsim.tb.job import LOST, BeatOrder, PortMismatch
+from hwsim.words import counted
+
+
+@dataclass(frozen=True)
+class WrongResult:
+    """A result that is not the expected one. at: which of a suite's. owner: its case's number."""
+
+    at: int
+    owner: int
+    case: Case
+    expected: int
+    got: int
+
+
+class AppliedWaivers:
+    """The waivers of a design, applied to its results, and how many results each of them waived.
+
+    today: the day by which they hold or not. Raises InputError for a reading that the unit does not have.
+    """
+
+    def __init__(self, unit: Unit, waivers: Sequence[Waiver], today: date):
+        self.unit, self.today = unit, today
+        self.counts: dict[int, int] = dict.fromkeys(range(len(waivers)), 0)
+        self.waivers = tuple(waivers)
+        known = {semantic.name: semantic for semantic in semantics(unit)} if waivers else {}
+        self._readings: list[Semantic | None] = [_named(unit, known, waiver) for waiver in waivers]
+
+    def judged(self, played: Played) -> tuple[Played, int]:
+        """A suite as if its waived results had not come, and how many these are."""
+        wrong = list(wrong_results(self.unit, played))
+        waived = self.explained(wrong)
+        if not waived:
+            return played, 0
+        for number in waived.values():
+            self.counts[number] += 1
+        codes = played.codes.copy()
+        codes[[result.owner for result in wrong if result.at in waived]] = LOST
+        told = [one for one in played.outcome.mismatches if one.kind != "result" or one.index not in waived]
+        count = played.outcome.count - len(waived)
+        if count and not told:
+            told = [_untold(result) for result in wrong if result.at not in waived][:1]
+        outcome = replace(played.outcome, count=count, mismatches=told)
+        return replace(played, outcome=outcome, codes=codes), len(waived)
+
+    def explained(self, wrong: Sequence[WrongResult]) -> dict[int, int]:
+        """Which wrong results are waived, by their `at`, and by which waiver: the first that explains them."""
+        done = dict[int, int]()
+        for number, waiver in enumerate(self.waivers):
+            left = [result for result in wrong if result.at not in done]
+            if not left or not waiver.holds(self.today):
+                continue
+            done |= dict.fromkeys((result.at for result in self._explained(number, left)), number)
+        return done
+
+    def _explained(self, number: int, wrong: Sequence[WrongResult]) -> Iterator[WrongResult]:
+        reading, when = self._readings[number], self.waivers[number].when
+        if reading is not None:
+            said = reading.many([result.case for result in wrong])
+            yield from (result for result, code in zip(wrong, said, strict=True) if code == result.got)
+        elif when is not None:
+            yield from (one for one in wrong if when.waives(self.unit, one.case, one.expected, one.got))
+
+    @property
+    def differences(self) -> tuple[WaivedDifference, ...]:
+        """Every waiver, with the results that it waived."""
+        return tuple(
+            WaivedDifference(
+                name=waiver.name,
+                reason=waiver.reason,
+                date=waiver.date.isoformat(),
+                until=waiver.until.isoformat() if waiver.until else "",
+                results=self.counts[number],
+            )
+            for number, waiver in enumerate(self.waivers)
+        )
+
+    def notes(self) -> Iterator[str]:
+        """What a reader should know of waivers that waived nothing, or that hold no more."""
+        for number, waiver in enumerate(self.waivers):
+            if not waiver.holds(self.today):
+                yield f"waiver {waiver.name}: held until {waiver.until}; its results are mismatches again"
+            elif not self.counts[number]:
+                yield f"waiver {waiver.name}: waives nothing any more; take it out ({waiver.reason})"
+
+
+def _named(unit: Unit, known: dict[str, Semantic], waiver: Waiver) -> Semantic | None:
+    """The reading that a waiver names. Raises InputError where the unit has none of that name."""
+    if waiver.reading is None:
+        return None
+    if waiver.reading == "as specified" or waiver.reading not in known:
+        near = ", ".join(sorted(name for name in known if name != "as specified")[:8])
+        raise InputError(
+            f"{unit.name} has {counted(len(known) - 1, 'reading')} ({near}, ...), as reports name them, "
+            f"not {waiver.reading}"
+        )
+    return known[waiver.reading]
+
+
+def wrong_results(unit: Unit, played: Played) -> Iterator[WrongResult]:
+    """The results of a suite that came and are not as expected, by the unit's rule for NaNs."""
+    play, output = played.play, unit.output
+    if not isinstance(play.script.promise, BeatOrder):
+        return
+    for at, (owner, (_, expected, any_nan)) in enumerate(zip(play.owners, play.script.results.tolist(), strict=True)):
+        got = played.codes[owner]
+        nan = any_nan and isinstance(output, FloatFormat) and got >= 0 and output.is_nan(got >> output.padding)
+        if got >= 0 and got != expected and not nan:
+            yield WrongResult(at, owner, played.suite.cases[owner], expected, int(got))
+
+
+def _untold(result: WrongResult) -> PortMismatch:
+    """A wrong result that is not among the first of a suite."""
+    return PortMismatch("result", -1, result.at, result.got, result.expected)
