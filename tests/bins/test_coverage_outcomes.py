@@ -85,8 +85,8 @@ OPEN: dict[str, set[str]] = {
     "sequential-e4m3-f16": set(),
     "sequential-e4m3-bf16": set(),
     "cdna1-mfma-f32-f32": set(),
-    "cdna1-mfma-bf16-f32-tree": {"addition vanishes"},
-    "hopper-mma-e4m3-f16": {"result vanishes", "late addition vanishes", "the result is -0"},
+    "cdna1-mfma-bf16-f32-tree": set(),
+    "hopper-mma-e4m3-f16": set(),
 }
 
 

@@ -24,7 +24,7 @@ WORD_BITS = 32  # of codes, with whose products palettes reckon
 def arranged(rows: Rows) -> None:
     """All directed cases."""
     addends = _addends(rows.unit.operands.addend)
-    for solve in (_pairs, _lanes, _zeros, _special, _distances, _chains, _scales):
+    for solve in (_pairs, _lanes, _zeros, _special, _distances, _chains, _scales, _cancelled):
         solve(rows, addends)
 
 
@@ -104,6 +104,8 @@ def _zeros(rows: Rows, addends: dict[str, int]) -> None:
         rows.add(f"zero/{index}-c{k}-all", [[pair] * rows.lanes], c)
         rows.add(f"zero/{index}-c{k}-one", [[pair]], c)
         rows.add(f"zero/{index}-c{k}-twice", [[pair] * rows.lanes] * 2, c)
+    for name, c in addends.items():
+        rows.add(f"zero/c-{name}", [[signed[0]]], c)
 
 
 def _special(rows: Rows, addends: dict[str, int]) -> None:
@@ -202,16 +204,38 @@ def _scales(rows: Rows, addends: dict[str, int]) -> None:
     if scale is None:
         return
     some, names = _some(rows.unit), cycle(addends.items())
-    for index, pair in enumerate(cross(_scale_codes(scale.a.format), _scale_codes(scale.b.format))):
+    codes_a, codes_b = (_scale_codes(side.format, rows.unit.result.format) for side in (scale.a, scale.b))
+    for index, pair in enumerate(cross(codes_a, codes_b)):
         one = some[index % len(some)]
         name, c = next(names)
         rows.add(f"scale/{index}-c-{name}", [[(one.a, one.b)]], c, index % rows.lanes, pair)
         rows.add(f"scale/{index}-all", [[(one.a, one.b)] * rows.lanes] * 2, 0, 0, pair)
+        if (minus := negate(rows.unit.operands.a, some[0].a)) is not None:
+            rows.add(f"scale/{index}-least", [[(minus, some[0].b)]], 0, index % rows.lanes, pair)
 
 
-def _scale_codes(fmt: FloatFormat | FixedFormat | ExponentFormat) -> list[int]:
+def _cancelled(rows: Rows, addends: dict[str, int]) -> None:
+    """Products beside addends that cancel them but for the last place: of the least and of others, in both signs."""
+    unit = rows.unit
+    a, b, fmt = unit.operands.a, unit.operands.b, unit.operands.addend
+    if not isinstance(fmt, FloatFormat) or unit.scale is not None:
+        return
+    for index, one in enumerate(_some(unit)):
+        exp = one.exp - a.fraction_bits - b.fraction_bits
+        spare = fmt.precision - one.sig.bit_length()
+        for step, sign in cross((-1, 0, 1), (0, 1)):
+            sig = (one.sig << spare) + step if spare > 0 else one.sig + step
+            c = exact_code(fmt, 1 - one.sign if sign else one.sign, sig, exp - max(spare, 0)) if sig > 0 else None
+            if c is not None:
+                rows.add(f"cancel/{index}{step:+}-{sign}", [[(one.a, one.b)]], c, index % rows.lanes)
+
+
+def _scale_codes(fmt: FloatFormat | FixedFormat | ExponentFormat, result: Number) -> list[int]:
     if isinstance(fmt, ExponentFormat):
-        found = [fmt.min_code, one_code(fmt) - 1, one_code(fmt), one_code(fmt) + 1, fmt.max_code, *fmt.nan]
+        one = one_code(fmt)
+        found = [fmt.min_code, one - 1, one, one + 1, fmt.max_code, *fmt.nan]
+        # Two of them take products to below the least result, and not further than a window may hold them.
+        found.append(max(fmt.min_code, one + result.quantum_exp // 2 - 2))
         return list(dict.fromkeys(found))
     plus = [0, *numbers(fmt).values()]
     minus = [code for code in (negate(fmt, one) for one in plus) if code is not None]

@@ -283,14 +283,19 @@ class UnitFacts:
 
     @cached_property
     def largest_sum(self) -> Fraction | None:
-        """What no sum of products alone exceeds in magnitude, however it is rounded; None where chains are open."""
+        """What no sum exceeds in magnitude, however it is rounded; None where nothing bounds its addends."""
         unit, beats = self.unit, self.bench.beats
         if unit.promotion_beats is not None:
             beats = min(beats, unit.promotion_beats)
-        if self.bench.addend_format is not None or beats > 1 << 10:
-            return None
         exp = self.exps[-1] + self.bench.scale_ends[1]
         scale = Fraction(1 << exp) if exp >= 0 else Fraction(1, 1 << -exp)
+        addend = self.bench.addend_format
+        if (addend is not None or beats > 1 << 10) and self.lost == "truncate" and unit.result.rounding == "rz":
+            # A sum of that size and more has all products below its window.
+            start = Fraction(0) if addend is None else 2 * Fraction(2) ** addend.emax
+            return max(start, 4 * scale * (1 << self.window)) + 4 * scale * self.lanes
+        if addend is not None or beats > 1 << 10:
+            return None
         product = Fraction((1 << self.width) * 2, 1 << self.bits) * scale
         # Doubled for what rounding adds, to a term or to a result, in each beat.
         return product * (self.lanes << beats)

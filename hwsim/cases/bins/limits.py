@@ -1,11 +1,16 @@
-"""What the roundings of chains and trees cannot do, by the ranges of what they add."""
+"""What the roundings of a unit cannot do, by the ranges of what they add.
+
+A product is a multiple of a power of two, and so is what a window keeps of it, whatever becomes of lost bits: a term
+that is cut is a multiple of the window's last place, one that is not is what it was. A sum of such terms and its
+rounding are multiples of it too. The same holds for how large they can be, to a factor of four.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat
-from hwsim.spec import RoundedSum, Unit
+from hwsim.spec import AlignedSum, EvenOddSum, LateAdd, LateInWindow, RoundedSum, Unit
 from hwsim.spec.keys import Number, Rounding
 
 
@@ -22,41 +27,139 @@ class RoundingPlace(NamedTuple):
     flushes: bool = False
 
 
+class Addends(NamedTuple):
+    """What a rounding adds up.
+
+    quantum: products, and sums of them, are multiples of 2^quantum. top: all of them together are less than 2^top;
+    None where a sum may have any length. number: the quantum of a number of any size that is added to them, or None.
+    words: what they are. subnormal: whether that number may be a subnormal one.
+    """
+
+    quantum: int
+    top: int | None
+    number: int | None
+    words: str
+    subnormal: bool = True
+
+    @property
+    def least(self) -> int:
+        """Every sum is a multiple of a power of two with this exponent."""
+        return self.quantum if self.number is None else min(self.quantum, self.number)
+
+
 def impossible(unit: Unit, one: RoundingPlace, word: str) -> str | None:
     """Why no operands of a unit make a rounding of its sum do what a word says; None where nothing is known."""
-    rule = unit.sum
-    if not isinstance(rule, RoundedSum) or one.name not in ("addition", "product"):
+    added = _addends(unit, one)
+    if added is None:
         return None
-    fmt = rule.format
     if word == "vanishes":
-        return _vanishes(unit, fmt, one)
+        return _vanishes(one, added)
+    if word == "is subnormal" and isinstance(one.format, FloatFormat) and added.least >= one.format.emin:
+        return f"{added.words} are multiples of 2^{added.least}, and {one.format.name}'s least normal number is less"
     if word == "overflows":
-        return _overflows(unit, fmt, one.rounding)
-    if word == "is not finite":
-        return _special(unit, fmt)
-    if one.name == "product" and word.endswith(("larger", "smaller", "is subnormal")):
-        return _inexact(unit, fmt)
+        return _overflows(unit, one, added)
+    if word == "is not finite" and isinstance(unit.sum, RoundedSum) and one.name in ("addition", "product"):
+        return _special(unit, one, added)
+    if word.endswith(("larger", "smaller", "is subnormal")):
+        return _exact(unit, one, added)
     return None
 
 
-def _names(unit: Unit) -> str:
-    return f"products of {unit.operands.a.name} and {unit.operands.b.name}"
-
-
-def _quantum(unit: Unit) -> int | None:
-    """The exponent of a power of two that every product is a multiple of; None where scales have no least one."""
-    scales = [] if unit.scale is None or unit.scale.at != "product" else [unit.scale.a.format, unit.scale.b.format]
-    if not all(isinstance(fmt, ExponentFormat) for fmt in scales):
+def negative_zero(unit: Unit, zeros_make_one: bool) -> str | None:
+    """Why no dot product of a unit is -0, or None. zeros_make_one: whether zeros, all of them negative, give -0."""
+    last = _last(unit)
+    if zeros_make_one or last is None or last.rounding == "rd":
         return None
-    low = sum(fmt.min_code - fmt.bias for fmt in scales if isinstance(fmt, ExponentFormat))
-    return low + unit.operands.a.quantum_exp + unit.operands.b.quantum_exp
-
-
-def _vanishes(unit: Unit, fmt: FloatFormat, one: RoundingPlace) -> str | None:
-    quantum = _quantum(unit)
-    if one.flushes or not fmt.subnormals or quantum is None or quantum < fmt.quantum_exp:
+    added = _addends(unit, last)
+    if unit.result.tiny == "positive" and unit.late is None and unit.promotion is None:
+        return "negative zeros add up to +0, and so does what rounds to zero"
+    if added is None or (why := _vanishes(last, added)) is None:
         return None
-    return f"{_names(unit)} are multiples of {fmt.name}'s least number, and so is every sum"
+    return f"negative zeros add up to +0; no other sum rounds to zero, as {why}"
+
+
+def _last(unit: Unit) -> RoundingPlace | None:
+    """The rounding that makes a dot product's result."""
+    result = unit.result
+    match unit.late:
+        case LateAdd() as late:
+            return RoundingPlace("late addition", late.format, late.rounding, flushes=late.flush)
+        case LateInWindow():
+            return RoundingPlace("result", result.format, result.rounding, False, result.subnormals == "flush")
+        case None:
+            pass
+    if unit.promotion is not None:
+        return RoundingPlace("promotion", unit.promotion.format, unit.promotion.rounding)
+    if isinstance(unit.sum, RoundedSum):
+        return RoundingPlace("addition", unit.sum.format, unit.sum.rounding, flushes=unit.sum.flush)
+    return RoundingPlace("result", result.format, result.rounding, False, result.subnormals == "flush")
+
+
+def _addends(unit: Unit, one: RoundingPlace) -> Addends | None:
+    """What a rounding adds up; None where scales, or other rules, leave no bounds."""
+    products = _products(unit)
+    if products is None:
+        return None
+    quantum, top = products
+    sums = f"sums of products of {unit.operands.a.name} and {unit.operands.b.name}"
+    groups = unit.restart or (None if unit.instruction.chain else unit.instruction.groups)
+    # Where sums have any length a partial sum is a number of any size, to which one group's products are added.
+    several = _several(unit, top, groups or 1)
+    addend = None if unit.operands.addend is None else unit.operands.addend.quantum_exp
+    inside = _inside(unit, addend, groups)
+    match one.name:
+        case "product":
+            return Addends(quantum, top, None, sums.removeprefix("sums of "))
+        case "late addition":
+            number = _with_results(addend, unit)
+            return Addends(quantum, several, number, f"{sums} and addends", not one.flushes)
+        case "promotion":
+            if unit.scale is not None and unit.scale.at == "promotion":
+                return None
+            start = one.format.quantum_exp if addend is None else min(addend, one.format.quantum_exp)
+            return Addends(quantum, several, start, f"{sums} and registers", one.format.subnormals)
+        case "addition":
+            assert isinstance(unit.sum, RoundedSum)
+            if unit.sum.product == "rounded" and not unit.sum.flush and unit.sum.format.subnormals:
+                quantum = max(quantum, unit.sum.format.quantum_exp)
+            kept = unit.sum.format.subnormals and not (unit.sum.flush and unit.flushes_addends)
+            return Addends(quantum, several, inside, sums, kept)
+        case "result" if isinstance(unit.late, LateInWindow):
+            return Addends(quantum, several, _with_results(addend, unit), f"{sums} and addends")
+        case _:
+            return Addends(quantum, several, inside, sums)
+
+
+def _products(unit: Unit) -> tuple[int, int] | None:
+    """Exponents of powers of two: every product is a multiple of the one and less than the other, or no more."""
+    scales = [] if unit.scale is None or unit.scale.at == "promotion" else [unit.scale.a.format, unit.scale.b.format]
+    rule = unit.sum
+    window = rule.fraction_bits if isinstance(rule, AlignedSum | EvenOddSum) else 0
+    if window < 0:
+        return None
+    ends = [_ends(fmt) for fmt in (unit.operands.a, unit.operands.b, *scales)]
+    quantum, top = sum(least for least, _ in ends), sum(most for _, most in ends)
+    if isinstance(rule, AlignedSum) and rule.max_exp_floor is not None:
+        top = max(top, rule.max_exp_floor - window)
+    return quantum, top
+
+
+def _several(unit: Unit, top: int, groups: int) -> int | None:
+    """The exponent of a power of two that no sum of so many groups reaches; None where it is not bounded."""
+    rule, lanes = unit.sum, unit.instruction.lanes
+    fmt, roundings = (rule.format, groups * lanes) if isinstance(rule, RoundedSum) else (unit.result.format, groups)
+    # So few roundings together make a sum less than twice as large.
+    if isinstance(fmt, FloatFormat) and roundings > 1 << max(0, fmt.fraction_bits - 1):
+        return None
+    # Twice for those, and twice for what windows round up.
+    return top + (groups * lanes).bit_length() + 2
+
+
+def _ends(fmt: Number | ExponentFormat) -> tuple[int, int]:
+    """Exponents of powers of two: every number is a multiple of the one, and none exceeds the other."""
+    if isinstance(fmt, ExponentFormat):
+        return fmt.min_code - fmt.bias, fmt.max_code - fmt.bias
+    return fmt.quantum_exp, _top(fmt)
 
 
 def _top(fmt: Number) -> int:
@@ -64,35 +167,88 @@ def _top(fmt: Number) -> int:
     return fmt.integer_bits if isinstance(fmt, FixedFormat) else fmt.emax + 1
 
 
-def _overflows(unit: Unit, fmt: FloatFormat, rounding: Rounding) -> str | None:
-    lanes = unit.instruction.lanes
-    if unit.scale is not None or rounding not in ("rne", "rna"):
-        return None
-    # Sums of products alone are less than twice what all the largest are together, however they are rounded.
-    most = (4 * lanes).bit_length() + sum(_top(one) for one in (unit.operands.a, unit.operands.b))
-    if most >= fmt.emax - fmt.fraction_bits:
-        return None
-    return f"{lanes} {_names(unit)} add less than half a last place to {fmt.name}'s largest number"
+def _inside(unit: Unit, addend: int | None, groups: int | None) -> int | None:
+    """The quantum of a number of any size that is added to a group's products; None where there is none."""
+    own = addend if addend is not None and unit.sum.addend == "aligned" and unit.promotion is None else None
+    if groups is not None:  # partial sums are sums of products, rounded
+        return own
+    return _with_results(own, unit)
 
 
-def _special(unit: Unit, fmt: FloatFormat) -> str | None:
+def _with_results(quantum: int | None, unit: Unit) -> int | None:
+    """The quantum of an addend, or of a result that is the next one's addend."""
+    if not unit.instruction.chain:
+        return quantum
+    # A result is a multiple of what its addends are multiples of, or of its own format's least number.
+    return unit.output.quantum_exp if quantum is None else min(quantum, unit.output.quantum_exp)
+
+
+def _vanishes(one: RoundingPlace, added: Addends) -> str | None:
+    fmt = one.format
+    if isinstance(fmt, FloatFormat) and (one.flushes or not fmt.subnormals):
+        # Without subnormals 2^emin itself may be none of the format's numbers.
+        least, apart = fmt.emin + (not fmt.subnormals), added.quantum - 1 - fmt.fraction_bits
+        if added.number is None and added.quantum >= least:
+            return f"{added.words} are multiples of 2^{added.quantum}, a normal number of {fmt.name}"
+        if added.number is not None and not added.subnormal and apart >= least:
+            # A number so near to a multiple of 2^quantum has its last place at 2^apart or above.
+            return f"a number of {fmt.name} next to a multiple of 2^{added.quantum} differs by 2^{apart} or more"
+        return None
+    if added.least < fmt.quantum_exp:
+        return None
+    return f"{added.words} are multiples of {fmt.name}'s least number"
+
+
+def _overflows(unit: Unit, one: RoundingPlace, added: Addends) -> str | None:
+    fmt = one.format
+    if isinstance(fmt, FixedFormat) or added.top is None or one.rounding in ("ru", "rd", "rto"):
+        return None
+    addend, limit, products = unit.operands.addend, unit.sum.product_limit, _products(unit)
+    if addend is not None and _top(addend) > _top(fmt):
+        return None
+    if limit is not None and (products is None or limit <= products[1]):  # which makes products infinite
+        return None
+    if added.number is not None and one.name == "result" and _rounds_up(unit, fmt.fraction_bits + 2):
+        return None
+    # Beside a number of the format they, and what a window rounds up, are less than half of its last place.
+    if added.top <= (fmt.emax - fmt.fraction_bits - 2 if added.number is not None else fmt.emax):
+        return f"{added.words} are less than 2^{added.top}, too little to take {fmt.name}'s largest number further"
+    return None
+
+
+def _rounds_up(unit: Unit, bits: int) -> bool:
+    """Whether a window that holds a large number may round a small one up to more than its place of that number."""
+    rule, late = unit.sum, unit.late
+    kept = list[int]()
+    if isinstance(late, LateInWindow):
+        if late.lost != "truncate":
+            kept += [late.sum_bits, *([] if late.total_bits is None else [late.total_bits])]
+    elif isinstance(rule, AlignedSum | EvenOddSum):
+        kept += [rule.fraction_bits] * (rule.lost != "truncate")
+        kept += [rule.combine.fraction_bits] if isinstance(rule, EvenOddSum) else []
+    return any(places < bits for places in kept)
+
+
+def _special(unit: Unit, one: RoundingPlace, added: Addends) -> str | None:
     inputs = (unit.operands.a, unit.operands.b)
     if unit.promotion is None and unit.late is None and unit.operands.addend is not None:
         return None
-    if any(one.infinities or one.has_nan for one in inputs) or unit.scale is not None:
+    if any(fmt.infinities or fmt.has_nan for fmt in inputs) or unit.scale is not None:
         return None
-    if not isinstance(unit.sum, RoundedSum) or unit.sum.product_limit is not None:
+    if _overflows(unit, one, added) is None:
         return None
-    if _overflows(unit, fmt, unit.sum.rounding) is None:
-        return None
-    return f"{_names(unit)} are finite, and no sum overflows"
+    return f"{added.words} are finite, and none overflows"
 
 
-def _inexact(unit: Unit, fmt: FloatFormat) -> str | None:
-    quantum, operands = _quantum(unit), unit.operands
-    if quantum is None or unit.scale is not None or quantum < fmt.emin:
+def _exact(unit: Unit, one: RoundingPlace, added: Addends) -> str | None:
+    """Why a rounding never rounds: all of its bits fit, wherever they stand."""
+    fmt, operands = one.format, unit.operands
+    if isinstance(fmt, FixedFormat):
+        least = fmt.quantum_exp
+        return f"{added.words} are multiples of 2^{least}, as all of {fmt.name} are" if added.least >= least else None
+    if one.name != "product" or unit.scale is not None or operands.a.sig_bits + operands.b.sig_bits > fmt.precision:
         return None
-    bits, top = operands.a.sig_bits + operands.b.sig_bits, _top(operands.a) + _top(operands.b)
-    if bits > fmt.precision or top > fmt.emax:
-        return None
-    return f"{_names(unit)} are normal numbers of {fmt.name}"
+    # What is too small becomes zero, and what is too large infinite: neither is rounded.
+    low = added.quantum >= fmt.emin or one.flushes
+    high = added.top is not None and (added.top <= fmt.emax or fmt.infinities)
+    return f"{added.words} have no more bits than {fmt.name}" if low and high else None

@@ -11,9 +11,11 @@ from typing import assert_never
 
 from hwsim.cases.bins.declare import MARKS, Declared, Hits
 from hwsim.cases.bins.limits import RoundingPlace, impossible
+from hwsim.cases.bins.negativezeros import no_negative_zero
 from hwsim.cases.bins.operands import classes, classify
 from hwsim.cases.bins.sampled import SampledCase
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
+from hwsim.model.addition import flushed_code
 from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term, addend_term
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, RoundedSum, Unit
@@ -171,9 +173,10 @@ def rounded(explanation: Explanation) -> Iterator[tuple[str, Sequence[Term], int
                 elif added.window is None:
                     yield "result", [_special(unit.result.format, added.code)], added.code, None
             elif unit.late is not None:
-                terms = (
-                    addend_term(added.addend_format, added.addend), addend_term(unit.result.format, added.partial),
-                )  # fmt: skip
+                addend, fmt = added.addend, added.addend_format
+                if unit.late.flush and isinstance(fmt, FloatFormat):
+                    addend = flushed_code(fmt, addend)
+                terms = addend_term(fmt, addend), addend_term(unit.result.format, added.partial)
                 yield "late addition", terms, added.code, None
         if (one := explanation.promotions.get(index)) is not None and unit.promotion is not None:
             partial = addend_term(unit.result.format, one.partial)
@@ -224,7 +227,13 @@ def _results(unit: Unit, out: Declared) -> None:
         (Class.ZERO, 0): "+0", (Class.ZERO, 1): "-0", (Class.NORMAL, 0): "positive", (Class.NORMAL, 1): "negative",
         (Class.INFINITY, 0): "+infinity", (Class.INFINITY, 1): "-infinity", (Class.NAN, 0): "NaN",
     }  # fmt: skip
-    at = {key: out.bin("G9", f"the result is {word}", _no_result(fmt, *key)) for key, word in words.items()}
+    minus = no_negative_zero(unit) if fmt.signed_zero else None
+    at = {
+        key: out.bin(
+            "G9", f"the result is {word}", _no_result(fmt, *key) or (minus if key == (Class.ZERO, 1) else None)
+        )
+        for key, word in words.items()
+    }
 
     @out.cases.append
     def sample(sampled: SampledCase, hits: Hits) -> None:

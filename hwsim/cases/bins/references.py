@@ -63,7 +63,9 @@ def _zeros(facts: UnitFacts, out: Declared) -> None:
             f"a zero {word} counts with exponent {low}, so that its product is never above a number's" if flat else None
         )
         at.append(out.bin("G3", f"zero product above max_exp, by a zero {word}", facts.together or why))
-    flat = not facts.addends and max(a[0] + b[1], b[0] + a[1]) <= facts.exps[0]
+    # Where all products have one exponent, a number beside zeros has theirs, whatever the addend has.
+    alike = a[0] == a[1] and b[0] == b[1] and not facts.spread
+    flat = (alike or not facts.addends) and max(a[0] + b[1], b[0] + a[1]) <= facts.exps[0]
     why = "a zero product's exponent is never above a number's" if flat else None
     every = out.bin("G3", "zero products above max_exp in all lanes but one", facts.together or facts.single or why)
     nothing = out.bin("G3", "every term zero")

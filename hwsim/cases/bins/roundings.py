@@ -143,10 +143,10 @@ def _near(facts: UnitFacts, out: Declared) -> None:
 
 def _never(facts: UnitFacts, magnitude: int) -> str | None:
     """Why no result has a magnitude near the ends of the format, or None."""
-    fmt = facts.result
-    if facts.bench.addend_format is not None:
-        return None
+    fmt, addend = facts.result, facts.bench.addend_format
     unit_exp, why = facts.unit_of_sums
+    if addend is not None:
+        unit_exp, why = min(unit_exp, addend.quantum_exp), f"as {addend.name} addends are, and {why}"
     if magnitude <= (1 << fmt.fraction_bits) + 1 and unit_exp > fmt.emin:
         return f"every sum is 0 or a multiple of 2^{unit_exp}, {why}, and the least normal is 2^{fmt.emin}"
     most = facts.largest_sum

@@ -201,6 +201,12 @@ def zeros_alone(bench: Bench) -> None:
             for i in range(bench.lanes)
         ]
         bench.add(f"zero/{x}-{y}-c{k}", [bench.filling(pairs, 0, exact=True)], c)
+    if len(zeros(a)) == len(zeros(b)) == 1 and b.twos_complement:
+        # Where no zero has a sign, a zero times a negative number is -0.
+        numbers = (b.max_code, 1 << b.bits - 1)
+        for (x, signs), (k, c) in cross(patterns.items(), enumerate(addends)):
+            pairs = [(0, numbers[signs[i % len(signs)]]) for i in range(bench.lanes)]
+            bench.add(f"zero/times-{x}-c{k}", [bench.filling(pairs, 0, exact=True)], c)
 
 
 def nan(bench: Bench) -> None:
