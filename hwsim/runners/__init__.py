@@ -1,1 +1,1 @@
-"""Runners of tasks: on this machine's cores, or on Dask."""
+"""Runners of parts: on this machine's cores, each in a process of its own, or on Dask."""

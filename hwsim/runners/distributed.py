@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from hwsim.errors import InputError, ToolMissing
+from hwsim.runners.local import ONE_THREAD, Runner, W, WorkersLost, cores
+from hwsim.runners.part import OtherCode, Rows, WorkPart
 from hwsim.sources import identity
-from hwsim.study.part import OtherCode, Rows, StudyPart
-from hwsim.study.runners.local import ONE_THREAD, Runner, W, WorkersLost, cores
 
 # Clusters of a batch system, and their classes in dask_jobqueue.
 QUEUES = {"slurm": "SLURMCluster", "lsf": "LSFCluster"}
@@ -126,7 +126,7 @@ def _run(client: Any, tasks: list[W], done: Callable[[W, Rows], None]) -> None:
         raise
 
 
-def _execute(task: StudyPart, wanted: str) -> Rows:
+def _execute(task: WorkPart, wanted: str) -> Rows:
     """On a worker: the rows of a task, if it is sure to make the same of them."""
     if identity(task.code) != wanted:
         raise OtherCode("a Dask worker has another hwsim than this one; install the same on all machines")

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for
 from typing import Protocol, TypeVar
 
-from hwsim.study.part import Rows, StudyPart
+from hwsim.runners.part import Rows, WorkPart
 
-W = TypeVar("W", bound=StudyPart)
+W = TypeVar("W", bound=WorkPart)
 
 
 class Runner(Protocol):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from study.study_cases import study
 
-from hwsim.study.runners.local import WorkersLost, _environment, cores, local
+from hwsim.runners.local import WorkersLost, _environment, cores, local
 from hwsim.study.task import tasks
 
 
@@ -45,7 +45,7 @@ def test_a_worker_that_is_ended_while_it_answers_holds_nothing_up(monkeypatch: p
         raise KeyboardInterrupt
 
     threads: list[Any] = []
-    monkeypatch.setattr("hwsim.study.runners.local.ProcessPoolExecutor", Kept)
+    monkeypatch.setattr("hwsim.runners.local.ProcessPoolExecutor", Kept)
     monkeypatch.setattr("hwsim.study.task.WORK", 1)
     some = tasks(study())
     assert len(some) > 1
