@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from study.study_cases import study
 
-from hwsim.runners.local import WorkersLost, _environment, cores, local
+from hwsim.runners.local import WorkersLost, environment, cores, local
 from hwsim.study.task import tasks
 
 
@@ -65,7 +65,7 @@ def test_one_worker_is_this_process() -> None:
 def test_workers_have_one_thread_and_this_process_what_it_had(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
-    with _environment({"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}):
+    with environment({"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}):
         assert os.environ["OMP_NUM_THREADS"] == os.environ["NUMBA_NUM_THREADS"] == "1"
     assert os.environ["OMP_NUM_THREADS"] == "7" and "NUMBA_NUM_THREADS" not in os.environ
     assert cores() >= 1
