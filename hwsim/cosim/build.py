@@ -213,7 +213,8 @@ def _content(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _version(tool: Verilator) -> str:
+def verilator_version(tool: Verilator) -> str:
+    """What tells an installed Verilator from others: its own header of its version."""
     header = tool.root / "include" / "verilated_config.h"
     return header.read_text(errors="replace") if header.exists() else tool.program
 
@@ -243,7 +244,7 @@ def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:
     """The program that Verilator makes of a design, for cocotb. Raises ToolMissing or BuildFailed."""
     tool = find_verilator()
     libs = str(cocotb_tools.config.libs_dir)
-    key = _key("cocotb", _version(tool), *hdl.key, *hdl.public, *FLAGS, str(trace), version("cocotb"), libs)
+    key = _key("cocotb", verilator_version(tool), *hdl.key, *hdl.public, *FLAGS, str(trace), version("cocotb"), libs)
 
     def make(into: Path, log: Path) -> None:
         control = into / "public.vlt"
@@ -265,7 +266,7 @@ def bulk_build(verilog: str, ports: PortMap) -> Path:
     """The shared library that Verilator makes of a unit, for the bulk driver. Raises ToolMissing or BuildFailed."""
     tool = find_verilator()
     defines = _defines(ports)
-    key = _key("bulk", _version(tool), verilog, ports.top, *defines, BULK.read_text(), *FLAGS)
+    key = _key("bulk", verilator_version(tool), verilog, ports.top, *defines, BULK.read_text(), *FLAGS)
 
     def make(into: Path, log: Path) -> None:
         _verilate(tool, ports.top, verilog, into, log, [])

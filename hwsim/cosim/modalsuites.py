@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -14,6 +14,7 @@ from hwsim.cases.modal import by_turns, mixed
 from hwsim.cases.pairs import pair_cases
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.bench import fitting
+from hwsim.cosim.chosen import is_chosen
 from hwsim.cosim.design import Play, Suite, Tick
 from hwsim.cosim.modaldesign import ModalDesign
 from hwsim.cosim.play import BULK
@@ -42,15 +43,16 @@ GEMM_SIDE = 6  # rows, and columns, of the product in each mode
 
 
 class ModalPlanner:
-    """Makes the suites of one design of several modes. seed: of everything random."""
+    """Makes the suites of one design of several modes. seed: of everything random. chosen: as of `Planner`."""
 
-    def __init__(self, design: ModalDesign, seed: int):
-        self.design, self.seed = design, seed
+    def __init__(self, design: ModalDesign, seed: int, chosen: Collection[str] | None = None):
+        self.design, self.seed, self.chosen = design, seed, chosen
 
     def plan(self, driver: str, count: int | None, tick: Tick) -> tuple[list[Play], list[LeftOut]]:
         """The suites of a driver, as the testbench plays them, and what is left out. As `Planner.plan`."""
         made = self._bulk(count) if driver == BULK else self._simulated(driver, count)
-        suites = [part for suite in made for part in self._parts(suite)]
+        played = [suite for suite in made if is_chosen(suite.name, self.chosen)]
+        suites = [part for suite in played for part in self._parts(suite)]
         plays = [self.design.play(suite, self._stream(suite.name), tick) for suite in suites]
         left_out = [
             LeftOut(unit=self.design.name, suite=suite.name, driver=driver, cases=cases, reason=why)

@@ -17,6 +17,7 @@ from hwsim import processes
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.advice import shifted_latency
 from hwsim.cosim.casefile import load_case
+from hwsim.cosim.chosen import BULK_SUITES, is_chosen
 from hwsim.cosim.coverage import UnitCoverage, design_coverage
 from hwsim.cosim.design import Design, DotDesign, Play, Played, Suite
 from hwsim.cosim.dutdesign import DutDesign
@@ -52,7 +53,8 @@ class CosimOptions:
     bulk: whether our own RTL is put through the bulk driver too, on Verilator. case: a case file, which a user's
     design is put through instead of its suites. minimize: whether a case on which a user's design fails is made
     simpler, explained and named. stuck_after: seconds without the end of a cycle after which a simulator is ended; as
-    the design says unless given.
+    the design says unless given. suites: entries of `hwsim.cosim.chosen.SUITES`, or None for all. coverage: whether
+    bins are counted.
     """
 
     designs: tuple[Design, ...]
@@ -65,6 +67,8 @@ class CosimOptions:
     case: Path | None = None
     minimize: bool = True
     stuck_after: float | None = None
+    suites: frozenset[str] | None = None
+    coverage: bool = True
 
     @property
     def whole(self) -> str:
@@ -128,6 +132,15 @@ def run(options: CosimOptions, watcher: Watcher | None = None) -> RunReport:
     ValueError for two designs of one name, for arrays as ports on Icarus, and for a folder that holds something else.
     """
     started = time.monotonic()
+    check(options)
+    with results_folder(options.folder) as folder:
+        report = carried_out(options, folder, watcher or Silence(), started)
+        write_reports(folder, report)
+    return report
+
+
+def check(options: CosimOptions) -> None:
+    """Raise as `run` does for what can be said before anything is built."""
     for simulator in options.simulators:
         require(simulator)
     names = [design.name for design in options.designs]
@@ -138,11 +151,12 @@ def run(options: CosimOptions, watcher: Watcher | None = None) -> RunReport:
             raise InputError(f"units must have names of their own, not {design.name} more than once")
     if options.cases is not None and options.cases < 1:
         raise InputError(f"cases must be at least 1, not {options.cases}: a run of none proves nothing")
-    with results_folder(options.folder) as folder:
-        found = _Run(options, watcher or Silence(), folder).all()
-        report = _report(options, found, time.monotonic() - started)
-        write_reports(folder, report)
-    return report
+
+
+def carried_out(options: CosimOptions, folder: Path, watcher: Watcher, started: float) -> RunReport:
+    """The record of a run that was checked. folder: for logs, an empty one; started: when, by the monotonic clock."""
+    found = _Run(options, watcher, folder).all()
+    return _report(options, found, time.monotonic() - started)
 
 
 def _report(options: CosimOptions, found: _Found, seconds: float) -> RunReport:
@@ -184,7 +198,7 @@ class _Run:
                 played = [one for future in pending for one in future.result()]
                 self._judge(design, played)
                 # Meanwhile the simulators are at work on the next design.
-                if isinstance(design, DotDesign) and self.options.case is None:
+                if isinstance(design, DotDesign) and self.options.case is None and self.options.coverage:
                     self.found.coverage += design_coverage(design, self.options.seed, played, self.watcher.tick)
                 if isinstance(design, DutDesign):
                     self._minimize(design, played)
@@ -199,6 +213,7 @@ class _Run:
         """The simulations of each design; all builds are at work before the first suite is planned."""
         options = self.options
         bulk = options.bulk and options.case is None and "verilator" in options.simulators
+        bulk = bulk and any(is_chosen(name, options.suites) for name in BULK_SUITES)
         drivers = [(design, bulk and isinstance(design, UnitDesign)) for design in options.designs]
         self.watcher.plan(sum(2 * len(options.simulators) + bulky for _, bulky in drivers))
         builds = [
@@ -222,8 +237,8 @@ class _Run:
             suite = Suite("case", (load_case(options.case, design),))
             return [design.play(suite, Stream(options.seed, "case"), tick)]
         if isinstance(design, DotDesign):
-            seed = options.seed
-            planner = ModalPlanner(design, seed) if isinstance(design, ModalDesign) else Planner(design, seed)
+            given = options.seed, options.suites
+            planner = ModalPlanner(design, *given) if isinstance(design, ModalDesign) else Planner(design, *given)
             plays, left_out = planner.plan(driver, options.cases, tick)
             self.found.left_out.extend(left_out)
             self.found.notes.extend(design.notes(driver))

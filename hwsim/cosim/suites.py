@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import chain, islice
@@ -15,6 +15,7 @@ from hwsim.cases.matrices import gemm_cases, gemm_problem
 from hwsim.cases.pairs import pair_cases
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.bench import fitting
+from hwsim.cosim.chosen import is_chosen
 from hwsim.cosim.design import DotDesign, Play, Suite, Tick
 from hwsim.cosim.play import BULK
 from hwsim.cosim.traffic import BUSY, FULL, Traffic
@@ -111,11 +112,12 @@ def covering_or_directed(unit: Unit, seed: int) -> list[Case]:
 class Planner:
     """Makes one design's suites.
 
-    seed: of everything random. skipped: suites that cannot be made, and why.
+    seed: of everything random. chosen: entries of `hwsim.cosim.chosen.SUITES`, or None for all. skipped: suites that
+    cannot be made, and why.
     """
 
-    def __init__(self, design: DotDesign, seed: int):
-        self.design, self.seed = design, seed
+    def __init__(self, design: DotDesign, seed: int, chosen: Collection[str] | None = None):
+        self.design, self.seed, self.chosen = design, seed, chosen
         self.skipped: list[tuple[str, str]] = []
 
     def stream(self, name: str) -> Stream:
@@ -153,7 +155,9 @@ class Planner:
         yield from self._taken("dot random", lambda: drawn()[: count // 2])
         busy = "dot random, gaps and back-pressure"
         yield from self._taken(busy, lambda: drawn()[count // 2 :], BUSY, shuffled=True)
-        if design.reset:
+        if not is_chosen(HANDSHAKE, self.chosen):
+            pass
+        elif design.reset:
             yield from self._taken(HANDSHAKE, lambda: self._handshake(drawn()), BUSY, resets=True)
         else:
             self.skipped.append((HANDSHAKE, "the design has no reset"))
@@ -166,7 +170,8 @@ class Planner:
     def bulk(self, count: int | None) -> Iterator[Suite]:
         """What the bulk driver plays: too many for cocotb."""
         unit = self.design.drawn_for
-        yield Suite(PAIRS, tuple(pair_cases(unit)))
+        if is_chosen(PAIRS, self.chosen):
+            yield Suite(PAIRS, tuple(pair_cases(unit)))
         drawn = partial(random_cases, unit, BULK_RANDOM if count is None else count, self.seed + 1)
         yield from self._taken("dot random, many", drawn, MANY, shuffled=True)
 
@@ -191,6 +196,8 @@ class Planner:
         most: int = MOST_CASES,
     ) -> Iterator[Suite]:
         """The cases that the design takes, in suites that one run holds; or a note of why there is none."""
+        if not is_chosen(name, self.chosen):
+            return
         try:
             cases = make()
         except NotImplementedYet as error:
@@ -222,6 +229,8 @@ class Planner:
         """A matrix product, an element a case, streamed with interleaved contexts; it must equal `hwsim.gemm`."""
         unit, (m, n, k) = self.design.unit, self.within(shape)
         name = f"GEMM {m} x {n} x {k}"
+        if not is_chosen(name, self.chosen):
+            return
         try:
             problem = gemm_problem(unit, m, n, k, self.seed)
         except NotImplementedYet as error:
@@ -241,6 +250,8 @@ class Planner:
 
     def captured(self, most: int) -> Iterator[Suite]:
         """What hardware was asked and returned, where captures of this unit are at hand."""
+        if not is_chosen("captured", self.chosen):
+            return
         known = known_cases(self.design.unit)
         chosen = known[:: max(1, len(known) // most)][:most]
         if chosen:
