@@ -9,6 +9,7 @@ import traceback
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ class CampaignJob(WorkPart):
     def ran(self) -> Ran:
         """What was compared, and files where something failed."""
 
-    @property
+    @cached_property  # it goes along to the worker, which need not read all of hwsim's code
     def key(self) -> str:
         """A digest of what it says, of versions of simulators, and of hwsim's code."""
         tools = {name: simulator_version(name) for name in self.simulators}
