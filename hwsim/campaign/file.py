@@ -12,7 +12,7 @@ from hwsim.campaign.known import KnownFailure, load_known
 from hwsim.campaign.matrix import CampaignModel, Cases, JobMatrix, Seconds, Suites
 from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read
-from hwsim.fuzz.trial import Side
+from hwsim.fuzz.trial import SIDES, Side
 from hwsim.report.fit import Text
 
 MOST_UNITS = 10_000_000
@@ -54,6 +54,8 @@ class FuzzRange(CampaignModel):
     def _in_order(self) -> FuzzRange:
         if self.last < self.first:
             raise RuleError("to", f"must be at least from ({self.first}), not {self.last}")
+        if "cases" in self.every:
+            raise RuleError("every.cases", f"is no side; sides are {', '.join(SIDES)}")
         return self
 
 

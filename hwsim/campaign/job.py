@@ -319,7 +319,7 @@ class FuzzJob(CampaignJob):
         """Each unit through all sides; what differs is made simpler, and kept as a file."""
         with scratch_folder() as folder:
             count = self.last - self.first + 1
-            plan = FuzzPlan(count, self.cases, self.seed, folder, every=dict(self.every), first=self.first)
+            plan = FuzzPlan(count, self.cases, self.seed, folder, every=dict(self.every), first=self.first, kept=False)
             units = [fuzzed(plan, number) for number in collected_between(plan.numbers)]
             report = random_units_report(plan, units, hwsim.__version__)
             return report, _texts(folder)

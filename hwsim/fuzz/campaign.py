@@ -31,6 +31,7 @@ class FuzzPlan:
     """What to run. folder: for progress and findings, or None. size: of each unit.
 
     every: which units a side has: every so many-th, 0 for none; each unit unless said. first: the number of the first.
+    kept: whether builds are kept in the cache.
     """
 
     units: int
@@ -41,6 +42,7 @@ class FuzzPlan:
     size: Size = field(default_factory=Size)
     every: Mapping[Side, int] = field(default_factory=lambda: dict(EVERY))
     first: int = 0
+    kept: bool = True
 
     @property
     def numbers(self) -> range:
@@ -118,7 +120,7 @@ def fuzzed(plan: FuzzPlan, number: int) -> FuzzedUnit:
     """One unit: drawn, tried, and where something is wrong made simpler and written."""
     drawn = drawn_unit(plan.seed, number, plan.size)
     sides = {side for side in plan.sides if plan.has(number, side)}
-    result = Trial(drawn, Depth(plan.cases, frozenset(sides))).run()
+    result = Trial(drawn, Depth(plan.cases, frozenset(sides), plan.kept)).run()
     found = []
     for one in result.found:
         simpler = simplified(drawn, one, plan.cases)

@@ -75,10 +75,15 @@ def tiled_script(recorded: RecordedTile, tiles: int, expected: Sequence[Codes]) 
     return Script("fuzz", Trace(drive, offered, seen), [], results)
 
 
-def played_in_bulk(recorded: RecordedTile, cases: TiledCases, expected: Sequence[Codes]) -> SuiteOutcome:
-    """All tiles in Verilator. Raises ToolMissing, BuildFailed, and what generating the RTL raises."""
+def played_in_bulk(
+    recorded: RecordedTile, cases: TiledCases, expected: Sequence[Codes], folder: Path | None = None
+) -> SuiteOutcome:
+    """All tiles in Verilator. folder: where it is built, and not kept; in the cache unless given.
+
+    Raises ToolMissing, BuildFailed, and what generating the RTL raises.
+    """
     design = recorded.design
-    library = design.library()
+    library = design.library(folder)
     script = tiled_script(recorded, cases.tiles, expected)
     assert isinstance(script.promise, Trace)
     words = payload_words(recorded.drawn.unit, design.ports, recorded.order, cases)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
@@ -80,10 +81,14 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Depth:
-    """How much is asked of a unit. cases: at least so many. sides: those that are asked."""
+    """How much is asked of a unit.
+
+    cases: at least so many. sides: those that are asked. kept: whether builds are kept in the cache, for another time.
+    """
 
     cases: int = 1000
     sides: frozenset[Side] = frozenset(SIDES)
+    kept: bool = True
 
 
 class Trial:
@@ -279,7 +284,8 @@ class Trial:
                 yield SideDifference("another result", case, want, got)
 
     def _rtl(self) -> Iterator[SideDifference]:
-        outcome = played_in_bulk(self.recorded, self.cases, self.expected)
+        with nullcontext() if self.depth.kept else scratch_folder() as folder:
+            outcome = played_in_bulk(self.recorded, self.cases, self.expected, folder)
         yield from self._of_outcome(outcome)
 
     def _icarus(self) -> Iterator[SideDifference]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from study.study_cases import study
 
-from hwsim.runners.local import WorkersLost, environment, cores, local
+from hwsim.runners.local import WorkersLost, cores, environment, local
 from hwsim.study.task import tasks
 
 
