@@ -1,6 +1,7 @@
 """The commands. Each is a module that adds itself to `hwsim.cli.app.app`, and is imported here."""
 
 from hwsim.cli import (
+    campaign,
     capture,
     check,
     codec,
@@ -27,6 +28,7 @@ from hwsim.cli import (
 from hwsim.cli.app import app
 
 __all__ = [
-    "app", "capture", "check", "codec", "converter", "cosim", "docs", "doctor", "dut", "explain", "export", "formats",
-    "fuzz", "gemm", "prove", "qualify", "quantizer", "rtl", "study", "synth", "units", "vectors", "verilator",
+    "app", "campaign", "capture", "check", "codec", "converter", "cosim", "docs", "doctor", "dut", "explain", "export",
+    "formats", "fuzz", "gemm", "prove", "qualify", "quantizer", "rtl", "study", "synth", "units", "vectors",
+    "verilator",
 ]  # fmt: skip

@@ -18,13 +18,12 @@ from hwsim.cli.output import print_table, say
 from hwsim.cli.runs import played
 from hwsim.cosim.suitekinds import NOT_ASKED, AskedSuites, SuiteKind
 from hwsim.errors import InputError
-from hwsim.spec import ModalUnit, Pipeline, Specified, Unit, load_specified, load_unit, pipeline
+from hwsim.spec import Unit, load_specified, load_unit, pipeline
 from hwsim.words import counted
 
 if TYPE_CHECKING:
     from hwsim.cosim.design import Design
     from hwsim.cosim.run import CosimOptions
-    from hwsim.cosim.unitdesign import UnitDesign
     from hwsim.report import Row, RunReport
 
 MISMATCH, BAD_INPUT = 1, 2
@@ -162,6 +161,7 @@ def cosim(
 
 def ours(names: Sequence[str], cuts: str | None, contexts: int | None, register_ready: bool) -> tuple[Design, ...]:
     """The tables of all formats, and our RTL of each unit."""
+    from hwsim.cosim.designs import design_of
     from hwsim.cosim.tables import tables_design
 
     steps = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
@@ -169,14 +169,6 @@ def ours(names: Sequence[str], cuts: str | None, contexts: int | None, register_
     built = {name: pipeline(units[name], steps, contexts, register_ready=register_ready) for name in names}
     designs = [design_of(units[name], built[name], name) for name in names]
     return tables_design(units), *designs
-
-
-def design_of(unit: Specified, built: Pipeline, called: str) -> UnitDesign:
-    """Our RTL of a unit, of one mode or of several. called: what a command line calls it."""
-    from hwsim.cosim.modaldesign import modal_design
-    from hwsim.cosim.unitdesign import unit_design
-
-    return modal_design(unit, built, called) if isinstance(unit, ModalUnit) else unit_design(unit, built, called)
 
 
 def theirs(path: Path, assertions: bool) -> tuple[Design, ...]:

@@ -32,6 +32,7 @@ def fuzz(
         Path | None,
         typer.Option("-o", "--output", metavar="FOLDER", help="For findings, and to go on after an interruption."),
     ] = None,
+    first: Annotated[int, typer.Option("--first", min=0, max=10_000_000, help="The number of the first unit.")] = 0,
     again: Annotated[
         Path | None, typer.Option("--again", metavar="FILE", help="Try a finding of an earlier run again, instead.")
     ] = None,
@@ -41,6 +42,7 @@ def fuzz(
     \b
     hwsim fuzz                                        20 units of 1,000 cases each, about a minute
     hwsim fuzz --units 500 --seed 7 -o found/         many; the same command again goes on where it was interrupted
+    hwsim fuzz --first 240 --units 20 --seed 7        those of seed 7 from number 240 on, as a campaign has them
     hwsim fuzz --again found/12-RTL.yaml              a finding, once more
 
     \b
@@ -63,7 +65,7 @@ def fuzz(
             for side, said, file in unit.found:
                 say(f"unit {unit.number}: {side}: {said[:300]}" + (f"; see {output}/{file}" if file else ""), "red")
 
-        return run(FuzzPlan(units, cases, seed, output), tell, progress.advance)
+        return run(FuzzPlan(units, cases, seed, output, first=first), tell, progress.advance)
 
     done = played("units", all_units, "a simulator did not accept the Verilog of a unit", 1)
     _tell(done, seed)

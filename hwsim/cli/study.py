@@ -24,13 +24,13 @@ from hwsim.errors import InputError
 from hwsim.formats.catalog import nearest
 
 if TYPE_CHECKING:
-    from hwsim.study.part import Rows
+    from hwsim.runners.local import Runner
+    from hwsim.runners.part import Rows
     from hwsim.study.parts import StudyInParts
     from hwsim.study.plan import Study
     from hwsim.study.presets import Context
     from hwsim.study.report.contents import StudyReport
     from hwsim.study.results import Results
-    from hwsim.study.runners.local import Runner
 
 T = TypeVar("T")
 Shown = Callable[[int, int, str], None]
@@ -214,10 +214,10 @@ def study(
 
 def _runner(scheduler: str | None, workers: int | None) -> Runner:
     if scheduler is None:
-        from hwsim.study.runners.local import local
+        from hwsim.runners.local import local
 
         return local(workers)
-    from hwsim.study.runners.distributed import on_dask
+    from hwsim.runners.distributed import on_dask
 
     return on_dask(scheduler, workers)
 
@@ -245,7 +245,7 @@ def _carried_out(study: Study, folder: Path, runner: Runner, overwrite: bool, co
 
 def _shown(name: str, carry_out: Callable[[Shown], T]) -> T:
     """Carry something out, with a progress bar that counts products."""
-    from hwsim.study.runners.local import WorkersLost
+    from hwsim.runners.local import WorkersLost
     from hwsim.study.trial import Disagreement
 
     try:

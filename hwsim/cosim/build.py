@@ -26,6 +26,7 @@ BULK = Path(__file__).with_name("bulk.cpp")
 RUNTIME = ("verilated", "verilated_vpi", "verilated_dpi", "verilated_threads", "verilated_vcd_c")
 # -O1 compiles the model three times faster than -O2, and what it makes runs as fast (benchmarks/).
 FLAGS = ["-std=gnu++17", "-fPIC", "-O1", "-DVM_COVERAGE=0", "-DVM_TRACE_FST=0"]
+LIBRARY = "bulk.so"
 TIMESCALE = "1ns/1ps"
 # What Verilator's C++ and the drivers include; a design's own part compiles in a third of the time without it.
 HEADERS = "".join(f'#include "{name}"\n' for name in ("verilated.h", "verilated_vpi.h", "svdpi.h"))
@@ -213,7 +214,8 @@ def _content(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _version(tool: Verilator) -> str:
+def verilator_version(tool: Verilator) -> str:
+    """What tells an installed Verilator from others: its own header of its version."""
     header = tool.root / "include" / "verilated_config.h"
     return header.read_text(errors="replace") if header.exists() else tool.program
 
@@ -243,7 +245,7 @@ def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:
     """The program that Verilator makes of a design, for cocotb. Raises ToolMissing or BuildFailed."""
     tool = find_verilator()
     libs = str(cocotb_tools.config.libs_dir)
-    key = _key("cocotb", _version(tool), *hdl.key, *hdl.public, *FLAGS, str(trace), version("cocotb"), libs)
+    key = _key("cocotb", verilator_version(tool), *hdl.key, *hdl.public, *FLAGS, str(trace), version("cocotb"), libs)
 
     def make(into: Path, log: Path) -> None:
         control = into / "public.vlt"
@@ -264,14 +266,19 @@ def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:
 def bulk_build(verilog: str, ports: PortMap) -> Path:
     """The shared library that Verilator makes of a unit, for the bulk driver. Raises ToolMissing or BuildFailed."""
     tool = find_verilator()
-    defines = _defines(ports)
-    key = _key("bulk", _version(tool), verilog, ports.top, *defines, BULK.read_text(), *FLAGS)
+    key = _key("bulk", verilator_version(tool), verilog, ports.top, *_defines(ports), BULK.read_text(), *FLAGS)
+    return _cached(key, lambda into, log: _bulk(tool, verilog, ports, into, log)) / LIBRARY
 
-    def make(into: Path, log: Path) -> None:
-        _verilate(tool, ports.top, verilog, into, log, [])
-        _Compiler(tool, trace=False).link(into, BULK, log, "bulk.so", defines, ["-shared"])
 
-    return _cached(key, make) / "bulk.so"
+def bulk_build_in(folder: Path, verilog: str, ports: PortMap) -> Path:
+    """The same in a folder, and not kept: a build that nobody asks for again. Raises ToolMissing or BuildFailed."""
+    _bulk(find_verilator(), verilog, ports, folder, folder / "build.log")
+    return folder / LIBRARY
+
+
+def _bulk(tool: Verilator, verilog: str, ports: PortMap, into: Path, log: Path) -> None:
+    _verilate(tool, ports.top, verilog, into, log, [])
+    _Compiler(tool, trace=False).link(into, BULK, log, LIBRARY, _defines(ports), ["-shared"])
 
 
 def _verilate(tool: Verilator, top: str, verilog: str, into: Path, log: Path, options: list[str]) -> None:

@@ -15,6 +15,7 @@ from hwsim.report.cases import case_explanation, case_operands, explain_command
 from hwsim.report.reading import reading, ulps
 from hwsim.tb.job import BeatOrder, CodeTable, PortMismatch
 
+ENDED = "the simulator was ended, as a note below says"  # a note of rows that it did not finish
 MOST_TOLD = 3  # mismatches of a suite that are reported, each of another case
 
 KINDS = {
@@ -64,7 +65,7 @@ def judge(
     ]
     if not told:
         end = assertions_in(played.folder) or errors_in(played.folder) or log_end(played.folder)
-        why = ("the simulator was ended, as a note below says",) if played.stuck else ()
+        why = (ENDED,) if played.stuck else ()
         log = ("the end of the simulation's log:", *end) if end else ()
         notes = (*row.notes, *why, *log, note, f"again: {again}")
         row = row.changed(notes=notes)

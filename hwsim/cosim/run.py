@@ -31,7 +31,7 @@ from hwsim.cosim.refusals import refusal
 from hwsim.cosim.report import judge
 from hwsim.cosim.simulate import command
 from hwsim.cosim.story import meant
-from hwsim.cosim.suitekinds import EVERY_SUITE, AskedSuites, SuiteKind
+from hwsim.cosim.suitekinds import BULK_KINDS, EVERY_SUITE, AskedSuites, SuiteKind
 from hwsim.cosim.suites import Planner
 from hwsim.cosim.tables import TablesDesign
 from hwsim.cosim.tools import require
@@ -59,7 +59,8 @@ class CosimOptions:
     bulk: whether our own RTL is put through the bulk driver too, on Verilator. case: a case file, which a user's
     design is put through instead of its suites. minimize: whether a case on which a user's design fails is made
     simpler, explained and named. stuck_after: seconds without the end of a cycle after which a simulator is ended; as
-    the design says unless given.
+    the design says unless given. suites: entries of `hwsim.cosim.chosen.SUITES`, or None for all. coverage: whether
+    bins are counted.
     """
 
     designs: tuple[Design, ...]
@@ -73,6 +74,7 @@ class CosimOptions:
     minimize: bool = True
     stuck_after: float | None = None
     suites: AskedSuites = EVERY_SUITE
+    coverage: bool = True
 
     @property
     def whole(self) -> str:
@@ -140,6 +142,15 @@ def run(options: CosimOptions, watcher: Watcher | None = None) -> RunReport:
     for two designs of one name, for one that no simulator is fit for, and for a folder that holds something else.
     """
     started = time.monotonic()
+    check(options)
+    with results_folder(options.folder) as folder:
+        report = carried_out(options, folder, watcher or Silence(), started)
+        write_reports(folder, report)
+    return report
+
+
+def check(options: CosimOptions) -> None:
+    """Raise as `run` does for what can be said before anything is built."""
     for simulator in options.simulators:
         require(simulator)
     names = [design.name for design in options.designs]
@@ -148,12 +159,13 @@ def run(options: CosimOptions, watcher: Watcher | None = None) -> RunReport:
             raise InputError(f"units must have names of their own, not {design.name} more than once")
     if options.cases is not None and options.cases < 1:
         raise InputError(f"cases must be at least 1, not {options.cases}: a run of none proves nothing")
+
+
+def carried_out(options: CosimOptions, folder: Path, watcher: Watcher, started: float) -> RunReport:
+    """The record of a run that was checked. folder: for logs, an empty one; started: when, by the monotonic clock."""
     waivers = {design.name: design.waivers(date.today()) for design in options.designs if isinstance(design, DutDesign)}
-    with results_folder(options.folder) as folder:
-        found = _Run(options, watcher or Silence(), folder, waivers).all()
-        report = _report(options, found, time.monotonic() - started)
-        write_reports(folder, report)
-    return report
+    found = _Run(options, watcher, folder, waivers).all()
+    return _report(options, found, time.monotonic() - started)
 
 
 def _report(options: CosimOptions, found: _Found, seconds: float) -> RunReport:
@@ -196,7 +208,7 @@ class _Run:
             for design, pending in list(self._submit(pool)):
                 played = self._judge(design, [one for future in pending for one in future.result()])
                 # Meanwhile the simulators are at work on the next design.
-                if isinstance(design, DotDesign) and self.options.case is None:
+                if isinstance(design, DotDesign) and self.options.case is None and self.options.coverage:
                     self.found.coverage += design_coverage(design, self.options.seed, played, self.watcher.tick)
                 if isinstance(design, DutDesign):
                     self._minimize(design, played)
@@ -211,6 +223,7 @@ class _Run:
         """The simulations of each design; all builds are at work before the first suite is planned."""
         options = self.options
         bulk = options.bulk and options.case is None and "verilator" in options.simulators
+        bulk = bulk and not all(options.suites.left_out(kind) for kind in BULK_KINDS)
         drivers = [(design, bulk and isinstance(design, UnitDesign)) for design in self._asked_designs()]
         self.watcher.plan(sum(2 * len(options.simulators) + bulky for _, bulky in drivers))
         builds = [

@@ -39,6 +39,7 @@ NAMES = {
     SuiteKind.PAIRS: "code pairs through every lane",
     SuiteKind.MANY: "dot random, many",
 }
+BULK_KINDS = (SuiteKind.PAIRS, SuiteKind.MANY)  # which the bulk driver plays, of our own RTL
 NOT_ASKED = "not asked for"
 
 

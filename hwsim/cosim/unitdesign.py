@@ -11,7 +11,7 @@ from hwsim.cases.bins.interface import interface_bins
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.bench import PUBLIC, TOP, bench
-from hwsim.cosim.build import HdlSources, bulk_build
+from hwsim.cosim.build import HdlSources, bulk_build, bulk_build_in
 from hwsim.cosim.design import AMARANTH, DotDesign, Play, Suite, Tick
 from hwsim.cosim.diagnose import first_difference
 from hwsim.cosim.ports import port_map
@@ -48,8 +48,10 @@ class UnitDesign(DotDesign):
         """The RTL in its bench."""
         return HdlSources(TOP, bench(self.ports) + self.verilog, PUBLIC)
 
-    def library(self) -> Path:
-        """The RTL for the bulk driver."""
+    def library(self, folder: Path | None = None) -> Path:
+        """The RTL for the bulk driver. folder: where it is built, and not kept; in the cache unless given."""
+        if folder is not None:
+            return bulk_build_in(folder, self.verilog, self.ports)
         return bulk_build(self.verilog, self.ports)
 
     def play(self, suite: Suite, stream: Stream, tick: Tick) -> Play:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,11 @@ EVERY: dict[Side, int] = {"own kernel": 16, "Icarus": 16}
 
 @dataclass(frozen=True)
 class FuzzPlan:
-    """What to run. folder: for progress and findings, or None. depth, size: of each unit."""
+    """What to run. folder: for progress and findings, or None. size: of each unit.
+
+    every: which units a side has: every so many-th, 0 for none; each unit unless said. first: the number of the first.
+    kept: whether builds are kept in the cache.
+    """
 
     units: int
     cases: int
@@ -36,6 +40,19 @@ class FuzzPlan:
     folder: Path | None = None
     sides: frozenset[Side] = frozenset(SIDES)
     size: Size = field(default_factory=Size)
+    every: Mapping[Side, int] = field(default_factory=lambda: dict(EVERY))
+    first: int = 0
+    kept: bool = True
+
+    @property
+    def numbers(self) -> range:
+        """Of its units."""
+        return range(self.first, self.first + self.units)
+
+    def has(self, number: int, side: Side) -> bool:
+        """Whether a unit goes through a side."""
+        step = self.every.get(side, 1)
+        return side in self.sides and step > 0 and number % step == 0
 
     @property
     def header(self) -> dict[str, Any]:
@@ -72,30 +89,38 @@ def run(
     Raises InputError for a folder of another plan, and ToolMissing.
     """
     done = {} if plan.folder is None else _done(plan, plan.folder / PROGRESS)
-    # Collecting garbage while Amaranth elaborates takes a third of the time: once after each unit is enough.
+    for number in collected_between(plan.numbers):
+        if number not in done:
+            done[number] = fuzzed(plan, number)
+            _keep(plan, done[number])
+            tell(done[number])
+        advance()
+    return [done[number] for number in plan.numbers]
+
+
+def collected_between(numbers: Iterable[int]) -> Iterator[int]:
+    """The numbers; garbage is collected after each alone.
+
+    To collect it while Amaranth elaborates takes a third of a unit's time.
+    """
     collects = gc.isenabled()
     try:
         gc.disable()
         gc.freeze()
-        for number in range(plan.units):
-            if number not in done:
-                done[number] = fuzzed(plan, number)
-                _keep(plan, done[number])
-                tell(done[number])
-            advance()
+        for number in numbers:
+            yield number
             gc.collect()
     finally:
         gc.unfreeze()
         if collects:
             gc.enable()
-    return [done[number] for number in range(plan.units)]
 
 
 def fuzzed(plan: FuzzPlan, number: int) -> FuzzedUnit:
     """One unit: drawn, tried, and where something is wrong made simpler and written."""
     drawn = drawn_unit(plan.seed, number, plan.size)
-    sides = {side for side in plan.sides if number % EVERY.get(side, 1) == 0}
-    result = Trial(drawn, Depth(plan.cases, frozenset(sides))).run()
+    sides = {side for side in plan.sides if plan.has(number, side)}
+    result = Trial(drawn, Depth(plan.cases, frozenset(sides), plan.kept)).run()
     found = []
     for one in result.found:
         simpler = simplified(drawn, one, plan.cases)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.case import Case, beats
+from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.bulk import BulkUnit, compare
 from hwsim.cosim.design import Play, Suite
@@ -22,6 +22,7 @@ from hwsim.cosim.traffic import BUSY, Tagged, interleave
 from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.fuzz.draw import DrawnUnit
 from hwsim.fuzz.operands import TiledCases
+from hwsim.fuzz.payloads import payload_words
 from hwsim.tb.job import Script, SuiteOutcome, Trace
 
 Codes = NDArray[np.int64]
@@ -59,34 +60,34 @@ class RecordedTile:
         return found
 
 
-def tiled_script(recorded: RecordedTile, tiles: Sequence[Sequence[Case]], expected: Sequence[Codes]) -> Script:
-    """The recorded cycles once for each tile, with its operands; expected: each tile's codes, in its cases' order."""
-    trace, unit = recorded.play.script.promise, recorded.drawn.unit
+def tiled_script(recorded: RecordedTile, tiles: int, expected: Sequence[Codes]) -> Script:
+    """The recorded cycles once for each tile, without payloads. expected: of each case of a tile, each tile's code."""
+    trace = recorded.play.script.promise
     if not isinstance(trace, Trace):
         raise TypeError("a tile must be recorded as a trace")
-    rows, ports = len(recorded.order), recorded.design.ports
-    owners, contexts = list(recorded.play.owners), recorded.play.script.results[:, 0]
-    payloads, results = list[int](), []
-    for cases, codes in zip(tiles, expected, strict=True):
-        brought = [tuple(beats(unit, case)) for case in cases]
-        payloads += [
-            ports.pack(replace(brought[item.case][item.index], context=item.beat.context)) for item in recorded.order
-        ]
-        results.append(np.stack([contexts, codes[owners], np.zeros(len(owners), np.int64)], axis=1))
-    firsts = rows * np.arange(len(tiles), dtype=np.int32)[:, None]
+    rows, owners = len(recorded.order), recorded.play.owners
+    contexts = np.broadcast_to(recorded.play.script.results[:, 0], (tiles, len(owners)))
+    codes = np.stack([expected[owner] for owner in owners], axis=1)
+    results = np.stack([contexts, codes, np.zeros_like(codes)], axis=2).reshape(-1, 3)
+    firsts = rows * np.arange(tiles, dtype=np.int32)[:, None]
     offered = np.where(trace.offered >= 0, trace.offered + firsts, -1).astype(np.int32).ravel()
-    drive, seen = np.tile(trace.drive, len(tiles)), np.tile(trace.expect, len(tiles))
-    return Script("fuzz", Trace(drive, offered, seen), payloads, np.concatenate(results))
+    drive, seen = np.tile(trace.drive, tiles), np.tile(trace.expect, tiles)
+    return Script("fuzz", Trace(drive, offered, seen), [], results)
 
 
-def played_in_bulk(recorded: RecordedTile, cases: TiledCases, expected: Sequence[Codes]) -> SuiteOutcome:
-    """All tiles in Verilator. Raises ToolMissing, BuildFailed, and what generating the RTL raises."""
+def played_in_bulk(
+    recorded: RecordedTile, cases: TiledCases, expected: Sequence[Codes], folder: Path | None = None
+) -> SuiteOutcome:
+    """All tiles in Verilator. folder: where it is built, and not kept; in the cache unless given.
+
+    Raises ToolMissing, BuildFailed, and what generating the RTL raises.
+    """
     design = recorded.design
-    library = design.library()
-    script = tiled_script(recorded, [cases.tile(number) for number in range(cases.tiles)], expected)
+    library = design.library(folder)
+    script = tiled_script(recorded, cases.tiles, expected)
     assert isinstance(script.promise, Trace)
+    words = payload_words(recorded.drawn.unit, design.ports, recorded.order, cases)
     with BulkUnit(library, design.ports) as device:
-        words = words_of(script.payloads, design.ports.input.words)
         answers = device.run(script.promise.drive, script.promise.offered, words)
     return compare(script, script.promise, answers, design.ports)
 

@@ -14,6 +14,7 @@ from hwsim.kernels.windows import (
     MOST_BITS,
     WindowNumbers,
     places_before,
+    places_of,
     scale_fraction,
     window_lacks,
     window_numbers,
@@ -71,9 +72,14 @@ def _scale_bits(unit: Unit) -> int:
     return 0 if unit.scale is None else sum(scale_fraction(side.format) for side in (unit.scale.a, unit.scale.b))
 
 
+def _scale_places(unit: Unit) -> int:
+    """How many places the significands of both scales have before their point."""
+    return 0 if unit.scale is None else sum(places_of(side.format) for side in (unit.scale.a, unit.scale.b))
+
+
 def _subgroup_bits(unit: Unit, rule: AlignedSum, lanes: int) -> int:
     """Bits of an exact sum of so many products times its scales, and of the window that takes such sums."""
     most = sum(exponent_range(fmt)[1] for fmt in unit.operands.multiplied)
     fine = sum(fmt.fraction_bits for fmt in unit.operands.multiplied)
-    growth = 4 + places_before(unit) + lanes.bit_length() + unit.instruction.lanes.bit_length()
+    growth = 2 + places_before(unit) + _scale_places(unit) + lanes.bit_length() + unit.instruction.lanes.bit_length()
     return max(most - _least_product(unit) + fine + _scale_bits(unit), most + rule.fraction_bits) + growth

@@ -130,7 +130,12 @@ def growth_of(unit: Unit) -> int:
 
 def places_before(unit: Unit) -> int:
     """How many places the significands of products have before their point: they are below 2^that, or -2^that."""
-    return sum(fmt.integer_bits if isinstance(fmt, FixedFormat) else 1 for fmt in unit.operands.multiplied)
+    return sum(map(places_of, unit.operands.multiplied))
+
+
+def places_of(fmt: Format) -> int:
+    """How many places the significands of a format have before their point."""
+    return fmt.integer_bits if isinstance(fmt, FixedFormat) else 1
 
 
 def scale_fraction(fmt: Format) -> int:

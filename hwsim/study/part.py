@@ -1,37 +1,19 @@
-"""What runners run: parts of a study that a worker does alone."""
+"""What a study is cut into: parts that a worker does alone."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from abc import abstractmethod
 
-Rows = list[dict[str, Any]]
-
-
-class OtherCode(RuntimeError):
-    """A worker has another version of hwsim, or other tensors, than the process that gives out the tasks."""
+from hwsim.runners.part import Rows, WorkPart
 
 
-class StudyPart(ABC):
-    """A part of a study: picklable, and all that its rows depend on besides the code of hwsim."""
-
-    code: ClassVar[str]
-    """The module that makes the rows, by whose content results are known."""
+class StudyPart(WorkPart):
+    """A part of a study. Its work is counted in products of a kernel."""
 
     @property
     @abstractmethod
     def products(self) -> int:
         """The number of products that are summed, which a progress bar counts."""
-
-    @property
-    @abstractmethod
-    def work(self) -> int:
-        """The cost, in products of a kernel."""
-
-    @property
-    @abstractmethod
-    def key(self) -> str:
-        """A digest of all that the rows depend on, the code of hwsim included."""
 
     @property
     @abstractmethod
@@ -41,7 +23,3 @@ class StudyPart(ABC):
     @abstractmethod
     def execute(self) -> Rows:
         """The rows: `point` and `trial`, whole numbers, and measures. The same wherever and whenever it runs."""
-
-    @abstractmethod
-    def check(self) -> None:
-        """Raise OtherCode on a machine that has other data."""

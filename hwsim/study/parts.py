@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hwsim.study.part import Rows, StudyPart
-from hwsim.study.runners.local import Runner
-from hwsim.study.store import METADATA, RESULTS, Store, arrow, read_table
+from hwsim.parquet import arrow, read_table
+from hwsim.runners.local import Runner
+from hwsim.runners.part import Rows
+from hwsim.study.part import StudyPart
+from hwsim.study.store import METADATA, RESULTS, Store
 
 # What was done, of how much, and what is being done: products, as a bar shows them.
 Progress = Callable[[int, int, str], None]

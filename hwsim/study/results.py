@@ -13,6 +13,8 @@ import hwsim
 from hwsim.errors import InputError
 from hwsim.formats.yamlfile import parse
 from hwsim.markup import columns, facts, titled
+from hwsim.parquet import arrow, read_table
+from hwsim.runners.local import Runner, local
 from hwsim.sources import identity as code_identity
 from hwsim.spec import as_yaml
 from hwsim.study.data import check, digest
@@ -21,8 +23,7 @@ from hwsim.study.intervals import interval
 from hwsim.study.parts import Progress, all_rows, nothing
 from hwsim.study.plan.grid import Point, points
 from hwsim.study.plan.study import Study, load_study, spell
-from hwsim.study.runners.local import Runner, local
-from hwsim.study.store import BY, METADATA, RESULTS, Store, arrow, read_table
+from hwsim.study.store import BY, METADATA, RESULTS, Store
 from hwsim.study.task import tasks
 from hwsim.words import counted
 

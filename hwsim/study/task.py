@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 
+from hwsim.runners.part import OtherCode, Rows
 from hwsim.sources import identity
 from hwsim.spec import as_yaml
 from hwsim.study.data import Data, digest
-from hwsim.study.part import OtherCode, Rows, StudyPart
+from hwsim.study.part import StudyPart
 from hwsim.study.plan import Study
 from hwsim.study.plan.grid import Point, points
 from hwsim.study.trial import Trials, execute

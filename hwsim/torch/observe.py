@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.errors import InputError
+from hwsim.parquet import arrow, write_table
 from hwsim.quantize.tensors import MatrixOperand
 from hwsim.quantize.tiles import spread
 from hwsim.spec import Unit
-from hwsim.study.store import arrow, write_table
 from hwsim.torch import operators
 from hwsim.torch.operands import Side
 from hwsim.torch.products import ComputedProduct

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from hwsim.runners.part import Rows
 from hwsim.study.intervals import interval
-from hwsim.study.part import Rows
 
 CONFIDENCE = 0.95
 KEYS = ("point", "trial", "step")

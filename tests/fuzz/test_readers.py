@@ -65,6 +65,7 @@ MODULES = {
     "hwsim/readings/silicon/casefile.py": "capture",
     "hwsim/readings/silicon/results.py": "capture",
     "hwsim/readings/silicon/store.py": "capture-kept",
+    "hwsim/parquet.py": "stored",
     "hwsim/report/results.py": "report",
     "hwsim/spec/catalog.py": "unit",
     "hwsim/study/parts.py": "stored",

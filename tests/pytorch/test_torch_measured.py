@@ -12,8 +12,8 @@ from torch import nn
 import hwsim
 import hwsim.torch as ht
 from hwsim.errors import InputError
+from hwsim.parquet import read_table
 from hwsim.quantize import quantize
-from hwsim.study.store import read_table
 
 
 def network() -> nn.Sequential:

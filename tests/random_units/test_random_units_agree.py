@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amaranth.hdl import Mux
 from random_units.random_unit_files import FAST, FOUND, SMALL
 
 from hwsim.cases.batch import batches
+from hwsim.cases.case import dot
 from hwsim.cosim.diagnose import first_difference
 from hwsim.fuzz import campaign, clanguage, trial
 from hwsim.fuzz.campaign import FuzzPlan
@@ -16,8 +19,12 @@ from hwsim.fuzz.draw import drawn_unit
 from hwsim.fuzz.findingfile import load_finding, write_finding
 from hwsim.fuzz.operands import TiledCases, tiled_cases
 from hwsim.fuzz.smaller import UnitShrinker, failing_again
-from hwsim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial
+from hwsim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial, codes_of_kernel
+from hwsim.kernels import kernel_of
+from hwsim.kernels import supports as in_kernels
+from hwsim.model import Definition
 from hwsim.rtl import exact, supports
+from hwsim.spec import Unit
 
 SOAK_UNITS, CHUNK = 2000, 50
 
@@ -83,6 +90,35 @@ def test_wrong_c_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     (found,) = wrong(0, frozenset({"C"}))
     assert found.side == "C"
     assert found.case is not None
+
+
+def test_windows_of_scaled_sums_hold_the_largest_scales_or_are_refused() -> None:
+    # Scales below 2^11 and 2^9, products below 2^18: the sum's leading one is 38 places above its scales' points.
+    finding = load_finding(next(path for path in FOUND if path.stem == "wide-fixed-scales"))
+    assert finding.case is not None
+    keys = finding.drawn.unit.model_dump(mode="json", exclude_unset=True)
+    largest = replace(finding.case, scale_a=(0x7FF,), scale_b=(0x1FF,))
+    held = []
+    for bits in range(16, 40):
+        unit = Unit.model_validate({**keys, "sum": {**keys["sum"], "fraction_bits": bits}})
+        held.append(bool(in_kernels(unit)))
+        if held[-1]:
+            (got,) = codes_of_kernel(unit, kernel_of(unit), next(iter(batches(unit, [largest]))))
+            assert got == dot(Definition(unit), largest).code, bits
+    assert held[0] and not held[-1]
+
+
+def test_a_kernel_that_is_wrong_where_the_model_is_not_asked_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = trial.multiply_pairs
+
+    def wrong_later(*given: Any) -> Any:
+        codes = right(*given)
+        codes[1:] ^= 1
+        return codes
+
+    monkeypatch.setattr(trial, "multiply_pairs", wrong_later)
+    (found,) = wrong(4, frozenset({"C"}))
+    assert found.side == "C" and found.said.endswith("so that kernels are wrong")
 
 
 def test_a_nan_that_is_read_as_zero_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

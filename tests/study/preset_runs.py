@@ -7,14 +7,14 @@ from tempfile import TemporaryDirectory
 
 from computed_once import computed_once
 
-from hwsim.study.part import Rows
+from hwsim.runners.local import local
+from hwsim.runners.part import Rows
 from hwsim.study.parts import StudyInParts
 from hwsim.study.plan import Study
 from hwsim.study.presets import PRESETS, Context, Size
 from hwsim.study.presets.preset import Records, records
 from hwsim.study.report import StudyReport, TextTable
 from hwsim.study.results import Results, run
-from hwsim.study.runners.local import local
 
 
 @computed_once("study")

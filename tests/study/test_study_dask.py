@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from hwsim.runners import distributed as on_many
+from hwsim.runners.distributed import on_dask
+from hwsim.runners.local import WorkersLost, local
+from hwsim.runners.part import OtherCode
 from hwsim.sources import identity
-from hwsim.study.part import OtherCode
 from hwsim.study.plan import load_study
 from hwsim.study.results import run
-from hwsim.study.runners import distributed as on_many
-from hwsim.study.runners.distributed import on_dask
-from hwsim.study.runners.local import WorkersLost, local
 from hwsim.study.task import Task, tasks
 
 STUDY = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from study.study_cases import study
 
-from hwsim.study.runners.local import WorkersLost, _environment, cores, local
+from hwsim.runners.local import WorkersLost, cores, environment, local
 from hwsim.study.task import tasks
 
 
@@ -45,7 +45,7 @@ def test_a_worker_that_is_ended_while_it_answers_holds_nothing_up(monkeypatch: p
         raise KeyboardInterrupt
 
     threads: list[Any] = []
-    monkeypatch.setattr("hwsim.study.runners.local.ProcessPoolExecutor", Kept)
+    monkeypatch.setattr("hwsim.runners.local.ProcessPoolExecutor", Kept)
     monkeypatch.setattr("hwsim.study.task.WORK", 1)
     some = tasks(study())
     assert len(some) > 1
@@ -65,7 +65,7 @@ def test_one_worker_is_this_process() -> None:
 def test_workers_have_one_thread_and_this_process_what_it_had(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
-    with _environment({"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}):
+    with environment({"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}):
         assert os.environ["OMP_NUM_THREADS"] == os.environ["NUMBA_NUM_THREADS"] == "1"
     assert os.environ["OMP_NUM_THREADS"] == "7" and "NUMBA_NUM_THREADS" not in os.environ
     assert cores() >= 1

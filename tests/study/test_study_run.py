@@ -14,15 +14,15 @@ from study.study_cases import HOPPER, study
 
 from hwsim.formats.yamlfile import SpecError
 from hwsim.model import Definition
+from hwsim.runners.local import local
+from hwsim.runners.part import Rows
 from hwsim.study import results as results_module
 from hwsim.study import trial as trial_module
 from hwsim.study.data import draw
-from hwsim.study.part import Rows
 from hwsim.study.plan import Study
 from hwsim.study.plan.grid import points
 from hwsim.study.plan.scaling import QuantizedFactor, apply
 from hwsim.study.results import Results, read_results, run
-from hwsim.study.runners.local import local
 from hwsim.study.task import Task, tasks
 from hwsim.study.trial import Disagreement, execute
 

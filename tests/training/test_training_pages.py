@@ -15,12 +15,13 @@ import yaml
 
 from hwsim.cli import main
 from hwsim.errors import ToolMissing
-from hwsim.study.part import OtherCode, Rows, StudyPart
+from hwsim.runners.distributed import _execute
+from hwsim.runners.local import local
+from hwsim.runners.part import OtherCode, Rows
+from hwsim.study.part import StudyPart
 from hwsim.study.parts import StudyInParts, run_parts
 from hwsim.study.presets import Context, Size
 from hwsim.study.report import StudyReport, TextTable, markdown, specification
-from hwsim.study.runners.distributed import _execute
-from hwsim.study.runners.local import local
 from hwsim.torch import load_recipe
 from hwsim.training import problems, runs
 from hwsim.training.casts import DirectCast

@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from hwsim.errors import InputError, ToolMissing
+from hwsim.runners.local import ONE_THREAD, Lost, Runner, W, WorkersLost, cores
+from hwsim.runners.part import OtherCode, Rows, WorkPart
 from hwsim.sources import identity
-from hwsim.study.part import OtherCode, Rows, StudyPart
-from hwsim.study.runners.local import ONE_THREAD, Runner, W, WorkersLost, cores
 
 # Clusters of a batch system, and their classes in dask_jobqueue.
 QUEUES = {"slurm": "SLURMCluster", "lsf": "LSFCluster"}
@@ -20,20 +20,21 @@ AHEAD = 8
 JOIN_SECONDS = 60
 
 
-def on_dask(scheduler: str, workers: int | None = None) -> Runner:
+def on_dask(scheduler: str, workers: int | None = None, lost: Lost | None = None) -> Runner:
     """The runner on Dask.
 
     scheduler: `local`, a cluster of processes on this machine; the address of a running one, as tcp://HOST:8786; or
     `slurm` or `lsf`, jobs as Dask's own configuration describes them (jobqueue.slurm, jobqueue.lsf).
     workers: how many processes or jobs are asked for; None is one for each core, or one job. Not for an address.
     A worker that is lost costs what it was doing, which others do again. Rows are those of any other runner.
+    lost: called for a part with which three workers were lost; the others go on. Without it WorkersLost is raised.
     Raises ToolMissing; ValueError for a scheduler that is neither, and for one that cannot be reached.
     """
     _check(scheduler, workers)
 
     def run(tasks: Sequence[W], done: Callable[[W, Rows], None]) -> None:
         with _client(scheduler, workers) as client:
-            _run(client, list(tasks), done)
+            _run(client, list(tasks), done, lost)
 
     return run
 
@@ -95,7 +96,7 @@ def _cluster(scheduler: str, workers: int | None) -> Any:
     return cluster
 
 
-def _run(client: Any, tasks: list[W], done: Callable[[W, Rows], None]) -> None:
+def _run(client: Any, tasks: list[W], done: Callable[[W, Rows], None], lost: Lost | None) -> None:
     """Hand over tasks, some at a time, and take rows as they come."""
     from distributed import KilledWorker, as_completed
 
@@ -113,20 +114,24 @@ def _run(client: Any, tasks: list[W], done: Callable[[W, Rows], None]) -> None:
     hand_over(AHEAD * max(1, sum(client.nthreads().values())))
     try:
         for future in ended:
-            rows = future.result()
             task = waiting.pop(future.key)
+            try:
+                rows = future.result()
+            except KilledWorker as error:
+                said = f"{DEATHS} Dask workers were lost with one task: {error}"
+                if lost is None:
+                    raise WorkersLost(said) from None
+                lost(task, said)
+            else:
+                done(task, rows)
             future.release()
             hand_over(1)
-            done(task, rows)
-    except KilledWorker as error:
-        client.cancel(list(ended.futures))
-        raise WorkersLost(f"{DEATHS} Dask workers were lost with one task: {error}") from None
     except BaseException:
         client.cancel(list(ended.futures))
         raise
 
 
-def _execute(task: StudyPart, wanted: str) -> Rows:
+def _execute(task: WorkPart, wanted: str) -> Rows:
     """On a worker: the rows of a task, if it is sure to make the same of them."""
     if identity(task.code) != wanted:
         raise OtherCode("a Dask worker has another hwsim than this one; install the same on all machines")

@@ -13,17 +13,20 @@ from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for
 from typing import Protocol, TypeVar
 
-from hwsim.study.part import Rows, StudyPart
+from hwsim.runners.part import Rows, WorkPart
 
-W = TypeVar("W", bound=StudyPart)
+W = TypeVar("W", bound=WorkPart)
 
 
 class Runner(Protocol):
-    """Runs parts of a study, in any order, and hands over the rows of each where `done` is."""
+    """Runs parts, in any order, and hands over the rows of each where `done` is."""
 
     def __call__(self, tasks: Sequence[W], done: Callable[[W, Rows], None]) -> None:
         """Return when all are done."""
 
+
+# What becomes of a part that cannot be done: the part, and why in words.
+Lost = Callable[[WorkPart, str], None]
 
 # A worker that ends takes down what others have begun. So often in a row, without a task done, the study gives up.
 DEATHS = 3
@@ -78,8 +81,8 @@ def _run(tasks: list[W], workers: int, done: Callable[[W, Rows], None]) -> None:
 def _pooled(tasks: list[W], workers: int, done: Callable[[W, Rows], None]) -> None:
     """Run tasks, and remove those that are done from the list."""
     before = set(multiprocessing.active_children())
-    with _environment(ONE_THREAD):
-        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin)
+    with environment(ONE_THREAD):
+        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), begin)
         try:
             waiting: dict[Future[Rows], W] = {pool.submit(task.execute): task for task in tasks}
             while waiting:
@@ -101,7 +104,7 @@ def _pooled(tasks: list[W], workers: int, done: Callable[[W, Rows], None]) -> No
             raise
 
 
-def _begin() -> None:
+def begin() -> None:
     """Prepare a worker: it ignores Ctrl-C, which is for its parent, and ends when its parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
@@ -115,7 +118,7 @@ def _end_with(sentinel: int) -> None:
 
 
 @contextmanager
-def _environment(changes: dict[str, str]) -> Iterator[None]:
+def environment(changes: dict[str, str]) -> Iterator[None]:
     """Environment variables for the processes that begin meanwhile."""
     before = {name: os.environ.get(name) for name in changes}
     os.environ.update(changes)

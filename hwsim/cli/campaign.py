@@ -1,0 +1,223 @@
+"""`hwsim campaign`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hwsim.cli.app import app
+from hwsim.cli.output import note, print_error, print_table, say
+from hwsim.cli.progress import Progress
+from hwsim.cli.runs import end_whole
+from hwsim.errors import InputError
+from hwsim.words import counted
+
+if TYPE_CHECKING:
+    from hwsim.campaign.file import Campaign
+    from hwsim.campaign.outcome import JobOutcome
+    from hwsim.campaign.plan import JobPlan
+    from hwsim.campaign.run import CampaignResult, RunProgress
+    from hwsim.campaign.verdict import JudgedFailure
+    from hwsim.runners.local import Lost, Runner
+
+FAILED = 1
+MOST_LINES = 200  # of a table
+FOLDER = Path("build/campaigns")  # where runs go unless said, in a folder of the campaign's name
+
+
+@app.command()
+def campaign(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[CAMPAIGN.yaml]", help="What to run (hwsim docs campaign).")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Where runs are kept; build/campaigns/NAME unless given."),
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Print the jobs, and run nothing.")] = False,
+    changed: Annotated[
+        bool, typer.Option("--changed", help="Take jobs that passed in the last run, and are the same, from there.")
+    ] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Jobs at a time; one a core unless given.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="WHERE", help="Dask: local, the address of a cluster, slurm or lsf.")
+    ] = None,
+    show: Annotated[
+        Path | None, typer.Option("--show", metavar="DIR", help="Print the runs that a folder keeps, and run nothing.")
+    ] = None,
+) -> None:
+    """Run many co-simulations and random units from one file, again and again, and tell what is new.
+
+    \b
+    hwsim campaign nightly.yaml --plan                 how many jobs there are, and what they are
+    hwsim campaign nightly.yaml -o runs/               on all cores; the same command goes on after an interruption
+    hwsim campaign nightly.yaml -o runs/ --changed     only what the last run has not passed as it is now
+    hwsim campaign nightly.yaml -o runs/ --scheduler slurm
+    hwsim campaign --show runs/                        the runs until now, and what fails
+
+    \b
+    The file has a matrix of units, modes, pipelines, designs, seeds and simulators, and ranges of random units.
+    A job is known by all that it says, its sources and the code of hwsim: what is done is not done again in a run.
+    DIR/runs/N has report.html, results.xml (JUnit), and jobs, suites, mismatches and bins as Parquet tables.
+    Exit status: 0 all passed, or failed in known ways; 1 new failures; 2 bad input; 3 a tool or an extra is missing.
+    """
+    if (file is None) == (show is None):
+        raise InputError("give one of CAMPAIGN.yaml and --show DIR")
+    if show is not None:
+        if output is not None or plan or changed or scheduler is not None or workers is not None:
+            raise InputError("--show goes alone: it runs nothing")
+        _show(show)
+        return
+    from hwsim.campaign.file import load_campaign
+    from hwsim.campaign.plan import planned
+
+    assert file is not None
+    loaded = load_campaign(file)
+    jobs = planned(loaded)
+    if plan:
+        _tell_plan(loaded, jobs)
+        return
+    folder = output or FOLDER / loaded.name
+    _finish(loaded, folder, _carried_out(loaded, jobs, folder, changed, workers, scheduler))
+
+
+def _make(workers: int | None, scheduler: str | None, lost: Lost) -> Runner:
+    if scheduler is None:
+        from hwsim.runners.apart import apart
+
+        return apart(workers, lost)
+    from hwsim.runners.distributed import on_dask
+
+    return on_dask(scheduler, workers, lost)
+
+
+class _Watcher:
+    """Shows jobs as they end, and the time that is left."""
+
+    def __init__(self, bar: Progress):
+        self.bar, self.done, self.jobs = bar, 0, 0
+
+    def begun(self, run: int, progress: RunProgress, taken: int) -> None:
+        """How many jobs there are to run."""
+        self.done, self.jobs = progress.done, progress.jobs
+        self.bar.plan(progress.jobs, f"run {run}")
+        self.bar.advance(progress.done)
+        self.bar.steps = progress.done
+        if taken:
+            note(f"run {run}: {counted(taken, 'job')} that passed before, and are the same, are taken from there")
+        if progress.done > taken:
+            note(f"run {run}: goes on after {progress.done:,} of {counted(progress.jobs, 'job')}")
+
+    def ended(self, outcome: JobOutcome, failures: Sequence[JudgedFailure], progress: RunProgress) -> None:
+        """A job: its failures in full, and all in a line."""
+        from hwsim.campaign.timeleft import worded_seconds
+
+        self.done = progress.done
+        for one in failures:
+            say(f"{'known' if one.reason else 'FAILED'}: {one}", "" if one.reason else "red")
+        said = "passed" if outcome.passed else "failed"
+        self.bar.step(f"{outcome.name}: {said} in {outcome.seconds:.1f} s; {worded_seconds(progress.left)} left")
+
+
+def _carried_out(
+    loaded: Campaign, jobs: JobPlan, folder: Path, changed: bool, workers: int | None, scheduler: str | None
+) -> CampaignResult:
+    """Run a campaign, with a bar. After Ctrl-C, prints the command that goes on."""
+    from hwsim.campaign.reports import campaign_command
+    from hwsim.campaign.run import CampaignRunner
+    from hwsim.campaign.store import CampaignFolder
+    from hwsim.runners.part import OtherCode
+
+    end_whole()
+    with Progress(loaded.name, lines=True) as bar:
+        watcher = _Watcher(bar)
+        runner = CampaignRunner(
+            loaded, jobs, CampaignFolder(folder, loaded.name), lambda lost: _make(workers, scheduler, lost), watcher,
+            changed,
+        )  # fmt: skip
+        try:
+            return runner.run()
+        except OtherCode as error:
+            print_error(str(error))
+            raise typer.Exit(FAILED) from None
+        except KeyboardInterrupt:
+            done = f"{watcher.done:,} of {counted(watcher.jobs, 'job')} are done and kept in {folder}"
+            note(f"{done}; to go on: {campaign_command(loaded, folder)}{' --changed' if changed else ''}")
+            raise
+
+
+def _tell_plan(loaded: Campaign, plan: JobPlan) -> None:
+    """Print the jobs of a campaign."""
+    from hwsim.campaign.timeleft import worded_seconds
+
+    jobs = list(plan.jobs.values())
+    cells = [[job.name, job.words, worded_seconds(job.cost)] for job in jobs[:MOST_LINES]]
+    print_table(["job", "what", "about"], cells, right=[2])
+    if len(jobs) > MOST_LINES:
+        say(f"... and {len(jobs) - MOST_LINES:,} more")
+    for name, count in Counter(job.name.partition("/")[0] for job in jobs).items():
+        say(f"{name}: {counted(count, 'job')}")
+    if plan.repeated:
+        say(f"{counted(len(plan.repeated), 'job')} more that others are too, which run once: {plan.repeated[0]}, ...")
+    seconds = worded_seconds(sum(job.cost for job in jobs))
+    say(f"{loaded.name}: {counted(len(jobs), 'job')}, about {seconds} of one core, by guess")
+
+
+def _finish(loaded: Campaign, folder: Path, result: CampaignResult) -> None:
+    """Print what came of a run."""
+    from hwsim.campaign.reports import campaign_command
+    from hwsim.campaign.timeleft import worded_seconds
+
+    run, verdict = result.summary, result.verdict
+    if verdict.failures:
+        heads = ["verdict", "job", "suite", "driver", "kind", "since"]
+        print_table(heads, map(_cells, [*verdict.new, *verdict.known][:MOST_LINES]), right=[5])
+    for place in verdict.mended:
+        say(f"mended since the run before: {place.job} {place.driver} {place.suite}: {place.kind}")
+    for entry in verdict.unused:
+        say(f"known, and did not happen: {entry.kind} of {entry.job}, {entry.reason} ({entry.date}); its entry can go")
+    for unit, bins in result.coverage.items():
+        say(f"{unit}: {bins}")
+    if result.stale:
+        say(f"{counted(result.stale, 'outcome')} of jobs that the campaign has no more are left out")
+    taken = f", {run.taken:,} of them taken from earlier runs" if run.taken else ""
+    failed = f"{counted(run.failed, 'job')} failed" if run.failed else "none failed"
+    known = f", {run.known:,} in known ways alone" if run.known else ""
+    figures = f"{counted(run.cases, 'result')} compared in {worded_seconds(run.seconds)} of jobs"
+    say(f"{loaded.name}, run {run.number}: {counted(run.jobs, 'job')}{taken}: {failed}{known}; {figures}")
+    say(f"report: {result.run.folder / 'report.html'}; JUnit XML and Parquet tables beside it")
+    say(f"again: {campaign_command(loaded, folder)}")
+    if verdict.new:
+        raise typer.Exit(FAILED)
+
+
+def _cells(one: JudgedFailure) -> list[str]:
+    failure = one.failure
+    return [(one.reason and "known") or "new", one.job, failure.suite, failure.driver, failure.kind, f"{one.since}"]
+
+
+def _show(folder: Path) -> None:
+    """Print the runs of a folder, and what fails in the last that ended."""
+    from hwsim.campaign.shown import shown_runs
+    from hwsim.campaign.timeleft import worded_seconds
+
+    found = shown_runs(folder)
+    heads = ["run", "began (UTC)", "jobs", "failed", "new", "known", "mended", "compared", "bins hit", "took"]
+    cells = [
+        [f"{one.number}", one.began, *(f"{count:,}" for count in (
+            one.jobs, one.failed, one.new, one.known_failures, one.mended, one.cases, one.bins_hit)),
+         worded_seconds(one.seconds)]
+        for one in found.runs[-MOST_LINES:]
+    ]  # fmt: skip
+    print_table(heads, cells, right=[0, *range(2, len(heads))])
+    for place, since, reason in found.failures:
+        where = " ".join(part for part in (place.job, place.driver, place.suite) if part)
+        why = f" ({reason})" if reason else ""
+        say(f"{'known' if reason else 'fails'} since run {since}: {where}: {place.kind}{why}")
+    if found.unfinished is not None:
+        say(f"run {found.unfinished} has not ended: {counted(found.done, 'job')} done")
+    say(f"{folder}: {counted(len(found.runs), 'run')} of campaign {found.name}")

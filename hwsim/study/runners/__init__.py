@@ -1,1 +1,0 @@
-"""Runners of tasks: on this machine's cores, or on Dask."""
