@@ -39,13 +39,13 @@ def remedy(design: DutDesign, mismatch: PortMismatch) -> str:
     match mismatch.kind:
         case "hang":
             closed = ", and whether it takes ports.last for the end of a sum" if design.chains else ""
-            return f"{protocol.output_valid} (protocol.output_valid) never rose: look {is_reset}{closed}"
+            return f"{protocol.giving} never rose: look {is_reset}{closed}"
         case "refused":
-            return f"{protocol.input_ready} (protocol.input_ready) never rose: look {is_reset}"
+            return f"{protocol.taking} never rose: look {is_reset}"
         case "latency" if mismatch.got >= 0:
             return f"where {counted(mismatch.got, 'cycle')} are right, write protocol.cycles: {mismatch.got}"
         case "latency":
-            return f"{protocol.output_valid} (protocol.output_valid) never rose: look {is_reset}"
+            return f"{protocol.giving} never rose: look {is_reset}"
         case _:
             return ""
 
@@ -56,7 +56,7 @@ def shifted_latency(design: DutDesign, played: Sequence[Played]) -> int | None:
     Only of a design that gives a result in every cycle and says of none whether it is one.
     """
     protocol = design.dut.file.protocol
-    if protocol.kind != "latency" or protocol.output_valid is not None:
+    if protocol.promised is None or protocol.giving is not None:
         return None
     for one in played:
         order = one.play.script.promise
@@ -65,7 +65,7 @@ def shifted_latency(design: DutDesign, played: Sequence[Played]) -> int | None:
         got, want = one.codes[list(one.play.owners)], one.play.script.results[:, 1]
         for shift in (sign * size for size in range(1, FURTHEST + 1) for sign in (1, -1)):
             if _fits(got, want, shift):
-                return (protocol.cycles or 0) + shift
+                return protocol.promised + shift
     return None
 
 

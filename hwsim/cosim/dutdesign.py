@@ -32,7 +32,6 @@ from hwsim.tb.job import BeatOrder, Script
 
 PATTERN = 4093  # a prime, so that patterns of both ports and of beats do not beat together
 PATIENCE, SHORT_PATIENCE = 1000, 300  # cycles in which nothing happens
-UNTIL_EMPTY = 30  # cycles after which a stream without a reset is taken to be empty
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,16 +124,15 @@ class DutDesign(DotDesign):
         self, suite: Suite, tagged: Sequence[Tagged], segments: Sequence[tuple[int, int]], stream: Stream
     ) -> BeatOrder:
         protocol, traffic, any_nan = self.dut.file.protocol, suite.traffic, self.any_nan
-        offers, held = protocol.input_valid is not None or protocol.kind != "stream", can_be_held(self.dut)
-        latency = {"stream": -1, "latency": protocol.cycles or 0, "combinational": 0}[protocol.kind]
+        held = bool(protocol.holding)
         return BeatOrder(
             last=np.array([item.beat.last for item in tagged], np.uint8),
-            offer=_pattern(traffic.offer if offers else 1.0, traffic, stream, bursts=False),
+            offer=_pattern(traffic.offer if protocol.pauses else 1.0, traffic, stream, bursts=False),
             take=_pattern(traffic.take if held else 1.0, traffic, stream, bursts=held),
             segments=np.array(segments, np.int64).reshape(-1, 2),
             nan_mask=(any_nan.sign_bit - 1) << any_nan.padding if any_nan else 0,
             nan_above=largest_number(any_nan) if any_nan else 0,
-            latency=latency,
+            latency=-1 if protocol.promised is None else protocol.promised,
             reset_cycles=self._reset_cycles,
             patience=SHORT_PATIENCE if suite.isolated else PATIENCE,
             settle=2 if suite.isolated else 16,
@@ -147,7 +145,7 @@ class DutDesign(DotDesign):
         file = self.dut.file
         if file.reset is not None:
             return file.reset.cycles
-        return 2 + (UNTIL_EMPTY if file.protocol.kind == "stream" else file.protocol.cycles or 0)
+        return 2 + file.protocol.empty_after
 
 
 def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesign:
@@ -190,11 +188,6 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
     )
 
 
-def can_be_held(dut: Dut) -> bool:
-    """Whether a design's results can be made to wait."""
-    return dut.file.protocol.output_ready is not None or dut.file.protocol.enable is not None
-
-
 def drawn_for(dut: Dut) -> Unit:
     """The claimed unit, with dot products no longer than the design takes.
 
@@ -215,7 +208,7 @@ def drawn_for(dut: Dut) -> Unit:
 def shown_bins(dut: Dut) -> list[str]:
     """The bins of the interface that show at a design's ports, whatever is inside."""
     names = [bins.BACK_TO_BACK, bins.ONE_IDLE]
-    if can_be_held(dut):
+    if dut.file.protocol.holding:
         names += [bins.READY_ALONE, *([bins.RESET_WAITING] if dut.file.reset is not None else [])]
     return names + [bins.contexts_open(count) for count in range(1, dut.file.contexts + 1)]
 

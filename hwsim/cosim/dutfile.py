@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, Strict, ValidationError, model_validator
 
+from hwsim.cosim.dutpart import DutPart, Name, Positive
+from hwsim.cosim.protocols import Protocol
 from hwsim.cosim.stepsfile import DesignBoundaries
 from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
@@ -16,18 +18,9 @@ from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import Document, RuleError, SpecError, read
 from hwsim.spec import Unit, load_unit
 
-MOST_CYCLES = 4096  # of a latency
-Positive = Annotated[int, Strict(), Field(ge=1)]
-Whole = Annotated[int, Strict(), Field(ge=0)]
+MOST_APART = 64  # cycles of `first` and `last` from their beats
 Parameter = Annotated[int, Strict()] | str
-Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$")]
 Slice = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*(\[\d+(:\d+)?\])?$")]
-
-
-class DutPart(BaseModel):
-    """A part of the file: frozen, with no unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def _placed(value: Any) -> Any:
@@ -62,6 +55,25 @@ class PortPlace(DutPart):
 PlacedField = Annotated[PortPlace, BeforeValidator(_placed)]
 
 
+class ControlPlace(PortPlace):
+    """Where a bit of a beat is that says something of the beat, and when.
+
+    active: whether the port is high or low where it is so. at: the cycle of its own in which it is so, counted from
+    that of the beat; 0 for the beat's.
+    """
+
+    active: Literal["high", "low"] = "high"
+    at: Annotated[int, Strict(), Field(ge=-MOST_APART, le=MOST_APART)] = 0
+
+    @property
+    def plain(self) -> bool:
+        """Whether the port holds the beat's bit as it is."""
+        return self.at == 0 and self.active == "high"
+
+
+PlacedControl = Annotated[ControlPlace, BeforeValidator(_placed)]
+
+
 class Reset(DutPart):
     """The reset. It changes just after a rising edge of the clock and stays for `cycles`, synchronous or not."""
 
@@ -74,43 +86,12 @@ def _reset(value: Any) -> Any:
     return {"port": value} if isinstance(value, str) else value
 
 
-class Protocol(DutPart):
-    """When beats are taken and results given.
-
-    kind: `stream`: valid and ready, in cycles that nobody promised; without a ready, that side never waits.
-    `latency`: a beat in every cycle, its result exactly `cycles` later; `enable` holds everything where it is.
-    `combinational`: in the same cycle, without a clock.
-    """
-
-    kind: Literal["stream", "latency", "combinational"]
-    cycles: Annotated[Whole, Field(le=MOST_CYCLES)] | None = None
-    input_valid: Name | None = None
-    input_ready: Name | None = None
-    output_valid: Name | None = None
-    output_ready: Name | None = None
-    enable: Name | None = None
-
-    @model_validator(mode="after")
-    def _fits(self) -> Protocol:
-        known = {
-            "stream": {"input_valid", "input_ready", "output_valid", "output_ready"},
-            "latency": {"cycles", "input_valid", "output_valid", "enable"},
-            "combinational": set[str](),
-        }[self.kind]
-        for key in sorted(self.model_fields_set - {"kind"} - known):
-            raise InputError(f"of kind {self.kind} has no {key}")
-        needed = {"stream": ("input_valid", "output_valid"), "latency": ("cycles",), "combinational": ()}[self.kind]
-        for key in needed:
-            if getattr(self, key) is None:
-                raise InputError(f"of kind {self.kind} needs {key}")
-        return self
-
-
 class Ports(DutPart):
     """Where the fields of a beat and of a result are.
 
     a, b, result: needed; scale_a, scale_b: of a scaled unit. c: without it the addend is +0.
-    first, last: without `last`, a dot product is one beat. context: of beats; result_context: of results.
+    first, last: without `last`, a dot product is one beat; `first` may be a pulse in a cycle before it, `last` in one
+    after it. context: of beats; result_context: of results.
     """
 
     a: PlacedField
@@ -119,8 +100,8 @@ class Ports(DutPart):
     c: PlacedField | None = None
     scale_a: PlacedField | None = None
     scale_b: PlacedField | None = None
-    first: PlacedField | None = None
-    last: PlacedField | None = None
+    first: PlacedControl | None = None
+    last: PlacedControl | None = None
     context: PlacedField | None = None
     result_context: PlacedField | None = None
 
@@ -137,15 +118,15 @@ class DutFile(DutPart):
     unit: str
     sources: Annotated[tuple[str, ...], Field(min_length=1)]
     include: tuple[str, ...] = ()
-    defines: dict[Name, Parameter] = {}
+    defines: dict[Name, Parameter] = Field(default_factory=dict)
     top: Name
-    parameters: dict[Name, Parameter] = {}
+    parameters: dict[Name, Parameter] = Field(default_factory=dict)
     clock: Name | None = None
     reset: Annotated[Reset | None, BeforeValidator(_reset)] = None
     protocol: Protocol
     products: Positive | None = None
     contexts: Annotated[int, Strict(), Field(ge=1, le=256)] = 1
-    constants: dict[Name, Annotated[int, Strict()]] = {}
+    constants: dict[Name, Annotated[int, Strict()]] = Field(default_factory=dict)
     stuck_after: Positive | None = None
     ports: Ports
     steps: DesignBoundaries | None = None
@@ -159,11 +140,22 @@ class DutFile(DutPart):
             raise RuleError("reset", "must not be given without a clock")
         if ports.first is not None and ports.last is None:
             raise RuleError("ports.first", "needs ports.last: what closes a sum must be known")
+        if ports.first is not None and ports.first.at > 0:
+            raise RuleError("ports.first.at", f"must be 0, or less where it comes before, not {ports.first.at}")
+        if ports.last is not None and ports.last.at < 0:
+            raise RuleError("ports.last.at", f"must be 0, or more where it comes after, not {ports.last.at}")
+        self._pulses_fit()
         if self.contexts > 1 and (ports.context is None or ports.result_context is None or ports.last is None):
             raise RuleError("contexts", "above 1 needs ports.context, ports.result_context and ports.last")
         if self.protocol.kind == "combinational" and ports.last is not None:
             raise RuleError("ports.last", "has no meaning for protocol.kind combinational, which keeps no sum")
         return self
+
+    def _pulses_fit(self) -> None:
+        """Raise RuleError for a pulse in a cycle of its own of a design that takes a beat in every cycle."""
+        for key, place in (("first", self.ports.first), ("last", self.ports.last)):
+            if place is not None and place.at and getattr(self.protocol, "input_valid", None) is None:
+                raise RuleError(f"ports.{key}.at", "needs protocol.input_valid: what is no beat must be known")
 
 
 @dataclass(frozen=True)

@@ -276,7 +276,7 @@ class _Run:
             self.found.mismatches = [meant(design.unit, there[0], one) for one in self.found.mismatches]
         elif (cycles := shifted_latency(design, there)) is not None:
             # Every case is answered with another's result: none of them says anything of the arithmetic.
-            said = design.dut.file.protocol.cycles
+            said = design.dut.file.protocol.promised
             self.found.notes.append(
                 f"{design.name}: wrong results are those of other beats: its latency seems to be "
                 f"{counted(cycles, 'cycle')}, not {said}; where that is right, write protocol.cycles: {cycles}"

@@ -172,3 +172,18 @@ def _words(dut: Dut, key: str, port: Port, text: str, left: str | None, right: s
     for index in chosen:
         for bit in range(port.width):
             yield port.name, index, bit
+
+
+def bit_of(dut: Dut, module: Module, key: str, text: str, direction: str) -> PortBit:
+    """The bit that `name`, of one bit, or `name[3]` means. Raises SpecError, naming the key, for any other."""
+    bits = list(_bits(dut, module, key, text, direction))
+    if len(bits) != 1:
+        raise dut.wrong(key, f"must name one bit, not {text} ({len(bits)} bits)")
+    return bits[0]
+
+
+def port_bit(bit: PortBit, module: Module) -> str:
+    """A bit of a port as an expression of the adapter's Verilog, which has a wire for each port."""
+    name, element, index = bit
+    wire = f"port_{name}" if element == PLAIN else f"port_{name}[{element}]"
+    return wire if module.by_name[name].width == 1 else f"{wire}[{index}]"
