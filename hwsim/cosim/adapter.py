@@ -40,7 +40,7 @@ def adapter(dut: Dut, module: Module, fields: Wiring) -> str:
             top=module.name, adapter=ADAPTER, input_high=fields.input_width - 1, output_high=fields.output_width - 1
         )
     ]
-    connections = []
+    assigned, connections = list[str](), list[str]()
     for port in module.ports:
         wire = f"port_{port.name}"
         array = f" [{port.elements[0]}:{port.elements[-1]}]" if port.elements else ""
@@ -49,11 +49,13 @@ def adapter(dut: Dut, module: Module, fields: Wiring) -> str:
         for element in port.elements or (PLAIN,):
             if (port.name, element) in driven:
                 target = f"{wire}[{element}]" if port.elements else wire
-                lines.append(f"  assign {target} = {driven[port.name, element]};\n")
-    lines += [f"  {line}\n" for line in _streams(module, logic, fields)]
+                assigned.append(f"  assign {target} = {driven[port.name, element]};\n")
+    lines += [*(f"  {line}\n" for line in _streams(module, logic, fields)), *assigned]
     parameters = ", ".join(f".{name}({value})" for name, value in dut.file.parameters.items())
     lines.append(f"  {module.name} {f'#({parameters}) ' if parameters else ''}dut (\n")
-    lines += [",\n".join(connections), "\n  );\nendmodule\n"]
+    lines += [",\n".join(connections), "\n  );\n"]
+    outputs = (f", port_{port.name}" for port in module.ports if port.direction == "out" and not port.elements)
+    lines += [f"  wire unused = &{{1'b0, clk, rst, i__payload, i__valid, o__ready{''.join(outputs)}}};\nendmodule\n"]
     return "".join(lines)
 
 

@@ -73,23 +73,23 @@ def phases(before: int, after: int, ready: str, step: str) -> Phases:
     if after:
         width = after.bit_length()
         lines += [
-            "// after: cycles that are left behind the last beat of a sum, before another may come",
-            f"reg [{width - 1}:0] after;",
+            "// tail: cycles that are left behind the last beat of a sum, before another may come",
+            f"reg [{width - 1}:0] tail;",
         ]
-        idle, last_pulse = f"after == {width}'d0", f"after == {width}'d1"
-        resets.append(f"after <= {width}'d0;")
-        steps.append(f"after <= taken & i__payload_last ? {width}'d{after} : {idle} ? {width}'d0 : after - {width}'d1;")
+        idle, last_pulse = f"tail == {width}'d0", f"tail == {width}'d1"
+        resets.append(f"tail <= {width}'d0;")
+        steps.append(f"tail <= taken & i__payload_last ? {width}'d{after} : {idle} ? {width}'d0 : tail - {width}'d1;")
     if before:
         width = before.bit_length()
-        opens = "i__valid", "i__payload_first", idle, f"before != {width}'d{before}"
+        opens = "i__valid", "i__payload_first", idle, f"lead != {width}'d{before}"
         lines += [
-            "// before: cycles that have passed before the first beat of a sum",
-            f"reg [{width - 1}:0] before;",
+            "// lead: cycles that have passed before the first beat of a sum",
+            f"reg [{width - 1}:0] lead;",
             f"wire opening = {all_of(*opens)};",
         ]
-        opening, first_pulse = "opening", f"opening & before == {width}'d0"
-        resets.append(f"before <= {width}'d0;")
-        steps.append(f"before <= taken ? {width}'d0 : opening ? before + {width}'d1 : before;")
+        opening, first_pulse = "opening", f"opening & lead == {width}'d0"
+        resets.append(f"lead <= {width}'d0;")
+        steps.append(f"lead <= taken ? {width}'d0 : opening ? lead + {width}'d1 : lead;")
     lines += [
         f"wire beat = {all_of('i__valid', inverted(opening), idle)};",
         f"wire taken = {all_of('beat', ready)};",

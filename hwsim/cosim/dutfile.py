@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, Strict, ValidationError, model_validator
 
 from hwsim.cosim.dutpart import DutPart, Name, Positive
-from hwsim.cosim.protocols import Protocol
+from hwsim.cosim.protocols import AccumulateProtocol, Protocol
 from hwsim.cosim.stepsfile import DesignBoundaries
 from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
@@ -145,11 +145,22 @@ class DutFile(DutPart):
         if ports.last is not None and ports.last.at < 0:
             raise RuleError("ports.last.at", f"must be 0, or more where it comes after, not {ports.last.at}")
         self._pulses_fit()
+        self._accumulates()
         if self.contexts > 1 and (ports.context is None or ports.result_context is None or ports.last is None):
             raise RuleError("contexts", "above 1 needs ports.context, ports.result_context and ports.last")
         if self.protocol.kind == "combinational" and ports.last is not None:
             raise RuleError("ports.last", "has no meaning for protocol.kind combinational, which keeps no sum")
         return self
+
+    def _accumulates(self) -> None:
+        """Raise RuleError for ports that say what a register without a word of the last beat is not told."""
+        if not isinstance(self.protocol, AccumulateProtocol):
+            return
+        for key in ("first", "last", "context", "result_context"):
+            if getattr(self.ports, key) is not None:
+                raise RuleError(f"ports.{key}", "has no meaning for protocol.kind accumulate: see protocol.clear")
+        if self.protocol.load is not None and self.ports.c is None:
+            raise RuleError("protocol.load", "needs ports.c: what it loads must be known")
 
     def _pulses_fit(self) -> None:
         """Raise RuleError for a pulse in a cycle of its own of a design that takes a beat in every cycle."""
@@ -177,7 +188,7 @@ class Dut:
     @property
     def chains(self) -> bool:
         """Whether a dot product may have more than one beat."""
-        return self.file.ports.last is not None
+        return self.file.ports.last is not None or self.file.protocol.accumulates
 
     def wrong(self, key: str, rule: str) -> SpecError:
         """An error: `FILE:LINE: KEY RULE`."""

@@ -10,7 +10,14 @@ from hwsim.cosim.beatphases import Phases, Stalls, phases, stalls, when
 from hwsim.cosim.controls import ALWAYS, Controls, Driven, all_of, inverted
 from hwsim.cosim.dutfile import ControlPlace, Dut
 from hwsim.cosim.ports import PortField
-from hwsim.cosim.protocols import CombinationalProtocol, ControlPort, LatencyProtocol, NamedControl, StreamProtocol
+from hwsim.cosim.protocols import (
+    AccumulateProtocol,
+    CombinationalProtocol,
+    ControlPort,
+    LatencyProtocol,
+    NamedControl,
+    StreamProtocol,
+)
 from hwsim.cosim.wiring import Wiring
 
 
@@ -38,6 +45,8 @@ def protocol_logic(dut: Dut, controls: Controls, fields: Wiring) -> ProtocolLogi
             return maker.stream(protocol)
         case LatencyProtocol() as protocol:
             return maker.latency(protocol)
+        case AccumulateProtocol() as protocol:
+            return maker.accumulate(protocol)
         case CombinationalProtocol():
             return ProtocolLogic(ALWAYS, "i__valid", "i__payload_context")
         case _:
@@ -74,11 +83,44 @@ class _Maker:
         return ProtocolLogic(
             around.ready,
             "awaited" if protocol.giving is None else self._seen(protocol.giving),
-            "awaited_context",
+            self._awaited_context,
             (*stalled.driven, *self._driven("input_valid", protocol.input_valid, around.beat)),
             self._pulses(around),
-            (*stalled.lines, *around.lines, *_delay(protocol.cycles, self._context_bits, around.taken, stalled.step)),
+            (*stalled.lines, *around.lines, *self._delay(protocol.cycles, around, stalled)),
         )
+
+    def accumulate(self, protocol: AccumulateProtocol) -> ProtocolLogic:
+        stalled = stalls(self.controls, protocol.clock_enables, waits=False)
+        slots = [key for key in ("clear", "load") if (port := getattr(protocol, key)) and port.when != "first"]
+        around = phases(len(slots), protocol.cycles if slots else 0, stalled.step, stalled.step)
+        pulses = {key: f"{around.opening} & lead == {len(slots).bit_length()}'d{at}" for at, key in enumerate(slots)}
+        lines = [*stalled.lines, *around.lines, *self._delay(protocol.cycles, around, stalled)]
+        if protocol.clear is not None and protocol.clear.when == "between":
+            lines += _open(around, stalled)
+            pulses["clear"] = f"~open & {around.idle} & (~i__valid | {pulses['clear']})"
+        first = all_of(around.beat, "i__payload_first")
+        return ProtocolLogic(
+            around.ready,
+            "awaited" if protocol.giving is None else self._seen(protocol.giving),
+            self._awaited_context,
+            (
+                *stalled.driven,
+                *self._driven("clear", protocol.clear, pulses.get("clear", first)),
+                *self._driven("load", protocol.load, pulses.get("load", first)),
+                *self._driven("enable", protocol.enable, around.beat),
+            ),
+            lines=tuple(lines),
+        )
+
+    @property
+    def _awaited_context(self) -> str:
+        return "awaited_context" if self.dut.file.contexts > 1 else f"{self._context_bits}'d0"
+
+    def _delay(self, cycles: int, around: Phases, stalled: Stalls) -> Iterator[str]:
+        yield f"wire due = {all_of(around.taken, 'i__payload_last')};"
+        yield from _delayed("awaited", "due", 1, cycles, stalled.step)
+        if self.dut.file.contexts > 1:
+            yield from _delayed("awaited_context", "i__payload_context", self._context_bits, cycles, stalled.step)
 
     @property
     def _context_bits(self) -> int:
@@ -110,22 +152,24 @@ def _active(place: ControlPlace, high: str) -> str:
     return high if place.active == "high" else inverted(high)
 
 
-def _delay(cycles: int, bits: int, taken: str, step: str) -> Iterator[str]:
-    """Whether a result is due, and of which context: the input of `cycles` cycles ago."""
-    yield f"wire due = {all_of(taken, 'i__payload_last')};"
-    if not cycles:
-        yield "wire awaited = due;"
-        yield f"wire [{bits - 1}:0] awaited_context = i__payload_context;"
-        return
-    yield f"reg [{cycles - 1}:0] waits;"
-    yield f"reg [{bits - 1}:0] contexts [0:{cycles - 1}];"
-    yield "integer stage;"
+def _open(around: Phases, stalled: Stalls) -> Iterator[str]:
+    """Whether a sum has begun and its last beat is to come."""
+    yield "reg open;"
     yield "always @(posedge clk)"
-    yield f"  if (rst) waits <= {cycles}'d0;"
-    yield f"  else {when(step)}begin"
-    yield f"    waits <= {{waits, due}} & {{{cycles}{{1'b1}}}};"
-    yield "    contexts[0] <= i__payload_context;"
-    yield f"    for (stage = 1; stage < {cycles}; stage = stage + 1) contexts[stage] <= contexts[stage - 1];"
-    yield "  end"
-    yield f"wire awaited = waits[{cycles - 1}];"
-    yield f"wire [{bits - 1}:0] awaited_context = contexts[{cycles - 1}];"
+    yield "  if (rst) open <= 1'b0;"
+    yield f"  else if ({all_of(around.taken, stalled.step)}) open <= ~i__payload_last;"
+
+
+def _delayed(name: str, source: str, bits: int, cycles: int, step: str) -> Iterator[str]:
+    """What an expression was so many cycles ago; zeros where that was in a reset or before it."""
+    width = f"[{bits - 1}:0] " if bits > 1 else ""
+    if not cycles:
+        yield f"wire {width}{name} = {source};"
+        return
+    held, kept = f"{name}_before", bits * (cycles - 1)
+    yield f"reg [{bits * cycles - 1}:0] {held};"
+    yield "always @(posedge clk)"
+    yield f"  if (rst) {held} <= {bits * cycles}'d0;"
+    following = f"{{{held}[{kept - 1}:0], {source}}}" if kept else source
+    yield f"  else {when(step)}{held} <= {following};"
+    yield f"wire {width}{name} = {held}[{bits * cycles - 1}:{kept}];"

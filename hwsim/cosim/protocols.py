@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, Strict, model_validator
 
 from hwsim.cosim.dutpart import Bit, DutPart, Whole
 from hwsim.errors import InputError
@@ -95,6 +95,11 @@ class KindOfProtocol(DutPart):
         return True
 
     @property
+    def accumulates(self) -> bool:
+        """Whether sums of several beats end without a word of the last one."""
+        return False
+
+    @property
     def promised(self) -> int | None:
         """Cycles from a closing beat to its result; None where nobody promised any."""
         return None
@@ -175,6 +180,70 @@ class LatencyProtocol(KindOfProtocol):
         return self.cycles
 
 
+class ClearPort(ControlPort):
+    """A port that makes a new sum begin, and when it is active.
+
+    when: `first`: while the first beat of a sum is added; `before`: for a cycle of its own before that; `between`: in
+    every cycle from the reading of a result to the first beat of the next sum.
+    """
+
+    when: Literal["before", "first", "between"] = "before"
+
+
+class LoadPort(ControlPort):
+    """A port that makes a new sum begin with the addend, and when it is active, as of `ClearPort`."""
+
+    when: Literal["before", "first"] = "before"
+
+
+class AccumulateProtocol(KindOfProtocol):
+    """A register that adds a beat in every cycle in which `enable` is active, without a word of the last one.
+
+    The sum is read `cycles` after its last beat; the next sum's pulses of `before` and `between` come after that.
+    clear, load: at least one of them; where both are pulses before the first beat, `load` follows `clear`.
+    Without `enable` beats follow one another without a pause. enables: clock enables.
+    """
+
+    kind: Literal["accumulate"]
+    cycles: Annotated[int, Strict(), Field(ge=1, le=MOST_CYCLES)]
+    clear: Annotated[ClearPort, BeforeValidator(_control)] | None = None
+    load: Annotated[LoadPort, BeforeValidator(_control)] | None = None
+    enable: Control | None = None
+    output_valid: Control | None = None
+    enables: Enables = ()
+
+    @model_validator(mode="after")
+    def _begins(self) -> AccumulateProtocol:
+        if self.clear is None and self.load is None:
+            raise InputError("of kind accumulate needs clear or load")
+        return self
+
+    @property
+    def accumulates(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def giving(self) -> NamedControl | None:
+        """`output_valid`."""
+        return named("output_valid", self.output_valid)
+
+    @property
+    def clock_enables(self) -> tuple[NamedControl, ...]:
+        """`enables`."""
+        return numbered(self.enables)
+
+    @property
+    def pauses(self) -> bool:
+        """Where there is an `enable`."""
+        return self.enable is not None
+
+    @property
+    def promised(self) -> int:
+        """`cycles`."""
+        return self.cycles
+
+
 class CombinationalProtocol(KindOfProtocol):
     """A result in the same cycle, without a clock."""
 
@@ -186,7 +255,7 @@ class CombinationalProtocol(KindOfProtocol):
         return 0
 
 
-AnyProtocol = StreamProtocol | LatencyProtocol | CombinationalProtocol
+AnyProtocol = StreamProtocol | LatencyProtocol | CombinationalProtocol | AccumulateProtocol
 KINDS = tuple(str(get_args(kind.model_fields["kind"].annotation)[0]) for kind in get_args(AnyProtocol))
 
 
