@@ -84,6 +84,7 @@ class BeatOrder:
     patience: int = 1000
     settle: int = 16
     isolated: bool = False
+    tagged: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,8 +138,8 @@ class PortMismatch:
     """Something that was not as promised.
 
     kind: `ready`, `valid`, `misuse` (another bit), `result` (another value), `unknown` (an X or Z), `refused` (a beat
-    that was never taken), `hang` (results that never came), `dropped`, `changed`, `unasked`, `latency`; of a code
-    table, the port.
+    that was never taken), `hang` (results that never came), `dropped`, `changed`, `unasked`, `latency`, `tag` (a result
+    of a context of which none is due); of a code table, the port.
     cycle: where. index: the number of the result that was due. got, expected: codes, or bits; and contexts.
     """
 

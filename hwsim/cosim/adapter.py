@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterator
 
-from hwsim.cosim.controls import Controls, Driven
+from hwsim.cosim.controls import Controls, Driven, joined
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module
+from hwsim.cosim.protocolkind import ControlPort
 from hwsim.cosim.protocollogic import ProtocolLogic, protocol_logic
-from hwsim.cosim.protocols import ControlPort
 from hwsim.cosim.wiring import PLAIN, PortBit, Wiring, port_bit
 
 ADAPTER = "hwsim_adapter"
-INDEXED = re.compile(r"(\w+)\[\d+\]")
 NAMED = ("first", "last", "context")  # the fields of a beat that the logic may name
 
 HEAD = """// {top} as a stream of beats and a stream of results.
@@ -72,7 +69,7 @@ def _driven(dut: Dut, module: Module, fields: Wiring, logic: ProtocolLogic) -> d
             words = [sources.get((port.name, element, bit)) for bit in range(port.width)]
             if None in words:
                 raise dut.wrong("ports", f"leave bit {words.index(None)} of input {port.name} undriven; see constants")
-            made[port.name, element] = _concatenation(word for word in words if word is not None)
+            made[port.name, element] = joined(word for word in words if word is not None)
     return made
 
 
@@ -103,38 +100,16 @@ def _fields(fields: Wiring, logic: ProtocolLogic) -> Iterator[Driven]:
                 yield Driven(f"ports.{field.name}", bit, "1'd0" if beyond else source)
 
 
-def _concatenation(bits: Iterable[str]) -> str:
-    """Bits, the least significant first, as one expression; those of a vector that follow one another as a slice."""
-    parts = []
-    for _, run in groupby(enumerate(bits), key=lambda item: _follows(*item)):
-        sources = [source for _, source in run]
-        vector = INDEXED.fullmatch(sources[0])
-        parts += [f"{vector[1]}[{_index(sources[-1])}:{_index(sources[0])}]"] if vector and sources[1:] else sources
-    return parts[0] if len(parts) == 1 else "{" + ", ".join(reversed(parts)) + "}"
-
-
-def _index(source: str) -> int:
-    return int(source[source.index("[") + 1 : -1])
-
-
-def _follows(position: int, source: str) -> object:
-    """Equal for bits of a vector that follow one another."""
-    vector = INDEXED.fullmatch(source)
-    return (vector[1], _index(source) - position) if vector else (position, source)
-
-
 def _streams(module: Module, logic: ProtocolLogic, fields: Wiring) -> Iterator[str]:
     """What is computed between the ports, and the two streams."""
     context = logic.context
     if "result_context" in fields.places:
-        (number,) = (field for field in fields.output if field.name == "context")
-        taken = fields.places["result_context"][0][: number.bits]
-        context = _concatenation(port_bit(bit, module) for bit in taken)
+        context = joined(port_bit(bit, module) for bit in fields.places["result_context"][0])
     body = [
         *logic.lines,
         f"assign i__ready = {logic.ready};",
         f"assign o__valid = {logic.valid};",
-        f"assign o__payload = {{{context}, {_result(module, fields)}}};",
+        f"assign o__payload = {{{context}, {logic.result or _result(module, fields)}}};",
     ]
     said = "\n".join([*body, *logic.fields.values(), *(one.source for one in logic.driven)])
     for field in fields.input:
@@ -151,5 +126,5 @@ def _result(module: Module, fields: Wiring) -> str:
     (field, _), (bits,) = fields.output, fields.places["result"]
     shift = fields.shift["result"]
     above = field.bits - shift - len(bits)
-    made = _concatenation(port_bit(bit, module) for bit in bits)
+    made = joined(port_bit(bit, module) for bit in bits)
     return ", ".join([*([f"{above}'d0"] if above else []), made, *([f"{shift}'d0"] if shift else [])])

@@ -8,6 +8,7 @@ import numpy as np
 
 from hwsim.cosim.design import Played
 from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.protocolkind import NamedControl
 from hwsim.report import CodeReading
 from hwsim.tb.job import MISSING, BeatOrder, PortMismatch
 from hwsim.words import counted
@@ -27,6 +28,9 @@ def waited(order: BeatOrder, mismatch: PortMismatch) -> tuple[CodeReading, CodeR
         case "latency":
             after = f"after {counted(mismatch.got, 'cycle')}" if mismatch.got >= 0 else f"not {within}"
             expected, got = f"a result after {counted(mismatch.expected, 'cycle')}", after
+        case "tag":
+            under_way = counted(mismatch.expected, "dot product")
+            expected, got = f"a tag of {under_way} under way", f"tag {mismatch.got}, which is of none"
         case _:
             return None
     return CodeReading(code=expected, value=""), CodeReading(code=got, value="")
@@ -39,15 +43,20 @@ def remedy(design: DutDesign, mismatch: PortMismatch) -> str:
     match mismatch.kind:
         case "hang":
             closed = ", and whether it takes ports.last for the end of a sum" if design.chains else ""
-            return f"{protocol.giving} never rose: look {is_reset}{closed}"
+            return f"{_never(protocol.giving)}: look {is_reset}{closed}"
         case "refused":
-            return f"{protocol.taking} never rose: look {is_reset}"
+            return f"{_never(protocol.taking)}: look {is_reset}"
         case "latency" if mismatch.got >= 0:
             return f"where {counted(mismatch.got, 'cycle')} are right, write protocol.cycles: {mismatch.got}"
         case "latency":
-            return f"{protocol.giving} never rose: look {is_reset}"
+            return f"{_never(protocol.giving)}: look {is_reset}"
         case _:
             return ""
+
+
+def _never(control: NamedControl | None) -> str:
+    """That a port never did what was waited for."""
+    return f"{control} never {'fell' if control and control.port.active == 'low' else 'rose'}"
 
 
 def shifted_latency(design: DutDesign, played: Sequence[Played]) -> int | None:

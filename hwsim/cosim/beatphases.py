@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hwsim.cosim.controls import ALWAYS, Controls, Driven, all_of, inverted
-from hwsim.cosim.protocols import NamedControl
+from hwsim.cosim.protocolkind import NamedControl
 
 
 @dataclass(frozen=True)
@@ -106,3 +106,18 @@ def phases(before: int, after: int, ready: str, step: str) -> Phases:
 def when(step: str) -> str:
     """`if (...) `, where not every cycle counts."""
     return "" if step == ALWAYS else f"if ({step}) "
+
+
+def delayed(name: str, source: str, bits: int, cycles: int, step: str) -> Iterator[str]:
+    """What an expression was so many cycles ago; zeros where that was in a reset or before it."""
+    width = f"[{bits - 1}:0] " if bits > 1 else ""
+    if not cycles:
+        yield f"wire {width}{name} = {source};"
+        return
+    held, kept = f"{name}_before", bits * (cycles - 1)
+    yield f"reg [{bits * cycles - 1}:0] {held};"
+    yield "always @(posedge clk)"
+    yield f"  if (rst) {held} <= {bits * cycles}'d0;"
+    following = f"{{{held}[{kept - 1}:0], {source}}}" if kept else source
+    yield f"  else {when(step)}{held} <= {following};"
+    yield f"wire {width}{name} = {held}[{bits * cycles - 1}:{kept}];"

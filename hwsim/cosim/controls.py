@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module
-from hwsim.cosim.protocols import ControlPort, NamedControl
+from hwsim.cosim.protocolkind import ControlPort, NamedControl
 from hwsim.cosim.wiring import PortBit, bit_of, port_bit
 
+INDEXED = re.compile(r"(\w+)\[\d+\]")
 PLAIN_NAME = re.compile(r"\w+(\[\d+\])?")
+CONSTANTS = ("1'd0", "1'd1")  # bits that are put together to numbers
 ALWAYS, NEVER = "1'b1", "1'b0"
 DIRECTIONS = {"in": "input", "out": "output"}
 
@@ -80,3 +84,32 @@ def all_of(*expressions: str) -> str:
     if NEVER in kept:
         return NEVER
     return " & ".join(one if "|" not in one and "?" not in one else f"({one})" for one in kept) or ALWAYS
+
+
+def joined(bits: Iterable[str]) -> str:
+    """Bits, the least significant first, as one expression; those of a vector that follow one another as a slice,
+    and constants as a number."""
+    parts = []
+    for _, run in groupby(enumerate(bits), key=lambda item: _follows(*item)):
+        sources = [source for _, source in run]
+        vector = INDEXED.fullmatch(sources[0])
+        if vector and sources[1:]:
+            parts.append(f"{vector[1]}[{_index(sources[-1])}:{_index(sources[0])}]")
+        elif sources[0] in CONSTANTS:
+            value = sum(CONSTANTS.index(source) << place for place, source in enumerate(sources))
+            parts.append(f"{len(sources)}'d{value}")
+        else:
+            parts += sources
+    return parts[0] if len(parts) == 1 else "{" + ", ".join(reversed(parts)) + "}"
+
+
+def _index(source: str) -> int:
+    return int(source[source.index("[") + 1 : -1])
+
+
+def _follows(position: int, source: str) -> object:
+    """Equal for bits of a vector that follow one another, and for constant ones."""
+    if source in CONSTANTS:
+        return CONSTANTS
+    vector = INDEXED.fullmatch(source)
+    return (vector[1], _index(source) - position) if vector else (position, source)

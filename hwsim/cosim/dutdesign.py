@@ -20,8 +20,9 @@ from hwsim.cosim.design import STUCK_AFTER, DotDesign, Play, Suite, Tick
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module, read_module
 from hwsim.cosim.ports import PortMap, StreamPort
+from hwsim.cosim.protocols import TaggedProtocol
 from hwsim.cosim.suites import PAIRS, expected_codes
-from hwsim.cosim.traffic import BURST, Tagged, Traffic, draws, interleave
+from hwsim.cosim.traffic import BURST, Tagged, Traffic, draws, interleave, with_tags
 from hwsim.cosim.wiring import Wiring, wiring
 from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, codes_of
@@ -81,6 +82,8 @@ class DutDesign(DotDesign):
         alone = suite.isolated or suite.resets
         contexts = 1 if alone else self.dut.file.contexts
         tagged = list(interleave(self.beat_unit, suite.cases, contexts, stream if suite.shuffled else None))
+        if isinstance(self.dut.file.protocol, TaggedProtocol):
+            tagged = with_tags(tagged, self.dut.file.protocol.tags, stream)
         if suite.isolated:
             segments = [(end + 1, -1) for end, item in enumerate(tagged) if item.beat.last]
         elif suite.resets:
@@ -134,9 +137,10 @@ class DutDesign(DotDesign):
             nan_above=largest_number(any_nan) if any_nan else 0,
             latency=-1 if protocol.promised is None else protocol.promised,
             reset_cycles=self._reset_cycles,
-            patience=SHORT_PATIENCE if suite.isolated else PATIENCE,
+            patience=(SHORT_PATIENCE if suite.isolated else PATIENCE) + protocol.beat_cycles,
             settle=2 if suite.isolated else 16,
             isolated=suite.isolated,
+            tagged=isinstance(protocol, TaggedProtocol),
         )
 
     @property
@@ -178,7 +182,7 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
         drawn_for=drawn_for(dut),
         interface=tuple(CoverageBin("G12", name, how="trace") for name in shown_bins(dut)),
         chains=dut.chains,
-        addend=file.ports.c is not None,
+        addend=file.has("c"),
         reset=file.reset is not None,
         dut=dut,
         module=module,
@@ -197,7 +201,7 @@ def drawn_for(dut: Dut) -> Unit:
     data = dut.unit.model_dump(mode="json", exclude_unset=True)
     if not dut.chains:
         data["instruction"] = {**data["instruction"], "chain": "none", "k": dut.products}
-    if dut.file.ports.c is None:
+    if not dut.file.has("c"):
         data["operands"]["addend"] = "none"
     try:
         return Unit.model_validate(data)
@@ -207,7 +211,7 @@ def drawn_for(dut: Dut) -> Unit:
 
 def shown_bins(dut: Dut) -> list[str]:
     """The bins of the interface that show at a design's ports, whatever is inside."""
-    names = [bins.BACK_TO_BACK, bins.ONE_IDLE]
+    names = [bins.BACK_TO_BACK, bins.ONE_IDLE] if dut.file.protocol.beat_cycles == 1 else []
     if dut.file.protocol.holding:
         names += [bins.READY_ALONE, *([bins.RESET_WAITING] if dut.file.reset is not None else [])]
     return names + [bins.contexts_open(count) for count in range(1, dut.file.contexts + 1)]

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import BeforeValidator, Field, Strict, ValidationError, model_validator
 
-from hwsim.cosim.dutpart import DutPart, Name, Positive
-from hwsim.cosim.protocols import AccumulateProtocol, Protocol
+from hwsim.cosim.dutpart import DutPart, Name, Positive, Slice
+from hwsim.cosim.protocols import (
+    AccumulateProtocol,
+    CombinationalProtocol,
+    LatencyProtocol,
+    Protocol,
+    StreamProtocol,
+    TaggedProtocol,
+)
+from hwsim.cosim.serialprotocol import SerialProtocol
 from hwsim.cosim.stepsfile import DesignBoundaries
 from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
@@ -20,7 +28,6 @@ from hwsim.spec import Unit, load_unit
 
 MOST_APART = 64  # cycles of `first` and `last` from their beats
 Parameter = Annotated[int, Strict()] | str
-Slice = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*(\[\d+(:\d+)?\])?$")]
 
 
 def _placed(value: Any) -> Any:
@@ -89,14 +96,16 @@ def _reset(value: Any) -> Any:
 class Ports(DutPart):
     """Where the fields of a beat and of a result are.
 
-    a, b, result: needed; scale_a, scale_b: of a scaled unit. c: without it the addend is +0.
+    a, b, result: needed, unless a schedule has them; scale_a, scale_b: of a scaled unit.
+    c: without it the addend is +0.
     first, last: without `last`, a dot product is one beat; `first` may be a pulse in a cycle before it, `last` in one
-    after it. context: of beats; result_context: of results.
+    after it. context: of beats; result_context: of results. tag, result_tag: the same of dot
+    products whose results come in any order.
     """
 
-    a: PlacedField
-    b: PlacedField
-    result: PlacedField
+    a: PlacedField | None = None
+    b: PlacedField | None = None
+    result: PlacedField | None = None
     c: PlacedField | None = None
     scale_a: PlacedField | None = None
     scale_b: PlacedField | None = None
@@ -104,6 +113,8 @@ class Ports(DutPart):
     last: PlacedControl | None = None
     context: PlacedField | None = None
     result_context: PlacedField | None = None
+    tag: PlacedField | None = None
+    result_tag: PlacedField | None = None
 
 
 class DutFile(DutPart):
@@ -128,12 +139,29 @@ class DutFile(DutPart):
     contexts: Annotated[int, Strict(), Field(ge=1, le=256)] = 1
     constants: dict[Name, Annotated[int, Strict()]] = Field(default_factory=dict)
     stuck_after: Positive | None = None
-    ports: Ports
+    ports: Ports = Field(default_factory=Ports)
     steps: DesignBoundaries | None = None
+
+    def has(self, field: str) -> bool:
+        """Whether the design has a field of a beat or of a result, at a port or in a schedule."""
+        return getattr(self.ports, field) is not None or field in self.protocol.scheduled
+
+    @property
+    def labels(self) -> int:
+        """Contexts, or tags."""
+        return self.protocol.tags if isinstance(self.protocol, TaggedProtocol) else self.contexts
+
+    @property
+    def label_keys(self) -> tuple[str, str]:
+        """The keys of `ports` that say which context, or which tag, a beat and a result are of."""
+        return ("tag", "result_tag") if isinstance(self.protocol, TaggedProtocol) else ("context", "result_context")
 
     @model_validator(mode="after")
     def _rules(self) -> DutFile:
         ports = self.ports
+        for field in ("a", "b", "result"):
+            if not self.has(field):
+                raise RuleError(f"ports.{field}", "is missing")
         if (self.clock is None) != (self.protocol.kind == "combinational"):
             raise RuleError("clock", f"must {'not ' if self.clock else ''}be given, for protocol.kind combinational")
         if self.reset is not None and self.clock is None:
@@ -145,22 +173,46 @@ class DutFile(DutPart):
         if ports.last is not None and ports.last.at < 0:
             raise RuleError("ports.last.at", f"must be 0, or more where it comes after, not {ports.last.at}")
         self._pulses_fit()
-        self._accumulates()
+        self._sums_fit()
         if self.contexts > 1 and (ports.context is None or ports.result_context is None or ports.last is None):
             raise RuleError("contexts", "above 1 needs ports.context, ports.result_context and ports.last")
         if self.protocol.kind == "combinational" and ports.last is not None:
             raise RuleError("ports.last", "has no meaning for protocol.kind combinational, which keeps no sum")
         return self
 
-    def _accumulates(self) -> None:
-        """Raise RuleError for ports that say what a register without a word of the last beat is not told."""
-        if not isinstance(self.protocol, AccumulateProtocol):
-            return
-        for key in ("first", "last", "context", "result_context"):
-            if getattr(self.ports, key) is not None:
-                raise RuleError(f"ports.{key}", "has no meaning for protocol.kind accumulate: see protocol.clear")
-        if self.protocol.load is not None and self.ports.c is None:
-            raise RuleError("protocol.load", "needs ports.c: what it loads must be known")
+    def _sums_fit(self) -> None:
+        """Raise RuleError for ports that a protocol has no meaning for."""
+        protocol, ports = self.protocol, self.ports
+        if not isinstance(protocol, TaggedProtocol):
+            self._refuse(("tag", "result_tag"), "which has no tags")
+        match protocol:
+            case AccumulateProtocol():
+                self._refuse(("first", "last", "context", "result_context"), "which clears: see protocol.clear")
+                if protocol.load is not None and ports.c is None:
+                    raise RuleError("protocol.load", "needs ports.c: what it loads must be known")
+            case SerialProtocol():
+                self._refuse(
+                    ("first", "last", "context", "result_context"), "which sends one dot product after another"
+                )
+                for field in sorted(protocol.scheduled):
+                    if getattr(ports, field) is not None:
+                        raise RuleError(f"ports.{field}", "must not be given: protocol has it in its schedule")
+                if protocol.between == "repeats" and self.reset is None:
+                    raise RuleError("protocol.between", "must not be repeats without a reset, from which cycles count")
+            case TaggedProtocol():
+                self._refuse(("context", "result_context"), "which has tags")
+                for key in ("tag", "result_tag"):
+                    if getattr(ports, key) is None:
+                        raise RuleError(f"ports.{key}", "is missing: protocol.kind tagged needs it")
+            case StreamProtocol() | LatencyProtocol() | CombinationalProtocol():
+                pass
+            case _:
+                assert_never(protocol)
+
+    def _refuse(self, fields: tuple[str, ...], why: str) -> None:
+        for field in fields:
+            if getattr(self.ports, field) is not None:
+                raise RuleError(f"ports.{field}", f"has no meaning for protocol.kind {self.protocol.kind}, {why}")
 
     def _pulses_fit(self) -> None:
         """Raise RuleError for a pulse in a cycle of its own of a design that takes a beat in every cycle."""
@@ -242,13 +294,13 @@ def _unit(name: str, document: Document) -> Unit:
 
 def _check_unit(dut: Dut) -> None:
     """What ports and unit ask of each other. Raises SpecError."""
-    unit, ports = dut.unit, dut.file.ports
+    unit = dut.unit
     for side in ("scale_a", "scale_b"):
-        given = getattr(ports, side) is not None
+        given = dut.file.has(side)
         if given != (unit.scale is not None):
             rule = "is missing" if unit.scale is not None else "must not be given"
             raise dut.wrong(f"ports.{side}", f"{rule}: {unit.name} has scale {'a, b' if unit.scale else 'none'}")
-    if ports.c is not None and unit.operands.addend is None:
+    if dut.file.has("c") and unit.operands.addend is None:
         raise dut.wrong("ports.c", f"must not be given: {unit.name} has operands.addend none")
     if dut.products % unit.instruction.fill:
         raise dut.wrong("products", f"must be a multiple of {unit.instruction.fill}, not {dut.products}")

@@ -6,9 +6,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, Strict
 
+MOST_CYCLES = 4096  # of a latency, and of a schedule
 Positive = Annotated[int, Strict(), Field(ge=1)]
 Whole = Annotated[int, Strict(), Field(ge=0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$")]
+Slice = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*(\[\d+(:\d+)?\])?$")]
 Bit = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*(\[\d+\])?$")]
 
 

@@ -6,18 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from hwsim.cosim.beatphases import Phases, Stalls, phases, stalls, when
-from hwsim.cosim.controls import ALWAYS, Controls, Driven, all_of, inverted
+from hwsim.cosim.beatphases import Phases, Stalls, delayed, phases, stalls
+from hwsim.cosim.controls import ALWAYS, NEVER, Controls, Driven, all_of, inverted
 from hwsim.cosim.dutfile import ControlPlace, Dut
 from hwsim.cosim.ports import PortField
+from hwsim.cosim.protocolkind import ControlPort, NamedControl
 from hwsim.cosim.protocols import (
     AccumulateProtocol,
     CombinationalProtocol,
-    ControlPort,
     LatencyProtocol,
-    NamedControl,
     StreamProtocol,
+    TaggedProtocol,
 )
+from hwsim.cosim.schedule import Serialized
+from hwsim.cosim.serial import schedule_logic
+from hwsim.cosim.serialprotocol import SerialProtocol
 from hwsim.cosim.wiring import Wiring
 
 
@@ -27,11 +30,13 @@ class ProtocolLogic:
 
     driven: control inputs. fields: for a bit of a beat what drives it in the place of the payload. lines: Verilog.
     ready: of the stream of beats; valid: of the stream of results; context: that of a result, unless ports have it.
+    result: a register that holds it, where no port does.
     """
 
     ready: str
     valid: str
     context: str
+    result: str = ""
     driven: tuple[Driven, ...] = ()
     fields: dict[str, str] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
@@ -41,12 +46,14 @@ def protocol_logic(dut: Dut, controls: Controls, fields: Wiring) -> ProtocolLogi
     """What a design's protocol asks of the adapter. Raises SpecError for a port that is not there."""
     maker = _Maker(dut, controls, {field.name: field for field in fields.input})
     match dut.file.protocol:
-        case StreamProtocol() as protocol:
+        case StreamProtocol() | TaggedProtocol() as protocol:
             return maker.stream(protocol)
         case LatencyProtocol() as protocol:
             return maker.latency(protocol)
         case AccumulateProtocol() as protocol:
             return maker.accumulate(protocol)
+        case SerialProtocol() as protocol:
+            return maker.serial(protocol, Serialized(dut, controls.module, fields, protocol))
         case CombinationalProtocol():
             return ProtocolLogic(ALWAYS, "i__valid", "i__payload_context")
         case _:
@@ -61,20 +68,20 @@ class _Maker:
     controls: Controls
     inputs: dict[str, PortField]
 
-    def stream(self, protocol: StreamProtocol) -> ProtocolLogic:
+    def stream(self, protocol: StreamProtocol | TaggedProtocol) -> ProtocolLogic:
         stalled = stalls(self.controls, protocol.clock_enables, waits=protocol.output_ready is not None)
         around = self._phases(all_of(self._seen(protocol.taking), stalled.step), stalled)
         return ProtocolLogic(
             around.ready,
             self._seen(protocol.giving),
             f"{self._context_bits}'d0",
-            (
+            driven=(
                 *stalled.driven,
                 *self._driven("input_valid", protocol.input_valid, around.beat),
                 *self._driven("output_ready", protocol.output_ready, "o__ready"),
             ),
-            self._pulses(around),
-            (*stalled.lines, *around.lines),
+            fields=self._pulses(around),
+            lines=(*stalled.lines, *around.lines),
         )
 
     def latency(self, protocol: LatencyProtocol) -> ProtocolLogic:
@@ -84,9 +91,9 @@ class _Maker:
             around.ready,
             "awaited" if protocol.giving is None else self._seen(protocol.giving),
             self._awaited_context,
-            (*stalled.driven, *self._driven("input_valid", protocol.input_valid, around.beat)),
-            self._pulses(around),
-            (*stalled.lines, *around.lines, *self._delay(protocol.cycles, around, stalled)),
+            driven=(*stalled.driven, *self._driven("input_valid", protocol.input_valid, around.beat)),
+            fields=self._pulses(around),
+            lines=(*stalled.lines, *around.lines, *self._delay(protocol.cycles, around, stalled)),
         )
 
     def accumulate(self, protocol: AccumulateProtocol) -> ProtocolLogic:
@@ -103,7 +110,7 @@ class _Maker:
             around.ready,
             "awaited" if protocol.giving is None else self._seen(protocol.giving),
             self._awaited_context,
-            (
+            driven=(
                 *stalled.driven,
                 *self._driven("clear", protocol.clear, pulses.get("clear", first)),
                 *self._driven("load", protocol.load, pulses.get("load", first)),
@@ -112,15 +119,28 @@ class _Maker:
             lines=tuple(lines),
         )
 
+    def serial(self, protocol: SerialProtocol, serialized: Serialized) -> ProtocolLogic:
+        stalled = stalls(self.controls, protocol.clock_enables, waits=False)
+        free, done = self._seen(protocol.taking), self._seen(protocol.giving) if protocol.done else NEVER
+        timed = schedule_logic(protocol, stalled.step, free, done)
+        return ProtocolLogic(
+            timed.ready,
+            timed.valid,
+            f"{self._context_bits}'d0",
+            "made",
+            (*stalled.driven, *self._driven("start", protocol.start, timed.begins), *serialized.driven),
+            lines=(*stalled.lines, *timed.lines, *serialized.sends(), *serialized.reads(timed, stalled.step)),
+        )
+
     @property
     def _awaited_context(self) -> str:
         return "awaited_context" if self.dut.file.contexts > 1 else f"{self._context_bits}'d0"
 
     def _delay(self, cycles: int, around: Phases, stalled: Stalls) -> Iterator[str]:
         yield f"wire due = {all_of(around.taken, 'i__payload_last')};"
-        yield from _delayed("awaited", "due", 1, cycles, stalled.step)
+        yield from delayed("awaited", "due", 1, cycles, stalled.step)
         if self.dut.file.contexts > 1:
-            yield from _delayed("awaited_context", "i__payload_context", self._context_bits, cycles, stalled.step)
+            yield from delayed("awaited_context", "i__payload_context", self._context_bits, cycles, stalled.step)
 
     @property
     def _context_bits(self) -> int:
@@ -158,18 +178,3 @@ def _open(around: Phases, stalled: Stalls) -> Iterator[str]:
     yield "always @(posedge clk)"
     yield "  if (rst) open <= 1'b0;"
     yield f"  else if ({all_of(around.taken, stalled.step)}) open <= ~i__payload_last;"
-
-
-def _delayed(name: str, source: str, bits: int, cycles: int, step: str) -> Iterator[str]:
-    """What an expression was so many cycles ago; zeros where that was in a reset or before it."""
-    width = f"[{bits - 1}:0] " if bits > 1 else ""
-    if not cycles:
-        yield f"wire {width}{name} = {source};"
-        return
-    held, kept = f"{name}_before", bits * (cycles - 1)
-    yield f"reg [{bits * cycles - 1}:0] {held};"
-    yield "always @(posedge clk)"
-    yield f"  if (rst) {held} <= {bits * cycles}'d0;"
-    following = f"{{{held}[{kept - 1}:0], {source}}}" if kept else source
-    yield f"  else {when(step)}{held} <= {following};"
-    yield f"wire {width}{name} = {held}[{bits * cycles - 1}:{kept}];"

@@ -3,125 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, Strict, model_validator
 
-from hwsim.cosim.dutpart import Bit, DutPart, Whole
+from hwsim.cosim.dutpart import MOST_CYCLES
+from hwsim.cosim.protocolkind import (
+    UNTIL_EMPTY,
+    Control,
+    ControlPort,
+    Cycles,
+    Enables,
+    KindOfProtocol,
+    NamedControl,
+    as_control,
+    named,
+    numbered,
+)
+from hwsim.cosim.serialprotocol import SerialProtocol
 from hwsim.errors import InputError
 from hwsim.formats.invalid import shown
 from hwsim.formats.yamlfile import RuleError
 
-MOST_CYCLES = 4096  # of a latency
-MOST_ENABLES = 8
-UNTIL_EMPTY = 30  # cycles after which a stream without a reset is taken to be empty
+MOST_TAGS = 256
 
 
-class ControlPort(DutPart):
-    """A port of one bit, or a bit of a port, and whether it is high or low where what it says is so."""
-
-    port: Bit
-    active: Literal["high", "low"] = "high"
-
-    def __str__(self) -> str:
-        return self.port
-
-
-class NamedControl(NamedTuple):
-    """A control port and its key in `protocol`."""
-
-    key: str
-    port: ControlPort
-
-    def __str__(self) -> str:
-        return f"{self.port} (protocol.{self.key})"
-
-
-def named(key: str, port: ControlPort | None) -> NamedControl | None:
-    """The port with its key, where there is a port."""
-    return None if port is None else NamedControl(key, port)
-
-
-def _control(value: Any) -> Any:
-    """The short form: a port's name."""
-    return {"port": value} if isinstance(value, str) else value
-
-
-Control = Annotated[ControlPort, BeforeValidator(_control)]
-Enables = Annotated[tuple[Control, ...], Field(max_length=MOST_ENABLES)]
-Cycles = Annotated[Whole, Field(le=MOST_CYCLES)]
-
-
-class KindOfProtocol(DutPart):
-    """What all kinds have: keys that a message calls by their kind."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _keys(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        kind = data.get("kind")
-        for key in sorted(map(str, data)):
-            if key not in cls.model_fields:
-                raise InputError(f"of kind {kind} has no {key}")
-        for key, field in cls.model_fields.items():
-            if field.is_required() and key not in data:
-                raise InputError(f"of kind {kind} needs {key}")
-        return data
-
-    @property
-    def taking(self) -> NamedControl | None:
-        """What says that a beat is taken; None where each is."""
-        return None
-
-    @property
-    def giving(self) -> NamedControl | None:
-        """What says that there is a result; None where only cycles are promised."""
-        return None
-
-    @property
-    def clock_enables(self) -> tuple[NamedControl, ...]:
-        """Ports that hold the whole design where it is while any of them is not active."""
-        return ()
-
-    @property
-    def holding(self) -> tuple[ControlPort, ...]:
-        """Ports that make results wait while they are not active."""
-        return tuple(enable.port for enable in self.clock_enables)
-
-    @property
-    def pauses(self) -> bool:
-        """Whether there may be cycles without a beat between two beats."""
-        return True
-
-    @property
-    def accumulates(self) -> bool:
-        """Whether sums of several beats end without a word of the last one."""
-        return False
-
-    @property
-    def promised(self) -> int | None:
-        """Cycles from a closing beat to its result; None where nobody promised any."""
-        return None
-
-    @property
-    def empty_after(self) -> int:
-        """Cycles after which a design without a reset is taken to be empty."""
-        return self.promised or 0
-
-
-def numbered(enables: tuple[ControlPort, ...]) -> tuple[NamedControl, ...]:
-    """The ports of `enables`, with their keys."""
-    return tuple(NamedControl(f"enables.{number}", port) for number, port in enumerate(enables))
-
-
-class StreamProtocol(KindOfProtocol):
+class Handshakes(KindOfProtocol):
     """Valid and ready, in cycles that nobody promised; without a ready, that side never waits.
 
     enables: clock enables.
     """
 
-    kind: Literal["stream"]
     input_valid: Control
     input_ready: Control | None = None
     output_valid: Control
@@ -152,6 +64,22 @@ class StreamProtocol(KindOfProtocol):
     def empty_after(self) -> int:
         """A guess: nobody promised how long it takes."""
         return UNTIL_EMPTY
+
+
+class StreamProtocol(Handshakes):
+    """Results in the order of their beats."""
+
+    kind: Literal["stream"]
+
+
+class TaggedProtocol(Handshakes):
+    """Results in any order, each with the tag of its beats: `ports.tag` and `ports.result_tag`.
+
+    tags: dot products that may be under way at once. A tag is given again once its result has come.
+    """
+
+    kind: Literal["tagged"]
+    tags: Annotated[int, Strict(), Field(ge=2, le=MOST_TAGS)]
 
 
 class LatencyProtocol(KindOfProtocol):
@@ -206,8 +134,8 @@ class AccumulateProtocol(KindOfProtocol):
 
     kind: Literal["accumulate"]
     cycles: Annotated[int, Strict(), Field(ge=1, le=MOST_CYCLES)]
-    clear: Annotated[ClearPort, BeforeValidator(_control)] | None = None
-    load: Annotated[LoadPort, BeforeValidator(_control)] | None = None
+    clear: Annotated[ClearPort, BeforeValidator(as_control)] | None = None
+    load: Annotated[LoadPort, BeforeValidator(as_control)] | None = None
     enable: Control | None = None
     output_valid: Control | None = None
     enables: Enables = ()
@@ -255,7 +183,9 @@ class CombinationalProtocol(KindOfProtocol):
         return 0
 
 
-AnyProtocol = StreamProtocol | LatencyProtocol | CombinationalProtocol | AccumulateProtocol
+AnyProtocol = (
+    StreamProtocol | LatencyProtocol | CombinationalProtocol | AccumulateProtocol | SerialProtocol | TaggedProtocol
+)
 KINDS = tuple(str(get_args(kind.model_fields["kind"].annotation)[0]) for kind in get_args(AnyProtocol))
 
 

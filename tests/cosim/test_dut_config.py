@@ -38,7 +38,7 @@ def test_the_designs_of_the_tests_load(name: str) -> None:
             r"protocol\.cycles must be greater than or equal to 0, not -1",
         ),
         ({"protocol": {**STREAM, "cycles": 3}}, r"protocol of kind stream has no cycles"),
-        ({"protocol": {"kind": "axi"}}, r"protocol\.kind must be 'stream', .* or 'accumulate', not 'axi'"),
+        ({"protocol": {"kind": "axi"}}, r"protocol\.kind must be 'stream', .* or '\w+', not 'axi'"),
         (
             {"protocol": {"kind": "latency", "cycles": 3, "enable": {"port": "a", "active": "up"}}},
             r"active must be 'high'",
@@ -62,6 +62,16 @@ def test_the_designs_of_the_tests_load(name: str) -> None:
             r"ports\.first\.at must be 0, or less where it comes before, not 1",
         ),
         ({"ports": {**PORTS, "last": {"port": "a", "at": 2}}}, r"ports\.last\.at needs protocol\.input_valid"),
+        ({"protocol": {**STREAM, "kind": "tagged"}}, r"protocol of kind tagged needs tags"),
+        (
+            {"protocol": {**STREAM, "kind": "tagged", "tags": 4}},
+            r"ports\.tag is missing: protocol\.kind tagged needs it",
+        ),
+        ({"protocol": {**STREAM, "kind": "tagged", "tags": 1}}, r"tags must be greater than or equal to 2, not 1"),
+        (
+            {"ports": {**PORTS, "result_tag": "d"}},
+            r"ports\.result_tag has no meaning for protocol\.kind latency, which h",
+        ),
         ({"products": 3}, r"products must be a multiple of 4, not 3"),
         ({"contexts": 2}, r"contexts above 1 needs ports\.context"),
         ({"ports": {**PORTS, "first": "clk"}}, r"ports\.first needs ports\.last"),
