@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from hwsim.cosim.controls import Controls, Driven, joined
+from hwsim.cosim.controls import ALWAYS, Controls, Driven, joined
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module
 from hwsim.cosim.protocolkind import ControlPort
 from hwsim.cosim.protocollogic import ProtocolLogic, protocol_logic
+from hwsim.cosim.schedule import Serialized
+from hwsim.cosim.serialprotocol import SerialProtocol
 from hwsim.cosim.wiring import PLAIN, PortBit, Wiring, port_bit
 
 ADAPTER = "hwsim_adapter"
@@ -28,9 +31,14 @@ module {adapter} (
 """
 
 
-def adapter(dut: Dut, module: Module, fields: Wiring) -> str:
-    """The adapter's Verilog. Raises SpecError, naming the key, for a port that has no source or two."""
+def adapter(dut: Dut, module: Module, fields: Wiring, *, recorded: bool = False) -> str:
+    """The adapter's Verilog. Raises SpecError, naming the key, for a port that has no source or two.
+
+    recorded: whether the ports of the result are given in every cycle as they are, for a recording.
+    """
     logic = protocol_logic(dut, Controls(dut, module), fields)
+    if recorded:
+        logic = replace(logic, valid=ALWAYS, result=at_any_time(dut, module, fields))
     driven = _driven(dut, module, fields, logic)
     lines = [
         HEAD.format(
@@ -98,6 +106,15 @@ def _fields(fields: Wiring, logic: ProtocolLogic) -> Iterator[Driven]:
                 beyond = index >= field.bits  # of a context's port that is wider than the contexts need
                 source = logic.fields.get(field.name) or f"i__payload[{first + index}]"
                 yield Driven(f"ports.{field.name}", bit, "1'd0" if beyond else source)
+
+
+def at_any_time(dut: Dut, module: Module, fields: Wiring) -> str:
+    """What stands at the ports of a result, whether it is one or not; of a schedule those of it side by side."""
+    if not isinstance(dut.file.protocol, SerialProtocol):
+        return _result(module, fields)
+    ports = Serialized(dut, module, fields, dut.file.protocol).results
+    bits = [port_bit(bit, module) for port in ports for bit in port.bits]
+    return joined([*bits, *["1'd0"] * (fields.output[0].bits - len(bits))])
 
 
 def _streams(module: Module, logic: ProtocolLogic, fields: Wiring) -> Iterator[str]:

@@ -136,15 +136,15 @@ class DutDesign(DotDesign):
             nan_mask=(any_nan.sign_bit - 1) << any_nan.padding if any_nan else 0,
             nan_above=largest_number(any_nan) if any_nan else 0,
             latency=-1 if protocol.promised is None else protocol.promised,
-            reset_cycles=self._reset_cycles,
-            patience=(SHORT_PATIENCE if suite.isolated else PATIENCE) + protocol.beat_cycles,
+            reset_cycles=self.reset_cycles,
+            patience=(SHORT_PATIENCE if suite.isolated else PATIENCE) + protocol.beat_cycles - 1,
             settle=2 if suite.isolated else 16,
             isolated=suite.isolated,
             tagged=isinstance(protocol, TaggedProtocol),
         )
 
     @property
-    def _reset_cycles(self) -> int:
+    def reset_cycles(self) -> int:
         """Cycles in which the design is reset; one that has no reset is given time to become empty."""
         file = self.dut.file
         if file.reset is not None:

@@ -45,6 +45,7 @@ SIZES = {
     "icarus": DriverSize(random=300, gemm=(6, 6, 512), captured=200),
 }
 HANDSHAKE = "handshake and reset"
+DRAWN = "dot random"
 PAIRS = "code pairs through every lane"
 PAIR_STEP = {"verilator": 1, "icarus": 16}  # on cocotb every so many-th pair of codes
 ALL_PAIRS = 1 << 16
@@ -150,8 +151,8 @@ class Planner:
         solved = simulator == "verilator"
         yield from self._taken("dot directed", lambda: covering_or_directed(unit, self.seed) if solved else self._known)
         drawn = cache(lambda: random_cases(unit, count, self.seed))
-        yield from self._taken("dot random", lambda: drawn()[: count // 2])
-        busy = "dot random, gaps and back-pressure"
+        yield from self._taken(DRAWN, lambda: drawn()[: count // 2])
+        busy = f"{DRAWN}, gaps and back-pressure"
         yield from self._taken(busy, lambda: drawn()[count // 2 :], BUSY, shuffled=True)
         if design.reset:
             yield from self._taken(HANDSHAKE, lambda: self._handshake(drawn()), BUSY, resets=True)

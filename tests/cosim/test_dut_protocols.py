@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from cosim.dut_files import play
-from cosim.runs_shown import few_pairs
-from cosim.small_runs import small_suites
+from cosim.runs_shown import few_cases
 
 from hwsim.cosim.report import KINDS
 from hwsim.report import RunReport
@@ -36,9 +35,8 @@ def scaled(**keys: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small suites."""
-    small_suites(monkeypatch)
-    few_pairs(monkeypatch)
+    """Small suites, whose coverage is not counted."""
+    few_cases(monkeypatch)
 
 
 def wrong(report: RunReport) -> set[str]:
