@@ -2,7 +2,7 @@
 
 A job has suites. Each is a script: what stands at the input, which results are due, and what is promised of when they
 come. A trace promises every cycle; an order promises which result comes after which, and perhaps how many cycles after
-its beat; a code table promises what combinational blocks return.
+its beat; a recording promises nothing; a code table promises what combinational blocks return.
 """
 
 from __future__ import annotations
@@ -84,6 +84,19 @@ class BeatOrder:
     patience: int = 1000
     settle: int = 16
     isolated: bool = False
+    tagged: bool = False
+
+
+@dataclass(frozen=True)
+class Recording:
+    """No promise: what stands at the output is recorded in every cycle, while every beat is taken as soon as it may be.
+
+    beats: how many. reset_cycles: how long a reset stays before. patience: cycles after the last beat that is taken.
+    """
+
+    beats: int
+    reset_cycles: int
+    patience: int
 
 
 @dataclass(frozen=True)
@@ -100,8 +113,8 @@ class CodeTable:
     mask: np.ndarray
 
 
-Promise = Trace | BeatOrder | CodeTable
-PROMISES: dict[str, type[Promise]] = {kind.__name__: kind for kind in (Trace, BeatOrder, CodeTable)}
+Promise = Trace | BeatOrder | Recording | CodeTable
+PROMISES: dict[str, type[Promise]] = {kind.__name__: kind for kind in (Trace, BeatOrder, Recording, CodeTable)}
 
 
 @dataclass(frozen=True)
@@ -128,6 +141,8 @@ class Script:
                 starts = np.concatenate([[0], segments[:-1, 0]])[: len(segments)]
                 parts = zip(starts.tolist(), segments.tolist(), strict=True)
                 return sum(int(last[start:end].sum()) for start, (end, reset) in parts if reset < 0)
+            case Recording():
+                return 0
             case CodeTable(mask=mask):
                 return int(np.count_nonzero(mask))
 
@@ -137,8 +152,8 @@ class PortMismatch:
     """Something that was not as promised.
 
     kind: `ready`, `valid`, `misuse` (another bit), `result` (another value), `unknown` (an X or Z), `refused` (a beat
-    that was never taken), `hang` (results that never came), `dropped`, `changed`, `unasked`, `latency`; of a code
-    table, the port.
+    that was never taken), `hang` (results that never came), `dropped`, `changed`, `unasked`, `latency`, `tag` (a result
+    of a context of which none is due); of a code table, the port.
     cycle: where. index: the number of the result that was due. got, expected: codes, or bits; and contexts.
     """
 
@@ -225,7 +240,10 @@ def read_outcome(folder: Path, index: int) -> SuiteOutcome | None:
 
 
 def write_answers(folder: Path, index: int, codes: list[int], traffic: bytes) -> None:
-    """Keep every result of a suite, in the order of the beats that closed the sums, and what the ports did."""
+    """Keep every result of a suite, in the order of the beats that closed the sums, and what the ports did.
+
+    Of a recording, what stood at the output in every cycle.
+    """
     np.savez(
         folder / f"answers{index}.npz",
         codes=np.array([max(code, 0) for code in codes], np.uint64),

@@ -80,6 +80,7 @@ class Player:
         take = self.take[self.cycle % len(self.take)]
         # An offer that is not taken stays, whatever the pattern says.
         offered = self.at < end and (self.standing or bool(self.offer[self.cycle % len(self.offer)]))
+        offered = offered and not (self.order.tagged and self._is_due(self.results[self.closed][0]))
         self.dut.drive.value = VALID * offered | READY * take | min(self.at, len(self.last) - 1) + self.first << INDEX
         await self.quiet
         seen = int(self.dut.seen.value)
@@ -122,7 +123,8 @@ class Player:
         if not self.due:
             self.note("unasked", 1, 0)
             raise LostStep
-        index, count = self.due[0]
+        place = self._place(seen) if self.order.tagged else 0
+        index, count = self.due[place]
         if latency >= 0 and count != self.count:
             self.note("latency", latency + self.count - count, latency)
             raise LostStep
@@ -136,7 +138,20 @@ class Player:
         self.codes[index] = got[1]
         self._compare(index, got)
         self.outcome.results += self.counts
-        self.due.popleft()
+        del self.due[place]
+
+    def _is_due(self, context: int) -> bool:
+        """Whether a result of a context is due."""
+        return any(self.results[index][0] == context for index, _ in self.due)
+
+    def _place(self, seen: int) -> int:
+        """Which of the results that are due has come, by its context."""
+        context = seen >> CONTEXT
+        for place, (index, _) in enumerate(self.due):
+            if self.results[index][0] == context and not seen & SEEN_UNKNOWN:
+                return place
+        self.note(*(("unknown", UNKNOWN, 0) if seen & SEEN_UNKNOWN else ("tag", context, len(self.due))))
+        raise LostStep
 
     def _never_came(self) -> None:
         self.note("latency", MISSING, self.order.latency)

@@ -15,6 +15,7 @@ from hwsim.tb.job import (
     FOLDER,
     BeatOrder,
     CodeTable,
+    Recording,
     SuiteOutcome,
     Trace,
     read_script,
@@ -24,6 +25,7 @@ from hwsim.tb.job import (
 )
 from hwsim.tb.order import play_order
 from hwsim.tb.tables import play_table
+from hwsim.tb.watch import play_recording
 
 JOB = Path(os.environ[FOLDER]) if FOLDER in os.environ else None
 
@@ -41,6 +43,8 @@ def make_test(folder: Path, index: int, name: str) -> Any:
                     await play_trace(dut, script, trace, outcome, beat)
                 case BeatOrder() as order:
                     write_answers(folder, index, *await play_order(dut, script, order, outcome, beat))
+                case Recording() as recording:
+                    write_answers(folder, index, *await play_recording(dut, script, recording, outcome, beat))
                 case CodeTable() as table:
                     await play_table(dut, table, outcome, beat)
                 case _:

@@ -33,6 +33,8 @@ import pytest
 import typer.main
 from built_presets import others_soaked
 from conftest import missing
+from cosim.runs_shown import few_pairs
+from cosim.small_runs import small_suites
 from documents import ROOT, Block, Command, assert_shown, blocks, commands, named, takes_minutes
 from patience import LIMIT
 from silicon.capture_program import environment as capture_environment
@@ -240,8 +242,13 @@ def test_a_converter_that_is_shown_is_played(
 
 
 @pytest.mark.simulator
-def test_the_design_that_is_shown_passes(icarus: None, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cosim", "--dut", "my-dot2.yaml", "--sim", "icarus", "--cases", "20", "-o", "run"]) == 0
+@pytest.mark.parametrize("name", ["my-dot2.yaml", "mac8.yaml", "mul8.yaml"])
+def test_a_design_that_is_shown_passes(
+    icarus: None, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    small_suites(monkeypatch)
+    few_pairs(monkeypatch)
+    assert main(["cosim", "--dut", name, "--sim", "icarus", "--cases", "20", "-o", "run"]) == 0
     assert "all equal: " in capsys.readouterr().out
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterator
+from dataclasses import replace
 
+from hwsim.cosim.controls import ALWAYS, Controls, Driven, joined
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module
-from hwsim.cosim.wiring import PLAIN, PortBit, Wiring
+from hwsim.cosim.protocolkind import ControlPort
+from hwsim.cosim.protocollogic import ProtocolLogic, protocol_logic
+from hwsim.cosim.schedule import Serialized
+from hwsim.cosim.serialprotocol import SerialProtocol
+from hwsim.cosim.wiring import PLAIN, PortBit, Wiring, port_bit
 
 ADAPTER = "hwsim_adapter"
+NAMED = ("first", "last", "context")  # the fields of a beat that the logic may name
 
 HEAD = """// {top} as a stream of beats and a stream of results.
 module {adapter} (
@@ -25,15 +31,21 @@ module {adapter} (
 """
 
 
-def adapter(dut: Dut, module: Module, fields: Wiring) -> str:
-    """The adapter's Verilog. Raises SpecError, naming the key, for a port that has no source or two."""
-    driven = _driven(dut, module, fields)
+def adapter(dut: Dut, module: Module, fields: Wiring, *, recorded: bool = False) -> str:
+    """The adapter's Verilog. Raises SpecError, naming the key, for a port that has no source or two.
+
+    recorded: whether the ports of the result are given in every cycle as they are, for a recording.
+    """
+    logic = protocol_logic(dut, Controls(dut, module), fields)
+    if recorded:
+        logic = replace(logic, valid=ALWAYS, result=at_any_time(dut, module, fields))
+    driven = _driven(dut, module, fields, logic)
     lines = [
         HEAD.format(
             top=module.name, adapter=ADAPTER, input_high=fields.input_width - 1, output_high=fields.output_width - 1
         )
     ]
-    connections = []
+    assigned, connections = list[str](), list[str]()
     for port in module.ports:
         wire = f"port_{port.name}"
         array = f" [{port.elements[0]}:{port.elements[-1]}]" if port.elements else ""
@@ -42,147 +54,94 @@ def adapter(dut: Dut, module: Module, fields: Wiring) -> str:
         for element in port.elements or (PLAIN,):
             if (port.name, element) in driven:
                 target = f"{wire}[{element}]" if port.elements else wire
-                lines.append(f"  assign {target} = {driven[port.name, element]};\n")
-    lines += [f"  {line}\n" for line in _protocol(dut, fields)]
+                assigned.append(f"  assign {target} = {driven[port.name, element]};\n")
+    lines += [*(f"  {line}\n" for line in _streams(module, logic, fields)), *assigned]
     parameters = ", ".join(f".{name}({value})" for name, value in dut.file.parameters.items())
     lines.append(f"  {module.name} {f'#({parameters}) ' if parameters else ''}dut (\n")
-    lines += [",\n".join(connections), "\n  );\nendmodule\n"]
+    lines += [",\n".join(connections), "\n  );\n"]
+    outputs = (f", port_{port.name}" for port in module.ports if port.direction == "out" and not port.elements)
+    lines += [f"  wire unused = &{{1'b0, clk, rst, i__payload, i__valid, o__ready{''.join(outputs)}}};\nendmodule\n"]
     return "".join(lines)
 
 
-def _driven(dut: Dut, module: Module, fields: Wiring) -> dict[tuple[str, int], str]:
+def _driven(dut: Dut, module: Module, fields: Wiring, logic: ProtocolLogic) -> dict[tuple[str, int], str]:
     """What every word of every input is driven with."""
     sources: dict[PortBit, str] = {}
-
-    def drive(key: str, bit: PortBit, source: str) -> None:
-        if bit in sources:
-            raise dut.wrong(key, f"drives bit {bit[2]} of {bit[0]}, which something else drives too")
-        sources[bit] = source
-
-    for key, name, source in _controls(dut):
-        port = module.by_name.get(name)
-        if port is None or port.direction != "in" or port.elements:
-            raise dut.wrong(key, f"must name an input of {module.name} ({', '.join(_inputs(module))}), not {name}")
-        if port.width != 1 and not key.startswith("constants."):
-            raise dut.wrong(key, f"must name an input of one bit, not {name} ({port.width} bits)")
-        for place in range(port.width):
-            constant = dut.file.constants.get(name, 0) >> place & 1
-            drive(key, (name, PLAIN, place), source or f"1'd{constant}")
-    for field in fields.input:
-        for number, bits in enumerate(fields.places.get(field.name, ())):
-            first = field.offset + number * field.bits + fields.shift.get(field.name, 0)
-            for index, bit in enumerate(bits):
-                beyond = index >= field.bits  # of a context's port that is wider than the contexts need
-                drive(f"ports.{field.name}", bit, "1'd0" if beyond else f"i__payload[{first + index}]")
+    for one in (*_controls(dut, module), *logic.driven, *_fields(fields, logic)):
+        if one.bit in sources:
+            raise dut.wrong(one.key, f"drives bit {one.bit[2]} of {one.bit[0]}, which something else drives too")
+        sources[one.bit] = one.source
     made: dict[tuple[str, int], str] = {}
     for port in module.ports:
         for element in (port.elements or (PLAIN,)) if port.direction == "in" else ():
             words = [sources.get((port.name, element, bit)) for bit in range(port.width)]
             if None in words:
                 raise dut.wrong("ports", f"leave bit {words.index(None)} of input {port.name} undriven; see constants")
-            made[port.name, element] = _concatenation(word for word in words if word is not None)
+            made[port.name, element] = joined(word for word in words if word is not None)
     return made
 
 
-def _inputs(module: Module) -> Iterator[str]:
-    return (port.name for port in module.ports if port.direction == "in")
-
-
-def _controls(dut: Dut) -> Iterator[tuple[str, str, str]]:
-    """Keys, ports and what drives them: clock, reset, handshake and constants; nothing for a constant."""
-    file, protocol = dut.file, dut.file.protocol
+def _controls(dut: Dut, module: Module) -> Iterator[Driven]:
+    """Clock, reset and constants."""
+    file, controls = dut.file, Controls(dut, module)
     if file.clock is not None:
-        yield "clock", file.clock, "clk"
+        yield controls.driven_as("clock", ControlPort(port=file.clock), "clk")
     if file.reset is not None:
-        yield "reset.port", file.reset.port, "rst" if file.reset.active == "high" else "~rst"
-    for key, source in (("input_valid", "i__valid"), ("output_ready", "o__ready"), ("enable", "o__ready")):
-        port = getattr(protocol, key)
-        if port is not None:
-            yield f"protocol.{key}", port, source
-    for name in file.constants:
-        yield f"constants.{name}", name, ""
+        yield controls.driven_as("reset.port", ControlPort(port=file.reset.port, active=file.reset.active), "rst")
+    for name, constant in file.constants.items():
+        port = module.by_name.get(name)
+        if port is None or port.direction != "in" or port.elements:
+            inputs = ", ".join(port.name for port in module.ports if port.direction == "in")
+            raise dut.wrong(f"constants.{name}", f"must name an input of {module.name} ({inputs}), not {name}")
+        for place in range(port.width):
+            yield Driven(f"constants.{name}", (name, PLAIN, place), f"1'd{constant >> place & 1}")
 
 
-def _concatenation(bits: Iterable[str]) -> str:
-    """Bits, the least significant first, as one expression; those of the payload that follow one another as a slice."""
-    parts = []
-    numbered = enumerate(bits)
-    for _, run in groupby(numbered, key=lambda item: _follows(*item)):
-        sources = [source for _, source in run]
-        if len(sources) == 1 or not sources[0].startswith("i__payload["):
-            parts += sources
-        else:
-            parts.append(f"i__payload[{_index(sources[-1])}:{_index(sources[0])}]")
-    return parts[0] if len(parts) == 1 else "{" + ", ".join(reversed(parts)) + "}"
+def _fields(fields: Wiring, logic: ProtocolLogic) -> Iterator[Driven]:
+    """The fields of a beat, where ports hold them."""
+    for field in fields.input:
+        for number, bits in enumerate(fields.places.get(field.name, ())):
+            first = field.offset + number * field.bits + fields.shift.get(field.name, 0)
+            for index, bit in enumerate(bits):
+                beyond = index >= field.bits  # of a context's port that is wider than the contexts need
+                source = logic.fields.get(field.name) or f"i__payload[{first + index}]"
+                yield Driven(f"ports.{field.name}", bit, "1'd0" if beyond else source)
 
 
-def _index(source: str) -> int:
-    return int(source[source.index("[") + 1 : -1])
+def at_any_time(dut: Dut, module: Module, fields: Wiring) -> str:
+    """What stands at the ports of a result, whether it is one or not; of a schedule those of it side by side."""
+    if not isinstance(dut.file.protocol, SerialProtocol):
+        return _result(module, fields)
+    ports = Serialized(dut, module, fields, dut.file.protocol).results
+    bits = [port_bit(bit, module) for port in ports for bit in port.bits]
+    return joined([*bits, *["1'd0"] * (fields.output[0].bits - len(bits))])
 
 
-def _follows(position: int, source: str) -> object:
-    return _index(source) - position if source.startswith("i__payload[") else (position, source)
-
-
-def _protocol(dut: Dut, fields: Wiring) -> Iterator[str]:
-    """Handshake and result: the design's own, or made of the latency that the file promises."""
-    protocol = dut.file.protocol
-    ready = f"port_{protocol.input_ready}" if protocol.input_ready else "1'b1"
-    if protocol.kind == "combinational":
-        valid, context = "i__valid", "i__payload_context"
-    elif protocol.output_valid is not None:
-        valid, context = f"port_{protocol.output_valid}", "awaited_context"
-    else:
-        valid, context = "awaited", "awaited_context"
-    if protocol.enable is not None:
-        ready = "o__ready"
-    places = {field.name: field for field in fields.input}
-    last, number = places["last"], places["context"]
-    yield f"wire i__payload_last = i__payload[{last.offset}];"
-    high = number.offset + number.bits - 1
-    yield f"wire [{number.bits - 1}:0] i__payload_context = i__payload[{high}:{number.offset}];"
-    if protocol.kind == "latency":
-        yield from _delay(protocol.cycles or 0, number.bits, protocol.enable is not None)
-    elif protocol.kind == "stream":
-        yield f"wire [{number.bits - 1}:0] awaited_context = {number.bits}'d0;"
+def _streams(module: Module, logic: ProtocolLogic, fields: Wiring) -> Iterator[str]:
+    """What is computed between the ports, and the two streams."""
+    context = logic.context
     if "result_context" in fields.places:
-        taken = fields.places["result_context"][0][: number.bits]
-        context = "{" + ", ".join(_port_bit(bit) for bit in reversed(taken)) + "}"
-    yield f"assign i__ready = {ready};"
-    yield f"assign o__valid = {valid};"
-    yield f"assign o__payload = {{{context}, {_result(fields)}}};"
+        context = joined(port_bit(bit, module) for bit in fields.places["result_context"][0])
+    body = [
+        *logic.lines,
+        f"assign i__ready = {logic.ready};",
+        f"assign o__valid = {logic.valid};",
+        f"assign o__payload = {{{context}, {logic.result or _result(module, fields)}}};",
+    ]
+    said = "\n".join([*body, *logic.fields.values(), *(one.source for one in logic.driven)])
+    for field in fields.input:
+        name = f"i__payload_{field.name}"
+        if field.name in NAMED and name in said:
+            high = field.offset + field.bits - 1
+            place, bits = (f"{high}:{field.offset}", f"[{field.bits - 1}:0] ") if field.bits > 1 else (high, "")
+            yield f"wire {bits}{name} = i__payload[{place}];"
+    yield from body
 
 
-def _result(fields: Wiring) -> str:
+def _result(module: Module, fields: Wiring) -> str:
     """The result's container: the design's bits above its padding, zeros elsewhere."""
     (field, _), (bits,) = fields.output, fields.places["result"]
     shift = fields.shift["result"]
-    parts = [_port_bit(bit) for bit in reversed(bits)]
     above = field.bits - shift - len(bits)
-    return "{" + ", ".join([*([f"{above}'d0"] if above else []), *parts, *([f"{shift}'d0"] if shift else [])]) + "}"
-
-
-def _port_bit(bit: PortBit) -> str:
-    name, element, index = bit
-    return f"port_{name}[{index}]" if element == PLAIN else f"port_{name}[{element}][{index}]"
-
-
-def _delay(cycles: int, bits: int, enabled: bool) -> Iterator[str]:
-    """Whether a result is due, and of which context: the input of `cycles` cycles ago."""
-    yield "wire due = i__valid & i__payload_last;"
-    if not cycles:
-        yield "wire awaited = due;"
-        yield f"wire [{bits - 1}:0] awaited_context = i__payload_context;"
-        return
-    yield f"reg [{cycles - 1}:0] waits;"
-    yield f"reg [{bits - 1}:0] contexts [0:{cycles - 1}];"
-    yield "integer stage;"
-    yield "always @(posedge clk)"
-    yield f"  if (rst) waits <= {cycles}'d0;"
-    yield f"  else {'if (o__ready) ' if enabled else ''}begin"
-    yield f"    waits <= {{waits, due}} & {{{cycles}{{1'b1}}}};"
-    yield "    contexts[0] <= i__payload_context;"
-    yield f"    for (stage = 1; stage < {cycles}; stage = stage + 1) contexts[stage] <= contexts[stage - 1];"
-    yield "  end"
-    yield f"wire awaited = waits[{cycles - 1}];"
-    yield f"wire [{bits - 1}:0] awaited_context = contexts[{cycles - 1}];"
+    made = joined(port_bit(bit, module) for bit in bits)
+    return ", ".join([*([f"{above}'d0"] if above else []), made, *([f"{shift}'d0"] if shift else [])])

@@ -70,7 +70,7 @@ def load_case(path: Path, design: DotDesign) -> Case:
             if code >> fmt.container_bits:
                 raise wrong(key, f"must be codes of {fmt.name} ({fmt.container_bits} bits), not {code:#x}")
     addend = unit.operands.addend
-    no_port = dut is not None and dut.file.ports.c is None
+    no_port = dut is not None and not dut.file.has("c")
     if file.c and (addend is None or no_port or file.c >> addend.container_bits):
         raise wrong("c", f"must be a code of the design's addend, not {file.c:#x}")
     case = fill(unit, design.products, Case(file.id, file.a, file.b, file.c, file.scale_a, file.scale_b))

@@ -26,7 +26,19 @@ from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.traffic import FULL, Traffic
 from hwsim.model.clock import Beat
 from hwsim.spec import Unit
-from hwsim.tb.job import MISSING, RESET, SEEN, SEEN_READY, VALID, BeatOrder, CodeTable, Script, SuiteOutcome, Trace
+from hwsim.tb.job import (
+    MISSING,
+    RESET,
+    SEEN,
+    SEEN_READY,
+    VALID,
+    BeatOrder,
+    CodeTable,
+    Recording,
+    Script,
+    SuiteOutcome,
+    Trace,
+)
 
 Tick = Callable[[], None]
 Compared = tuple[str, Sequence[Case]]  # a suite's name, and the cases of it that were compared
@@ -77,6 +89,7 @@ class Played:
     """What came of a suite on a driver.
 
     folder: where its log and its waveform are. codes: integers[cases], the result of each, UNKNOWN, MISSING or LOST;
+    of a recording, what stood at the output in every cycle.
     traffic: uint8[cycles], as hwsim.tb.job has it. Both are empty where every cycle was promised. stuck: why its
     simulator was ended before it, or in it; empty where it was not.
     """
@@ -102,7 +115,7 @@ class Played:
                 return [cases[owner] for owner in self.play.owners[: self.outcome.results]]
             case BeatOrder():
                 return [case for case, code in zip(cases, self.codes.tolist(), strict=True) if code > MISSING]
-            case CodeTable():
+            case Recording() | CodeTable():
                 return []
 
     def cycles(self) -> Iterator[Cycle]:
@@ -120,7 +133,7 @@ class Played:
                     offered = beats[at] if drive & VALID else None
                     yield drive, offered, seen
                     at += bool(offered is not None and seen & SEEN_READY and not drive & RESET)
-            case CodeTable():
+            case Recording() | CodeTable():
                 pass
 
 

@@ -21,9 +21,10 @@ from hwsim.cosim.design import STUCK_AFTER, DotDesign, Play, Suite, Tick
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module, read_module
 from hwsim.cosim.ports import PortMap, StreamPort
+from hwsim.cosim.protocols import TaggedProtocol
 from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.suites import PAIRS, expected_codes
-from hwsim.cosim.traffic import BURST, Tagged, Traffic, draws, interleave
+from hwsim.cosim.traffic import BURST, Tagged, Traffic, draws, interleave, with_tags
 from hwsim.cosim.waived import AppliedWaivers
 from hwsim.cosim.wiring import Wiring, wiring
 from hwsim.errors import InputError
@@ -35,7 +36,6 @@ from hwsim.tb.job import BeatOrder, Script
 
 PATTERN = 4093  # a prime, so that patterns of both ports and of beats do not beat together
 PATIENCE, SHORT_PATIENCE = 1000, 300  # cycles in which nothing happens
-UNTIL_EMPTY = 30  # cycles after which a stream without a reset is taken to be empty
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +98,8 @@ class DutDesign(DotDesign):
         alone = suite.isolated or suite.resets
         contexts = 1 if alone else self.dut.file.contexts
         tagged = list(interleave(self.beat_unit, suite.cases, contexts, stream if suite.shuffled else None))
+        if isinstance(self.dut.file.protocol, TaggedProtocol):
+            tagged = with_tags(tagged, self.dut.file.protocol.tags, stream)
         if suite.isolated:
             segments = [(end + 1, -1) for end, item in enumerate(tagged) if item.beat.last]
         elif suite.resets:
@@ -141,29 +143,29 @@ class DutDesign(DotDesign):
         self, suite: Suite, tagged: Sequence[Tagged], segments: Sequence[tuple[int, int]], stream: Stream
     ) -> BeatOrder:
         protocol, traffic, any_nan = self.dut.file.protocol, suite.traffic, self.any_nan
-        offers, held = protocol.input_valid is not None or protocol.kind != "stream", can_be_held(self.dut)
-        latency = {"stream": -1, "latency": protocol.cycles or 0, "combinational": 0}[protocol.kind]
+        held = bool(protocol.holding)
         return BeatOrder(
             last=np.array([item.beat.last for item in tagged], np.uint8),
-            offer=_pattern(traffic.offer if offers else 1.0, traffic, stream, bursts=False),
+            offer=_pattern(traffic.offer if protocol.pauses else 1.0, traffic, stream, bursts=False),
             take=_pattern(traffic.take if held else 1.0, traffic, stream, bursts=held),
             segments=np.array(segments, np.int64).reshape(-1, 2),
             nan_mask=(any_nan.sign_bit - 1) << any_nan.padding if any_nan else 0,
             nan_above=largest_number(any_nan) if any_nan else 0,
-            latency=latency,
-            reset_cycles=self._reset_cycles,
-            patience=SHORT_PATIENCE if suite.isolated else PATIENCE,
+            latency=-1 if protocol.promised is None else protocol.promised,
+            reset_cycles=self.reset_cycles,
+            patience=(SHORT_PATIENCE if suite.isolated else PATIENCE) + protocol.beat_cycles - 1,
             settle=2 if suite.isolated else 16,
             isolated=suite.isolated,
+            tagged=isinstance(protocol, TaggedProtocol),
         )
 
     @property
-    def _reset_cycles(self) -> int:
+    def reset_cycles(self) -> int:
         """Cycles in which the design is reset; one that has no reset is given time to become empty."""
         file = self.dut.file
         if file.reset is not None:
             return file.reset.cycles
-        return 2 + (UNTIL_EMPTY if file.protocol.kind == "stream" else file.protocol.cycles or 0)
+        return 2 + file.protocol.empty_after
 
 
 def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesign:
@@ -196,7 +198,7 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
         drawn_for=drawn_for(dut),
         interface=tuple(CoverageBin("G12", name, how="trace") for name in shown_bins(dut)),
         chains=dut.chains,
-        addend=file.ports.c is not None,
+        addend=file.has("c"),
         reset=file.reset is not None,
         dut=dut,
         module=module,
@@ -204,11 +206,6 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
         adapter=adapter(dut, module, wired),
         assertions=assertions,
     )
-
-
-def can_be_held(dut: Dut) -> bool:
-    """Whether a design's results can be made to wait."""
-    return dut.file.protocol.output_ready is not None or dut.file.protocol.enable is not None
 
 
 def drawn_for(dut: Dut) -> Unit:
@@ -220,7 +217,7 @@ def drawn_for(dut: Dut) -> Unit:
     data = dut.unit.model_dump(mode="json", exclude_unset=True)
     if not dut.chains:
         data["instruction"] = {**data["instruction"], "chain": "none", "k": dut.products}
-    if dut.file.ports.c is None:
+    if not dut.file.has("c"):
         data["operands"]["addend"] = "none"
     try:
         return Unit.model_validate(data)
@@ -230,8 +227,8 @@ def drawn_for(dut: Dut) -> Unit:
 
 def shown_bins(dut: Dut) -> list[str]:
     """The bins of the interface that show at a design's ports, whatever is inside."""
-    names = [bins.BACK_TO_BACK, bins.ONE_IDLE]
-    if can_be_held(dut):
+    names = [bins.BACK_TO_BACK, bins.ONE_IDLE] if dut.file.protocol.beat_cycles == 1 else []
+    if dut.file.protocol.holding:
         names += [bins.READY_ALONE, *([bins.RESET_WAITING] if dut.file.reset is not None else [])]
     return names + [bins.contexts_open(count) for count in range(1, dut.file.contexts + 1)]
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, assert_never
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, Strict, ValidationError, model_validator
 
+from hwsim.cosim.dutpart import DutPart, Name, Positive, Slice
+from hwsim.cosim.protocols import (
+    AccumulateProtocol,
+    CombinationalProtocol,
+    LatencyProtocol,
+    Protocol,
+    StreamProtocol,
+    TaggedProtocol,
+)
+from hwsim.cosim.serialprotocol import SerialProtocol
 from hwsim.cosim.stepsfile import DesignBoundaries
 from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.waivers import Waiver
@@ -18,18 +28,8 @@ from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import Document, RuleError, SpecError, read
 from hwsim.spec import Unit, load_unit
 
-MOST_CYCLES = 4096  # of a latency
-Positive = Annotated[int, Strict(), Field(ge=1)]
-Whole = Annotated[int, Strict(), Field(ge=0)]
+MOST_APART = 64  # cycles of `first` and `last` from their beats
 Parameter = Annotated[int, Strict()] | str
-Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$")]
-Slice = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*(\[\d+(:\d+)?\])?$")]
-
-
-class DutPart(BaseModel):
-    """A part of the file: frozen, with no unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def _placed(value: Any) -> Any:
@@ -64,6 +64,25 @@ class PortPlace(DutPart):
 PlacedField = Annotated[PortPlace, BeforeValidator(_placed)]
 
 
+class ControlPlace(PortPlace):
+    """Where a bit of a beat is that says something of the beat, and when.
+
+    active: whether the port is high or low where it is so. at: the cycle of its own in which it is so, counted from
+    that of the beat; 0 for the beat's.
+    """
+
+    active: Literal["high", "low"] = "high"
+    at: Annotated[int, Strict(), Field(ge=-MOST_APART, le=MOST_APART)] = 0
+
+    @property
+    def plain(self) -> bool:
+        """Whether the port holds the beat's bit as it is."""
+        return self.at == 0 and self.active == "high"
+
+
+PlacedControl = Annotated[ControlPlace, BeforeValidator(_placed)]
+
+
 class Reset(DutPart):
     """The reset. It changes just after a rising edge of the clock and stays for `cycles`, synchronous or not."""
 
@@ -76,55 +95,28 @@ def _reset(value: Any) -> Any:
     return {"port": value} if isinstance(value, str) else value
 
 
-class Protocol(DutPart):
-    """When beats are taken and results given.
-
-    kind: `stream`: valid and ready, in cycles that nobody promised; without a ready, that side never waits.
-    `latency`: a beat in every cycle, its result exactly `cycles` later; `enable` holds everything where it is.
-    `combinational`: in the same cycle, without a clock.
-    """
-
-    kind: Literal["stream", "latency", "combinational"]
-    cycles: Annotated[Whole, Field(le=MOST_CYCLES)] | None = None
-    input_valid: Name | None = None
-    input_ready: Name | None = None
-    output_valid: Name | None = None
-    output_ready: Name | None = None
-    enable: Name | None = None
-
-    @model_validator(mode="after")
-    def _fits(self) -> Protocol:
-        known = {
-            "stream": {"input_valid", "input_ready", "output_valid", "output_ready"},
-            "latency": {"cycles", "input_valid", "output_valid", "enable"},
-            "combinational": set[str](),
-        }[self.kind]
-        for key in sorted(self.model_fields_set - {"kind"} - known):
-            raise InputError(f"of kind {self.kind} has no {key}")
-        needed = {"stream": ("input_valid", "output_valid"), "latency": ("cycles",), "combinational": ()}[self.kind]
-        for key in needed:
-            if getattr(self, key) is None:
-                raise InputError(f"of kind {self.kind} needs {key}")
-        return self
-
-
 class Ports(DutPart):
     """Where the fields of a beat and of a result are.
 
-    a, b, result: needed; scale_a, scale_b: of a scaled unit. c: without it the addend is +0.
-    first, last: without `last`, a dot product is one beat. context: of beats; result_context: of results.
+    a, b, result: needed, unless a schedule has them; scale_a, scale_b: of a scaled unit.
+    c: without it the addend is +0.
+    first, last: without `last`, a dot product is one beat; `first` may be a pulse in a cycle before it, `last` in one
+    after it. context: of beats; result_context: of results. tag, result_tag: the same of dot
+    products whose results come in any order.
     """
 
-    a: PlacedField
-    b: PlacedField
-    result: PlacedField
+    a: PlacedField | None = None
+    b: PlacedField | None = None
+    result: PlacedField | None = None
     c: PlacedField | None = None
     scale_a: PlacedField | None = None
     scale_b: PlacedField | None = None
-    first: PlacedField | None = None
-    last: PlacedField | None = None
+    first: PlacedControl | None = None
+    last: PlacedControl | None = None
     context: PlacedField | None = None
     result_context: PlacedField | None = None
+    tag: PlacedField | None = None
+    result_tag: PlacedField | None = None
 
 
 class DutFile(DutPart):
@@ -140,35 +132,98 @@ class DutFile(DutPart):
     unit: str
     sources: Annotated[tuple[str, ...], Field(min_length=1)]
     include: tuple[str, ...] = ()
-    defines: dict[Name, Parameter] = {}
+    defines: dict[Name, Parameter] = Field(default_factory=dict)
     top: Name
-    parameters: dict[Name, Parameter] = {}
+    parameters: dict[Name, Parameter] = Field(default_factory=dict)
     clock: Name | None = None
     reset: Annotated[Reset | None, BeforeValidator(_reset)] = None
     protocol: Protocol
     products: Positive | None = None
     contexts: Annotated[int, Strict(), Field(ge=1, le=256)] = 1
-    constants: dict[Name, Annotated[int, Strict()]] = {}
+    constants: dict[Name, Annotated[int, Strict()]] = Field(default_factory=dict)
     stuck_after: Positive | None = None
-    ports: Ports
+    ports: Ports = Field(default_factory=Ports)
     steps: DesignBoundaries | None = None
     waivers: tuple[Waiver, ...] = ()
-    without: dict[SuiteKind, Annotated[str, Field(min_length=1)]] = {}
+    without: dict[SuiteKind, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
+
+    def has(self, field: str) -> bool:
+        """Whether the design has a field of a beat or of a result, at a port or in a schedule."""
+        return getattr(self.ports, field) is not None or field in self.protocol.scheduled
+
+    @property
+    def labels(self) -> int:
+        """Contexts, or tags."""
+        return self.protocol.tags if isinstance(self.protocol, TaggedProtocol) else self.contexts
+
+    @property
+    def label_keys(self) -> tuple[str, str]:
+        """The keys of `ports` that say which context, or which tag, a beat and a result are of."""
+        return ("tag", "result_tag") if isinstance(self.protocol, TaggedProtocol) else ("context", "result_context")
 
     @model_validator(mode="after")
     def _rules(self) -> DutFile:
         ports = self.ports
+        for field in ("a", "b", "result"):
+            if not self.has(field):
+                raise RuleError(f"ports.{field}", "is missing")
         if (self.clock is None) != (self.protocol.kind == "combinational"):
             raise RuleError("clock", f"must {'not ' if self.clock else ''}be given, for protocol.kind combinational")
         if self.reset is not None and self.clock is None:
             raise RuleError("reset", "must not be given without a clock")
         if ports.first is not None and ports.last is None:
             raise RuleError("ports.first", "needs ports.last: what closes a sum must be known")
+        if ports.first is not None and ports.first.at > 0:
+            raise RuleError("ports.first.at", f"must be 0, or less where it comes before, not {ports.first.at}")
+        if ports.last is not None and ports.last.at < 0:
+            raise RuleError("ports.last.at", f"must be 0, or more where it comes after, not {ports.last.at}")
+        self._pulses_fit()
+        self._sums_fit()
         if self.contexts > 1 and (ports.context is None or ports.result_context is None or ports.last is None):
             raise RuleError("contexts", "above 1 needs ports.context, ports.result_context and ports.last")
         if self.protocol.kind == "combinational" and ports.last is not None:
             raise RuleError("ports.last", "has no meaning for protocol.kind combinational, which keeps no sum")
         return self
+
+    def _sums_fit(self) -> None:
+        """Raise RuleError for ports that a protocol has no meaning for."""
+        protocol, ports = self.protocol, self.ports
+        if not isinstance(protocol, TaggedProtocol):
+            self._refuse(("tag", "result_tag"), "which has no tags")
+        match protocol:
+            case AccumulateProtocol():
+                self._refuse(("first", "last", "context", "result_context"), "which clears: see protocol.clear")
+                if protocol.load is not None and ports.c is None:
+                    raise RuleError("protocol.load", "needs ports.c: what it loads must be known")
+            case SerialProtocol():
+                self._refuse(
+                    ("first", "last", "context", "result_context"), "which sends one dot product after another"
+                )
+                for field in sorted(protocol.scheduled):
+                    if getattr(ports, field) is not None:
+                        raise RuleError(f"ports.{field}", "must not be given: protocol has it in its schedule")
+                if protocol.between == "repeats" and self.reset is None:
+                    raise RuleError("protocol.between", "must not be repeats without a reset, from which cycles count")
+            case TaggedProtocol():
+                self._refuse(("context", "result_context"), "which has tags")
+                for key in ("tag", "result_tag"):
+                    if getattr(ports, key) is None:
+                        raise RuleError(f"ports.{key}", "is missing: protocol.kind tagged needs it")
+            case StreamProtocol() | LatencyProtocol() | CombinationalProtocol():
+                pass
+            case _:
+                assert_never(protocol)
+
+    def _refuse(self, fields: tuple[str, ...], why: str) -> None:
+        for field in fields:
+            if getattr(self.ports, field) is not None:
+                raise RuleError(f"ports.{field}", f"has no meaning for protocol.kind {self.protocol.kind}, {why}")
+
+    def _pulses_fit(self) -> None:
+        """Raise RuleError for a pulse in a cycle of its own of a design that takes a beat in every cycle."""
+        for key, place in (("first", self.ports.first), ("last", self.ports.last)):
+            if place is not None and place.at and getattr(self.protocol, "input_valid", None) is None:
+                raise RuleError(f"ports.{key}.at", "needs protocol.input_valid: what is no beat must be known")
 
 
 @dataclass(frozen=True)
@@ -190,7 +245,7 @@ class Dut:
     @property
     def chains(self) -> bool:
         """Whether a dot product may have more than one beat."""
-        return self.file.ports.last is not None
+        return self.file.ports.last is not None or self.file.protocol.accumulates
 
     def wrong(self, key: str, rule: str) -> SpecError:
         """An error: `FILE:LINE: KEY RULE`."""
@@ -244,13 +299,13 @@ def _unit(name: str, document: Document) -> Unit:
 
 def _check_unit(dut: Dut) -> None:
     """What ports and unit ask of each other. Raises SpecError."""
-    unit, ports = dut.unit, dut.file.ports
+    unit = dut.unit
     for side in ("scale_a", "scale_b"):
-        given = getattr(ports, side) is not None
+        given = dut.file.has(side)
         if given != (unit.scale is not None):
             rule = "is missing" if unit.scale is not None else "must not be given"
             raise dut.wrong(f"ports.{side}", f"{rule}: {unit.name} has scale {'a, b' if unit.scale else 'none'}")
-    if ports.c is not None and unit.operands.addend is None:
+    if dut.file.has("c") and unit.operands.addend is None:
         raise dut.wrong("ports.c", f"must not be given: {unit.name} has operands.addend none")
     if dut.products % unit.instruction.fill:
         raise dut.wrong("products", f"must be a multiple of {unit.instruction.fill}, not {dut.products}")

@@ -12,6 +12,7 @@ from hwsim.cosim.elaborate import Module, Port, read_module
 from hwsim.spec import Unit, load_unit
 
 UNKNOWN = "# ?"
+NAME = r"[A-Za-z_]\w*"
 
 # Names by what they are of, without a direction's affix (i_, _i, in_, s_axis_...) and in lower case.
 CLOCK = re.compile(r"^(a?clk|clock|ck)$")
@@ -22,7 +23,7 @@ ROLES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("a", "in", re.compile(r"^(a|op_?a|vec_?a|lhs|x|activations?|a_?(vec|data|elems?))$")),
     ("b", "in", re.compile(r"^(b|op_?b|vec_?b|rhs|y|w|weights?|b_?(vec|data|elems?))$")),
     ("c", "in", re.compile(r"^(c|op_?c|addend|acc(umulator|um)?|c_?data|psum)$")),
-    ("first", "in", re.compile(r"^(first|start|sof|clear|clr)$")),
+    ("first", "in", re.compile(r"^(first|start|sof|clear|clr|clear_n|clr_n)$")),
     ("last", "in", re.compile(r"^(last|tlast|eof|done)$")),
     ("context", "in", re.compile(r"^(context|ctx|id|tag|tid)$")),
     ("result_context", "out", re.compile(r"^(context|ctx|id|tag|tid)$")),
@@ -41,10 +42,14 @@ NUMBERED = re.compile(r"^(.*?)_?(\d+)(_[io])?$")
 
 @dataclass
 class Guess:
-    """What is guessed. places: of fields, as YAML. unknown: keys that the user must answer."""
+    """What is guessed. clear: begins a sum whose end no port says. places: of fields, as YAML.
+
+    unknown: keys that the user must answer.
+    """
 
     module: Module
     clock: str = ""
+    clear: str = ""
     reset: tuple[str, bool] | None = None
     handshake: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
@@ -92,6 +97,8 @@ def guess(module: Module) -> Guess:
             key, ports = max(outputs, key=lambda item: item[1][0].width)
             made.places["result"] = _place(key, ports)
             del groups[key]
+    if made.clock and "last" not in made.places and re.fullmatch(NAME, made.places.get("first", "")):
+        made.clear = made.places.pop("first")
     made.constants = [port.name for ports in groups.values() for port in ports if port.direction == "in"]
     return made
 
@@ -176,6 +183,13 @@ def _protocol(made: Guess, asked: Callable[[str, str], str]) -> str:
     if "input_valid" in found and "output_valid" in found and ("input_ready" in found or "output_ready" in found):
         signals = ", ".join(f"{key}: {name}" for key, name in found.items() if key != "enable")
         return f"protocol: {{kind: stream, {signals}}}"
+    if made.clear:
+        low = ", active: low" if made.clear.endswith(("_n", "_ni")) else ""
+        enable = f", enable: {found['enable']}" if "enable" in found else ""
+        clear = f"clear: {{port: {made.clear}{low}, when: before}}"
+        return f"protocol: {{kind: accumulate, cycles: 1, {clear}{enable}}}" + asked(
+            "protocol", "from the last operands to the sum; when it is cleared: before, first, between"
+        )
     signals = "".join(f", {key}: {name}" for key, name in found.items() if not key.endswith("ready"))
     return f"protocol: {{kind: latency, cycles: 1{signals}}}" + asked("protocol.cycles", "from operands to result")
 

@@ -14,7 +14,17 @@ from hwsim.cosim.design import Design, Play, Played
 from hwsim.cosim.ports import PortMap, words_of
 from hwsim.cosim.simulate import SimulatorStuck, simulate
 from hwsim.cosim.waves import WAVEFORM, write_save_file
-from hwsim.tb.job import MISSING, BeatOrder, SuiteOutcome, Trace, read_answers, read_outcome, write_job
+from hwsim.tb.job import (
+    MISSING,
+    BeatOrder,
+    CodeTable,
+    Recording,
+    SuiteOutcome,
+    Trace,
+    read_answers,
+    read_outcome,
+    write_job,
+)
 
 BULK = "verilator, bulk"
 
@@ -55,9 +65,11 @@ def _played(play: Play, simulator: str, job: Path, index: int, stuck: str) -> Pl
     outcome = read_outcome(job, index)
     if outcome is None:
         return Played(play, simulator, SuiteOutcome(play.suite.name), job, _no_codes(play), stuck=stuck)
-    if not isinstance(play.script.promise, BeatOrder):
+    if isinstance(play.script.promise, Trace | CodeTable):
         return Played(play, simulator, outcome, job)
     answers, traffic = read_answers(job, index)
+    if isinstance(play.script.promise, Recording):
+        return Played(play, simulator, outcome, job, answers, traffic)
     codes = _no_codes(play)
     codes[list(play.owners[: len(answers)])] = answers
     return Played(play, simulator, outcome, job, codes, traffic)

@@ -29,6 +29,7 @@ KINDS = {
     "changed": "a result that changed before it was taken",
     "unasked": "results that no closing beat asked for",
     "latency": "cycles to the result",
+    "tag": "a result's tag",
 }
 
 

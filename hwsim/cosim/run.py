@@ -16,7 +16,7 @@ import yaml
 
 from hwsim import processes
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.advice import shifted_latency
+from hwsim.cosim.amends import Amends
 from hwsim.cosim.build import BuildFailed
 from hwsim.cosim.casefile import load_case
 from hwsim.cosim.coverage import UnitCoverage, design_coverage
@@ -41,7 +41,6 @@ from hwsim.cosim.waves import WAVEFORM
 from hwsim.errors import InputError
 from hwsim.report import LeftOut, Mismatch, Row, RunReport, WaivedDifference, write_reports
 from hwsim.spec import Specified, as_yaml
-from hwsim.words import counted
 
 WORKERS = 2
 ALL_SUITES = "every suite"  # of a simulator that refuses the design
@@ -355,16 +354,14 @@ class _Run:
             return
         if options.case is not None:
             self.found.mismatches = [meant(design.unit, there[0], one) for one in self.found.mismatches]
-        elif (cycles := shifted_latency(design, there)) is not None:
-            # Every case is answered with another's result: none of them says anything of the arithmetic.
-            said = design.dut.file.protocol.cycles
-            self.found.notes.append(
-                f"{design.name}: wrong results are those of other beats: its latency seems to be "
-                f"{counted(cycles, 'cycle')}, not {said}; where that is right, write protocol.cycles: {cycles}"
-            )
         elif options.minimize:
             traced = "icarus" if "icarus" in options.simulators else failed
             limit = design.stuck_after if options.stuck_after is None else options.stuck_after
+            amends = Amends(design, traced, options.seed, self.folder, limit)
+            if said := amends.said(there):
+                # Where all are right in another cycle, no case says anything of the arithmetic.
+                self.found.notes.append(said)
+                return
             waivers = self.waivers[design.name]
             minimizer = Minimizer(design, failed, traced, options.seed, self.folder, options.folder, limit, waivers)
             self.found.minimal = minimizer.minimize(there)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -73,6 +73,16 @@ def interleave(unit: Specified, cases: Sequence[Case], contexts: int, stream: St
                 turn = at
             else:
                 queues[slot] = following
+
+
+def with_tags(tagged: Sequence[Tagged], tags: int, stream: Stream) -> list[Tagged]:
+    """The beats of each case with a tag for a context, every tag once before any comes again, in an order at random."""
+    numbers, drawn = dict[int, int](), list[int]()
+    for item in tagged:
+        if item.case not in numbers:
+            drawn = drawn or stream.sample(range(tags), tags)
+            numbers[item.case] = drawn.pop()
+    return [replace(item, beat=replace(item.beat, context=numbers[item.case])) for item in tagged]
 
 
 def draws(stream: Stream, chance: float, count: int) -> np.ndarray:

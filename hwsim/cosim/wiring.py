@@ -14,6 +14,7 @@ from hwsim.formats import Format
 
 SLICE = re.compile(r"^(?P<name>[^\[]+)(?:\[(?P<left>\d+)(?::(?P<right>\d+))?\])?$")
 
+MOST_LABEL_BITS = 16  # of a context's port, or a tag's
 # A bit of a port: the port, the word of it where it is an array of words, and the place in that.
 PortBit = tuple[str, int, int]
 PLAIN = -1  # the word of a port that is no array
@@ -68,29 +69,34 @@ def wiring(dut: Dut, module: Module) -> Wiring:
         into.append(PortField(name, offset, bits, count))
         offset += bits * count
 
-    context_bits = max(1, (dut.file.contexts - 1).bit_length())
+    context_bits = max(1, (dut.file.labels - 1).bit_length())
+    label, result_label = dut.file.label_keys
     for name, (count, fmt) in operands_of(dut).items():
         add(inputs, name, fmt.container_bits, count)
         place = getattr(dut.file.ports, name)
         if place is not None:
             places[name] = _elements(dut, module, name, place, count, "in")
             shifts[name] = _shift(dut, name, fmt, len(places[name][0]))
-    for name, bits in (("first", 1), ("last", 1), ("context", context_bits)):
+    for name, key, bits in (("first", "first", 1), ("last", "last", 1), ("context", label, context_bits)):
         add(inputs, name, bits)
-        place = getattr(dut.file.ports, name)
+        place = getattr(dut.file.ports, key)
         if place is not None:
-            places[name] = _elements(dut, module, name, place, 1, "in")
-            _check_bits(dut, name, len(places[name][0]), bits)
+            places[name] = _elements(dut, module, key, place, 1, "in")
+            _check_bits(dut, key, len(places[name][0]), bits)
     outputs, offset = list[PortField](), 0
     output = dut.unit.output
     add(outputs, "result", output.container_bits)
-    add(outputs, "context", context_bits)
-    places["result"] = _elements(dut, module, "result", dut.file.ports.result, 1, "out")
-    shifts["result"] = _shift(dut, "result", output, len(places["result"][0]))
-    if dut.file.ports.result_context is not None:
-        place = dut.file.ports.result_context
-        places["result_context"] = _elements(dut, module, "result_context", place, 1, "out")
-        _check_bits(dut, "result_context", len(places["result_context"][0]), context_bits)
+    if dut.file.ports.result is not None:
+        places["result"] = _elements(dut, module, "result", dut.file.ports.result, 1, "out")
+        shifts["result"] = _shift(dut, "result", output, len(places["result"][0]))
+    label_bits, place = context_bits, getattr(dut.file.ports, result_label)
+    if place is not None:
+        places["result_context"] = _elements(dut, module, result_label, place, 1, "out")
+        label_bits = len(places["result_context"][0])  # all of them, so that none that is not asked for goes unseen
+        _check_bits(dut, result_label, label_bits, context_bits)
+        if label_bits > MOST_LABEL_BITS:
+            raise dut.wrong(f"ports.{result_label}", f"must have at most {MOST_LABEL_BITS} bits, not {label_bits}")
+    add(outputs, "context", label_bits)
     return Wiring(tuple(inputs), tuple(outputs), places, shifts)
 
 
@@ -172,3 +178,23 @@ def _words(dut: Dut, key: str, port: Port, text: str, left: str | None, right: s
     for index in chosen:
         for bit in range(port.width):
             yield port.name, index, bit
+
+
+def bits_of(dut: Dut, module: Module, key: str, text: str, direction: str) -> list[PortBit]:
+    """The bits that a port or a slice means, the least significant first. Raises SpecError, naming the key."""
+    return list(_bits(dut, module, key, text, direction))
+
+
+def bit_of(dut: Dut, module: Module, key: str, text: str, direction: str) -> PortBit:
+    """The bit that `name`, of one bit, or `name[3]` means. Raises SpecError, naming the key, for any other."""
+    bits = bits_of(dut, module, key, text, direction)
+    if len(bits) != 1:
+        raise dut.wrong(key, f"must name one bit, not {text} ({len(bits)} bits)")
+    return bits[0]
+
+
+def port_bit(bit: PortBit, module: Module) -> str:
+    """A bit of a port as an expression of the adapter's Verilog, which has a wire for each port."""
+    name, element, index = bit
+    wire = f"port_{name}" if element == PLAIN else f"port_{name}[{element}]"
+    return wire if module.by_name[name].width == 1 else f"{wire}[{index}]"

@@ -284,8 +284,7 @@ class _DutProof:
             yield "beats that are not alone, after a reset"
         if design.chains:
             yield "sums of more than one beat"
-        held = protocol.output_ready or protocol.enable
-        if held is not None:
-            yield f"cycles in which {held} is low"
+        for held in protocol.holding:
+            yield f"cycles in which {held} is {'low' if held.active == 'high' else 'high'}"
         if design.dut.file.contexts > 1:
             yield "contexts other than 0"

@@ -121,7 +121,7 @@ class _Unrolled:
         row = ClaimRow(
             name="a beat alone", words=words, over="all operands", solver="bitwuzla", seconds=spent, word="proved"
         )
-        promises = self.protocol.input_ready is not None or self.protocol.output_valid is not None
+        promises = self.protocol.taking is not None or self.protocol.giving is not None
         run = tuple(self.run[entered : left + 1])
         alone = BeatResult(self.beat, result, found, True, (row,) if promises else (), self.circuit, run)
         begun = time.monotonic()
@@ -152,13 +152,13 @@ class _Unrolled:
         while not self._always(self._step(self._entering), "i__ready", "takes a beat"):
             pass
         entered = len(self.run) - 1
-        if self.protocol.kind != "stream":
-            for _ in range(self.protocol.cycles or 0):
+        if self.protocol.promised is not None:
+            for _ in range(self.protocol.promised or 0):
                 self._step(idle | self._running)
-            if self.protocol.output_valid is not None and not self._always(self.run[-1], "o__valid", "gives a result"):
+            if self.protocol.giving is not None and not self._always(self.run[-1], "o__valid", "gives a result"):
                 raise self._refused(
-                    f"{self.protocol.output_valid} (protocol.output_valid) is low "
-                    f"{counted(self.protocol.cycles or 0, 'cycle')} after a beat: see protocol.cycles"
+                    f"{self.protocol.giving} is not active "
+                    f"{counted(self.protocol.promised or 0, 'cycle')} after a beat: see protocol.cycles"
                 )
             return entered, len(self.run) - 1
         while not self._always(self.run[-1], "o__valid", "gives a result"):
@@ -167,7 +167,7 @@ class _Unrolled:
 
     def _step(self, given: Mapping[str, Term]) -> Cycle:
         """One more cycle."""
-        if len(self.run) > MOST_CYCLES + (self.protocol.cycles or 0):
+        if len(self.run) > MOST_CYCLES + (self.protocol.promised or 0):
             raise self._refused(f"alone, after a reset, it takes no beat or gives no result in {MOST_CYCLES} cycles")
         if self.run:
             at, last = len(self.run), self.run[-1]
@@ -204,7 +204,7 @@ class _Unrolled:
         result = self._result(run[latency])
         if any(self._is_other(term) for term in constants_of([result])):
             return None
-        if self.protocol.output_valid is not None:
+        if self.protocol.giving is not None:
             accepted = is_one(run[0].of(self.circuit.outputs["i__ready"]))
             valid = is_one(run[latency].of(self.circuit.outputs["o__valid"]))
             if ask(implies(accepted, valid), (), self.seconds).word != "proved":
@@ -216,7 +216,7 @@ class _Unrolled:
 
     def _late(self, alone: BeatResult, spent: float) -> BeatResult | None:
         """Where the promised latency is another beat's: what it seems to be."""
-        if self.protocol.kind != "latency" or self.protocol.output_valid is not None:
+        if self.protocol.kind != "latency" or self.protocol.giving is not None:
             return None
         if not self._is_of_others(alone.result) or (fits := next(self._independent(alone.cycles), None)) is None:
             return None

@@ -13,7 +13,7 @@ from hwsim import processes
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.design import Play, Played, Suite
-from hwsim.cosim.dutdesign import DutDesign, can_be_held, dut_design
+from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Port
 from hwsim.cosim.play import play_simulated
@@ -215,7 +215,7 @@ class DutQualifier:
     def _plays(self, cases: Sequence[Case]) -> list[Play]:
         """All cases back to back; of a design that can be held some again, with gaps and back-pressure."""
         suites = [Suite("vectors", tuple(cases))]
-        if can_be_held(self.design.dut):
+        if self.design.dut.file.protocol.holding:
             suites.append(Suite("vectors, gaps and back-pressure", tuple(cases[:HELD_CASES]), traffic=BUSY))
         return [self.design.play(suite, Stream(self.seed, suite.name), lambda: None) for suite in suites]
 

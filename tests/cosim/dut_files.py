@@ -25,6 +25,8 @@ def variant(folder: Path, name: str, **changes: Any) -> Path:
     data = yaml.safe_load((DESIGNS / f"{name}.yaml").read_text())
     data["unit"] = str(DESIGNS / data["unit"])
     data["sources"] = [str(DESIGNS / source) for source in data["sources"]]
+    if (DESIGNS / changes.get("unit", "")).is_file():
+        changes["unit"] = str(DESIGNS / changes["unit"])
     for key, value in changes.items():
         data.pop(key, None)
         data |= {} if value is None else {key: value}

@@ -16,7 +16,9 @@ from cosim.dut_files import DESIGNS, variant
 from cosim.small_runs import mutant, shrink, small_suites
 from odd_units import unit
 
+from hwsim.cases.bins.covering import directed
 from hwsim.cli import main
+from hwsim.cosim import run as running
 from hwsim.cosim import suites as planning
 from hwsim.spec import as_yaml
 
@@ -106,3 +108,12 @@ def check_run(name: str, wrong: bool) -> tuple[int, str]:
     lines = [f"{code ^ (wrong and number % 9 == 0):04x}" for number, code in enumerate(codes)]
     Path("results.txt").write_text("\n".join(lines) + "\n")
     return called("check", "set", "results.txt", "--report", name)
+
+
+def few_cases(patch: pytest.MonkeyPatch) -> None:
+    """Small suites, with every fortieth directed case, whose coverage is not counted."""
+    small_suites(patch)
+    few_pairs(patch)
+    for name in ("directed", "covering_or_directed"):
+        patch.setattr(planning, name, lambda unit, seed: directed(unit, seed)[::40])
+    patch.setattr(running, "design_coverage", lambda *given: [])

@@ -13,6 +13,7 @@ from hwsim.cosim.dutfile import load_dut
 from hwsim.formats.yamlfile import SpecError
 
 STREAM = {"kind": "stream", "input_valid": "valid_i", "output_valid": "valid_o"}
+SUMS = {"kind": "accumulate", "cycles": 1, "clear": "c"}
 PORTS = {"a": "a", "b": "b", "c": "c", "result": "d"}
 
 
@@ -37,7 +38,40 @@ def test_the_designs_of_the_tests_load(name: str) -> None:
             r"protocol\.cycles must be greater than or equal to 0, not -1",
         ),
         ({"protocol": {**STREAM, "cycles": 3}}, r"protocol of kind stream has no cycles"),
-        ({"protocol": {"kind": "axi"}}, r"protocol\.kind must be 'stream', 'latency' or 'combinational', not 'axi'"),
+        ({"protocol": {"kind": "axi"}}, r"protocol\.kind must be 'stream', .* or '\w+', not 'axi'"),
+        (
+            {"protocol": {"kind": "latency", "cycles": 3, "enable": {"port": "a", "active": "up"}}},
+            r"active must be 'high'",
+        ),
+        ({"protocol": {"cycles": 3}}, r"protocol\.kind is missing; it must be 'stream'"),
+        ({"protocol": {"kind": "accumulate", "cycles": 1}}, r"protocol of kind accumulate needs clear or load"),
+        ({"protocol": {**SUMS, "cycles": 0}}, r"protocol\.cycles must be greater than or equal to 1, not 0"),
+        ({"protocol": {**SUMS, "last": "c"}}, r"protocol of kind accumulate has no last"),
+        ({"protocol": {**SUMS, "clear": {"port": "c", "when": "after"}}}, r"protocol\.clear\.when must be 'before', "),
+        ({"protocol": SUMS, "ports": {**PORTS, "last": "a"}}, r"ports\.last has no meaning for protocol\.kind accum"),
+        (
+            {"protocol": {**SUMS, "load": "c"}, "ports": {key: PORTS[key] for key in ("a", "b", "result")}},
+            r"protocol\.load needs ports\.c",
+        ),
+        (
+            {"ports": {**PORTS, "last": {"port": "a", "at": -1}}},
+            r"ports\.last\.at must be 0, or more where it comes af",
+        ),
+        (
+            {"ports": {**PORTS, "first": {"port": "a", "at": 1}, "last": "b"}},
+            r"ports\.first\.at must be 0, or less where it comes before, not 1",
+        ),
+        ({"ports": {**PORTS, "last": {"port": "a", "at": 2}}}, r"ports\.last\.at needs protocol\.input_valid"),
+        ({"protocol": {**STREAM, "kind": "tagged"}}, r"protocol of kind tagged needs tags"),
+        (
+            {"protocol": {**STREAM, "kind": "tagged", "tags": 4}},
+            r"ports\.tag is missing: protocol\.kind tagged needs it",
+        ),
+        ({"protocol": {**STREAM, "kind": "tagged", "tags": 1}}, r"tags must be greater than or equal to 2, not 1"),
+        (
+            {"ports": {**PORTS, "result_tag": "d"}},
+            r"ports\.result_tag has no meaning for protocol\.kind latency, which h",
+        ),
         ({"products": 3}, r"products must be a multiple of 4, not 3"),
         ({"contexts": 2}, r"contexts above 1 needs ports\.context"),
         ({"ports": {**PORTS, "first": "clk"}}, r"ports\.first needs ports\.last"),
@@ -55,6 +89,24 @@ def test_a_wrong_file_is_refused(tmp_path: Path, changes: dict[str, Any], said: 
     [
         ({"top": "other"}, "'other' is not a valid top-level module"),
         ({"parameters": {"RIGHT": 1}}, "dot4_latency has parameters WRONG, not RIGHT"),
+        (
+            {"protocol": {**SUMS, "clear": "no"}},
+            r"protocol\.clear must name an input of dot4_latency \(clk, .*, not no",
+        ),
+        ({"protocol": {**SUMS, "clear": "a"}}, r"protocol\.clear must name an input of one bit, not a \(32 bits\)"),
+        (
+            {"protocol": {**SUMS, "clear": "a[0]", "enable": "d[0]"}},
+            r"protocol\.enable must name an input of .*, not d",
+        ),
+        ({"protocol": {**SUMS, "clear": "a[32]"}}, r"protocol\.clear a\[32\]: a has bits 31 to 0, not 32"),
+        (
+            {"protocol": {**SUMS, "output_valid": "d", "clear": "a[0]"}},
+            r"protocol\.output_valid must name an output of one bit, not d",
+        ),
+        (
+            {"protocol": {"kind": "latency", "cycles": 3, "enables": ["b[0]"]}},
+            r"ports\.b drives bit 0 of b, which some",
+        ),
         ({"clock": "clock"}, r"dut\.yaml:\d+: clock must name an input of dot4_latency \(clk, a, b, c\), not clock"),
         ({"reset": "rst"}, r"reset\.port must name an input of dot4_latency"),
         ({"ports": {**PORTS, "a": "x"}}, r"dut\.yaml:\d+: ports\.a must name a port of dot4_latency \(.*\), not x"),

@@ -52,6 +52,17 @@ def test_what_no_name_explains_is_said(tmp_path: Path, capsys: pytest.CaptureFix
     assert text.count("# ?") == 5  # the heading explains the mark
 
 
+def test_a_register_that_is_cleared_is_guessed(tmp_path: Path) -> None:
+    ports = "input clk, clr_n, en, input [7:0] a, b, output [31:0] sum"
+    (tmp_path / "mac.v").write_text(f"module mac({ports}); endmodule\n")
+    assert main(["dut-init", str(tmp_path / "mac.v"), "--unit", str(DESIGNS / "int8.yaml")]) == 0
+    data = yaml.safe_load((tmp_path / "mac.yaml").read_text())
+    clear = {"port": "clr_n", "active": "low", "when": "before"}
+    assert data["protocol"] == {"kind": "accumulate", "cycles": 1, "clear": clear, "enable": "en"}
+    assert data["ports"] == {"a": "a", "b": "b", "result": "sum"}
+    assert dut_design(load_dut(tmp_path / "mac.yaml")).chains
+
+
 def test_a_file_that_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "mine.yaml"
     target.write_text("mine\n")

@@ -133,20 +133,6 @@ def test_a_handshake_that_never_comes_says_what_was_waited_for(
     assert first.remedy.startswith(look) and "rst is active high" in first.remedy
 
 
-@pytest.mark.parametrize("cycles", [2, 4])
-def test_a_latency_that_is_not_as_stated_is_named(icarus: None, tmp_path: Path, cycles: int) -> None:
-    # The design's is 3; its results are those of the beats before or after.
-    report = play(tmp_path, "latency", protocol={"kind": "latency", "cycles": cycles}, minimize=True)
-    assert not report.passed and report.minimal is None
-    (said,) = [note for note in report.notes if "protocol.cycles" in note]
-    assert f"seems to be 3 cycles, not {cycles}" in said and said.endswith("write protocol.cycles: 3")
-
-
-def test_a_wrong_result_is_not_taken_for_a_latency(icarus: None, tmp_path: Path) -> None:
-    report = play(tmp_path, "latency", parameters={"WRONG": 2})
-    assert not report.passed and not [note for note in report.notes if "protocol.cycles" in note]
-
-
 @pytest.mark.parametrize(
     ("valid", "got", "look"),
     [

@@ -88,11 +88,12 @@ def own_format(folder: Path) -> None:
 
 def designs(folder: Path) -> None:
     """Designs of users, with their Verilog; and a case of one."""
-    for name in ("stream", "latency", "comb", "faulty", "steps"):
+    for name in ("stream", "latency", "comb", "faulty", "steps", "mac", "pulsed", "serial-mul"):
         at = folder / name
         shutil.copytree(DESIGNS, at)
+        unit = yaml.safe_load((at / f"{name}.yaml").read_text())["unit"]
         for path in at.glob("*.yaml"):
-            if path.stem not in (name, "dot4", "int8"):
+            if path.name not in (f"{name}.yaml", unit):
                 path.unlink()
         (at / f"{name}.yaml").rename(at / "dut.yaml")
         top = yaml.safe_load((at / "dut.yaml").read_text())["sources"][0]

@@ -1,0 +1,171 @@
+"""In which cycle the results of a user's design are right, where that is not the promised one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+import numpy as np
+
+from hwsim.cases.case import Case
+from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.adapter import adapter
+from hwsim.cosim.design import Play, Played, Suite
+from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.protocols import (
+    AccumulateProtocol,
+    AnyProtocol,
+    CombinationalProtocol,
+    LatencyProtocol,
+    StreamProtocol,
+    TaggedProtocol,
+)
+from hwsim.cosim.schedule import Serialized
+from hwsim.cosim.serialprotocol import SerialProtocol
+from hwsim.cosim.suites import Filter, expected_codes
+from hwsim.cosim.traffic import interleave
+from hwsim.formats import FloatFormat
+from hwsim.tb.job import READY, SEEN, SEEN_READY, UNKNOWN, VALID, Recording, Script
+
+FURTHEST = 64  # cycles by which a promise may be wrong, and the right one is found
+CASES = 40
+DIFFERENT = 8  # results, at least: fewer may be right by chance
+
+Ask = Callable[[DutDesign, Play], Played]
+
+
+@dataclass(frozen=True)
+class ResultWord:
+    """Some bits of a result.
+
+    cycle: counted from the one in which a closing beat is taken. bits: from places in a recorded code to the result's.
+    """
+
+    cycle: int
+    bits: tuple[tuple[int, int], ...]
+
+    def of(self, recorded: int) -> int:
+        """Those bits of the result."""
+        return sum((recorded >> source & 1) << target for source, target in self.bits)
+
+
+def measured_shift(design: DutDesign, seed: int, ask: Ask) -> int | None:
+    """Cycles after the promised one in which every result is right, negative before it; None where there is none.
+
+    ask: plays beats into a design. None for a protocol that promises no cycle.
+    """
+    patient = _patient(design.dut)
+    if patient is None:
+        return None
+    probe = replace(design, dut=patient, adapter=adapter(patient, design.module, design.wiring, recorded=True))
+    play = _recording(probe, seed)
+    codes = play.suite.expected or ()
+    if len(set(codes)) < DIFFERENT:
+        return None
+    played = ask(probe, play)
+    # The result's cycles are those of the file, not of one whose dot products are longer.
+    longer = patient.file.protocol.beat_cycles - design.dut.file.protocol.beat_cycles
+    begins = [cycle - longer for cycle in _taken(play, played)]
+    if len(begins) < len(play.owners):
+        return None
+    expected = [codes[owner] for owner in play.owners]
+    record = _Record(tuple(_words(design)), played.codes.tolist(), begins, expected, design.any_nan)
+    return next(filter(record.fits, sorted(range(-FURTHEST, FURTHEST + 1), key=abs)), None)
+
+
+def _patient(dut: Dut) -> Dut | None:
+    """The design, its results waited for so much longer; None where no cycle is promised."""
+    protocol: AnyProtocol = dut.file.protocol
+    match protocol:
+        case LatencyProtocol():
+            pass
+        case AccumulateProtocol():
+            protocol = protocol.model_copy(update={"cycles": protocol.cycles + FURTHEST})
+        case SerialProtocol():
+            if protocol.done is not None:
+                return None
+            if protocol.between == "waits":
+                protocol = protocol.model_copy(update={"cycles": protocol.cycles + FURTHEST})
+        case StreamProtocol() | TaggedProtocol() | CombinationalProtocol():
+            return None
+        case _:
+            assert_never(protocol)
+    return replace(dut, file=dut.file.model_copy(update={"protocol": protocol}))
+
+
+def _words(design: DutDesign) -> Iterator[ResultWord]:
+    """Where and when the parts of a result are."""
+    protocol = design.dut.file.protocol
+    if not isinstance(protocol, SerialProtocol):
+        bits = design.unit.output.container_bits
+        yield ResultWord(protocol.promised or 0, tuple((place, place) for place in range(bits)))
+        return
+    first = 0
+    for port in Serialized(design.dut, design.module, design.wiring, protocol).results:
+        for cycle, word in port.words.items():
+            targets = [int(bit[bit.index("[") + 1 : -1]) for bit in word]
+            bits_of = tuple((first + place, target) for place, target in enumerate(targets))
+            yield ResultWord(cycle - (protocol.cycles - 1), bits_of)
+        first += len(port.bits)
+
+
+def drawn_cases(design: DutDesign, seed: int) -> tuple[Case, ...]:
+    """Random cases that a design takes."""
+    return tuple(case for _, case in Filter(design).take(random_cases(design.drawn_for, CASES, seed)))
+
+
+def _recording(design: DutDesign, seed: int) -> Play:
+    """Random cases, their beats as close as the design takes them."""
+    cases = drawn_cases(design, seed)
+    tagged = list(interleave(design.beat_unit, cases, 1, None))
+    owners = tuple(item.case for item in tagged if item.beat.last)
+    protocol = design.dut.file.protocol
+    patience = 2 * FURTHEST + (protocol.promised or 0) + protocol.beat_cycles
+    recording = Recording(len(tagged), design.reset_cycles, patience)
+    script = Script("recording", recording, [design.ports.pack(item.beat) for item in tagged])
+    suite = Suite("recording", cases, expected_codes(design.unit, cases))
+    return Play(suite, script, tuple(item.beat for item in tagged), owners)
+
+
+def _taken(play: Play, played: Played) -> list[int]:
+    """The cycles in which closing beats were taken."""
+    traffic = played.traffic
+    accepted = np.flatnonzero(
+        (traffic & (VALID | READY) == VALID | READY) & (traffic >> SEEN & SEEN_READY != 0)
+    ).tolist()
+    return [cycle for beat, cycle in zip(play.beats, accepted, strict=False) if beat.last]
+
+
+@dataclass(frozen=True)
+class _Record:
+    """What stood at a result's ports, and what was due.
+
+    begins: cycles in which closing beats were taken. any_nan: the format, where any NaN will do for another.
+    """
+
+    words: tuple[ResultWord, ...]
+    codes: Sequence[int]
+    begins: Sequence[int]
+    expected: Sequence[int]
+    any_nan: FloatFormat | None
+
+    def fits(self, shift: int) -> bool:
+        """Whether every result is right so many cycles after the promised one."""
+        return all(
+            self._right(self._code(begin + shift), code) for begin, code in zip(self.begins, self.expected, strict=True)
+        )
+
+    def _code(self, begin: int) -> int:
+        """The result of a beat that was taken in that cycle; UNKNOWN where a bit of it is, or nobody looked."""
+        places = [begin + word.cycle for word in self.words]
+        if min(places) < 0 or max(places) >= len(self.codes):
+            return UNKNOWN
+        recorded = [self.codes[place] for place in places]
+        return UNKNOWN if min(recorded) < 0 else sum(map(ResultWord.of, self.words, recorded))
+
+    def _right(self, got: int, code: int) -> bool:
+        if got == code or got < 0 or self.any_nan is None:
+            return got == code
+        return bool(self.any_nan.is_nan(got) and self.any_nan.is_nan(code))

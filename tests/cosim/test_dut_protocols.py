@@ -1,0 +1,147 @@
+"""Protocols of users' designs: right designs pass, and each promise that a design breaks is a mismatch."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cosim.dut_files import play
+from cosim.runs_shown import few_cases
+
+from hwsim.cosim.report import KINDS
+from hwsim.report import RunReport
+
+pytestmark = pytest.mark.simulator
+
+
+WITH = {"clear": {"port": "clear_n", "active": "low", "when": "first"}, "load": {"port": "load", "when": "first"}}
+LEVEL = {"clear": {"port": "clear_n", "active": "low", "when": "between"}, "load": "load"}
+
+
+E3M2 = "serial-e3m2.yaml"
+
+
+def scaled(**keys: Any) -> dict[str, Any]:
+    """The protocol of a serial dot product with scales."""
+    inputs = {
+        "ui_in": {"0": 0x81, "1": "scale_a", "2": "scale_b", "3..18": "a[0..15]", "19..34": "a[16..31]"},
+        "uio_in": {"3..34": "b", "otherwise": 0x5A},
+    }
+    results = {"uo_out": {"37..40": {"field": "result", "first": "high"}}}
+    return {"kind": "serial", "cycles": 41, "inputs": inputs, "results": results, "enables": ["ena"], **keys}
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small suites, whose coverage is not counted."""
+    few_cases(monkeypatch)
+
+
+def wrong(report: RunReport) -> set[str]:
+    """What of a run is not as promised."""
+    return {mismatch.what for mismatch in report.mismatches}
+
+
+class TestAccumulate:
+    """A register that is cleared, and adds while it is enabled."""
+
+    def protocol(self, **keys: Any) -> dict[str, Any]:
+        pulses = {"clear": {"port": "clear_n", "active": "low"}, "load": "load"}
+        return {"kind": "accumulate", "cycles": 2, "enable": "enable", **pulses, **keys}
+
+    @pytest.mark.parametrize(
+        ("keys", "pulse"), [({}, 1), (LEVEL, 1), ({**WITH, "cycles": 1}, 0)], ids=["pulses", "a level", "with a beat"]
+    )
+    def test_a_right_register_passes(self, icarus: None, tmp_path: Path, keys: dict[str, Any], pulse: int) -> None:
+        report = play(tmp_path, "mac", parameters={"PULSE": pulse}, protocol=self.protocol(**keys))
+        assert report.passed
+
+    @pytest.mark.parametrize("fault", [0, 2])
+    def test_clear_alone_begins_a_sum(self, icarus: None, tmp_path: Path, fault: int) -> None:
+        protocol, constants = self.protocol(), {"run": 3, "load": 0, "c": 0}
+        del protocol["load"]
+        places = {"a": "a", "b": "b", "result": "sum"}
+        faulty = {"FAULT": fault}
+        report = play(tmp_path, "mac", parameters=faulty, protocol=protocol, constants=constants, ports=places)
+        assert report.passed == (fault == 0)
+
+    @pytest.mark.parametrize("fault", [1, 3, 4, 5, 6])
+    def test_a_broken_promise_is_found(self, icarus: None, tmp_path: Path, fault: int) -> None:
+        report = play(tmp_path, "mac", parameters={"FAULT": fault}, protocol=self.protocol())
+        assert not report.passed and wrong(report) == {"result"}
+
+    @pytest.mark.parametrize("fault", [0, 7, 8])
+    def test_each_clock_enable_is_low_alone(self, icarus: None, tmp_path: Path, fault: int) -> None:
+        protocol = self.protocol(enables=["run[0]", "run[1]"])
+        report = play(tmp_path, "mac", parameters={"FAULT": fault}, protocol=protocol, constants=None)
+        assert report.passed == (fault == 0)
+
+
+class TestPulses:
+    """First and last in cycles of their own, controls that are active low, two clock enables."""
+
+    @pytest.mark.parametrize("fault", range(6))
+    def test_a_broken_promise_is_found(self, icarus: None, tmp_path: Path, fault: int) -> None:
+        report = play(tmp_path, "pulsed", parameters={"FAULT": fault})
+        assert report.passed == (fault == 0)
+
+    @pytest.mark.parametrize(
+        ("first", "last"),
+        [
+            ({"port": "clear_n", "active": "low"}, {"port": "done", "at": 2}),
+            ({"port": "clear_n", "at": -1}, {"port": "done", "at": 2}),
+            ({"port": "clear_n", "active": "low", "at": -1}, {"port": "done", "at": 1}),
+        ],
+        ids=["first with the beat", "first active high", "last too early"],
+    )
+    def test_each_key_counts(self, icarus: None, tmp_path: Path, first: dict[str, Any], last: dict[str, Any]) -> None:
+        places = {"a": "a", "b": "b", "first": first, "last": last, "result": "sum"}
+        assert not play(tmp_path, "pulsed", ports=places).passed
+
+
+class TestSerial:
+    """Operands and results in several cycles."""
+
+    @pytest.mark.parametrize("fault", range(8))
+    def test_bytes_in_the_wrong_cycle_are_found(self, icarus: None, tmp_path: Path, fault: int) -> None:
+        report = play(tmp_path, "serial", parameters={"FAULT": fault})
+        assert report.passed == (fault in (0, 4))  # the fourth is of scales, which e4m3 has none of here
+
+    @pytest.mark.parametrize("fault", [0, 4])
+    def test_scales_are_sent(self, icarus: None, tmp_path: Path, fault: int) -> None:
+        report = play(tmp_path, "serial", parameters={"FAULT": fault}, unit=E3M2, protocol=scaled())
+        assert report.passed == (fault == 0)
+
+    @pytest.mark.parametrize("cycles", [41, 42])
+    def test_a_design_that_repeats_is_met_in_step(self, icarus: None, tmp_path: Path, cycles: int) -> None:
+        keys = {"between": "repeats", "cycles": cycles}
+        report = play(tmp_path, "serial", parameters={"FREE": 1}, unit=E3M2, protocol=scaled(**keys))
+        assert report.passed == (cycles == 41)
+
+    @pytest.mark.parametrize("fault", range(7))
+    def test_a_result_is_read_when_it_is_done(self, icarus: None, tmp_path: Path, fault: int) -> None:
+        report = play(tmp_path, "serial-mul", parameters={"FAULT": fault})
+        assert report.passed == (fault == 0)
+        expected = {1: "hang", 2: "unasked", 3: "unasked", 4: "refused"}
+        if fault in expected:
+            assert KINDS[expected[fault]] in wrong(report)
+        if fault == 4:
+            assert report.mismatches[0].remedy.startswith("busy (protocol.busy) never fell")
+
+
+class TestTags:
+    """Results in any order, each with its tag."""
+
+    @pytest.mark.parametrize("fault", range(7))
+    def test_a_result_is_that_of_its_tag(self, icarus: None, tmp_path: Path, fault: int) -> None:
+        report = play(tmp_path, "by-tag", parameters={"FAULT": fault})
+        assert report.passed == (fault == 0)
+        kinds = {1: {"tag", "unasked"}, 2: {"tag"}, 3: {"tag"}, 4: {"hang"}, 6: {"result"}}
+        if fault in kinds:
+            assert wrong(report) & {KINDS.get(kind, kind) for kind in kinds[fault]}
+        if fault == 3:
+            first = next(one for one in report.mismatches if one.what == "a result's tag")
+            assert re.fullmatch(r"a tag of \d dot products? under way", first.expected.code)
+            assert first.got.code == "tag 4, which is of none"
