@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from hwsim.cosim.dutfile import Dut
-from hwsim.cosim.elaborate import Module
-from hwsim.cosim.wiring import PLAIN, PortBit, Wiring
+from hwsim.cosim.elaborate import Module, Port
+from hwsim.cosim.portbits import PLAIN, PortBit
+from hwsim.cosim.slang import overrides
+from hwsim.cosim.wiring import Wiring
 
 ADAPTER = "hwsim_adapter"
 
@@ -35,22 +37,33 @@ def adapter(dut: Dut, module: Module, fields: Wiring) -> str:
     ]
     connections = []
     for port in module.ports:
-        wire = f"port_{port.name}"
-        array = f" [{port.elements[0]}:{port.elements[-1]}]" if port.elements else ""
-        lines.append(f"  wire [{port.width - 1}:0] {wire}{array};\n")
-        connections.append(f"    .{port.name}({wire})")
-        for element in port.elements or (PLAIN,):
-            if (port.name, element) in driven:
-                target = f"{wire}[{element}]" if port.elements else wire
-                lines.append(f"  assign {target} = {driven[port.name, element]};\n")
+        lines.append(f"  {_declared(port)};\n")
+        connections.append(f"    .{port.name}(port_{port.name})")
+        lines += [
+            f"  assign {_word(port.name, word)} = {driven[port.name, word]};\n"
+            for word in port.words
+            if (port.name, word) in driven
+        ]
     lines += [f"  {line}\n" for line in _protocol(dut, fields)]
-    parameters = ", ".join(f".{name}({value})" for name, value in dut.file.parameters.items())
+    parameters = overrides(dut.file.parameters)
     lines.append(f"  {module.name} {f'#({parameters}) ' if parameters else ''}dut (\n")
     lines += [",\n".join(connections), "\n  );\nendmodule\n"]
     return "".join(lines)
 
 
-def _driven(dut: Dut, module: Module, fields: Wiring) -> dict[tuple[str, int], str]:
+def _declared(port: Port) -> str:
+    """What stands at a port. An array must be of the port's own kind of words; any other port is so many bits."""
+    if not port.arrays:
+        return f"wire [{port.width - 1}:0] port_{port.name}"
+    kind = f"{'bit' if port.two_state else 'logic'}{' signed' if port.signed else ''}"
+    return f"{kind} [{port.width - 1}:0] port_{port.name} {''.join(map(str, port.arrays))}"
+
+
+def _word(name: str, word: tuple[int, ...]) -> str:
+    return f"port_{name}{''.join(f'[{index}]' for index in word)}"
+
+
+def _driven(dut: Dut, module: Module, fields: Wiring) -> dict[tuple[str, tuple[int, ...]], str]:
     """What every word of every input is driven with."""
     sources: dict[PortBit, str] = {}
 
@@ -61,7 +74,7 @@ def _driven(dut: Dut, module: Module, fields: Wiring) -> dict[tuple[str, int], s
 
     for key, name, source in _controls(dut):
         port = module.by_name.get(name)
-        if port is None or port.direction != "in" or port.elements:
+        if port is None or port.direction != "in" or port.arrays:
             raise dut.wrong(key, f"must name an input of {module.name} ({', '.join(_inputs(module))}), not {name}")
         if port.width != 1 and not key.startswith("constants."):
             raise dut.wrong(key, f"must name an input of one bit, not {name} ({port.width} bits)")
@@ -74,13 +87,14 @@ def _driven(dut: Dut, module: Module, fields: Wiring) -> dict[tuple[str, int], s
             for index, bit in enumerate(bits):
                 beyond = index >= field.bits  # of a context's port that is wider than the contexts need
                 drive(f"ports.{field.name}", bit, "1'd0" if beyond else f"i__payload[{first + index}]")
-    made: dict[tuple[str, int], str] = {}
+    made: dict[tuple[str, tuple[int, ...]], str] = {}
     for port in module.ports:
-        for element in (port.elements or (PLAIN,)) if port.direction == "in" else ():
-            words = [sources.get((port.name, element, bit)) for bit in range(port.width)]
-            if None in words:
-                raise dut.wrong("ports", f"leave bit {words.index(None)} of input {port.name} undriven; see constants")
-            made[port.name, element] = _concatenation(word for word in words if word is not None)
+        for word in port.words if port.direction == "in" else ():
+            drivers = [sources.get((port.name, word, place)) for place in range(port.width)]
+            if None in drivers:
+                missing = drivers.index(None)
+                raise dut.wrong("ports", f"leave bit {missing} of input {port.name} undriven; see constants")
+            made[port.name, word] = _concatenation(driver for driver in drivers if driver is not None)
     return made
 
 
@@ -163,8 +177,8 @@ def _result(fields: Wiring) -> str:
 
 
 def _port_bit(bit: PortBit) -> str:
-    name, element, index = bit
-    return f"port_{name}[{index}]" if element == PLAIN else f"port_{name}[{element}][{index}]"
+    name, word, index = bit
+    return f"{_word(name, word)}[{index}]"
 
 
 def _delay(cycles: int, bits: int, enabled: bool) -> Iterator[str]:

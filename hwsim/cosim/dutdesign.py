@@ -49,11 +49,16 @@ class DutDesign(DotDesign):
     adapter: str
     assertions: bool = False
 
+    def unfit_for(self, simulator: str) -> str:
+        """Why a simulator cannot simulate the design, as far as that is known before it tries; empty where it may."""
+        return unfit(self.module, simulator)
+
     def check(self, simulators: Sequence[str]) -> None:
-        """Raise ValueError for arrays as ports on Icarus."""
-        arrays = [port.name for port in self.module.ports if port.elements]
-        if arrays and "icarus" in simulators:
-            raise InputError(f"{self.dut.path}: Icarus takes no arrays as ports ({', '.join(arrays)}): --sim verilator")
+        """Raise ValueError for a simulator that cannot simulate the design."""
+        for simulator in simulators:
+            if why := self.unfit_for(simulator):
+                other = " or ".join(one for one in ("verilator", "icarus") if not self.unfit_for(one))
+                raise InputError(f"{self.dut.path}: {why}{f': --sim {other}' if other else ''}")
 
     def sources(self, simulator: str) -> HdlSources:
         """Bench, adapter and the user's files; Icarus has no assertions."""
@@ -62,9 +67,9 @@ class DutDesign(DotDesign):
             TOP,
             bench(self.ports) + self.adapter + (checks(self.ports) if assertions else ""),
             PUBLIC,
-            files=dut.sources,
-            include=dut.include,
-            defines=tuple(f"{name}={value}" for name, value in dut.file.defines.items()),
+            files=self.module.ordered,
+            include=tuple(dict.fromkeys([*dut.sources.searched, *(file.parent for file in self.module.ordered)])),
+            defines=dut.sources.defines,
             read=self.module.files,
             assertions=assertions,
         )
@@ -156,7 +161,7 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
     Raises SpecError where its ports do not fit its file, and ValueError for sources that cannot be elaborated.
     """
     file = dut.file
-    module = read_module(dut.sources, file.top, file.parameters, dut.include, file.defines)
+    module = read_module(dut.sources, file.top, file.parameters)
     wired = wiring(dut, module)
     ports = PortMap(
         top=ADAPTER,
@@ -188,6 +193,14 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
         adapter=adapter(dut, module, wired),
         assertions=assertions,
     )
+
+
+def unfit(module: Module, simulator: str) -> str:
+    """Why a simulator cannot simulate a module; empty where it may."""
+    arrays = {module.name: tuple(port.name for port in module.ports if port.arrays), **module.inner_arrays}
+    named = ", ".join(f"{name}.{port}" for name, ports in arrays.items() for port in ports[:1])
+    # It takes none as ports of the top module, and connects those of other modules so that all bits are unknown.
+    return f"Icarus takes no arrays as ports ({named})" if simulator == "icarus" and named else ""
 
 
 def can_be_held(dut: Dut) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, Strict, ValidationError, model_validator
 
+from hwsim.cosim.designsources import DesignSources
+from hwsim.cosim.dutpart import DutPart, Name, Parameter
+from hwsim.cosim.portbits import SELECTED
+from hwsim.cosim.sourcekeys import SourceKeys, sources_of
 from hwsim.cosim.stepsfile import DesignBoundaries
 from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
@@ -19,15 +22,7 @@ from hwsim.spec import Unit, load_unit
 MOST_CYCLES = 4096  # of a latency
 Positive = Annotated[int, Strict(), Field(ge=1)]
 Whole = Annotated[int, Strict(), Field(ge=0)]
-Parameter = Annotated[int, Strict()] | str
-Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$")]
-Slice = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*(\[\d+(:\d+)?\])?$")]
-
-
-class DutPart(BaseModel):
-    """A part of the file: frozen, with no unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+Slice = Annotated[str, Field(pattern=f"^{SELECTED}$")]
 
 
 def _placed(value: Any) -> Any:
@@ -125,8 +120,8 @@ class Ports(DutPart):
     result_context: PlacedField | None = None
 
 
-class DutFile(DutPart):
-    """The file's keys.
+class DutFile(SourceKeys):
+    """The file's keys, with those of its sources.
 
     products: those of one beat; unless given, a group of the unit's (an instruction, where only
     those are whole). contexts: sums that can be open at once.
@@ -135,17 +130,14 @@ class DutFile(DutPart):
     """
 
     unit: str
-    sources: Annotated[tuple[str, ...], Field(min_length=1)]
-    include: tuple[str, ...] = ()
-    defines: dict[Name, Parameter] = {}
     top: Name
-    parameters: dict[Name, Parameter] = {}
+    parameters: dict[Name, Parameter] = Field(default_factory=dict)
     clock: Name | None = None
     reset: Annotated[Reset | None, BeforeValidator(_reset)] = None
     protocol: Protocol
     products: Positive | None = None
     contexts: Annotated[int, Strict(), Field(ge=1, le=256)] = 1
-    constants: dict[Name, Annotated[int, Strict()]] = {}
+    constants: dict[Name, Annotated[int, Strict()]] = Field(default_factory=dict)
     stuck_after: Positive | None = None
     ports: Ports
     steps: DesignBoundaries | None = None
@@ -168,13 +160,12 @@ class DutFile(DutPart):
 
 @dataclass(frozen=True)
 class Dut:
-    """A user's design. path: of its file. sources, include: paths resolved. document: to say where an error is."""
+    """A user's design. path: of its file. sources: paths resolved. document: to say where an error is."""
 
     path: Path
     file: DutFile
     unit: Unit
-    sources: tuple[Path, ...]
-    include: tuple[Path, ...]
+    sources: DesignSources
     document: Document
 
     @property
@@ -204,29 +195,9 @@ def load_dut(path: str | Path) -> Dut:
         file = DutFile.model_validate(document.data)
     except ValidationError as error:
         raise explain_invalid(error, document) from None
-    here = path.parent
-    unit = _unit(file.unit, document)
-    sources = tuple((here / source).resolve() for source in file.sources)
-    for index, source in enumerate(sources):
-        if not _there(source, Path.is_file):
-            raise SpecError(f"{document.where(('sources', index))}: sources.{index} is no file: {source}")
-    for index, folder in enumerate(file.include):
-        if not _there(here / folder, Path.is_dir):
-            raise SpecError(f"{document.where(('include', index))}: include.{index} is no folder: {here / folder}")
-    include = tuple((here / folder).resolve() for folder in file.include) or tuple(
-        dict.fromkeys(source.parent for source in sources)
-    )
-    dut = Dut(path, file, unit, sources, include, document)
+    dut = Dut(path, file, _unit(file.unit, document), sources_of(file, document), document)
     _check_unit(dut)
     return dut
-
-
-def _there(path: Path, is_one: Callable[[Path], bool]) -> bool:
-    """Whether there is a file or a folder; none has a name that is too long."""
-    try:
-        return is_one(path)
-    except OSError:
-        return False
 
 
 def _unit(name: str, document: Document) -> Unit:

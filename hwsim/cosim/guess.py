@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import assert_never
 
+from hwsim.cosim.designsources import SUFFIXES, DesignSources
 from hwsim.cosim.elaborate import Module, Port, read_module
+from hwsim.cosim.filelist import read_list
+from hwsim.cosim.shapes import Packed, Struct, Vector
+from hwsim.errors import InputError
 from hwsim.spec import Unit, load_unit
 
 UNKNOWN = "# ?"
@@ -36,6 +42,7 @@ HANDSHAKE: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("enable", "in", re.compile(r"^(en|ena|enable|ce|clk_?en)$")),
 )
 AFFIX = re.compile(r"^(in|out|i|o|s_axis|m_axis)_+|_+(in|out|i|o|ni|no)$")
+PLAIN_WORD = re.compile(r"[\w./+-]+")
 NUMBERED = re.compile(r"^(.*?)_?(\d+)(_[io])?$")
 
 
@@ -52,22 +59,47 @@ class Guess:
     unknown: list[str] = field(default_factory=list)
 
 
-def first_file(sources: Sequence[Path], top: str | None, unit: str | None, folder: Path) -> tuple[str, list[str]]:
-    """A first DUT.yaml, to stand in `folder`, and the keys in it that are marked as not known.
+@dataclass(frozen=True)
+class FirstFile:
+    """What a first file is made of.
 
-    unit: the name or path of the unit that the design claims to be; without it that is a question too.
-    Raises ValueError for sources that cannot be read, SpecError for an unknown unit.
+    sources, filelists, include: paths; paths in lists start in `base`. defines: `NAME=value`. top: where the sources
+    have several. unit: the name or path of the unit that the design claims to be; without it that is a question too.
+    folder: where the file is to stand.
     """
-    specified = load_unit(unit) if unit is not None else None
-    module = read_module(sources, top, include=tuple({source.parent: None for source in sources}))
-    made = guess(module)
-    lines = list(_lines(made, sources, unit, specified, folder))
-    return "\n".join(lines) + "\n", made.unknown
+
+    sources: tuple[Path, ...]
+    folder: Path
+    filelists: tuple[Path, ...] = ()
+    base: Path = Path()
+    include: tuple[Path, ...] = ()
+    defines: tuple[str, ...] = ()
+    top: str | None = None
+    unit: str | None = None
+
+    def all(self) -> DesignSources:
+        """Every source. Raises InputError for a list that cannot be read."""
+        found = DesignSources(files=self.sources, include=self.include, defines=self.defines, suffixes=())
+        for path in self.filelists:
+            found = found.then(read_list(path, self.base))
+        if not found.files:
+            raise InputError("dut-init must have a source, or a file list with one")
+        return replace(found, suffixes=found.suffixes or SUFFIXES)
+
+
+def first_file(asked: FirstFile) -> tuple[str, list[str]]:
+    """A first DUT.yaml, and the keys in it that are marked as not known.
+
+    Raises InputError for sources that cannot be read, SpecError for an unknown unit.
+    """
+    specified = load_unit(asked.unit) if asked.unit is not None else None
+    made = guess(read_module(asked.all(), asked.top))
+    return "\n".join(_lines(made, asked, specified)) + "\n", made.unknown
 
 
 def bare(name: str) -> str:
-    """A port's name in lower case, without what says its direction."""
-    before, name = "", name.lower()
+    """The name of a port or of a field in lower case, without what says its direction."""
+    before, name = "", name.lower().rpartition(".")[2]
     while before != name:
         before, name = name, AFFIX.sub("", name) or name
     return name
@@ -76,7 +108,7 @@ def bare(name: str) -> str:
 def guess(module: Module) -> Guess:
     """What the ports seem to be."""
     made = Guess(module)
-    rest = [port for port in module.ports if not _is_control(made, port)]
+    rest = [leaf for port in module.ports if not _is_control(made, port) for leaf in _leaves(port)]
     groups = _numbered(rest)
     for role, direction, pattern in ROLES:
         if role in made.places:
@@ -96,10 +128,22 @@ def guess(module: Module) -> Guess:
     return made
 
 
+def _leaves(port: Port) -> Iterator[Port]:
+    """A port, or the fields of a struct, and of the structs in it, as ports of their names."""
+    match port.shape:
+        case Struct(members=members) if not port.arrays:
+            for member in members:
+                yield from _leaves(replace(port, name=f"{port.name}.{member.name}", shape=member.shape))
+        case Struct() | Vector() | Packed():
+            yield port
+        case _:
+            assert_never(port.shape)
+
+
 def _is_control(made: Guess, port: Port) -> bool:
     """Whether a port is clock, reset or handshake, which is then noted."""
     name = bare(port.name)
-    if port.width != 1 or port.elements:
+    if port.width != 1 or port.arrays:
         return False
     reset = RESET.match(name)
     if port.direction == "in" and CLOCK.match(name) and not made.clock:
@@ -141,18 +185,44 @@ def _place(key: str, ports: list[Port]) -> str:
     return f'"{each}"' if regular else f"[{', '.join(port.name for port in ports)}]"
 
 
-def _lines(
-    made: Guess, sources: Sequence[Path], unit: str | None, specified: Unit | None, folder: Path
-) -> Iterator[str]:
+def _sources(made: Guess, asked: FirstFile) -> Iterator[str]:
+    """Where the sources are; files in an order that simulators take."""
+
+    def shown(paths: Iterable[Path]) -> str:
+        return f"[{', '.join(_quoted(os.path.relpath(path, asked.folder)) for path in paths)}]"
+
+    given = {source.resolve() for source in asked.sources}
+    ordered = [path for path in made.module.ordered if path.resolve() in given]
+    if ordered:
+        yield f"sources: {shown(ordered)}"
+    if asked.filelists and asked.base.resolve() == asked.folder.resolve():
+        yield f"filelists: {shown(asked.filelists)}"
+    elif asked.filelists:
+        base = _quoted(os.path.relpath(asked.base, asked.folder))
+        named = [_quoted(os.path.relpath(path, asked.folder)) for path in asked.filelists]
+        yield f"filelists: [{', '.join(f'{{file: {path}, base: {base}}}' for path in named)}]"
+    if asked.include:
+        yield f"include: {shown(asked.include)}"
+    if asked.defines:
+        pairs = (define.partition("=") for define in asked.defines)
+        yield f"defines: {{{', '.join(f'{name}: {_quoted(value)}' for name, _, value in pairs)}}}"
+
+
+def _quoted(text: str) -> str:
+    """A word as YAML has it: quoted where it would be more than a word or a number."""
+    return text if PLAIN_WORD.fullmatch(text) else json.dumps(text)
+
+
+def _lines(made: Guess, given: FirstFile, specified: Unit | None) -> Iterator[str]:
     def asked(key: str, why: str) -> str:
         made.unknown.append(key)
         return f"  {UNKNOWN} {why}"
 
-    module = made.module
+    module, unit = made.module, given.unit
     yield f"# {module.name}, as its ports look. Lines marked `{UNKNOWN}` are guesses to be answered: `hwsim docs dut`."
-    shown = unit if unit is None or specified is None or "/" not in unit else os.path.relpath(unit, folder)
+    shown = unit if unit is None or specified is None or "/" not in unit else os.path.relpath(unit, given.folder)
     yield f"unit: {shown or 'hopper-wgmma-e4m3-f32'}" + ("" if shown else asked("unit", "what it claims to be"))
-    yield f"sources: [{', '.join(os.path.relpath(source, folder) for source in sources)}]"
+    yield from _sources(made, given)
     yield f"top: {module.name}"
     if module.parameters:
         yield "# parameters: {" + ", ".join(f"{name}: {value}" for name, value in module.parameters) + "}"

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from hwsim.cases.case import block_lengths
 from hwsim.cosim.dutfile import Dut, PortPlace
-from hwsim.cosim.elaborate import Module, Port
+from hwsim.cosim.elaborate import Module
+from hwsim.cosim.portbits import PortBit, bits_of
 from hwsim.cosim.ports import PortField
+from hwsim.errors import InputError
 from hwsim.formats import Format
-
-SLICE = re.compile(r"^(?P<name>[^\[]+)(?:\[(?P<left>\d+)(?::(?P<right>\d+))?\])?$")
-
-# A bit of a port: the port, the word of it where it is an array of words, and the place in that.
-PortBit = tuple[str, int, int]
-PLAIN = -1  # the word of a port that is no array
 
 
 @dataclass(frozen=True)
@@ -113,7 +108,7 @@ def _check_bits(dut: Dut, name: str, width: int, bits: int) -> None:
 
 
 def _elements(
-    dut: Dut, module: Module, name: str, place: PortPlace, count: int, direction: str
+    dut: Dut, module: Module, name: str, place: PortPlace, count: int, direction: Literal["in", "out"]
 ) -> tuple[tuple[PortBit, ...], ...]:
     """The bits of each element, the least significant first."""
     key = f"ports.{name}"
@@ -137,38 +132,9 @@ def _elements(
     return tuple(element[::-1] if place.bits == "reversed" else element for element in elements)
 
 
-def _bits(dut: Dut, module: Module, key: str, text: str, direction: str) -> Iterator[PortBit]:
-    """The bits that `name`, `name[3]` or `name[7:0]` means, the least significant first."""
-    found = SLICE.match(text)
-    port = module.by_name.get(found["name"]) if found else None
-    if found is None or port is None:
-        raise dut.wrong(key, f"must name a port of {module.name} ({', '.join(module.by_name)}), not {text}")
-    if port.direction != direction:
-        raise dut.wrong(key, f"must be an {direction}put of {module.name}, not {text} ({port.direction})")
-    left, right = found["left"], found["right"] or found["left"]
-    if port.elements:
-        yield from _words(dut, key, port, text, left, right)
-        return
-    if left is None:
-        low, high = 0, port.width - 1
-    else:
-        try:
-            high, low = port.place(int(left)), port.place(int(right))
-        except ValueError as error:
-            raise dut.wrong(key, f"{text}: {port.name} {error}") from None
-        if high < low:
-            raise dut.wrong(key, f"{text} must run as {port.name}[{port.left}:{port.right}] does")
-    for bit in range(low, high + 1):
-        yield port.name, PLAIN, bit
-
-
-def _words(dut: Dut, key: str, port: Port, text: str, left: str | None, right: str | None) -> Iterator[PortBit]:
-    """The bits of an array of words, the first word as declared in the low bits; of one word where an index is."""
-    if left != right:
-        raise dut.wrong(key, f"must name one word of the array {port.name}, or all of it, not {text}")
-    if left is not None and int(left) not in port.elements:
-        raise dut.wrong(key, f"{text}: {port.name} has words {port.elements[0]} to {port.elements[-1]}")
-    chosen = port.elements if left is None else (int(left),)
-    for index in chosen:
-        for bit in range(port.width):
-            yield port.name, index, bit
+def _bits(dut: Dut, module: Module, key: str, text: str, direction: Literal["in", "out"]) -> tuple[PortBit, ...]:
+    """The bits that a name means. Raises SpecError, naming the key."""
+    try:
+        return bits_of(module, text, direction)
+    except InputError as error:
+        raise dut.wrong(key, str(error)) from None

@@ -9,7 +9,7 @@ import numpy as np
 from hwsim.cases.batch import Batch, batches, expected
 from hwsim.cases.case import Case
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.wiring import PortBit
+from hwsim.cosim.portbits import PLAIN, PortBit
 from hwsim.qualify.aig import Joined, read_aiger
 from hwsim.qualify.machine import TOGETHER, BeatWords, CaseGroup, MutantMachine, Words, is_nan, words_of
 from hwsim.qualify.mutants import Mutant
@@ -55,7 +55,7 @@ def _inputs(design: DutDesign, batch: Batch) -> dict[str, Words]:
         if port.direction == "in":
             held = design.dut.file.constants.get(port.name, 0)
             held_words = [
-                words.get((port.name, -1, at), every if held >> at & 1 else np.uint64(0)) for at in range(port.width)
+                words.get((port.name, PLAIN, at), every if held >> at & 1 else np.uint64(0)) for at in range(port.width)
             ]
             found[port.name] = np.array(held_words, np.uint64)
     return found

@@ -10,7 +10,8 @@ from cosim.dut_files import variant
 
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.elaborate import read_module
-from hwsim.cosim.wiring import PLAIN, PortBit, wiring
+from hwsim.cosim.portbits import PLAIN, PortBit
+from hwsim.cosim.wiring import wiring
 
 MODULE = """module m (
   input [31:0] low, input [0:31] up, input [7:0] w0, w1, w2, w3, input [7:0] words [0:3],
@@ -20,7 +21,7 @@ endmodule
 REST = {"low": 0, "up": 0, "w0": 0, "w1": 0, "w2": 0, "w3": 0}
 
 
-def bits(port: str, first: int, word: int = PLAIN, step: int = 1) -> tuple[PortBit, ...]:
+def bits(port: str, first: int, word: tuple[int, ...] = PLAIN, step: int = 1) -> tuple[PortBit, ...]:
     return tuple((port, word, first + step * index) for index in range(8))
 
 
@@ -35,8 +36,8 @@ def bits(port: str, first: int, word: int = PLAIN, step: int = 1) -> tuple[PortB
         (["up[0:7]", "up[8:15]", "up[16:23]", "up[24:31]"], bits("up", 24), bits("up", 0)),
         ("w{}", bits("w0", 0), bits("w3", 0)),
         (["w3", "w2", "w1", "w0"], bits("w3", 0), bits("w0", 0)),
-        ("words", bits("words", 0, 0), bits("words", 0, 3)),
-        ({"ports": ["words[3]", "words[2]", "words[1]", "words[0]"]}, bits("words", 0, 3), bits("words", 0, 0)),
+        ("words", bits("words", 0, (0,)), bits("words", 0, (3,))),
+        ({"ports": ["words[3]", "words[2]", "words[1]", "words[0]"]}, bits("words", 0, (3,)), bits("words", 0, (0,))),
     ],
 )
 def test_lanes_are_where_the_file_says(tmp_path: Path, place: Any, lane0: Any, lane3: Any) -> None:
