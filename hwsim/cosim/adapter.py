@@ -8,6 +8,7 @@ from itertools import groupby
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module, Port
 from hwsim.cosim.portbits import PLAIN, PortBit
+from hwsim.cosim.ports import PortField
 from hwsim.cosim.slang import overrides
 from hwsim.cosim.wiring import Wiring
 
@@ -76,17 +77,16 @@ def _driven(dut: Dut, module: Module, fields: Wiring) -> dict[tuple[str, tuple[i
         port = module.by_name.get(name)
         if port is None or port.direction != "in" or port.arrays:
             raise dut.wrong(key, f"must name an input of {module.name} ({', '.join(_inputs(module))}), not {name}")
-        if port.width != 1 and not key.startswith("constants."):
+        if port.width != 1:
             raise dut.wrong(key, f"must name an input of one bit, not {name} ({port.width} bits)")
-        for place in range(port.width):
-            constant = dut.file.constants.get(name, 0) >> place & 1
-            drive(key, (name, PLAIN, place), source or f"1'd{constant}")
+        drive(key, (name, PLAIN, 0), source)
     for field in fields.input:
         for number, bits in enumerate(fields.places.get(field.name, ())):
             first = field.offset + number * field.bits + fields.shift.get(field.name, 0)
             for index, bit in enumerate(bits):
-                beyond = index >= field.bits  # of a context's port that is wider than the contexts need
-                drive(f"ports.{field.name}", bit, "1'd0" if beyond else f"i__payload[{first + index}]")
+                drive(f"ports.{field.name}", bit, f"i__payload[{first + index}]")
+    for bit, held in fields.held.items():
+        drive("constants", bit, f"1'd{held}" if isinstance(held, int) else sources[held])
     made: dict[tuple[str, tuple[int, ...]], str] = {}
     for port in module.ports:
         for word in port.words if port.direction == "in" else ():
@@ -103,7 +103,7 @@ def _inputs(module: Module) -> Iterator[str]:
 
 
 def _controls(dut: Dut) -> Iterator[tuple[str, str, str]]:
-    """Keys, ports and what drives them: clock, reset, handshake and constants; nothing for a constant."""
+    """Keys, ports and what drives them: clock, reset and handshake."""
     file, protocol = dut.file, dut.file.protocol
     if file.clock is not None:
         yield "clock", file.clock, "clk"
@@ -113,8 +113,6 @@ def _controls(dut: Dut) -> Iterator[tuple[str, str, str]]:
         port = getattr(protocol, key)
         if port is not None:
             yield f"protocol.{key}", port, source
-    for name in file.constants:
-        yield f"constants.{name}", name, ""
 
 
 def _concatenation(bits: Iterable[str]) -> str:
@@ -160,17 +158,18 @@ def _protocol(dut: Dut, fields: Wiring) -> Iterator[str]:
     elif protocol.kind == "stream":
         yield f"wire [{number.bits - 1}:0] awaited_context = {number.bits}'d0;"
     if "result_context" in fields.places:
-        taken = fields.places["result_context"][0][: number.bits]
+        (taken,) = fields.places["result_context"]
         context = "{" + ", ".join(_port_bit(bit) for bit in reversed(taken)) + "}"
     yield f"assign i__ready = {ready};"
     yield f"assign o__valid = {valid};"
-    yield f"assign o__payload = {{{context}, {_result(fields)}}};"
+    results = [_result(fields, field) for field in fields.output if field.name != "context"]
+    parts = [*reversed(results[1:]), context, results[0]]
+    yield f"assign o__payload = {{{', '.join(parts)}}};"
 
 
-def _result(fields: Wiring) -> str:
-    """The result's container: the design's bits above its padding, zeros elsewhere."""
-    (field, _), (bits,) = fields.output, fields.places["result"]
-    shift = fields.shift["result"]
+def _result(fields: Wiring, field: PortField) -> str:
+    """A field of the output as its container: the design's bits above its padding, zeros elsewhere."""
+    (bits,), shift = fields.places[field.name], fields.shift.get(field.name, 0)
     parts = [_port_bit(bit) for bit in reversed(bits)]
     above = field.bits - shift - len(bits)
     return "{" + ", ".join([*([f"{above}'d0"] if above else []), *parts, *([f"{shift}'d0"] if shift else [])]) + "}"

@@ -10,51 +10,21 @@ from pydantic import BeforeValidator, Field, Strict, ValidationError, model_vali
 
 from hwsim.cosim.designsources import DesignSources
 from hwsim.cosim.dutpart import DutPart, Name, Parameter
-from hwsim.cosim.portbits import SELECTED
+from hwsim.cosim.flagkeys import FlagPorts, flagged
+from hwsim.cosim.places import Constant, Ports, Slice
 from hwsim.cosim.sourcekeys import SourceKeys, sources_of
 from hwsim.cosim.stepsfile import DesignBoundaries
 from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
 from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import Document, RuleError, SpecError, read
+from hwsim.model.flags import undefined
 from hwsim.spec import Unit, load_unit
 
+MOST_COPIED = 64  # bits of a result that has copies
 MOST_CYCLES = 4096  # of a latency
 Positive = Annotated[int, Strict(), Field(ge=1)]
 Whole = Annotated[int, Strict(), Field(ge=0)]
-Slice = Annotated[str, Field(pattern=f"^{SELECTED}$")]
-
-
-def _placed(value: Any) -> Any:
-    """The short forms: a port's name, or a list of them."""
-    if isinstance(value, str):
-        return {"each" if "{}" in value else "port": value}
-    return {"ports": value} if isinstance(value, list) else value
-
-
-class PortPlace(DutPart):
-    """Where a field of a beat or of a result is.
-
-    port: one port, or a slice of one, `data[31:0]`, that holds all elements side by side. ports: one port or slice for
-    each element. each: a port for each element, `{}` standing for its number.
-    lane0: whether element 0 stands in the low or in the high bits of `port`. bits: `reversed`: the least significant
-    bit of an element is in the highest place.
-    """
-
-    port: Slice | None = None
-    ports: tuple[Slice, ...] | None = None
-    each: str | None = None
-    lane0: Literal["low", "high"] = "low"
-    bits: Literal["normal", "reversed"] = "normal"
-
-    @model_validator(mode="after")
-    def _one_form(self) -> PortPlace:
-        if sum(form is not None for form in (self.port, self.ports, self.each)) != 1:
-            raise InputError("must have one of port, ports and each")
-        return self
-
-
-PlacedField = Annotated[PortPlace, BeforeValidator(_placed)]
 
 
 class Reset(DutPart):
@@ -101,32 +71,14 @@ class Protocol(DutPart):
         return self
 
 
-class Ports(DutPart):
-    """Where the fields of a beat and of a result are.
-
-    a, b, result: needed; scale_a, scale_b: of a scaled unit. c: without it the addend is +0.
-    first, last: without `last`, a dot product is one beat. context: of beats; result_context: of results.
-    """
-
-    a: PlacedField
-    b: PlacedField
-    result: PlacedField
-    c: PlacedField | None = None
-    scale_a: PlacedField | None = None
-    scale_b: PlacedField | None = None
-    first: PlacedField | None = None
-    last: PlacedField | None = None
-    context: PlacedField | None = None
-    result_context: PlacedField | None = None
-
-
 class DutFile(SourceKeys):
     """The file's keys, with those of its sources.
 
     products: those of one beat; unless given, a group of the unit's (an instruction, where only
     those are whole). contexts: sums that can be open at once.
-    constants: other inputs, and what they are held at. stuck_after: seconds; a simulator in which no cycle ends for so
-    long is ended. steps: which signals hold what the steps of a datapath make; proofs take them.
+    constants: other inputs, or parts of them, and what they are held at. stuck_after: seconds; a simulator in which no
+    cycle ends for so long is ended. flags: status flags beside the result. steps: which signals hold what the steps of
+    a datapath make; proofs take them.
     """
 
     unit: str
@@ -137,9 +89,10 @@ class DutFile(SourceKeys):
     protocol: Protocol
     products: Positive | None = None
     contexts: Annotated[int, Strict(), Field(ge=1, le=256)] = 1
-    constants: dict[Name, Annotated[int, Strict()]] = Field(default_factory=dict)
+    constants: dict[Slice, Constant] = Field(default_factory=dict)
     stuck_after: Positive | None = None
     ports: Ports
+    flags: FlagPorts | None = None
     steps: DesignBoundaries | None = None
 
     @model_validator(mode="after")
@@ -180,7 +133,8 @@ class Dut:
 
     def wrong(self, key: str, rule: str) -> SpecError:
         """An error: `FILE:LINE: KEY RULE`."""
-        location = tuple(key.split("."))
+        part, _, name = key.partition(".")
+        location = (part, name) if part == "constants" else tuple(key.split("."))  # dots in names of ports
         return SpecError(f"{self.document.where(location)}: {key} {rule}")
 
 
@@ -216,6 +170,11 @@ def _check_unit(dut: Dut) -> None:
         if given != (unit.scale is not None):
             rule = "is missing" if unit.scale is not None else "must not be given"
             raise dut.wrong(f"ports.{side}", f"{rule}: {unit.name} has scale {'a, b' if unit.scale else 'none'}")
+    if ports.result.copies and unit.output.container_bits > MOST_COPIED:
+        raise dut.wrong("ports.result.copies", f"must not be given: results have more than {MOST_COPIED} bits")
+    for name, _ in flagged(dut.file.flags):
+        if reason := undefined(unit, name, None if dut.chains else dut.products):
+            raise dut.wrong(f"flags.{name}", f"must not be given: {reason}")
     if ports.c is not None and unit.operands.addend is None:
         raise dut.wrong("ports.c", f"must not be given: {unit.name} has operands.addend none")
     if dut.products % unit.instruction.fill:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, assert_never
 
 from hwsim.cases.case import block_lengths
-from hwsim.cosim.dutfile import Dut, PortPlace
+from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module
+from hwsim.cosim.flagkeys import flagged
+from hwsim.cosim.places import PortPlace, Rest
 from hwsim.cosim.portbits import PortBit, bits_of
 from hwsim.cosim.ports import PortField
 from hwsim.errors import InputError
 from hwsim.formats import Format
+
+Element = tuple[PortBit, ...]  # the bits of one, the least significant first
+Direction = Literal["in", "out"]
+COPIES = "copies."
 
 
 @dataclass(frozen=True)
@@ -19,13 +26,20 @@ class Wiring:
     """The fields of a beat and of a result, as the bench's payloads hold them, and where the design has them.
 
     places: for each field that the design has, the bits of its ports, by element, the least significant first; they
-    stand for the element's bits from `shift` on.
+    stand for the element's bits from `shift` on. held: bits of inputs that are no field's: what each of them is, a
+    constant or another bit of an input.
     """
 
     input: tuple[PortField, ...]
     output: tuple[PortField, ...]
-    places: dict[str, tuple[tuple[PortBit, ...], ...]]
+    places: dict[str, tuple[Element, ...]]
     shift: dict[str, int]
+    held: dict[PortBit, int | PortBit] = field(default_factory=dict)
+
+    @property
+    def beside(self) -> tuple[PortField, ...]:
+        """The fields beside result and context: copies of the result, and flags."""
+        return self.output[2:]
 
     @property
     def input_width(self) -> int:
@@ -36,6 +50,11 @@ class Wiring:
     def output_width(self) -> int:
         """Bits of a result's payload."""
         return sum(field.bits * field.count for field in self.output)
+
+
+def copy_name(number: int) -> str:
+    """What the field of a result's copy is called, which is its key too."""
+    return f"{COPIES}{number}"
 
 
 def operands_of(dut: Dut) -> dict[str, tuple[int, Format]]:
@@ -54,87 +73,182 @@ def operands_of(dut: Dut) -> dict[str, tuple[int, Format]]:
 
 def wiring(dut: Dut, module: Module) -> Wiring:
     """Work out every field's bits. Raises SpecError, naming the key, for what does not fit the design's ports."""
-    inputs, shifts = list[PortField](), dict[str, int]()
-    places: dict[str, tuple[tuple[PortBit, ...], ...]] = {}
-    offset = 0
+    return _Wirer(dut, module).wired()
 
-    def add(into: list[PortField], name: str, bits: int, count: int = 1) -> None:
-        nonlocal offset
-        into.append(PortField(name, offset, bits, count))
+
+class _Wirer:
+    """The wiring while it is worked out."""
+
+    def __init__(self, dut: Dut, module: Module):
+        self.dut, self.module, self.ports = dut, module, dut.file.ports
+        self.places: dict[str, tuple[Element, ...]] = {}
+        self.shift: dict[str, int] = {}
+        self.held: dict[PortBit, int | PortBit] = {}
+
+    def wired(self) -> Wiring:
+        """All fields, and the constants."""
+        context_bits = max(1, (self.dut.file.contexts - 1).bit_length())
+        inputs = [(name, fmt.container_bits, count) for name, (count, fmt) in operands_of(self.dut).items()]
+        for name, (count, fmt) in operands_of(self.dut).items():
+            self._operand(name, count, fmt)
+        controls = (("first", 1), ("last", 1), ("context", context_bits))
+        for name, bits in controls:
+            self._control(name, bits, "in")
+        output = self.dut.unit.output
+        self._result("result", self.ports.result, output)
+        self._control("result_context", context_bits, "out")
+        for name, value in self.dut.file.constants.items():
+            self._constant(name, value)
+        made = [("result", output.container_bits, 1), ("context", context_bits, 1)]
+        for number, place in enumerate(self.ports.result.copies):
+            name = copy_name(number)
+            self._result(name, place, output)
+            made.append((name, output.container_bits, 1))
+        for flag, port in flagged(self.dut.file.flags):
+            self._flag(flag, port)
+            made.append((flag, 1, 1))
+        return Wiring(
+            _laid([*inputs, *((name, bits, 1) for name, bits in controls)]),
+            _laid(made),
+            self.places,
+            self.shift,
+            self.held,
+        )
+
+    def _flag(self, name: str, port: str) -> None:
+        bits = self._bits(f"flags.{name}", port, "out")
+        if len(bits) != 1:
+            raise self.dut.wrong(f"flags.{name}", f"must have 1 bit, not {len(bits)}")
+        self.places[name] = (bits,)
+
+    def _operand(self, name: str, count: int, fmt: Format) -> None:
+        place: PortPlace | None = getattr(self.ports, name)
+        if place is None:
+            return
+        key = f"ports.{name}"
+        lanes = self._lanes(key, place, count, "in")
+        if place.bits_at is None:
+            elements = [_in_order(lane, place) for lane in lanes]
+            self.shift[name] = _shift(self.dut, name, fmt, len(elements[0]))
+        else:
+            elements, self.shift[name] = self._in_wider(key, place, lanes, fmt.bits), fmt.padding
+        self.places[name] = tuple(elements)
+
+    def _in_wider(self, key: str, place: PortPlace, lanes: Sequence[Element], bits: int) -> list[Element]:
+        """Codes in some bits of their lanes; what the other bits are driven with is noted."""
+        width, elements = len(lanes[0]), list[Element]()
+        if width <= bits:
+            raise self.dut.wrong(f"{key}.bits_at", f"must not be given: lanes of {width} bits hold codes of {bits}")
+        for lane in lanes:
+            low = 0 if place.bits_at == "low" else width - bits
+            element = _in_order(lane[low : low + bits], place)
+            elements.append(element)
+            filling = _filling(place.rest or "zeros", element)
+            self.held |= dict.fromkeys((*lane[:low], *lane[low + bits :]), filling)
+        return elements
+
+    def _control(self, name: str, bits: int, direction: Direction) -> None:
+        """A field of a beat or a result that is no number; a context's port may be wider than the contexts need."""
+        place: PortPlace | None = getattr(self.ports, name)
+        if place is None:
+            return
+        (lane,) = self._lanes(f"ports.{name}", place, 1, direction)
+        element = _in_order(lane, place)
+        if len(element) < bits or (name in ("first", "last") and len(element) != 1):
+            rule = f"must have {bits} {'bit' if bits == 1 else 'bits'}, not {len(element)}"
+            raise self.dut.wrong(f"ports.{name}", rule)
+        self.places[name] = (element[:bits],)
+        if direction == "in":
+            self.held |= dict.fromkeys(element[bits:], 0)
+
+    def _result(self, name: str, place: PortPlace, fmt: Format) -> None:
+        key = "ports.result" if name == "result" else f"ports.result.{name}"
+        (lane,) = self._lanes(key, place, 1, "out")
+        element = _in_order(lane, place)
+        self.places[name] = (element,)
+        self.shift[name] = _shift(self.dut, name, fmt, len(element))
+
+    def _constant(self, name: str, value: int) -> None:
+        key = f"constants.{name}"
+        bits = self._bits(key, name, "in")
+        if not -(1 << len(bits) - 1) <= value < 1 << len(bits):
+            raise self.dut.wrong(key, f"must fit {len(bits)} {'bit' if len(bits) == 1 else 'bits'}, not {value}")
+        for place, bit in enumerate(bits):
+            if bit in self.held:
+                raise self.dut.wrong(key, f"drives bit {bit[2]} of {bit[0]}, which something else drives too")
+            self.held[bit] = value >> place & 1
+
+    def _lanes(self, key: str, place: PortPlace, count: int, direction: Direction) -> list[Element]:
+        """The bits that hold each element, in the order of the ports."""
+
+        def bits(name: str) -> Element:
+            return self._bits(key, name, direction)
+
+        if place.port is not None or place.pieces is not None:
+            names = place.pieces if place.port is None else (place.port,)
+            every = [bit for name in names or () for bit in bits(name)]
+            if len(every) % count or len(every) < count:
+                rule = f"must hold {count} elements of the same width, not {len(every)} bits ({place.named})"
+                raise self.dut.wrong(key, rule)
+            width = len(every) // count
+            lanes = [tuple(every[first : first + width]) for first in range(0, len(every), width)]
+        else:
+            lanes = self._each(key, place, count, bits)
+        return lanes[::-1] if place.lane0 == "high" else lanes
+
+    def _each(self, key: str, place: PortPlace, count: int, bits: Callable[[str], Element]) -> list[Element]:
+        named = place.ports or tuple((place.each or "").replace("{}", str(index)) for index in range(count))
+        if len(named) != count:
+            raise self.dut.wrong(key, f"must name {count} ports, one for each element, not {len(named)}")
+        lanes = [bits(one) for one in named]
+        if len({len(lane) for lane in lanes}) > 1:
+            raise self.dut.wrong(key, "must have elements of the same width")
+        return lanes
+
+    def _bits(self, key: str, text: str, direction: Direction) -> Element:
+        """The bits that a name means. Raises SpecError, naming the key."""
+        try:
+            return bits_of(self.module, text, direction)
+        except InputError as error:
+            raise self.dut.wrong(key, str(error)) from None
+
+
+def _laid(fields: Sequence[tuple[str, int, int]]) -> tuple[PortField, ...]:
+    """Fields one after another in a payload: name, bits of an element, elements."""
+    made, offset = list[PortField](), 0
+    for name, bits, count in fields:
+        made.append(PortField(name, offset, bits, count))
         offset += bits * count
+    return tuple(made)
 
-    context_bits = max(1, (dut.file.contexts - 1).bit_length())
-    for name, (count, fmt) in operands_of(dut).items():
-        add(inputs, name, fmt.container_bits, count)
-        place = getattr(dut.file.ports, name)
-        if place is not None:
-            places[name] = _elements(dut, module, name, place, count, "in")
-            shifts[name] = _shift(dut, name, fmt, len(places[name][0]))
-    for name, bits in (("first", 1), ("last", 1), ("context", context_bits)):
-        add(inputs, name, bits)
-        place = getattr(dut.file.ports, name)
-        if place is not None:
-            places[name] = _elements(dut, module, name, place, 1, "in")
-            _check_bits(dut, name, len(places[name][0]), bits)
-    outputs, offset = list[PortField](), 0
-    output = dut.unit.output
-    add(outputs, "result", output.container_bits)
-    add(outputs, "context", context_bits)
-    places["result"] = _elements(dut, module, "result", dut.file.ports.result, 1, "out")
-    shifts["result"] = _shift(dut, "result", output, len(places["result"][0]))
-    if dut.file.ports.result_context is not None:
-        place = dut.file.ports.result_context
-        places["result_context"] = _elements(dut, module, "result_context", place, 1, "out")
-        _check_bits(dut, "result_context", len(places["result_context"][0]), context_bits)
-    return Wiring(tuple(inputs), tuple(outputs), places, shifts)
+
+def _in_order(bits: Element, place: PortPlace) -> Element:
+    return bits[::-1] if place.bits == "reversed" else bits
+
+
+def _filling(rest: Rest, element: Element) -> int | PortBit:
+    """What the bits of a lane beside its code are driven with."""
+    match rest:
+        case "zeros":
+            return 0
+        case "ones":
+            return 1
+        case "sign":
+            return element[-1]
+        case _:
+            assert_never(rest)
 
 
 def _shift(dut: Dut, name: str, fmt: Format, width: int) -> int:
     """The first bit of a container that an element of the design stands for: above the padding, or 0."""
     if width == fmt.container_bits:
         return 0
-    if width == fmt.bits and not (fmt.padding and name == "result"):
+    result = name == "result" or name.startswith(COPIES)
+    if width == fmt.bits and not (fmt.padding and result):
         return fmt.padding
-    widths = {fmt.container_bits} if name == "result" and fmt.padding else {fmt.bits, fmt.container_bits}
+    widths = {fmt.container_bits} if result and fmt.padding else {fmt.bits, fmt.container_bits}
+    wider = "" if result or width < fmt.bits else "; of a wider lane say bits_at"
     raise dut.wrong(
-        f"ports.{name}",
-        f"must have {' or '.join(map(str, sorted(widths)))} bits for each element ({fmt.name}), not {width}",
+        f"ports.{f'result.{name}' if name.startswith(COPIES) else name}",
+        f"must have {' or '.join(map(str, sorted(widths)))} bits for each element ({fmt.name}), not {width}{wider}",
     )
-
-
-def _check_bits(dut: Dut, name: str, width: int, bits: int) -> None:
-    if width < bits or (name in ("first", "last") and width != 1):
-        raise dut.wrong(f"ports.{name}", f"must have {bits} {'bit' if bits == 1 else 'bits'}, not {width}")
-
-
-def _elements(
-    dut: Dut, module: Module, name: str, place: PortPlace, count: int, direction: Literal["in", "out"]
-) -> tuple[tuple[PortBit, ...], ...]:
-    """The bits of each element, the least significant first."""
-    key = f"ports.{name}"
-    if place.port is not None:
-        bits = list(_bits(dut, module, key, place.port, direction))
-        if len(bits) % count:
-            raise dut.wrong(key, f"must hold {count} elements of the same width, not {len(bits)} bits ({place.port})")
-        width = len(bits) // count
-        elements = [tuple(bits[first : first + width]) for first in range(0, len(bits), width)]
-        if place.lane0 == "high":
-            elements.reverse()
-    else:
-        named = place.ports or tuple((place.each or "").replace("{}", str(index)) for index in range(count))
-        if len(named) != count:
-            raise dut.wrong(key, f"must name {count} ports, one for each element, not {len(named)}")
-        elements = [tuple(_bits(dut, module, key, one, direction)) for one in named]
-        if len({len(element) for element in elements}) > 1:
-            raise dut.wrong(key, "must have elements of the same width")
-        if place.lane0 == "high":
-            elements.reverse()
-    return tuple(element[::-1] if place.bits == "reversed" else element for element in elements)
-
-
-def _bits(dut: Dut, module: Module, key: str, text: str, direction: Literal["in", "out"]) -> tuple[PortBit, ...]:
-    """The bits that a name means. Raises SpecError, naming the key."""
-    try:
-        return bits_of(module, text, direction)
-    except InputError as error:
-        raise dut.wrong(key, str(error)) from None

@@ -153,7 +153,7 @@ class DutQualifier:
         if count is not None and count < len(every):
             places = Stream(self.seed, self.design.name, "qualify").sample(range(len(every)), count)
             chosen = [every[place] for place in sorted(places)]
-        if self.design.dut.file.protocol.kind == "combinational":
+        if self.design.dut.file.protocol.kind == "combinational" and not self.design.ports.beside:
             rows = self._played(chosen, cases)
         else:
             with scratch_folder() as folder:

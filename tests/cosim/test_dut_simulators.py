@@ -17,7 +17,7 @@ INNER = "module inner(input logic [7:0] w [2], output logic [7:0] y); assign y =
     ("text", "said"),
     [
         ("module m(input [7:0] a, output [7:0] y); assign y = a; endmodule", ""),
-        ("module m(input [7:0] a [2], output [7:0] y); assign y = a[0]; endmodule", "m.a"),
+        ("module m(input [7:0] a [2], output [7:0] y); assign y = a[0]; endmodule", "a"),
         (INNER + "module m(input [7:0] a, output [7:0] y); logic [7:0] w [2]; inner i(.w, .y); endmodule", "inner.w"),
         # A module that nothing instantiates is none of the design's.
         (INNER + "module m(input [7:0] a, output [7:0] y); assign y = a; endmodule", ""),

@@ -88,11 +88,11 @@ def own_format(folder: Path) -> None:
 
 def designs(folder: Path) -> None:
     """Designs of users, with their Verilog; and a case of one."""
-    for name in ("stream", "latency", "comb", "faulty", "steps"):
+    for name in ("stream", "latency", "comb", "faulty", "steps", "sdotp"):
         at = folder / name
         shutil.copytree(DESIGNS, at)
         for path in at.glob("*.yaml"):
-            if path.stem not in (name, "dot4", "int8"):
+            if path.stem not in (name, "dot4", "int8", "sdotp-unit"):
                 path.unlink()
         (at / f"{name}.yaml").rename(at / "dut.yaml")
         top = yaml.safe_load((at / "dut.yaml").read_text())["sources"][0]
@@ -139,7 +139,7 @@ def _found_by(at: Path, file: str, key: str, text: str) -> None:
 def case(folder: Path) -> None:
     """A design and a case of it."""
     designs(folder)
-    for name in ("latency", "comb", "faulty", "steps"):
+    for name in ("latency", "comb", "faulty", "steps", "sdotp"):
         shutil.rmtree(folder / name)
     _write(folder / "stream", "case.yaml", "unit: dot4\nid: x\na: [0x38, 1, 2, 3]\nb: [1, 2, 0x38, 4]\nc: 0x3f800000\n")
 
